@@ -1,0 +1,15 @@
+//! ipcmark measures how processes talk to each other, and says how sure it is.
+//!
+//! Data flows one way; the store is the only bridge between measuring and judging, so that
+//! every table, figure and verdict can be made again from an old run without measuring:
+//!
+//! ```text
+//! plan ──▶ launch ──▶ store ──▶ judge ──▶ report
+//! (asked)  (measured) (kept)   (judged)  (shown)
+//!             ▲
+//!   mechanism · workload · clock · observe · sys
+//! ```
+
+pub mod observe;
+pub mod report;
+pub mod stats;

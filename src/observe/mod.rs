@@ -1,0 +1,1 @@
+//! What surrounds a measurement: the description of the host, its topology, the noise ledger.

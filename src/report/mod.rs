@@ -1,0 +1,1 @@
+//! The report: one document model, several renderers.
