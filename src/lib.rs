@@ -10,6 +10,12 @@
 //!   mechanism · workload · clock · observe · sys
 //! ```
 
+pub mod clock;
+pub mod launch;
+pub mod mechanism;
 pub mod observe;
 pub mod report;
+pub mod size;
 pub mod stats;
+pub mod sys;
+pub mod workload;

@@ -1,0 +1,253 @@
+//! The coordinator's hold on one launch: start it, let it go, collect what it found.
+//!
+//! A launch that is dropped early is told so by the closing of its standard input; it kills
+//! its workers and exits. One that doesn't is killed.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::spec::{Outcome, Record, Spec};
+use super::wire::{Kind, Missing, Reader, write_frame};
+
+/// How long a supervisor may take beyond what it was told, before it is taken for hung.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a launch may take to get ready.
+const READY_WITHIN: Duration = Duration::from_secs(12);
+
+/// SIGINT, SIGTERM and SIGHUP, turned into something that a wait can notice.
+pub struct Interrupt {
+    signal: Arc<AtomicUsize>,
+    wake: UnixStream,
+}
+
+impl Interrupt {
+    /// Takes over the three signals for this process. The second of a kind ends it at once.
+    pub fn install() -> io::Result<Interrupt> {
+        let signal = Arc::new(AtomicUsize::new(0));
+        let (wake, write) = UnixStream::pair()?;
+        for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            let number_again = number as usize;
+            signal_hook::flag::register_usize(number, signal.clone(), number_again)?;
+            signal_hook::low_level::pipe::register(number, write.try_clone()?)?;
+        }
+        Ok(Interrupt { signal, wake })
+    }
+
+    /// The signal that has come, if any.
+    pub fn signal(&self) -> Option<i32> {
+        match self.signal.load(Ordering::SeqCst) {
+            0 => None,
+            number => Some(number as i32),
+        }
+    }
+
+    /// Readable as soon as a signal has come.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    /// Sleeps for `time`, or until a signal comes.
+    pub fn sleep(&self, time: Duration) {
+        let mut fds = [rustix::event::PollFd::new(&self.wake, rustix::event::PollFlags::IN)];
+        let until = super::wire::time_left(Some(Instant::now() + time));
+        let _ = rustix::event::poll(&mut fds, until.as_ref());
+    }
+}
+
+/// Starts launches.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    program: PathBuf,
+}
+
+/// How far a launch has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Its workers wait for the word to go.
+    Ready,
+    /// Its workers have finished timing, and still exist.
+    Timed,
+}
+
+/// How a launch ended: its record and its samples, in ticks.
+#[derive(Debug)]
+pub struct Ending {
+    /// What it said of itself.
+    pub record: Record,
+    /// Every sample, in ticks, in the order they were taken. Empty unless the outcome is `Ok`.
+    pub samples: Vec<u64>,
+}
+
+impl Launcher {
+    /// A launcher that starts `program`, which must be this program.
+    pub fn new(program: PathBuf) -> Launcher {
+        Launcher { program }
+    }
+
+    /// Starts a launch. `padding` bytes are added to its environment, which moves its stack:
+    /// a set-up detail that must not be the same in every launch.
+    pub fn start(&self, spec: &Spec, padding: usize) -> io::Result<Launch> {
+        let mut child = Command::new(&self.program)
+            .arg("launch")
+            .env("IPCMARK_PADDING", "x".repeat(padding))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let stdin = child.stdin.take().expect("piped");
+        let stdout = child.stdout.take().expect("piped");
+        let text = serde_json::to_vec(spec).expect("a spec is always JSON");
+        // If the child died already, the record says so when it is read.
+        let _ = write_frame(&stdin, Kind::Spec, &text);
+        let time = Duration::from_millis(spec.deadline_ms);
+        Ok(Launch { child, stdin: Some(stdin), stdout: Reader::new(stdout), time, over: None })
+    }
+}
+
+/// A running launch.
+pub struct Launch {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: Reader<ChildStdout>,
+    time: Duration,
+    /// The record, once the launch has ended before its time.
+    over: Option<Record>,
+}
+
+impl Launch {
+    /// The supervisor's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until the launch is at `stage`, or over. Err only when interrupted.
+    pub fn reach(&mut self, stage: Stage, interrupt: &Interrupt) -> Result<(), Interrupted> {
+        if self.over.is_some() {
+            return Ok(());
+        }
+        let (kind, within) = match stage {
+            Stage::Ready => (Kind::Ready, READY_WITHIN),
+            Stage::Timed => (Kind::Timed, self.time + GRACE),
+        };
+        match self.stdout.next(Some(Instant::now() + within), Some(interrupt.fd())) {
+            Ok((got, _)) if got == kind => {}
+            Ok((Kind::Record, text)) => self.over = Some(parse_record(&text)),
+            Ok((got, _)) => self.fail(format!("the supervisor said {got:?} out of turn")),
+            Err(Missing::Interrupted) => return Err(Interrupted),
+            Err(missing) => self.fail(said_nothing(&missing)),
+        }
+        Ok(())
+    }
+
+    /// Whether the launch has ended before its time.
+    pub fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// Lets the workers start.
+    pub fn go(&mut self) {
+        self.tell(Kind::Go);
+    }
+
+    /// Lets the workers exit; the record follows.
+    pub fn end(&mut self) {
+        self.tell(Kind::End);
+    }
+
+    fn tell(&mut self, kind: Kind) {
+        if let (None, Some(stdin)) = (&self.over, &self.stdin) {
+            // A closed pipe shows as a missing frame at the next read.
+            let _ = write_frame(stdin, kind, &[]);
+        }
+    }
+
+    fn fail(&mut self, reason: String) {
+        self.over = Some(Record::without_samples(Outcome::Failed { reason }));
+    }
+
+    /// Reads the record and the samples, and reaps the supervisor.
+    pub fn collect(mut self) -> Ending {
+        let mut samples = Vec::new();
+        let deadline = Some(Instant::now() + GRACE + Duration::from_secs(8));
+        let mut record = self.over.take();
+        let failed = record.as_ref().is_some_and(|it| !matches!(it.outcome, Outcome::Ok));
+        while !failed {
+            match self.stdout.next(deadline, None) {
+                Ok((Kind::Record, text)) => {
+                    let parsed = parse_record(&text);
+                    samples.reserve_exact(parsed.initiator.samples as usize);
+                    record = Some(parsed);
+                }
+                Ok((Kind::Samples, bytes)) => {
+                    let ticks = bytes.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
+                    samples.extend(ticks);
+                }
+                Ok((Kind::Done, _)) => break,
+                Ok((kind, _)) => {
+                    record = Some(failure(format!("the supervisor said {kind:?} out of turn")));
+                    break;
+                }
+                Err(missing) => {
+                    record = Some(failure(said_nothing(&missing)));
+                    break;
+                }
+            }
+        }
+        let mut record = record.unwrap_or_else(|| failure("no record".into()));
+        if record.outcome == Outcome::Ok && samples.len() as u64 != record.initiator.samples {
+            record = failure(format!(
+                "{} samples came of {}",
+                samples.len(),
+                record.initiator.samples
+            ));
+        }
+        if record.outcome != Outcome::Ok {
+            samples.clear();
+        }
+        Ending { record, samples }
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        self.stdin = None;
+        let until = Instant::now() + Duration::from_millis(500);
+        while Instant::now() < until {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
+                _ => return,
+            }
+        }
+        // Its workers die with it: they asked the kernel for that.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A signal came while waiting.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+fn parse_record(text: &[u8]) -> Record {
+    serde_json::from_slice(text).unwrap_or_else(|error| failure(format!("its record: {error}")))
+}
+
+fn failure(reason: String) -> Record {
+    Record::without_samples(Outcome::Failed { reason })
+}
+
+fn said_nothing(missing: &Missing) -> String {
+    match missing {
+        Missing::Closed => "the supervisor died without a word".into(),
+        Missing::Late => "the supervisor missed its deadline".into(),
+        Missing::Interrupted => "interrupted".into(),
+        Missing::Broken(error) => format!("the supervisor's stream broke: {error}"),
+    }
+}

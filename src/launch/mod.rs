@@ -1,0 +1,30 @@
+//! One fresh execution of a case: new processes, descriptors, mappings. The experimental unit.
+//!
+//! The coordinator never measures. It starts this program again (`handle`), hands over a spec
+//! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
+//! single-threaded, it opens the mechanism, forks the workers (`worker`), which command each
+//! other over a shared page (`page`), and watches them until the end.
+//!
+//! ```text
+//! coordinator ──spec──▶ supervisor ──fork──▶ initiator, responder
+//!             ◀─ready──            ◀─ready──      pinned, pages faulted in, asleep
+//!             ──go────▶            ──go────▶      verify, warm up, time
+//!             ◀─timed──            ◀─report─      asleep again: nothing exits yet
+//!             ──end───▶            ──end───▶      exit
+//!             ◀─record, samples──
+//! ```
+
+mod handle;
+mod page;
+mod supervisor;
+mod worker;
+
+pub mod placement;
+pub mod spec;
+pub mod wire;
+
+pub use handle::{Ending, Interrupt, Launch, Launcher, Stage};
+pub use page::{Command, Page};
+pub use placement::Placement;
+pub use spec::{Outcome, Record, Role, SampleCount, Spec, Warmup, WorkerReport, Workers};
+pub use supervisor::serve;

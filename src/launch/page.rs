@@ -1,0 +1,128 @@
+//! The page that both workers of a launch share: the initiator's commands to the responder,
+//! and the samples. Commands pass between stretches, never inside the timed loop.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::sys::parking::{self, Parking};
+use crate::sys::shared::{LINE, Mapping, PAGE};
+
+/// What the initiator asks the responder to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Answer so many checked round trips.
+    Verify(u64),
+    /// Answer so many round trips.
+    Respond(u64),
+    /// Take one transfer of `lead` messages, then `transfers` of `messages`; acknowledge each.
+    Receive {
+        /// Messages of the transfer that nobody times.
+        lead: u64,
+        /// How many transfers follow.
+        transfers: u64,
+        /// Messages of each.
+        messages: u64,
+    },
+    /// Nothing follows.
+    Stop,
+}
+
+/// The shared page and the samples behind it.
+pub struct Page {
+    mapping: Mapping,
+}
+
+const ISSUED: usize = LINE;
+const WORDS: usize = 2 * LINE;
+
+impl Page {
+    /// A page with room for `samples` samples.
+    pub fn new(samples: usize) -> io::Result<Page> {
+        Ok(Page { mapping: Mapping::new(PAGE + samples * 8)? })
+    }
+
+    fn issued(&self) -> &AtomicU32 {
+        self.mapping.word(ISSUED)
+    }
+
+    fn parking(&self) -> Parking<'_> {
+        Parking::new(self.mapping.word(0), parking::flags(false))
+    }
+
+    /// Issues a command. The one before must have been carried out.
+    pub fn issue(&self, command: Command) {
+        let words = match command {
+            Command::Verify(count) => [1, count, 0, 0],
+            Command::Respond(count) => [2, count, 0, 0],
+            Command::Receive { lead, transfers, messages } => [3, lead, transfers, messages],
+            Command::Stop => [4, 0, 0, 0],
+        };
+        for (place, word) in self.mapping.words(WORDS).iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
+        self.issued().fetch_add(1, Ordering::Release);
+        self.parking().wake();
+    }
+
+    /// Waits for the command after the first `taken`.
+    pub fn next_command(&self, taken: u32) -> Command {
+        let ready = || (self.issued().load(Ordering::Acquire) > taken).then_some(());
+        self.parking().wait_for(ready);
+        let words = self.mapping.words(WORDS);
+        let word = |at: usize| words[at].load(Ordering::Relaxed);
+        match word(0) {
+            1 => Command::Verify(word(1)),
+            2 => Command::Respond(word(1)),
+            3 => Command::Receive { lead: word(1), transfers: word(2), messages: word(3) },
+            _ => Command::Stop,
+        }
+    }
+
+    /// Room for samples.
+    pub fn room(&self) -> usize {
+        (self.mapping.bytes() - PAGE) / 8
+    }
+
+    /// The first `count` samples, in ticks.
+    pub fn samples(&self, count: usize) -> &[AtomicU64] {
+        &self.mapping.words(PAGE)[..count]
+    }
+
+    /// Faults in what `count` samples need, in the caller's address space.
+    pub fn populate(&self, count: usize) -> io::Result<()> {
+        self.mapping.populate(PAGE + count * 8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn commands_pass_in_order() {
+        let page = Arc::new(Page::new(10).unwrap());
+        let sent = [
+            Command::Verify(2),
+            Command::Respond(7),
+            Command::Receive { lead: 1, transfers: 2, messages: 3 },
+            Command::Stop,
+        ];
+        for (taken, command) in sent.into_iter().enumerate() {
+            page.issue(command);
+            assert_eq!(page.next_command(taken as u32), command);
+        }
+        let waiting = page.clone();
+        let waiter = std::thread::spawn(move || waiting.next_command(4));
+        page.issue(Command::Respond(9));
+        assert_eq!(waiter.join().unwrap(), Command::Respond(9));
+    }
+
+    #[test]
+    fn there_is_room_for_what_was_asked() {
+        let page = Page::new(1000).unwrap();
+        assert!(page.room() >= 1000);
+        page.populate(1000).unwrap();
+        page.samples(1000)[999].store(5, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,193 @@
+//! What a launch is told, and what it tells: the two records that cross the process boundary.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::mechanism::Unavailable;
+use crate::observe::Noise;
+use crate::sys::process::Usage;
+use crate::workload::{Policy, Workload};
+
+/// What both sides of the wire must agree on; another build is refused, with both named.
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-1");
+
+/// Whether the workers are processes or threads of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workers {
+    /// Two forked processes.
+    Process,
+    /// Two threads of one process.
+    Thread,
+}
+
+impl Workers {
+    /// Its name on the command line and in the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workers::Process => "process",
+            Workers::Thread => "thread",
+        }
+    }
+}
+
+/// The two parties of every workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Starts each exchange, and holds the clock.
+    Initiator,
+    /// Answers.
+    Responder,
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Role::Initiator => "initiator",
+            Role::Responder => "responder",
+        })
+    }
+}
+
+/// How long to warm up: whichever is reached first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Warmup {
+    /// Operations: round trips, or messages of a throughput.
+    pub operations: u64,
+    /// Time in ns.
+    pub ns: u64,
+}
+
+/// How many samples to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleCount {
+    /// Exactly so many.
+    Exactly(u64),
+    /// As many as fit this time in ns, by the warm-up's estimate: for pilots.
+    Lasting(u64),
+}
+
+/// One launch, completely described.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spec {
+    /// [`BUILD`] of the coordinator.
+    pub build: String,
+    /// The variant, as text: `tcp:nodelay=off`.
+    pub mechanism: String,
+    /// What is done.
+    pub workload: Workload,
+    /// Bytes of a message (1 where the mechanism carries none).
+    pub message_bytes: usize,
+    /// Processes or threads.
+    pub workers: Workers,
+    /// CPU of the initiator; None leaves the worker free.
+    pub initiator_cpu: Option<u32>,
+    /// CPU of the responder; None leaves the worker free.
+    pub responder_cpu: Option<u32>,
+    /// What happens to the bytes.
+    pub payload: Policy,
+    /// Check every message instead of following the payload policy.
+    pub verify: bool,
+    /// Untimed operations before the first sample.
+    pub warmup: Warmup,
+    /// How many samples.
+    pub samples: SampleCount,
+    /// Latency: round trips per sample. Throughput: messages per transfer; 0 lets the warm-up's
+    /// estimate choose what lasts about 20 ms (pilots).
+    pub batch: u64,
+    /// The clock that stamps.
+    pub clock: clock::Kind,
+    /// Its scale, for durations in this spec; samples stay in ticks.
+    pub ns_per_tick: f64,
+    /// How long the launch may take from `go` to its reports, in ms.
+    pub deadline_ms: u64,
+    /// Bytes by which message buffers are shifted inside their page.
+    pub buffer_offset: usize,
+    /// Seed of the payload check.
+    pub seed: u64,
+}
+
+impl Spec {
+    /// Whether both workers are pinned.
+    pub fn pinned(&self) -> bool {
+        self.initiator_cpu.is_some() && self.responder_cpu.is_some()
+    }
+}
+
+/// How a launch ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "status")]
+pub enum Outcome {
+    /// Measured.
+    Ok,
+    /// The mechanism can't carry this case.
+    NotApplicable {
+        /// Why.
+        reason: String,
+    },
+    /// The mechanism can't be had here.
+    Unavailable(Unavailable),
+    /// Something went wrong: who, and how.
+    Failed {
+        /// The cause, naming the worker.
+        reason: String,
+    },
+}
+
+/// What one worker says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// Resources used while timing.
+    pub usage: Usage,
+    /// CPUs it was seen on, between stretches of the timed part.
+    pub cpus: Vec<u32>,
+    /// Messages known to be lost on their way to it.
+    pub lost: u64,
+    /// Initiator: ns per operation by the warm-up's last stretch.
+    pub estimate_ns: f64,
+    /// Initiator of a throughput: ns from a single message to its acknowledgement.
+    pub ack_ns: f64,
+    /// Initiator: operations of the warm-up.
+    pub warmup_operations: u64,
+    /// Initiator: samples taken.
+    pub samples: u64,
+    /// Initiator: round trips per sample, or messages per transfer.
+    pub batch: u64,
+    /// Why it stopped early.
+    pub error: Option<String>,
+}
+
+/// What a launch says of itself; the samples follow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the kernel granted the mechanism.
+    pub granted: BTreeMap<String, u64>,
+    /// The initiator's report.
+    pub initiator: WorkerReport,
+    /// The responder's report.
+    pub responder: WorkerReport,
+    /// What the machine did meanwhile; None where /proc couldn't be read.
+    pub noise: Option<Noise>,
+    /// From the supervisor's first instruction to its workers being ready, in ns.
+    pub setup_ns: u64,
+}
+
+impl Record {
+    /// A record of a launch that never got to measure.
+    pub fn without_samples(outcome: Outcome) -> Record {
+        Record {
+            outcome,
+            granted: BTreeMap::new(),
+            initiator: WorkerReport::default(),
+            responder: WorkerReport::default(),
+            noise: None,
+            setup_ns: 0,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Frames over standard streams: one kind byte, a 32-bit little-endian length, the payload.
+//!
+//! Lengths are checked before anything is allocated; a frame that claims more than
+//! [`LARGEST`] ends the conversation.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Largest payload, in bytes.
+pub const LARGEST: usize = 1 << 20;
+
+/// Samples per frame.
+pub const SAMPLES_PER_FRAME: usize = 64 << 10;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// To the supervisor: the spec, as JSON.
+    Spec = b'L',
+    /// To the supervisor: start.
+    Go = b'G',
+    /// To the supervisor: let the workers exit, and report.
+    End = b'E',
+    /// From the supervisor: the workers are ready.
+    Ready = b'R',
+    /// From the supervisor: the workers have finished timing.
+    Timed = b'T',
+    /// From the supervisor: the record, as JSON. Last but for samples.
+    Record = b'J',
+    /// From the supervisor: samples, little-endian 64-bit ticks.
+    Samples = b'S',
+    /// From the supervisor: nothing follows.
+    Done = b'D',
+}
+
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Kind> {
+        use Kind::*;
+        [Spec, Go, End, Ready, Timed, Record, Samples, Done]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// Writes one frame with a single write where the stream allows.
+pub fn write_frame(mut to: impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+    let mut frame = Vec::with_capacity(5 + payload.len());
+    frame.push(kind as u8);
+    frame.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    frame.extend_from_slice(payload);
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+/// Why no frame came.
+#[derive(Debug)]
+pub enum Missing {
+    /// The other side closed its end.
+    Closed,
+    /// The deadline passed.
+    Late,
+    /// The second descriptor became readable: the reader is wanted elsewhere.
+    Interrupted,
+    /// The stream is broken, or holds something else than frames.
+    Broken(io::Error),
+}
+
+/// Reads frames from a descriptor.
+pub struct Reader<F> {
+    fd: F,
+    held: Vec<u8>,
+}
+
+impl<F: AsFd> Reader<F> {
+    /// A reader over `fd`, which may block.
+    pub fn new(fd: F) -> Reader<F> {
+        Reader { fd, held: Vec::new() }
+    }
+
+    /// The descriptor.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// The next frame; gives up at `deadline`, or as soon as `wanted` is readable.
+    pub fn next(
+        &mut self,
+        deadline: Option<Instant>,
+        wanted: Option<BorrowedFd<'_>>,
+    ) -> Result<(Kind, Vec<u8>), Missing> {
+        loop {
+            if let Some(frame) = self.take_frame()? {
+                return Ok(frame);
+            }
+            self.await_bytes(deadline, wanted)?;
+            let mut chunk = [0; 64 << 10];
+            match rustix::io::read(&self.fd, &mut chunk) {
+                Ok(0) => return Err(Missing::Closed),
+                Ok(n) => self.held.extend_from_slice(&chunk[..n]),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Missing::Broken(error.into())),
+            }
+        }
+    }
+
+    fn take_frame(&mut self) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
+        let Some((head, rest)) = self.held.split_first_chunk::<5>() else { return Ok(None) };
+        let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
+        let kind = Kind::from_byte(head[0]).ok_or_else(|| broken("not a frame"))?;
+        if length > LARGEST {
+            return Err(broken("oversized frame"));
+        }
+        if rest.len() < length {
+            return Ok(None);
+        }
+        let payload = rest[..length].to_vec();
+        self.held.drain(..5 + length);
+        Ok(Some((kind, payload)))
+    }
+
+    fn await_bytes(
+        &self,
+        deadline: Option<Instant>,
+        wanted: Option<BorrowedFd<'_>>,
+    ) -> Result<(), Missing> {
+        let mut fds = vec![PollFd::new(&self.fd, PollFlags::IN)];
+        if let Some(wanted) = &wanted {
+            fds.push(PollFd::new(wanted, PollFlags::IN));
+        }
+        match poll(&mut fds, time_left(deadline).as_ref()) {
+            Ok(0) => Err(Missing::Late),
+            Ok(_) if fds.len() == 2 && !fds[1].revents().is_empty() => Err(Missing::Interrupted),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(Missing::Broken(error.into())),
+        }
+    }
+}
+
+/// What is left until `deadline`, for poll(2).
+pub fn time_left(deadline: Option<Instant>) -> Option<Timespec> {
+    let left = deadline?.saturating_duration_since(Instant::now());
+    Some(Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn pair() -> (std::io::PipeReader, std::io::PipeWriter) {
+        std::io::pipe().unwrap()
+    }
+
+    #[test]
+    fn frames_arrive_in_order_and_then_the_end() {
+        let (from, mut to) = pair();
+        write_frame(&mut to, Kind::Ready, b"").unwrap();
+        write_frame(&mut to, Kind::Record, b"{}").unwrap();
+        drop(to);
+        let mut reader = Reader::new(from);
+        assert_eq!(reader.next(None, None).unwrap(), (Kind::Ready, vec![]));
+        assert_eq!(reader.next(None, None).unwrap(), (Kind::Record, b"{}".to_vec()));
+        assert!(matches!(reader.next(None, None), Err(Missing::Closed)));
+    }
+
+    #[test]
+    fn half_a_frame_is_late_and_an_oversized_one_broken() {
+        let (from, mut to) = pair();
+        to.write_all(b"J\x10\0").unwrap();
+        let mut reader = Reader::new(from);
+        let soon = Some(Instant::now() + Duration::from_millis(20));
+        assert!(matches!(reader.next(soon, None), Err(Missing::Late)));
+        to.write_all(b"\0\x7f").unwrap();
+        assert!(matches!(reader.next(None, None), Err(Missing::Broken(_))));
+    }
+
+    #[test]
+    fn a_wanted_reader_stops() {
+        let (from, _to) = pair();
+        let (wanted, mut wake) = pair();
+        wake.write_all(b"x").unwrap();
+        let mut reader = Reader::new(from);
+        let result = reader.next(None, Some(wanted.as_fd()));
+        assert!(matches!(result, Err(Missing::Interrupted)));
+    }
+}

@@ -1,0 +1,79 @@
+//! `futex`: a counter in shared memory each way; the receiver sleeps on it while it is zero,
+//! and the sender wakes it only if it sleeps (futex(2), as glibc's semaphores do). Carries a
+//! wake-up, no bytes. Between processes the futex is shared, between threads private.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::futex::Flags;
+
+use super::{
+    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Reach, Traits, Visitor,
+};
+use crate::sys::parking::{self, Parking};
+use crate::sys::shared::{LINE, Mapping};
+
+/// The mechanism's row.
+pub struct Futex;
+
+/// One side: which bell it rings, which it waits for.
+pub struct End {
+    mapping: Arc<Mapping>,
+    rings: usize,
+    hears: usize,
+    flags: Flags,
+}
+
+/// Bytes of a bell: the counter in one line, the parking word in the next.
+const BELL: usize = 2 * LINE;
+
+impl Mechanism for Futex {
+    const NAME: &'static str = "futex";
+    const SUMMARY: &'static str = "a counter in shared memory to sleep on: a wake-up without bytes";
+    const TRAITS: Traits =
+        Traits { carries: Carries::Signal, framing: Framing::Message, reach: Reach::Host };
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        let mapping = Mapping::new(2 * BELL).map_err(OpenError::call("mmap", "free memory"))?;
+        let mapping = Arc::new(mapping);
+        let flags = parking::flags(spec.same_process);
+        let end = |rings, hears| End { mapping: mapping.clone(), rings, hears, flags };
+        Ok(visitor.visit(Opened {
+            initiator: end(0, BELL),
+            responder: end(BELL, 0),
+            granted: Vec::new(),
+        }))
+    }
+}
+
+impl End {
+    #[inline(always)]
+    fn bell(&self, at: usize) -> (&AtomicU32, Parking<'_>) {
+        let parking = Parking::new(self.mapping.word(at + LINE), self.flags);
+        (self.mapping.word(at), parking)
+    }
+}
+
+impl Endpoint for End {
+    fn start(&mut self) -> io::Result<()> {
+        self.mapping.populate(self.mapping.bytes())
+    }
+
+    #[inline(always)]
+    fn send(&mut self, _message: &[u8]) -> io::Result<()> {
+        let (tokens, parking) = self.bell(self.rings);
+        tokens.fetch_add(1, Ordering::SeqCst);
+        parking.wake();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, _message: &mut [u8]) -> io::Result<()> {
+        let (tokens, parking) = self.bell(self.hears);
+        parking.wait_for(|| (tokens.load(Ordering::SeqCst) != 0).then_some(()));
+        // Only this side takes, so the counter can't have fallen since.
+        tokens.fetch_sub(1, Ordering::SeqCst);
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! Mechanisms: ways in which the system moves bytes or wake-ups between two workers.
+//!
+//! Each is one file and one row of the table at the end of this one. What must hold of every
+//! mechanism (the conformance suite in tests/ proves it):
+//!
+//! - What one end sends, the other receives: all of it, in order, unchanged; a message
+//!   mechanism keeps the boundaries, a stream delivers exactly as many bytes as were asked.
+//! - `send` and `recv` block until done. They never wait with a time-out for a dead partner:
+//!   that is the supervisor's business. (`udp` alone bounds its wait, for lost datagrams.)
+//! - A size that can't be carried is refused when opening, never clamped.
+//! - Nothing stays behind: descriptors close, mappings vanish, names are never made or are
+//!   unlinked before `open` returns.
+//!
+//! No mechanism sees a clock, a statistic or the store.
+
+mod options;
+mod socket;
+
+pub mod eventfd;
+pub mod fd;
+pub mod futex;
+pub mod null;
+pub mod pipe;
+pub mod shm_ring;
+pub mod tcp;
+pub mod udp;
+pub mod unix_seqpacket;
+pub mod unix_stream;
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+pub use options::{Choice, OptionSpec, Options, Variant, unknown};
+
+/// One side of an open mechanism. `send` and `recv` are what is timed.
+pub trait Endpoint: Send {
+    /// Called once in the worker, after the fork and pinning, before anything is timed: the
+    /// place to fault in pages.
+    fn start(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Hands one message over. Returns when the mechanism has taken all of it.
+    fn send(&mut self, message: &[u8]) -> io::Result<()>;
+
+    /// Fills `message` with the next message; blocks until it is complete.
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()>;
+
+    /// Messages known to be lost on the way to this end since it was opened.
+    fn lost(&self) -> u64 {
+        0
+    }
+}
+
+/// Required of every mechanism.
+pub trait Mechanism {
+    /// Name on the command line, in the store, in the report.
+    const NAME: &'static str;
+    /// One line for `list`.
+    const SUMMARY: &'static str;
+    /// What it carries, and how.
+    const TRAITS: Traits;
+    /// The options it knows; the first value of each is the default.
+    const OPTIONS: &'static [OptionSpec] = &[];
+    /// Option strings that the default run measures; `""` is all defaults.
+    const SHOWN: &'static [&'static str] = &[""];
+
+    /// Largest message in bytes with these options on this machine; None without a limit.
+    fn largest(_options: &Options) -> Option<usize> {
+        None
+    }
+
+    /// Whether a waiting worker burns its CPU instead of sleeping.
+    fn spins(_options: &Options) -> bool {
+        false
+    }
+
+    /// Opens both ends, untimed, and hands them to `visitor`; an option that changes the code
+    /// of the timed path picks a type here, so that the path has no branch for it.
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError>;
+}
+
+/// What to open.
+#[derive(Clone, Debug)]
+pub struct OpenSpec {
+    /// The mechanism's options.
+    pub options: Options,
+    /// Largest message that will be sent, in bytes; acknowledgements are one byte.
+    pub message_bytes: usize,
+    /// Whether both workers are threads of one process.
+    pub same_process: bool,
+}
+
+/// Code that is generic over the endpoints of whichever mechanism was asked for.
+pub trait Visitor {
+    /// What the visit yields.
+    type Output;
+    /// Called once, with both ends.
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output;
+}
+
+/// Both ends of an open mechanism, and what the kernel granted.
+pub struct Opened<E> {
+    /// The end of the worker that starts each exchange.
+    pub initiator: E,
+    /// The other end.
+    pub responder: E,
+    /// What the kernel granted, under names with units: `pipe_capacity_bytes`.
+    pub granted: Vec<(String, u64)>,
+}
+
+/// What a mechanism carries, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// Bytes, only a wake-up, or nothing.
+    pub carries: Carries,
+    /// Whether boundaries between messages survive.
+    pub framing: Framing,
+    /// How far apart the workers may be.
+    pub reach: Reach,
+}
+
+/// What arrives at the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carries {
+    /// Any bytes.
+    Bytes,
+    /// A wake-up without contents: sizes mean nothing, throughput is wake-ups per second.
+    Signal,
+    /// Nothing at all: the harness's own cost. Can't be verified, is never ranked.
+    Nothing,
+}
+
+/// Whether boundaries between messages survive the transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// A byte stream.
+    Stream,
+    /// Messages arrive whole or not at all.
+    Message,
+}
+
+/// How far apart the workers may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// On one machine.
+    Host,
+    /// Across a network too.
+    Network,
+}
+
+/// Why a mechanism can't be had here, and what would change that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unavailable {
+    /// What is missing: `IPv6 loopback: address not available (os error 99)`.
+    pub reason: String,
+    /// What the user could do about it.
+    pub way_out: String,
+}
+
+/// Why `open` gave no endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// The mechanism works here, but not with this size or these options.
+    NotApplicable(String),
+    /// The mechanism can't be had here.
+    Unavailable(Unavailable),
+}
+
+impl OpenError {
+    /// For use with `map_err`: names the failed call, with a way out.
+    pub fn call<E: Into<io::Error>>(
+        call: &'static str,
+        way_out: &'static str,
+    ) -> impl Fn(E) -> OpenError {
+        move |error| {
+            OpenError::Unavailable(Unavailable {
+                reason: format!("{call}: {}", error.into()),
+                way_out: way_out.into(),
+            })
+        }
+    }
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OpenError::NotApplicable(reason) => write!(f, "{reason}"),
+            OpenError::Unavailable(why) => write!(f, "{}; {}", why.reason, why.way_out),
+        }
+    }
+}
+
+/// A row of the table: what can be said of a mechanism without opening it.
+pub struct Entry {
+    /// See [`Mechanism::NAME`].
+    pub name: &'static str,
+    /// See [`Mechanism::SUMMARY`].
+    pub summary: &'static str,
+    /// See [`Mechanism::TRAITS`].
+    pub traits: Traits,
+    /// See [`Mechanism::OPTIONS`].
+    pub options: &'static [OptionSpec],
+    /// See [`Mechanism::SHOWN`].
+    pub shown: &'static [&'static str],
+    /// See [`Mechanism::largest`].
+    pub largest: fn(&Options) -> Option<usize>,
+    /// See [`Mechanism::spins`].
+    pub spins: fn(&Options) -> bool,
+}
+
+macro_rules! mechanisms {
+    ($($mechanism:ty),+ $(,)?) => {
+        /// Every mechanism, in the order in which lists and tables show them.
+        pub static MECHANISMS: &[Entry] = &[$(Entry {
+            name: <$mechanism>::NAME,
+            summary: <$mechanism>::SUMMARY,
+            traits: <$mechanism>::TRAITS,
+            options: <$mechanism>::OPTIONS,
+            shown: <$mechanism>::SHOWN,
+            largest: <$mechanism>::largest,
+            spins: <$mechanism>::spins,
+        }),+];
+
+        /// Opens the mechanism called `name` and hands both ends to `visitor`.
+        pub fn open<V: Visitor>(
+            name: &str,
+            spec: &OpenSpec,
+            visitor: V,
+        ) -> Result<V::Output, OpenError> {
+            $(if name == <$mechanism>::NAME {
+                return <$mechanism>::open(spec, visitor);
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+    };
+}
+
+mechanisms![
+    null::Null,
+    pipe::Pipe,
+    unix_stream::UnixStream,
+    unix_seqpacket::UnixSeqpacket,
+    eventfd::Eventfd,
+    futex::Futex,
+    tcp::Tcp,
+    udp::Udp,
+    shm_ring::ShmRing,
+];
+
+/// Tries whether `variant` can be opened here for messages of `message_bytes`.
+pub fn probe(variant: &Variant, message_bytes: usize) -> Result<(), OpenError> {
+    struct Close;
+    impl Visitor for Close {
+        type Output = ();
+        fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
+    }
+    if let Some(largest) = (variant.entry.largest)(&variant.options)
+        && message_bytes > largest
+    {
+        return Err(OpenError::NotApplicable(format!(
+            "{variant} carries at most {largest} bytes a message here"
+        )));
+    }
+    let options = variant.options.clone();
+    open(variant.entry.name, &OpenSpec { options, message_bytes, same_process: false }, Close)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_unique_and_plain() {
+        let names: BTreeSet<_> = MECHANISMS.iter().map(|entry| entry.name).collect();
+        assert_eq!(names.len(), MECHANISMS.len());
+        for name in names {
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_shown_variant_parses_and_prints_itself() {
+        for entry in MECHANISMS {
+            for shown in entry.shown {
+                let text = if shown.is_empty() {
+                    entry.name.to_string()
+                } else {
+                    format!("{}:{shown}", entry.name)
+                };
+                assert_eq!(Variant::parse(&text).unwrap().to_string(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn too_large_a_message_is_refused_not_clamped() {
+        let udp = Variant::parse("udp").unwrap();
+        assert!(matches!(probe(&udp, 65_508), Err(OpenError::NotApplicable(_))));
+    }
+}

@@ -1,0 +1,165 @@
+//! Options of mechanisms: `tcp:nodelay=off`, `unix-stream:buffer=message`.
+//!
+//! Each mechanism declares what it knows; text is checked against the declaration once, at
+//! the door, and a wrong word is answered with the nearest right one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{Entry, MECHANISMS};
+use crate::size;
+
+/// One option that a mechanism knows.
+#[derive(Debug)]
+pub struct OptionSpec {
+    /// Its name, before the `=`.
+    pub name: &'static str,
+    /// One line for `list`.
+    pub summary: &'static str,
+    /// Words it takes; the first is the default.
+    pub words: &'static [&'static str],
+    /// Whether it also takes a size in bytes.
+    pub takes_size: bool,
+}
+
+/// The value of an option that takes words or a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice<'a> {
+    /// One of the declared words.
+    Word(&'a str),
+    /// A size in bytes.
+    Size(usize),
+}
+
+/// Chosen options. An option that isn't named has its default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Options(BTreeMap<String, String>);
+
+impl Options {
+    /// The value of an option of `specs`: what was chosen, else the default.
+    pub fn get<'a>(&'a self, specs: &'static [OptionSpec], name: &str) -> Choice<'a> {
+        let spec = specs.iter().find(|spec| spec.name == name).expect("a declared option");
+        match self.0.get(name) {
+            None => Choice::Word(spec.words[0]),
+            Some(text) if spec.words.contains(&text.as_str()) => Choice::Word(text),
+            Some(text) => Choice::Size(size::parse(text).expect("checked at the door") as usize),
+        }
+    }
+
+    /// The chosen options, by name.
+    pub fn chosen(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+}
+
+/// A mechanism with options.
+#[derive(Clone)]
+pub struct Variant {
+    /// The mechanism's row.
+    pub entry: &'static Entry,
+    /// Its options, checked.
+    pub options: Options,
+}
+
+impl Variant {
+    /// Parses `name` or `name:option=value,option=value`.
+    pub fn parse(text: &str) -> Result<Variant, String> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let entry = MECHANISMS.iter().find(|entry| entry.name == name).ok_or_else(|| {
+            let names: Vec<_> = MECHANISMS.iter().map(|entry| entry.name).collect();
+            unknown("mechanism", name, &names)
+        })?;
+        let mut options = BTreeMap::new();
+        for pair in rest.split(',').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| format!("{name}: `{pair}` is no option: write option=value"))?;
+            let known: Vec<_> = entry.options.iter().map(|spec| spec.name).collect();
+            let spec = entry
+                .options
+                .iter()
+                .find(|spec| spec.name == key)
+                .ok_or_else(|| unknown(&format!("option of {name}"), key, &known))?;
+            options.insert(key.to_string(), checked(spec, name, value)?);
+        }
+        Ok(Variant { entry, options: Options(options) })
+    }
+
+    /// Whether a waiting worker burns its CPU.
+    pub fn spins(&self) -> bool {
+        (self.entry.spins)(&self.options)
+    }
+}
+
+impl PartialEq for Variant {
+    fn eq(&self, other: &Variant) -> bool {
+        self.entry.name == other.entry.name && self.options == other.options
+    }
+}
+
+impl fmt::Debug for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry.name)?;
+        for (nth, (key, value)) in self.options.0.iter().enumerate() {
+            write!(f, "{}{key}={value}", if nth == 0 { ':' } else { ',' })?;
+        }
+        Ok(())
+    }
+}
+
+fn checked(spec: &OptionSpec, mechanism: &str, value: &str) -> Result<String, String> {
+    if spec.words.contains(&value) {
+        return Ok(value.to_string());
+    }
+    if spec.takes_size {
+        if let Ok(bytes) = size::parse(value) {
+            return Ok(size::format(bytes));
+        }
+        let words = spec.words.join(", ");
+        return Err(format!("{mechanism}: {}={value}: takes {words} or a size", spec.name));
+    }
+    Err(unknown(&format!("value of {mechanism}:{}", spec.name), value, spec.words))
+}
+
+/// The error for a word that isn't one of `known`: names the nearest, or all of them.
+pub fn unknown(what: &str, word: &str, known: &[&str]) -> String {
+    let nearest = known
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((_, candidate)) => format!("unknown {what} `{word}`: did you mean `{candidate}`?"),
+        None if known.is_empty() => format!("unknown {what} `{word}`: it has none"),
+        None => format!("unknown {what} `{word}`: choose one of {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_word_is_answered_with_the_nearest() {
+        let error = |text| Variant::parse(text).unwrap_err();
+        assert!(error("pip").contains("did you mean `pipe`?"));
+        assert!(error("tcp:nodely=on").contains("did you mean `nodelay`?"));
+        assert!(error("tcp:nodelay=onn").contains("did you mean `on`?"));
+        assert!(error("pipe:capacity=abc").contains("or a size"));
+        assert!(error("null:x=1").contains("it has none"));
+        assert!(error("tcp:nodelay").contains("option=value"));
+        assert!(error("zzz").contains("choose one of null, pipe"));
+    }
+
+    #[test]
+    fn sizes_are_written_one_way() {
+        let variant = Variant::parse("pipe:capacity=65536").unwrap();
+        assert_eq!(variant.to_string(), "pipe:capacity=64K");
+    }
+}

@@ -1,0 +1,225 @@
+//! `shm-ring`: two single-producer single-consumer rings in shared memory, one each way.
+//!
+//! A slot starts with a word that holds the message's number and length, in the same cache
+//! line as its first 56 bytes: a small message crosses between CPUs as one line. The producer
+//! fills the slot, then publishes it by storing the word; the consumer waits for the number
+//! it expects. The consumer counts what it has released in a line of its own, which the
+//! producer reads only when the ring looks full. `wait=futex` sleeps, `wait=spin` burns the
+//! CPU with the pause instruction.
+
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::thread::futex::Flags;
+
+use super::socket::wrong_length;
+use super::{
+    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
+    Options, Reach, Traits, Visitor,
+};
+use crate::sys::parking::{self, Parking};
+use crate::sys::shared::{LINE, Mapping, Slots};
+
+/// The mechanism's row.
+pub struct ShmRing;
+
+/// Bytes of slots a ring aims at; within two and [`MOST_SLOTS`] slots.
+const RING_BYTES: usize = 256 << 10;
+const MOST_SLOTS: usize = 256;
+/// Lines before the slots: released count, consumer's parking word, producer's parking word.
+const HEAD: usize = 3 * LINE;
+
+impl Mechanism for ShmRing {
+    const NAME: &'static str = "shm-ring";
+    const SUMMARY: &'static str = "a ring of messages in shared memory, one each way";
+    const TRAITS: Traits =
+        Traits { carries: Carries::Bytes, framing: Framing::Message, reach: Reach::Host };
+    const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
+        name: "wait",
+        summary: "how a worker waits: asleep on a futex, or spinning",
+        words: &["futex", "spin"],
+        takes_size: false,
+    }];
+    const SHOWN: &'static [&'static str] = &["wait=futex", "wait=spin"];
+
+    fn spins(options: &Options) -> bool {
+        options.get(Self::OPTIONS, "wait") == Choice::Word("spin")
+    }
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        let failed = || OpenError::call("mmap", "free memory, or choose smaller messages");
+        let pair = RingPair::map(spec).map_err(failed())?;
+        let granted = vec![("ring_slots".into(), pair.slots as u64)];
+        if Self::spins(&spec.options) {
+            let (initiator, responder) = pair.ends::<Spin>();
+            Ok(visitor.visit(Opened { initiator, responder, granted }))
+        } else {
+            let (initiator, responder) = pair.ends::<Sleep>();
+            Ok(visitor.visit(Opened { initiator, responder, granted }))
+        }
+    }
+}
+
+/// How a worker waits for the other.
+pub trait Wait: Send + 'static {
+    /// Waits at `word` until `ready`.
+    fn wait(word: &AtomicU32, flags: Flags, ready: impl FnMut() -> bool);
+    /// Wakes whoever waits at `word`.
+    fn wake(word: &AtomicU32, flags: Flags);
+}
+
+/// Burns the CPU.
+pub struct Spin;
+
+impl Wait for Spin {
+    #[inline(always)]
+    fn wait(_word: &AtomicU32, _flags: Flags, mut ready: impl FnMut() -> bool) {
+        while !ready() {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[inline(always)]
+    fn wake(_word: &AtomicU32, _flags: Flags) {}
+}
+
+/// Sleeps on a futex.
+pub struct Sleep;
+
+impl Wait for Sleep {
+    #[inline(always)]
+    fn wait(word: &AtomicU32, flags: Flags, mut ready: impl FnMut() -> bool) {
+        Parking::new(word, flags).wait_for(|| ready().then_some(()));
+    }
+
+    #[inline(always)]
+    fn wake(word: &AtomicU32, flags: Flags) {
+        Parking::new(word, flags).wake();
+    }
+}
+
+/// Two rings in one mapping.
+struct RingPair {
+    mapping: Arc<Mapping>,
+    slots: usize,
+    room: usize,
+    flags: Flags,
+}
+
+impl RingPair {
+    fn map(spec: &OpenSpec) -> io::Result<RingPair> {
+        let room = spec.message_bytes;
+        let fitting = RING_BYTES / Slots::stride(room);
+        let slots = fitting.clamp(2, MOST_SLOTS).next_power_of_two();
+        let mapping = Arc::new(Mapping::new(2 * Self::ring_bytes(slots, room))?);
+        Ok(RingPair { mapping, slots, room, flags: parking::flags(spec.same_process) })
+    }
+
+    fn ring_bytes(slots: usize, room: usize) -> usize {
+        HEAD + slots * Slots::stride(room)
+    }
+
+    fn ends<W: Wait>(&self) -> (End<W>, End<W>) {
+        let second = Self::ring_bytes(self.slots, self.room);
+        (self.end(0, second), self.end(second, 0))
+    }
+
+    fn end<W: Wait>(&self, out: usize, into: usize) -> End<W> {
+        let ring = |at: usize| Ring {
+            slots: Slots::new(self.mapping.clone(), at + HEAD, self.slots, self.room),
+            at,
+            next: 0,
+            released: 0,
+        };
+        End { out: ring(out), into: ring(into), flags: self.flags, wait: PhantomData }
+    }
+}
+
+/// One side's view of a ring.
+struct Ring {
+    slots: Slots,
+    at: usize,
+    /// Messages this side has put in or taken out.
+    next: u32,
+    /// Producer: the released count when last read.
+    released: u32,
+}
+
+impl Ring {
+    fn released(&self) -> &AtomicU32 {
+        self.slots.mapping().word(self.at)
+    }
+
+    fn consumer_parking(&self) -> &AtomicU32 {
+        self.slots.mapping().word(self.at + LINE)
+    }
+
+    fn producer_parking(&self) -> &AtomicU32 {
+        self.slots.mapping().word(self.at + 2 * LINE)
+    }
+
+    /// The header of message `number`, which is never zero: slots start out as zero.
+    fn header(number: u32, length: usize) -> u64 {
+        u64::from(number.wrapping_add(1)) << 32 | length as u64
+    }
+
+    fn published(header: &AtomicU64, number: u32) -> Option<usize> {
+        let word = header.load(Acquire);
+        ((word >> 32) as u32 == number.wrapping_add(1)).then_some(word as u32 as usize)
+    }
+}
+
+/// One side of the pair of rings.
+pub struct End<W> {
+    out: Ring,
+    into: Ring,
+    flags: Flags,
+    wait: PhantomData<W>,
+}
+
+impl<W: Wait> Endpoint for End<W> {
+    fn start(&mut self) -> io::Result<()> {
+        let mapping = self.out.slots.mapping();
+        mapping.populate(mapping.bytes())
+    }
+
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        let ring = &mut self.out;
+        let full = ring.slots.count() as u32;
+        if ring.next.wrapping_sub(ring.released) == full {
+            let (next, released) = (ring.next, ring.released());
+            let has_room = || next.wrapping_sub(released.load(Acquire)) < full;
+            W::wait(ring.producer_parking(), self.flags, has_room);
+            ring.released = ring.released().load(Acquire);
+        }
+        let slot = ring.next as usize;
+        ring.slots.write(slot, message);
+        ring.slots.header(slot).store(Ring::header(ring.next, message.len()), Release);
+        ring.next = ring.next.wrapping_add(1);
+        W::wake(ring.consumer_parking(), self.flags);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        let ring = &mut self.into;
+        let slot = ring.next as usize;
+        let header = ring.slots.header(slot);
+        let mut length = 0;
+        W::wait(ring.consumer_parking(), self.flags, || {
+            Ring::published(header, ring.next).inspect(|found| length = *found).is_some()
+        });
+        if length != message.len() {
+            return Err(wrong_length("ring", length, message.len()));
+        }
+        ring.slots.read(slot, message);
+        ring.next = ring.next.wrapping_add(1);
+        ring.released().store(ring.next, Release);
+        W::wake(ring.producer_parking(), self.flags);
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! `udp`: two connected UDP sockets over loopback; a message is one datagram, bare.
+//!
+//! UDP drops what the receiver's buffer can't hold, so a sender has at most a window of
+//! datagrams on the way; the receiver returns a credit (an empty datagram) for every half
+//! window it has read, unless its own message has said so already. A round trip therefore
+//! carries nothing but the two messages. A wait is bounded: after [`PATIENCE`] a datagram
+//! counts as lost, and the launch fails with the kernel's count of drops.
+
+use std::io;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+use super::tcp::{FAMILY, loopback};
+use super::{
+    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
+    Options, Reach, Traits, Visitor, socket,
+};
+use crate::sys;
+
+/// The mechanism's row.
+pub struct Udp;
+
+/// How long a datagram may be on its way over loopback before it counts as lost.
+pub const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Bytes the kernel accounts for a datagram beside its payload: 768 seen for small ones; large
+/// ones take up to twice their payload (skb truesize).
+const OVERHEAD: usize = 768;
+
+/// One socket, and what is on its way.
+pub struct End {
+    socket: UdpSocket,
+    /// Most datagrams that may be under way to the partner.
+    window: u32,
+    /// Datagrams sent since the partner last spoke.
+    under_way: u32,
+    /// Datagrams received since this end last spoke.
+    owed: u32,
+}
+
+impl Mechanism for Udp {
+    const NAME: &'static str = "udp";
+    const SUMMARY: &'static str = "datagrams over loopback, a window under way at most";
+    const TRAITS: Traits =
+        Traits { carries: Carries::Bytes, framing: Framing::Message, reach: Reach::Network };
+    const OPTIONS: &'static [OptionSpec] = &[FAMILY, socket::BUFFER];
+
+    fn largest(options: &Options) -> Option<usize> {
+        // 65,535 less the IPv4 and UDP headers; IPv6 doesn't count its own header (udp(7)).
+        let protocol = if loopback(options, Self::OPTIONS).is_ipv4() { 65_507 } else { 65_527 };
+        match options.get(Self::OPTIONS, "buffer") {
+            Choice::Size(bytes) => Some(protocol.min(2 * bytes)),
+            Choice::Word(_) => Some(protocol),
+        }
+    }
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        let address = loopback(&spec.options, Self::OPTIONS);
+        let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
+        let bind = || UdpSocket::bind((address, 0)).map_err(failed("bind to loopback"));
+        let (near, far) = (bind()?, bind()?);
+        near.connect(far.local_addr().map_err(failed("getsockname"))?)
+            .map_err(failed("connect"))?;
+        far.connect(near.local_addr().map_err(failed("getsockname"))?)
+            .map_err(failed("connect"))?;
+        socket::set_buffers(&near, spec, Self::OPTIONS)?;
+        socket::set_buffers(&far, spec, Self::OPTIONS)?;
+        let mut granted = socket::granted(&near);
+        let initiator = End::new(near, spec.message_bytes).map_err(failed("setsockopt"))?;
+        let responder = End::new(far, spec.message_bytes).map_err(failed("setsockopt"))?;
+        granted.push(("window_datagrams".into(), u64::from(initiator.window)));
+        Ok(visitor.visit(Opened { initiator, responder, granted }))
+    }
+}
+
+impl End {
+    fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<End> {
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let room = sockopt::socket_recv_buffer_size(&socket)?;
+        let window = (room / (2 * (message_bytes + OVERHEAD))).max(1) as u32;
+        Ok(End { socket, window, under_way: 0, owed: 0 })
+    }
+
+    /// Receives a datagram's length; an empty one is a credit.
+    #[inline(always)]
+    fn datagram(&self, message: &mut [u8]) -> io::Result<usize> {
+        socket::recv_length(&self.socket, message).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => self.gave_up(),
+            _ => error,
+        })
+    }
+
+    #[cold]
+    fn gave_up(&self) -> io::Error {
+        let text = format!(
+            "udp: a datagram was lost: nothing for {} ms, {} dropped by a full buffer here",
+            PATIENCE.as_millis(),
+            self.lost()
+        );
+        io::Error::new(io::ErrorKind::TimedOut, text)
+    }
+
+    #[cold]
+    fn await_credit(&mut self) -> io::Result<()> {
+        match self.datagram(&mut [])? {
+            0 => self.under_way = self.under_way.saturating_sub(self.window.div_ceil(2)),
+            length => return Err(socket::wrong_length("credit", length, 0)),
+        }
+        Ok(())
+    }
+}
+
+impl Endpoint for End {
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        while self.under_way >= self.window {
+            self.await_credit()?;
+        }
+        self.under_way += 1;
+        self.owed = 0;
+        socket::send_message(&self.socket, message)
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        if self.owed >= self.window.div_ceil(2) {
+            self.owed = 0;
+            socket::send_message(&self.socket, &[])?;
+        }
+        loop {
+            match self.datagram(message)? {
+                0 => {}
+                length if length == message.len() => break,
+                length => return Err(socket::wrong_length("recv", length, message.len())),
+            }
+        }
+        self.owed += 1;
+        self.under_way = 0;
+        Ok(())
+    }
+
+    fn lost(&self) -> u64 {
+        sys::socket::drops(&self.socket).unwrap_or(0)
+    }
+}

@@ -1,0 +1,96 @@
+//! Sizes as people write them: `64`, `4K`, `1MiB`, ranges such as `64..1M:x4`.
+//!
+//! Units are binary, in bytes: K = 1024. Parsed once, at the door.
+
+/// Largest message or transfer that is taken, in bytes (64 GiB): a larger number is a slip.
+pub const LARGEST: u64 = 64 << 30;
+
+/// Parses one size in bytes. Zero, negative, fractional and absurd sizes are refused.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let way_out = "write bytes, or K, M, G for binary units: 64, 4K, 1M";
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        _ => return Err(format!("`{text}` is not a size: {way_out}")),
+    };
+    let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: {way_out}"))?;
+    match number.checked_mul(factor) {
+        Some(0) => Err(format!("size 0 carries nothing: {way_out}")),
+        Some(bytes) if bytes <= LARGEST => Ok(bytes),
+        _ => Err(format!("size `{text}` is beyond the largest taken, 64G: choose a smaller one")),
+    }
+}
+
+/// Parses a list of sizes: commas between items, each a size or `FROM..TO:xFACTOR`.
+pub fn parse_list(text: &str) -> Result<Vec<u64>, String> {
+    let mut sizes = Vec::new();
+    for item in text.split(',') {
+        match item.split_once("..") {
+            None => sizes.push(parse(item)?),
+            Some((from, rest)) => sizes.extend(range(from, rest, item)?),
+        }
+    }
+    sizes.dedup();
+    Ok(sizes)
+}
+
+fn range(from: &str, rest: &str, item: &str) -> Result<Vec<u64>, String> {
+    let (to, step) = rest.split_once(":x").unwrap_or((rest, "2"));
+    let (from, to) = (parse(from)?, parse(to)?);
+    let factor: u64 =
+        step.parse().ok().filter(|f| *f >= 2).ok_or_else(|| {
+            format!("`{item}`: the step is a factor of at least 2, as in 64..1M:x4")
+        })?;
+    if from > to {
+        return Err(format!("`{item}` runs backwards: write the smaller size first"));
+    }
+    Ok(std::iter::successors(Some(from), |size| size.checked_mul(factor))
+        .take_while(|size| *size <= to)
+        .collect())
+}
+
+/// The shortest exact way to write a size: `64`, `4K`, `1M`.
+pub fn format(bytes: u64) -> String {
+    match bytes {
+        b if b >= 1 << 30 && b % (1 << 30) == 0 => format!("{}G", b >> 30),
+        b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{}M", b >> 20),
+        b if b >= 1 << 10 && b % (1 << 10) == 0 => format!("{}K", b >> 10),
+        b => b.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_binary_units() {
+        assert_eq!(parse("64"), Ok(64));
+        assert_eq!(parse("4K"), Ok(4096));
+        assert_eq!(parse("1MiB"), Ok(1 << 20));
+        assert_eq!(parse_list("1,64..4K:x4"), Ok(vec![1, 64, 256, 1024, 4096]));
+    }
+
+    #[test]
+    fn refuses_what_is_no_size() {
+        for text in ["", "abc", "-1", "1.5K", "0", "0K", "1TiB", "99999999999999999999", "4Q"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        for text in ["64..1M:x1", "1M..64", "64..", "64,,1"] {
+            assert!(parse_list(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        for bytes in [1, 63, 64, 1024, 1025, 4096, 1 << 20, 3 << 30] {
+            assert_eq!(parse(&format(bytes)), Ok(bytes));
+        }
+    }
+}

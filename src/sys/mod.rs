@@ -1,0 +1,12 @@
+//! The system boundary: the only place that may say `unsafe`.
+//!
+//! Everything here is a thin, owned, safe face of something the kernel or the CPU offers and
+//! that no well-kept crate offers safely. What rustix already wraps safely is called directly
+//! where it is used.
+#![allow(unsafe_code)]
+
+pub mod counter;
+pub mod parking;
+pub mod process;
+pub mod shared;
+pub mod socket;

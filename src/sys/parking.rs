@@ -1,0 +1,60 @@
+//! Sleeping until another worker has made something true: a futex with a "parked" mark.
+//!
+//! The mark lets the waker skip the system call when nobody sleeps, as glibc's semaphores do.
+//! Order matters: the sleeper marks itself, *then* looks again; the waker makes the thing
+//! true, *then* looks at the mark. Both sides are sequentially consistent, so at least one of
+//! them sees the other, and no wake-up is lost.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst, fence};
+
+use rustix::thread::futex;
+
+/// One side's parking place. The word lives wherever both workers can see it.
+#[derive(Clone, Copy)]
+pub struct Parking<'a> {
+    word: &'a AtomicU32,
+    flags: futex::Flags,
+}
+
+const AWAKE: u32 = 0;
+const PARKED: u32 = 1;
+
+/// Futex flags for waiters that share an address space (`true`) or only a mapping.
+pub fn flags(same_process: bool) -> futex::Flags {
+    if same_process { futex::Flags::PRIVATE } else { futex::Flags::empty() }
+}
+
+impl<'a> Parking<'a> {
+    /// A parking place over `word`, which starts as zero and is used for nothing else.
+    #[inline(always)]
+    pub fn new(word: &'a AtomicU32, flags: futex::Flags) -> Self {
+        Parking { word, flags }
+    }
+
+    /// Sleeps until `ready` returns a value, and returns it. Only one worker may park here.
+    #[inline(always)]
+    pub fn wait_for<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(value) = ready() {
+                return value;
+            }
+            self.word.store(PARKED, SeqCst);
+            fence(SeqCst);
+            if let Some(value) = ready() {
+                self.word.store(AWAKE, SeqCst);
+                return value;
+            }
+            // Returns at once if the waker has been here already, or on a signal: look again.
+            let _ = futex::wait(self.word, self.flags, PARKED, None);
+        }
+    }
+
+    /// To be called after making true what the other side waits for.
+    #[inline(always)]
+    pub fn wake(&self) {
+        fence(SeqCst);
+        if self.word.load(SeqCst) == PARKED && self.word.swap(AWAKE, SeqCst) == PARKED {
+            let _ = futex::wake(self.word, self.flags, 1);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Processes: fork, immediate exit, signal masks, resource use.
+//!
+//! Forking is safe only while a process has one thread, because the child owns a copy of
+//! locks that other threads may hold. [`fork`] therefore counts the threads first and refuses
+//! otherwise; that makes it callable from safe code.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+/// Which side of a fork the caller finds itself on.
+pub enum Fork {
+    /// The original process; the child's id.
+    Parent(Pid),
+    /// The new process.
+    Child,
+}
+
+/// Forks this process (fork(2)).
+///
+/// # Errors
+/// When the process has more than one thread, or the kernel refuses (EAGAIN: a limit on
+/// processes).
+pub fn fork() -> io::Result<Fork> {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        return Err(io::Error::other(format!("fork: the process has {threads} threads, not one")));
+    }
+    // SAFETY: with a single thread no lock can be held by anyone but the caller, so the child
+    // may run any code.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Fork::Child),
+        id => {
+            let pid = Pid::from_raw(id).ok_or_else(|| io::Error::other("fork returned no id"))?;
+            Ok(Fork::Parent(pid))
+        }
+    }
+}
+
+/// Ends this process at once: no destructors, no buffered output (_exit(2)).
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit takes any integer and doesn't return.
+    unsafe { libc::_exit(code) }
+}
+
+/// What the calling thread has used since it began (getrusage(2), RUSAGE_THREAD).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Time in user mode, in ns (microsecond steps, and coarser where the kernel samples).
+    pub user_ns: u64,
+    /// Time in kernel mode, in ns.
+    pub system_ns: u64,
+    /// Switches because the thread slept.
+    pub voluntary_switches: u64,
+    /// Switches because the scheduler took the CPU away.
+    pub involuntary_switches: u64,
+    /// Page faults served without input or output.
+    pub minor_faults: u64,
+    /// Page faults that had to read from a disk.
+    pub major_faults: u64,
+}
+
+impl Usage {
+    /// Reads the calling thread's use.
+    pub fn of_thread() -> Usage {
+        let mut raw = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: `raw` is a valid place for one rusage; all-zero bytes are a valid rusage, so
+        // assume_init holds even if the call failed.
+        let raw = unsafe {
+            libc::getrusage(libc::RUSAGE_THREAD, raw.as_mut_ptr());
+            raw.assume_init()
+        };
+        let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+        Usage {
+            user_ns: ns(raw.ru_utime),
+            system_ns: ns(raw.ru_stime),
+            voluntary_switches: raw.ru_nvcsw as u64,
+            involuntary_switches: raw.ru_nivcsw as u64,
+            minor_faults: raw.ru_minflt as u64,
+            major_faults: raw.ru_majflt as u64,
+        }
+    }
+
+    /// What was used between `earlier` and `self`.
+    pub fn since(&self, earlier: &Usage) -> Usage {
+        Usage {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+            minor_faults: self.minor_faults - earlier.minor_faults,
+            major_faults: self.major_faults - earlier.major_faults,
+        }
+    }
+}
+
+/// Ignores SIGPIPE, so that a dead partner shows as an error of the write, not as a death.
+///
+/// The Rust runtime already does this for a program it starts; said here for forked children.
+pub fn ignore_broken_pipes() {
+    // SAFETY: SIG_IGN is a valid disposition for SIGPIPE.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}

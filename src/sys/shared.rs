@@ -1,0 +1,182 @@
+//! Memory shared between two workers: one anonymous mapping, typed views into it.
+//!
+//! Words are handed out as atomics. Message bytes live in [`Slots`]: the view proves that
+//! index and length stay inside the mapping, so the timed path carries no bounds arithmetic
+//! beyond a mask.
+
+use std::io;
+use std::ptr::{NonNull, copy_nonoverlapping, null_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+/// Bytes in a cache line: what keeps two words from sharing one. 128 on machines whose
+/// prefetcher pulls pairs would be more; the ring's first line is measured with 64.
+pub const LINE: usize = 64;
+
+/// Bytes in a page of the smallest size.
+pub const PAGE: usize = 4096;
+
+/// An anonymous MAP_SHARED mapping, zeroed, inherited by forks. Unmapped when dropped.
+pub struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping is plain memory without thread affinity; every access goes through
+// atomics or through `Slots`, whose protocol decides who may touch a slot when.
+unsafe impl Send for Mapping {}
+// SAFETY: as above: shared references give out only atomics and protocol-guarded copies.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `bytes` (rounded up to whole pages), reserving address space but no memory.
+    pub fn new(bytes: usize) -> io::Result<Mapping> {
+        let bytes = bytes.max(1).next_multiple_of(PAGE);
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: the kernel chooses the place, so no existing mapping is touched.
+        let start = unsafe { mmap_anonymous(null_mut(), bytes, prot, flags)? };
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))?;
+        Ok(Mapping { start, bytes })
+    }
+
+    /// Length in bytes, whole pages.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Faults in and makes writable the first `bytes`, so that no fault falls into timed code
+    /// (madvise(2), MADV_POPULATE_WRITE, Linux 5.14).
+    pub fn populate(&self, bytes: usize) -> io::Result<()> {
+        let bytes = bytes.min(self.bytes);
+        // SAFETY: the range lies inside this mapping, and populating changes no contents.
+        unsafe { madvise(self.start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite)? };
+        Ok(())
+    }
+
+    /// The 32-bit word at byte `offset`.
+    ///
+    /// # Panics
+    /// If it is not aligned or lies outside.
+    pub fn word(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset + 4 <= self.bytes, "word {offset} outside");
+        // SAFETY: inside the mapping, aligned, alive as long as `self`; atomics allow sharing.
+        unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+
+    /// The mapping as 64-bit words, from byte `offset` on.
+    ///
+    /// # Panics
+    /// If `offset` is not aligned or lies outside.
+    pub fn words(&self, offset: usize) -> &[AtomicU64] {
+        assert!(offset.is_multiple_of(8) && offset <= self.bytes, "words {offset} outside");
+        // SAFETY: inside the mapping, aligned, alive as long as `self`; AtomicU64 has the
+        // layout of u64, and any bytes are a valid value.
+        unsafe {
+            let first = self.start.as_ptr().add(offset).cast::<AtomicU64>();
+            std::slice::from_raw_parts(first, (self.bytes - offset) / 8)
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this object owns the mapping, and no view outlives it (views borrow it or
+        // hold an Arc of it).
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// A power-of-two number of equal slots in a mapping, each a 64-bit header word followed by
+/// room for one message. Cloning gives another view of the same memory.
+#[derive(Clone)]
+pub struct Slots {
+    mapping: Arc<Mapping>,
+    first: NonNull<u8>,
+    stride: usize,
+    mask: usize,
+}
+
+// SAFETY: as for `Mapping`, which the view keeps alive.
+unsafe impl Send for Slots {}
+
+impl Slots {
+    /// Bytes of the header word before each message.
+    pub const HEADER: usize = 8;
+
+    /// Bytes from one slot to the next, for messages of at most `room` bytes: whole lines.
+    pub fn stride(room: usize) -> usize {
+        (Self::HEADER + room).next_multiple_of(LINE)
+    }
+
+    /// `count` slots (a power of two) from byte `offset` of `mapping` on (a whole line).
+    ///
+    /// # Panics
+    /// If `count` or `offset` is off, or the slots don't fit.
+    pub fn new(mapping: Arc<Mapping>, offset: usize, count: usize, room: usize) -> Slots {
+        let stride = Self::stride(room);
+        assert!(count.is_power_of_two() && offset.is_multiple_of(LINE), "slots: shape");
+        assert!(offset + count * stride <= mapping.bytes(), "slots: outside the mapping");
+        // SAFETY: `offset` lies inside the mapping, as just asserted.
+        let first = unsafe { mapping.start.add(offset) };
+        Slots { mapping, first, stride, mask: count - 1 }
+    }
+
+    /// How many slots there are.
+    pub fn count(&self) -> usize {
+        self.mask + 1
+    }
+
+    /// The mapping behind the slots.
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    #[inline(always)]
+    fn at(&self, index: usize) -> NonNull<u8> {
+        // SAFETY: the masked index is below the number of slots, all of which lie inside the
+        // mapping (asserted in `new`).
+        unsafe { self.first.add((index & self.mask) * self.stride) }
+    }
+
+    /// The header of slot `index` (modulo the number of slots).
+    #[inline(always)]
+    pub fn header(&self, index: usize) -> &AtomicU64 {
+        // SAFETY: a slot starts on a line, so the word is aligned and inside the mapping.
+        unsafe { AtomicU64::from_ptr(self.at(index).as_ptr().cast()) }
+    }
+
+    /// Copies `message` into slot `index`. The caller's protocol must own the slot: written
+    /// only while the reader has released it, published by a release store to the header.
+    ///
+    /// # Panics
+    /// If the message is longer than a slot's room.
+    #[inline(always)]
+    pub fn write(&self, index: usize, message: &[u8]) {
+        assert!(message.len() <= self.stride - Self::HEADER, "message larger than its slot");
+        // SAFETY: the length was checked against the slot; the source is an ordinary slice that
+        // can't overlap a mapping that is only reached through this view; nobody else touches
+        // the bytes until the header is published.
+        unsafe {
+            let to = self.at(index).as_ptr().add(Self::HEADER);
+            copy_nonoverlapping(message.as_ptr(), to, message.len());
+        }
+    }
+
+    /// Copies slot `index` out into `message`. The caller has seen its header published.
+    ///
+    /// # Panics
+    /// If the message is longer than a slot's room.
+    #[inline(always)]
+    pub fn read(&self, index: usize, message: &mut [u8]) {
+        assert!(message.len() <= self.stride - Self::HEADER, "message larger than its slot");
+        // SAFETY: as in `write`; the acquire load of the header ordered the writer's bytes
+        // before this copy, and the writer leaves the slot alone until it is released.
+        unsafe {
+            let from = self.at(index).as_ptr().add(Self::HEADER);
+            copy_nonoverlapping(from, message.as_mut_ptr(), message.len());
+        }
+    }
+}

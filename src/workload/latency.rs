@@ -1,0 +1,55 @@
+//! Latency: round trips, one at a time, all stamped by the initiator's clock.
+//!
+//! Timed: send, the partner's receive and send, receive. One stamp closes a sample and opens
+//! the next, so that samples add up to the whole and each holds exactly one clock read. Where
+//! a round trip is too short for the clock, a sample holds a batch of them.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Buffers, Payload};
+use crate::clock::Clock;
+use crate::mechanism::Endpoint;
+
+/// The initiator's side: fills `samples` with the ticks of `batch` round trips each.
+#[inline(never)]
+pub fn initiate<C: Clock, E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    samples: &[AtomicU64],
+    batch: u64,
+) -> io::Result<()> {
+    let (out, into) = buffers.split();
+    let mut opened = C::now();
+    for sample in samples {
+        for _ in 0..batch {
+            payload.fill(out);
+            end.send(out)?;
+            end.recv(into)?;
+            payload.look(into)?;
+        }
+        let closed = C::now();
+        sample.store(closed - opened, Ordering::Relaxed);
+        opened = closed;
+    }
+    Ok(())
+}
+
+/// The responder's side: answers `count` messages.
+#[inline(never)]
+pub fn respond<E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    count: u64,
+) -> io::Result<()> {
+    let (out, into) = buffers.split();
+    for _ in 0..count {
+        end.recv(into)?;
+        payload.look(into)?;
+        payload.fill(out);
+        end.send(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! Workloads: what is done over a mechanism. Generic over endpoints: no mechanism has a loop
+//! of its own, and the loop that is measured is the same for all.
+
+pub mod latency;
+pub mod payload;
+pub mod throughput;
+
+use serde::{Deserialize, Serialize};
+
+pub use payload::{Check, Payload, Policy};
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// Round trips, one at a time.
+    Latency,
+    /// A transfer one way, then one acknowledgement.
+    Throughput,
+}
+
+impl Workload {
+    /// Every workload, by name.
+    pub const ALL: [Workload; 2] = [Workload::Latency, Workload::Throughput];
+
+    /// Its name on the command line and in the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Latency => "latency",
+            Workload::Throughput => "throughput",
+        }
+    }
+}
+
+/// A worker's message buffers: reused for every message, as the report says.
+pub struct Buffers {
+    memory: Vec<u8>,
+    out: std::ops::Range<usize>,
+    into: std::ops::Range<usize>,
+}
+
+impl Buffers {
+    /// Two buffers of `bytes`, each starting `offset` bytes into a page of its own, and touched.
+    pub fn new(bytes: usize, offset: usize) -> Buffers {
+        const PAGE: usize = 4096;
+        let span = (bytes + offset).next_multiple_of(PAGE);
+        let memory = vec![0xA5; 2 * span + PAGE];
+        let start = memory.as_ptr().align_offset(PAGE) + offset;
+        Buffers { memory, out: start..start + bytes, into: start + span..start + span + bytes }
+    }
+
+    /// The message to send, and the place for the message to receive.
+    pub fn split(&mut self) -> (&mut [u8], &mut [u8]) {
+        let (first, second) = self.memory.split_at_mut(self.into.start);
+        (&mut first[self.out.clone()], &mut second[..self.into.len()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_start_where_they_should_and_do_not_overlap() {
+        for (bytes, offset) in [(1, 0), (64, 128), (4096, 64), (5000, 4032)] {
+            let mut buffers = Buffers::new(bytes, offset);
+            let (out, into) = buffers.split();
+            assert_eq!((out.len(), into.len()), (bytes, bytes));
+            assert_eq!(out.as_ptr() as usize % 4096, offset);
+            assert_eq!(into.as_ptr() as usize % 4096, offset);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What happens to a message's bytes around each transfer: the payload policy.
+//!
+//! A type per policy, chosen outside the timed loop: the loop has no branch for it. `Check`
+//! is not a policy but the control: every message carries a pattern made from its number, and
+//! the receiver compares all of it.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+/// Which policy a case uses. Printed beside every throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// One buffer is sent again and again; nobody looks at it.
+    Untouched,
+    /// The sender writes every byte of every message.
+    Written,
+    /// The sender writes, the receiver reads every byte.
+    Read,
+}
+
+impl Policy {
+    /// Its name on the command line and in the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Untouched => "untouched",
+            Policy::Written => "written",
+            Policy::Read => "read",
+        }
+    }
+}
+
+/// What is done to each message, by the side that sends it and the side that receives it.
+pub trait Payload {
+    /// Prepares the next message.
+    fn fill(&mut self, message: &mut [u8]);
+    /// Looks at a message that has arrived.
+    fn look(&mut self, message: &[u8]) -> io::Result<()>;
+}
+
+/// [`Policy::Untouched`].
+#[derive(Default)]
+pub struct Untouched;
+
+impl Payload for Untouched {
+    #[inline(always)]
+    fn fill(&mut self, _message: &mut [u8]) {}
+    #[inline(always)]
+    fn look(&mut self, _message: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// [`Policy::Written`].
+#[derive(Default)]
+pub struct Written(u8);
+
+impl Payload for Written {
+    #[inline(always)]
+    fn fill(&mut self, message: &mut [u8]) {
+        self.0 = self.0.wrapping_add(1);
+        message.fill(self.0);
+        std::hint::black_box(message);
+    }
+    #[inline(always)]
+    fn look(&mut self, _message: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// [`Policy::Read`].
+#[derive(Default)]
+pub struct Read(Written);
+
+impl Payload for Read {
+    #[inline(always)]
+    fn fill(&mut self, message: &mut [u8]) {
+        self.0.fill(message);
+    }
+    #[inline(always)]
+    fn look(&mut self, message: &[u8]) -> io::Result<()> {
+        let sum = message.iter().fold(0u64, |sum, byte| sum.wrapping_add(u64::from(*byte)));
+        std::hint::black_box(sum);
+        Ok(())
+    }
+}
+
+/// Fills and checks every byte of every message. Each direction counts its own messages.
+pub struct Check {
+    seed: u64,
+    sent: u64,
+    seen: u64,
+}
+
+impl Check {
+    /// A check whose patterns depend on `seed`: both sides use the same one.
+    pub fn new(seed: u64) -> Check {
+        Check { seed, sent: 0, seen: 0 }
+    }
+
+    fn byte(seed: u64, number: u64, at: usize) -> u8 {
+        let word = (seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_add(at as u64 >> 3);
+        (word.wrapping_mul(0xD134_2543_DE82_EF95) >> (8 * (at & 7))) as u8
+    }
+}
+
+impl Payload for Check {
+    fn fill(&mut self, message: &mut [u8]) {
+        for (at, byte) in message.iter_mut().enumerate() {
+            *byte = Self::byte(self.seed, self.sent, at);
+        }
+        self.sent += 1;
+    }
+
+    fn look(&mut self, message: &[u8]) -> io::Result<()> {
+        let number = self.seen;
+        self.seen += 1;
+        let wrong = |(at, byte): &(usize, &u8)| **byte != Self::byte(self.seed, number, *at);
+        match message.iter().enumerate().find(wrong) {
+            None => Ok(()),
+            Some((at, _)) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("message {number} differs from what was sent, from byte {at} on"),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_finds_a_changed_byte_and_a_missing_message() {
+        let (mut sender, mut receiver) = (Check::new(7), Check::new(7));
+        let mut message = [0; 100];
+        sender.fill(&mut message);
+        receiver.look(&message).unwrap();
+        sender.fill(&mut message);
+        message[99] ^= 1;
+        assert!(receiver.look(&message).unwrap_err().to_string().contains("byte 99"));
+        sender.fill(&mut message);
+        sender.fill(&mut message);
+        assert!(receiver.look(&message).is_err(), "a message was skipped");
+    }
+}

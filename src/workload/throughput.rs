@@ -1,0 +1,53 @@
+//! Throughput: a transfer of many messages one way, then one acknowledgement of one byte.
+//!
+//! Timed: from before the first send to the arrival of the acknowledgement, which the
+//! responder sends when it has received the last byte: bytes are counted where they arrive.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Buffers, Payload};
+use crate::clock::Clock;
+use crate::mechanism::Endpoint;
+
+/// The initiator's side: fills `samples` with the ticks of one transfer each, of `messages`.
+#[inline(never)]
+pub fn initiate<C: Clock, E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    samples: &[AtomicU64],
+    messages: u64,
+) -> io::Result<()> {
+    let (out, _) = buffers.split();
+    for sample in samples {
+        let opened = C::now();
+        for _ in 0..messages {
+            payload.fill(out);
+            end.send(out)?;
+        }
+        end.recv(&mut [0])?;
+        sample.store(C::now() - opened, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The responder's side: takes `transfers` of `messages` each, and acknowledges each.
+#[inline(never)]
+pub fn respond<E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    transfers: u64,
+    messages: u64,
+) -> io::Result<()> {
+    let (_, into) = buffers.split();
+    for _ in 0..transfers {
+        for _ in 0..messages {
+            end.recv(into)?;
+            payload.look(into)?;
+        }
+        end.send(&[0xAC])?;
+    }
+    Ok(())
+}
