@@ -1,1 +1,27 @@
-//! What surrounds a measurement: the description of the host, its topology, the noise ledger.
+//! What surrounds a measurement: who shares what ([`Topology`]), what the host is ([`Host`]),
+//! and what else happened meanwhile ([`Counters`], [`Noise`]).
+//!
+//! Everything is read from /proc and /sys below a root directory (`/` in production, a stored
+//! tree in tests); nothing here spawns, and nothing changes a setting.
+//!
+//! | file | what it reads |
+//! | --- | --- |
+//! | `topology.rs` | CPUs, cores, caches, nodes |
+//! | `relation.rs` | how two CPUs stand to each other; a pair for each placement |
+//! | `cpu_list.rs` | `0-3,8` |
+//! | `host.rs`, `host/` | the record of the machine |
+//! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
+//! | `tree.rs` | small reads, absent as `None` |
+
+pub mod cpu_list;
+pub mod relation;
+pub mod topology;
+
+mod tree;
+
+#[cfg(test)]
+mod stored;
+
+pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
+pub use relation::Relation;
+pub use topology::{Cpu, Topology};
