@@ -13,7 +13,7 @@ use std::path::Path;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-pub use calibrate::{Anchor, Record, Reading, measure};
+pub use calibrate::{Anchor, Reading, Record, measure};
 
 use crate::sys::counter;
 

@@ -202,11 +202,8 @@ impl Launch {
         }
         let mut record = record.unwrap_or_else(|| failure("no record".into()));
         if record.outcome == Outcome::Ok && samples.len() as u64 != record.initiator.samples {
-            record = failure(format!(
-                "{} samples came of {}",
-                samples.len(),
-                record.initiator.samples
-            ));
+            record =
+                failure(format!("{} samples came of {}", samples.len(), record.initiator.samples));
         }
         if record.outcome != Outcome::Ok {
             samples.clear();

@@ -80,9 +80,8 @@ impl Placement {
             Placement::CrossLlc => Relation::CrossLlc,
             Placement::CrossNode => Relation::CrossNode,
         };
-        let cpus = topology
-            .pair(relation, allowed)
-            .ok_or_else(|| topology.why_not(relation, allowed))?;
+        let cpus =
+            topology.pair(relation, allowed).ok_or_else(|| topology.why_not(relation, allowed))?;
         Ok(Place { cpus: Some(cpus), swappable: cpus.0 != cpus.1 })
     }
 
@@ -97,14 +96,16 @@ impl Placement {
 /// The error for a CPU that isn't there, is offline, or may not be used.
 pub fn check_cpu(cpu: u32, topology: &Topology, allowed: &[u32]) -> Result<(), String> {
     let list = || crate::observe::format_cpu_list(allowed);
-    match topology.cpus.iter().find(|it| it.id == cpu) {
-        None => Err(format!("CPU {cpu} does not exist: choose from {}", list())),
-        Some(it) if !it.online => Err(format!("CPU {cpu} is offline: choose from {}", list())),
-        Some(_) if !allowed.contains(&cpu) => {
-            Err(format!("CPU {cpu} is outside this process's affinity: choose from {}", list()))
-        }
-        Some(_) => Ok(()),
+    if topology.offline.contains(&cpu) {
+        return Err(format!("CPU {cpu} is offline: choose from {}", list()));
     }
+    if topology.cpu(cpu).is_none() {
+        return Err(format!("CPU {cpu} does not exist: choose from {}", list()));
+    }
+    if !allowed.contains(&cpu) {
+        return Err(format!("CPU {cpu} is outside this process's affinity: choose from {}", list()));
+    }
+    Ok(())
 }
 
 /// A placement on this machine.

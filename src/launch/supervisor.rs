@@ -17,8 +17,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, pidfd_open,
-    pidfd_send_signal, set_parent_process_death_signal, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal, waitid,
 };
 
 use super::page::Page;
@@ -248,13 +248,8 @@ impl Crew {
             || socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
         let ((ours, theirs), (ours_too, theirs_too)) = (link()?, link()?);
         let links = [ours, ours_too];
-        let crew = |processes| Crew {
-            processes,
-            links,
-            heard: [None, None],
-            dismissed: false,
-            told: 0,
-        };
+        let crew =
+            |processes| Crew { processes, links, heard: [None, None], dismissed: false, told: 0 };
         let owner = getpid();
         if workers == Workers::Thread {
             let process = spawn(owner, None, || {

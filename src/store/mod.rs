@@ -1,0 +1,215 @@
+//! The store: one SQLite file that keeps every run whole, down to each sample.
+//!
+//! It is the only bridge between measuring and judging. Launches are committed as they end, so
+//! that after any kill the file opens and holds every finished launch (WAL; a crash of the
+//! machine itself may cost the last second). docs/FORMAT.md describes it for other readers.
+
+mod read;
+mod ticks;
+mod write;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use serde::{Deserialize, Serialize};
+
+pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
+pub use write::{NewCase, NewLaunch, NewRun};
+
+/// Version of the schema: `PRAGMA user_version`.
+pub const SCHEMA_VERSION: i64 = 1;
+/// `PRAGMA application_id`: "ipcm".
+const APPLICATION_ID: i64 = 0x6970_636d;
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Being measured, or its coordinator was killed.
+    Running,
+    /// Every group was closed.
+    Complete,
+    /// A signal ended it; what was measured is kept.
+    Interrupted,
+}
+
+/// Why a group was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closed {
+    /// Every case has the precision that was asked.
+    Precise,
+    /// The budget was used up first.
+    Budget,
+    /// The number of launches that was asked, or the last look, was reached.
+    Launches,
+}
+
+/// The quiet before timing, as the pilot found it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Settle {
+    /// How long launches across CPUs wait after the last fork, in ns.
+    pub quiet_ns: u64,
+    /// Median round trips of a pipe across CPUs in each 10 ms after forking, in ns.
+    pub blocks_ns: Vec<f64>,
+}
+
+/// An open store.
+pub struct Store {
+    db: Connection,
+    path: PathBuf,
+}
+
+/// What is wrong with a store: a sentence that names the file and ends with the way out.
+#[derive(Debug)]
+pub struct StoreError(String);
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl Store {
+    /// `$IPCMARK_STORE`, else `ipcmark/runs.sqlite` below `$XDG_DATA_HOME` or
+    /// `~/.local/share`.
+    pub fn default_path() -> PathBuf {
+        if let Some(path) = std::env::var_os("IPCMARK_STORE") {
+            return path.into();
+        }
+        let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+        let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or("/tmp".into()));
+        data.unwrap_or_else(|| home().join(".local/share")).join("ipcmark/runs.sqlite")
+    }
+
+    /// Opens the store at `path`, and makes it if it isn't there.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                StoreError(format!(
+                    "create {}: {error}; choose another store with --store FILE",
+                    folder.display()
+                ))
+            })?;
+        }
+        let store = Store::connect(path, OpenFlags::default())?;
+        store.migrate()?;
+        Ok(store)
+    }
+
+    /// Opens the store at `path` for reading; it must be there.
+    pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
+        if !path.exists() {
+            return Err(StoreError(format!(
+                "no store at {}: measure first, or name one with --store FILE",
+                path.display()
+            )));
+        }
+        let store = Store::connect(path, OpenFlags::default())?;
+        store.migrate()?;
+        Ok(store)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
+        let failed = |error| explain("open", path, error);
+        let db = Connection::open_with_flags(path, flags).map_err(failed)?;
+        db.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
+        db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;").map_err(failed)?;
+        Ok(Store { db, path: path.into() })
+    }
+
+    fn migrate(&self) -> Result<(), StoreError> {
+        let failed = |error| explain("open", &self.path, error);
+        let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let tables: i64 = self
+            .db
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(failed)?;
+        let application = pragma("application_id").map_err(failed)?;
+        let version = pragma("user_version").map_err(failed)?;
+        let name = self.path.display();
+        match (tables, application, version) {
+            (0, 0, 0) => self.create().map_err(failed),
+            (_, APPLICATION_ID, SCHEMA_VERSION) => Ok(()),
+            (_, APPLICATION_ID, newer) if newer > SCHEMA_VERSION => Err(StoreError(format!(
+                "{name} was written by a newer ipcmark (schema {newer}, this one knows \
+                 {SCHEMA_VERSION}): update, or choose another store with --store FILE"
+            ))),
+            _ => Err(StoreError(format!(
+                "{name} is a database of another program: choose another store with --store FILE"
+            ))),
+        }
+    }
+
+    fn create(&self) -> rusqlite::Result<()> {
+        self.db.pragma_update(None, "journal_mode", "WAL")?;
+        self.db.execute_batch("BEGIN IMMEDIATE")?;
+        self.db.execute_batch(include_str!("schema.sql"))?;
+        self.db.pragma_update(None, "application_id", APPLICATION_ID)?;
+        self.db.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        self.db.execute_batch("COMMIT")
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn failed(&self, what: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+        let path = self.path.clone();
+        move |error| explain(what, &path, error)
+    }
+}
+
+fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
+    let way_out = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "free space on that disk; what was stored before is safe",
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            "make it writable, or choose another store with --store FILE"
+        }
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            "it is damaged, or no ipcmark store: move it away, or choose another with --store FILE"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another program holds it: wait for it, or choose another store with --store FILE"
+        }
+        _ => "choose another store with --store FILE",
+    };
+    StoreError(format!("{what} {}: {error}; {way_out}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_store_opens_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/er/runs.sqlite");
+        assert!(Store::open_existing(&path).is_err());
+        Store::open(&path).unwrap();
+        Store::open(&path).unwrap();
+        assert!(Store::open_existing(&path).unwrap().runs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_store_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("text");
+        std::fs::write(&text, "x".repeat(5000)).unwrap();
+        assert!(Store::open(&text).err().unwrap().to_string().contains("--store FILE"));
+        assert_eq!(std::fs::read_to_string(&text).unwrap().len(), 5000);
+
+        let foreign = folder.path().join("foreign");
+        Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+        assert!(Store::open(&foreign).err().unwrap().to_string().contains("another program"));
+
+        let newer = folder.path().join("newer");
+        Store::open(&newer).unwrap().db.pragma_update(None, "user_version", 99).unwrap();
+        assert!(Store::open(&newer).err().unwrap().to_string().contains("newer ipcmark"));
+    }
+}

@@ -1,0 +1,305 @@
+//! Reading: rows as they were stored; samples one launch at a time.
+
+use rusqlite::{OptionalExtension, Row, params};
+use serde::de::DeserializeOwned;
+
+use super::ticks::unpack;
+use super::{Closed, RunStatus, Settle, Store, StoreError};
+use crate::clock;
+use crate::launch::Record;
+use crate::observe::{Host, Noise};
+use crate::study::Request;
+
+/// A line of `ipcmark runs`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Its number.
+    pub id: i64,
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// How it stands.
+    pub status: RunStatus,
+    /// The coordinator, to tell running from killed.
+    pub pid: u32,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// Launches stored.
+    pub launches: u64,
+}
+
+/// A run, without its launches.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    /// Its number.
+    pub id: i64,
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// UTC, RFC 3339; None while it runs, or if it was killed.
+    pub ended: Option<String>,
+    /// How it stands.
+    pub status: RunStatus,
+    /// Version and build that measured.
+    pub tool: String,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// What was asked.
+    pub request: Request,
+    /// The machine.
+    pub host: Host,
+    /// The clock.
+    pub clock: clock::Record,
+    /// The quiet before timing.
+    pub settle: Settle,
+    /// Wall time of measuring, in ns.
+    pub measuring_ns: u64,
+    /// Warnings.
+    pub warnings: Vec<String>,
+    /// The groups.
+    pub groups: Vec<StoredGroup>,
+    /// What the machine did during each round.
+    pub rounds: Vec<Noise>,
+}
+
+/// Cases that are compared with each other.
+#[derive(Clone, Debug)]
+pub struct StoredGroup {
+    /// Its number.
+    pub nth: usize,
+    /// Why it was closed; None while open.
+    pub closed: Option<Closed>,
+    /// Error probability spent at the looks before the last.
+    pub spent: f64,
+    /// Its cases.
+    pub cases: Vec<StoredCase>,
+}
+
+/// A case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredCase {
+    /// Its id.
+    pub id: i64,
+    /// With options: `tcp:nodelay=off`.
+    pub mechanism: String,
+    /// `latency`, `throughput`.
+    pub workload: String,
+    /// None where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// `same-cpu`, …
+    pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// `untouched`, `written`, `read`.
+    pub payload: String,
+    /// Second name of another case.
+    pub twin: bool,
+    /// The pair of CPUs; None when free.
+    pub cpus: Option<(u32, u32)>,
+    /// Whether roles change CPUs between rounds.
+    pub swappable: bool,
+    /// `not_applicable`, `unavailable`; None if measured.
+    pub absence: Option<String>,
+    /// Why it isn't measured.
+    pub reason: Option<String>,
+    /// Operations per sample, fixed by the pilot.
+    pub batch: Option<u64>,
+    /// Samples per launch, fixed by the pilot.
+    pub samples_per_launch: Option<u64>,
+    /// The pilot's estimate of one operation, in ns.
+    pub operation_ns: Option<f64>,
+}
+
+/// A launch, without its samples.
+#[derive(Clone, Debug)]
+pub struct StoredLaunch {
+    /// Its id.
+    pub id: i64,
+    /// The round.
+    pub round: u64,
+    /// Whether the initiator had the second CPU.
+    pub swapped: bool,
+    /// `ok`, `failed`, …
+    pub status: String,
+    /// Why it isn't `ok`.
+    pub reason: Option<String>,
+    /// What it said of itself.
+    pub record: Record,
+}
+
+const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
+     twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
+     operation_ns";
+
+impl Store {
+    /// Every run, oldest first.
+    pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        let sql = "SELECT id, started, status, pid, argv,
+                (SELECT count(*) FROM launches JOIN cases ON case_id = cases.id
+                 WHERE cases.run = runs.id)
+             FROM runs ORDER BY id";
+        self.rows(sql, params![], |row| {
+            Ok(RunRow {
+                id: row.get(0)?,
+                started: row.get(1)?,
+                status: word(row, 2)?,
+                pid: row.get(3)?,
+                argv: json(row, 4)?,
+                launches: row.get(5)?,
+            })
+        })
+    }
+
+    /// The run called `name`: a number, or `last`.
+    pub fn find_run(&self, name: &str) -> Result<i64, StoreError> {
+        let found = match name.parse::<i64>() {
+            Ok(id) => self.one("SELECT id FROM runs WHERE id = ?", params![id])?,
+            Err(_) if name == "last" => self.one("SELECT max(id) FROM runs", params![])?,
+            Err(_) => None,
+        };
+        found.ok_or_else(|| {
+            StoreError(format!(
+                "no run `{name}` in {}: `ipcmark runs` lists them",
+                self.path().display()
+            ))
+        })
+    }
+
+    fn one(&self, sql: &str, values: impl rusqlite::Params) -> Result<Option<i64>, StoreError> {
+        let found = self.db.query_row(sql, values, |row| row.get::<_, Option<i64>>(0)).optional();
+        found.map(Option::flatten).map_err(self.failed("read"))
+    }
+
+    /// A run, with its groups and cases.
+    pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
+        let sql = "SELECT started, ended, status, tool, argv, request, host, clock, settle,
+                measuring_ns FROM runs WHERE id = ?";
+        let mut run = self
+            .db
+            .query_row(sql, [id], |row| {
+                Ok(StoredRun {
+                    id,
+                    started: row.get(0)?,
+                    ended: row.get(1)?,
+                    status: word(row, 2)?,
+                    tool: row.get(3)?,
+                    argv: json(row, 4)?,
+                    request: json(row, 5)?,
+                    host: json(row, 6)?,
+                    clock: json(row, 7)?,
+                    settle: json(row, 8)?,
+                    measuring_ns: row.get(9)?,
+                    warnings: Vec::new(),
+                    groups: Vec::new(),
+                    rounds: Vec::new(),
+                })
+            })
+            .map_err(self.failed("read"))?;
+        let warnings = "SELECT text FROM warnings WHERE run = ?";
+        run.warnings = self.rows(warnings, [id], |row| row.get(0))?;
+        let rounds = "SELECT noise FROM rounds WHERE run = ? ORDER BY began_ns";
+        run.rounds = self.rows(rounds, [id], |row| json(row, 0))?;
+        run.groups = self.groups(id)?;
+        Ok(run)
+    }
+
+    fn groups(&self, run: i64) -> Result<Vec<StoredGroup>, StoreError> {
+        let sql = "SELECT nth, closed, spent FROM groups WHERE run = ? ORDER BY nth";
+        let mut groups = self.rows(sql, [run], |row| {
+            let closed: Option<String> = row.get(1)?;
+            Ok(StoredGroup {
+                nth: row.get(0)?,
+                closed: closed.and_then(|word| serde_json::from_value(word.into()).ok()),
+                spent: row.get(2)?,
+                cases: Vec::new(),
+            })
+        })?;
+        for group in &mut groups {
+            let sql = format!(
+                "SELECT {CASE_COLUMNS} FROM cases WHERE run = ? AND group_nth = ? ORDER BY nth"
+            );
+            group.cases = self.rows(&sql, params![run, group.nth], case)?;
+        }
+        Ok(groups)
+    }
+
+    /// The launches of a case, by round.
+    pub fn launches(&self, case: i64) -> Result<Vec<StoredLaunch>, StoreError> {
+        let sql = "SELECT id, round, swapped, status, reason, record FROM launches
+             WHERE case_id = ? ORDER BY round";
+        self.rows(sql, [case], |row| {
+            Ok(StoredLaunch {
+                id: row.get(0)?,
+                round: row.get(1)?,
+                swapped: row.get(2)?,
+                status: row.get(3)?,
+                reason: row.get(4)?,
+                record: json(row, 5)?,
+            })
+        })
+    }
+
+    /// Every sample of a launch, in ticks, in the order they were taken.
+    pub fn samples(&self, launch: i64) -> Result<Vec<u64>, StoreError> {
+        let sql = "SELECT count, ticks FROM samples WHERE launch = ? ORDER BY part";
+        let mut samples = Vec::new();
+        let mut damaged = false;
+        self.rows(sql, [launch], |row| {
+            let blob = row.get_ref(1)?.as_blob()?;
+            damaged |= unpack(blob, row.get(0)?, &mut samples).is_none();
+            Ok(())
+        })?;
+        match damaged {
+            false => Ok(samples),
+            true => Err(StoreError(format!(
+                "{}: the samples of launch {launch} are damaged; restore the file from a copy",
+                self.path().display()
+            ))),
+        }
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        mut each: impl FnMut(&Row) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let failed = self.failed("read");
+        let mut query = self.db.prepare_cached(sql).map_err(&failed)?;
+        let rows = query.query_map(values, |row| each(row)).map_err(&failed)?;
+        rows.collect::<rusqlite::Result<Vec<T>>>().map_err(&failed)
+    }
+}
+
+fn case(row: &Row) -> rusqlite::Result<StoredCase> {
+    let cpus: (Option<u32>, Option<u32>) = (row.get(8)?, row.get(9)?);
+    Ok(StoredCase {
+        id: row.get(0)?,
+        mechanism: row.get(1)?,
+        workload: row.get(2)?,
+        message_bytes: row.get(3)?,
+        placement: row.get(4)?,
+        workers: row.get(5)?,
+        payload: row.get(6)?,
+        twin: row.get(7)?,
+        cpus: cpus.0.zip(cpus.1),
+        swappable: row.get(10)?,
+        absence: row.get(11)?,
+        reason: row.get(12)?,
+        batch: row.get(13)?,
+        samples_per_launch: row.get(14)?,
+        operation_ns: row.get(15)?,
+    })
+}
+
+fn json<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {
+    let text = row.get_ref(column)?.as_str()?;
+    serde_json::from_str(text).map_err(|error| conversion(column, error))
+}
+
+fn word<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_value(text.into()).map_err(|error| conversion(column, error))
+}
+
+fn conversion(column: usize, error: serde_json::Error) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+}

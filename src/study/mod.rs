@@ -1,0 +1,64 @@
+//! What is asked: factors and levels in, cases in comparison groups out.
+//!
+//! A request is the product of its levels. Cases that will be compared with each other form a
+//! group: same workload, size, placement and workers; the mechanisms differ. What can't be
+//! measured stays in the plan as a row with its reason.
+
+mod plan;
+
+use serde::{Deserialize, Serialize};
+
+pub use plan::{Absent, Absence, Case, Group, Machine, Plan, plan};
+
+use crate::launch::{Placement, Warmup, Workers};
+use crate::workload::{Policy, Workload};
+
+/// An experiment as it was asked for. Stored with the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Variants, as text.
+    pub mechanisms: Vec<String>,
+    /// Workloads, and the message sizes of each, in bytes.
+    pub workloads: Vec<(Workload, Vec<u64>)>,
+    /// Placements.
+    pub placements: Vec<Placement>,
+    /// Processes, threads, or both.
+    pub workers: Vec<Workers>,
+    /// What happens to the bytes of throughput messages.
+    pub payload: Policy,
+    /// Check every message.
+    pub verify: bool,
+    /// Measure spinning mechanisms on one CPU too.
+    pub spin_on_one_cpu: bool,
+    /// Bytes of one throughput transfer; None lets a pilot choose.
+    pub total_bytes: Option<u64>,
+    /// Untimed operations before each launch's first sample.
+    pub warmup: Warmup,
+    /// Samples per launch; None lets a pilot choose.
+    pub samples: Option<u64>,
+    /// How a group ends.
+    pub stopping: Stopping,
+    /// Seed of every random choice; below 2^53, so that JSON keeps it exactly.
+    pub seed: u64,
+}
+
+/// When a group of cases has been measured enough.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// Exactly so many launches a case, and one look; None looks after 12, 20, 30, 50, 100.
+    pub launches: Option<u64>,
+    /// Relative half-width of the interval that is enough; None asks 2 % where both workers
+    /// share a CPU and 5 % elsewhere.
+    pub precision: Option<f64>,
+    /// Wall time of measuring, in ns; None sets no limit.
+    pub budget_ns: Option<u64>,
+    /// Whether the budget may cut the first look short. The default run doesn't let it.
+    pub budget_is_hard: bool,
+}
+
+impl Stopping {
+    /// The half-width asked of a case at `place`, relative to its median.
+    pub fn asked(&self, shares_one_cpu: bool) -> f64 {
+        self.precision.unwrap_or(if shares_one_cpu { 0.02 } else { 0.05 })
+    }
+}

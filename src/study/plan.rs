@@ -1,0 +1,287 @@
+//! From a request to groups of cases.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Request;
+use crate::launch::placement::Place;
+use crate::launch::{Placement, Workers};
+use crate::mechanism::{Carries, OpenError, Variant, probe};
+use crate::observe::Topology;
+use crate::workload::{Policy, Workload};
+
+/// One combination of factor levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The mechanism with its options.
+    pub variant: Variant,
+    /// What is done.
+    pub workload: Workload,
+    /// Bytes of a message; None where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// Where the workers run.
+    pub placement: Placement,
+    /// The CPUs of that placement here.
+    pub place: Place,
+    /// Processes or threads.
+    pub workers: Workers,
+    /// What happens to the bytes.
+    pub payload: Policy,
+    /// Second name of another case of the group: the pair shows the machine's own noise.
+    pub twin: bool,
+}
+
+/// Why a case isn't measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Absence {
+    /// It makes no sense, or the machine lacks the place.
+    NotApplicable,
+    /// The mechanism can't be had here.
+    Unavailable,
+}
+
+/// A case that isn't measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Absent {
+    /// The case.
+    pub case: Case,
+    /// Which kind of absence.
+    pub absence: Absence,
+    /// Why, and the way out where there is one.
+    pub reason: String,
+}
+
+/// Cases that are compared with each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// What is measured.
+    pub cases: Vec<Case>,
+    /// What isn't.
+    pub absent: Vec<Absent>,
+}
+
+impl Group {
+    /// Whether its launches wait for the kernel to settle: workers on two CPUs, or free.
+    pub fn wants_quiet(&self) -> bool {
+        self.cases.iter().any(|case| !case.place.shares_one_cpu())
+    }
+}
+
+/// Everything that will be measured, and everything that won't.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The groups, in the order they were asked for.
+    pub groups: Vec<Group>,
+}
+
+/// What the planner must know of the machine.
+pub struct Machine<'a> {
+    /// Its CPUs.
+    pub topology: &'a Topology,
+    /// Those that this process may use.
+    pub allowed: &'a [u32],
+}
+
+/// What makes cases comparable. Signals join the smallest size of a latency; they form a
+/// throughput group of their own, because wake-ups per second compare with nothing else.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    nth: usize,
+    signals: bool,
+    workers: Workers,
+    placement: Placement,
+}
+
+/// Plans a request on this machine. Text was checked at the door; what remains is whether each
+/// case can be measured here.
+///
+/// # Errors
+/// A variant or an explicit CPU that doesn't exist, or a request without any case.
+pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
+    let variants = request
+        .mechanisms
+        .iter()
+        .map(|text| Variant::parse(text))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
+    let mut nth = 0;
+    for (workload, sizes) in &request.workloads {
+        for (at, size) in sizes.iter().enumerate() {
+            for workers in &request.workers {
+                for placement in &request.placements {
+                    let place = place(*placement, machine)?;
+                    for variant in &variants {
+                        let carries = variant.entry.traits.carries;
+                        if carries != Carries::Bytes && at > 0 {
+                            continue; // sizes mean nothing to it: measured once
+                        }
+                        let signals =
+                            carries != Carries::Bytes && *workload == Workload::Throughput;
+                        let key = Key { nth, signals, workers: *workers, placement: *placement };
+                        let case = Case {
+                            variant: variant.clone(),
+                            workload: *workload,
+                            message_bytes: (carries == Carries::Bytes).then_some(*size),
+                            placement: *placement,
+                            place: place.clone().unwrap_or(Place { cpus: None, swappable: false }),
+                            workers: *workers,
+                            payload: request.payload,
+                            twin: false,
+                        };
+                        let group = groups
+                            .entry(key)
+                            .or_insert(Group { cases: Vec::new(), absent: Vec::new() });
+                        match absence(request, &case, &place) {
+                            None => group.cases.push(case),
+                            Some((absence, reason)) => {
+                                group.absent.push(Absent { case, absence, reason });
+                            }
+                        }
+                    }
+                }
+            }
+            nth += 1;
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_values().collect();
+    if groups.is_empty() {
+        return Err("nothing to measure: name a mechanism, a workload and a size".into());
+    }
+    add_twins(&mut groups);
+    Ok(Plan { groups })
+}
+
+/// The place, or the reason why there is none; a CPU that the user named must exist.
+fn place(placement: Placement, machine: &Machine) -> Result<Result<Place, String>, String> {
+    match (placement, placement.resolve(machine.topology, machine.allowed)) {
+        (Placement::Cpus(..), Err(reason)) => Err(reason),
+        (_, resolved) => Ok(resolved),
+    }
+}
+
+fn absence(
+    request: &Request,
+    case: &Case,
+    place: &Result<Place, String>,
+) -> Option<(Absence, String)> {
+    if let Err(reason) = place {
+        return Some((Absence::NotApplicable, reason.clone()));
+    }
+    if case.variant.entry.traits.carries == Carries::Nothing
+        && case.workload == Workload::Throughput
+    {
+        return Some((Absence::NotApplicable, "carries nothing: it has no throughput".into()));
+    }
+    if !request.spin_on_one_cpu
+        && let Some(reason) = Placement::objection(case.place, &case.variant)
+    {
+        return Some((Absence::NotApplicable, reason));
+    }
+    if let (Some(total), Some(size)) = (request.total_bytes, case.message_bytes)
+        && case.workload == Workload::Throughput
+        && total < size
+    {
+        let reason = format!("--total {total} is less than one message of {size} bytes");
+        return Some((Absence::NotApplicable, reason));
+    }
+    match probe(&case.variant, case.message_bytes.unwrap_or(1) as usize) {
+        Ok(()) => None,
+        Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
+        Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
+    }
+}
+
+/// One A/A pair per placement: the first case that carries bytes gets a second name.
+fn add_twins(groups: &mut [Group]) {
+    let mut placements = Vec::new();
+    for group in groups {
+        let subject = group.cases.iter().find(|case| {
+            case.variant.entry.traits.carries == Carries::Bytes && !case.variant.spins()
+        });
+        let Some(subject) = subject else { continue };
+        if group.cases.len() < 2 || placements.contains(&(subject.placement, subject.workers)) {
+            continue;
+        }
+        placements.push((subject.placement, subject.workers));
+        let twin = Case { twin: true, ..subject.clone() };
+        group.cases.push(twin);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Warmup;
+    use crate::study::Stopping;
+    use std::path::Path;
+
+    fn request(mechanisms: &[&str], workloads: &[(Workload, &[u64])]) -> Request {
+        Request {
+            mechanisms: mechanisms.iter().map(|it| it.to_string()).collect(),
+            workloads: workloads.iter().map(|(w, sizes)| (*w, sizes.to_vec())).collect(),
+            placements: vec![Placement::SameCpu],
+            workers: vec![Workers::Process],
+            payload: Policy::Untouched,
+            verify: false,
+            spin_on_one_cpu: false,
+            total_bytes: None,
+            warmup: Warmup { operations: 10, ns: 1000 },
+            samples: None,
+            stopping: Stopping {
+                launches: None,
+                precision: None,
+                budget_ns: None,
+                budget_is_hard: true,
+            },
+            seed: 1,
+        }
+    }
+
+    fn planned(request: &Request) -> Plan {
+        let topology = Topology::read(Path::new("/")).unwrap();
+        let allowed = topology.online();
+        plan(request, &Machine { topology: &topology, allowed: &allowed }).unwrap()
+    }
+
+    fn names(cases: &[Case]) -> Vec<String> {
+        cases.iter().filter(|it| !it.twin).map(|it| it.variant.to_string()).collect()
+    }
+
+    #[test]
+    fn signals_join_the_smallest_latency_and_stand_apart_in_throughput() {
+        let sizes: &[u64] = &[64, 4096];
+        let workloads = [(Workload::Latency, sizes), (Workload::Throughput, sizes)];
+        let plan = planned(&request(&["pipe", "eventfd"], &workloads));
+        let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
+        let expected: [&[&str]; 5] =
+            [&["pipe", "eventfd"], &["pipe"], &["pipe"], &["eventfd"], &["pipe"]];
+        assert_eq!(groups, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_a_row_with_its_reason() {
+        let workloads: [(Workload, &[u64]); 2] =
+            [(Workload::Latency, &[100_000]), (Workload::Throughput, &[64])];
+        let plan = planned(&request(&["udp", "shm-ring:wait=spin", "null"], &workloads));
+        let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
+        let reason = |name: &str, workload| {
+            let of = |it: &&&Absent| {
+                it.case.variant.to_string() == name && it.case.workload == workload
+            };
+            absent.iter().find(of).map(|it| it.reason.clone()).unwrap_or_default()
+        };
+        assert!(reason("udp", Workload::Latency).contains("at most 65507 bytes"));
+        assert!(reason("shm-ring:wait=spin", Workload::Latency).contains("--spin-on-one-cpu"));
+        assert!(reason("null", Workload::Throughput).contains("carries nothing"));
+    }
+
+    #[test]
+    fn one_twin_per_placement() {
+        let sizes: &[u64] = &[64, 4096];
+        let plan = planned(&request(&["pipe", "tcp"], &[(Workload::Latency, sizes)]));
+        let twins = plan.groups.iter().flat_map(|group| &group.cases).filter(|it| it.twin).count();
+        assert_eq!(twins, 1);
+    }
+}
