@@ -1,4 +1,4 @@
-//! What surrounds a measurement: who shares what ([`Topology`]), what the host is (`Host`),
+//! What surrounds a measurement: who shares what ([`Topology`]), what the host is ([`Host`]),
 //! and what else happened meanwhile ([`Counters`], [`Noise`]).
 //!
 //! Everything is read from /proc and /sys below a root directory (`/` in production, a stored
@@ -14,6 +14,7 @@
 //! | `tree.rs` | small reads, absent as `None` |
 
 pub mod cpu_list;
+pub mod host;
 pub mod noise;
 pub mod relation;
 pub mod topology;
@@ -24,6 +25,7 @@ mod tree;
 mod stored;
 
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
+pub use host::Host;
 pub use noise::{Counters, Noise};
 pub use relation::Relation;
 pub use topology::{Cpu, Topology};
