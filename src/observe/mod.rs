@@ -14,6 +14,8 @@
 //! | `tree.rs` | small reads, absent as `None` |
 
 pub mod cpu_list;
+pub mod host;
+pub mod noise;
 pub mod relation;
 pub mod topology;
 
@@ -23,5 +25,7 @@ mod tree;
 mod stored;
 
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
+pub use host::Host;
+pub use noise::{Counters, Noise};
 pub use relation::Relation;
 pub use topology::{Cpu, Topology};

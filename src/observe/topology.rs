@@ -250,6 +250,7 @@ mod tests {
         let llc = |cpu| laptop.cpu(cpu).unwrap().llc;
         assert_eq!((llc(0), llc(11), llc(12), llc(19)), (0, 0, 0, 0));
         assert_eq!((llc(20), llc(21)), (20, 20));
+        assert!(laptop.cpus.iter().all(|c| c.llc_known));
         assert_eq!(laptop.cpu(12).unwrap().siblings, [12]);
     }
 
