@@ -1,1 +1,10 @@
 //! Statistics: pure functions over slices; nothing here knows where numbers come from.
+//!
+//! - [`quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
+//!
+//! NaN is never a measurement: functions that return an `Option` give `None` when they meet
+//! one, the others panic.
+
+pub mod quantile;
+
+pub use quantile::{median, mid_quantile, quantile, samples_needed};
