@@ -3,6 +3,7 @@
 //! - [`quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have
 //! - [`looks`]: when a group may be looked at, and the ranks that keep the error at 5 %
+//! - [`signed_rank`]: exact paired tests, the pseudo-median and its interval
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
@@ -10,6 +11,7 @@
 pub mod interval;
 pub mod looks;
 pub mod quantile;
+pub mod signed_rank;
 
 #[cfg(test)]
 mod draw;
@@ -17,3 +19,4 @@ mod draw;
 pub use interval::{Interval, median_interval, median_ranks};
 pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
+pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
