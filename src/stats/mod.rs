@@ -4,10 +4,12 @@
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have
 //! - [`looks`]: when a group may be looked at, and the ranks that keep the error at 5 %
 //! - [`signed_rank`]: exact paired tests, the pseudo-median and its interval
+//! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
+pub mod compare;
 pub mod interval;
 pub mod looks;
 pub mod quantile;
@@ -16,6 +18,9 @@ pub mod signed_rank;
 #[cfg(test)]
 mod draw;
 
+pub use compare::{
+    Comparison, Verdict, best_set, compare_paired, equivalent, holm, smallest_holm_n, verdict,
+};
 pub use interval::{Interval, median_interval, median_ranks};
 pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
