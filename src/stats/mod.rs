@@ -5,6 +5,7 @@
 //! - [`looks`]: when a group may be looked at, and the ranks that keep the error at 5 %
 //! - [`signed_rank`]: exact paired tests, the pseudo-median and its interval
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
+//! - [`modes`]: one or two modes among the launches of a case
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
@@ -12,6 +13,7 @@
 pub mod compare;
 pub mod interval;
 pub mod looks;
+pub mod modes;
 pub mod quantile;
 pub mod signed_rank;
 
@@ -23,5 +25,6 @@ pub use compare::{
 };
 pub use interval::{Interval, median_interval, median_ranks};
 pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
+pub use modes::{Mode, Modes, two_modes};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
 pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
