@@ -6,10 +6,12 @@
 //! - [`signed_rank`]: exact paired tests, the pseudo-median and its interval
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //! - [`modes`]: one or two modes among the launches of a case
+//! - [`change_point`]: where the level changes within a launch, and its steady tail
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
+pub mod change_point;
 pub mod compare;
 pub mod interval;
 pub mod looks;
@@ -20,6 +22,7 @@ pub mod signed_rank;
 #[cfg(test)]
 mod draw;
 
+pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
     Comparison, Verdict, best_set, compare_paired, equivalent, holm, smallest_holm_n, verdict,
 };
