@@ -7,6 +7,7 @@
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //! - [`modes`]: one or two modes among the launches of a case
 //! - [`change_point`]: where the level changes within a launch, and its steady tail
+//! - [`tail`]: how many independent samples a tail quantile really rests on
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
@@ -18,6 +19,7 @@ pub mod looks;
 pub mod modes;
 pub mod quantile;
 pub mod signed_rank;
+pub mod tail;
 
 #[cfg(test)]
 mod draw;
@@ -31,3 +33,4 @@ pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
 pub use modes::{Mode, Modes, two_modes};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
 pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
+pub use tail::effective_samples;
