@@ -285,7 +285,7 @@ mod tests {
             ("two modes", |d| d.bimodal(0.3, 0.1)),
         ];
         for (name, one) in shapes {
-            for samples in [50, 400] {
+            for samples in [50, 200] {
                 const RUNS: usize = 1000;
                 let mut draw = Draw::seeded(9);
                 let alarms = (0..RUNS)

@@ -152,7 +152,7 @@ mod tests {
         ];
         for (name, one) in shapes {
             for n in [12, 20, 30, 50, 100] {
-                const RUNS: usize = 1500;
+                const RUNS: usize = 1000;
                 // 1 % and three standard errors.
                 let limit = 0.01 + 3.0 * (0.01f64 * 0.99 / RUNS as f64).sqrt();
                 let rate = found(n, n as u64, RUNS, one);
