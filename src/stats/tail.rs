@@ -6,8 +6,8 @@
 //! exceedances of the quantile, not that between the samples themselves.
 
 /// Largest lag at which correlation is summed. With 10 million samples a lag costs 156,250
-/// words, so that the whole takes well under a second.
-const MAX_LAG: usize = 2048;
+/// words, so that the whole takes well under a second in a release build.
+const MAX_LAG: usize = 1024;
 
 /// Batches of the estimate that takes over where correlation outlasts [`MAX_LAG`].
 const BATCHES: usize = 20;
@@ -17,7 +17,7 @@ const BATCHES: usize = 20;
 /// That is n over the integrated autocorrelation time of the indicator "above the
 /// `p`-quantile", by the initial positive sequence of Geyer (1992), "Practical Markov chain
 /// Monte Carlo": pairs of neighbouring lags are summed until a pair is not positive. Where
-/// that hasn't happened by lag 2048, the variance between 20 batches is used if it says more
+/// that hasn't happened by lag 1024, the variance between 20 batches is used if it says more
 /// (Schmeiser 1982, "Batch size effects in the analysis of simulation output"): a disturbance
 /// that lasts for a tenth of a launch is a few events, not thousands.
 ///
