@@ -256,6 +256,16 @@ mod tests {
     }
 
     #[test]
+    fn equivalence_is_two_tests_of_one_side_each() {
+        // A margin between the ends of the 90 % and the 95 % interval.
+        let ratios = around(1.0, 0.05, 12);
+        let end = |alpha| hodges_lehmann(&ratios, alpha).unwrap().high.exp_m1();
+        assert!(end(0.1) < end(0.05));
+        let margin = (end(0.1) + end(0.05)) / 2.0;
+        assert!(equivalent(&ratios, margin, 0.05) && !equivalent(&ratios, margin, 0.025));
+    }
+
+    #[test]
     fn the_best_set_drops_only_what_is_beaten() {
         let rounds = 0..12;
         let base: Vec<_> = rounds.clone().map(|i| Some(100.0 + f64::from(i))).collect();
