@@ -204,7 +204,7 @@ fn normal_quantile(p: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::draw::Draw;
+    use super::super::draw::{Draw, Shape};
     use super::*;
 
     const TICKS: f64 = 1000.0;
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn stationary_noise_is_steady() {
-        let shapes: [(&str, fn(&mut Draw) -> f64); 3] = [
+        let shapes: [Shape; 3] = [
             ("exponential", |d| TICKS * d.exponential()),
             ("log-normal", |d| TICKS * (1.2 * d.normal()).exp()),
             ("two modes", |d| d.bimodal(0.3, 0.1)),

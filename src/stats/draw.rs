@@ -3,6 +3,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+/// A named distribution.
+pub type Shape = (&'static str, fn(&mut Draw) -> f64);
+
 /// A stream of draws that is the same on every machine.
 pub struct Draw(ChaCha8Rng);
 

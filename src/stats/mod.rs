@@ -1,9 +1,9 @@
 //! Statistics: pure functions over slices; nothing here knows where numbers come from.
 //!
-//! - [`quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
+//! - [`mod@quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have
 //! - [`looks`]: when a group may be looked at, and the ranks that keep the error at 5 %
-//! - [`signed_rank`]: exact paired tests, the pseudo-median and its interval
+//! - [`mod@signed_rank`]: exact paired tests, the pseudo-median and its interval
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //! - [`modes`]: one or two modes among the launches of a case
 //! - [`change_point`]: where the level changes within a launch, and its steady tail

@@ -129,7 +129,7 @@ fn smallest_level(n: usize, within: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::draw::Draw;
+    use super::super::draw::{Draw, Shape};
     use super::*;
 
     /// How often are two modes found among `n` such launches?
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn one_mode_is_hardly_ever_called_two() {
-        let shapes: [(&str, fn(&mut Draw) -> f64); 7] = [
+        let shapes: [Shape; 7] = [
             ("normal", |d| 100.0 + 15.0 * d.normal()),
             ("log-normal", |d| (0.7 * d.normal()).exp()),
             ("exponential", |d| d.exponential()),
