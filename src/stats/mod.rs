@@ -1,1 +1,36 @@
 //! Statistics: pure functions over slices; nothing here knows where numbers come from.
+//!
+//! - [`mod@quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
+//! - [`interval`]: order-statistic intervals for the median, with the coverage they have
+//! - [`looks`]: when a group may be looked at, and the ranks that keep the error at 5 %
+//! - [`mod@signed_rank`]: exact paired tests, the pseudo-median and its interval
+//! - [`compare`]: ratios, verdicts, families of claims, the set of the best
+//! - [`modes`]: one or two modes among the launches of a case
+//! - [`change_point`]: where the level changes within a launch, and its steady tail
+//! - [`tail`]: how many independent samples a tail quantile really rests on
+//!
+//! NaN is never a measurement: functions that return an `Option` give `None` when they meet
+//! one, the others panic.
+
+pub mod change_point;
+pub mod compare;
+pub mod interval;
+pub mod looks;
+pub mod modes;
+pub mod quantile;
+pub mod signed_rank;
+pub mod tail;
+
+#[cfg(test)]
+mod draw;
+
+pub use change_point::{Steady, batch_medians, pelt, steady_from};
+pub use compare::{
+    Comparison, Verdict, best_set, compare_paired, equivalent, holm, smallest_holm_n, verdict,
+};
+pub use interval::{Interval, median_interval, median_ranks};
+pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
+pub use modes::{Mode, Modes, two_modes};
+pub use quantile::{median, mid_quantile, quantile, samples_needed};
+pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
+pub use tail::effective_samples;

@@ -1,0 +1,300 @@
+//! Comparisons of cases that were measured in the same rounds: ratios with intervals,
+//! verdicts, families of claims, and the set of cases that may still be the best.
+//!
+//! Ratios are compared on the log scale, paired by round, because what disturbs a round
+//! multiplies all its launches alike. "Not different" is never "the same": equivalence is a
+//! claim of its own, with a margin that was stated before.
+
+use std::cmp::Ordering;
+
+use super::interval::Interval;
+use super::signed_rank::{hodges_lehmann, sign_test, signed_rank};
+
+/// What a comparison says about a quantity of which less is better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// The first case takes less.
+    Faster,
+    /// The first case takes more.
+    Slower,
+    /// The ratio is within the stated margin of 1.
+    Equivalent,
+    /// Neither could be shown.
+    Inconclusive {
+        /// The smallest relative difference that these pairs could have shown (0.08 is 8 %):
+        /// the longer arm of the ratio's interval. Infinite with too few pairs for one.
+        smallest_effect: f64,
+    },
+}
+
+/// The ratio of two cases over their common rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// First over second: the Hodges–Lehmann estimate of the paired log ratios, back from
+    /// the log scale.
+    pub ratio: Interval,
+    /// Two-sided exact signed-rank p of "no difference", before any correction.
+    pub p: f64,
+    /// Two-sided exact sign-test p, which needs no symmetry.
+    pub p_sign: f64,
+    /// Pairs compared.
+    pub pairs: usize,
+}
+
+/// Compares two cases paired by index (round): the ratio `a / b` with its interval at
+/// `1 - alpha`.
+///
+/// `None` when the lengths differ, there are too few pairs for an interval (fewer than 6 at
+/// 5 %), or a value is not positive and finite.
+pub fn compare_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Comparison> {
+    let measured = |x: &f64| x.is_finite() && *x > 0.0;
+    if a.len() != b.len() || !a.iter().chain(b).all(measured) {
+        return None;
+    }
+    let log_ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect();
+    let log = hodges_lehmann(&log_ratios, alpha)?;
+    Some(Comparison {
+        ratio: Interval {
+            estimate: log.estimate.exp(),
+            low: log.low.exp(),
+            high: log.high.exp(),
+            coverage: log.coverage,
+        },
+        p: signed_rank(&log_ratios).p,
+        p_sign: sign_test(&log_ratios),
+        pairs: log_ratios.len(),
+    })
+}
+
+/// Whether the ratio is shown to be within `1 / (1 + delta)` .. `1 + delta`: two one-sided
+/// tests at `alpha` each, which is the `1 - 2 alpha` interval lying inside (Schuirmann 1987;
+/// with ranks, Wellek, "Testing Statistical Hypotheses of Equivalence and Noninferiority",
+/// 5.4).
+///
+/// `log_ratios` are natural logarithms of paired ratios; `delta` is a relative difference
+/// (0.02 is 2 %). False when they are too few, or one is not finite.
+pub fn equivalent(log_ratios: &[f64], delta: f64, alpha: f64) -> bool {
+    let margin = delta.ln_1p();
+    hodges_lehmann(log_ratios, 2.0 * alpha)
+        .is_some_and(|interval| -margin < interval.low && interval.high < margin)
+}
+
+/// The verdict on paired log ratios, of a quantity of which less is better.
+///
+/// `p` is the signed-rank p after the correction for its family ([`holm`]); `delta` the
+/// smallest relative difference that matters, stated before. A difference that is real but
+/// inside the margin is `Equivalent`.
+pub fn verdict(log_ratios: &[f64], p: f64, delta: f64, alpha: f64) -> Verdict {
+    if equivalent(log_ratios, delta, alpha) {
+        return Verdict::Equivalent;
+    }
+    let Some(log) = hodges_lehmann(log_ratios, alpha) else {
+        return Verdict::Inconclusive { smallest_effect: f64::INFINITY };
+    };
+    let longer_arm = (log.high - log.estimate).max(log.estimate - log.low);
+    match log.estimate.total_cmp(&0.0) {
+        Ordering::Less if p < alpha => Verdict::Faster,
+        Ordering::Greater if p < alpha => Verdict::Slower,
+        _ => Verdict::Inconclusive { smallest_effect: longer_arm.exp_m1() },
+    }
+}
+
+/// Holm's adjusted p of each claim of a family, in the order given: all claims whose
+/// adjusted p is below alpha hold together with probability at least 1 − alpha, however they
+/// depend on each other. Holm (1979), "A simple sequentially rejective multiple test
+/// procedure".
+///
+/// Panics on NaN.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    assert!(!p.iter().any(|p| p.is_nan()), "Holm's correction of NaN");
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
+    let mut adjusted = vec![0.0; p.len()];
+    let mut largest: f64 = 0.0;
+    for (done, i) in order.into_iter().enumerate() {
+        largest = largest.max((p.len() - done) as f64 * p[i]).min(1.0);
+        adjusted[i] = largest;
+    }
+    adjusted
+}
+
+/// The cases that may still be the best (less is better): one is out only if another beats
+/// it, by the exact signed-rank test of their log ratios, corrected over all pairs of cases.
+/// Never just the luckiest of fifteen.
+///
+/// `columns` holds one case each, paired by index (round); `None`, and any value that is not
+/// positive and finite, is missing and drops its round from that case's pairs. A case with
+/// no value at all is not in the set.
+///
+/// Guarantee: with probability at least `1 - alpha` every exclusion is right, so the truly
+/// best case is in the set. To make that hold for the direction too, the family is that of
+/// the one-sided claims "i is below j" over all ordered pairs, under Holm; its smallest
+/// adjusted p equals the two-sided one over unordered pairs. The price is that 12 rounds can
+/// decide nothing among more than 14 cases (91 pairs): see [`smallest_holm_n`].
+pub fn best_set(columns: &[&[Option<f64>]], alpha: f64) -> Vec<bool> {
+    let logs: Vec<Vec<Option<f64>>> = columns.iter().map(|column| logarithms(column)).collect();
+    let mut claims = Vec::new();
+    let mut one_sided = Vec::new();
+    for (i, a) in logs.iter().enumerate() {
+        for (j, b) in logs.iter().enumerate().skip(i + 1) {
+            let differences: Vec<f64> =
+                a.iter().zip(b).filter_map(|(a, b)| Some((*a)? - (*b)?)).collect();
+            let test = signed_rank(&differences);
+            let (better, worse) = if test.direction == Ordering::Less { (i, j) } else { (j, i) };
+            claims.extend([(better, worse), (worse, better)]);
+            one_sided.extend([test.p / 2.0, 1.0 - test.p / 2.0]);
+        }
+    }
+
+    let mut best: Vec<bool> =
+        logs.iter().map(|column| column.iter().any(Option::is_some)).collect();
+    for ((_, worse), p) in claims.into_iter().zip(holm(&one_sided)) {
+        if p < alpha {
+            best[worse] = false;
+        }
+    }
+    best
+}
+
+fn logarithms(column: &[Option<f64>]) -> Vec<Option<f64>> {
+    column.iter().map(|x| x.filter(|x| x.is_finite() && *x > 0.0).map(f64::ln)).collect()
+}
+
+/// The smallest number of pairs with which a family of `family` signed-rank tests can find
+/// anything: the smallest two-sided p of n pairs, 2¹⁻ⁿ, times the family, is below `alpha`.
+/// (12 pairs, p 0.00049, are enough for 102 tests at 5 %, not for 103.)
+///
+/// Panics unless `alpha` is positive.
+pub fn smallest_holm_n(family: usize, alpha: f64) -> usize {
+    assert!(alpha > 0.0, "alpha = {alpha}");
+    let mut n = 1;
+    let mut smallest = family as f64;
+    while smallest >= alpha {
+        n += 1;
+        smallest /= 2.0;
+    }
+    n
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draw::Draw;
+    use super::*;
+
+    /// `n` log ratios around `ln(center)`, alternating by `spread`, all different.
+    fn around(center: f64, spread: f64, n: u32) -> Vec<f64> {
+        let offset = |i: u32| f64::from(2 * i + 1) / f64::from(n) - 1.0;
+        (0..n).map(|i| center.ln() + spread * offset(i)).collect()
+    }
+
+    #[test]
+    fn holm_is_monotone_in_the_given_order() {
+        assert!(holm(&[]).is_empty());
+        assert_eq!(holm(&[0.04]), [0.04]);
+        assert_eq!(holm(&[0.5, 0.01, 0.03, 0.02]), [0.5, 0.04, 0.06, 0.06]);
+        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn families_and_pairs() {
+        assert_eq!(smallest_holm_n(0, 0.05), 1);
+        assert_eq!(smallest_holm_n(1, 0.05), 6);
+        assert_eq!(smallest_holm_n(102, 0.05), 12);
+        assert_eq!(smallest_holm_n(103, 0.05), 13);
+    }
+
+    #[test]
+    fn a_ratio_is_first_over_second() {
+        let b: Vec<f64> = (1..=12).map(f64::from).collect();
+        let a: Vec<f64> = b.iter().map(|x| 2.0 * x).collect();
+        let comparison = compare_paired(&a, &b, 0.05).unwrap();
+        assert!((comparison.ratio.estimate - 2.0).abs() < 1e-12);
+        assert_eq!((comparison.p, comparison.p_sign), (2.0 / 4096.0, 2.0 / 4096.0));
+        assert_eq!(comparison.pairs, 12);
+    }
+
+    #[test]
+    fn a_ratio_wants_pairs_of_positive_values() {
+        let good = [1.0; 12];
+        let mut bad = good;
+        assert_eq!(compare_paired(&good, &good[..11], 0.05), None);
+        assert_eq!(compare_paired(&good[..5], &good[..5], 0.05), None);
+        for x in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            bad[3] = x;
+            assert_eq!(compare_paired(&good, &bad, 0.05), None);
+        }
+        assert_eq!(compare_paired(&good, &good, 0.05).unwrap().p, 1.0);
+    }
+
+    #[test]
+    fn verdicts() {
+        let of = |ratios: &[f64]| verdict(ratios, signed_rank(ratios).p, 0.02, 0.05);
+        assert_eq!(of(&around(0.9, 0.05, 12)), Verdict::Faster);
+        assert_eq!(of(&around(1.1, 0.05, 12)), Verdict::Slower);
+        assert_eq!(of(&around(1.0, 0.015, 12)), Verdict::Equivalent);
+        // Real, and too small to matter.
+        assert_eq!(of(&around(1.01, 0.005, 12)), Verdict::Equivalent);
+        let Verdict::Inconclusive { smallest_effect } = of(&around(1.0, 0.2, 12)) else {
+            panic!("twenty percent of noise decided something");
+        };
+        assert!((0.05..0.2).contains(&smallest_effect), "{smallest_effect}");
+        assert_eq!(of(&[0.0; 4]), Verdict::Inconclusive { smallest_effect: f64::INFINITY });
+    }
+
+    #[test]
+    fn a_family_can_take_a_verdict_back() {
+        let ratios = around(0.9, 0.05, 12);
+        assert!(matches!(verdict(&ratios, 0.2, 0.02, 0.05), Verdict::Inconclusive { .. }));
+    }
+
+    #[test]
+    fn equivalence_margin_is_symmetric_on_the_log_scale() {
+        let edge = |center: f64| equivalent(&[center.ln(); 12], 0.02, 0.05);
+        assert!(edge(1.0199) && edge(1.0 / 1.0199));
+        assert!(!edge(1.0201) && !edge(1.0 / 1.0201));
+        assert!(!equivalent(&[f64::NAN; 12], 0.02, 0.05));
+    }
+
+    #[test]
+    fn equivalence_is_two_tests_of_one_side_each() {
+        // A margin between the ends of the 90 % and the 95 % interval.
+        let ratios = around(1.0, 0.05, 12);
+        let end = |alpha| hodges_lehmann(&ratios, alpha).unwrap().high.exp_m1();
+        assert!(end(0.1) < end(0.05));
+        let margin = (end(0.1) + end(0.05)) / 2.0;
+        assert!(equivalent(&ratios, margin, 0.05) && !equivalent(&ratios, margin, 0.025));
+    }
+
+    #[test]
+    fn the_best_set_drops_only_what_is_beaten() {
+        let rounds = 0..12;
+        let base: Vec<_> = rounds.clone().map(|i| Some(100.0 + f64::from(i))).collect();
+        let near: Vec<_> =
+            rounds.clone().map(|i| Some(100.0 + f64::from(i) + f64::from(i % 2) - 0.5)).collect();
+        let slow: Vec<_> = rounds.map(|i| Some(150.0 + f64::from(i))).collect();
+        let absent = vec![None; 12];
+        let best = best_set(&[&slow, &base, &near, &absent], 0.05);
+        assert_eq!(best, [false, true, true, false]);
+
+        // Five common rounds can't exclude anything.
+        let mut rare = slow.clone();
+        rare[5..].fill(None);
+        assert_eq!(best_set(&[&base, &rare], 0.05), [true, true]);
+        assert_eq!(best_set(&[&base], 0.05), [true]);
+        assert!(best_set(&[], 0.05).is_empty());
+    }
+
+    #[test]
+    fn fifteen_equal_cases_all_stay() {
+        let mut draw = Draw::seeded(5);
+        let mut wrong = 0;
+        for _ in 0..100 {
+            let columns: Vec<Vec<_>> =
+                (0..15).map(|_| draw.many(20, |d| Some((0.1 * d.normal()).exp()))).collect();
+            let columns: Vec<&[_]> = columns.iter().map(Vec::as_slice).collect();
+            wrong += usize::from(best_set(&columns, 0.05).contains(&false));
+        }
+        // At most 5 are expected; 12 would be three standard deviations above.
+        assert!(wrong < 12, "{wrong} of 100 excluded something");
+    }
+}

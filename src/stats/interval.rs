@@ -1,0 +1,163 @@
+//! Distribution-free intervals for a median.
+//!
+//! The interval runs between two order statistics. How many of n values fall below the true
+//! median is a fair coin tossed n times, whatever the distribution, so the coverage is a
+//! binomial sum and is known exactly. It comes in steps; what is reported is the step that
+//! was reached and not the one that was asked for.
+
+use super::quantile::median;
+
+/// An estimate with its two-sided interval, all in the units of the values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The point estimate.
+    pub estimate: f64,
+    /// Lower end, included.
+    pub low: f64,
+    /// Upper end, included.
+    pub high: f64,
+    /// The coverage the interval really has, 0..=1; at least what was asked for.
+    pub coverage: f64,
+}
+
+/// The ranks (counted from 1) of the narrowest symmetric order-statistic interval for the
+/// median of `n` values that covers with at least `1 - alpha`, and the coverage it has:
+/// `(l, n + 1 - l, coverage)`.
+///
+/// `None` when even the smallest and the largest value cover too little (`n` < 6 at 5 %).
+/// Exact to rounding also where 2⁻ⁿ is below the range of an f64. Conover, "Practical Nonparametric Statistics", 3.2; David and Nagaraja, 7.1.
+pub fn median_ranks(n: usize, alpha: f64) -> Option<(usize, usize, f64)> {
+    let mut tail = FairTail::new(n);
+    let mut error = None;
+    let mut low = 0;
+    while 2 * low < n {
+        let wider = 2.0 * tail.next();
+        if wider > alpha {
+            break;
+        }
+        low += 1;
+        error = Some(wider);
+    }
+    error.map(|error| (low, n + 1 - low, 1.0 - error))
+}
+
+/// P(B ≤ `k`) for B binomial with `n` fair tosses.
+pub(super) fn fair_tail(n: usize, k: usize) -> f64 {
+    let mut tail = FairTail::new(n);
+    (0..=k).fold(0.0, |_, _| tail.next())
+}
+
+/// P(B ≤ 0), P(B ≤ 1), … for B binomial with `n` fair tosses.
+struct FairTail {
+    n: usize,
+    k: usize,
+    /// P(B = k) and P(B < k), both times 2^`scale`; 2⁻ⁿ itself may be below the range of f64.
+    term: f64,
+    sum: f64,
+    scale: i32,
+}
+
+impl FairTail {
+    const STEP: i32 = 512;
+
+    fn new(n: usize) -> Self {
+        let n_bits = i32::try_from(n).expect("fewer than 2^31 values");
+        FairTail { n, k: 0, term: 1.0, sum: 0.0, scale: n_bits }
+    }
+
+    fn next(&mut self) -> f64 {
+        self.sum += self.term;
+        self.term *= (self.n - self.k) as f64 / (self.k + 1) as f64;
+        self.k += 1;
+        let step = 2f64.powi(Self::STEP);
+        while self.term > step && self.scale >= Self::STEP {
+            self.term /= step;
+            self.sum /= step;
+            self.scale -= Self::STEP;
+        }
+        // In two halves, as 2^-scale may be below the range; beyond 2000 the product is 0 anyway.
+        let scale = self.scale.min(2000);
+        self.sum * 2f64.powi(-(scale / 2)) * 2f64.powi(-(scale - scale / 2))
+    }
+}
+
+/// The median of `values` (in any order) with its order-statistic interval at `1 - alpha`.
+///
+/// `None` when there are too few values for that coverage, or one is NaN.
+pub fn median_interval(values: &[f64], alpha: f64) -> Option<Interval> {
+    let (low, high, coverage) = median_ranks(values.len(), alpha)?;
+    between_ranks(values, low, high, coverage)
+}
+
+/// The interval between two ranks, counted from 1, around the median of `values`.
+pub(super) fn between_ranks(
+    values: &[f64],
+    low: usize,
+    high: usize,
+    coverage: f64,
+) -> Option<Interval> {
+    if values.iter().any(|x| x.is_nan()) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    Some(Interval {
+        estimate: median(&sorted),
+        low: sorted[low - 1],
+        high: sorted[high - 1],
+        coverage,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twelve_values_take_ranks_three_and_ten() {
+        let (low, high, coverage) = median_ranks(12, 0.05).unwrap();
+        assert_eq!((low, high), (3, 10));
+        assert_eq!(coverage, 1.0 - 2.0 * 79.0 / 4096.0);
+    }
+
+    #[test]
+    fn eleven_values_are_needlessly_wide() {
+        let (low, high, coverage) = median_ranks(11, 0.05).unwrap();
+        assert_eq!((low, high), (2, 10));
+        assert!((coverage - 0.98828125).abs() < 1e-15);
+    }
+
+    #[test]
+    fn fewer_than_six_values_have_no_interval() {
+        for n in 0..6 {
+            assert_eq!(median_ranks(n, 0.05), None, "n = {n}");
+        }
+        assert_eq!(median_ranks(6, 0.05), Some((1, 6, 0.96875)));
+        assert_eq!(median_ranks(6, 0.03125), Some((1, 6, 0.96875)));
+        assert_eq!(median_ranks(6, 0.03), None);
+    }
+
+    #[test]
+    fn ranks_never_cross() {
+        for n in 1..50 {
+            let (low, high, coverage) = median_ranks(n, 1.0).unwrap();
+            assert!(low <= high && coverage >= 0.0, "n = {n}: {low}, {high}, {coverage}");
+        }
+    }
+
+    #[test]
+    fn median_interval_takes_any_order() {
+        let values = [12., 1., 11., 2., 10., 3., 9., 4., 8., 5., 7., 6.];
+        let interval = median_interval(&values, 0.05).unwrap();
+        assert_eq!((interval.estimate, interval.low, interval.high), (6.5, 3.0, 10.0));
+    }
+
+    #[test]
+    fn nan_has_no_interval_and_ties_have_a_point() {
+        let mut values = [7.0; 12];
+        let interval = median_interval(&values, 0.05).unwrap();
+        assert_eq!((interval.estimate, interval.low, interval.high), (7.0, 7.0, 7.0));
+        values[5] = f64::NAN;
+        assert_eq!(median_interval(&values, 0.05), None);
+    }
+}

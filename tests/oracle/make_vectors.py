@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Makes tests/vectors/*.json, against which tests/stats_vectors.rs holds src/stats.
+
+    pip install numpy scipy ruptures
+    python3 tests/oracle/make_vectors.py
+
+What SciPy, NumPy and ruptures offer comes from them; the rest is computed here by
+definition (enumeration, exact fractions), never by the algorithm under test. Each file
+records the versions it was made with. Seeded: the same versions make the same files.
+"""
+import itertools
+import json
+import math
+import pathlib
+from fractions import Fraction
+
+import numpy as np
+import ruptures
+import scipy
+from ruptures.version import __version__ as ruptures_version
+from scipy import stats
+
+VECTORS = pathlib.Path(__file__).resolve().parent.parent / "vectors"
+VERSIONS = {
+    "numpy": np.__version__,
+    "scipy": scipy.__version__,
+    "ruptures": ruptures_version,
+}
+
+
+def write(name, **cases):
+    body = [f'"made_with": {json.dumps(VERSIONS)}']
+    for key, rows in cases.items():
+        lines = ",\n".join(json.dumps(row) for row in rows)
+        body.append(f'"{key}": [\n{lines}\n]')
+    (VECTORS / f"{name}.json").write_text("{\n" + ",\n".join(body) + "\n}\n")
+
+
+def rounded(values, digits=5):
+    return [round(float(x), digits) for x in values]
+
+
+# Quantiles
+
+
+def mid_quantile(ticks, p):
+    """Ma, Genton and Parzen 2011: invert the piecewise linear mid-distribution function."""
+    values, counts = np.unique(ticks, return_counts=True)
+    middles = (np.cumsum(counts) - counts / 2) / len(ticks)
+    return float(np.interp(p, middles, values))
+
+
+def quantiles(rng):
+    plain, tied = [], []
+    probabilities = [0.0, 0.01, 0.1, 0.25, 0.37, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0]
+    for n in [1, 2, 3, 4, 7, 12, 50]:
+        values = sorted(rounded(rng.lognormal(4, 1, n)))
+        plain.append(
+            {
+                "values": values,
+                "p": probabilities,
+                "quantiles": [float(np.quantile(values, p)) for p in probabilities],
+                "median": float(np.median(values)),
+            }
+        )
+    for n, scale in [(1, 5), (2, 5), (9, 2), (40, 3), (200, 4), (300, 1000)]:
+        ticks = sorted(int(x) for x in 40 + rng.exponential(scale, n))
+        tied.append(
+            {
+                "ticks": ticks,
+                "p": probabilities,
+                "quantiles": [mid_quantile(ticks, p) for p in probabilities],
+            }
+        )
+    needed = []
+    for p in ["0.5", "0.8", "0.9", "0.95", "0.99", "0.999", "0.9999", "0.99999"]:
+        # The smallest n with P(the largest of n is below the quantile) <= 2.5 %.
+        n = 1
+        while stats.binom.sf(n - 1, n, float(p)) > 0.025:
+            n = n + 1 if n < 1000 else int(n * 1.00001) + 1
+        while n > 1 and stats.binom.sf(n - 2, n - 1, float(p)) <= 0.025:
+            n -= 1
+        needed.append({"p": float(p), "samples": n})
+    write("quantile", plain=plain, tied=tied, samples_needed=needed)
+
+
+# Intervals and looks
+
+
+def ranks():
+    rows = []
+    for n in [*range(1, 61), 99, 100, 101, 500, 1000, 1074, 1075, 2500, 5000, 10_000]:
+        for alpha in [0.05, 0.01]:
+            low = np.arange(1, (n + 1) // 2 + 1)
+            error = 2 * stats.binom.cdf(low - 1, n, 0.5)
+            fits = low[error <= alpha]
+            row = {"n": n, "alpha": alpha, "low": None, "coverage": None}
+            if len(fits):
+                row["low"] = int(fits[-1])
+                row["coverage"] = float(1 - error[fits[-1] - 1])
+            rows.append(row)
+    return rows
+
+
+def walk(looks):
+    """Exact first-miss probabilities of (launches, low rank) looks at a fair walk."""
+    ways = {0: 1}  # launches below the median -> sign patterns that missed at no look
+    at, errors = 0, []
+    for launches, low in looks:
+        for _ in range(launches - at):
+            step = {}
+            for below, count in ways.items():
+                step[below] = step.get(below, 0) + count
+                step[below + 1] = step.get(below + 1, 0) + count
+            ways = step
+        at = launches
+        missed = [k for k in ways if k <= low - 1 or k >= launches + 1 - low]
+        errors.append(Fraction(sum(ways.pop(k) for k in missed), 2**launches))
+    return errors
+
+
+def looks():
+    chosen = [(12, 3), (20, 5), (30, 8), (50, 15), (100, 36)]
+    errors = walk(chosen)
+    assert sum(errors) <= Fraction(5, 100)
+    schedule = [
+        {"launches": n, "low": low, "error": float(e), "spent": float(sum(errors[: i + 1]))}
+        for i, ((n, low), e) in enumerate(zip(chosen, errors))
+    ]
+    final = []
+    for n in [6, 8, 12, 13, 15, 19, 20, 21, 25, 29, 31, 37, 44, 51, 64, 80, 99, 120]:
+        taken = [look for look in chosen if look[0] < n]
+        spent = sum(errors[: len(taken)], Fraction(0))
+        best = None
+        for low in range(1, (n + 1) // 2 + 1):
+            error = walk([*taken, (n, low)])[-1]
+            if spent + error > Fraction(5, 100):
+                break
+            best = {"low": low, "error": float(error)}
+        final.append({"launches": n, "spent_before": float(spent), **best})
+    return schedule, final
+
+
+# Signed ranks
+
+
+def pratt_by_enumeration(differences):
+    """Two-sided exact p over all sign patterns, zeros ranked and left out."""
+    ranks = stats.rankdata(np.abs(differences))
+    kept = [Fraction(r).limit_denominator(2) for r, d in zip(ranks, differences) if d != 0]
+    positive = sum((r for r, d in zip(kept, [d for d in differences if d]) if d > 0), Fraction(0))
+    total = sum(kept, Fraction(0))
+    smaller = min(positive, total - positive)
+    hits = sum(
+        1
+        for signs in itertools.product([0, 1], repeat=len(kept))
+        if sum((r for r, s in zip(kept, signs) if s), Fraction(0)) <= smaller
+    )
+    return float(smaller), float(min(Fraction(1), Fraction(2 * hits, 2 ** len(kept))))
+
+
+def signed_ranks(rng):
+    exact, tied, normal, signs = [], [], [], []
+    for n, shift in [(1, 0), (2, 0.5), (5, 1), (6, 2), (9, 0.3), (12, 0.7), (20, 0.4), (50, 0.3)]:
+        differences = rounded(rng.normal(shift, 1, n))
+        test = stats.wilcoxon(differences, method="exact")
+        exact.append({"differences": differences, "statistic": test.statistic, "p": test.pvalue})
+    for n, shift, width in [(4, 0, 1), (7, 1, 2), (10, 0.5, 2), (12, 1, 3), (13, 0.4, 1), (14, 1, 4)]:
+        differences = [float(x) for x in np.round(rng.normal(shift, width, n))]
+        statistic, p = pratt_by_enumeration(differences)
+        tied.append({"differences": differences, "statistic": statistic, "p": p})
+    for n, digits in [(201, 5), (250, 1), (300, 0)]:
+        differences = rounded(rng.normal(0.1, 1, n), digits)
+        test = stats.wilcoxon(
+            differences, zero_method="pratt", correction=True, method="asymptotic"
+        )
+        normal.append({"differences": differences, "statistic": test.statistic, "p": test.pvalue})
+    for n, shift in [(1, 0), (6, 2), (12, 0.7), (40, 0.3), (1500, 0.03)]:
+        above = int((rng.normal(shift, 1, n) > 0).sum())
+        p = stats.binomtest(above, n, 0.5).pvalue
+        signs.append({"above": above, "below": n - above, "p": p})
+    write("signed_rank", exact=exact, tied=tied, normal=normal, signs=signs)
+
+
+def hodges_lehmann(rng):
+    rows = []
+    for n, alpha in [(6, 0.05), (8, 0.1), (12, 0.05), (12, 0.1), (20, 0.01), (30, 0.05), (100, 0.05)]:
+        differences = rounded(rng.normal(0.2, 1, n))
+        walsh = sorted((a + b) / 2 for i, a in enumerate(differences) for b in differences[i:])
+        counts = {0: 1}  # rank sum -> sign patterns
+        for rank in range(1, n + 1):
+            step = dict(counts)
+            for total, count in counts.items():
+                step[total + rank] = step.get(total + rank, 0) + count
+            counts = step
+        error, rank = Fraction(0), 0
+        while error + Fraction(2 * counts[rank], 2**n) <= Fraction(str(alpha)):
+            error += Fraction(2 * counts[rank], 2**n)
+            rank += 1
+        rows.append(
+            {
+                "differences": differences,
+                "alpha": alpha,
+                "estimate": float(np.median(walsh)),
+                "low": walsh[rank - 1],
+                "high": walsh[len(walsh) - rank],
+                "coverage": float(1 - error),
+            }
+        )
+    write("hodges_lehmann", intervals=rows)
+
+
+def holm(rng):
+    rows = []
+    for n in [1, 2, 5, 15, 40]:
+        p = rounded(rng.beta(0.3, 2, n))
+        order = sorted(range(n), key=lambda i: p[i])
+        adjusted = [0.0] * n
+        for position, i in enumerate(order):
+            steps = [(n - before) * p[order[before]] for before in range(position + 1)]
+            adjusted[i] = min(1.0, max(steps))
+        rows.append({"p": p, "adjusted": adjusted})
+    write("holm", families=rows)
+
+
+# Within launches
+
+
+def change_points(rng):
+    rows = []
+    for levels in [[0], [0, 3], [0, 3, 0], [1, 1.5, 4, 2], [5, 0, 5, 0, 5]]:
+        for min_size, penalty in [(2, 3.0), (3, 8.0), (5, 15.0)]:
+            values = rounded(
+                np.concatenate([rng.normal(level, 0.8, rng.integers(8, 25)) for level in levels])
+            )
+            signal = np.array(values).reshape(-1, 1)
+            algo = ruptures.Pelt(model="l2", min_size=min_size, jump=1).fit(signal)
+            rows.append(
+                {
+                    "values": values,
+                    "penalty": penalty,
+                    "min_segment": min_size,
+                    "changes": [int(end) for end in algo.predict(pen=penalty)[:-1]],
+                }
+            )
+    write("change_point", series=rows)
+
+
+def modes(rng):
+    """Share of variance within the best two groups, over every split."""
+    rows = []
+    for n, share in [(8, 0.5), (12, 0.3), (20, 0.2), (50, 0.15)]:
+        while True:
+            slow = rng.random(n) < share
+            if 2 <= slow.sum() <= n - 2:
+                break
+        values = rounded(np.where(slow, 450, 100) * np.exp(0.07 * rng.normal(size=n)))
+        logs = np.log(sorted(values))
+        within = min(
+            ((low - low.mean()) ** 2).sum() + ((high - high.mean()) ** 2).sum()
+            for low, high in (np.split(logs, [k]) for k in range(2, n - 1))
+        )
+        rows.append(
+            {
+                "values": values,
+                "slow": int(slow.sum()),
+                "within": float(within / ((logs - logs.mean()) ** 2).sum()),
+            }
+        )
+    write("modes", cases=rows)
+
+
+def tails(rng):
+    rows = []
+    for n, p, memory in [(100, 0.5, 0.0), (400, 0.9, 0.7), (1000, 0.95, 0.9), (1500, 0.7, 0.95)]:
+        state, samples = 0.0, []
+        for noise in rng.normal(size=n):
+            state = memory * state + noise
+            samples.append(int(1000 * math.exp(0.2 * state)))
+        threshold = sorted(samples)[math.ceil(p * n) - 1]
+        above = np.array([float(x > threshold) for x in samples])
+        above -= above.mean()
+        correlation = [above[: n - lag] @ above[lag:] / (above @ above) for lag in range(n)]
+        time, lag = -1.0, 0
+        while correlation[lag] + correlation[lag + 1] > 0:
+            time += 2 * (correlation[lag] + correlation[lag + 1])
+            lag += 2
+        rows.append({"samples": samples, "p": p, "effective": max(1.0, min(n, n / time))})
+    write("tail", cases=rows)
+
+
+def main():
+    VECTORS.mkdir(exist_ok=True)
+    rng = np.random.default_rng(1945)
+    quantiles(rng)
+    schedule, final = looks()
+    write("looks", ranks=ranks(), schedule=schedule, final=final)
+    signed_ranks(rng)
+    hodges_lehmann(rng)
+    holm(rng)
+    change_points(rng)
+    modes(rng)
+    tails(rng)
+
+
+if __name__ == "__main__":
+    main()
