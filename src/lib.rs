@@ -10,6 +10,7 @@
 //!   mechanism · workload · clock · observe · sys
 //! ```
 
+pub mod campaign;
 pub mod clock;
 pub mod launch;
 pub mod mechanism;
@@ -17,5 +18,7 @@ pub mod observe;
 pub mod report;
 pub mod size;
 pub mod stats;
+pub mod store;
+pub mod study;
 pub mod sys;
 pub mod workload;

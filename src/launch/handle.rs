@@ -85,6 +85,13 @@ pub struct Ending {
     pub samples: Vec<u64>,
 }
 
+impl Ending {
+    /// The ending of a launch whose process couldn't be started.
+    pub fn not_started(error: &io::Error) -> Ending {
+        Ending { record: failure(format!("start the launch: {error}")), samples: Vec::new() }
+    }
+}
+
 impl Launcher {
     /// A launcher that starts `program`, which must be this program.
     pub fn new(program: PathBuf) -> Launcher {

@@ -103,7 +103,10 @@ pub fn check_cpu(cpu: u32, topology: &Topology, allowed: &[u32]) -> Result<(), S
         return Err(format!("CPU {cpu} does not exist: choose from {}", list()));
     }
     if !allowed.contains(&cpu) {
-        return Err(format!("CPU {cpu} is outside this process's affinity: choose from {}", list()));
+        return Err(format!(
+            "CPU {cpu} is outside this process's affinity: choose from {}",
+            list()
+        ));
     }
     Ok(())
 }

@@ -10,10 +10,12 @@
 //! | `relation.rs` | how two CPUs stand to each other; a pair for each placement |
 //! | `cpu_list.rs` | `0-3,8` |
 //! | `host.rs`, `host/` | the record of the machine |
+//! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
 //! | `tree.rs` | small reads, absent as `None` |
 
 pub mod cpu_list;
+pub mod gaps;
 pub mod host;
 pub mod noise;
 pub mod relation;
@@ -25,6 +27,7 @@ mod tree;
 mod stored;
 
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
+pub use gaps::{Gaps, RoundNoise};
 pub use host::Host;
 pub use noise::{Counters, Noise};
 pub use relation::Relation;

@@ -118,13 +118,15 @@ impl Store {
         let failed = |error| explain("open", path, error);
         let db = Connection::open_with_flags(path, flags).map_err(failed)?;
         db.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
-        db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;").map_err(failed)?;
+        db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;")
+            .map_err(failed)?;
         Ok(Store { db, path: path.into() })
     }
 
     fn migrate(&self) -> Result<(), StoreError> {
         let failed = |error| explain("open", &self.path, error);
-        let pragma = |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let pragma =
+            |name: &str| self.db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let tables: i64 = self
             .db
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
@@ -159,7 +161,7 @@ impl Store {
         &self.path
     }
 
-    fn failed(&self, what: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+    fn failed(&self, what: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
         let path = self.path.clone();
         move |error| explain(what, &path, error)
     }

@@ -7,7 +7,7 @@ use super::ticks::unpack;
 use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::clock;
 use crate::launch::Record;
-use crate::observe::{Host, Noise};
+use crate::observe::{Host, RoundNoise};
 use crate::study::Request;
 
 /// A line of `ipcmark runs`.
@@ -57,7 +57,7 @@ pub struct StoredRun {
     /// The groups.
     pub groups: Vec<StoredGroup>,
     /// What the machine did during each round.
-    pub rounds: Vec<Noise>,
+    pub rounds: Vec<RoundNoise>,
 }
 
 /// Cases that are compared with each other.

@@ -7,7 +7,7 @@ use super::ticks::{PART, pack};
 use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::clock;
 use crate::launch::{Outcome, Record};
-use crate::observe::{Host, Noise};
+use crate::observe::{Host, RoundNoise};
 use crate::study::{Absence, Case, Request};
 
 /// A run about to be measured.
@@ -152,7 +152,7 @@ impl Store {
         group: usize,
         round: u64,
         began_ns: u64,
-        noise: &Noise,
+        noise: &RoundNoise,
     ) -> Result<(), StoreError> {
         self.update(
             "INSERT OR REPLACE INTO rounds (run, group_nth, nth, began_ns, noise)
@@ -257,9 +257,8 @@ fn insert_launch(db: &Connection, new: &NewLaunch) -> rusqlite::Result<()> {
         json(&new.record),
     ])?;
     let launch = db.last_insert_rowid();
-    let mut insert = db.prepare_cached(
-        "INSERT INTO samples (launch, part, count, ticks) VALUES (?, ?, ?, ?)",
-    )?;
+    let mut insert =
+        db.prepare_cached("INSERT INTO samples (launch, part, count, ticks) VALUES (?, ?, ?, ?)")?;
     for (part, ticks) in new.samples.chunks(PART).enumerate() {
         insert.execute(params![launch, part, ticks.len(), pack(ticks)])?;
     }

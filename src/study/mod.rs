@@ -8,7 +8,7 @@ mod plan;
 
 use serde::{Deserialize, Serialize};
 
-pub use plan::{Absent, Absence, Case, Group, Machine, Plan, plan};
+pub use plan::{Absence, Absent, Case, Group, Machine, Plan, plan};
 
 use crate::launch::{Placement, Warmup, Workers};
 use crate::workload::{Policy, Workload};

@@ -267,9 +267,8 @@ mod tests {
         let plan = planned(&request(&["udp", "shm-ring:wait=spin", "null"], &workloads));
         let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
         let reason = |name: &str, workload| {
-            let of = |it: &&&Absent| {
-                it.case.variant.to_string() == name && it.case.workload == workload
-            };
+            let of =
+                |it: &&&Absent| it.case.variant.to_string() == name && it.case.workload == workload;
             absent.iter().find(of).map(|it| it.reason.clone()).unwrap_or_default()
         };
         assert!(reason("udp", Workload::Latency).contains("at most 65507 bytes"));

@@ -1,0 +1,143 @@
+//! Looking at a group: is every case precise enough, and may it close?
+
+use super::{Campaign, LiveCase, LiveGroup};
+use crate::clock;
+use crate::launch::{Placement, Workers, placement::Place};
+use crate::mechanism::Variant;
+use crate::stats::{self, LOOKS, Look};
+use crate::store::{Closed, Store, StoreError, StoredCase, StoredGroup};
+use crate::study::{Case, Request};
+use crate::workload::{Policy, Workload};
+
+/// A launch in one number: the median of its samples, in ns per operation.
+///
+/// Ticks are coarse, so the median is that of the mid-distribution (METHOD: the clock).
+pub fn value_ns(samples: &mut [u64], batch: u64, ns_per_tick: f64) -> Option<f64> {
+    if samples.is_empty() {
+        return None;
+    }
+    samples.sort_unstable();
+    Some(stats::mid_quantile(samples, 0.5) * ns_per_tick / batch as f64)
+}
+
+impl Campaign<'_> {
+    /// Looks at a group if its number of rounds calls for it, and closes it if it may close.
+    pub(super) fn look(&mut self, nth: usize) -> Result<(), StoreError> {
+        let stopping = self.request.stopping;
+        let group = &mut self.groups[nth];
+        let rounds = group.rounds as usize;
+        if let Some(launches) = stopping.launches {
+            if group.rounds < launches {
+                return Ok(());
+            }
+            let look = stats::final_look(rounds, 0.0);
+            group.judge_precision(look.as_ref(), &self.request);
+            return self.close(nth, Closed::Launches);
+        }
+        let Some(look) = stats::schedule().into_iter().find(|it| it.launches == rounds) else {
+            return Ok(());
+        };
+        let spent_before = std::mem::replace(&mut group.spent, look.spent);
+        group.judge_precision(Some(&look), &self.request);
+        if group.cases.iter().all(|case| case.precise || case.given_up) {
+            group.spent = spent_before;
+            return self.close(nth, Closed::Precise);
+        }
+        if Some(&rounds) == LOOKS.last() {
+            group.spent = spent_before;
+            return self.close(nth, Closed::Launches);
+        }
+        let group = &self.groups[nth];
+        self.with.store.set_group(self.run, group.nth, group.spent, None)
+    }
+}
+
+impl LiveGroup {
+    fn judge_precision(&mut self, look: Option<&Look>, request: &Request) {
+        for case in &mut self.cases {
+            let asked = request.stopping.asked(case.case.place.shares_one_cpu());
+            case.precise = look.is_some_and(|look| case.half_width(look) <= asked);
+        }
+    }
+}
+
+impl LiveCase {
+    /// Relative half-width of the headline interval at a look; infinite while launches lack.
+    fn half_width(&self, look: &Look) -> f64 {
+        let values: Vec<f64> = self.medians.iter().flatten().copied().collect();
+        if values.len() != look.launches {
+            return f64::INFINITY;
+        }
+        match look.interval(&values) {
+            Some(interval) => (interval.high - interval.low) / 2.0 / interval.estimate,
+            None => f64::INFINITY,
+        }
+    }
+}
+
+/// A group of a stored run as it was when it was interrupted; None where it has no cases.
+pub(super) fn revive(
+    store: &Store,
+    group: &StoredGroup,
+    request: &Request,
+    clock: &clock::Record,
+) -> Result<Option<LiveGroup>, StoreError> {
+    let mut cases = Vec::new();
+    for stored in group.cases.iter().filter(|case| case.absence.is_none()) {
+        let Some(case) = case_of(stored) else { continue };
+        let mut live = LiveCase {
+            id: stored.id,
+            case,
+            batch: stored.batch.unwrap_or(0),
+            samples: stored.samples_per_launch.unwrap_or(0),
+            operation_ns: stored.operation_ns.unwrap_or(0.0),
+            medians: Vec::new(),
+            precise: false,
+            given_up: false,
+        };
+        for launch in store.launches(stored.id)?.iter().filter(|launch| launch.round > 0) {
+            let mut samples = store.samples(launch.id)?;
+            let at = launch.round as usize - 1;
+            live.medians.resize(live.medians.len().max(at + 1), None);
+            live.medians[at] = value_ns(&mut samples, live.batch.max(1), clock.ns_per_tick);
+        }
+        cases.push(live);
+    }
+    if cases.is_empty() {
+        return Ok(None);
+    }
+    // A round that was cut short is measured again as a whole: its launches are replaced.
+    let rounds = cases.iter().map(|case| case.medians.len()).min().unwrap_or(0);
+    for case in &mut cases {
+        case.medians.truncate(rounds);
+    }
+    let mut revived = LiveGroup {
+        nth: group.nth,
+        wants_quiet: cases.iter().any(|case| !case.case.place.shares_one_cpu()),
+        cases,
+        rounds: rounds as u64,
+        spent: group.spent,
+        closed: group.closed,
+        took: std::time::Duration::ZERO,
+    };
+    if let Some(look) = stats::schedule().iter().rev().find(|look| look.launches <= rounds)
+        && look.launches == rounds
+    {
+        revived.judge_precision(Some(look), request);
+    }
+    Ok(Some(revived))
+}
+
+fn case_of(stored: &StoredCase) -> Option<Case> {
+    let word = |text: &str| serde_json::Value::from(text);
+    Some(Case {
+        variant: Variant::parse(&stored.mechanism).ok()?,
+        workload: serde_json::from_value::<Workload>(word(&stored.workload)).ok()?,
+        message_bytes: stored.message_bytes,
+        placement: Placement::parse(&stored.placement).ok()?,
+        place: Place { cpus: stored.cpus, swappable: stored.swappable },
+        workers: serde_json::from_value::<Workers>(word(&stored.workers)).ok()?,
+        payload: serde_json::from_value::<Policy>(word(&stored.payload)).ok()?,
+        twin: stored.twin,
+    })
+}

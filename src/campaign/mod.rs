@@ -1,0 +1,342 @@
+//! A run from its first pilot to its last look: what is launched when, and when to stop.
+//!
+//! Groups take turns, a round each, so that drift hits all alike. A round launches every case
+//! of a group once, in a random order; a group is looked at after 12, 20, 30, 50 and 100
+//! rounds, and closes as a whole. This is the one place that knows launches, store and
+//! statistics; it keeps no figure of its own: what is judged later is judged from the store.
+
+mod look;
+mod pilot;
+mod round;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::clock::{self, Anchor};
+use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
+use crate::observe::{Host, noise::load};
+use crate::store::{Closed, NewCase, NewRun, RunStatus, Store, StoreError};
+use crate::study::{Case, Plan, Request};
+
+pub use look::value_ns;
+
+/// What a campaign tells while it runs; called only while nothing is being timed.
+pub trait Progress {
+    /// A new stage begins.
+    fn stage(&mut self, text: &str);
+    /// A round of a group is about to begin.
+    fn round(&mut self, status: &Status);
+    /// Something that the reader of the results should know.
+    fn warning(&mut self, text: &str);
+    /// Measuring is over.
+    fn done(&mut self);
+}
+
+/// Where a campaign stands.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// What runs now: `latency 64 B, same-llc`.
+    pub now: String,
+    /// The round about to begin, and the next look.
+    pub round: u64,
+    /// Rounds after which the group is looked at next.
+    pub next_look: u64,
+    /// Cases whose group is closed with the asked precision, or that have it at the last look.
+    pub precise: usize,
+    /// All cases that are measured.
+    pub cases: usize,
+    /// Time left in the budget.
+    pub left: Option<Duration>,
+}
+
+/// A case being measured.
+struct LiveCase {
+    id: i64,
+    case: Case,
+    batch: u64,
+    samples: u64,
+    operation_ns: f64,
+    /// Launch medians by round, in ns per operation; None where the launch failed.
+    medians: Vec<Option<f64>>,
+    precise: bool,
+    /// Set when it failed so often that further launches would only cost time.
+    given_up: bool,
+}
+
+/// A group being measured.
+struct LiveGroup {
+    nth: usize,
+    cases: Vec<LiveCase>,
+    wants_quiet: bool,
+    rounds: u64,
+    spent: f64,
+    closed: Option<Closed>,
+    /// How long its last round took.
+    took: Duration,
+}
+
+impl LiveGroup {
+    fn title(&self) -> String {
+        let case = &self.cases[0].case;
+        let size = match case.message_bytes {
+            Some(bytes) => format!(" {} B", crate::size::format(bytes)),
+            None => String::new(),
+        };
+        format!("{}{size}, {}, {}", case.workload.name(), case.placement, case.workers.name())
+    }
+}
+
+/// The tools of a campaign.
+pub struct Conditions<'a> {
+    /// Where everything is kept.
+    pub store: &'a mut Store,
+    /// Starts launches.
+    pub launcher: Launcher,
+    /// Notices signals.
+    pub interrupt: &'a Interrupt,
+    /// Hears how it goes.
+    pub progress: &'a mut dyn Progress,
+}
+
+/// A run being measured.
+pub struct Campaign<'a> {
+    with: Conditions<'a>,
+    run: i64,
+    request: Request,
+    groups: Vec<LiveGroup>,
+    clock: clock::Record,
+    clock_start: Anchor,
+    settle: Duration,
+    began: Instant,
+}
+
+/// Version and build, as stored with each run.
+pub const TOOL: &str = concat!("ipcmark ", env!("CARGO_PKG_VERSION"));
+
+impl<'a> Campaign<'a> {
+    /// Begins a new run of `plan`: stores what was asked and where it runs.
+    pub fn begin(
+        with: Conditions<'a>,
+        request: Request,
+        plan: &Plan,
+        argv: &[String],
+    ) -> Result<Campaign<'a>, StoreError> {
+        let began = Instant::now();
+        let root = Path::new("/");
+        let (kind, why_not) = clock::choose(root);
+        let (clock_start, clock) = clock::measure(kind, why_not);
+        let run = with.store.begin_run(&NewRun {
+            started: now_utc(),
+            tool: TOOL,
+            argv,
+            request: &request,
+            host: &Host::read(root),
+            clock: &clock,
+        })?;
+        let groups = add_groups(with.store, run, plan)?;
+        let settle = Duration::ZERO;
+        let mut campaign =
+            Campaign { with, run, request, groups, clock, clock_start, settle, began };
+        campaign.warn_if_loaded()?;
+        Ok(campaign)
+    }
+
+    /// Takes up run `id`, which was interrupted or killed; its plan and pilots are kept.
+    pub fn resume(with: Conditions<'a>, id: i64) -> Result<Campaign<'a>, StoreError> {
+        let began = Instant::now();
+        let stored = with.store.run(id)?;
+        let (kind, why_not) = clock::choose(Path::new("/"));
+        let (clock_start, clock) = clock::measure(kind, why_not);
+        let mut groups = Vec::new();
+        for group in &stored.groups {
+            groups.extend(look::revive(with.store, group, &stored.request, &clock)?);
+        }
+        with.store.resume_run(id)?;
+        let settle = Duration::from_nanos(stored.settle.quiet_ns);
+        let request = stored.request;
+        Ok(Campaign { with, run: id, request, groups, clock, clock_start, settle, began })
+    }
+
+    /// Measures until every group is closed, the budget ends or a signal comes. Gives the
+    /// run's number and how it ended.
+    pub fn conduct(mut self) -> Result<(i64, RunStatus), StoreError> {
+        let interrupted = self.measure()?.is_err();
+        let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
+        self.with.progress.done();
+        self.clock.conclude(&self.clock_start, &Anchor::now(self.clock.kind));
+        let took = self.began.elapsed().as_nanos() as u64;
+        self.with.store.end_run(self.run, status, &now_utc(), &self.clock, took)?;
+        Ok((self.run, status))
+    }
+
+    fn measure(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
+        if self.settle.is_zero() && self.groups.iter().any(|group| group.wants_quiet) {
+            self.with.progress.stage("finding how long this machine takes to settle");
+            let Some(settle) = self.find_settle() else { return Ok(Err(Interrupted)) };
+            self.settle = Duration::from_nanos(settle.quiet_ns);
+            self.with.store.set_settle(self.run, &settle)?;
+        }
+        self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
+        for nth in 0..self.groups.len() {
+            if self.pilot(nth)?.is_err() {
+                return Ok(Err(Interrupted));
+            }
+        }
+        loop {
+            let open: Vec<usize> =
+                (0..self.groups.len()).filter(|nth| self.groups[*nth].closed.is_none()).collect();
+            if open.is_empty() {
+                return Ok(Ok(()));
+            }
+            for nth in open {
+                if self.budget_ends(nth) {
+                    self.close(nth, Closed::Budget)?;
+                } else {
+                    self.tell_status(nth);
+                    if self.round(nth)?.is_err() {
+                        return Ok(Err(Interrupted));
+                    }
+                    self.look(nth)?;
+                }
+            }
+        }
+    }
+
+    /// Whether another round of a group would overrun the budget.
+    fn budget_ends(&self, nth: usize) -> bool {
+        let Some(budget) = self.request.stopping.budget_ns else { return false };
+        let group = &self.groups[nth];
+        let stopping = &self.request.stopping;
+        let least = if stopping.budget_is_hard { 0 } else { crate::stats::LOOKS[0] as u64 };
+        group.rounds >= least && self.began.elapsed() + group.took > Duration::from_nanos(budget)
+    }
+
+    fn tell_status(&mut self, nth: usize) {
+        let group = &self.groups[nth];
+        let next = self.request.stopping.launches.unwrap_or_else(|| {
+            crate::stats::next_look(group.rounds as usize).map_or(group.rounds, |it| it as u64)
+        });
+        let budget = self.request.stopping.budget_ns.map(Duration::from_nanos);
+        let cases = || self.groups.iter().flat_map(|group| &group.cases);
+        let status = Status {
+            now: group.title(),
+            round: group.rounds + 1,
+            next_look: next,
+            precise: cases().filter(|case| case.precise).count(),
+            cases: cases().count(),
+            left: budget.map(|budget| budget.saturating_sub(self.began.elapsed())),
+        };
+        self.with.progress.round(&status);
+    }
+
+    fn close(&mut self, nth: usize, closed: Closed) -> Result<(), StoreError> {
+        let group = &mut self.groups[nth];
+        group.closed = Some(closed);
+        self.with.store.set_group(self.run, group.nth, group.spent, Some(closed))
+    }
+
+    fn warn(&mut self, text: &str) -> Result<(), StoreError> {
+        self.with.progress.warning(text);
+        self.with.store.warn(self.run, text)
+    }
+
+    fn warn_if_loaded(&mut self) -> Result<(), StoreError> {
+        let others = self
+            .with
+            .store
+            .runs()?
+            .iter()
+            .any(|it| it.id != self.run && it.status == RunStatus::Running && alive(it.pid));
+        if others {
+            self.warn("another run is being measured on this machine: both disturb each other")?;
+        }
+        match load(Path::new("/")) {
+            Some(load) if load.one_minute > 0.7 => self.warn(&format!(
+                "the machine was busy before the run began (load average {:.1} over a minute): \
+                 let it calm down, and measure again",
+                load.one_minute
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The spec that all launches of a case share.
+    fn spec(&self, live: &LiveCase) -> Spec {
+        Spec {
+            build: BUILD.into(),
+            mechanism: live.case.variant.to_string(),
+            workload: live.case.workload,
+            message_bytes: live.case.message_bytes.unwrap_or(1) as usize,
+            workers: live.case.workers,
+            initiator_cpu: live.case.place.cpus.map(|cpus| cpus.0),
+            responder_cpu: live.case.place.cpus.map(|cpus| cpus.1),
+            payload: live.case.payload,
+            verify: self.request.verify,
+            warmup: self.request.warmup,
+            samples: crate::launch::SampleCount::Exactly(live.samples),
+            batch: live.batch,
+            clock: self.clock.kind,
+            ns_per_tick: self.clock.ns_per_tick,
+            deadline_ms: deadline_ms(live),
+            buffer_offset: 0,
+            seed: self.request.seed,
+        }
+    }
+}
+
+/// A signal ended the campaign.
+struct Interrupted;
+
+/// A launch that takes twenty times what the pilot promised, and a second more, is hung.
+fn deadline_ms(live: &LiveCase) -> u64 {
+    let expected_ns = live.operation_ns * (live.batch * live.samples) as f64;
+    1_000 + (20.0 * expected_ns / 1e6) as u64
+}
+
+fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<Vec<LiveGroup>, StoreError> {
+    let mut groups = Vec::new();
+    for (group_nth, group) in plan.groups.iter().enumerate() {
+        let measured = group.cases.iter().map(|case| (case, None));
+        let absent = group.absent.iter().map(|it| (&it.case, Some((it.absence, &*it.reason))));
+        let rows: Vec<NewCase> = measured
+            .chain(absent)
+            .enumerate()
+            .map(|(nth, (case, absence))| NewCase { group: group_nth, nth, case, absence })
+            .collect();
+        let ids = store.add_cases(run, &rows)?;
+        if group.cases.is_empty() {
+            store.set_group(run, group_nth, 0.0, Some(Closed::Launches))?;
+            continue;
+        }
+        let cases = group.cases.iter().zip(ids).map(|(case, id)| LiveCase {
+            id,
+            case: case.clone(),
+            batch: 0,
+            samples: 0,
+            operation_ns: 0.0,
+            medians: Vec::new(),
+            precise: false,
+            given_up: false,
+        });
+        groups.push(LiveGroup {
+            nth: group_nth,
+            cases: cases.collect(),
+            wants_quiet: group.wants_quiet(),
+            rounds: 0,
+            spent: 0.0,
+            closed: None,
+            took: Duration::ZERO,
+        });
+    }
+    Ok(groups)
+}
+
+/// The time now, UTC, RFC 3339 with seconds.
+pub fn now_utc() -> String {
+    humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
+}
+
+/// Whether a process with this id exists.
+pub fn alive(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}

@@ -1,0 +1,196 @@
+//! Pilots, before the first round: how long the machine takes to settle after a fork, and how
+//! many operations fill a sample and a launch. What they fix stays fixed for the run.
+
+use super::{Campaign, Interrupted, LiveCase, value_ns};
+use crate::clock;
+use crate::launch::{Ending, Outcome, SampleCount, Spec, Workers};
+use crate::stats;
+use crate::store::{NewLaunch, Settle, StoreError};
+use crate::workload::{Policy, Workload};
+
+/// What a launch should last once its workers share a CPU, and otherwise, in ns.
+const LASTING_ON_ONE_CPU: f64 = 10e6;
+const LASTING_ACROSS: f64 = 25e6;
+/// Shortest transfer, in ns; and in acknowledgements, so that one stays under 0.5 % of it.
+const TRANSFER: f64 = 20e6;
+const TRANSFER_ACKS: f64 = 200.0;
+/// A sample must last so many clock reads, and so many clock steps.
+const READS: f64 = 20.0;
+const STEPS: f64 = 50.0;
+/// What the pilot of a case lasts, and the deadline it has.
+const PILOT_NS: u64 = 5_000_000;
+const PILOT_DEADLINE_MS: u64 = 10_000;
+
+/// The settle pilot: so many launches, each so long, cut into blocks.
+const SETTLE_LAUNCHES: usize = 3;
+const SETTLE_NS: u64 = 200_000_000;
+const BLOCK_NS: f64 = 10e6;
+/// A block within this distance of the later ones is settled.
+const SETTLED_WITHIN: f64 = 0.08;
+/// Added to what was found; and what is assumed where nothing could be found.
+const MARGIN_BLOCKS: usize = 2;
+const ASSUMED_NS: u64 = 70_000_000;
+
+impl Campaign<'_> {
+    /// Times pipe round trips across CPUs from the moment of their fork, and looks for how long
+    /// they differ from later ones. None when a signal came.
+    pub(super) fn find_settle(&self) -> Option<Settle> {
+        let place = self
+            .groups
+            .iter()
+            .flat_map(|group| &group.cases)
+            .map(|live| live.case.place)
+            .find(|place| !place.shares_one_cpu())?;
+        let spec = Spec {
+            mechanism: "pipe".into(),
+            workload: Workload::Latency,
+            message_bytes: 64,
+            workers: Workers::Process,
+            initiator_cpu: place.cpus.map(|cpus| cpus.0),
+            responder_cpu: place.cpus.map(|cpus| cpus.1),
+            payload: Policy::Untouched,
+            samples: SampleCount::Lasting(SETTLE_NS),
+            batch: 1,
+            deadline_ms: PILOT_DEADLINE_MS,
+            ..self.spec(&self.groups[0].cases[0])
+        };
+        let mut found = Settle { quiet_ns: 0, blocks_ns: Vec::new() };
+        for _ in 0..SETTLE_LAUNCHES {
+            let endings = self.launch_together(std::slice::from_ref(&spec), &[], false).ok()?;
+            let blocks = blocks(&endings[0].samples, self.clock.ns_per_tick);
+            let quiet = settled_after(&blocks);
+            if quiet >= found.quiet_ns {
+                found = Settle { quiet_ns: quiet, blocks_ns: blocks };
+            }
+        }
+        Some(found)
+    }
+
+    /// Runs every case of a group once, and fixes its batch and samples.
+    pub(super) fn pilot(&mut self, nth: usize) -> Result<Result<(), Interrupted>, StoreError> {
+        if self.groups[nth].cases.iter().all(|live| live.samples > 0) {
+            return Ok(Ok(())); // resumed
+        }
+        let specs: Vec<Spec> =
+            self.groups[nth].cases.iter().map(|live| self.pilot_spec(live)).collect();
+        let mut endings = Vec::new();
+        for specs in specs.chunks(10) {
+            match self.launch_together(specs, &[], self.groups[nth].wants_quiet) {
+                Ok(some) => endings.extend(some),
+                Err(interrupted) => return Ok(Err(interrupted)),
+            }
+        }
+        let mut rows = Vec::new();
+        let request = self.request.clone();
+        for (live, ending) in self.groups[nth].cases.iter_mut().zip(endings) {
+            live.fix(&ending, &request, &self.clock);
+            self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
+            rows.push(NewLaunch {
+                case: live.id,
+                round: 0,
+                position: 0,
+                swapped: false,
+                padding: 0,
+                offset: 0,
+                record: ending.record,
+                samples: ending.samples,
+            });
+        }
+        self.with.store.add_launches(&rows)?;
+        Ok(Ok(()))
+    }
+
+    fn pilot_spec(&self, live: &LiveCase) -> Spec {
+        let batch = match (live.case.workload, self.request.total_bytes, live.case.message_bytes) {
+            (Workload::Throughput, Some(total), Some(size)) => (total / size).max(1),
+            _ => 0,
+        };
+        Spec {
+            samples: SampleCount::Lasting(PILOT_NS),
+            batch,
+            deadline_ms: PILOT_DEADLINE_MS,
+            ..self.spec(live)
+        }
+    }
+}
+
+impl LiveCase {
+    /// Fixes batch and samples from what the pilot found. A pilot that failed gives up the
+    /// case: its record says why.
+    fn fix(&mut self, pilot: &Ending, request: &crate::study::Request, clock: &clock::Record) {
+        let report = &pilot.record.initiator;
+        let batch = report.batch.max(1);
+        let value = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick);
+        let (Some(operation), Outcome::Ok) = (value, &pilot.record.outcome) else {
+            self.given_up = true;
+            (self.batch, self.samples) = (1, 1);
+            return;
+        };
+        self.operation_ns = operation.max(0.1);
+        let one_cpu = self.case.place.shares_one_cpu();
+        let lasting = if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS };
+        (self.batch, self.samples) = match self.case.workload {
+            Workload::Latency => {
+                let shortest = (READS * clock.cost_ns).max(STEPS * clock.step_ns);
+                let batch = (shortest / self.operation_ns).ceil().max(1.0);
+                (batch as u64, (lasting / (self.operation_ns * batch)).ceil().max(1.0) as u64)
+            }
+            Workload::Throughput => match (request.total_bytes, self.case.message_bytes) {
+                (Some(total), Some(size)) => ((total / size).max(1), 1),
+                _ => {
+                    let transfer = TRANSFER.max(TRANSFER_ACKS * report.ack_ns);
+                    ((transfer / self.operation_ns).ceil().max(1.0) as u64, 1)
+                }
+            },
+        };
+        self.samples = request.samples.unwrap_or(self.samples).max(1);
+    }
+}
+
+/// Median sample of each 10 ms, in ns.
+fn blocks(samples: &[u64], ns_per_tick: f64) -> Vec<f64> {
+    let mut blocks: Vec<Vec<u64>> = Vec::new();
+    let mut at = 0.0;
+    for sample in samples {
+        let block = (at / BLOCK_NS) as usize;
+        blocks.resize_with(blocks.len().max(block + 1), Vec::new);
+        blocks[block].push(*sample);
+        at += *sample as f64 * ns_per_tick;
+    }
+    blocks.iter_mut().filter_map(|block| value_ns(block, 1, ns_per_tick)).collect()
+}
+
+/// How long the leading blocks differ from the later half, with a margin, in ns.
+fn settled_after(blocks: &[f64]) -> u64 {
+    if blocks.len() < 6 {
+        return ASSUMED_NS;
+    }
+    let mut later = blocks[blocks.len() / 2..].to_vec();
+    later.sort_by(f64::total_cmp);
+    let level = stats::median(&later);
+    let unsettled =
+        blocks.iter().take_while(|block| (*block / level - 1.0).abs() > SETTLED_WITHIN).count();
+    match unsettled {
+        0 => BLOCK_NS as u64,
+        some => ((some + MARGIN_BLOCKS) as f64 * BLOCK_NS) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fast_start_is_found_and_waited_out() {
+        let seen = [31., 33., 34., 34., 39., 43., 45., 45., 45., 44., 45., 46., 45., 45.];
+        assert_eq!(settled_after(&seen), 70_000_000);
+        assert_eq!(settled_after(&[45.0; 20]), 10_000_000);
+        assert_eq!(settled_after(&[45.0; 3]), ASSUMED_NS);
+    }
+
+    #[test]
+    fn blocks_follow_the_time_that_passed() {
+        let samples = vec![1_000_000; 25];
+        assert_eq!(blocks(&samples, 1.0), vec![1_000_000.0; 3]);
+    }
+}

@@ -1,0 +1,177 @@
+//! A round: every case of a group launched once, in a random order of its own.
+//!
+//! Launches are set up in batches, left alone until the machine has settled where that
+//! matters, timed one after the other, and ended together. Between the first `go` and the
+//! last report of a batch this process only waits.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Campaign, Interrupted, LiveCase, value_ns};
+use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
+use crate::observe::{Counters, Gaps, RoundNoise};
+use crate::store::{NewLaunch, StoreError};
+
+/// Launches that are set up together.
+const BATCH: usize = 10;
+/// A case with so many failed launches and none that worked is given up.
+const FAILURES: usize = 3;
+/// How long the spin before and after a round lasts.
+const SPIN: Duration = Duration::from_micros(500);
+
+/// One launch of a round, before it is started.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    /// Which case of the group.
+    case: usize,
+    position: usize,
+    swapped: bool,
+    padding: usize,
+    offset: usize,
+}
+
+impl Campaign<'_> {
+    /// Measures one round of a group and stores it.
+    pub(super) fn round(&mut self, nth: usize) -> Result<Result<(), Interrupted>, StoreError> {
+        let began = Instant::now();
+        let round = self.groups[nth].rounds + 1;
+        let began_ns = self.began.elapsed().as_nanos() as u64;
+        let cpus = self.used_cpus(nth);
+        let before = (Counters::read(Path::new("/"), &cpus), Gaps::spin(SPIN));
+        for turns in self.turns(nth, round).chunks(BATCH) {
+            let specs = turns.iter().map(|turn| self.spec_of(nth, turn)).collect::<Vec<_>>();
+            let Ok(endings) = self.launch_together(&specs, turns, self.groups[nth].wants_quiet)
+            else {
+                return Ok(Err(Interrupted));
+            };
+            self.keep(nth, round, turns, endings)?;
+        }
+        let after = Gaps::spin(SPIN);
+        let counters = Counters::read(Path::new("/"), &cpus).since(&before.0);
+        let noise = RoundNoise { counters, before: before.1, after };
+        self.with.store.add_round(self.run, self.groups[nth].nth, round, began_ns, &noise)?;
+        let group = &mut self.groups[nth];
+        group.rounds = round;
+        group.took = began.elapsed();
+        Ok(Ok(()))
+    }
+
+    /// The round's launches in their random order, from the run's seed alone.
+    fn turns(&self, nth: usize, round: u64) -> Vec<Turn> {
+        let group = &self.groups[nth];
+        let mut rng = ChaCha8Rng::seed_from_u64(self.request.seed);
+        rng.set_stream((group.nth as u64) << 32 | round);
+        let mut order: Vec<usize> =
+            (0..group.cases.len()).filter(|case| !group.cases[*case].given_up).collect();
+        order.shuffle(&mut rng);
+        let swapped = self.swapped(group.nth, round);
+        let turn = |(position, case)| Turn {
+            case,
+            position,
+            swapped,
+            padding: 16 * rng.random_range(0..256),
+            offset: 64 * rng.random_range(0..64),
+        };
+        order.into_iter().enumerate().map(turn).collect()
+    }
+
+    /// Roles change CPUs in blocks of two rounds: one each way, in an order drawn per block.
+    fn swapped(&self, group: usize, round: u64) -> bool {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.request.seed);
+        rng.set_stream(1 << 63 | (group as u64) << 32 | round.div_ceil(2));
+        rng.random::<bool>() ^ round.is_multiple_of(2)
+    }
+
+    fn spec_of(&self, nth: usize, turn: &Turn) -> Spec {
+        let live = &self.groups[nth].cases[turn.case];
+        let mut spec = Spec { buffer_offset: turn.offset, ..self.spec(live) };
+        if turn.swapped && live.case.place.swappable {
+            std::mem::swap(&mut spec.initiator_cpu, &mut spec.responder_cpu);
+        }
+        if live.samples == 0 {
+            spec.samples = SampleCount::Exactly(1);
+        }
+        spec
+    }
+
+    /// Sets up, settles, times one after the other, ends together.
+    pub(super) fn launch_together(
+        &self,
+        specs: &[Spec],
+        turns: &[Turn],
+        wants_quiet: bool,
+    ) -> Result<Vec<Ending>, Interrupted> {
+        let interrupt = self.with.interrupt;
+        let mut launches = Vec::new();
+        for (at, spec) in specs.iter().enumerate() {
+            let padding = turns.get(at).map_or(0, |turn| turn.padding);
+            launches.push(self.with.launcher.start(spec, padding));
+        }
+        let interrupted = |_| Interrupted;
+        for launch in launches.iter_mut().flatten() {
+            launch.reach(Stage::Ready, interrupt).map_err(interrupted)?;
+        }
+        if wants_quiet {
+            interrupt.sleep(self.settle);
+        }
+        for launch in launches.iter_mut().flatten() {
+            if interrupt.signal().is_some() {
+                return Err(Interrupted);
+            }
+            launch.go();
+            launch.reach(Stage::Timed, interrupt).map_err(interrupted)?;
+        }
+        launches.iter_mut().flatten().for_each(Launch::end);
+        let collect = |launch: std::io::Result<Launch>| match launch {
+            Ok(launch) => launch.collect(),
+            Err(error) => Ending::not_started(&error),
+        };
+        Ok(launches.into_iter().map(collect).collect())
+    }
+
+    fn keep(
+        &mut self,
+        nth: usize,
+        round: u64,
+        turns: &[Turn],
+        endings: Vec<Ending>,
+    ) -> Result<(), StoreError> {
+        let group = &mut self.groups[nth];
+        let mut rows = Vec::new();
+        for (turn, Ending { record, samples }) in turns.iter().zip(endings) {
+            let live = &mut group.cases[turn.case];
+            live.note(&record, &samples, self.clock.ns_per_tick);
+            rows.push(NewLaunch {
+                case: live.id,
+                round,
+                position: turn.position,
+                swapped: turn.swapped && live.case.place.swappable,
+                padding: turn.padding,
+                offset: turn.offset,
+                record,
+                samples,
+            });
+        }
+        self.with.store.add_launches(&rows)
+    }
+
+    fn used_cpus(&self, nth: usize) -> Vec<u32> {
+        let pairs = self.groups[nth].cases.iter().filter_map(|live| live.case.place.cpus);
+        let mut cpus: Vec<u32> = pairs.flat_map(|(a, b)| [a, b]).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+}
+
+impl LiveCase {
+    fn note(&mut self, record: &Record, samples: &[u64], ns_per_tick: f64) {
+        let batch = record.initiator.batch.max(1);
+        self.medians.push(value_ns(&mut samples.to_vec(), batch, ns_per_tick));
+        self.given_up = self.medians.len() >= FAILURES && self.medians.iter().all(Option::is_none);
+    }
+}
