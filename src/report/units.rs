@@ -93,9 +93,8 @@ impl Unit {
         }
         let (scale, suffix) = prefix(self.prefixes(), value);
         let (value, low, high) = (value / scale, low / scale, high / scale);
-        let write = |digits: usize, v: f64| {
-            number(v, decimals(value, digits).min(decimals(v, digits)))
-        };
+        let write =
+            |digits: usize, v: f64| number(v, decimals(value, digits).min(decimals(v, digits)));
         let tells_apart = |digits: &usize| write(*digits, low) != write(*digits, high);
         let digits = if low == high { 3 } else { (3..5).find(tells_apart).unwrap_or(5) };
         let [value, low, high] = [value, low, high].map(|v| write(digits, v));

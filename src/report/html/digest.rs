@@ -87,10 +87,7 @@ mod tests {
         let hex = |text: &str| -> String {
             sha256(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
         };
-        assert_eq!(
-            hex("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(
             hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"

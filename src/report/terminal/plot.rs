@@ -9,6 +9,8 @@ use crate::report::document::Text;
 use crate::report::figure::{Axis, Figure, Point, Scale, finite};
 
 const SIGNS: [&str; 6] = ["●", "○", "◆", "◇", "■", "□"];
+/// A bound of the figure, running down through its rows.
+const BOUND: &str = "┊";
 /// A plot with fewer cells than this says nothing; the interval in words gives way first.
 const NARROWEST: usize = 24;
 
@@ -32,6 +34,10 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
         }
     }
     lines.extend(columns.axis(&figure.y, &scale));
+    for mark in figure.marks.iter().filter(|mark| mark.value.is_finite()) {
+        let words = format!("{BOUND} {}: {}", mark.label, figure.y.format(mark.value));
+        lines.append(&mut wrap_text(&Text::new().muted(words), room, Ink::Plain));
+    }
     lines
 }
 
@@ -49,9 +55,10 @@ impl Extent {
         let drawn = values
             .flat_map(|point| [point.y, point.low, point.high])
             .flatten()
+            .chain(figure.marks.iter().map(|mark| mark.value))
             .filter_map(|value| coordinate(value, log));
-        let (low, high) = drawn
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        let (low, high) =
+            drawn.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
         let low = if log { low } else { low.min(0.0) };
         (low <= high).then(|| Self { log, low, high: high.max(low + 1e-9) })
     }
@@ -105,7 +112,8 @@ impl Columns {
             0 | 1 => 0,
             _ => widest(&mut figure.series.iter().map(|s| s.name.clone())).min(room / 6) + 1,
         };
-        let points = || figure.series.iter().flat_map(|series| &series.points);
+        let all = || figure.series.iter().flat_map(|series| &series.points);
+        let points = || all().filter(|point| point.y.is_some());
         let full = widest(&mut points().map(|point| words(point, figure, true)));
         let brief = widest(&mut points().map(|point| words(point, figure, false)));
         let left = room.saturating_sub(category + series + 4);
@@ -133,26 +141,34 @@ impl Columns {
         line.pad(self.category + 1 + self.series);
         let start = line.width() + 1;
         line.pad(start);
-        line.append(self.bar(point, number, extent));
+        if point.y.is_none() {
+            let reason = point.label.as_deref().unwrap_or("–");
+            line.push(&shorten(reason, self.plot + 1 + self.number), Ink::Muted);
+            return line;
+        }
+        line.append(self.bar(point, number, figure, extent));
         line.pad(start + self.plot + 1);
         let words = words(point, figure, self.with_interval);
         line.push(&shorten(&words, self.number), Ink::Plain);
         line
     }
 
-    fn bar(&self, point: &Point, number: usize, extent: &Extent) -> Line {
+    fn bar(&self, point: &Point, number: usize, figure: &Figure, extent: &Extent) -> Line {
         let mut line = Line::default();
-        let Some(at) = point.y.and_then(|y| extent.cell(y, self.plot)) else { return line };
-        let end = |value: Option<f64>| value.and_then(|v| extent.cell(v, self.plot)).unwrap_or(at);
+        let at = point.y.and_then(|y| extent.cell(y, self.plot));
+        let end = |value: Option<f64>| value.and_then(|v| extent.cell(v, self.plot)).or(at);
         let (low, high) = (end(point.low).min(at), end(point.high).max(at));
-        let ink = Ink::Series(number);
-        line.pad(low);
-        for cell in low..=high {
-            let piece = match cell {
-                cell if cell == at => SIGNS[number % SIGNS.len()],
-                cell if cell == low => "├",
-                cell if cell == high => "┤",
-                _ => "─",
+        let bounds: Vec<usize> =
+            figure.marks.iter().filter_map(|mark| extent.cell(mark.value, self.plot)).collect();
+        for cell in 0..self.plot {
+            let here = Some(cell);
+            let (piece, ink) = match here {
+                _ if here == at => (SIGNS[number % SIGNS.len()], Ink::Series(number)),
+                _ if here == low => ("├", Ink::Series(number)),
+                _ if here == high => ("┤", Ink::Series(number)),
+                _ if here > low && here < high => ("─", Ink::Series(number)),
+                _ if bounds.contains(&cell) => (BOUND, Ink::Muted),
+                _ => (" ", Ink::Plain),
             };
             line.push(piece, ink);
         }
@@ -169,7 +185,8 @@ impl Columns {
             let text = axis.format(tick).replace(".00 ", " ").replace(".0 ", " ");
             let from = start + cell.saturating_sub(width(&text) / 2);
             let gap = if labels.width() > start { 2 } else { 0 };
-            if from < labels.width() + gap || from + width(&text) > start + self.plot + self.number {
+            if from < labels.width() + gap || from + width(&text) > start + self.plot + self.number
+            {
                 continue;
             }
             labels.pad(from);
@@ -184,9 +201,8 @@ impl Columns {
 }
 
 fn words(point: &Point, figure: &Figure, with_interval: bool) -> String {
-    match (&point.y, &point.label) {
-        (None, Some(reason)) => reason.clone(),
-        (Some(y), _) if !with_interval => figure.y.unit.format(*y),
+    match point.y {
+        Some(y) if !with_interval => figure.y.unit.format(y),
         _ => point.describe(figure.y.unit),
     }
 }

@@ -122,13 +122,7 @@ fn fit(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
 }
 
 /// One row of cells, wrapped where narrowed, as lines.
-fn layout(
-    table: &Table,
-    cells: &[Text],
-    shown: &[usize],
-    widths: &[usize],
-    ink: Ink,
-) -> Vec<Line> {
+fn layout(table: &Table, cells: &[Text], shown: &[usize], widths: &[usize], ink: Ink) -> Vec<Line> {
     let wrapped: Vec<Vec<Line>> =
         cells.iter().zip(widths).map(|(cell, &cells)| wrap_text(cell, cells, ink)).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
