@@ -5,6 +5,8 @@
 //! it into text for a terminal or into one page that works offline. The renderers share
 //! [`units`], so a duration reads the same wherever it is shown.
 
+#![forbid(unsafe_code)]
+
 pub mod document;
 pub mod figure;
 pub mod html;
