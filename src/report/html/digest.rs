@@ -80,13 +80,20 @@ fn constants<const N: usize>(power: f64) -> [u32; N] {
 mod tests {
     use super::*;
 
+    fn hex(text: &str) -> String {
+        sha256(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn the_vendored_library_is_the_one_that_is_documented() {
+        let recorded = include_str!("../assets/README.md");
+        assert!(recorded.contains(&hex(include_str!("../assets/echarts.min.js"))));
+    }
+
     #[test]
     fn digests_match_the_published_ones() {
         // FIPS 180-4 examples, and the empty message as every browser's console prints it.
         assert_eq!(base64(""), "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
-        let hex = |text: &str| -> String {
-            sha256(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
-        };
         assert_eq!(hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(
             hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
