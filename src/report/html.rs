@@ -12,12 +12,13 @@ mod figure;
 use super::document::{
     Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Text, Verdict, VerdictKind,
 };
-use escape::{escape, slug};
+use escape::{escape, sentence, slug};
 
 const STYLE: &str = include_str!("assets/report.css");
 const ECHARTS: &str = include_str!("assets/echarts.min.js");
 const SCRIPT: &str = concat!(
     include_str!("assets/numbers.js"),
+    include_str!("assets/axes.js"),
     include_str!("assets/figures.js"),
     include_str!("assets/report.js"),
 );
@@ -25,6 +26,9 @@ const LICENSES: &str = include_str!("assets/LICENSE-echarts.txt");
 
 /// Facts shown before the rest is folded.
 const FACTS_SHOWN: usize = 12;
+
+/// The longest name that is kept on one line; it fits a phone.
+const UNBROKEN: usize = 24;
 
 /// Renders a document as one self-contained page.
 pub fn render(document: &Document) -> String {
@@ -166,10 +170,14 @@ fn block(out: &mut String, block: &Block) {
 fn inline(text: &Text) -> String {
     let mut out = String::new();
     for run in &text.runs {
-        let words = escape(run.as_str());
+        let words = sentence(run.as_str());
         match run {
             Run::Plain(_) => out.push_str(&words),
             Run::Strong(_) => out.push_str(&format!("<strong>{words}</strong>")),
+            // A short name is not broken at its dashes; a long command line may be.
+            Run::Code(name) if name.len() <= UNBROKEN => {
+                out.push_str(&format!("<code class=\"name\">{words}</code>"));
+            }
             Run::Code(_) => out.push_str(&format!("<code>{words}</code>")),
             Run::Muted(_) => out.push_str(&format!("<span class=\"muted\">{words}</span>")),
         }
@@ -218,7 +226,7 @@ fn table(out: &mut String, table: &Table) {
     out.push_str("<div class=\"table\"><div class=\"scroll\" tabindex=\"0\" role=\"group\"");
     out.push_str(&format!(" aria-label=\"{}\"><table>\n", escape(&table.caption)));
     if !table.caption.is_empty() {
-        out.push_str(&format!("<caption>{}</caption>\n", escape(&table.caption)));
+        out.push_str(&format!("<caption><span>{}</span></caption>\n", escape(&table.caption)));
     }
     out.push_str("<thead><tr>");
     for column in &table.columns {

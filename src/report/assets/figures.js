@@ -3,63 +3,13 @@
 // as well as by its colour. Tooltips are built from nodes: no name is ever parsed as HTML.
 
 const dashes = ["solid", "dashed", "dotted", [8, 3, 2, 3]];
-const symbols = ["circle", "rect", "triangle", "diamond",
-  "emptyCircle", "emptyRect", "emptyTriangle", "emptyDiamond"];
+const symbols = ["circle", "rect", "triangle", "diamond"];
 const cividis = ["#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a69d75", "#d3c164", "#fee838"];
 
-const rangeOf = (values) =>
-  values.reduce(([a, b], v) => (v == null ? [a, b] : [Math.min(a, v), Math.max(b, v)]),
-    [Infinity, -Infinity]);
-
-// The range of an axis in coordinates, with a little air, from zero where zero means something.
-const extentOf = (figure, axis, values) => {
-  let [low, high] = rangeOf(values.map((v) => place(axis, v)));
-  if (low > high) [low, high] = [0, 1];
-  if (axis.scale === "tail") return [0, high * 1.03];
-  if (axis.unit === "share" && low >= 0 && high <= 1) return [0, 1];
-  const fromZero = figure.kind !== "strip" || low < high / 3;
-  const words = figure.kind === "intervals" && figure.horizontal ? 4 : 1;
-  if (axis.scale === "linear" && low >= 0 && fromZero) return [0, high * (1 + 0.04 * words)];
-  const air = (high - low || 0.1) * 0.03;
-  return [low - air, high + air * words];
-};
-
-const ticksFor = (axis, [low, high], room) => {
-  const most = Math.max(3, Math.min(9, Math.floor(room / 70)));
-  const customValues = scales[axis.scale].ticks(low, high, most, axis.unit);
-  return { axisTick: { customValues }, axisLabel: { customValues } };
-};
-
-const categoryAxis = (figure, axis, look, upright) => ({
-  type: "category",
-  data: axis.categories,
-  inverse: upright,
-  axisTick: { show: false },
-  axisLine: { show: true, lineStyle: { color: look.rule } },
-  splitLine: { show: figure.kind === "intervals", lineStyle: { color: look.rule, opacity: 0.6 } },
-  axisLabel: {
-    color: look.ink, fontSize: look.narrow ? 10.5 : 12.5, interval: 0, overflow: "truncate",
-    ...(upright ? { width: look.narrow ? 88 : 190 }
-      : { width: look.narrow ? 70 : 120, rotate: look.narrow ? 40 : 0 }),
-  },
-});
-
-const valueAxis = (figure, axis, extent, look, upright) => {
-  const ticks = ticksFor(axis, extent, upright ? look.height : look.width * 0.8);
-  const words = (coordinate) => scales[axis.scale].from(coordinate);
-  return {
-    type: "value", min: extent[0], max: extent[1],
-    name: axis.label, nameLocation: "middle", nameGap: upright ? 14 : 10,
-    nameTextStyle: { color: look.muted, fontSize: look.narrow ? 11 : 12.5 },
-    axisLine: { show: !upright, lineStyle: { color: look.rule } },
-    axisTick: { ...ticks.axisTick, show: !upright, lineStyle: { color: look.rule } },
-    axisLabel: {
-      ...ticks.axisLabel, color: look.muted, fontSize: look.narrow ? 10.5 : 12, hideOverlap: true,
-      formatter: (coordinate) => tickText(axis.unit, words(coordinate)),
-    },
-    splitLine: { show: true, lineStyle: { color: look.rule, opacity: 0.6 } },
-    axisPointer: { label: { formatter: ({ value }) => format(axis.unit, words(value)) } },
-  };
+// Four signs, first filled and then hollow.
+const signStyle = (index, look) => {
+  const color = look.series[index % 7];
+  return { color: index % 8 < 4 ? color : look.card, borderColor: color, borderWidth: 1.8 };
 };
 
 const signs = [
@@ -68,6 +18,15 @@ const signs = [
   (x, y) => ({ type: "polygon", shape: { points: [[x, y - 5], [x + 5, y + 4], [x - 5, y + 4]] } }),
   (x, y) => ({ type: "polygon", shape: { points: [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]] } }),
 ];
+
+// Where there is no value, the reason stands in its row.
+const drawReason = (figure, params, api, point, shift, look) => {
+  if (!point.label || !figure.horizontal) return undefined;
+  const y = api.coord([0, api.value(0)])[1] + shift;
+  const style = { text: point.label, fill: look.muted, font: `italic 11px ${look.font}`,
+    x: params.coordSys.x + 8, y, verticalAlign: "middle" };
+  return { type: "text", silent: true, style };
+};
 
 // An interval with caps, its sign at the value, and on wide screens the value in words.
 const drawInterval = (figure, series, index, look) => (params, api) => {
@@ -79,15 +38,16 @@ const drawInterval = (figure, series, index, look) => (params, api) => {
     const [x, y] = api.coord(swap ? [api.value(n), api.value(0)] : [api.value(0), api.value(n)]);
     return swap ? [x, y + shift] : [x + shift, y];
   });
-  if (!mid.every(isFinite)) return undefined;
+  const point = series.points[params.dataIndex];
+  if (!mid.every(isFinite)) return drawReason(figure, params, api, point, shift, look);
   const color = look.series[index % 7];
   const line = ([x1, y1], [x2, y2]) =>
     ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: color, lineWidth: 2 } });
   const cap = ([x, y]) => (swap ? line([x, y - 4], [x, y + 4]) : line([x - 4, y], [x + 4, y]));
-  const fill = index % 8 < 4 ? color : look.card;
+  const fill = signStyle(index, look).color;
   const sign = { ...signs[index % 4](...mid), style: { fill, stroke: color, lineWidth: 1.5 } };
   const words = { type: "text", silent: true, style: {
-    text: format(figure.y.unit, series.points[params.dataIndex].y), fill: look.muted,
+    text: format(figure.y.unit, point.y), fill: look.muted,
     font: `11px ${look.font}`, x: Math.max(high[0], mid[0] + 4) + 7, y: high[1], verticalAlign: "middle" } };
   const children = [line(low, high), cap(low), cap(high), sign];
   return { type: "group", children: swap && !look.narrow ? [...children, words] : children };
@@ -109,7 +69,8 @@ const lineSeries = (figure, series, index, look) => {
   const data = series.points.map((p) => [place(figure.x, p.x), place(figure.y, p.y)]);
   const line = {
     type: "line", data, step: figure.kind === "ecdf" ? "end" : false, connectNulls: false,
-    symbol: symbols[index % 8], symbolSize: 7, showSymbol: data.length <= 24,
+    symbol: symbols[index % 4], symbolSize: 7, showSymbol: data.length <= 24,
+    itemStyle: signStyle(index, look),
     lineStyle: { width: 2, color, type: dashes[index % 4] }, emphasis: { focus: "series" },
   };
   const corners = series.points
@@ -127,7 +88,7 @@ const lineSeries = (figure, series, index, look) => {
 };
 
 const stripSeries = (figure, series, index) => [{
-  type: "scatter", symbol: symbols[index % 4], symbolSize: 3.5, itemStyle: { opacity: 0.55 },
+  type: "scatter", symbol: symbols[index % 4], symbolSize: 3.5, itemStyle: { opacity: 0.7 },
   large: series.points.length > 8000,
   data: series.points.map((p) => [place(figure.x, p.x), place(figure.y, p.y)]),
 }];
@@ -169,30 +130,37 @@ const node = (className, text, ...children) => {
   return made;
 };
 
-const hitsOf = (figure, given) => [given].flat().flatMap((hit) => {
-  if (hit.seriesId === "cells") {
-    return [{ name: figure.series[hit.data.n].name, point: hit.data.point }];
+// What the pointer is at: per series its name, its point and its colour.
+const hitsOf = (figure, look, given) => {
+  const hits = [given].flat();
+  const at = (n, point) =>
+    (point?.y == null ? [] : [{ name: figure.series[n].name, point, color: look.series[n % 7] }]);
+  if (figure.kind === "heatmap") return hits.flatMap(({ data }) => at(data.n, data.point));
+  if (figure.kind === "ecdf") {
+    const x = scales[figure.x.scale].from(hits[0].axisValue);
+    return figure.series.flatMap(({ points }, n) =>
+      at(n, { x, y: points.findLast((p) => p.x <= x)?.y ?? 0 }));
   }
-  const series = figure.series[/^main(\d+)$/.exec(hit.seriesId)?.[1]];
-  const bar = (p) => p.x === hit.dataIndex;
-  const point = figure.kind === "bars" ? series?.points.find(bar) : series?.points[hit.dataIndex];
-  return point?.y == null ? [] : [{ name: series.name, point, color: hit.color }];
-});
+  return hits.flatMap((hit) => {
+    const n = /^main(\d+)$/.exec(hit.seriesId)?.[1];
+    const points = figure.series[n]?.points;
+    const bar = (p) => p.x === hit.dataIndex;
+    return at(n, figure.kind === "bars" ? points?.find(bar) : points?.[hit.dataIndex]);
+  });
+};
 
-const tooltip = (figure) => (given) => {
-  const hits = hitsOf(figure, given);
+const tooltip = (figure, look) => (given) => {
+  const hits = hitsOf(figure, look, given);
   if (!hits.length) return "";
-  const share = figure.kind === "ecdf";
   const bars = figure.kind === "bars";
-  if (!bars) hits.sort((a, b) => (share ? a.point.x - b.point.x : b.point.y - a.point.y));
-  const box = node("tip-box", "");
-  if (!share) box.append(node("tip-head", wordsOn(figure.x, hits[0].point.x)));
+  const share = figure.kind === "ecdf";
+  if (!bars) hits.sort((a, b) => b.point.y - a.point.y);
+  const head = (share ? "within " : "") + wordsOn(figure.x, hits[0].point.x);
+  const box = node("tip-box", "", node("tip-head", head));
   for (const { name, point, color } of hits) {
-    const words = share
-      ? `${format("share", Number(point.y.toPrecision(3)))} within ${wordsOn(figure.x, point.x)}`
-      : describe(figure.y.unit, point);
     const key = node("tip-key", "");
-    key.style.background = color ?? "transparent";
+    key.style.background = figure.kind === "heatmap" ? "transparent" : color;
+    const words = share ? `${(point.y * 100).toPrecision(3)} %` : describe(figure.y.unit, point);
     box.append(node("tip-row", "", key, node("tip-name", name), node("tip-value", words)));
     if (point.label) box.append(node("tip-note", point.label));
   }
@@ -206,7 +174,7 @@ const markSeries = (figure, look) => ({
   markLine: {
     silent: true, symbol: "none", lineStyle: { color: look.muted, type: [4, 4] },
     label: { formatter: "{b}", color: look.muted, fontSize: 11,
-      position: figure.horizontal ? "end" : "insideEndTop" },
+      position: figure.horizontal ? "start" : "insideEndTop" },
     data: figure.marks.map(({ label, value }) =>
       ({ name: label, [figure.horizontal ? "xAxis" : "yAxis"]: place(figure.y, value) })),
   },
@@ -224,35 +192,19 @@ const controls = (figure, axes, look) => {
   const feature = { dataZoom, restore: { title: "Reset" }, saveAsImage };
   if (!free.length) delete feature.dataZoom;
   return {
-    toolbox: { right: 0, top: 0, itemSize: 14, iconStyle: { borderColor: look.muted }, feature },
+    toolbox: { right: 4, top: -8, itemSize: 14, iconStyle: { borderColor: look.muted }, feature },
     dataZoom: free.map((index) => ({ ...wheel, [index]: 0 })),
   };
-};
-
-const axesOf = (figure, look) => {
-  const points = figure.series.flatMap((series) => series.points);
-  const axis = (model, values, upright) => (model.scale === "category"
-    ? categoryAxis(figure, model, look, upright)
-    : valueAxis(figure, model, extentOf(figure, model, values), look, upright));
-  if (figure.kind === "heatmap") {
-    const rows = { scale: "category", categories: figure.series.map((row) => row.name) };
-    return [axis(figure.x, [], false), axis(rows, [], true)];
-  }
-  const total = (n) => points.reduce((sum, p) => sum + (p.x === n ? p.y ?? 0 : 0), 0);
-  const measured = figure.kind === "bars" ? figure.x.categories.map((_, n) => total(n))
-    : points.flatMap((p) => [p.y, p.low, p.high]);
-  const bounds = figure.marks.map((mark) => mark.value);
-  const x = axis(figure.x, points.map((p) => p.x), figure.horizontal);
-  const y = axis(figure.y, [...measured, ...bounds], !figure.horizontal);
-  return figure.horizontal ? [y, x] : [x, y];
 };
 
 // The whole option of a figure; `look` is colours, font and the room there is.
 const optionFor = (figure, look) => {
   const heat = figure.kind === "heatmap";
   const axes = axesOf(figure, look);
+  const dots = figure.kind === "intervals" || figure.kind === "strip";
+  const listed = !heat && figure.series.length > 1;
   const aside = !look.narrow && figure.series.length > 5 && !heat;
-  const icon = (n) => (figure.kind === "intervals" ? { icon: symbols[n % 4] } : {});
+  const icon = (n) => (dots ? { icon: symbols[n % 4] } : {});
   const series = heat ? [] : figure.series.flatMap((one, n) =>
     drawers[figure.kind](figure, one, n, look).map((option, layer) =>
       ({ id: `${layer ? "band" : "main"}${n}`, name: one.name, color: look.series[n % 7], ...option })));
@@ -261,21 +213,23 @@ const optionFor = (figure, look) => {
     animation: false,
     textStyle: { fontFamily: look.font, color: look.ink },
     grid: { left: 2, right: aside ? 172 : 16, bottom: heat ? 58 : 2,
-      top: figure.marks.length && figure.horizontal ? 60 : 42,
+      top: (figure.marks.length && figure.horizontal ? 60 : 42) + (look.narrow && listed ? 22 : 0),
       outerBoundsMode: "same", outerBoundsContain: "all" },
     xAxis: axes[0], yAxis: axes[1], ...controls(figure, axes, look),
     legend: {
-      show: !heat && figure.series.length > 1, type: "scroll", itemWidth: aside ? 30 : 22, itemHeight: 10,
+      show: listed, type: "scroll", itemWidth: dots ? 11 : aside ? 30 : 22,
+      itemHeight: 10,
       data: figure.series.map(({ name }, n) => ({ name, ...icon(n) })),
       textStyle: { color: look.ink, fontSize: 12 }, inactiveColor: look.rule,
       pageIconColor: look.ink, pageIconInactiveColor: look.rule, pageTextStyle: { color: look.muted },
       ...(aside ? { orient: "vertical", right: 0, top: 40, width: 160, align: "left" }
-        : { left: 0, right: 84, top: 0 }),
+        : { left: 0, top: look.narrow ? 28 : 4, right: look.narrow ? 0 : 110 }),
     },
     aria: { enabled: figure.kind === "bars", label: { enabled: false }, decal: { show: true } },
     tooltip: {
       trigger: ["curves", "percentiles", "ecdf", "bars"].includes(figure.kind) ? "axis" : "item",
-      formatter: tooltip(figure), confine: true, transitionDuration: 0, className: "tip",
+      formatter: tooltip(figure, look), confine: true, transitionDuration: 0,
+      backgroundColor: look.card, borderColor: look.rule, borderWidth: 1, padding: [8, 11],
       axisPointer: { type: figure.kind === "bars" ? "shadow" : "line", lineStyle: { color: look.muted } },
     },
     series,
@@ -286,9 +240,9 @@ const optionFor = (figure, look) => {
 const heightOf = (figure, narrow) => {
   const rows = figure.x.categories?.length ?? 0;
   if (figure.kind === "heatmap") return figure.series.length * 36 + 150;
-  if (figure.kind === "bars" && figure.horizontal) return rows * 34 + 100;
+  if (figure.kind === "bars" && figure.horizontal) return rows * 34 + (narrow ? 122 : 100);
   if (figure.kind === "intervals" && figure.horizontal) {
-    return rows * (figure.series.length * 16 + 10) + 110;
+    return rows * (figure.series.length * 16 + 10) + (narrow ? 132 : 110);
   }
-  return narrow ? 340 : 430;
+  return narrow ? 370 : 430;
 };

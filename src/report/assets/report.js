@@ -46,7 +46,7 @@ const draw = (one) => {
 // After a zoom the ticks are chosen again for the range that is left.
 const retick = ({ chart, figure, plot }) => {
   const change = {};
-  for (const [name, room] of [["xAxis", plot.clientWidth * 0.8], ["yAxis", plot.clientHeight]]) {
+  for (const [name, room] of [["xAxis", plot.clientWidth / 84], ["yAxis", plot.clientHeight / 50]]) {
     const axis = (name === "xAxis") === figure.horizontal ? figure.y : figure.x;
     if (axis.scale === "category" || figure.kind === "heatmap") continue;
     const extent = chart.getModel().getComponent(name).axis.scale.getExtent();
@@ -84,13 +84,16 @@ toggle.addEventListener("click", () => {
 });
 prefersDark.addEventListener("change", () => { nameToggle(); redraw(); });
 
+// On paper the figures are light and as wide as the sheet, which only the stylesheet knows.
 let before;
 addEventListener("beforeprint", () => {
   before = root.dataset.theme;
   root.dataset.theme = "light";
+  root.dataset.paper = "";
   redraw();
 });
 addEventListener("afterprint", () => {
+  delete root.dataset.paper;
   if (before) root.dataset.theme = before;
   else delete root.dataset.theme;
   redraw();

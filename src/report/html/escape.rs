@@ -22,6 +22,25 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
+/// The words of a sentence, escaped, with numbers kept on one line with their units.
+pub(super) fn sentence(text: &str) -> String {
+    const UNITS: [&str; 14] = [
+        "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "KiB/s", "MiB/s", "GiB/s", "k/s",
+        "M/s",
+    ];
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut number = false;
+    for (position, word) in text.split(' ').enumerate() {
+        let bare = word.trim_end_matches(['.', ',', ';', ':', ')', '?']);
+        if position > 0 {
+            out.push(if number && UNITS.contains(&bare) { '\u{a0}' } else { ' ' });
+        }
+        out.push_str(&escape(word));
+        number = word.ends_with(|c: char| c.is_ascii_digit());
+    }
+    out
+}
+
 /// JSON that can stand inside a script element: no `<` closes or opens anything, and the two
 /// separators that older scripts took for line ends are written as escapes. Outside strings
 /// JSON has none of these letters, so the value stays the same.
@@ -56,6 +75,7 @@ mod tests {
     fn nothing_leaves_its_place() {
         assert_eq!(escape("a<b & \"c\" 'd'"), "a&lt;b &amp; &quot;c&quot; &#39;d&#39;");
         assert_eq!(escape("\u{1b}[2J\u{202e}"), "\u{fffd}[2J\u{fffd}");
+        assert_eq!(sentence("at 64 KiB, <4 µs"), "at 64\u{a0}KiB, &lt;4\u{a0}µs");
         assert_eq!(json_for_script("\"</script>\u{2028}\""), "\"\\u003c/script\\u003e\\u2028\"");
         assert_eq!(slug("Latency: what & how?"), "latency--what---how");
         assert_eq!(slug("\"><"), "section");

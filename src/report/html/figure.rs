@@ -46,10 +46,15 @@ fn payload(figure: &Figure) -> Value {
     })
 }
 
+/// Eight significant digits are more than any clock here resolves, and half the bytes.
+fn short(value: f64) -> Option<f64> {
+    format!("{:.7e}", finite(value)?).parse().ok()
+}
+
 fn compact(point: &Point) -> Value {
     let numbers = [finite(point.x), point.y, point.low, point.high];
     let mut cells: Vec<Value> =
-        numbers.iter().map(|number| json!(number.and_then(finite))).collect();
+        numbers.iter().map(|number| json!(number.and_then(short))).collect();
     cells.push(json!(point.label));
     while cells.last().is_some_and(Value::is_null) {
         cells.pop();
