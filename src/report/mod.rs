@@ -1,1 +1,20 @@
-//! The report: one document model, several renderers.
+//! The report: one document model, one figure model, several renderers.
+//!
+//! Nothing here knows where a number comes from. Whoever has results builds a
+//! [`Document`] (base units, no formatting of numbers inside figures), and a renderer turns
+//! it into text for a terminal or into one page that works offline. The renderers share
+//! [`units`], so a duration reads the same wherever it is shown.
+
+#![forbid(unsafe_code)]
+
+pub mod document;
+pub mod figure;
+pub mod html;
+pub mod terminal;
+pub mod units;
+
+pub use document::{
+    Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Text, Verdict, VerdictKind,
+};
+pub use figure::{Axis, Figure, FigureKind, Mark, Point, Scale, Series};
+pub use units::Unit;

@@ -1,0 +1,351 @@
+//! The document model: what a report says, with no word on how it is drawn.
+//!
+//! A document is sections of blocks, and a block is one of a few things a measurement
+//! report needs: a verdict, a paragraph, a table, a figure, facts, a warning. Text carries
+//! meaning (strong, code, muted), never markup, so that every renderer escapes it in its
+//! own way and nothing that a user typed can become a command to a browser or a terminal.
+
+use serde::{Deserialize, Serialize};
+
+use super::figure::Figure;
+
+/// A whole report.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// The headline of the page.
+    pub title: String,
+    /// One line under the title; may be empty.
+    pub subtitle: String,
+    /// A few short facts shown under the title: machine, kernel, date, version.
+    pub meta: Vec<(String, String)>,
+    /// The body, in reading order.
+    pub sections: Vec<Section>,
+}
+
+impl Document {
+    /// An empty document with a title.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// Every figure of the document in reading order, folded ones included.
+    pub fn figures(&self) -> Vec<&Figure> {
+        let mut found = Vec::new();
+        for section in &self.sections {
+            collect_figures(&section.blocks, &mut found);
+        }
+        found
+    }
+}
+
+fn collect_figures<'a>(blocks: &'a [Block], found: &mut Vec<&'a Figure>) {
+    for block in blocks {
+        match block {
+            Block::Figure(figure) => found.push(figure),
+            Block::Details { blocks, .. } => collect_figures(blocks, found),
+            _ => {}
+        }
+    }
+}
+
+/// A titled part of a document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Section {
+    /// A short name that is unique in the document; the HTML page links to it.
+    pub id: String,
+    /// The heading.
+    pub title: String,
+    /// The content, in reading order.
+    pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// An empty section.
+    pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
+        Self { id: id.into(), title: title.into(), blocks: Vec::new() }
+    }
+
+    /// Appends a block and returns the section, for building in one expression.
+    pub fn with(mut self, block: impl Into<Block>) -> Self {
+        self.blocks.push(block.into());
+        self
+    }
+}
+
+/// One thing a report shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Block {
+    /// Running text.
+    Paragraph(Text),
+    /// What was found, how sure, and in which words.
+    Verdict(Verdict),
+    /// Rows and columns.
+    Table(Table),
+    /// A figure: drawn on a page, reduced to an interval plot or a pointer on a terminal.
+    Figure(Figure),
+    /// Keys and values; a long list is folded after its first entries.
+    Facts(Vec<(String, String)>),
+    /// Something the reader must know before believing a figure.
+    Warning(Text),
+    /// Points without an order.
+    List(Vec<Text>),
+    /// Blocks that are there on request.
+    Details {
+        /// The line that stays visible.
+        summary: Text,
+        /// What is folded.
+        blocks: Vec<Block>,
+    },
+}
+
+impl Block {
+    /// A paragraph.
+    pub fn paragraph(text: impl Into<Text>) -> Self {
+        Self::Paragraph(text.into())
+    }
+
+    /// A warning.
+    pub fn warning(text: impl Into<Text>) -> Self {
+        Self::Warning(text.into())
+    }
+}
+
+impl From<Verdict> for Block {
+    fn from(verdict: Verdict) -> Self {
+        Self::Verdict(verdict)
+    }
+}
+
+impl From<Table> for Block {
+    fn from(table: Table) -> Self {
+        Self::Table(table)
+    }
+}
+
+impl From<Figure> for Block {
+    fn from(figure: Figure) -> Self {
+        Self::Figure(figure)
+    }
+}
+
+/// What a comparison or a hypothesis came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The tone; a renderer adds a sign and a colour.
+    pub kind: VerdictKind,
+    /// The finding in one sentence: what, and by how much.
+    pub headline: Text,
+    /// How sure, out of how many launches, under which condition.
+    pub detail: Text,
+}
+
+impl Verdict {
+    /// A verdict out of its three parts.
+    pub fn new(kind: VerdictKind, headline: impl Into<Text>, detail: impl Into<Text>) -> Self {
+        Self { kind, headline: headline.into(), detail: detail.into() }
+    }
+}
+
+/// The tone of a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// Found, and in favour: the best, faster, supported, within the gate.
+    Good,
+    /// Found, and against: slower, refuted, a regression.
+    Bad,
+    /// Found, and neither: equivalent within the stated margin.
+    Neutral,
+    /// Not found out: inconclusive, or not testable here.
+    Unknown,
+}
+
+/// Rows and columns with a caption.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// What the table shows, one sentence or less.
+    pub caption: String,
+    /// The columns, left to right; the first one names the row.
+    pub columns: Vec<Column>,
+    /// The rows; a row shorter than the columns is filled with empty cells.
+    pub rows: Vec<Row>,
+    /// Remarks under the table.
+    pub notes: Vec<Text>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// The heading.
+    pub name: String,
+    /// How the cells stand.
+    pub align: Align,
+    /// The unit of the cells, where they don't carry it themselves.
+    pub unit: Option<String>,
+    /// 0 is always shown; on a narrow terminal the column with the highest number goes first.
+    pub priority: u8,
+}
+
+impl Column {
+    /// A column of words, aligned left.
+    pub fn text(name: impl Into<String>, priority: u8) -> Self {
+        Self { name: name.into(), align: Align::Left, unit: None, priority }
+    }
+
+    /// A column of numbers, aligned right.
+    pub fn number(name: impl Into<String>, priority: u8) -> Self {
+        Self { name: name.into(), align: Align::Right, unit: None, priority }
+    }
+
+    /// The same column with a unit in its heading.
+    pub fn unit(mut self, unit: impl Into<String>) -> Self {
+        self.unit = Some(unit.into());
+        self
+    }
+
+    /// The heading with its unit: `p99 (µs)`.
+    pub fn heading(&self) -> String {
+        match &self.unit {
+            Some(unit) => format!("{} ({unit})", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+/// How the cells of a column stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Align {
+    /// Words.
+    #[default]
+    Left,
+    /// Numbers.
+    Right,
+    /// Signs.
+    Center,
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// One text per column.
+    pub cells: Vec<Text>,
+    /// How far the row stands out.
+    pub emphasis: Emphasis,
+}
+
+impl Row {
+    /// A plain row.
+    pub fn new<T: Into<Text>>(cells: impl IntoIterator<Item = T>) -> Self {
+        let cells = cells.into_iter().map(Into::into).collect();
+        Self { cells, emphasis: Emphasis::Normal }
+    }
+
+    /// The same row, standing out.
+    pub fn emphasis(mut self, emphasis: Emphasis) -> Self {
+        self.emphasis = emphasis;
+        self
+    }
+}
+
+/// How far a row stands out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Emphasis {
+    /// Like the others.
+    #[default]
+    Normal,
+    /// In the set of the best.
+    Best,
+    /// A floor, a control, or a case without a result.
+    Muted,
+    /// A case whose figure needs its warning read.
+    Warning,
+}
+
+/// A short text as runs of one meaning each.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Text {
+    /// The runs, in order; spaces between them are part of the runs.
+    pub runs: Vec<Run>,
+}
+
+/// A stretch of text with one meaning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Run {
+    /// Ordinary words.
+    Plain(String),
+    /// What the eye should find first.
+    Strong(String),
+    /// A name from the command line or the system.
+    Code(String),
+    /// An aside.
+    Muted(String),
+}
+
+impl Run {
+    /// The words of the run.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Plain(words) | Self::Strong(words) | Self::Code(words) | Self::Muted(words) => {
+                words
+            }
+        }
+    }
+}
+
+impl Text {
+    /// An empty text to build on.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends ordinary words.
+    pub fn plain(mut self, words: impl Into<String>) -> Self {
+        self.runs.push(Run::Plain(words.into()));
+        self
+    }
+
+    /// Appends words that stand out.
+    pub fn strong(mut self, words: impl Into<String>) -> Self {
+        self.runs.push(Run::Strong(words.into()));
+        self
+    }
+
+    /// Appends a name from the command line or the system.
+    pub fn code(mut self, words: impl Into<String>) -> Self {
+        self.runs.push(Run::Code(words.into()));
+        self
+    }
+
+    /// Appends an aside.
+    pub fn muted(mut self, words: impl Into<String>) -> Self {
+        self.runs.push(Run::Muted(words.into()));
+        self
+    }
+
+    /// Whether there is nothing to read.
+    pub fn is_empty(&self) -> bool {
+        self.runs.iter().all(|run| run.as_str().is_empty())
+    }
+
+    /// The words without their meaning.
+    pub fn to_plain(&self) -> String {
+        self.runs.iter().map(Run::as_str).collect()
+    }
+}
+
+impl From<&str> for Text {
+    fn from(words: &str) -> Self {
+        Self::new().plain(words)
+    }
+}
+
+impl From<String> for Text {
+    fn from(words: String) -> Self {
+        Self::new().plain(words)
+    }
+}

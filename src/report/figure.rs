@@ -1,0 +1,246 @@
+//! The figure model: data and meaning of a figure, drawn by each renderer in its own way.
+//!
+//! Values are in base units (ns, bytes, bytes/s) and never formatted here; a [`Unit`] says
+//! how to read them. One convention holds for every kind: `x` is what was varied, `y` is
+//! what was measured. A figure that runs sideways swaps them when it is drawn, not here.
+//! A value that is not finite is absent: it is written as null and drawn as a gap.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::units::Unit;
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// A short name that is unique in the document.
+    pub id: String,
+    /// The heading.
+    pub title: String,
+    /// A sentence that says what the figure shows; read aloud where it can't be seen.
+    pub caption: String,
+    /// Which way of drawing suits the data.
+    pub kind: FigureKind,
+    /// What was varied.
+    pub x: Axis,
+    /// What was measured.
+    pub y: Axis,
+    /// Categories run down the page and values to the right. Only for kinds whose `x` is a
+    /// category; on by default for [`FigureKind::Intervals`] and [`FigureKind::Bars`].
+    #[serde(default)]
+    pub horizontal: bool,
+    /// The data.
+    pub series: Vec<Series>,
+    /// Bounds on the axis of the measured value, such as a floor of the same run.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
+}
+
+impl Figure {
+    /// A figure without data, drawn the way its kind is usually drawn.
+    pub fn new(
+        kind: FigureKind,
+        id: impl Into<String>,
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        x: Axis,
+        y: Axis,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            caption: caption.into(),
+            kind,
+            x,
+            y,
+            horizontal: matches!(kind, FigureKind::Intervals | FigureKind::Bars),
+            series: Vec::new(),
+            marks: Vec::new(),
+        }
+    }
+
+    /// How many points the figure has in all.
+    pub fn points(&self) -> usize {
+        self.series.iter().map(|series| series.points.len()).sum()
+    }
+}
+
+/// Which way of drawing suits the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureKind {
+    /// A point with a bar from low to high per category, grouped by series.
+    Intervals,
+    /// A line per series through its points, with a band from low to high where given.
+    Curves,
+    /// Percentile curves: `x` is a probability on [`Scale::Tail`], `y` the value there.
+    Percentiles,
+    /// Empirical distributions: `x` is the value, `y` the share at or below it (0 to 1).
+    /// Here alone the varied and the measured change places, as readers expect.
+    Ecdf,
+    /// Single samples over time or index; meant for thousands of points, not millions.
+    Strip,
+    /// A coloured field: `x` is the column, each series is a row, `y` is what is coloured.
+    Heatmap,
+    /// Bars stacked by series over categories.
+    Bars,
+}
+
+/// An axis: what it shows, in which unit, on which scale.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What is shown, without the unit.
+    pub label: String,
+    /// The base unit of the values.
+    pub unit: Unit,
+    /// How values are placed.
+    pub scale: Scale,
+    /// The names that `x` = 0, 1, 2 … stand for; only with [`Scale::Category`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+}
+
+impl Axis {
+    /// An axis of numbers.
+    pub fn new(label: impl Into<String>, unit: Unit, scale: Scale) -> Self {
+        Self { label: label.into(), unit, scale, categories: Vec::new() }
+    }
+
+    /// An axis of names; `x` of a point is the index of its name.
+    pub fn categories<T: Into<String>>(
+        label: impl Into<String>,
+        names: impl IntoIterator<Item = T>,
+    ) -> Self {
+        Self {
+            label: label.into(),
+            unit: Unit::Number,
+            scale: Scale::Category,
+            categories: names.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// A value in words of the axis: the name of a category, or a number with its unit.
+    pub fn format(&self, value: f64) -> String {
+        if self.scale == Scale::Category {
+            let name = self.categories.get(value.max(0.0).round() as usize);
+            return name.cloned().unwrap_or_default();
+        }
+        self.unit.format(value)
+    }
+}
+
+/// How values are placed along an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Equal steps for equal differences.
+    Linear,
+    /// Equal steps for equal ratios; values at or below zero can't be shown and are left out.
+    Log,
+    /// A probability p at -log10(1 - p): 90 %, 99 % and 99.9 % stand equally far apart.
+    Tail,
+    /// Names in a given order.
+    Category,
+}
+
+/// The data of one thing that is compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The name in the legend.
+    pub name: String,
+    /// The points, in drawing order.
+    pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A series out of its points.
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
+        Self { name: name.into(), points: points.into_iter().collect() }
+    }
+}
+
+/// One measured value, with its interval where it has one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Where on the varied axis; an index for categories.
+    #[serde(serialize_with = "write_finite", deserialize_with = "read_nullable")]
+    pub x: f64,
+    /// The value; none is a gap.
+    #[serde(serialize_with = "write_present")]
+    pub y: Option<f64>,
+    /// The lower end of the interval.
+    #[serde(default, serialize_with = "write_present")]
+    pub low: Option<f64>,
+    /// The upper end of the interval.
+    #[serde(default, serialize_with = "write_present")]
+    pub high: Option<f64>,
+    /// A remark shown with the value, such as why it is absent.
+    #[serde(default)]
+    pub label: Option<String>,
+}
+
+impl Point {
+    /// A value; one that is not finite becomes a gap.
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y: finite(y), low: None, high: None, label: None }
+    }
+
+    /// A place where there is no value, and why.
+    pub fn gap(x: f64, reason: impl Into<String>) -> Self {
+        Self { x, y: None, low: None, high: None, label: Some(reason.into()) }
+    }
+
+    /// The same point with an interval.
+    pub fn between(mut self, low: f64, high: f64) -> Self {
+        (self.low, self.high) = (finite(low), finite(high));
+        self
+    }
+
+    /// The same point with a remark.
+    pub fn labelled(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// The value in words with its interval: `4.12 µs [4.10, 4.15]`; a dash for a gap.
+    pub fn describe(&self, unit: Unit) -> String {
+        match (self.y.and_then(finite), self.low.and_then(finite), self.high.and_then(finite)) {
+            (Some(y), Some(low), Some(high)) => unit.interval(y, low, high),
+            (Some(y), _, _) => unit.format(y),
+            (None, _, _) => "–".to_string(),
+        }
+    }
+}
+
+/// A bound drawn as a line across the figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// What the bound is: `wake-up floor`.
+    pub label: String,
+    /// Where it is, on the axis of the measured value.
+    #[serde(serialize_with = "write_finite", deserialize_with = "read_nullable")]
+    pub value: f64,
+}
+
+impl Mark {
+    /// A bound.
+    pub fn new(label: impl Into<String>, value: f64) -> Self {
+        Self { label: label.into(), value }
+    }
+}
+
+/// The value, if it is a number one can draw.
+pub fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn write_finite<S: Serializer>(value: &f64, out: S) -> Result<S::Ok, S::Error> {
+    finite(*value).serialize(out)
+}
+
+fn write_present<S: Serializer>(value: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
+    value.and_then(finite).serialize(out)
+}
+
+fn read_nullable<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(source)?.unwrap_or(f64::NAN))
+}

@@ -1,0 +1,116 @@
+//! A figure in a page: its data as JSON for the scripts, and as a table for everyone.
+//!
+//! Points are written as short arrays, `[x, y, low, high, label]` without trailing nulls,
+//! because a strip has thousands of them. A table of thousands of rows helps nobody, so a
+//! large figure gets a summary per series instead.
+
+use serde_json::{Value, json};
+
+use super::escape::{escape, json_for_script, slug};
+use crate::report::figure::{Figure, FigureKind, Mark, Point, Series, finite};
+
+/// Points up to which the table lists each.
+const LISTED: usize = 400;
+
+pub(super) fn write(out: &mut String, figure: &Figure) {
+    let (id, title, caption) = (slug(&figure.id), escape(&figure.title), escape(&figure.caption));
+    out.push_str(&format!(
+        "<figure class=\"figure\" id=\"figure-{id}\">\n<h3>{title}</h3>\n\
+         <figcaption>{caption}</figcaption>\n\
+         <div class=\"plot\" role=\"img\" aria-label=\"{title}. {caption} The values are in the \
+         table below.\"></div>\n<details><summary>The values as a table</summary>\n"
+    ));
+    table(out, figure);
+    let json = serde_json::to_string(&payload(figure)).unwrap_or_else(|_| "null".to_string());
+    let json = json_for_script(&json);
+    out.push_str("</details>\n");
+    out.push_str(&format!("<script type=\"application/json\">{json}</script>\n</figure>\n"));
+}
+
+/// The figure as the scripts read it; a number that is not finite becomes null.
+fn payload(figure: &Figure) -> Value {
+    let marks = |mark: &Mark| json!({ "label": mark.label, "value": finite(mark.value) });
+    let series = |series: &Series| {
+        let points: Vec<Value> = series.points.iter().map(compact).collect();
+        json!({ "name": series.name, "points": points })
+    };
+    json!({
+        "id": slug(&figure.id),
+        "kind": figure.kind,
+        "horizontal": figure.horizontal,
+        "x": figure.x,
+        "y": figure.y,
+        "points": figure.points(),
+        "series": figure.series.iter().map(series).collect::<Vec<_>>(),
+        "marks": figure.marks.iter().map(marks).collect::<Vec<_>>(),
+    })
+}
+
+/// Eight significant digits are more than any clock here resolves, and half the bytes.
+fn short(value: f64) -> Option<f64> {
+    format!("{:.7e}", finite(value)?).parse().ok()
+}
+
+fn compact(point: &Point) -> Value {
+    let numbers = [finite(point.x), point.y, point.low, point.high];
+    let mut cells: Vec<Value> =
+        numbers.iter().map(|number| json!(number.and_then(short))).collect();
+    cells.push(json!(point.label));
+    while cells.last().is_some_and(Value::is_null) {
+        cells.pop();
+    }
+    Value::Array(cells)
+}
+
+fn table(out: &mut String, figure: &Figure) {
+    let caption = escape(&figure.title);
+    let lists = figure.points() <= LISTED;
+    let x = escape(&figure.x.label);
+    let y = escape(&figure.y.label);
+    let columns = if lists {
+        vec!["Series".to_string(), x, y, "Remark".to_string()]
+    } else {
+        ["Series", "Values", "Minimum", "Median", "p99", "Maximum"].map(str::to_string).to_vec()
+    };
+    out.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n");
+    out.push_str(&format!("<caption class=\"unseen\">{caption}</caption>\n<thead><tr>"));
+    for column in columns {
+        out.push_str(&format!("<th scope=\"col\">{column}</th>"));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for series in &figure.series {
+        let rows = if lists { listed(figure, series) } else { vec![summed(figure, series)] };
+        for row in rows {
+            out.push_str(&format!("<tr><th scope=\"row\">{}</th>", escape(&series.name)));
+            for cell in row {
+                out.push_str(&format!("<td>{}</td>", escape(&cell)));
+            }
+            out.push_str("</tr>\n");
+        }
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+fn listed(figure: &Figure, series: &Series) -> Vec<Vec<String>> {
+    let row = |point: &Point| {
+        let label = point.label.clone().unwrap_or_default();
+        vec![figure.x.format(point.x), point.describe(figure.y.unit), label]
+    };
+    series.points.iter().map(row).collect()
+}
+
+fn summed(figure: &Figure, series: &Series) -> Vec<String> {
+    // Of a distribution the measured values stand on the other axis.
+    let (axis, of_x) = match figure.kind {
+        FigureKind::Ecdf => (&figure.x, true),
+        _ => (&figure.y, false),
+    };
+    let value = |point: &Point| if of_x { finite(point.x) } else { point.y.and_then(finite) };
+    let mut values: Vec<f64> = series.points.iter().filter_map(value).collect();
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let rank = (share * values.len() as f64).ceil().max(1.0) as usize - 1;
+        values.get(rank).map_or("–".to_string(), |value| axis.unit.format(*value))
+    };
+    vec![crate::report::units::count(values.len() as u64), at(0.0), at(0.5), at(0.99), at(1.0)]
+}

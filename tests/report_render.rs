@@ -1,0 +1,217 @@
+//! The renderers on a document such as a run writes, and on one whose names try to break out
+//! of the page or the terminal.
+//!
+//! `REPORT_SAMPLE=dir` writes the sample page and its terminal forms there, to be looked at.
+
+#[path = "report_render/sample.rs"]
+mod sample;
+
+use ipcmark::report::html;
+use ipcmark::report::terminal::{self, Style};
+use ipcmark::report::{
+    Axis, Block, Column, Document, Figure, FigureKind, Mark, Point, Row, Scale, Section, Series,
+    Table, Unit, Verdict, VerdictKind,
+};
+use sample::{MECHANISMS, sample};
+use unicode_width::UnicodeWidthStr;
+
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\u{2028}\u{1b}[31m";
+
+fn hostile_figure() -> Figure {
+    let mut figure = Figure::new(
+        FigureKind::Intervals,
+        HOSTILE,
+        HOSTILE,
+        HOSTILE,
+        Axis::categories(HOSTILE, [HOSTILE, "宽字符机制的名字"]),
+        Axis::new(HOSTILE, Unit::Nanoseconds, Scale::Log),
+    );
+    let values = [(0.0, f64::INFINITY), (1.0, f64::NAN), (f64::NAN, 4.0), (1.0, -4.0)];
+    let points =
+        values.map(|(x, y)| Point::new(x, y).between(y, f64::NEG_INFINITY).labelled(HOSTILE));
+    let mut unchecked = Point::new(1.0, 5.0);
+    (unchecked.low, unchecked.high) = (Some(f64::NAN), Some(f64::INFINITY));
+    figure.series = vec![Series::new(HOSTILE, points), Series::new("empty", [])];
+    figure.series[0].points.push(unchecked);
+    figure.marks = vec![Mark::new(HOSTILE, f64::NAN)];
+    figure
+}
+
+fn hostile() -> Document {
+    let mut document = Document::new(HOSTILE);
+    document.subtitle = HOSTILE.to_string();
+    document.meta = vec![(HOSTILE.to_string(), HOSTILE.to_string())];
+    let table = Table {
+        caption: HOSTILE.repeat(3),
+        columns: vec![Column::text(HOSTILE, 0), Column::number("b", 0).unit(HOSTILE)],
+        rows: vec![Row::new([HOSTILE.repeat(9), "宽".repeat(90)]), Row::new([HOSTILE])],
+        notes: vec![HOSTILE.into()],
+    };
+    let section = Section::new(HOSTILE, HOSTILE)
+        .with(hostile_figure())
+        .with(table)
+        .with(Verdict::new(VerdictKind::Bad, HOSTILE, HOSTILE))
+        .with(Block::Facts(vec![(HOSTILE.repeat(4), "x".repeat(300))]))
+        .with(Block::Details { summary: HOSTILE.into(), blocks: vec![Block::warning(HOSTILE)] });
+    document.sections = vec![section];
+    document
+}
+
+/// The page with its two scripts cut out: the markup around what the user named.
+fn without_scripts(page: &str) -> String {
+    let mut rest = page;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once("<script>") {
+        kept.push_str(before);
+        rest = after.split_once("</script>").expect("a script is closed").1;
+    }
+    kept + rest
+}
+
+/// The JSON of every figure as it stands in the page.
+fn figure_texts(page: &str) -> Vec<&str> {
+    page.split("<script type=\"application/json\">")
+        .skip(1)
+        .map(|rest| rest.split_once("</script>").expect("data is closed").0)
+        .collect()
+}
+
+fn figure_data(page: &str) -> Vec<serde_json::Value> {
+    let parse = |json: &str| serde_json::from_str(json).expect("figure data is JSON");
+    figure_texts(page).into_iter().map(parse).collect()
+}
+
+#[test]
+fn writes_the_sample_where_asked() {
+    let Some(directory) = std::env::var_os("REPORT_SAMPLE") else { return };
+    let directory = std::path::PathBuf::from(directory);
+    std::fs::write(directory.join("report.html"), html::render(&sample())).unwrap();
+    let styles = [
+        ("report.txt", Style::default()),
+        ("report.ansi", Style { color: true, width: 100, unfold: true }),
+    ];
+    for (name, style) in styles {
+        std::fs::write(directory.join(name), terminal::render(&sample(), &style)).unwrap();
+    }
+    std::fs::write(directory.join("hostile.html"), html::render(&hostile())).unwrap();
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for document in [sample(), hostile()] {
+        for width in [40, 60, 80, 81, 132] {
+            for unfold in [false, true] {
+                let text = terminal::render(&document, &Style { width, color: false, unfold });
+                for line in text.lines() {
+                    assert!(line.width() <= width, "{} cells of {width}: {line}", line.width());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let plain = terminal::render(&sample(), &Style::default());
+    let coloured = terminal::render(&sample(), &Style { color: true, ..Style::default() });
+    assert!(!plain.contains('\u{1b}'));
+    let mut stripped = String::new();
+    for (at, part) in coloured.split("\u{1b}[").enumerate() {
+        stripped.push_str(if at == 0 { part } else { part.split_once('m').unwrap().1 });
+    }
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn the_terminal_shows_intervals_and_names_what_it_left_out() {
+    let text = terminal::render(&sample(), &Style::default());
+    assert!(text.contains("3.54 µs ["), "the interval stands beside the plot");
+    assert!(text.contains("not run: spinning on one CPU"));
+    assert!(text.contains("Not shown at this width: "));
+    assert!(text.contains("Throughput against message size"));
+    assert!(text.contains("… and 19 more (folded)"));
+    for (name, ..) in MECHANISMS {
+        assert!(text.contains(name), "{name} is missing");
+    }
+}
+
+#[test]
+fn a_terminal_gets_no_control_characters_from_names() {
+    let text = terminal::render(&hostile(), &Style { unfold: true, ..Style::default() });
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    let page = html::render(&sample());
+    let ours = without_scripts(&page);
+    let loads = ["src=", "srcset=", "href=\"h", "href=\"//", "url(", "@import", "<link", "<base"];
+    for load in loads {
+        assert!(!ours.contains(load), "{load} in the page");
+    }
+    assert!(page.contains("default-src 'none'; script-src 'sha256-"));
+    assert!(page.contains("connect-src 'none'"));
+    assert_eq!(page.matches("<script>").count(), 2);
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let page = html::render(&hostile());
+    let ours = without_scripts(&page);
+    assert!(!ours.contains("<img"));
+    assert!(!ours.contains('\u{1b}'));
+    assert!(ours.contains("&lt;/script&gt;&lt;img"));
+    assert_eq!(ours.matches("</script>").count(), 1, "only the figure's own data is closed");
+    assert_eq!(figure_data(&page)[0]["series"][0]["name"], HOSTILE, "and the data is as given");
+    assert!(!figure_texts(&page)[0].contains('\u{2028}'));
+}
+
+#[test]
+fn a_value_that_is_not_finite_is_null() {
+    let data = figure_data(&html::render(&hostile()));
+    let points = &data[0]["series"][0]["points"];
+    assert_eq!(points[0][1], serde_json::Value::Null);
+    assert_eq!(points[2][0], serde_json::Value::Null);
+    assert_eq!(points[4], serde_json::json!([1.0, 5.0]));
+    let json = serde_json::to_string(&hostile()).unwrap();
+    assert!(!json.contains("NaN") && !json.contains("inf"));
+    let read: Document = serde_json::from_str(&json).expect("null is read back");
+    assert_eq!(serde_json::to_string(&read).unwrap(), json);
+}
+
+#[test]
+fn every_series_and_point_is_in_the_page_as_data_and_as_a_table() {
+    let document = sample();
+    let page = html::render(&document);
+    let data = figure_data(&page);
+    assert_eq!(data.len(), document.figures().len());
+    for (figure, json) in document.figures().into_iter().zip(&data) {
+        for (series, json) in figure.series.iter().zip(json["series"].as_array().unwrap()) {
+            assert_eq!(json["name"], series.name.as_str());
+            assert_eq!(json["points"].as_array().unwrap().len(), series.points.len());
+            assert!(page.contains(&format!("<th scope=\"row\">{}</th>", series.name)));
+        }
+    }
+    assert!(page.contains("<td>99.99 %</td>"));
+}
+
+#[test]
+fn a_page_without_figures_carries_no_library() {
+    let mut document = Document::new("short");
+    document.sections = vec![Section::new("a", "A").with(Block::paragraph("b"))];
+    let page = html::render(&document);
+    assert!(page.len() < 40_000);
+    assert!(page.contains("script-src 'none'"));
+    assert!(!page.contains("<script"));
+}
+
+#[test]
+fn a_document_survives_serde_and_renders_the_same_each_time() {
+    let document = sample();
+    let json = serde_json::to_string(&document).unwrap();
+    let read: Document = serde_json::from_str(&json).unwrap();
+    let style = Style::default();
+    assert_eq!(terminal::render(&read, &style), terminal::render(&document, &style));
+    assert_eq!(html::render(&document), html::render(&sample()));
+    assert_eq!(read.sections.len(), document.sections.len());
+}
