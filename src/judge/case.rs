@@ -1,0 +1,480 @@
+//! One case: its launches turned into a result.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::headline;
+use super::percentile::{self, Curve, OfLaunch, OverLaunches};
+use crate::mechanism::{Carries, Variant};
+use crate::stats;
+use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
+
+/// How a case stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Measured.
+    Ok,
+    /// It makes no sense here, or the machine lacks the place.
+    NotApplicable,
+    /// The mechanism can't be had here.
+    Unavailable,
+    /// Its launches failed, or none was made before the end.
+    Failed,
+}
+
+/// A quantity over launches. Ends are null where there are too few launches for an interval,
+/// and all of the headline is null where the launches fall into two modes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Median over launches of the launch medians.
+    pub median: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The coverage that the interval really has, looks counted.
+    pub coverage: Option<f64>,
+    /// Smallest launch.
+    pub min: f64,
+    /// First quartile of the launches.
+    pub q1: f64,
+    /// Third quartile.
+    pub q3: f64,
+    /// Largest launch.
+    pub max: f64,
+    /// Percentiles of single operations; null where the samples can't support one.
+    pub percentiles: BTreeMap<String, Option<OverLaunches>>,
+}
+
+/// Two modes among the launches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ModesSeen {
+    /// Median of the launches in the mode of smaller values.
+    pub low: f64,
+    /// Their share.
+    pub low_share: f64,
+    /// Median of the launches in the mode of larger values.
+    pub high: f64,
+    /// Their share.
+    pub high_share: f64,
+}
+
+/// Whether the launches were steady inside.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SteadySeen {
+    /// Launches with a steady tail of at least half their length.
+    pub launches: u64,
+    /// Launches long enough to tell.
+    pub of: u64,
+}
+
+/// What happened beside the measurement, per launch (medians over launches).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NoiseSeen {
+    /// Times a worker lost its CPU against its will, both workers together.
+    pub involuntary_switches: Option<f64>,
+    /// Times a worker slept, both together.
+    pub voluntary_switches: Option<f64>,
+    /// Page faults, both together.
+    pub page_faults: Option<f64>,
+    /// Interrupts on the used CPUs.
+    pub interrupts: Option<f64>,
+    /// Launches during which somebody forked.
+    pub launches_with_forks: u64,
+    /// Messages lost, over all launches.
+    pub lost_messages: u64,
+}
+
+/// Where free workers ran.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ObservedPlacement {
+    /// Share of the looks at which both were on one CPU.
+    pub same_cpu: f64,
+    /// Launches in which a worker changed its CPU.
+    pub launches_with_moves: u64,
+}
+
+/// A value to compare with, measured in the same group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Floor {
+    /// What it is.
+    pub name: String,
+    /// Its value, in the unit of the estimate.
+    pub value: f64,
+    /// The case's median over it.
+    pub ratio: Option<f64>,
+}
+
+/// Whether the precision that was asked was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Precision {
+    /// Relative half-width that was asked.
+    pub asked: f64,
+    /// Relative half-width that was reached.
+    pub half_width: Option<f64>,
+    /// Whether it is enough.
+    pub reached: bool,
+}
+
+/// A case, judged.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseResult {
+    /// With options: `tcp:nodelay=off`.
+    pub variant: String,
+    /// Without: `tcp`.
+    pub mechanism: String,
+    /// The chosen options.
+    pub options: BTreeMap<String, String>,
+    /// `bytes`, `signal`, `nothing`.
+    pub carries: Carries,
+    /// Whether a waiting worker burns its CPU.
+    pub spins: bool,
+    /// Second name of another case (A/A).
+    pub twin: bool,
+    /// `latency`, `throughput`.
+    pub workload: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// Where it was asked to run.
+    pub placement: String,
+    /// The CPUs of that placement.
+    pub cpus: Option<[u32; 2]>,
+    /// Where free workers ran.
+    pub observed_placement: Option<ObservedPlacement>,
+    /// Null where the mechanism carries no bytes.
+    pub message_bytes: Option<u64>,
+    /// `untouched`, `written`, `read`.
+    pub payload: String,
+    /// Round trips per sample, or messages per transfer.
+    pub batch: Option<u64>,
+    /// Launches that were measured.
+    pub launches: u64,
+    /// Launches that failed.
+    pub failed_launches: u64,
+    /// Samples over all launches.
+    pub samples: u64,
+    /// Effectively independent ones, by the autocorrelation of exceedances of the p90.
+    pub effective_samples: f64,
+    /// How it stands.
+    pub status: Status,
+    /// Why it isn't ok.
+    pub reason: Option<String>,
+    /// Round-trip time, in ns.
+    pub latency_ns: Option<Estimate>,
+    /// Bytes per second, counted at the receiver.
+    pub throughput_bytes_per_sec: Option<Estimate>,
+    /// Wake-ups per second, where no bytes are carried.
+    pub wakeups_per_sec: Option<Estimate>,
+    /// Effectively independent samples that each launch lacks for a percentile.
+    pub samples_missing: BTreeMap<String, u64>,
+    /// Cost of the clock over the time of a sample.
+    pub clock_share: Option<f64>,
+    /// The harness's own cost, where it was measured in the group.
+    pub floor: Option<Floor>,
+    /// Precision asked and reached.
+    pub precision_reached: Option<Precision>,
+    /// Two modes, where the launches show them.
+    pub modes: Option<ModesSeen>,
+    /// Whether launches were steady.
+    pub steady: Option<SteadySeen>,
+    /// What happened beside.
+    pub noise: Option<NoiseSeen>,
+    /// What the kernel granted: buffers, capacities.
+    pub granted: BTreeMap<String, u64>,
+    /// ns per operation of each launch, by round (from 1); what comparisons are made of.
+    #[serde(skip)]
+    pub by_round: Vec<Option<f64>>,
+    /// The pooled percentile curve, in ns.
+    #[serde(skip)]
+    pub curve: Curve,
+}
+
+/// What one launch contributes.
+struct LaunchValue {
+    ns: f64,
+    percentiles: Option<OfLaunch>,
+    steady: Option<bool>,
+    samples: u64,
+    effective: f64,
+}
+
+impl CaseResult {
+    /// The estimate, whatever its unit.
+    pub fn estimate(&self) -> Option<&Estimate> {
+        self.latency_ns
+            .as_ref()
+            .or(self.throughput_bytes_per_sec.as_ref())
+            .or(self.wakeups_per_sec.as_ref())
+    }
+
+    /// Judges one case; also gives the sum of its launches' timed parts, in ns.
+    pub(super) fn of(
+        store: &Store,
+        run: &StoredRun,
+        group: &StoredGroup,
+        case: &StoredCase,
+    ) -> Result<(CaseResult, f64), StoreError> {
+        let mut result = CaseResult::blank(case);
+        let all = store.launches(case.id)?;
+        let launches: Vec<&StoredLaunch> = all.iter().filter(|launch| launch.round > 0).collect();
+        let mut pool = Pool::default();
+        let mut values = Vec::new();
+        for launch in &launches {
+            let at = launch.round as usize - 1;
+            result.by_round.resize(result.by_round.len().max(at + 1), None);
+            if launch.status != "ok" {
+                result.failed_launches += 1;
+                continue;
+            }
+            let samples = store.samples(launch.id)?;
+            let value = pool.take(samples, launch, run.clock.ns_per_tick);
+            result.by_round[at] = Some(value.ns);
+            values.push(value);
+        }
+        result.settle_status(case, &all, &values);
+        if !values.is_empty() {
+            result.fill(run, group, &values, &launches);
+            let share = result.effective_samples / result.samples as f64;
+            let batch = case.batch.unwrap_or(1) as f64;
+            if case.workload == "latency" && case.batch == Some(1) {
+                let scale = run.clock.ns_per_tick / batch;
+                result.curve = percentile::curve(&mut pool.ticks, share, scale);
+            }
+        }
+        Ok((result, pool.timed_ticks * run.clock.ns_per_tick))
+    }
+
+    fn blank(case: &StoredCase) -> CaseResult {
+        let variant = Variant::parse(&case.mechanism).ok();
+        let name = case.mechanism.split(':').next().unwrap_or_default();
+        CaseResult {
+            variant: case.mechanism.clone(),
+            mechanism: name.to_string(),
+            options: variant.as_ref().map(|it| it.options.chosen().clone()).unwrap_or_default(),
+            carries: variant.as_ref().map_or(Carries::Bytes, |it| it.entry.traits.carries),
+            spins: variant.is_some_and(|it| it.spins()),
+            twin: case.twin,
+            workload: case.workload.clone(),
+            workers: case.workers.clone(),
+            placement: case.placement.clone(),
+            cpus: case.cpus.map(|(a, b)| [a, b]),
+            observed_placement: None,
+            message_bytes: case.message_bytes,
+            payload: case.payload.clone(),
+            batch: case.batch,
+            launches: 0,
+            failed_launches: 0,
+            samples: 0,
+            effective_samples: 0.0,
+            status: Status::Ok,
+            reason: case.reason.clone(),
+            latency_ns: None,
+            throughput_bytes_per_sec: None,
+            wakeups_per_sec: None,
+            samples_missing: BTreeMap::new(),
+            clock_share: None,
+            floor: None,
+            precision_reached: None,
+            modes: None,
+            steady: None,
+            noise: None,
+            granted: BTreeMap::new(),
+            by_round: Vec::new(),
+            curve: Curve::new(),
+        }
+    }
+
+    fn settle_status(
+        &mut self,
+        case: &StoredCase,
+        launches: &[StoredLaunch],
+        values: &[LaunchValue],
+    ) {
+        self.status = match case.absence.as_deref() {
+            Some("unavailable") => Status::Unavailable,
+            Some(_) => Status::NotApplicable,
+            None if values.is_empty() => Status::Failed,
+            None => Status::Ok,
+        };
+        if self.reason.is_none() {
+            self.reason = launches.iter().rev().find_map(|launch| launch.reason.clone());
+        }
+        if self.status == Status::Failed && self.reason.is_none() {
+            self.reason = Some("the run ended before it was launched".into());
+        }
+    }
+
+    fn fill(
+        &mut self,
+        run: &StoredRun,
+        group: &StoredGroup,
+        values: &[LaunchValue],
+        launches: &[&StoredLaunch],
+    ) {
+        let ns: Vec<f64> = values.iter().map(|value| value.ns).collect();
+        let unit = self.unit();
+        let in_unit: Vec<f64> = ns.iter().map(|ns| unit(*ns)).collect();
+        self.launches = values.len() as u64;
+        self.samples = values.iter().map(|value| value.samples).sum();
+        self.effective_samples = values.iter().map(|value| value.effective).sum();
+        self.modes = stats::two_modes(&in_unit).map(|modes| ModesSeen {
+            low: modes.low.center,
+            low_share: modes.low.share,
+            high: modes.high.center,
+            high_share: modes.high.share,
+        });
+        let estimate = self.estimate_of(&in_unit, values, group);
+        let asked = run.request.stopping.asked(self.cpus.is_some_and(|[a, b]| a == b));
+        let half_width = headline(&ns, group).map(|it| (it.high - it.low) / 2.0 / it.estimate);
+        self.precision_reached = Some(Precision {
+            asked,
+            half_width,
+            reached: half_width.is_some_and(|it| it <= asked) && self.modes.is_none(),
+        });
+        let typical = ns.iter().sum::<f64>() / ns.len() as f64;
+        let batch = self.batch.unwrap_or(1) as f64;
+        self.clock_share = Some(run.clock.cost_ns / (typical * batch));
+        let told: Vec<bool> = values.iter().filter_map(|value| value.steady).collect();
+        self.steady = (!told.is_empty()).then(|| SteadySeen {
+            launches: told.iter().filter(|steady| **steady).count() as u64,
+            of: told.len() as u64,
+        });
+        let ok: Vec<&StoredLaunch> =
+            launches.iter().filter(|it| it.status == "ok").copied().collect();
+        self.noise = Some(NoiseSeen::of(&ok));
+        self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
+        if self.placement == "free" {
+            self.observed_placement = Some(ObservedPlacement::of(&ok));
+        }
+        match (self.workload.as_str(), self.carries) {
+            ("latency", _) => self.latency_ns = Some(estimate),
+            (_, Carries::Bytes) => self.throughput_bytes_per_sec = Some(estimate),
+            _ => self.wakeups_per_sec = Some(estimate),
+        }
+    }
+
+    /// From ns per operation to the unit of the estimate.
+    fn unit(&self) -> impl Fn(f64) -> f64 + use<> {
+        let amount = match (self.workload.as_str(), self.message_bytes) {
+            ("latency", _) => None,
+            (_, bytes) => Some(bytes.unwrap_or(1) as f64),
+        };
+        move |ns| amount.map_or(ns, |amount| amount * 1e9 / ns)
+    }
+
+    fn estimate_of(
+        &mut self,
+        values: &[f64],
+        launches: &[LaunchValue],
+        group: &StoredGroup,
+    ) -> Estimate {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let interval = headline(values, group);
+        let told = self.modes.is_none();
+        let per_launch: Vec<OfLaunch> =
+            launches.iter().filter_map(|launch| launch.percentiles).collect();
+        let (percentiles, missing) = percentile::over_launches(&per_launch, group);
+        self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
+        Estimate {
+            median: told.then(|| stats::median(&sorted)),
+            low: interval.filter(|_| told).map(|it| it.low),
+            high: interval.filter(|_| told).map(|it| it.high),
+            coverage: interval.filter(|_| told).map(|it| it.coverage),
+            min: sorted[0],
+            q1: stats::quantile(&sorted, 0.25),
+            q3: stats::quantile(&sorted, 0.75),
+            max: sorted[sorted.len() - 1],
+            percentiles,
+        }
+    }
+}
+
+/// The samples of a case, pooled, and the time they took.
+#[derive(Default)]
+struct Pool {
+    ticks: Vec<u64>,
+    timed_ticks: f64,
+}
+
+impl Pool {
+    /// Takes one launch's samples in, and says what they come to.
+    fn take(&mut self, samples: Vec<u64>, launch: &StoredLaunch, ns_per_tick: f64) -> LaunchValue {
+        let batch = launch.record.initiator.batch.max(1);
+        let scale = ns_per_tick / batch as f64;
+        self.timed_ticks += samples.iter().sum::<u64>() as f64;
+        let single = batch == 1 && samples.len() > 1;
+        let count = samples.len();
+        let steady = (count >= 50).then(|| stats::steady_from(&samples).steady);
+        let effective = stats::effective_samples(&samples, 0.9);
+        let tails = single.then(|| percentile::effective(&samples));
+        // From here on order doesn't matter: one buffer serves to sort and to pool.
+        let mut sorted = samples;
+        sorted.sort_unstable();
+        let value = LaunchValue {
+            ns: stats::mid_quantile(&sorted, 0.5) * scale,
+            percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
+            steady,
+            samples: count as u64,
+            effective,
+        };
+        if single && self.ticks.is_empty() {
+            self.ticks = sorted;
+        } else if single {
+            self.ticks.extend(sorted);
+        }
+        value
+    }
+}
+
+impl NoiseSeen {
+    fn of(launches: &[&StoredLaunch]) -> NoiseSeen {
+        let typical = |of: &dyn Fn(&StoredLaunch) -> Option<u64>| {
+            let mut values: Vec<f64> =
+                launches.iter().filter_map(|it| of(it)).map(|it| it as f64).collect();
+            values.sort_by(f64::total_cmp);
+            (!values.is_empty()).then(|| stats::median(&values))
+        };
+        let both =
+            |launch: &StoredLaunch| [launch.record.initiator.usage, launch.record.responder.usage];
+        let forks = |it: &&&StoredLaunch| {
+            it.record.noise.as_ref().and_then(|noise| noise.forks).unwrap_or(0) > 0
+        };
+        NoiseSeen {
+            involuntary_switches: typical(&|it| {
+                Some(both(it).iter().map(|usage| usage.involuntary_switches).sum())
+            }),
+            voluntary_switches: typical(&|it| {
+                Some(both(it).iter().map(|usage| usage.voluntary_switches).sum())
+            }),
+            page_faults: typical(&|it| {
+                Some(both(it).iter().map(|usage| usage.minor_faults + usage.major_faults).sum())
+            }),
+            interrupts: typical(&|it| it.record.noise.as_ref()?.interrupts),
+            launches_with_forks: launches.iter().filter(forks).count() as u64,
+            lost_messages: launches
+                .iter()
+                .map(|it| it.record.initiator.lost + it.record.responder.lost)
+                .sum(),
+        }
+    }
+}
+
+impl ObservedPlacement {
+    fn of(launches: &[&StoredLaunch]) -> ObservedPlacement {
+        let (mut together, mut looks, mut moved) = (0, 0, 0);
+        for launch in launches {
+            let (a, b) = (&launch.record.initiator.cpus, &launch.record.responder.cpus);
+            looks += a.len().min(b.len());
+            together += a.iter().zip(b).filter(|(a, b)| a == b).count();
+            let moves = |cpus: &[u32]| cpus.windows(2).any(|pair| pair[0] != pair[1]);
+            moved += u64::from(moves(a) || moves(b));
+        }
+        ObservedPlacement {
+            same_cpu: together as f64 / looks.max(1) as f64,
+            launches_with_moves: moved,
+        }
+    }
+}

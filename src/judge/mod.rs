@@ -1,0 +1,143 @@
+//! From a stored run to results and verdicts: what the numbers say, and how sure they are.
+//!
+//! Everything here is made again from the store whenever it is asked for; nothing is measured.
+//! Pilots (round 0) are kept in the store and left out here.
+
+mod case;
+mod group;
+mod percentile;
+
+use serde::Serialize;
+
+use crate::clock;
+use crate::observe::Host;
+use crate::stats::{self, Interval, Look};
+use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
+
+pub use case::{CaseResult, Estimate, ModesSeen, NoiseSeen, ObservedPlacement, Status, SteadySeen};
+pub use group::{GroupVerdict, Standing, TwinCheck};
+pub use percentile::{Curve, PERCENTILES};
+
+/// Error probability of every family of claims.
+pub const ALPHA: f64 = 0.05;
+/// Ratios within this distance of 1 are called equivalent.
+pub const EQUIVALENT_WITHIN: f64 = 0.02;
+
+/// A judged run.
+pub struct Judged {
+    /// As stored.
+    pub run: StoredRun,
+    /// One per case, in the order of the groups; absent cases included.
+    pub results: Vec<CaseResult>,
+    /// One per group that was measured.
+    pub groups: Vec<GroupVerdict>,
+    /// Sum over launches of the timed parts, over the wall time of measuring.
+    pub timed_share: Option<f64>,
+}
+
+/// A run as one JSON object; docs/results.schema.json describes it.
+#[derive(Serialize)]
+pub struct Export<'a> {
+    schema_version: u32,
+    tool: &'a str,
+    run: i64,
+    argv: &'a [String],
+    seed: u64,
+    started: &'a str,
+    ended: Option<&'a str>,
+    status: &'a str,
+    timed_share: Option<f64>,
+    settle_ns: u64,
+    host: &'a Host,
+    clock: &'a clock::Record,
+    warnings: &'a [String],
+    results: &'a [CaseResult],
+    comparisons: &'a [GroupVerdict],
+}
+
+impl Judged {
+    /// Judges run `id`.
+    pub fn of(store: &Store, id: i64) -> Result<Judged, StoreError> {
+        let run = store.run(id)?;
+        let mut results = Vec::new();
+        let mut groups = Vec::new();
+        let mut timed_ns = 0.0;
+        for group in &run.groups {
+            let first = results.len();
+            for case in &group.cases {
+                let (result, timed) = CaseResult::of(store, &run, group, case)?;
+                timed_ns += timed;
+                results.push(result);
+            }
+            let members = &mut results[first..];
+            group::add_floors(members);
+            groups.extend(GroupVerdict::of(group, first, members));
+        }
+        let timed_share =
+            (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
+        Ok(Judged { run, results, groups, timed_share })
+    }
+
+    /// The run as one object for JSON.
+    pub fn export(&self) -> Export<'_> {
+        Export {
+            schema_version: 1,
+            tool: &self.run.tool,
+            run: self.run.id,
+            argv: &self.run.argv,
+            seed: self.run.request.seed,
+            started: &self.run.started,
+            ended: self.run.ended.as_deref(),
+            status: match self.run.status {
+                RunStatus::Complete => "complete",
+                // A run whose coordinator was killed never got to say so.
+                RunStatus::Running | RunStatus::Interrupted => "interrupted",
+            },
+            timed_share: self.timed_share,
+            settle_ns: self.run.settle.quiet_ns,
+            host: &self.run.host,
+            clock: &self.run.clock,
+            warnings: &self.run.warnings,
+            results: &self.results,
+            comparisons: &self.groups,
+        }
+    }
+}
+
+/// The interval that a group's way of ending entitles its cases to.
+///
+/// A group that closed at a look has that look's ranks, whose coverage counts all looks
+/// before; one that ended otherwise may spend what the earlier looks left.
+fn headline(values: &[f64], group: &StoredGroup) -> Option<Interval> {
+    let look = look_of(values.len(), group)?;
+    look.interval(values)
+}
+
+fn look_of(launches: usize, group: &StoredGroup) -> Option<Look> {
+    let at_look = || stats::schedule().into_iter().find(|look| look.launches == launches);
+    match group.closed {
+        Some(Closed::Precise) => at_look().or_else(|| stats::final_look(launches, group.spent)),
+        _ => stats::final_look(launches, group.spent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(closed: Option<Closed>, spent: f64) -> StoredGroup {
+        StoredGroup { nth: 0, closed, spent, cases: Vec::new() }
+    }
+
+    #[test]
+    fn the_interval_follows_from_how_the_group_ended() {
+        let values: Vec<f64> = (1..=20).map(f64::from).collect();
+        let at_look = headline(&values, &group(Some(Closed::Precise), 0.03857)).unwrap();
+        let fixed = headline(&values, &group(Some(Closed::Launches), 0.0)).unwrap();
+        assert_eq!((at_look.low, at_look.high), (5.0, 16.0));
+        assert_eq!((fixed.low, fixed.high), (6.0, 15.0));
+        let cut = headline(&values[..17], &group(Some(Closed::Budget), 0.03857)).unwrap();
+        assert!(cut.coverage >= 0.95, "{cut:?}");
+        assert!(headline(&values[..3], &group(None, 0.0)).is_none(), "three can't support 95 %");
+    }
+}

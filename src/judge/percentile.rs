@@ -1,0 +1,126 @@
+//! Percentiles of a case, and the curve that is drawn of them.
+//!
+//! A percentile of a launch needs so many effectively independent samples; the percentile of
+//! a case is the median over launches of the launches' percentiles. The curve pools all
+//! launches: it is drawn, not inferred from, and ends where even the pool has too few.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::headline;
+use crate::stats;
+use crate::store::StoredGroup;
+
+/// The percentiles that are stated: name and probability.
+pub const PERCENTILES: [(&str, f64); 5] =
+    [("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999), ("p99.999", 0.99999)];
+
+/// A percentile over launches, in the unit of its estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OverLaunches {
+    /// Median over launches.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What one launch says of each of [`PERCENTILES`]: the value in ns, and how many effectively
+/// independent samples stand behind it.
+pub type OfLaunch = [(f64, f64); PERCENTILES.len()];
+
+/// How many effectively independent samples stand behind each percentile of a launch; its
+/// samples in the order they were taken.
+pub fn effective(in_order: &[u64]) -> [f64; PERCENTILES.len()] {
+    PERCENTILES.map(|(_, p)| {
+        // The effective number never exceeds the real one: no need to look further then.
+        let enough = in_order.len() as u64 >= stats::samples_needed(p);
+        if enough { stats::effective_samples(in_order, p) } else { in_order.len() as f64 }
+    })
+}
+
+/// Percentiles of one launch.
+pub fn of_launch(sorted: &[u64], effective: [f64; PERCENTILES.len()], scale: f64) -> OfLaunch {
+    let mut at = effective.into_iter();
+    PERCENTILES.map(|(_, p)| (stats::mid_quantile(sorted, p) * scale, at.next().expect("one each")))
+}
+
+/// Percentiles of a case, None where its launches are too short; and for those, how many more
+/// effectively independent samples each launch needs.
+pub fn over_launches(
+    launches: &[OfLaunch],
+    group: &StoredGroup,
+) -> (BTreeMap<String, Option<OverLaunches>>, BTreeMap<String, u64>) {
+    let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
+    for (at, (name, p)) in PERCENTILES.into_iter().enumerate() {
+        let needed = stats::samples_needed(p);
+        let mut effective: Vec<f64> = launches.iter().map(|launch| launch[at].1).collect();
+        effective.sort_by(f64::total_cmp);
+        let typical = if effective.is_empty() { 0.0 } else { stats::median(&effective) };
+        let values: Vec<f64> = launches.iter().map(|launch| launch[at].0).collect();
+        let interval = if typical >= needed as f64 { headline(&values, group) } else { None };
+        if typical < needed as f64 {
+            missing.insert(name.to_string(), (needed as f64 - typical).ceil() as u64);
+        }
+        let over =
+            interval.map(|it| OverLaunches { value: it.estimate, low: it.low, high: it.high });
+        found.insert(name.to_string(), over);
+    }
+    (found, missing)
+}
+
+/// Points of the pooled distribution: probability and ns.
+pub type Curve = Vec<(f64, f64)>;
+
+/// The pooled percentile curve of a case, to the deepest tail that the pool supports.
+/// `independent` is the share of samples that count as independent.
+pub fn curve(pooled: &mut [u64], independent: f64, scale: f64) -> Curve {
+    if pooled.is_empty() {
+        return Curve::new();
+    }
+    pooled.sort_unstable();
+    let supported = pooled.len() as f64 * independent;
+    let at = |tenths: i32| 1.0 - 10f64.powf(f64::from(tenths) / -12.0);
+    let tail = (0..=60).map(at).filter(|p| *p >= 0.01);
+    let body = [0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4];
+    let mut points: Vec<f64> = body.into_iter().chain(tail).collect();
+    points.sort_by(f64::total_cmp);
+    points
+        .into_iter()
+        .take_while(|p| stats::samples_needed(*p) as f64 <= supported)
+        .map(|p| (p, stats::mid_quantile(pooled, p) * scale))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Closed;
+
+    fn group() -> StoredGroup {
+        StoredGroup { nth: 0, closed: Some(Closed::Precise), spent: 0.0, cases: Vec::new() }
+    }
+
+    #[test]
+    fn a_percentile_that_the_samples_cannot_support_says_what_is_missing() {
+        let samples: Vec<u64> = (0..400).map(|nth| 1000 + nth * 7919 % 400).collect();
+        let mut sorted = samples.clone();
+        sorted.sort_unstable();
+        let launch = of_launch(&sorted, effective(&samples), 1.0);
+        let (found, missing) = over_launches(&[launch; 12], &group());
+        assert!(found["p90"].is_some());
+        assert!(found["p99.9"].is_none());
+        assert_eq!(missing["p99.9"], 3688 - 400);
+    }
+
+    #[test]
+    fn the_curve_rises_and_stops_in_time() {
+        let mut pooled: Vec<u64> = (0..5_000).collect();
+        let curve = curve(&mut pooled, 1.0, 2.0);
+        assert!(curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
+        let deepest = curve.last().unwrap().0;
+        assert!((0.999..0.9995).contains(&deepest), "{deepest}");
+    }
+}
