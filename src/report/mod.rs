@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compose;
 pub mod document;
 pub mod figure;
 pub mod html;

@@ -1,0 +1,172 @@
+//! What is best, by how much, how sure: one verdict per group, then what stayed open.
+
+use super::words;
+use crate::judge::{CaseResult, GroupVerdict, Judged, Standing};
+use crate::mechanism::Carries;
+use crate::report::{Block, Text, Verdict, VerdictKind, units};
+use crate::store::Closed;
+
+/// The blocks of the section.
+pub fn blocks(judged: &Judged) -> Vec<Block> {
+    let mut blocks: Vec<Block> = judged
+        .groups
+        .iter()
+        .filter(|group| !group.standings.is_empty())
+        .map(|group| Block::Verdict(verdict(judged, group)))
+        .collect();
+    blocks.extend(open_cases(judged));
+    blocks.extend(failures(judged));
+    blocks
+}
+
+fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
+    let head = Text::new().strong(format!("{}: ", words::group(group)));
+    let (Some(leader), _) = group.leaders() else {
+        return Verdict::new(VerdictKind::Unknown, head.plain("nothing could be compared"), "");
+    };
+    if group.standings.len() == 1 {
+        let value = words::value(&judged.results[leader.result]);
+        let headline = head.code(&leader.variant).plain(format!(", {value}"));
+        return Verdict::new(VerdictKind::Neutral, headline, "Nothing to compare it with.");
+    }
+    let headline = ending(head, judged, group);
+    Verdict::new(kind(group), headline, detail(judged, group))
+}
+
+/// A tie is a finding too; too few rounds to tell anything apart is not.
+fn kind(group: &GroupVerdict) -> VerdictKind {
+    let best = group.standings.iter().filter(|it| it.among_best).count();
+    if best == group.standings.len() { VerdictKind::Unknown } else { VerdictKind::Good }
+}
+
+fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
+    let best: Vec<&Standing> = group.standings.iter().filter(|it| it.among_best).collect();
+    let leader = &judged.results[best[0].result];
+    let mut text = match best.as_slice() {
+        [one] => head.code(&one.variant).plain(format!(", {}", words::value(leader))),
+        several => {
+            let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
+            head.code(words::list(&names)).plain(format!(
+                " can't be told apart; {} has the smallest median, {}",
+                names[0],
+                words::value(leader)
+            ))
+        }
+    };
+    if best.iter().any(|it| judged.results[it.result].spins) {
+        text = text.plain(", and burns both CPUs");
+        if let (_, Some(asleep)) = group.leaders() {
+            let value = words::value(&judged.results[asleep.result]);
+            text = text.plain("; best that sleeps: ").code(&asleep.variant);
+            text = text.plain(format!(", {value}"));
+        }
+    }
+    if let Some(bytes) = best_with_bytes(judged, group) {
+        let value = words::value(&judged.results[bytes.result]);
+        text = text.plain("; best that carries bytes: ").code(&bytes.variant);
+        text = text.plain(format!(", {value}"));
+    }
+    text.plain(".")
+}
+
+/// Named beside the leader when the leading sleeper carries a wake-up only.
+fn best_with_bytes<'a>(judged: &Judged, group: &'a GroupVerdict) -> Option<&'a Standing> {
+    let carries = |it: &Standing| judged.results[it.result].carries;
+    let (_, asleep) = group.leaders();
+    asleep.filter(|it| carries(it) == Carries::Signal)?;
+    let with_bytes = |it: &&Standing| carries(it) == Carries::Bytes;
+    group.standings.iter().filter(with_bytes).find(|it| !judged.results[it.result].spins)
+}
+
+fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
+    let mut text = Text::new();
+    let sleeping = |it: &&Standing| !judged.results[it.result].spins;
+    let reference = group.standings.iter().find(sleeping);
+    let slowest = group.standings.iter().rev().find(sleeping);
+    if let (Some(fast), Some(slow)) = (reference, slowest)
+        && fast.result != slow.result
+        && let Some((times, low, high)) = between(group, fast, slow)
+    {
+        text = text.code(&fast.variant).plain(format!(
+            " is {} [{}, {}] as fast as ",
+            units::ratio(times),
+            plain_ratio(low),
+            plain_ratio(high)
+        ));
+        text = text.code(&slow.variant).plain(". ");
+    }
+    text.plain(format!(
+        "{} rounds, paired and Holm-corrected over {} mechanisms{}.",
+        group.rounds,
+        group.standings.len(),
+        match group.closed {
+            Some(Closed::Precise) => "; every interval as narrow as asked",
+            Some(Closed::Budget) => "; the budget ended first",
+            Some(Closed::Launches) => "",
+            None => "; not finished",
+        }
+    ))
+}
+
+/// How many times as long `slow` takes as `fast`. Standings are relative to the leader; the
+/// ratio is known with its interval only where one of the two is it.
+fn between(group: &GroupVerdict, fast: &Standing, slow: &Standing) -> Option<(f64, f64, f64)> {
+    let leader = group.standings.iter().find(|it| it.ratio == Some(1.0) && it.low.is_none())?;
+    (leader.result == fast.result).then_some(())?;
+    Some((slow.ratio?, slow.low?, slow.high?))
+}
+
+fn plain_ratio(times: f64) -> String {
+    units::ratio(times).trim_end_matches('×').to_string()
+}
+
+/// Cases whose interval is wider than asked, by name.
+fn open_cases(judged: &Judged) -> Option<Block> {
+    let open: Vec<String> = judged
+        .results
+        .iter()
+        .filter(|case| case.precision_reached.is_some_and(|it| !it.reached) && !case.twin)
+        .map(name_with_reason)
+        .collect();
+    (!open.is_empty()).then(|| {
+        let shown = open.len().min(12);
+        let more = if open.len() > shown {
+            format!(", and {} more", open.len() - shown)
+        } else {
+            String::new()
+        };
+        Block::paragraph(Text::new().strong("Less precise than asked: ").plain(format!(
+            "{}{more}. More time (--budget) narrows them; modes stay.",
+            open[..shown].join("; ")
+        )))
+    })
+}
+
+fn name_with_reason(case: &CaseResult) -> String {
+    let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
+    let why = match (&case.modes, case.precision_reached.and_then(|it| it.half_width)) {
+        (Some(_), _) => "two modes".to_string(),
+        (None, Some(half)) => format!("±{:.1} %", 100.0 * half),
+        (None, None) => "too few launches".to_string(),
+    };
+    format!("{} {}{size} {} ({why})", case.variant, case.workload, case.placement)
+}
+
+fn failures(judged: &Judged) -> Vec<Block> {
+    judged
+        .results
+        .iter()
+        .filter(|case| case.failed_launches > 0 || case.status == crate::judge::Status::Failed)
+        .map(|case| {
+            Block::warning(format!(
+                "{} {} {}: {} of {} launches failed: {}",
+                case.variant,
+                case.workload,
+                case.placement,
+                case.failed_launches,
+                case.failed_launches + case.launches,
+                case.reason.as_deref().unwrap_or("no reason was given")
+            ))
+        })
+        .collect()
+}

@@ -1,0 +1,91 @@
+//! Names and values as the report says them.
+
+use crate::judge::{CaseResult, Estimate, GroupVerdict, ModesSeen};
+use crate::report::{Unit, units};
+
+/// The unit of a case's estimate.
+pub fn unit(case: &CaseResult) -> Unit {
+    if case.workload == "latency" {
+        Unit::Nanoseconds
+    } else if case.message_bytes.is_some() {
+        Unit::BytesPerSecond
+    } else {
+        Unit::PerSecond
+    }
+}
+
+/// A placement in words: `one CPU`, `two CPUs (same-llc)`.
+pub fn place(placement: &str) -> String {
+    match placement {
+        "same-cpu" => "one CPU".into(),
+        "free" => "placed freely".into(),
+        "smt-sibling" => "two threads of a core".into(),
+        "same-llc" => "two CPUs, one cache".into(),
+        "cross-llc" => "two CPUs, two caches".into(),
+        "cross-node" => "two memory nodes".into(),
+        pair => format!("CPUs {pair}"),
+    }
+}
+
+/// The head of a group: `64-byte messages, one CPU`.
+pub fn group(group: &GroupVerdict) -> String {
+    let what = match (group.workload.as_str(), group.message_bytes) {
+        ("latency", Some(bytes)) => format!("Round trips of {}", units::size(bytes)),
+        ("latency", None) => "Round trips of a wake-up".into(),
+        (_, Some(bytes)) => format!("Transfers of {} messages", units::size(bytes)),
+        (_, None) => "Wake-ups".into(),
+    };
+    let workers = if group.workers == "thread" { ", threads" } else { "" };
+    format!("{what}, {}{workers}", place(&group.placement))
+}
+
+/// The headline value: `4.12 µs [4.10, 4.15]`, two modes, or a dash.
+pub fn value(case: &CaseResult) -> String {
+    let unit = unit(case);
+    let Some(estimate) = case.estimate() else { return "–".into() };
+    if let Some(modes) = &case.modes {
+        return two_modes(unit, modes);
+    }
+    match (estimate.median, estimate.low, estimate.high) {
+        (Some(median), Some(low), Some(high)) => unit.interval(median, low, high),
+        (Some(median), ..) => format!("{} (too few launches)", unit.format(median)),
+        _ => "–".into(),
+    }
+}
+
+/// `82.1 ns (60 %) or 450 ns (40 %)`.
+pub fn two_modes(unit: Unit, modes: &ModesSeen) -> String {
+    format!(
+        "{} ({:.0} %) or {} ({:.0} %)",
+        unit.format(modes.low),
+        100.0 * modes.low_share,
+        unit.format(modes.high),
+        100.0 * modes.high_share
+    )
+}
+
+/// The headline value in little room: `4.12 µs ±0.8%`, `2 modes: 82.1 ns…`.
+pub fn short_value(case: &CaseResult) -> String {
+    let unit = unit(case);
+    if let Some(modes) = &case.modes {
+        return format!("{}|{}", unit.format(modes.low), unit.format(modes.high));
+    }
+    match case.estimate() {
+        Some(Estimate { median: Some(median), low: Some(low), high: Some(high), .. }) => {
+            let half = 50.0 * (high - low) / median;
+            let half = if half < 9.95 { format!("{half:.1}") } else { format!("{half:.0}") };
+            format!("{} ±{half}%", unit.format(*median))
+        }
+        Some(Estimate { median: Some(median), .. }) => unit.format(*median),
+        _ => "–".into(),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
