@@ -12,6 +12,7 @@
 
 pub mod campaign;
 pub mod clock;
+pub mod command;
 pub mod judge;
 pub mod launch;
 pub mod mechanism;

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A launch starts a thousand times a run: it must not wait for the argument parser.
+    // A launch starts a thousand times a run: it doesn't wait for the argument parser.
     if std::env::args_os().nth(1).is_some_and(|word| word == "launch") {
         return ExitCode::from(ipcmark::launch::serve() as u8);
     }
-    ExitCode::SUCCESS
+    ipcmark::command::main()
 }

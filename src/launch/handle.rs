@@ -102,6 +102,7 @@ impl Launcher {
     /// a set-up detail that must not be the same in every launch.
     pub fn start(&self, spec: &Spec, padding: usize) -> io::Result<Launch> {
         let mut child = Command::new(&self.program)
+            .arg0("ipcmark")
             .arg("launch")
             .env("IPCMARK_PADDING", "x".repeat(padding))
             .stdin(Stdio::piped())

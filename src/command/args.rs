@@ -1,0 +1,288 @@
+//! The flags of `run`, parsed into a request.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::launch::{Placement, Warmup, Workers};
+use crate::mechanism::{MECHANISMS, Variant};
+use crate::size;
+use crate::study::{Request, Stopping};
+use crate::workload::{Policy, Workload};
+
+/// Largest seed: JSON readers keep integers below 2^53 exactly.
+const LARGEST_SEED: u64 = (1 << 53) - 1;
+/// Budget where none is given: with judging and writing, about a minute.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(50);
+/// A launch that takes more samples than this is a slip.
+const MOST_SAMPLES: u64 = 100_000_000;
+
+/// Flags of `run`.
+#[derive(Args, Clone, Default)]
+pub struct RunArgs {
+    /// Mechanisms, with options: pipe, tcp:nodelay=off [default: all of this machine]
+    #[arg(value_name = "MECHANISM", value_parser = variant)]
+    pub mechanisms: Vec<String>,
+    /// What is done: latency, throughput [default: both]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = workload)]
+    pub workload: Vec<Workload>,
+    /// Message sizes: 64, 4K, 1..1M:x4 [default: 64,4K for latency, 64,64K for throughput]
+    #[arg(short, long, value_name = "LIST", value_parser = sizes)]
+    pub size: Option<Sizes>,
+    /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
+    /// a pair of CPUs as in 0,1 [default: every pinned placement that exists]
+    #[arg(short, long, value_name = "PLACE", value_parser = placements)]
+    pub placement: Vec<Placements>,
+    /// CPU of the initiator; with --responder-cpu
+    #[arg(long, value_name = "CPU", requires = "responder_cpu", conflicts_with = "placement")]
+    pub initiator_cpu: Option<u32>,
+    /// CPU of the responder; with --initiator-cpu
+    #[arg(long, value_name = "CPU", requires = "initiator_cpu", conflicts_with = "placement")]
+    pub responder_cpu: Option<u32>,
+    /// process, thread, or both
+    #[arg(long, value_name = "KIND", default_value = "process",
+          value_parser = ["process", "thread", "both"], hide_possible_values = true)]
+    pub workers: String,
+    /// What happens to the bytes: untouched, written, read
+    #[arg(long, value_name = "POLICY", default_value = "untouched",
+          value_parser = ["untouched", "written", "read"], hide_possible_values = true)]
+    pub payload: String,
+    /// Check every byte of every message (changes what is timed)
+    #[arg(long)]
+    pub verify: bool,
+    /// Measure spinning mechanisms on one CPU too
+    #[arg(long)]
+    pub spin_on_one_cpu: bool,
+    /// Bytes of one throughput transfer [default: what lasts 20 ms]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub total: Option<u64>,
+    /// Untimed operations, or time, before each launch's first sample
+    #[arg(long, value_name = "N|TIME", value_parser = warmup)]
+    pub warmup: Option<WarmupArg>,
+    /// Samples per launch [default: what lasts 10 ms on one CPU, 25 ms across]
+    #[arg(long, value_name = "N", value_parser = samples)]
+    pub samples: Option<u64>,
+    /// Exactly so many launches per case [default: looks after 12, 20, 30, 50, 100]
+    #[arg(long, value_name = "N", value_parser = launches)]
+    pub launches: Option<u64>,
+    /// Half-width of the interval that is enough, as in 2% [default: 2% on one CPU, else 5%]
+    #[arg(long, value_name = "SHARE", value_parser = precision)]
+    pub precision: Option<f64>,
+    /// Time for measuring, as in 30s or 5m [default: 50s, or more for 12 launches a case]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub seed: Option<u64>,
+    /// Go on with an interrupted run: its number, or `last`
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
+          conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches"])]
+    pub resume: Option<String>,
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
+          hide_possible_values = true)]
+    pub format: String,
+    /// Write the page with the figures here
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<std::path::PathBuf>,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<std::path::PathBuf>,
+}
+
+/// A list of sizes as one argument.
+#[derive(Clone)]
+pub struct Sizes(Vec<u64>);
+
+/// One or several placements as one argument.
+#[derive(Clone)]
+pub struct Placements(Vec<Placement>);
+
+/// A count of operations or a time.
+#[derive(Clone, Copy)]
+pub enum WarmupArg {
+    /// So many operations, however long.
+    Operations(u64),
+    /// So much time, in ns.
+    Time(u64),
+}
+
+fn variant(text: &str) -> Result<String, String> {
+    Variant::parse(text).map(|variant| variant.to_string())
+}
+
+fn workload(text: &str) -> Result<Workload, String> {
+    let names: Vec<&str> = Workload::ALL.iter().map(|it| it.name()).collect();
+    Workload::ALL
+        .into_iter()
+        .find(|it| it.name() == text)
+        .ok_or_else(|| crate::mechanism::unknown("workload", text, &names))
+}
+
+fn sizes(text: &str) -> Result<Sizes, String> {
+    let sizes = size::parse_list(text)?;
+    let largest = 1 << 30;
+    match sizes.iter().find(|it| **it > largest) {
+        Some(_) => Err(format!("`{text}`: a message is at most 1G: choose a smaller size")),
+        None => Ok(Sizes(sizes)),
+    }
+}
+
+fn placements(text: &str) -> Result<Placements, String> {
+    let is_pair = text.split(',').all(|part| part.trim().parse::<u32>().is_ok());
+    if is_pair && text.contains(',') {
+        return Ok(Placements(vec![Placement::parse(text)?]));
+    }
+    text.split(',').map(Placement::parse).collect::<Result<_, _>>().map(Placements)
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|_| format!("`{text}` is not a time: write 100ms, 30s, 5m"))
+}
+
+fn warmup(text: &str) -> Result<WarmupArg, String> {
+    if let Ok(operations) = text.parse() {
+        return Ok(WarmupArg::Operations(operations));
+    }
+    Ok(WarmupArg::Time(time(text)?.as_nanos() as u64))
+}
+
+fn budget(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("a budget of 0 measures nothing: write 30s, or 5m".into()),
+        budget => Ok(budget),
+    }
+}
+
+fn precision(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share: Option<f64> = number.trim().parse().ok().map(|it: f64| it / scale);
+    share
+        .filter(|it| (0.0001..=0.5).contains(it))
+        .ok_or_else(|| format!("`{text}`: write a share from 0.01% to 50%, as in 2%"))
+}
+
+fn count(text: &str, most: u64) -> Result<u64, String> {
+    let count: Option<u64> = text.parse().ok();
+    count
+        .filter(|it| (1..=most).contains(it))
+        .ok_or_else(|| format!("`{text}`: write a whole number from 1 to {most}"))
+}
+
+fn samples(text: &str) -> Result<u64, String> {
+    count(text, MOST_SAMPLES)
+}
+
+fn launches(text: &str) -> Result<u64, String> {
+    count(text, 10_000)
+}
+
+impl RunArgs {
+    /// The request that these flags describe.
+    pub fn request(&self) -> Result<Request, String> {
+        let mechanisms = match self.mechanisms.is_empty() {
+            true => every_shown_variant(),
+            false => self.mechanisms.clone(),
+        };
+        let workloads = match self.workload.is_empty() {
+            true => Workload::ALL.to_vec(),
+            false => self.workload.clone(),
+        };
+        let sizes = |workload| match (&self.size, workload) {
+            (Some(Sizes(sizes)), _) => sizes.clone(),
+            (None, Workload::Latency) => vec![64, 4 << 10],
+            (None, Workload::Throughput) => vec![64, 64 << 10],
+        };
+        let word = |text: &str| serde_json::Value::from(text);
+        let workers = match self.workers.as_str() {
+            "thread" => vec![Workers::Thread],
+            "both" => vec![Workers::Process, Workers::Thread],
+            _ => vec![Workers::Process],
+        };
+        Ok(Request {
+            mechanisms,
+            workloads: workloads.into_iter().map(|it| (it, sizes(it))).collect(),
+            placements: self.placements(),
+            workers,
+            payload: serde_json::from_value::<Policy>(word(&self.payload))
+                .unwrap_or(Policy::Untouched),
+            verify: self.verify,
+            spin_on_one_cpu: self.spin_on_one_cpu,
+            total_bytes: self.total,
+            warmup: match self.warmup {
+                None => Warmup { operations: 1000, ns: 5_000_000 },
+                Some(WarmupArg::Operations(operations)) => Warmup { operations, ns: u64::MAX },
+                Some(WarmupArg::Time(ns)) => Warmup { operations: u64::MAX, ns },
+            },
+            samples: self.samples,
+            stopping: self.stopping(),
+            seed: self.seed.map_or_else(drawn_seed, Ok)?,
+        })
+    }
+
+    fn placements(&self) -> Vec<Placement> {
+        if let (Some(initiator), Some(responder)) = (self.initiator_cpu, self.responder_cpu) {
+            return vec![Placement::Cpus(initiator, responder)];
+        }
+        match self.placement.is_empty() {
+            true => Placement::PINNED.to_vec(),
+            false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        }
+    }
+
+    fn stopping(&self) -> Stopping {
+        let given = self.budget.or((self.launches.is_none()).then_some(DEFAULT_BUDGET));
+        Stopping {
+            launches: self.launches,
+            precision: self.precision,
+            budget_ns: given.map(|it| it.as_nanos() as u64),
+            budget_is_hard: self.budget.is_some(),
+        }
+    }
+}
+
+/// Every mechanism, in the variants that it wants shown.
+fn every_shown_variant() -> Vec<String> {
+    MECHANISMS
+        .iter()
+        .flat_map(|entry| entry.shown.iter().map(move |shown| (entry.name, *shown)))
+        .map(|(name, shown)| match shown {
+            "" => name.to_string(),
+            options => format!("{name}:{options}"),
+        })
+        .collect()
+}
+
+fn drawn_seed() -> Result<u64, String> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| format!("getrandom: {error}; give a --seed"))?;
+    Ok(u64::from_le_bytes(bytes) & LARGEST_SEED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_checked_at_the_door() {
+        assert!(variant("pip").unwrap_err().contains("did you mean `pipe`"));
+        assert!(workload("latencies").unwrap_err().contains("did you mean `latency`"));
+        assert!(placements("same-cpus").err().unwrap().contains("did you mean `same-cpu`"));
+        assert!(sizes("1TiB").is_err() && sizes("2G").is_err() && sizes("0").is_err());
+        assert!(precision("2%") == Ok(0.02) && precision("0.02") == Ok(0.02));
+        assert!(precision("0").is_err() && precision("abc").is_err());
+        assert!(budget("0s").is_err() && launches("0").is_err() && samples("abc").is_err());
+    }
+
+    #[test]
+    fn placements_may_be_listed_or_be_a_pair() {
+        assert_eq!(placements("0,1").ok().unwrap().0, [Placement::Cpus(0, 1)]);
+        let two = placements("same-cpu,free").ok().unwrap().0;
+        assert_eq!(two, [Placement::SameCpu, Placement::Free]);
+    }
+}

@@ -1,0 +1,61 @@
+//! `ipcmark report RUN`: a stored run, written up again from the store alone.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{Common, Failure};
+use crate::judge::Judged;
+use crate::report::compose::{Extent, compose};
+use crate::report::{html, terminal};
+use crate::store::Store;
+
+/// Flags of `report`.
+#[derive(Args)]
+pub struct ReportArgs {
+    /// Number of the run, or `last`
+    #[arg(value_name = "RUN", default_value = "last")]
+    run: String,
+    /// Write the page with the figures here
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Shows a run, and writes its page where asked.
+pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
+    let judged = judged(common, &args.run)?;
+    if let Some(path) = &args.html {
+        write_page(path, &judged)?;
+    }
+    let extent = if common.verbose { Extent::Full } else { Extent::Summary };
+    common.show(&compose(&judged, extent))?;
+    Ok(0)
+}
+
+/// The run that the user named, judged.
+pub fn judged(common: &Common, name: &str) -> Result<Judged, Failure> {
+    let store = Store::open_existing(&common.store_path())?;
+    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(Judged::of(&store, id)?)
+}
+
+/// Writes the self-contained page.
+pub fn write_page(path: &Path, judged: &Judged) -> Result<(), Failure> {
+    write(path, &html::render(&compose(judged, Extent::Full)))
+}
+
+/// Writes what a terminal would show, 80 columns wide and without colour.
+pub fn write_text(path: &Path, judged: &Judged) -> Result<(), Failure> {
+    let document = compose(judged, Extent::Summary);
+    write(path, &terminal::render(&document, &terminal::Style::default()))
+}
+
+/// Writes a file whole; nothing measured is lost if that fails, because it is stored.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        Failure::other(format!(
+            "write {}: {error}; the run is stored: `ipcmark report` writes it elsewhere",
+            path.display()
+        ))
+    })
+}

@@ -1,0 +1,131 @@
+//! `ipcmark` and `ipcmark run`: plan, measure, judge, show.
+
+use std::path::Path;
+
+use rustix::thread::sched_getaffinity;
+
+use super::args::RunArgs;
+use super::progress::StderrProgress;
+use super::{Common, Failure, export, report};
+use crate::campaign::{Campaign, Conditions};
+use crate::judge::{Judged, Status};
+use crate::launch::{Interrupt, Launcher};
+use crate::observe::Topology;
+use crate::report::compose::{Extent, compose};
+use crate::store::{RunStatus, Store};
+use crate::study::{Machine, Plan, Request, plan};
+
+/// The page that the main job leaves in the working directory.
+const PAGE: &str = "report.html";
+
+/// Exit code where a mechanism that was asked for isn't there.
+const UNAVAILABLE: u8 = 5;
+
+/// The main job: every mechanism, and a page.
+pub fn default(common: &Common) -> Result<u8, Failure> {
+    let args = RunArgs {
+        workers: "process".into(),
+        payload: "untouched".into(),
+        format: "text".into(),
+        html: Some(PAGE.into()),
+        ..RunArgs::default()
+    };
+    run(common, &args)
+}
+
+/// `ipcmark run …`.
+pub fn chosen(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
+    run(common, args)
+}
+
+fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
+    // Whatever is wrong with the request is said before anything is stored.
+    let request = args.request().map_err(Failure::usage)?;
+    let planned = match args.resume {
+        None => Some(planned(&request)?),
+        Some(_) => None,
+    };
+    let interrupt = Interrupt::install()
+        .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
+    let mut store = Store::open(&common.store_path())?;
+    let mut progress = StderrProgress::new(common.quiet);
+    let resumed = match &args.resume {
+        Some(name) => Some(unfinished(&store, name)?),
+        None => None,
+    };
+    let with = Conditions {
+        store: &mut store,
+        launcher: Launcher::new("/proc/self/exe".into()),
+        interrupt: &interrupt,
+        progress: &mut progress,
+    };
+    let argv: Vec<String> = std::env::args().collect();
+    let campaign = match (planned, resumed) {
+        (Some(plan), _) => Campaign::begin(with, request, &plan, &argv)?,
+        (None, Some(id)) => Campaign::resume(with, id)?,
+        (None, None) => unreachable!("a run is planned or resumed"),
+    };
+    let (id, status) = campaign.conduct()?;
+    let judged = Judged::of(&store, id)?;
+    show(common, args, &judged)?;
+    if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
+        eprintln!("ipcmark: interrupted; `ipcmark run --resume {id}` goes on with run {id}");
+        return Ok(128 + signal as u8);
+    }
+    Ok(exit_code(args, &judged))
+}
+
+fn planned(request: &Request) -> Result<Plan, Failure> {
+    let topology = Topology::read(Path::new("/"))
+        .map_err(|error| Failure::other(format!("read the topology: {error}")))?;
+    let allowed = match sched_getaffinity(None) {
+        Ok(set) => topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
+        Err(_) => topology.online(),
+    };
+    plan(request, &Machine { topology: &topology, allowed: &allowed }).map_err(Failure::usage)
+}
+
+fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
+    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+    let row = store.runs()?.into_iter().find(|row| row.id == id);
+    match row.map(|row| (row.status, row.pid)) {
+        Some((RunStatus::Complete, _)) => {
+            Err(Failure::usage(format!("run {id} is complete: there is nothing to resume")))
+        }
+        Some((RunStatus::Running, pid)) if crate::campaign::alive(pid) => {
+            Err(Failure::usage(format!("run {id} is being measured by process {pid}")))
+        }
+        _ => Ok(id),
+    }
+}
+
+fn show(common: &Common, args: &RunArgs, judged: &Judged) -> Result<(), Failure> {
+    if let Some(path) = &args.html {
+        report::write_page(path, judged)?;
+    }
+    match (args.format.as_str(), &args.output) {
+        ("json", path) => export::write_json(path.as_deref(), judged)?,
+        (_, Some(path)) => report::write_text(path, judged)?,
+        (_, None) => common.show(&compose(judged, Extent::Summary))?,
+    }
+    if let Some(path) = &args.html
+        && !common.quiet
+    {
+        eprintln!("The page with all figures: {}", path.display());
+    }
+    Ok(())
+}
+
+fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {
+    let asked = |variant: &String| args.mechanisms.contains(variant);
+    let missing = judged
+        .results
+        .iter()
+        .any(|case| case.status == Status::Unavailable && asked(&case.variant));
+    let failed = judged.results.iter().all(|case| case.launches == 0);
+    match (missing, failed) {
+        (true, _) => UNAVAILABLE,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}

@@ -1,0 +1,45 @@
+//! `ipcmark runs`: the runs in the store.
+
+use super::{Common, Failure};
+use crate::campaign::alive;
+use crate::report::{Column, Document, Row, Section, Table, Text};
+use crate::store::{RunRow, RunStatus, Store};
+
+/// Lists the runs.
+pub fn runs(common: &Common) -> Result<u8, Failure> {
+    let store = Store::open_existing(&common.store_path())?;
+    let mut table = Table {
+        caption: format!("Runs in {}", store.path().display()),
+        columns: vec![
+            Column::number("run", 0),
+            Column::text("started (UTC)", 0),
+            Column::text("status", 0),
+            Column::number("launches", 1),
+            Column::text("command", 0),
+        ],
+        ..Default::default()
+    };
+    for run in store.runs()? {
+        let command: Vec<&str> = run.argv.iter().skip(1).map(String::as_str).collect();
+        table.rows.push(Row::new([
+            Text::from(run.id.to_string()),
+            Text::from(run.started.as_str()),
+            Text::from(status(&run)),
+            Text::from(run.launches.to_string()),
+            Text::new().code(format!("ipcmark {}", command.join(" ")).trim_end()),
+        ]));
+    }
+    let mut document = Document::new("Runs");
+    document.sections.push(Section::new("runs", "").with(table));
+    common.show(&document)?;
+    Ok(0)
+}
+
+fn status(run: &RunRow) -> &'static str {
+    match run.status {
+        RunStatus::Complete => "complete",
+        RunStatus::Interrupted => "interrupted",
+        RunStatus::Running if alive(run.pid) => "running",
+        RunStatus::Running => "killed",
+    }
+}
