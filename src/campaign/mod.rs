@@ -141,8 +141,13 @@ impl<'a> Campaign<'a> {
         Ok(campaign)
     }
 
-    /// Takes up run `id`, which was interrupted or killed; its plan and pilots are kept.
-    pub fn resume(with: Conditions<'a>, id: i64) -> Result<Campaign<'a>, StoreError> {
+    /// Takes up run `id`, which was interrupted or killed; its plan and pilots are kept, its
+    /// budget begins anew, or is `budget`.
+    pub fn resume(
+        with: Conditions<'a>,
+        id: i64,
+        budget: Option<Duration>,
+    ) -> Result<Campaign<'a>, StoreError> {
         let began = Instant::now();
         let stored = with.store.run(id)?;
         let (kind, why_not) = clock::choose(Path::new("/"));
@@ -153,7 +158,11 @@ impl<'a> Campaign<'a> {
         }
         with.store.resume_run(id)?;
         let settle = Duration::from_nanos(stored.settle.quiet_ns);
-        let request = stored.request;
+        let mut request = stored.request;
+        if let Some(budget) = budget {
+            request.stopping.budget_ns = Some(budget.as_nanos() as u64);
+            request.stopping.budget_is_hard = true;
+        }
         Ok(Campaign { with, run: id, request, groups, clock, clock_start, settle, began })
     }
 

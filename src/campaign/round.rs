@@ -140,11 +140,10 @@ impl Campaign<'_> {
         turns: &[Turn],
         endings: Vec<Ending>,
     ) -> Result<(), StoreError> {
-        let group = &mut self.groups[nth];
+        let group = &self.groups[nth];
         let mut rows = Vec::new();
         for (turn, Ending { record, samples }) in turns.iter().zip(endings) {
-            let live = &mut group.cases[turn.case];
-            live.note(&record, &samples, self.clock.ns_per_tick);
+            let live = &group.cases[turn.case];
             rows.push(NewLaunch {
                 case: live.id,
                 round,
@@ -156,7 +155,12 @@ impl Campaign<'_> {
                 samples,
             });
         }
-        self.with.store.add_launches(&rows)
+        self.with.store.add_launches(&rows)?;
+        for (turn, row) in turns.iter().zip(rows) {
+            let live = &mut self.groups[nth].cases[turn.case];
+            live.note(&row.record, row.samples, self.clock.ns_per_tick);
+        }
+        Ok(())
     }
 
     fn used_cpus(&self, nth: usize) -> Vec<u32> {
@@ -169,9 +173,10 @@ impl Campaign<'_> {
 }
 
 impl LiveCase {
-    fn note(&mut self, record: &Record, samples: &[u64], ns_per_tick: f64) {
+    /// Takes a stored launch into account; its samples have served.
+    fn note(&mut self, record: &Record, mut samples: Vec<u64>, ns_per_tick: f64) {
         let batch = record.initiator.batch.max(1);
-        self.medians.push(value_ns(&mut samples.to_vec(), batch, ns_per_tick));
+        self.medians.push(value_ns(&mut samples, batch, ns_per_tick));
         self.given_up = self.medians.len() >= FAILURES && self.medians.iter().all(Option::is_none);
     }
 }

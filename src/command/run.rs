@@ -62,7 +62,7 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     let argv: Vec<String> = std::env::args().collect();
     let campaign = match (planned, resumed) {
         (Some(plan), _) => Campaign::begin(with, request, &plan, &argv)?,
-        (None, Some(id)) => Campaign::resume(with, id)?,
+        (None, Some(id)) => Campaign::resume(with, id, args.budget)?,
         (None, None) => unreachable!("a run is planned or resumed"),
     };
     let (id, status) = campaign.conduct()?;
@@ -95,8 +95,16 @@ fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
         Some((RunStatus::Running, pid)) if crate::campaign::alive(pid) => {
             Err(Failure::usage(format!("run {id} is being measured by process {pid}")))
         }
+        _ if store.run(id)?.host.boot_id != boot_id() => Err(Failure::usage(format!(
+            "run {id} began before this machine was started: its clock is another; measure anew"
+        ))),
         _ => Ok(id),
     }
+}
+
+fn boot_id() -> Option<String> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim().to_string())
 }
 
 fn show(common: &Common, args: &RunArgs, judged: &Judged) -> Result<(), Failure> {

@@ -10,6 +10,7 @@ mod percentile;
 use serde::Serialize;
 
 use crate::clock;
+pub use crate::mechanism::Carries;
 use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::spec::{Outcome, Record, Spec};
@@ -18,6 +18,8 @@ use super::wire::{Kind, Missing, Reader, write_frame};
 
 /// How long a supervisor may take beyond what it was told, before it is taken for hung.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long the record and the samples may take once asked for.
+const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
 /// How long a launch may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(12);
 
@@ -28,13 +30,15 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Takes over the three signals for this process. The second of a kind ends it at once.
+    /// Takes over the three signals for this process. A second one ends it at once.
     pub fn install() -> io::Result<Interrupt> {
         let signal = Arc::new(AtomicUsize::new(0));
+        let again = Arc::new(AtomicBool::new(false));
         let (wake, write) = UnixStream::pair()?;
         for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            let number_again = number as usize;
-            signal_hook::flag::register_usize(number, signal.clone(), number_again)?;
+            signal_hook::flag::register_conditional_shutdown(number, 128 + number, again.clone())?;
+            signal_hook::flag::register(number, again.clone())?;
+            signal_hook::flag::register_usize(number, signal.clone(), number as usize)?;
             signal_hook::low_level::pipe::register(number, write.try_clone()?)?;
         }
         Ok(Interrupt { signal, wake })
@@ -88,7 +92,11 @@ pub struct Ending {
 impl Ending {
     /// The ending of a launch whose process couldn't be started.
     pub fn not_started(error: &io::Error) -> Ending {
-        Ending { record: failure(format!("start the launch: {error}")), samples: Vec::new() }
+        Ending::without_samples(failure(format!("start the launch: {error}")))
+    }
+
+    fn without_samples(record: Record) -> Ending {
+        Ending { record, samples: Vec::new() }
     }
 }
 
@@ -182,11 +190,18 @@ impl Launch {
 
     /// Reads the record and the samples, and reaps the supervisor.
     pub fn collect(mut self) -> Ending {
+        let ending = match self.over.take() {
+            Some(record) if record.outcome != Outcome::Ok => Ok(Ending::without_samples(record)),
+            _ => self.read_ending(),
+        };
+        ending.unwrap_or_else(|reason| Ending::without_samples(failure(reason)))
+    }
+
+    fn read_ending(&mut self) -> Result<Ending, String> {
+        let deadline = Some(Instant::now() + COLLECTED_WITHIN);
+        let mut record: Option<Record> = None;
         let mut samples = Vec::new();
-        let deadline = Some(Instant::now() + GRACE + Duration::from_secs(8));
-        let mut record = self.over.take();
-        let failed = record.as_ref().is_some_and(|it| !matches!(it.outcome, Outcome::Ok));
-        while !failed {
+        loop {
             match self.stdout.next(deadline, None) {
                 Ok((Kind::Record, text)) => {
                     let parsed = parse_record(&text);
@@ -198,25 +213,18 @@ impl Launch {
                     samples.extend(ticks);
                 }
                 Ok((Kind::Done, _)) => break,
-                Ok((kind, _)) => {
-                    record = Some(failure(format!("the supervisor said {kind:?} out of turn")));
-                    break;
-                }
-                Err(missing) => {
-                    record = Some(failure(said_nothing(&missing)));
-                    break;
-                }
+                Ok((kind, _)) => return Err(format!("the supervisor said {kind:?} out of turn")),
+                Err(missing) => return Err(said_nothing(&missing)),
             }
         }
-        let mut record = record.unwrap_or_else(|| failure("no record".into()));
-        if record.outcome == Outcome::Ok && samples.len() as u64 != record.initiator.samples {
-            record =
-                failure(format!("{} samples came of {}", samples.len(), record.initiator.samples));
+        let record = record.ok_or("the supervisor sent no record")?;
+        match record.outcome == Outcome::Ok {
+            true if samples.len() as u64 != record.initiator.samples => {
+                Err(format!("{} samples came of {}", samples.len(), record.initiator.samples))
+            }
+            true => Ok(Ending { record, samples }),
+            false => Ok(Ending::without_samples(record)),
         }
-        if record.outcome != Outcome::Ok {
-            samples.clear();
-        }
-        Ending { record, samples }
     }
 }
 

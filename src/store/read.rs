@@ -240,7 +240,9 @@ impl Store {
     /// Every sample of a launch, in ticks, in the order they were taken.
     pub fn samples(&self, launch: i64) -> Result<Vec<u64>, StoreError> {
         let sql = "SELECT count, ticks FROM samples WHERE launch = ? ORDER BY part";
-        let mut samples = Vec::new();
+        let total = "SELECT sum(count) FROM samples WHERE launch = ?";
+        let total = self.one(total, [launch])?.unwrap_or(0);
+        let mut samples = Vec::with_capacity(total as usize);
         let mut damaged = false;
         self.rows(sql, [launch], |row| {
             let blob = row.get_ref(1)?.as_blob()?;

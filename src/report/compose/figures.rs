@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::words;
-use crate::judge::{CaseResult, Judged, Status};
-use crate::mechanism::Carries;
+use crate::judge::{Carries, CaseResult, Judged, Status};
 use crate::report::{Axis, Figure, FigureKind, Point, Scale, Section, Series, Unit, units};
 
 /// Latency, percentiles, throughput, drift: those for which there is data.
@@ -48,8 +47,11 @@ fn workload(judged: &Judged, name: &str, title: &str) -> Option<Section> {
         section.blocks.extend(curves(&cases, name).into_iter().map(Into::into));
     } else {
         let smallest = sizes.iter().flatten().next().copied();
-        let sizes = if sizes.is_empty() { BTreeSet::from([None]) } else { sizes };
-        for size in sizes {
+        // Wake-ups, which have no size, come last.
+        let (signals, with_size): (Vec<_>, Vec<_>) = sizes.iter().partition(|it| it.is_none());
+        let nothing_else = signals.is_empty() && with_size.is_empty();
+        let only_signals = nothing_else.then_some(None);
+        for size in with_size.into_iter().chain(signals).copied().chain(only_signals) {
             let signals = name == "latency" && size == smallest;
             let here: Vec<&CaseResult> = cases
                 .iter()

@@ -3,122 +3,120 @@
 use std::collections::BTreeSet;
 
 use super::words;
-use crate::judge::{CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
-use crate::mechanism::Carries;
+use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
 use crate::report::{Block, Column, Emphasis, Row, Section, Table, Text, units};
 
-/// A column of a summary: workers, placement, size.
-type Place<'a> = (&'a str, &'a str, Option<u64>);
-
-/// One table per workload: mechanisms down, placements and sizes across.
+/// One table per workload and placement. Up to three sizes stand side by side, mechanisms
+/// down; more sizes run down, mechanisms across.
 pub fn summaries(judged: &Judged) -> Vec<Block> {
-    ["latency", "throughput"]
-        .into_iter()
-        .flat_map(|workload| {
-            let cases: Vec<&CaseResult> =
-                judged.results.iter().filter(|it| it.workload == workload && !it.twin).collect();
-            let sizes: BTreeSet<_> = cases.iter().filter_map(|it| it.message_bytes).collect();
-            match sizes.len() {
-                0 if cases.iter().all(|it| it.status != Status::Ok) => Vec::new(),
-                0..=3 => vec![summary(judged, workload, &cases).into()],
-                _ => by_size(judged, workload, &cases),
-            }
-        })
-        .collect()
+    let mut tables = Vec::new();
+    for workload in ["latency", "throughput"] {
+        let cases: Vec<&CaseResult> = judged
+            .results
+            .iter()
+            .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin)
+            .collect();
+        for (workers, placement) in places(&cases) {
+            let here: Vec<&CaseResult> = cases
+                .iter()
+                .filter(|it| it.workers == workers && it.placement == placement)
+                .copied()
+                .collect();
+            let head = Head { workload, workers, placement };
+            tables.push(summary(judged, &head, &here).into());
+        }
+    }
+    if let Some(Block::Table(last)) = tables.last_mut() {
+        last.notes.push(Text::from(
+            "* among the best of its column, which nothing else here can be told from. \
+             + carries a wake-up, no bytes. Two values are two modes. n/a: see the remarks.",
+        ));
+    }
+    tables
 }
 
-fn summary(judged: &Judged, workload: &str, cases: &[&CaseResult]) -> Table {
-    let places = places(cases);
-    let mut table = Table {
-        caption: caption(workload),
-        columns: vec![Column::text("mechanism", 0)],
-        ..Default::default()
-    };
-    let one_size = |bytes: Option<u64>| bytes.map_or("wake-up".into(), units::size);
-    for (nth, (workers, placement, bytes)) in places.iter().enumerate() {
-        let threads = if *workers == "thread" { " thr" } else { "" };
-        let name = format!("{placement}{threads} {}", one_size(*bytes));
-        table.columns.push(Column::number(name, nth as u8 / 4));
+/// What the cases of one table share.
+struct Head<'a> {
+    workload: &'a str,
+    workers: &'a str,
+    placement: &'a str,
+}
+
+impl Head<'_> {
+    fn caption(&self) -> String {
+        let what = match self.workload {
+            "latency" => "Round trip",
+            _ => "Throughput one way",
+        };
+        let threads = if self.workers == "thread" { ", threads" } else { "" };
+        let place = words::place(self.placement);
+        format!("{what}, {place}{threads}: median over launches [interval]")
+    }
+}
+
+fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
+    let sizes: BTreeSet<u64> = cases.iter().filter_map(|it| it.message_bytes).collect();
+    let sizes: Vec<u64> = sizes.into_iter().collect();
+    let mut table = Table { caption: head.caption(), ..Default::default() };
+    if sizes.len() > 3 {
+        by_size(judged, &mut table, cases, &sizes);
+        return table;
+    }
+    table.columns.push(Column::text("mechanism", 0));
+    for size in &sizes {
+        table.columns.push(Column::number(units::size(*size), 0));
+    }
+    if sizes.is_empty() {
+        table.columns.push(Column::number("wake-up", 0));
     }
     for name in names(cases) {
-        let mut cells = vec![Text::new().code(name)];
-        let mut best = false;
-        for place in &places {
-            let case = cases.iter().find(|it| it.variant == name && at(it, place, workload));
-            best |= case.is_some_and(|case| is_best(judged, case));
-            cells.push(case.map_or(Text::from(""), |case| cell(judged, case)));
-        }
-        let emphasis = if best { Emphasis::Best } else { Emphasis::Normal };
-        table.rows.push(Row::new(cells).emphasis(emphasis));
+        let here = || cases.iter().filter(|it| it.variant == name);
+        let bytes = here().any(|it| it.carries == Carries::Bytes);
+        let columns = 0..sizes.len().max(1);
+        let cells = columns.map(|at| {
+            // A wake-up has no size: it stands once, in the first column.
+            let size = if bytes { sizes.get(at).copied() } else { None };
+            let found = here().find(|it| it.message_bytes == size);
+            match found.filter(|_| bytes || at == 0) {
+                Some(case) => cell(judged, case, words::value(case)),
+                None if bytes => Text::new().muted("n/a"),
+                None => Text::new(),
+            }
+        });
+        let signal = here().any(|it| it.carries == Carries::Signal);
+        let shown = if signal { format!("{name} +") } else { name.to_string() };
+        let cells = std::iter::once(Text::new().code(shown)).chain(cells);
+        table.rows.push(Row::new(cells));
     }
-    table.notes.push(note(workload));
     table
 }
 
-/// Curves over many sizes: a table per placement, sizes down and mechanisms across.
-fn by_size(judged: &Judged, workload: &str, cases: &[&CaseResult]) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let places: BTreeSet<(&str, &str)> =
-        cases.iter().map(|it| (it.workers.as_str(), it.placement.as_str())).collect();
-    for (workers, placement) in places {
-        let here: Vec<&CaseResult> = cases
-            .iter()
-            .filter(|it| it.workers == workers && it.placement == placement)
-            .filter(|it| it.message_bytes.is_some())
-            .copied()
-            .collect();
-        if here.iter().all(|it| it.status != Status::Ok) {
-            continue;
-        }
-        let names = names(&here);
-        let mut table = Table {
-            caption: format!("{} {}", caption(workload), words::place(placement)),
-            columns: vec![Column::number("size", 0)],
-            ..Default::default()
-        };
-        for (nth, name) in names.iter().enumerate() {
-            table.columns.push(Column::number(*name, nth as u8 / 3));
-        }
-        let sizes: BTreeSet<u64> = here.iter().filter_map(|it| it.message_bytes).collect();
-        for size in sizes {
-            let mut cells = vec![Text::from(units::size(size))];
-            for name in &names {
-                let found =
-                    here.iter().find(|it| it.variant == *name && it.message_bytes == Some(size));
-                cells.push(found.map_or(Text::from(""), |case| cell(judged, case)));
-            }
-            table.rows.push(Row::new(cells));
-        }
-        table.notes.push(note(workload));
-        blocks.push(table.into());
+/// Sizes down, mechanisms across, with the half-width only: curves have many cells.
+fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u64]) {
+    let with_bytes: Vec<&CaseResult> =
+        cases.iter().filter(|it| it.message_bytes.is_some()).copied().collect();
+    let names = names(&with_bytes);
+    table.columns.push(Column::number("size", 0));
+    for (nth, name) in names.iter().enumerate() {
+        table.columns.push(Column::number(*name, nth as u8 / 3));
     }
-    blocks
-}
-
-fn caption(workload: &str) -> String {
-    match workload {
-        "latency" => "Round-trip time: median over launches, half-width of its interval".into(),
-        _ => "Throughput one way: median over launches, half-width of its interval".into(),
+    for size in sizes {
+        let mut cells = vec![Text::from(units::size(*size))];
+        for name in &names {
+            let of = |it: &&&CaseResult| it.variant == *name && it.message_bytes == Some(*size);
+            cells.push(match with_bytes.iter().find(of) {
+                Some(case) => cell(judged, case, words::short_value(case)),
+                None => Text::new().muted("n/a"),
+            });
+        }
+        table.rows.push(Row::new(cells));
     }
 }
 
-fn note(workload: &str) -> Text {
-    let text = Text::new().plain("* among the best of its column. a|b: two modes. ");
-    match workload {
-        "latency" => text.plain("futex and eventfd carry a wake-up, no bytes; null nothing."),
-        _ => text.plain("Binary units; the payload is said in the full report."),
-    }
-}
-
-fn cell(judged: &Judged, case: &CaseResult) -> Text {
-    match case.status {
-        Status::Ok if is_best(judged, case) => {
-            Text::new().strong(format!("*{}", words::short_value(case)))
-        }
-        Status::Ok => Text::from(words::short_value(case)),
-        Status::NotApplicable => Text::new().muted("n/a"),
-        Status::Unavailable => Text::new().muted("unavailable"),
-        Status::Failed => Text::new().muted("failed"),
+fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
+    match is_best(judged, case) {
+        true => Text::new().strong(format!("*{value}")),
+        false => Text::from(value),
     }
 }
 
@@ -131,47 +129,22 @@ fn is_best(judged: &Judged, case: &CaseResult) -> bool {
         .any(|it| it.among_best && std::ptr::eq(&judged.results[it.result], case))
 }
 
-fn at(case: &CaseResult, place: &Place, workload: &str) -> bool {
-    let (workers, placement, bytes) = *place;
-    // A wake-up stands in the column of the smallest size of a latency.
-    let size = case.message_bytes == bytes
-        || (workload == "latency"
-            && case.carries != Carries::Bytes
-            && case.message_bytes.is_none());
-    case.workers == workers && case.placement == placement && size && {
-        case.carries == Carries::Bytes || case.message_bytes == bytes || workload == "latency"
-    }
-}
-
-/// Columns in the order of the results; a placement that nothing could be measured in has none.
-fn places<'a>(cases: &[&'a CaseResult]) -> Vec<Place<'a>> {
-    let mut places: Vec<Place> = Vec::new();
-    let measured = cases.iter().filter(|it| it.status == Status::Ok);
-    for case in measured {
-        let signals_apart = case.workload == "throughput" && case.carries == Carries::Signal;
-        if case.carries != Carries::Bytes && !signals_apart {
-            continue;
-        }
-        let place = (case.workers.as_str(), case.placement.as_str(), case.message_bytes);
+/// Workers and placements, in the order of the results.
+fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
+    let mut places = Vec::new();
+    for case in cases {
+        let place = (case.workers.as_str(), case.placement.as_str());
         if !places.contains(&place) {
             places.push(place);
         }
     }
-    if places.is_empty() {
-        places.extend(
-            cases
-                .iter()
-                .filter(|it| it.status == Status::Ok)
-                .map(|it| (it.workers.as_str(), it.placement.as_str(), None)),
-        );
-        places.dedup();
-    }
     places
 }
 
+/// Variants, in the order of the results.
 fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
     let mut names = Vec::new();
-    for case in cases.iter().filter(|it| it.status == Status::Ok) {
+    for case in cases {
         if !names.contains(&case.variant.as_str()) {
             names.push(case.variant.as_str());
         }
@@ -282,7 +255,7 @@ fn spread(case: &CaseResult) -> [Text; 4] {
 fn absent(judged: &Judged) -> Table {
     let mut table = Table {
         caption: "Not measured here".into(),
-        columns: vec![Column::text("case", 0), Column::text("why, and the way out", 0)],
+        columns: vec![Column::text("what", 0), Column::text("why, and the way out", 0)],
         ..Default::default()
     };
     for (what, why) in absences(judged) {
@@ -291,24 +264,23 @@ fn absent(judged: &Judged) -> Table {
     table
 }
 
-/// Cases and reasons, those of one placement told once.
+/// What wasn't measured and why; each reason told once, with all that it keeps out.
 pub fn absences(judged: &Judged) -> Vec<(String, String)> {
-    let mut told: Vec<(String, String)> = Vec::new();
-    for case in judged
-        .results
-        .iter()
-        .filter(|it| matches!(it.status, Status::NotApplicable | Status::Unavailable))
-    {
+    let mut told: Vec<(Vec<String>, String)> = Vec::new();
+    let absent =
+        |it: &&CaseResult| matches!(it.status, Status::NotApplicable | Status::Unavailable);
+    for case in judged.results.iter().filter(absent) {
         let why = case.reason.clone().unwrap_or_default();
         let placeless = case.cpus.is_none() && case.placement != "free";
-        let what = if placeless {
-            case.placement.clone()
-        } else {
-            format!("{} {} {}", case.variant, case.workload, case.placement)
+        let what = match placeless {
+            true => case.placement.clone(),
+            false => case.variant.clone(),
         };
-        if !told.iter().any(|it| it.0 == what) {
-            told.push((what, why));
+        match told.iter_mut().find(|it| it.1 == why) {
+            Some((whats, _)) if whats.contains(&what) => {}
+            Some((whats, _)) => whats.push(what),
+            None => told.push((vec![what], why)),
         }
     }
-    told
+    told.into_iter().map(|(whats, why)| (words::list(&whats), why)).collect()
 }

@@ -1,8 +1,7 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
 use super::words;
-use crate::judge::{CaseResult, GroupVerdict, Judged, Standing};
-use crate::mechanism::Carries;
+use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Block, Text, Verdict, VerdictKind, units};
 use crate::store::Closed;
 
@@ -120,36 +119,37 @@ fn plain_ratio(times: f64) -> String {
     units::ratio(times).trim_end_matches('×').to_string()
 }
 
-/// Cases whose interval is wider than asked, by name.
-fn open_cases(judged: &Judged) -> Option<Block> {
-    let open: Vec<String> = judged
-        .results
-        .iter()
-        .filter(|case| case.precision_reached.is_some_and(|it| !it.reached) && !case.twin)
-        .map(name_with_reason)
-        .collect();
-    (!open.is_empty()).then(|| {
-        let shown = open.len().min(12);
-        let more = if open.len() > shown {
-            format!(", and {} more", open.len() - shown)
-        } else {
-            String::new()
-        };
-        Block::paragraph(Text::new().strong("Less precise than asked: ").plain(format!(
-            "{}{more}. More time (--budget) narrows them; modes stay.",
-            open[..shown].join("; ")
-        )))
-    })
+/// Cases whose interval is wider than asked, by name, a line per group.
+fn open_cases(judged: &Judged) -> Vec<Block> {
+    let open =
+        |case: &CaseResult| case.precision_reached.is_some_and(|it| !it.reached) && !case.twin;
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for case in judged.results.iter().filter(|case| open(case)) {
+        let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
+        let head = format!("{}{size}, {}", case.workload, words::place(&case.placement));
+        match groups.last_mut().filter(|(last, _)| *last == head) {
+            Some((_, cases)) => cases.push(name_with_reason(case)),
+            None => groups.push((head, vec![name_with_reason(case)])),
+        }
+    }
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let lines = groups
+        .into_iter()
+        .map(|(head, cases)| Text::new().strong(format!("{head}: ")).plain(cases.join(", ")));
+    let asked = Text::new()
+        .strong("Less precise than asked. ")
+        .plain("More time (--budget) narrows intervals; modes stay.");
+    vec![Block::paragraph(asked), Block::List(lines.collect())]
 }
 
 fn name_with_reason(case: &CaseResult) -> String {
-    let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
-    let why = match (&case.modes, case.precision_reached.and_then(|it| it.half_width)) {
-        (Some(_), _) => "two modes".to_string(),
-        (None, Some(half)) => format!("±{:.1} %", 100.0 * half),
-        (None, None) => "too few launches".to_string(),
-    };
-    format!("{} {}{size} {} ({why})", case.variant, case.workload, case.placement)
+    match (&case.modes, case.precision_reached.and_then(|it| it.half_width)) {
+        (Some(_), _) => format!("{} (two modes)", case.variant),
+        (None, Some(half)) => format!("{} ±{:.1} %", case.variant, 100.0 * half),
+        (None, None) => format!("{} (too few launches)", case.variant),
+    }
 }
 
 fn failures(judged: &Judged) -> Vec<Block> {
