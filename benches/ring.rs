@@ -35,11 +35,13 @@ const VARIANT: &str = "shm-ring:wait=spin";
 const SIZES: [usize; 2] = [8, 64];
 /// The most that the ring may take of the ping-pong's time.
 const GATE: f64 = 0.9;
-const LASTING_NS: f64 = 10e6;
+/// What a half lasts, in ns: some thousand round trips, and shorter than a time slice, so that
+/// a stranger on one of the CPUs spoils few halves instead of a part of every one.
+const LASTING_NS: f64 = 2e5;
 /// Worker pairs, and halves in each: the mode is drawn once per worker pair, or nearly.
 const CREWS: usize = 12;
-const PAIRS_IN_CREW: usize = 6;
-const QUICK: (usize, usize) = (5, 4);
+const PAIRS_IN_CREW: usize = 20;
+const QUICK: (usize, usize) = (4, 10);
 /// Fewer pairs in a mode decide nothing.
 const FEWEST: usize = 12;
 
