@@ -47,7 +47,22 @@ impl Mechanism for Futex {
     }
 }
 
+/// The words of one direction, for a loop written by hand on the same memory (benches/).
+pub struct Bell<'a> {
+    /// Signals sent and not yet taken.
+    pub tokens: &'a AtomicU32,
+    /// 1 while the receiver sleeps on it, else 0.
+    pub parked: &'a AtomicU32,
+}
+
 impl End {
+    /// The bell this end rings, and the one it hears.
+    pub fn bells(&self) -> (Bell<'_>, Bell<'_>) {
+        let bell =
+            |at| Bell { tokens: self.mapping.word(at), parked: self.mapping.word(at + LINE) };
+        (bell(self.rings), bell(self.hears))
+    }
+
     #[inline(always)]
     fn bell(&self, at: usize) -> (&AtomicU32, Parking<'_>) {
         let parking = Parking::new(self.mapping.word(at + LINE), self.flags);

@@ -1,0 +1,228 @@
+//! A contest: two ways of doing the same round trips, alternating within one pair of worker
+//! processes on the same CPUs, in pairs whose order is drawn; and beside each pair another of
+//! the bare way against itself, which shows what such a comparison can resolve.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use ipcmark::sys::shared::Mapping;
+
+use super::crew::{Crew, Orders, Signals, Way};
+
+/// Untimed round trips right before the timed ones, as a launch has them: the responder's
+/// wake-up from its order falls here.
+const LEAD: u64 = 16;
+/// What each way is warmed up for, in ns.
+const WARM_NS: f64 = 5e6;
+/// How long both workers are left alone after the forks: more than the 70 ms for which a fork
+/// was seen to change sleeping round trips across CPUs.
+pub const SETTLE: Duration = Duration::from_millis(120);
+/// A contest that takes longer hangs.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// One worker's side of both ways.
+pub trait Side {
+    /// Called once in the worker, after pinning.
+    fn start(&mut self) -> io::Result<()>;
+    /// Told once how long a bare round trip takes; gives the number of which counts must be
+    /// multiples.
+    fn batch(&mut self, _operation_ns: f64) -> u64 {
+        1
+    }
+    /// The initiator's preparation for `count` timed round trips, the same for both ways.
+    fn prepare(&mut self, count: u64) -> io::Result<()>;
+    /// Does `lead` untimed and `count` timed round trips; gives the ticks of the timed ones.
+    fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64>;
+    /// Answers `count` round trips.
+    fn respond(&mut self, way: Way, count: u64) -> io::Result<()>;
+}
+
+/// What a pair of workers is to do.
+#[derive(Clone, Copy)]
+pub enum Task {
+    /// So many pairs of halves, and as many of the bare way against itself.
+    Pairs {
+        /// How many.
+        pairs: usize,
+        /// What each half should last, in ns.
+        lasting_ns: f64,
+    },
+    /// Exactly so many bare round trips, once.
+    Bare(u64),
+}
+
+/// What every contest must know.
+#[derive(Clone, Copy)]
+pub struct Setting {
+    /// The task.
+    pub task: Task,
+    /// CPUs of initiator and responder.
+    pub cpus: (u32, u32),
+    /// The scale of the clock.
+    pub ns_per_tick: f64,
+    /// Decides the order of the halves.
+    pub seed: u64,
+}
+
+/// Mean round trips in ns, each number a half; all four are equally many and paired by index.
+#[derive(Default)]
+pub struct Blocks {
+    /// The tool's way.
+    pub tool: Vec<f64>,
+    /// The bare way beside it.
+    pub bare: Vec<f64>,
+    /// The bare way against itself: one name,
+    pub left: Vec<f64>,
+    /// and the other.
+    pub right: Vec<f64>,
+}
+
+impl Blocks {
+    /// Adds those of another pair of workers.
+    pub fn extend(&mut self, other: Blocks) {
+        self.tool.extend(other.tool);
+        self.bare.extend(other.bare);
+        self.left.extend(other.left);
+        self.right.extend(other.right);
+    }
+}
+
+/// A pair of workers, asleep until [`Contest::run`].
+pub struct Contest {
+    crew: Crew,
+    results: Arc<Mapping>,
+    task: Task,
+}
+
+impl Contest {
+    /// Forks the workers.
+    pub fn muster<S: Side>(initiator: S, responder: S, setting: Setting) -> io::Result<Contest> {
+        let pairs = match setting.task {
+            Task::Pairs { pairs, .. } => pairs,
+            Task::Bare(_) => 1,
+        };
+        let results = Arc::new(Mapping::new(pairs * 4 * 8)?);
+        let orders = Orders::new()?;
+        let (theirs, taken) = (results.clone(), orders.clone());
+        let crew = Crew::muster(
+            setting.cpus,
+            move |signals| Leader { side: initiator, orders, setting }.lead(signals, &theirs),
+            move || follow(responder, &taken),
+        )?;
+        Ok(Contest { crew, results, task: setting.task })
+    }
+
+    /// Lets the workers run, who should have [settled](SETTLE), and waits for them.
+    pub fn run(&mut self) -> io::Result<()> {
+        self.crew.go()?;
+        self.crew.wait(DEADLINE)
+    }
+
+    fn result(&self, at: usize) -> f64 {
+        f64::from_bits(self.results.words(0)[at].load(Ordering::Relaxed))
+    }
+
+    /// The result of [`Task::Bare`], in ns per round trip.
+    pub fn mean(&self) -> f64 {
+        self.result(0)
+    }
+
+    /// The results of [`Task::Pairs`].
+    pub fn blocks(&self) -> Blocks {
+        let Task::Pairs { pairs, .. } = self.task else { return Blocks::default() };
+        let column = |nth| (0..pairs).map(|pair| self.result(4 * pair + nth)).collect();
+        Blocks { tool: column(0), bare: column(1), left: column(2), right: column(3) }
+    }
+}
+
+fn follow<S: Side>(mut side: S, orders: &Orders) -> io::Result<()> {
+    side.start()?;
+    for taken in 0.. {
+        let (way, count) = orders.take(taken);
+        side.respond(way, count)?;
+    }
+    Ok(())
+}
+
+/// The initiator.
+struct Leader<S> {
+    side: S,
+    orders: Orders,
+    setting: Setting,
+}
+
+impl<S: Side> Leader<S> {
+    fn lead(mut self, mut signals: Signals, results: &Mapping) -> io::Result<()> {
+        self.side.start()?;
+        results.populate(results.bytes())?;
+        signals.await_go()?;
+        let operation_ns = self.warm_up()?;
+        match self.setting.task {
+            Task::Pairs { pairs, lasting_ns } => {
+                self.alternate(pairs, lasting_ns, operation_ns, results)?;
+            }
+            Task::Bare(count) => {
+                let mean = self.half(Way::Bare, count)?;
+                results.words(0)[0].store(mean.to_bits(), Ordering::Relaxed);
+            }
+        }
+        signals.finish()
+    }
+
+    /// One half: mean round trip in ns.
+    fn half(&mut self, way: Way, count: u64) -> io::Result<f64> {
+        self.side.prepare(count)?;
+        self.orders.issue(way, LEAD + count);
+        let ticks = self.side.time(way, LEAD, count)?;
+        Ok(ticks as f64 * self.setting.ns_per_tick / count as f64)
+    }
+
+    /// Warms up both ways; gives the bare round trip in ns.
+    fn warm_up(&mut self) -> io::Result<f64> {
+        let mut count = 64;
+        let mut mean = self.half(Way::Bare, count)?;
+        while mean * (count as f64) < WARM_NS {
+            count *= 2;
+            mean = self.half(Way::Bare, count)?;
+        }
+        self.half(Way::Tool, count)?;
+        Ok(mean)
+    }
+
+    fn alternate(
+        &mut self,
+        pairs: usize,
+        lasting_ns: f64,
+        mut operation_ns: f64,
+        results: &Mapping,
+    ) -> io::Result<()> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.setting.seed);
+        let batch = self.side.batch(operation_ns);
+        for pair in 0..pairs {
+            let mut contests = [(0, Way::Tool), (2, Way::Bare)];
+            if rng.random() {
+                contests.reverse();
+            }
+            // A mechanism may change its mode: the count follows, the same for a whole pair.
+            for (at, way) in contests {
+                let count = (lasting_ns / operation_ns).ceil().max(1.0) as u64;
+                let count = count.next_multiple_of(batch);
+                let mut halves = [(at, way), (at + 1, Way::Bare)];
+                if rng.random() {
+                    halves.reverse();
+                }
+                for (at, way) in halves {
+                    operation_ns = self.half(way, count)?;
+                    let result = &results.words(0)[4 * pair + at];
+                    result.store(operation_ns.to_bits(), Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(())
+    }
+}

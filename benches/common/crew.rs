@@ -1,0 +1,193 @@
+//! Two forked workers, pinned and left alone: what a launch's supervisor does, without its
+//! wire. The initiator leads the responder by orders over a shared page; the owner says one
+//! word at the start, hears one at the end, and sleeps in between.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal, waitid,
+};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use ipcmark::sys::parking::{self, Parking};
+use ipcmark::sys::process::{Fork, exit_now, fork};
+use ipcmark::sys::shared::{LINE, Mapping, PAGE};
+
+/// Which of the two loops is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// What this program does.
+    Tool,
+    /// What it is held against.
+    Bare,
+}
+
+/// The initiator's orders to the responder: which loop, how many round trips. The responder
+/// sleeps until one comes; the lead-in of each half keeps that wake-up out of what is timed.
+#[derive(Clone)]
+pub struct Orders(Arc<Mapping>);
+
+const ISSUED: usize = LINE;
+const WORDS: usize = 2 * LINE;
+
+impl Orders {
+    /// Nothing ordered yet.
+    pub fn new() -> io::Result<Orders> {
+        Ok(Orders(Arc::new(Mapping::new(PAGE)?)))
+    }
+
+    fn issued(&self) -> &AtomicU32 {
+        self.0.word(ISSUED)
+    }
+
+    fn parking(&self) -> Parking<'_> {
+        Parking::new(self.0.word(0), parking::flags(false))
+    }
+
+    /// Orders `count` round trips. Those ordered before must have been done.
+    pub fn issue(&self, way: Way, count: u64) {
+        let words = self.0.words(WORDS);
+        words[0].store(u64::from(way == Way::Tool), Ordering::Relaxed);
+        words[1].store(count, Ordering::Relaxed);
+        self.issued().fetch_add(1, Ordering::SeqCst);
+        self.parking().wake();
+    }
+
+    /// Waits for the order after the first `taken`.
+    pub fn take(&self, taken: u32) -> (Way, u64) {
+        let ready = || (self.issued().load(Ordering::SeqCst) > taken).then_some(());
+        self.parking().wait_for(ready);
+        let words = self.0.words(WORDS);
+        let way = if words[0].load(Ordering::Relaxed) == 1 { Way::Tool } else { Way::Bare };
+        (way, words[1].load(Ordering::Relaxed))
+    }
+}
+
+/// Two worker processes. Killed and reaped when dropped.
+pub struct Crew {
+    workers: [Worker; 2],
+    link: UnixStream,
+}
+
+impl Crew {
+    /// Forks both workers and pins them. `lead` runs in the first once [`Crew::go`] is called,
+    /// `follow` in the second at once; neither child keeps what the other closure owns.
+    pub fn muster(
+        cpus: (u32, u32),
+        lead: impl FnOnce(Signals) -> io::Result<()>,
+        follow: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Crew> {
+        let (link, theirs) = UnixStream::pair()?;
+        let mut closures = (Some((lead, theirs)), Some(follow));
+        let initiator = Worker::spawn("initiator", cpus.0, || {
+            closures.1 = None;
+            let (lead, theirs) = closures.0.take().expect("taken once");
+            lead(Signals(theirs))
+        })?;
+        closures.0 = None;
+        let responder = Worker::spawn("responder", cpus.1, || {
+            let follow = closures.1.take().expect("taken once");
+            follow()
+        })?;
+        Ok(Crew { workers: [initiator, responder], link })
+    }
+
+    /// Gives the word to start.
+    pub fn go(&mut self) -> io::Result<()> {
+        self.link.write_all(b"!")
+    }
+
+    /// Waits until the initiator has finished.
+    pub fn wait(&mut self, within: Duration) -> io::Result<()> {
+        let until = Instant::now() + within;
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let mut fds = vec![PollFd::new(&self.link, PollFlags::IN)];
+        fds.extend(self.workers.iter().map(|it| PollFd::new(&it.pidfd, PollFlags::IN)));
+        let ready = poll(&mut fds, Some(&left))?;
+        let seen: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        match (ready, self.workers.iter().zip(&seen[1..]).find(|(_, dead)| **dead)) {
+            (0, _) => Err(io::Error::other(format!("no word from the workers in {within:?}"))),
+            (_, Some((worker, _))) => Err(io::Error::other(format!("the {} died", worker.name))),
+            _ => self.link.read_exact(&mut [0]),
+        }
+    }
+}
+
+/// The initiator's side of the talk with its owner.
+pub struct Signals(UnixStream);
+
+impl Signals {
+    /// Sleeps until the owner says go.
+    pub fn await_go(&mut self) -> io::Result<()> {
+        self.0.read_exact(&mut [0])
+    }
+
+    /// Tells the owner that all is done, and sleeps: exiting would disturb who is timed next.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.0.write_all(b"!")?;
+        self.0.read_exact(&mut [0])
+    }
+}
+
+struct Worker {
+    name: &'static str,
+    pidfd: OwnedFd,
+}
+
+impl Worker {
+    fn spawn(
+        name: &'static str,
+        cpu: u32,
+        life: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Worker> {
+        let owner = getpid();
+        match fork()? {
+            Fork::Parent(pid) => Ok(Worker { name, pidfd: pidfd_open(pid, PidfdFlags::empty())? }),
+            Fork::Child => {
+                let _guard = AbortOnUnwind;
+                match settle_in(owner, cpu).and_then(|()| life()) {
+                    Ok(()) => exit_now(0),
+                    Err(error) => {
+                        eprintln!("{name} on CPU {cpu}: {error}");
+                        exit_now(1)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Dies with its owner, and stays on its CPU.
+fn settle_in(owner: Pid, cpu: u32) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() != Some(owner) {
+        exit_now(0);
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let _ = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
+    }
+}
+
+/// A panic in a forked child must not unwind into the owner's code.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}

@@ -1,0 +1,144 @@
+//! What the benches share: their arguments, the machine in one line, where to run, and a
+//! contest between two ways of doing the same thing.
+#![allow(dead_code)] // each bench is a program of its own and uses its part
+
+pub mod contest;
+pub mod crew;
+
+use std::path::Path;
+
+use rustix::thread::sched_getaffinity;
+
+use ipcmark::clock;
+use ipcmark::launch::spec::BUILD;
+use ipcmark::launch::{Placement, SampleCount, Spec, Warmup, Workers};
+use ipcmark::observe::{Host, Topology, noise};
+use ipcmark::stats::{Comparison, Interval};
+use ipcmark::workload::{Policy, Workload};
+
+/// Seed of every order drawn here.
+pub const SEED: u64 = 20_260_711;
+
+/// Whether `--quick` was given. Other words are cargo's, or somebody's: not our business.
+pub fn quick() -> bool {
+    std::env::args().any(|word| word == "--quick")
+}
+
+/// The names given on the command line, to which a bench confines itself; all when empty.
+pub fn names() -> Vec<String> {
+    std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect()
+}
+
+/// Where and by what clock to measure.
+pub struct Machine {
+    /// The clock, calibrated.
+    pub clock: clock::Record,
+    /// Both workers on one CPU.
+    pub one_cpu: (u32, u32),
+    /// Two CPUs and how they stand to each other, or why there are none.
+    pub across: Result<(Placement, (u32, u32)), String>,
+}
+
+impl Machine {
+    /// Looks at this machine, and prints it in a line.
+    pub fn look() -> Machine {
+        let root = Path::new("/");
+        let (kind, why_not) = clock::choose(root);
+        let (_, clock) = clock::measure(kind, why_not);
+        print_facts(&Host::read(root), &clock);
+
+        let topology = Topology::read(root).expect("/sys/devices/system/cpu");
+        let set = sched_getaffinity(None).expect("sched_getaffinity of this process");
+        let allowed: Vec<u32> =
+            topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect();
+        let place = |it: Placement| {
+            it.resolve(&topology, &allowed).map(|place| (it, place.cpus.expect("pinned")))
+        };
+        let one_cpu = place(Placement::SameCpu).expect("at least one CPU").1;
+        let across = Placement::PINNED[1..].iter().map(|it| place(*it)).find(Result::is_ok);
+        let across = across.unwrap_or_else(|| place(Placement::SameLlc));
+        Machine { clock, one_cpu, across }
+    }
+
+    /// The placements, one CPU first; says so where there is only one.
+    pub fn placements(&self) -> Vec<(Placement, (u32, u32))> {
+        let mut all = vec![(Placement::SameCpu, self.one_cpu)];
+        match &self.across {
+            Ok(across) => all.push(*across),
+            Err(why) => println!("Across CPUs: not measured. {why}."),
+        }
+        all
+    }
+}
+
+fn print_facts(host: &Host, clock: &clock::Record) {
+    let name = host.processor.name.clone().unwrap_or_else(|| "unknown CPU".into());
+    let name = name.replace("(R)", "").replace("(TM)", "").replace(" CPU", "");
+    let line = format!(
+        "Linux {}; {} {}; {} {:.2} GHz, {:.0} ns a read",
+        host.kernel.release.as_deref().unwrap_or("?"),
+        host.cpus_online.as_ref().map_or(0, Vec::len),
+        name.replace(" Processor", ""),
+        clock.kind,
+        1.0 / clock.ns_per_tick,
+        clock.cost_ns,
+    );
+    println!("{}", line.chars().take(80).collect::<String>());
+    if let Some(load) = noise::load(Path::new("/")).filter(|load| load.one_minute > 0.7) {
+        println!("The machine is busy (load {:.1}): these are not its figures.", load.one_minute);
+    }
+    println!();
+}
+
+/// `1.005 [1.003 1.008]`, 19 columns.
+pub fn ratio(comparison: &Option<Comparison>) -> String {
+    match comparison {
+        Some(Comparison { ratio: Interval { estimate, low, high, .. }, .. }) => {
+            format!("{estimate:.3} [{low:.3} {high:.3}]")
+        }
+        None => format!("{:<19}", "too few pairs"),
+    }
+}
+
+/// Mean of what isn't empty.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Sorted values' quartiles: lower, median, upper.
+pub fn quartiles(values: &mut [f64]) -> [f64; 3] {
+    values.sort_unstable_by(f64::total_cmp);
+    [0.25, 0.5, 0.75].map(|p| ipcmark::stats::quantile(values, p))
+}
+
+/// A latency launch of 64-byte messages between processes; each sample one round trip.
+pub fn launch_spec(
+    clock: &clock::Record,
+    mechanism: &str,
+    cpus: (u32, u32),
+    warmup: Warmup,
+    samples: u64,
+) -> Spec {
+    Spec {
+        build: BUILD.into(),
+        mechanism: mechanism.into(),
+        workload: Workload::Latency,
+        message_bytes: 64,
+        workers: Workers::Process,
+        initiator_cpu: Some(cpus.0),
+        responder_cpu: Some(cpus.1),
+        payload: Policy::Untouched,
+        verify: false,
+        warmup,
+        samples: SampleCount::Exactly(samples),
+        batch: 1,
+        clock: clock.kind,
+        ns_per_tick: clock.ns_per_tick,
+        deadline_ms: 20_000,
+        buffer_offset: 0,
+        seed: SEED,
+    }
+}
+
+/// The program that serves launches: the one built beside this bench.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_ipcmark");

@@ -1,0 +1,213 @@
+//! What a launch costs beside warm-up and timing, what keeping it costs, and how soon the
+//! program is up.
+//!
+//! Launches are of a pipe on one CPU with one warm-up round trip and one sample, set up in
+//! batches of ten, timed one after the other and ended together, as a round does it. The
+//! coordinator's wall time less the timed samples is what each costs.
+//!
+//! `cargo bench --bench launch_cost [-- --quick]`. Exit code 1 when a gate is missed.
+
+mod common;
+
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use ipcmark::campaign::{TOOL, now_utc};
+use ipcmark::launch::placement::Place;
+use ipcmark::launch::{
+    Ending, Interrupt, Launch, Launcher, Outcome, Placement, Stage, Warmup, Workers,
+};
+use ipcmark::mechanism::Variant;
+use ipcmark::observe::Host;
+use ipcmark::store::{NewCase, NewLaunch, NewRun, Store};
+use ipcmark::study::{Case, Request, Stopping};
+use ipcmark::workload::{Policy, Workload};
+
+use common::{Machine, PROGRAM, SEED, quartiles};
+
+const LAUNCHES: usize = 200;
+const QUICK_LAUNCHES: usize = 50;
+const BATCH: usize = 10;
+const STARTS: usize = 100;
+const WARMUP: Warmup = Warmup { operations: 1, ns: 1_000_000 };
+const GATE_LAUNCH_MS: f64 = 2.0;
+const GATE_START_MS: f64 = 10.0;
+
+/// Wall time per launch of each batch, less its samples, in ms; and what the launches found.
+fn launches(machine: &Machine, count: usize) -> Result<(Vec<f64>, Vec<Ending>), String> {
+    let interrupt = Interrupt::install().map_err(|error| error.to_string())?;
+    let launcher = Launcher::new(PROGRAM.into());
+    let spec = common::launch_spec(&machine.clock, "pipe", machine.one_cpu, WARMUP, 1);
+    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+    let (mut costs, mut kept) = (Vec::new(), Vec::new());
+    for _ in 0..count / BATCH {
+        let paddings: Vec<usize> = (0..BATCH).map(|_| 16 * rng.random_range(0..256)).collect();
+        let began = Instant::now();
+        let mut batch = Vec::with_capacity(BATCH);
+        for padding in paddings {
+            batch.push(launcher.start(&spec, padding).map_err(|error| error.to_string())?);
+        }
+        let reach = |launch: &mut Launch, stage| {
+            launch.reach(stage, &interrupt).map_err(|_| "interrupted".to_string())
+        };
+        for launch in &mut batch {
+            reach(launch, Stage::Ready)?;
+        }
+        for launch in &mut batch {
+            launch.go();
+            reach(launch, Stage::Timed)?;
+        }
+        batch.iter_mut().for_each(Launch::end);
+        let endings: Vec<Ending> = batch.into_iter().map(Launch::collect).collect();
+        let wall = began.elapsed();
+        if let Some(bad) = endings.iter().find(|it| it.record.outcome != Outcome::Ok) {
+            return Err(format!("a launch: {:?}", bad.record.outcome));
+        }
+        let ticks: u64 = endings.iter().flat_map(|it| &it.samples).sum();
+        let timed = Duration::from_nanos((ticks as f64 * machine.clock.ns_per_tick) as u64);
+        costs.push((wall - timed).as_secs_f64() * 1e3 / BATCH as f64);
+        kept.extend(endings);
+    }
+    Ok((costs, kept))
+}
+
+/// What storing a launch takes in ms, in batches as they come.
+fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let failed = |error: ipcmark::store::StoreError| error.to_string();
+    let mut store = Store::open(&folder.path().join("runs.sqlite")).map_err(failed)?;
+    let (request, case) = asked(machine);
+    let run = NewRun {
+        started: now_utc(),
+        tool: TOOL,
+        argv: &[],
+        request: &request,
+        host: &Host::read(std::path::Path::new("/")),
+        clock: &machine.clock,
+    };
+    let run = store.begin_run(&run).map_err(failed)?;
+    let case = NewCase { group: 0, nth: 0, case: &case, absence: None };
+    let case = store.add_cases(run, &[case]).map_err(failed)?[0];
+
+    let mut rows: Vec<NewLaunch> = Vec::new();
+    for (round, Ending { record, samples }) in (1..).zip(endings) {
+        let (swapped, padding, offset) = (false, 0, 0);
+        rows.push(NewLaunch {
+            case,
+            round,
+            position: 0,
+            swapped,
+            padding,
+            offset,
+            record,
+            samples,
+        });
+    }
+    let mut costs = Vec::new();
+    for batch in rows.chunks(BATCH) {
+        let began = Instant::now();
+        store.add_launches(batch).map_err(failed)?;
+        costs.push(began.elapsed().as_secs_f64() * 1e3 / batch.len() as f64);
+    }
+    Ok(costs)
+}
+
+fn asked(machine: &Machine) -> (Request, Case) {
+    let request = Request {
+        mechanisms: vec!["pipe".into()],
+        workloads: vec![(Workload::Latency, vec![64])],
+        placements: vec![Placement::SameCpu],
+        workers: vec![Workers::Process],
+        payload: Policy::Untouched,
+        verify: false,
+        spin_on_one_cpu: false,
+        total_bytes: None,
+        warmup: WARMUP,
+        samples: Some(1),
+        stopping: Stopping {
+            launches: None,
+            precision: None,
+            budget_ns: None,
+            budget_is_hard: false,
+        },
+        seed: SEED,
+    };
+    let case = Case {
+        variant: Variant::parse("pipe").expect("a mechanism of the table"),
+        workload: Workload::Latency,
+        message_bytes: Some(64),
+        placement: Placement::SameCpu,
+        place: Place { cpus: Some(machine.one_cpu), swappable: false },
+        workers: Workers::Process,
+        payload: Policy::Untouched,
+        twin: false,
+    };
+    (request, case)
+}
+
+/// From spawn to exit of `ipcmark --version`, in ms; and whether it said a version.
+fn starts() -> Result<(Vec<f64>, bool), String> {
+    let version = || {
+        let mut command = Command::new(PROGRAM);
+        command.arg("--version").stdin(Stdio::null());
+        command
+    };
+    let said = version().output().map_err(|error| error.to_string())?;
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let began = Instant::now();
+        let status = version().stdout(Stdio::null()).status().map_err(|error| error.to_string())?;
+        times.push(began.elapsed().as_secs_f64() * 1e3);
+        if !status.success() {
+            return Err(format!("ipcmark --version: {status}"));
+        }
+    }
+    Ok((times, said.stdout.starts_with(b"ipcmark ")))
+}
+
+/// Prints a line; whether the median is within the gate.
+fn row(what: &str, mut values: Vec<f64>, gate_ms: Option<f64>) -> bool {
+    let [low, median, high] = quartiles(&mut values);
+    let holds = gate_ms.is_none_or(|gate| median <= gate);
+    let word = match gate_ms {
+        Some(gate) => format!("{} {gate} ms", if holds { "ok  " } else { "OVER" }),
+        None => "shown".into(),
+    };
+    println!("{what:<33} {median:>8.3} {low:>8.3} {high:>8.3}   {:>3}  {word}", values.len());
+    holds
+}
+
+fn measure() -> Result<bool, String> {
+    let machine = Machine::look();
+    let count = if common::quick() { QUICK_LAUNCHES } else { LAUNCHES };
+    let (launched, endings) = launches(&machine, count)?;
+    let setups = endings.iter().map(|it| it.record.setup_ns as f64 / 1e6).collect();
+    let stored = appends(&machine, endings)?;
+    let (started, said) = starts()?;
+
+    println!("{:<33} {:>8} {:>8} {:>8}   {:>3}  gate", "ms", "median", "lower q", "upper q", "n");
+    let mut holds = row("a launch, beside what it times", launched, Some(GATE_LAUNCH_MS));
+    row("  of it, supervisor until ready", setups, None);
+    row("storing a launch", stored, None);
+    holds &= row("ipcmark --version, until its exit", started, Some(GATE_START_MS));
+    println!(
+        "\n{count} launches of a pipe on one CPU; n of a launch and of storing: batches of ten."
+    );
+    if !said {
+        println!("This build doesn't answer --version: its time is not yet that of a parser.");
+    }
+    Ok(holds)
+}
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(holds) => ExitCode::from(u8::from(!holds)),
+        Err(error) => {
+            println!("failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
