@@ -25,7 +25,6 @@ use rustix::thread::futex as call;
 use ipcmark::clock::{Clock, Kind, MonotonicRaw, Tsc};
 use ipcmark::launch::{Interrupt, Launcher, Outcome, Page, Placement, Stage, Warmup};
 use ipcmark::mechanism::fd::{OneFd, TwoFds};
-use ipcmark::mechanism::futex::Bell;
 use ipcmark::mechanism::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
 use ipcmark::stats::{Comparison, compare_paired, two_modes};
 use ipcmark::workload::payload::Untouched;
@@ -163,17 +162,17 @@ impl Bare for futex::End {
         let (there, back) = self.bells();
         let opened = C::now();
         for _ in 0..count {
-            post(there.tokens, there.parked);
-            wait(back.tokens, back.parked);
+            post(&there.tokens, &there.parked);
+            wait(&back.tokens, &back.parked);
         }
         Ok(C::now() - opened)
     }
 
     fn answer(&mut self, _: &mut Buffers, count: u64) -> io::Result<()> {
-        let (back, there): (Bell, Bell) = self.bells();
+        let (back, there) = self.bells();
         for _ in 0..count {
-            wait(there.tokens, there.parked);
-            post(back.tokens, back.parked);
+            wait(&there.tokens, &there.parked);
+            post(&back.tokens, &back.parked);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use rustix::thread::futex::Flags;
 
@@ -12,17 +12,26 @@ use super::{
     Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Reach, Traits, Visitor,
 };
 use crate::sys::parking::{self, Parking};
-use crate::sys::shared::{LINE, Mapping};
+use crate::sys::shared::{LINE, Mapping, Word};
 
 /// The mechanism's row.
 pub struct Futex;
 
-/// One side: which bell it rings, which it waits for.
+/// One side: the bell it rings, and the one it hears.
 pub struct End {
     mapping: Arc<Mapping>,
-    rings: usize,
-    hears: usize,
+    rings: Bell,
+    hears: Bell,
     flags: Flags,
+}
+
+/// The words of one direction.
+#[derive(Clone)]
+pub struct Bell {
+    /// Signals sent and not yet taken.
+    pub tokens: Word,
+    /// 1 while the receiver sleeps on it, else 0.
+    pub parked: Word,
 }
 
 /// Bytes of a bell: the counter in one line, the parking word in the next.
@@ -38,35 +47,23 @@ impl Mechanism for Futex {
         let mapping = Mapping::new(2 * BELL).map_err(OpenError::call("mmap", "free memory"))?;
         let mapping = Arc::new(mapping);
         let flags = parking::flags(spec.same_process);
+        let bell =
+            |at| Bell { tokens: Word::new(&mapping, at), parked: Word::new(&mapping, at + LINE) };
+        let (there, back) = (bell(0), bell(BELL));
         let end = |rings, hears| End { mapping: mapping.clone(), rings, hears, flags };
         Ok(visitor.visit(Opened {
-            initiator: end(0, BELL),
-            responder: end(BELL, 0),
+            initiator: end(there.clone(), back.clone()),
+            responder: end(back, there),
             granted: Vec::new(),
         }))
     }
 }
 
-/// The words of one direction, for a loop written by hand on the same memory (benches/).
-pub struct Bell<'a> {
-    /// Signals sent and not yet taken.
-    pub tokens: &'a AtomicU32,
-    /// 1 while the receiver sleeps on it, else 0.
-    pub parked: &'a AtomicU32,
-}
-
 impl End {
-    /// The bell this end rings, and the one it hears.
-    pub fn bells(&self) -> (Bell<'_>, Bell<'_>) {
-        let bell =
-            |at| Bell { tokens: self.mapping.word(at), parked: self.mapping.word(at + LINE) };
-        (bell(self.rings), bell(self.hears))
-    }
-
-    #[inline(always)]
-    fn bell(&self, at: usize) -> (&AtomicU32, Parking<'_>) {
-        let parking = Parking::new(self.mapping.word(at + LINE), self.flags);
-        (self.mapping.word(at), parking)
+    /// The bell this end rings, and the one it hears: for a loop written by hand on the same
+    /// memory (benches/).
+    pub fn bells(&self) -> (&Bell, &Bell) {
+        (&self.rings, &self.hears)
     }
 }
 
@@ -77,16 +74,16 @@ impl Endpoint for End {
 
     #[inline(always)]
     fn send(&mut self, _message: &[u8]) -> io::Result<()> {
-        let (tokens, parking) = self.bell(self.rings);
-        tokens.fetch_add(1, Ordering::SeqCst);
-        parking.wake();
+        self.rings.tokens.fetch_add(1, Ordering::SeqCst);
+        Parking::new(&self.rings.parked, self.flags).wake();
         Ok(())
     }
 
     #[inline(always)]
     fn recv(&mut self, _message: &mut [u8]) -> io::Result<()> {
-        let (tokens, parking) = self.bell(self.hears);
-        parking.wait_for(|| (tokens.load(Ordering::SeqCst) != 0).then_some(()));
+        let tokens = &self.hears.tokens;
+        Parking::new(&self.hears.parked, self.flags)
+            .wait_for(|| (tokens.load(Ordering::SeqCst) != 0).then_some(()));
         // Only this side takes, so the counter can't have fallen since.
         tokens.fetch_sub(1, Ordering::SeqCst);
         Ok(())

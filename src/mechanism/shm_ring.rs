@@ -21,14 +21,13 @@ use super::{
     Options, Reach, Traits, Visitor,
 };
 use crate::sys::parking::{self, Parking};
-use crate::sys::shared::{LINE, Mapping, Slots};
+use crate::sys::shared::{LINE, Mapping, Slots, Word};
 
 /// The mechanism's row.
 pub struct ShmRing;
 
-/// Bytes of slots a ring aims at; within two and [`MOST_SLOTS`] slots.
+/// Bytes of slots a ring aims at; it has at least two and at most [`Wait::MOST_SLOTS`].
 const RING_BYTES: usize = 256 << 10;
-const MOST_SLOTS: usize = 256;
 /// Lines before the slots: released count, consumer's parking word, producer's parking word.
 const HEAD: usize = 3 * LINE;
 
@@ -51,20 +50,20 @@ impl Mechanism for ShmRing {
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let failed = || OpenError::call("mmap", "free memory, or choose smaller messages");
-        let pair = RingPair::map(spec).map_err(failed())?;
-        let granted = vec![("ring_slots".into(), pair.slots as u64)];
         if Self::spins(&spec.options) {
-            let (initiator, responder) = pair.ends::<Spin>();
-            Ok(visitor.visit(Opened { initiator, responder, granted }))
+            let pair = RingPair::<Spin>::map(spec).map_err(failed())?;
+            Ok(visitor.visit(pair.opened()))
         } else {
-            let (initiator, responder) = pair.ends::<Sleep>();
-            Ok(visitor.visit(Opened { initiator, responder, granted }))
+            let pair = RingPair::<Sleep>::map(spec).map_err(failed())?;
+            Ok(visitor.visit(pair.opened()))
         }
     }
 }
 
 /// How a worker waits for the other.
 pub trait Wait: Send + 'static {
+    /// How far a producer may be ahead, in messages.
+    const MOST_SLOTS: usize;
     /// Waits at `word` until `ready`.
     fn wait(word: &AtomicU32, flags: Flags, ready: impl FnMut() -> bool);
     /// Wakes whoever waits at `word`.
@@ -75,6 +74,9 @@ pub trait Wait: Send + 'static {
 pub struct Spin;
 
 impl Wait for Spin {
+    // Both rings stay within the first-level cache.
+    const MOST_SLOTS: usize = 64;
+
     #[inline(always)]
     fn wait(_word: &AtomicU32, _flags: Flags, mut ready: impl FnMut() -> bool) {
         while !ready() {
@@ -90,6 +92,9 @@ impl Wait for Spin {
 pub struct Sleep;
 
 impl Wait for Sleep {
+    // Every full ring costs a sleep: the more slots, the rarer.
+    const MOST_SLOTS: usize = 256;
+
     #[inline(always)]
     fn wait(word: &AtomicU32, flags: Flags, mut ready: impl FnMut() -> bool) {
         Parking::new(word, flags).wait_for(|| ready().then_some(()));
@@ -102,35 +107,43 @@ impl Wait for Sleep {
 }
 
 /// Two rings in one mapping.
-struct RingPair {
+struct RingPair<W> {
     mapping: Arc<Mapping>,
     slots: usize,
     room: usize,
     flags: Flags,
+    wait: PhantomData<W>,
 }
 
-impl RingPair {
-    fn map(spec: &OpenSpec) -> io::Result<RingPair> {
+impl<W: Wait> RingPair<W> {
+    fn map(spec: &OpenSpec) -> io::Result<RingPair<W>> {
         let room = spec.message_bytes;
         let fitting = RING_BYTES / Slots::stride(room);
-        let slots = fitting.clamp(2, MOST_SLOTS).next_power_of_two();
+        let slots = fitting.clamp(2, W::MOST_SLOTS).next_power_of_two();
         let mapping = Arc::new(Mapping::new(2 * Self::ring_bytes(slots, room))?);
-        Ok(RingPair { mapping, slots, room, flags: parking::flags(spec.same_process) })
+        let flags = parking::flags(spec.same_process);
+        Ok(RingPair { mapping, slots, room, flags, wait: PhantomData })
     }
 
     fn ring_bytes(slots: usize, room: usize) -> usize {
         HEAD + slots * Slots::stride(room)
     }
 
-    fn ends<W: Wait>(&self) -> (End<W>, End<W>) {
+    fn opened(&self) -> Opened<End<W>> {
         let second = Self::ring_bytes(self.slots, self.room);
-        (self.end(0, second), self.end(second, 0))
+        Opened {
+            initiator: self.end(0, second),
+            responder: self.end(second, 0),
+            granted: vec![("ring_slots".into(), self.slots as u64)],
+        }
     }
 
-    fn end<W: Wait>(&self, out: usize, into: usize) -> End<W> {
+    fn end(&self, out: usize, into: usize) -> End<W> {
         let ring = |at: usize| Ring {
             slots: Slots::new(self.mapping.clone(), at + HEAD, self.slots, self.room),
-            at,
+            count_released: Word::new(&self.mapping, at),
+            consumer_parking: Word::new(&self.mapping, at + LINE),
+            producer_parking: Word::new(&self.mapping, at + 2 * LINE),
             next: 0,
             released: 0,
         };
@@ -141,7 +154,10 @@ impl RingPair {
 /// One side's view of a ring.
 struct Ring {
     slots: Slots,
-    at: usize,
+    /// How many messages the consumer has taken out.
+    count_released: Word,
+    consumer_parking: Word,
+    producer_parking: Word,
     /// Messages this side has put in or taken out.
     next: u32,
     /// Producer: the released count when last read.
@@ -149,18 +165,6 @@ struct Ring {
 }
 
 impl Ring {
-    fn released(&self) -> &AtomicU32 {
-        self.slots.mapping().word(self.at)
-    }
-
-    fn consumer_parking(&self) -> &AtomicU32 {
-        self.slots.mapping().word(self.at + LINE)
-    }
-
-    fn producer_parking(&self) -> &AtomicU32 {
-        self.slots.mapping().word(self.at + 2 * LINE)
-    }
-
     /// The header of message `number`, which is never zero: slots start out as zero.
     fn header(number: u32, length: usize) -> u64 {
         u64::from(number.wrapping_add(1)) << 32 | length as u64
@@ -191,16 +195,16 @@ impl<W: Wait> Endpoint for End<W> {
         let ring = &mut self.out;
         let full = ring.slots.count() as u32;
         if ring.next.wrapping_sub(ring.released) == full {
-            let (next, released) = (ring.next, ring.released());
+            let (next, released) = (ring.next, &ring.count_released);
             let has_room = || next.wrapping_sub(released.load(Acquire)) < full;
-            W::wait(ring.producer_parking(), self.flags, has_room);
-            ring.released = ring.released().load(Acquire);
+            W::wait(&ring.producer_parking, self.flags, has_room);
+            ring.released = ring.count_released.load(Acquire);
         }
         let slot = ring.next as usize;
         ring.slots.write(slot, message);
         ring.slots.header(slot).store(Ring::header(ring.next, message.len()), Release);
         ring.next = ring.next.wrapping_add(1);
-        W::wake(ring.consumer_parking(), self.flags);
+        W::wake(&ring.consumer_parking, self.flags);
         Ok(())
     }
 
@@ -210,7 +214,7 @@ impl<W: Wait> Endpoint for End<W> {
         let slot = ring.next as usize;
         let header = ring.slots.header(slot);
         let mut length = 0;
-        W::wait(ring.consumer_parking(), self.flags, || {
+        W::wait(&ring.consumer_parking, self.flags, || {
             Ring::published(header, ring.next).inspect(|found| length = *found).is_some()
         });
         if length != message.len() {
@@ -218,8 +222,8 @@ impl<W: Wait> Endpoint for End<W> {
         }
         ring.slots.read(slot, message);
         ring.next = ring.next.wrapping_add(1);
-        ring.released().store(ring.next, Release);
-        W::wake(ring.producer_parking(), self.flags);
+        ring.count_released.store(ring.next, Release);
+        W::wake(&ring.producer_parking, self.flags);
         Ok(())
     }
 }
