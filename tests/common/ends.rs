@@ -1,0 +1,107 @@
+//! Both ends of a mechanism in this process, and two threads to hold them.
+
+use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ipcmark::mechanism::{self, Endpoint, OpenError, OpenSpec, Opened, Variant, Visitor};
+
+/// How long an exchange may take before it counts as hung.
+pub const HANG: Duration = Duration::from_secs(30);
+
+/// One side, whichever mechanism it belongs to.
+pub type End = Box<dyn Endpoint>;
+
+/// Both sides of an open mechanism.
+pub struct Pair {
+    /// The side that starts.
+    pub initiator: End,
+    /// The side that answers.
+    pub responder: End,
+    /// What the kernel granted.
+    pub granted: Vec<(String, u64)>,
+}
+
+struct IntoBoxes;
+
+impl Visitor for IntoBoxes {
+    type Output = Pair;
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Pair {
+        Pair {
+            initiator: Box::new(opened.initiator),
+            responder: Box::new(opened.responder),
+            granted: opened.granted,
+        }
+    }
+}
+
+/// Opens `variant` for messages of at most `bytes`.
+pub fn try_open(variant: &Variant, bytes: usize, same_process: bool) -> Result<Pair, OpenError> {
+    let spec = OpenSpec { options: variant.options.clone(), message_bytes: bytes, same_process };
+    mechanism::open(variant.entry.name, &spec, IntoBoxes)
+}
+
+/// Opens `variant` for two threads; None, and said aloud, where it can't be had here.
+///
+/// # Panics
+/// If it can be had, but fails to open, or its ends don't start.
+pub fn open(variant: &Variant, bytes: usize) -> Option<Pair> {
+    match try_open(variant, bytes, true) {
+        Ok(mut pair) => {
+            pair.initiator.start().expect("start");
+            pair.responder.start().expect("start");
+            Some(pair)
+        }
+        Err(OpenError::Unavailable(why)) => {
+            super::say(&format!("skipped {variant}: {}", why.reason));
+            None
+        }
+        // `buffer=message` may ask for more than this machine's limit: refused, not clamped.
+        Err(OpenError::NotApplicable(_)) if !variant.options.chosen().is_empty() => None,
+        Err(error) => panic!("{variant}: {bytes} bytes: {error}"),
+    }
+}
+
+/// Runs each side in a thread of its own until both are done. Both ends live until then.
+///
+/// # Panics
+/// With a side's own panic, or when a side hangs: `what` names the case.
+pub fn both(
+    what: &str,
+    pair: Pair,
+    initiate: impl FnOnce(&mut End) + Send + 'static,
+    respond: impl FnOnce(&mut End) + Send + 'static,
+) {
+    let side = |mut end: End, role: Box<dyn FnOnce(&mut End) + Send>| {
+        thread::spawn(move || {
+            role(&mut end);
+            end
+        })
+    };
+    let first = side(pair.initiator, Box::new(initiate));
+    let second = side(pair.responder, Box::new(respond));
+    await_threads(what, HANG, vec![first, second]);
+}
+
+/// Waits for `threads`; the first panic among them is passed on at once, because the partner
+/// of a thread that panicked may wait for ever.
+pub fn await_threads<T>(what: &str, within: Duration, mut threads: Vec<JoinHandle<T>>) -> Vec<T> {
+    let deadline = Instant::now() + within;
+    let mut results = Vec::new();
+    while !threads.is_empty() {
+        let (done, running) = threads.into_iter().partition(JoinHandle::is_finished);
+        threads = running;
+        for thread in done {
+            match thread.join() {
+                Ok(result) => results.push(result),
+                Err(panic) => {
+                    super::say(&format!("{what}: failed"));
+                    resume_unwind(panic);
+                }
+            }
+        }
+        assert!(Instant::now() < deadline, "{what}: hung for {within:?}");
+        thread::sleep(Duration::from_micros(200));
+    }
+    results
+}

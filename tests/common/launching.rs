@@ -1,0 +1,85 @@
+//! Real launches: specs that are quick, and a coordinator's steps from start to ending.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use ipcmark::clock;
+use ipcmark::launch::spec::BUILD;
+use ipcmark::launch::{
+    Ending, Interrupt, Launch, Launcher, SampleCount, Spec, Stage, Warmup, Workers,
+};
+use ipcmark::workload::{Policy, Workload};
+
+/// A launcher of the program under test.
+pub fn launcher() -> Launcher {
+    Launcher::new(env!("CARGO_BIN_EXE_ipcmark").into())
+}
+
+/// The signals of this test binary, taken over once.
+pub fn interrupt() -> &'static Interrupt {
+    static INTERRUPT: OnceLock<Interrupt> = OnceLock::new();
+    INTERRUPT.get_or_init(|| Interrupt::install().expect("install signal handlers"))
+}
+
+fn measured_clock() -> &'static clock::Record {
+    static CLOCK: OnceLock<clock::Record> = OnceLock::new();
+    CLOCK.get_or_init(|| {
+        let (kind, why) = clock::choose(Path::new("/"));
+        clock::measure(kind, why).1
+    })
+}
+
+/// A latency launch of free processes: 20 samples of one round trip each, all verified.
+pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
+    let clock = measured_clock();
+    Spec {
+        build: BUILD.into(),
+        mechanism: mechanism.into(),
+        workload: Workload::Latency,
+        message_bytes,
+        workers: Workers::Process,
+        initiator_cpu: None,
+        responder_cpu: None,
+        payload: Policy::Untouched,
+        verify: true,
+        warmup: Warmup { operations: 2, ns: 1_000_000 },
+        samples: SampleCount::Exactly(20),
+        batch: 1,
+        clock: clock.kind,
+        ns_per_tick: clock.ns_per_tick,
+        deadline_ms: 20_000,
+        buffer_offset: 0,
+        seed: 7,
+    }
+}
+
+/// A launch that is still timing when any test is done with it.
+pub fn endless(mechanism: &str, workers: Workers) -> Spec {
+    let samples = SampleCount::Exactly(20_000);
+    let (batch, deadline_ms) = (100_000, 60_000);
+    Spec { workers, samples, batch, deadline_ms, verify: false, ..quick(mechanism, 64) }
+}
+
+/// Starts a launch.
+pub fn start(spec: &Spec) -> Launch {
+    launcher().start(spec, 0).expect("the program starts")
+}
+
+/// Waits for a stage.
+pub fn reach(launch: &mut Launch, stage: Stage) {
+    launch.reach(stage, interrupt()).expect("nobody interrupts a test");
+}
+
+/// Brings `launch` from wherever it is before timing to its ending.
+pub fn conclude(mut launch: Launch) -> Ending {
+    reach(&mut launch, Stage::Ready);
+    launch.go();
+    finish(launch)
+}
+
+/// Brings a timing launch to its ending.
+pub fn finish(mut launch: Launch) -> Ending {
+    reach(&mut launch, Stage::Timed);
+    launch.end();
+    launch.collect()
+}

@@ -1,0 +1,115 @@
+//! What the tests of mechanisms and launches share: the variants under test, known contents,
+//! guards against hanging, launches driven to their end, and /proc as a witness.
+#![allow(dead_code)] // each test binary takes a part of it
+
+pub mod ends;
+pub mod launching;
+pub mod proc;
+
+use std::io::Write;
+use std::net::{Ipv6Addr, UdpSocket};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ipcmark::mechanism::{MECHANISMS, Variant};
+
+/// Tried as the largest message of a mechanism without a limit.
+pub const MIB: usize = 1 << 20;
+
+/// Options beyond the shown variants whose code differs enough to be covered.
+const ALSO: [&str; 6] = [
+    "pipe:capacity=4K",
+    "unix-stream:buffer=message",
+    "unix-seqpacket:buffer=message",
+    "tcp:nodelay=off",
+    "tcp:family=6",
+    "udp:family=6",
+];
+
+/// Says something aloud: unlike `eprintln!`, also when the test passes.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Every shown variant of every row of the table.
+pub fn shown() -> Vec<Variant> {
+    let text = |name: &str, options: &str| match options {
+        "" => name.to_string(),
+        _ => format!("{name}:{options}"),
+    };
+    MECHANISMS
+        .iter()
+        .flat_map(|entry| entry.shown.iter().map(move |options| text(entry.name, options)))
+        .map(|text| Variant::parse(&text).expect("a shown variant parses"))
+        .collect()
+}
+
+/// What the suite covers: every shown variant, and a few options that change the code.
+pub fn variants() -> Vec<Variant> {
+    let mut variants = shown();
+    for text in ALSO {
+        if text.contains("family=6") && !has_ipv6_loopback() {
+            say(&format!("skipped {text}: this machine has no IPv6 loopback"));
+            continue;
+        }
+        variants.push(Variant::parse(text).expect("the option is declared"));
+    }
+    variants
+}
+
+fn has_ipv6_loopback() -> bool {
+    UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok()
+}
+
+/// The largest message that `variant` is asked to carry here.
+pub fn largest(variant: &Variant) -> usize {
+    (variant.entry.largest)(&variant.options).unwrap_or(MIB)
+}
+
+/// Message sizes around every boundary that a mechanism is likely to have.
+pub fn sizes(variant: &Variant) -> Vec<usize> {
+    let largest = largest(variant);
+    let around = [1, 2, 55, 56, 57, 63, 64, 65, 4095, 4096, 4097, 65_536];
+    let mut sizes: Vec<usize> = around.into_iter().filter(|size| *size < largest).collect();
+    sizes.push(largest);
+    sizes
+}
+
+/// One test of a binary at a time: they count what the process and the machine hold.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A small seeded generator (splitmix64): the same moments and sizes in every run.
+pub struct Rng(pub u64);
+
+impl Rng {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        word ^ (word >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+/// The contents of message `number` in `direction`: different for each, known to both sides,
+/// and a slice, so that all of it is compared at the speed of memcmp also in a debug build.
+pub fn contents(direction: u64, number: u64, bytes: usize) -> &'static [u8] {
+    const PERIOD: u64 = 65_521;
+    static NOISE: OnceLock<Vec<u8>> = OnceLock::new();
+    let noise = NOISE.get_or_init(|| {
+        let longest = shown().iter().map(largest).max().unwrap_or(0).max(MIB) + 1;
+        let mut rng = Rng(1);
+        let words = (PERIOD as usize + longest).div_ceil(8);
+        (0..words).flat_map(|_| rng.next().to_le_bytes()).collect()
+    });
+    let start = ((number * 7_919 + direction * 32_771) % PERIOD) as usize;
+    &noise[start..start + bytes]
+}

@@ -1,0 +1,139 @@
+//! /proc as a witness: who lives, what this process holds, what lies around on the machine.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A process, as /proc/PID/stat describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: i32,
+    /// One letter: `R`, `S`, `T`, `Z`, …
+    pub state: char,
+    /// Its parent.
+    pub parent: i32,
+    /// Its process group.
+    pub group: i32,
+}
+
+impl Process {
+    /// Process `pid`, if there is one.
+    pub fn read(pid: i32) -> Option<Process> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in parentheses may hold anything, parentheses too (proc_pid_stat(5)).
+        let mut words = text[text.rfind(')')? + 1..].split_whitespace();
+        let state = words.next()?.chars().next()?;
+        let mut number = || words.next()?.parse().ok();
+        Some(Process { pid, state, parent: number()?, group: number()? })
+    }
+
+    /// Every process that isn't dead. A zombie may wait seconds for init to reap it.
+    pub fn all() -> Vec<Process> {
+        let entries = fs::read_dir("/proc").expect("/proc is mounted").flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter_map(Process::read).filter(|it| !matches!(it.state, 'Z' | 'X')).collect()
+    }
+
+    /// The living members of process group `group`: a launch is one group.
+    pub fn in_group(group: i32) -> Vec<Process> {
+        Process::all().into_iter().filter(|it| it.group == group).collect()
+    }
+}
+
+/// The living children of `pid`, in the order in which they were forked.
+pub fn children(pid: i32) -> Vec<i32> {
+    let alive = |child: &i32| Process::read(*child).is_some_and(|it| it.state != 'Z');
+    match fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) {
+        Ok(text) => {
+            text.split_whitespace().filter_map(|it| it.parse().ok()).filter(alive).collect()
+        }
+        Err(_) => {
+            // Kernels without CONFIG_PROC_CHILDREN: by id, which is the same unless ids wrap.
+            let mut children: Vec<i32> =
+                Process::all().into_iter().filter(|it| it.parent == pid).map(|it| it.pid).collect();
+            children.sort_unstable();
+            children
+        }
+    }
+}
+
+/// Waits until `holds`, and tells whether it came true in time.
+pub fn soon(within: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + within;
+    loop {
+        if holds() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What this process holds that could be left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Open descriptors, as links: `socket:[123]`.
+    pub descriptors: Vec<String>,
+    /// Shared mappings, as lines of /proc/self/maps.
+    pub mappings: Vec<String>,
+}
+
+impl Held {
+    /// What is held now.
+    pub fn now() -> Held {
+        let mut descriptors: Vec<String> = fs::read_dir("/proc/self/fd")
+            .expect("/proc is mounted")
+            .flatten()
+            .filter_map(|entry| fs::read_link(entry.path()).ok())
+            .map(|link| link.to_string_lossy().into_owned())
+            .filter(|link| !link.ends_with("/fd")) // the folder that is being read
+            .collect();
+        descriptors.sort_unstable();
+        let maps = fs::read_to_string("/proc/self/maps").expect("/proc is mounted");
+        let shared =
+            |line: &&str| line.split_whitespace().nth(1).is_some_and(|it| it.ends_with('s'));
+        Held { descriptors, mappings: maps.lines().filter(shared).map(str::to_string).collect() }
+    }
+
+    /// Inodes of this process's sockets.
+    pub fn sockets(&self) -> BTreeSet<String> {
+        let inode = |link: &String| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.into());
+        self.descriptors.iter().filter_map(inode).collect()
+    }
+}
+
+/// Inodes of every TCP socket that listens in this network namespace.
+pub fn listening() -> BTreeSet<String> {
+    const LISTEN: &str = "0A";
+    ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .flat_map(|table| {
+            let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
+            rows.filter(|row| row.get(3) == Some(&LISTEN))
+                .filter_map(|row| row.get(9).map(|inode| inode.to_string()))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Names of objects that outlive their process: files of POSIX shared memory and queues,
+/// System V objects.
+pub fn lying_around() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for folder in ["/dev/shm", "/dev/mqueue"] {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            found.insert(entry.path().display().to_string());
+        }
+    }
+    for kind in ["msg", "sem", "shm"] {
+        let table = fs::read_to_string(Path::new("/proc/sysvipc").join(kind)).unwrap_or_default();
+        let id = |row: &str| row.split_whitespace().nth(1).unwrap_or_default().to_string();
+        found.extend(table.lines().skip(1).map(|row| format!("System V {kind} {}", id(row))));
+    }
+    found
+}

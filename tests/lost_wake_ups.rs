@@ -1,0 +1,86 @@
+//! No wake-up is lost: whatever sleeps on a futex, driven through every order of "about to
+//! sleep" and "about to wake" that random pauses can bring about. One lost wake-up hangs both
+//! sides for ever, so a watchdog turns it into a failure.
+
+mod common;
+
+use std::hint::spin_loop;
+use std::thread;
+use std::time::Duration;
+
+use common::ends::{End, Pair, await_threads, try_open};
+use common::{Rng, alone, contents};
+use ipcmark::mechanism::{Carries, Variant};
+
+const MESSAGES: u64 = 200_000;
+const WATCHDOG: Duration = Duration::from_secs(30);
+const BYTES: usize = 8;
+
+/// A pause of nothing at all, of some instructions, or of a turn for somebody else.
+fn pause(rng: &mut Rng) {
+    match rng.below(64) {
+        0 => thread::yield_now(),
+        1..16 => (0..rng.below(400)).for_each(|_| spin_loop()),
+        _ => {}
+    }
+}
+
+/// Bursts one way and then the other, until [`MESSAGES`] have gone each way. Mostly short
+/// bursts, so that a side falls asleep often; some that fill a ring, so that senders sleep too.
+fn converse(end: &mut End, initiates: bool, checked: bool, seed: u64) {
+    let (mut agreed, mut own) = (Rng(seed), Rng(seed ^ u64::from(initiates) << 32));
+    let (mut gone, mut into) = ([0; 2], [0; BYTES]);
+    while gone[0] < MESSAGES || gone[1] < MESSAGES {
+        for direction in [0, 1] {
+            let most = if agreed.below(16) == 0 { 40 } else { 8 };
+            for _ in 0..=agreed.below(most) {
+                pause(&mut own);
+                if (direction == 0) == initiates {
+                    end.send(contents(direction, gone[direction as usize], BYTES)).expect("send");
+                } else {
+                    end.recv(&mut into).expect("recv");
+                    let right = contents(direction, gone[direction as usize], BYTES);
+                    assert!(!checked || into == right, "{gone:?}: not what was sent");
+                }
+                gone[direction as usize] += 1;
+            }
+        }
+    }
+}
+
+/// `room` decides how many slots a ring has: a large one leaves two, which senders fill.
+fn stress(text: &str, room: usize, same_process: bool) {
+    let _alone = alone();
+    let variant = Variant::parse(text).expect("a variant");
+    let checked = variant.entry.traits.carries == Carries::Bytes;
+    let Pair { initiator, responder, .. } =
+        try_open(&variant, room, same_process).expect("shared memory is always to be had");
+    let side = |mut end: End, initiates| {
+        thread::spawn(move || {
+            converse(&mut end, initiates, checked, room as u64);
+            end
+        })
+    };
+    let what = format!("{text}, slots for {room} bytes, private futexes: {same_process}");
+    await_threads(&what, WATCHDOG, vec![side(initiator, true), side(responder, false)]);
+}
+
+#[test]
+fn a_ring_of_many_slots_loses_no_wake_up() {
+    stress("shm-ring:wait=futex", 64, true);
+}
+
+#[test]
+fn a_ring_of_two_slots_loses_no_wake_up() {
+    stress("shm-ring:wait=futex", 256 << 10, false);
+}
+
+#[test]
+fn a_private_futex_loses_no_wake_up() {
+    stress("futex", 1, true);
+}
+
+#[test]
+fn a_shared_futex_loses_no_wake_up() {
+    stress("futex", 1, false);
+}
