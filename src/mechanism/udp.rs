@@ -25,9 +25,12 @@ pub struct Udp;
 /// How long a datagram may be on its way over loopback before it counts as lost.
 pub const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Bytes the kernel accounts for a datagram beside its payload: 768 seen for small ones; large
-/// ones take up to twice their payload (skb truesize).
-const OVERHEAD: usize = 768;
+/// At most so many bytes does the kernel account for a datagram of `bytes`: memory comes in
+/// powers of two, and a header of its own comes on top (skb truesize: 768 bytes seen for 64,
+/// 8.4 KiB for 4,096).
+fn accounted(bytes: usize) -> usize {
+    2 * bytes + 1024
+}
 
 /// One socket, and what is on its way.
 pub struct End {
@@ -79,7 +82,9 @@ impl End {
     fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<End> {
         socket.set_read_timeout(Some(PATIENCE))?;
         let room = sockopt::socket_recv_buffer_size(&socket)?;
-        let window = (room / (2 * (message_bytes + OVERHEAD))).max(1) as u32;
+        // Half of the buffer: the kernel gives back what was read a quarter at a time
+        // (udp_rmem_release), so that much of it may be taken by datagrams long gone.
+        let window = (room / 2 / accounted(message_bytes)).max(1) as u32;
         Ok(End { socket, window, under_way: 0, owed: 0 })
     }
 
