@@ -6,6 +6,7 @@
 mod case;
 mod group;
 mod percentile;
+mod seen;
 
 use serde::Serialize;
 
@@ -15,9 +16,10 @@ use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
-pub use case::{CaseResult, Estimate, ModesSeen, NoiseSeen, ObservedPlacement, Status, SteadySeen};
+pub use case::{CaseResult, Estimate, Status};
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use percentile::{Curve, PERCENTILES};
+pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 
 /// Error probability of every family of claims.
 pub const ALPHA: f64 = 0.05;

@@ -2,8 +2,8 @@
 //!
 //! The coordinator never measures. It starts this program again (`handle`), hands over a spec
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
-//! single-threaded, it opens the mechanism, forks the workers (`worker`), which command each
-//! other over a shared page (`page`), and watches them until the end.
+//! single-threaded, it opens the mechanism, forks the workers (`crew`) and watches them until
+//! the end. The workers (`worker`) command each other over a shared page (`page`).
 //!
 //! ```text
 //! coordinator ──spec──▶ supervisor ──fork──▶ initiator, responder
@@ -14,6 +14,7 @@
 //!             ◀─record, samples──
 //! ```
 
+mod crew;
 mod handle;
 mod page;
 mod supervisor;

@@ -1,38 +1,26 @@
 //! The supervisor: a single-threaded process per launch that opens the mechanism, forks the
-//! workers, and watches them, its owner and the deadline, all in one poll(2).
+//! workers, and carries word between them and its owner.
 //!
 //! Whatever happens to a worker becomes a record that names it. Nothing outlives this process:
-//! workers ask the kernel to be killed with their parent, and are killed and reaped here.
+//! workers ask the kernel to be killed with their parent, and are killed and reaped with the crew.
 
 use std::io;
-use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
-};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, pidfd_open, pidfd_send_signal,
-    set_parent_process_death_signal, waitid,
-};
-
+use super::crew::Crew;
 use super::page::Page;
-use super::spec::{BUILD, Outcome, Record, Role, SampleCount, Spec, WorkerReport, Workers};
-use super::wire::{self, Kind, Reader, time_left, write_frame};
-use super::worker::{Message, Worker};
+use super::spec::{BUILD, Outcome, Record, SampleCount, Spec, Workers};
+use super::wire::{self, Kind, Reader, write_frame};
+use super::worker::Worker;
 use crate::mechanism::{self, Carries, Endpoint, OpenError, OpenSpec, Opened, Variant, Visitor};
 use crate::observe::Counters;
-use crate::sys::process::{Fork, exit_now, fork, ignore_broken_pipes};
+use crate::sys::process::ignore_broken_pipes;
 
 /// How long workers may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);
-/// A worker's error is often the echo of its partner's death: how long to wait for that news.
-const ECHO: Duration = Duration::from_millis(50);
 /// Shortest sample that room is made for when a pilot's count isn't known, in ns.
 const SHORTEST_NS: u64 = 15;
 
@@ -195,248 +183,4 @@ impl Conversation<'_> {
 
 fn owner_gone() -> Outcome {
     Outcome::Failed { reason: "the coordinator is gone".into() }
-}
-
-/// A worker process, owned: killed and reaped when dropped.
-struct Process {
-    pid: Pid,
-    pidfd: OwnedFd,
-    role: Option<Role>,
-}
-
-impl Process {
-    /// How it died, if it has: `killed by signal 9`.
-    fn death(&self, options: WaitIdOptions) -> Option<String> {
-        let wait = options | WaitIdOptions::EXITED;
-        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), wait).ok()??;
-        Some(match (status.terminating_signal(), status.exit_status()) {
-            (Some(signal), _) => format!("was killed by signal {signal}"),
-            (None, Some(code)) => format!("exited with code {code}"),
-            (None, None) => "ended".into(),
-        })
-    }
-
-    fn name(&self) -> String {
-        match self.role {
-            Some(role) => format!("{role} (process {})", self.pid.as_raw_nonzero()),
-            None => format!("worker process {}", self.pid.as_raw_nonzero()),
-        }
-    }
-}
-
-/// The workers of a launch, and the links to them.
-struct Crew {
-    processes: Vec<Process>,
-    /// Initiator's, then responder's.
-    links: [OwnedFd; 2],
-    /// Reports and readiness as they come in.
-    heard: [Option<Message>; 2],
-    /// Set once the workers have been told to exit: then deaths are expected.
-    dismissed: bool,
-    told: u32,
-}
-
-impl Crew {
-    /// Forks two workers, or one that holds both as threads. Each child keeps only its own end.
-    fn muster<E: Endpoint + 'static>(
-        workers: Workers,
-        initiator: E,
-        responder: E,
-        worker: impl Fn(Role, E, OwnedFd) -> Worker<E>,
-    ) -> io::Result<Crew> {
-        let link =
-            || socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-        let ((ours, theirs), (ours_too, theirs_too)) = (link()?, link()?);
-        let links = [ours, ours_too];
-        let crew =
-            |processes| Crew { processes, links, heard: [None, None], dismissed: false, told: 0 };
-        let owner = getpid();
-        if workers == Workers::Thread {
-            let process = spawn(owner, None, || {
-                let first = worker(Role::Initiator, initiator, theirs);
-                let second = worker(Role::Responder, responder, theirs_too);
-                std::thread::scope(|scope| {
-                    scope.spawn(|| second.live());
-                    first.live();
-                });
-            })?;
-            return Ok(crew(vec![process]));
-        }
-        // Both ends are held in options so that each child can drop the other's before it lives.
-        let mut ends = [Some((initiator, theirs)), Some((responder, theirs_too))];
-        let mut processes = Vec::new();
-        for (at, role) in [Role::Initiator, Role::Responder].into_iter().enumerate() {
-            let process = spawn(owner, Some(role), || {
-                let (end, link) = ends[at].take().expect("each end is taken once");
-                ends = [None, None];
-                worker(role, end, link).live();
-            })?;
-            processes.push(process);
-        }
-        Ok(crew(processes))
-    }
-
-    /// Sends one byte to each worker: `go` the first time, `end` the second.
-    fn say_all(&mut self) {
-        self.told += 1;
-        self.dismissed = self.told == 2;
-        for link in &self.links {
-            let _ = send(link, b"!", SendFlags::NOSIGNAL);
-        }
-    }
-
-    /// Waits until both workers have said something; gives their reports (empty for Ready).
-    fn gather(
-        &mut self,
-        owner: &Reader<io::Stdin>,
-        deadline: Instant,
-    ) -> Result<[WorkerReport; 2], Outcome> {
-        self.heard = [None, None];
-        let failed = |reason: String| Outcome::Failed { reason };
-        while self.heard.iter().any(Option::is_none) {
-            if let ControlFlow::Break(reason) = self.watch(owner, Some(deadline)) {
-                return Err(failed(reason));
-            }
-        }
-        let reports = self.heard.each_mut().map(|heard| match heard.take() {
-            Some(Message::Report(report)) => report,
-            _ => WorkerReport::default(),
-        });
-        Ok(reports)
-    }
-
-    /// One poll(2): a worker's message, a worker's death, the owner's hang-up, the deadline.
-    fn watch(
-        &mut self,
-        owner: &Reader<io::Stdin>,
-        deadline: Option<Instant>,
-    ) -> ControlFlow<String> {
-        let stdin = owner.as_fd();
-        let mut fds = vec![PollFd::from_borrowed_fd(stdin, PollFlags::IN)];
-        fds.extend(self.links.iter().map(|link| PollFd::new(link, PollFlags::IN)));
-        fds.extend(self.processes.iter().map(|it| PollFd::new(&it.pidfd, PollFlags::IN)));
-        match poll(&mut fds, time_left(deadline).as_ref()) {
-            Ok(0) => return ControlFlow::Break(self.late()),
-            Ok(_) => {}
-            Err(rustix::io::Errno::INTR) => return ControlFlow::Continue(()),
-            Err(error) => return ControlFlow::Break(format!("poll: {error}")),
-        }
-        let seen: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        if let Some(cause) = self.casualty() {
-            return ControlFlow::Break(cause);
-        }
-        if seen[0] {
-            return ControlFlow::Break("the coordinator is gone".into());
-        }
-        for at in 0..2 {
-            if seen[1 + at] && self.heard[at].is_none() {
-                self.listen(at)?;
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn listen(&mut self, at: usize) -> ControlFlow<String> {
-        let role = [Role::Initiator, Role::Responder][at];
-        let mut packet = vec![0; 64 << 10];
-        let length = recv(&self.links[at], &mut packet[..], RecvFlags::empty()).map(|(n, _)| n);
-        let message = match length {
-            Ok(length) => serde_json::from_slice(&packet[..length]).ok(),
-            Err(_) => None,
-        };
-        match message {
-            Some(Message::Report(WorkerReport { error: Some(error), .. })) => {
-                ControlFlow::Break(self.casualty_soon().unwrap_or(format!("{role}: {error}")))
-            }
-            Some(message) => {
-                self.heard[at] = Some(message);
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Break(
-                self.casualty_soon().unwrap_or(format!("{role} hung up without a word")),
-            ),
-        }
-    }
-
-    /// The worker that has died, and how. Its partner's complaint is only an echo.
-    fn casualty(&self) -> Option<String> {
-        let dead = |process: &Process| {
-            let how = process.death(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;
-            Some(format!("{} {how}", process.name()))
-        };
-        self.processes.iter().find_map(dead)
-    }
-
-    fn casualty_soon(&self) -> Option<String> {
-        let until = Instant::now() + ECHO;
-        loop {
-            let cause = self.casualty();
-            if cause.is_some() || Instant::now() >= until {
-                return cause;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-
-    fn late(&self) -> String {
-        let silent: Vec<String> = [Role::Initiator, Role::Responder]
-            .into_iter()
-            .zip(&self.heard)
-            .filter(|(_, heard)| heard.is_none())
-            .map(|(role, _)| role.to_string())
-            .collect();
-        format!("deadline passed: no word from the {}", silent.join(" and the "))
-    }
-}
-
-impl Drop for Crew {
-    fn drop(&mut self) {
-        for process in &self.processes {
-            if !self.dismissed {
-                let _ = pidfd_send_signal(&process.pidfd, Signal::KILL);
-            }
-        }
-        for process in &self.processes {
-            if self.dismissed && !exits_soon(process) {
-                let _ = pidfd_send_signal(&process.pidfd, Signal::KILL);
-            }
-            process.death(WaitIdOptions::empty());
-        }
-    }
-}
-
-/// A dismissed worker has nothing left to do; one that still doesn't exit is killed.
-fn exits_soon(process: &Process) -> bool {
-    let within = Some(Instant::now() + Duration::from_secs(1));
-    let mut fds = [PollFd::new(&process.pidfd, PollFlags::IN)];
-    matches!(poll(&mut fds, time_left(within).as_ref()), Ok(1))
-}
-
-/// Forks a worker process that runs `life` and exits.
-fn spawn(owner: Pid, role: Option<Role>, life: impl FnOnce()) -> io::Result<Process> {
-    match fork()? {
-        Fork::Parent(pid) => {
-            let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-            Ok(Process { pid, pidfd, role })
-        }
-        Fork::Child => {
-            let _guard = AbortOnUnwind;
-            // The parent may have died before the request took effect: look again afterwards.
-            if set_parent_process_death_signal(Some(Signal::KILL)).is_ok()
-                && getppid() == Some(owner)
-            {
-                life();
-            }
-            exit_now(0);
-        }
-    }
-}
-
-/// A panic in a forked child must not unwind into the supervisor's code and drop what it owns.
-struct AbortOnUnwind;
-
-impl Drop for AbortOnUnwind {
-    fn drop(&mut self) {
-        std::process::abort();
-    }
 }
