@@ -13,6 +13,11 @@ use crate::workload::{Policy, Workload};
 /// What both sides of the wire must agree on; another build is refused, with both named.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-1");
 
+/// Most samples of a launch: 8 GB of them.
+pub const MOST_SAMPLES: u64 = 1_000_000_000;
+/// Longest launch of an open number of samples, in ns.
+const LONGEST_NS: u64 = 10_000_000_000;
+
 /// Whether the workers are processes or threads of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -112,6 +117,23 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Whether the numbers are such that a launch can be made of them.
+    ///
+    /// # Errors
+    /// A sentence that names the number.
+    pub fn check(&self) -> Result<(), String> {
+        match self.samples {
+            SampleCount::Exactly(0) => Err("a launch of 0 samples measures nothing".into()),
+            SampleCount::Exactly(samples) if samples > MOST_SAMPLES => {
+                Err(format!("{samples} samples: a launch takes at most {MOST_SAMPLES}"))
+            }
+            SampleCount::Lasting(ns) if ns > LONGEST_NS => {
+                Err(format!("{ns} ns: a launch lasts at most {LONGEST_NS}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether both workers are pinned.
     pub fn pinned(&self) -> bool {
         self.initiator_cpu.is_some() && self.responder_cpu.is_some()

@@ -4,7 +4,7 @@
 //! Whatever happens to a worker becomes a record that names it. Nothing outlives this process:
 //! workers ask the kernel to be killed with their parent, and are killed and reaped with the crew.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,8 +28,12 @@ const SHORTEST_NS: u64 = 15;
 pub fn serve() -> i32 {
     let started = Instant::now();
     let mut owner = Reader::new(io::stdin());
-    let spec: Spec = match owner.next(Some(started + READY_WITHIN), None) {
-        Ok((Kind::Spec, text)) => match serde_json::from_slice(&text) {
+    let asked = match io::stdin().is_terminal() {
+        true => None,
+        false => owner.next(Some(started + READY_WITHIN), None).ok(),
+    };
+    let spec: Spec = match asked {
+        Some((Kind::Spec, text)) => match serde_json::from_slice(&text) {
             Ok(spec) => spec,
             Err(error) => return refuse(format!("the spec is not one: {error}")),
         },
@@ -40,6 +44,9 @@ pub fn serve() -> i32 {
     };
     if spec.build != BUILD {
         return refuse(format!("build {BUILD} can't serve build {}", spec.build));
+    }
+    if let Err(reason) = spec.check() {
+        return refuse(reason);
     }
     ignore_broken_pipes();
     match launch(spec, &mut owner, started) {

@@ -75,6 +75,12 @@ impl<E: Endpoint> Worker<E> {
             Role::Responder => self.spec.responder_cpu,
         };
         if let Some(cpu) = cpu {
+            if cpu as usize >= CpuSet::MAX_CPU {
+                return Err(io::Error::other(format!(
+                    "pin to CPU {cpu}: only the first {} can be named here",
+                    CpuSet::MAX_CPU
+                )));
+            }
             let mut set = CpuSet::new();
             set.set(cpu as usize);
             sched_setaffinity(None, &set)

@@ -224,13 +224,15 @@ macro_rules! mechanisms {
             spins: <$mechanism>::spins,
         }),+];
 
-        /// Opens the mechanism called `name` and hands both ends to `visitor`.
+        /// Opens the mechanism called `name` and hands both ends to `visitor`. A size that it
+        /// can't carry is refused here, before anything is opened.
         pub fn open<V: Visitor>(
             name: &str,
             spec: &OpenSpec,
             visitor: V,
         ) -> Result<V::Output, OpenError> {
             $(if name == <$mechanism>::NAME {
+                check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options))?;
                 return <$mechanism>::open(spec, visitor);
             })+
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
@@ -250,19 +252,26 @@ mechanisms![
     shm_ring::ShmRing,
 ];
 
+fn check_size(name: &str, bytes: usize, largest: Option<usize>) -> Result<(), OpenError> {
+    let refuse = |reason| Err(OpenError::NotApplicable(reason));
+    match largest {
+        _ if bytes == 0 => refuse(format!("{name}: a message of 0 bytes carries nothing")),
+        _ if bytes as u64 > crate::size::LARGEST => {
+            refuse(format!("{name}: no message is larger than {} bytes", crate::size::LARGEST))
+        }
+        Some(largest) if bytes > largest => {
+            refuse(format!("{name} carries at most {largest} bytes a message here"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Tries whether `variant` can be opened here for messages of `message_bytes`.
 pub fn probe(variant: &Variant, message_bytes: usize) -> Result<(), OpenError> {
     struct Close;
     impl Visitor for Close {
         type Output = ();
         fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
-    }
-    if let Some(largest) = (variant.entry.largest)(&variant.options)
-        && message_bytes > largest
-    {
-        return Err(OpenError::NotApplicable(format!(
-            "{variant} carries at most {largest} bytes a message here"
-        )));
     }
     let options = variant.options.clone();
     open(variant.entry.name, &OpenSpec { options, message_bytes, same_process: false }, Close)
@@ -300,5 +309,11 @@ mod tests {
     fn too_large_a_message_is_refused_not_clamped() {
         let udp = Variant::parse("udp").unwrap();
         assert!(matches!(probe(&udp, 65_508), Err(OpenError::NotApplicable(_))));
+        for name in ["pipe", "shm-ring"] {
+            let variant = Variant::parse(name).unwrap();
+            for bytes in [0, usize::MAX] {
+                assert!(matches!(probe(&variant, bytes), Err(OpenError::NotApplicable(_))));
+            }
+        }
     }
 }

@@ -19,6 +19,8 @@ pub struct End(OwnedFd);
 
 /// What the kernel keeps of the send buffer for itself (unix_dgram_sendmsg: sk_sndbuf - 32).
 const RESERVED: usize = 32;
+/// The least the kernel gives a send buffer, by its own accounting (SOCK_MIN_SNDBUF).
+const SMALLEST_BUFFER: usize = 4608;
 
 impl Mechanism for UnixSeqpacket {
     const NAME: &'static str = "unix-seqpacket";
@@ -28,8 +30,11 @@ impl Mechanism for UnixSeqpacket {
     const OPTIONS: &'static [OptionSpec] = &[socket::BUFFER];
 
     fn largest(options: &Options) -> Option<usize> {
-        if let Choice::Size(bytes) = options.get(Self::OPTIONS, "buffer") {
-            return Some((2 * bytes).max(4608) - RESERVED);
+        match options.get(Self::OPTIONS, "buffer") {
+            Choice::Size(bytes) => return Some((2 * bytes).max(SMALLEST_BUFFER) - RESERVED),
+            // Whether the kernel grants as much as the message needs shows when opening.
+            Choice::Word("message") => return None,
+            Choice::Word(_) => {}
         }
         let (left, _right) = pair().ok()?;
         Some(sockopt::socket_send_buffer_size(&left).ok()? - RESERVED)
