@@ -48,7 +48,7 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("run -w latencies", &["`latencies`", "`latency`"]),
         ("run -w latency,troughput", &["`troughput`", "`throughput`"]),
         ("run -p same-cpus", &["`same-cpus`", "`same-cpu`"]),
-        ("run -p 0,x", &["`x`"]),
+        ("run -p 0,x", &["0,x"]),
         ("run -p 0,9999", &["CPU 9999"]),
         ("run --initiator-cpu 9999 --responder-cpu 0", &["CPU 9999", "choose from"]),
         ("run --initiator-cpu 0", &["--responder-cpu"]),
@@ -479,6 +479,7 @@ fn the_page_loads_nothing_from_elsewhere() {
     let page = page.to_lowercase();
     let (markup, scripts) = cut_scripts(&page);
     assert!(scripts.len() > 1, "no figures");
+    assert!(markup.contains("\"content-security-policy\" content=\"default-src 'none'"));
     let tags = ["<link", "<img", "<iframe", "<object", "<embed", "<base", "<video", "<audio"];
     let loads = ["@import", "url(http", "url(//", "src=\"http", "src=\"//", "src=http"];
     for load in tags.iter().chain(&loads) {
