@@ -1,0 +1,258 @@
+//! What the command-line tests share: the built program in a clean environment, with a folder
+//! and a store of its own, killed when it hangs; the store as any other program reads it; and
+//! the processes of a run as /proc shows them.
+
+// Each test program uses its own part of this.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Against hangs, not a claim about speed: tests share two CPUs with each other.
+const HUNG: Duration = Duration::from_secs(90);
+
+/// A folder with a store, and the program that uses it.
+pub struct Bench {
+    folder: TempDir,
+    /// In the environment of every process started from here, so that /proc shows whose it is.
+    mark: String,
+}
+
+/// What a command printed, and how it ended.
+pub struct Said {
+    pub status: ExitStatus,
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        static NTH: AtomicU32 = AtomicU32::new(0);
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
+        let folder = tempfile::tempdir().expect("a folder");
+        Bench { folder, mark: format!("IPCMARK_TEST_ID={}-{nth}", std::process::id()) }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn store(&self) -> PathBuf {
+        self.path("runs.sqlite")
+    }
+
+    /// The program, in an environment that says nothing but where its store is.
+    pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ipcmark"));
+        let (name, value) = self.mark.split_once('=').expect("a mark");
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", self.folder.path())
+            .env("IPCMARK_STORE", self.store())
+            .env(name, value)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program with the words of a command line.
+    pub fn run(&self, line: &str) -> Said {
+        output(&mut self.command(line.split_whitespace()))
+    }
+
+    /// As [`Bench::run`], and it must end well.
+    pub fn must(&self, line: &str) -> Said {
+        let said = self.run(line);
+        assert_eq!(said.code, Some(0), "`ipcmark {line}`: {}{}", said.out, said.err);
+        said
+    }
+
+    /// Starts `ipcmark run …` in a process group of its own and waits for its store: from then
+    /// on signals are taken over.
+    pub fn begin(&self, line: &str) -> Running {
+        let mut command = self.command(line.split_whitespace());
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().expect("start the program");
+        let running = Running { child };
+        let store = self.store();
+        wait_for("the store", HUNG, || store.exists().then_some(()));
+        running
+    }
+
+    /// The store, as another program opens it; it must be whole.
+    pub fn open(&self) -> Connection {
+        let db = Connection::open(self.store()).expect("open the store");
+        let whole: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(whole, "ok");
+        let orphans = "SELECT count(*) FROM pragma_foreign_key_check";
+        assert_eq!(number(&db, orphans), 0, "rows that belong to nothing");
+        db
+    }
+
+    /// The newest run as JSON.
+    pub fn export(&self) -> Value {
+        serde_json::from_str(&self.must("export last").out).expect("JSON")
+    }
+
+    /// Processes of this bench that live: id by id, what /proc says of each.
+    pub fn processes(&self) -> BTreeMap<i32, Process> {
+        let mut found = BTreeMap::new();
+        for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            // A process may end at any of these reads.
+            let Ok(environ) = std::fs::read(entry.path().join("environ")) else { continue };
+            let marked = |line: &[u8]| line == self.mark.as_bytes();
+            if environ.split(|byte| *byte == 0).any(marked)
+                && let Some(process) = Process::read(&entry.path())
+            {
+                found.insert(pid, process);
+            }
+        }
+        found
+    }
+
+    /// Waits until nothing of this bench lives any more.
+    pub fn wait_for_silence(&self, within: Duration) {
+        wait_for("all processes of the run to vanish", within, || {
+            self.processes().is_empty().then_some(())
+        });
+    }
+}
+
+/// A living process.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    pub parent: i32,
+    pub state: char,
+}
+
+impl Process {
+    /// None once it is a zombie: init may take its time to reap those.
+    fn read(folder: &Path) -> Option<Process> {
+        let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let parent = fields.next()?.parse().ok()?;
+        (state != 'Z' && state != 'X').then_some(Process { parent, state })
+    }
+}
+
+/// A program that runs; killed if the test ends first.
+pub struct Running {
+    child: Child,
+}
+
+impl Running {
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        send(self.pid(), signal);
+    }
+
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("wait").is_some()
+    }
+
+    /// Waits for its end, at most `within`.
+    pub fn finish(mut self, within: Duration) -> Said {
+        collect(&mut self.child, within)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal; false if the process is gone already.
+pub fn send(pid: i32, signal: Signal) -> bool {
+    kill_process(Pid::from_raw(pid).expect("a process id"), signal).is_ok()
+}
+
+/// Runs a command to its end.
+pub fn output(command: &mut Command) -> Said {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    collect(&mut child.expect("start the program"), HUNG)
+}
+
+fn collect(child: &mut Child, within: Duration) -> Said {
+    let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let until = Instant::now() + within;
+    let status = loop {
+        match child.try_wait().expect("wait") {
+            Some(status) => break status,
+            None if Instant::now() > until => {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("it still runs after {within:?}: {}", err.join().unwrap());
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    let (out, err) = (out.join().unwrap(), err.join().unwrap());
+    Said { status, code: status.code(), out, err }
+}
+
+fn reader(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut bytes).expect("read its output");
+        }
+        String::from_utf8(bytes).expect("output is UTF-8")
+    })
+}
+
+/// Asks again and again until there is an answer.
+pub fn wait_for<T>(what: &str, within: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + within;
+    loop {
+        match ask() {
+            Some(answer) => return answer,
+            None if Instant::now() > until => panic!("waited {within:?} in vain for {what}"),
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+/// One number out of a store.
+pub fn number(db: &Connection, sql: &str) -> i64 {
+    db.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+/// Rows of a store as text, columns joined by `|`.
+pub fn rows(db: &Connection, sql: &str) -> Vec<String> {
+    let mut query = db.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let columns = query.column_count();
+    let rows = query.query_map([], |row| {
+        let text = |at| match row.get_ref(at)? {
+            rusqlite::types::ValueRef::Null => Ok(String::new()),
+            rusqlite::types::ValueRef::Integer(it) => Ok(it.to_string()),
+            rusqlite::types::ValueRef::Real(it) => Ok(it.to_string()),
+            other => Ok(other.as_str()?.to_string()),
+        };
+        Ok((0..columns).map(text).collect::<rusqlite::Result<Vec<_>>>()?.join("|"))
+    });
+    rows.unwrap().collect::<rusqlite::Result<_>>().unwrap()
+}

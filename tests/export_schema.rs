@@ -1,0 +1,334 @@
+//! docs/results.schema.json against what the program really writes, and what the schema can't
+//! say: that the numbers agree with each other, with the command line and with the store.
+
+mod cli_support;
+
+use std::time::Duration;
+
+use boon::{Compiler, SchemaIndex, Schemas};
+use cli_support::{Bench, wait_for};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+const ESTIMATES: [&str; 3] = ["latency_ns", "throughput_bytes_per_sec", "wakeups_per_sec"];
+const PERCENTILES: [&str; 5] = ["p90", "p99", "p99.9", "p99.99", "p99.999"];
+
+/// Mechanisms of every kind, with and without room for an interval, absent cases among them.
+const MIXED: &str = "run pipe eventfd null udp -w latency -s 64,100K -p same-cpu -p free \
+     --launches 7 --samples 200 --seed 20240229";
+
+struct Schema {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+impl Schema {
+    fn read() -> Schema {
+        let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+        compiler.add_resource("results.schema.json", Schema::text()).expect("a resource");
+        let index = compiler.compile("results.schema.json", &mut schemas).expect("a valid schema");
+        Schema { schemas, index }
+    }
+
+    fn text() -> Value {
+        serde_json::from_str(include_str!("../docs/results.schema.json")).expect("JSON")
+    }
+
+    fn accepts(&self, document: &Value) -> Result<(), String> {
+        self.schemas.validate(document, self.index).map_err(|error| format!("{error:#}"))
+    }
+
+    fn must_accept(&self, document: &Value) {
+        if let Err(error) = self.accepts(document) {
+            panic!("{error}\n{document:#}");
+        }
+    }
+}
+
+fn results(document: &Value) -> &Vec<Value> {
+    document["results"].as_array().expect("results")
+}
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// What must hold between the fields of any document.
+fn assert_consistent(document: &Value) {
+    for case in results(document) {
+        let of = format!("{} {} {}", case["variant"], case["placement"], case["message_bytes"]);
+        let ok = case["status"] == "ok";
+        assert_eq!(case["samples"].as_u64().unwrap() > 0, ok, "{of}");
+        assert_eq!(case["launches"].as_u64().unwrap() > 0, ok, "{of}");
+        assert!(case["effective_samples"].as_f64() <= case["samples"].as_f64(), "{of}");
+        if ok && case["placement"] == "free" {
+            assert!(case["observed_placement"].is_object(), "{of}");
+        }
+        let name = case["variant"].as_str().unwrap();
+        assert!(name.starts_with(case["mechanism"].as_str().unwrap()), "{of}");
+        for field in ESTIMATES {
+            assert_ordered(&case[field], &of);
+            assert_percentiles(&case[field], field != "latency_ns", &of);
+        }
+    }
+    for comparison in document["comparisons"].as_array().unwrap() {
+        for standing in comparison["standings"].as_array().unwrap() {
+            let case = &results(document)[standing["result"].as_u64().unwrap() as usize];
+            assert_eq!(case["variant"], standing["variant"]);
+            assert_eq!(case["placement"], comparison["placement"]);
+            assert_eq!(case["workload"], comparison["workload"]);
+        }
+    }
+}
+
+fn rising(values: &[&Value], of: &str) {
+    let known: Vec<f64> = values.iter().filter_map(|value| value.as_f64()).collect();
+    assert!(known.is_sorted(), "{of}: {values:?}");
+}
+
+fn assert_ordered(estimate: &Value, of: &str) {
+    let field = |name| &estimate[name];
+    rising(&["low", "median", "high"].map(field), of);
+    rising(&["min", "q1", "q3", "max"].map(field), of);
+    rising(&["min", "median", "max"].map(field), of);
+    let ends = ["low", "high", "coverage"].map(|name| field(name).is_null());
+    assert!(ends.iter().all(|null| *null == ends[0]), "{of}: {estimate}");
+    if let Some(coverage) = field("coverage").as_f64() {
+        assert!((0.95..=1.0).contains(&coverage), "{of}: {coverage}");
+    }
+}
+
+/// Percentiles rise, each lies in its interval, and they share the unit of the estimate: a
+/// rate's are rates, so a p90 can't be thousands of times away from the quartiles.
+fn assert_percentiles(estimate: &Value, is_rate: bool, of: &str) {
+    let all = PERCENTILES.map(|name| &estimate["percentiles"][name]);
+    rising(&all.map(|percentile| &percentile["value"]), of);
+    for percentile in all.into_iter().filter(|it| !it.is_null()) {
+        rising(&["low", "value", "high"].map(|end| &percentile[end]), of);
+    }
+    if let (Some(median), Some(p90)) = (estimate["median"].as_f64(), all[0]["value"].as_f64()) {
+        assert!(is_rate || p90 >= median, "{of}: p90 {p90} below the median {median}");
+        let apart = p90 / median;
+        assert!((0.001..1000.0).contains(&apart), "{of}: median {median}, p90 {p90}");
+    }
+}
+
+#[test]
+fn a_mixed_run_is_described_and_agrees_with_itself() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    let said = bench.must(&format!("{MIXED} --format json"));
+    let document = parse(&said.out);
+    schema.must_accept(&document);
+    assert_consistent(&document);
+
+    let argv: Vec<&str> = MIXED.split_whitespace().chain(["--format", "json"]).collect();
+    let told = document["argv"].as_array().unwrap();
+    assert!(told.iter().skip(1).eq(argv.iter()), "{told:?}");
+    assert_eq!(document["seed"], 20_240_229);
+    assert_eq!(document["status"], "complete");
+
+    // Every launch that was asked for is there, with all its samples.
+    for case in results(&document).iter().filter(|case| case["status"] == "ok") {
+        let launches = case["launches"].as_u64().unwrap();
+        assert_eq!(launches + case["failed_launches"].as_u64().unwrap(), 7, "{case:#}");
+        assert_eq!(case["samples"].as_u64().unwrap(), 200 * launches, "{case:#}");
+    }
+    let why = |variant: &str, placement: &str, bytes: Value| {
+        results(&document)
+            .iter()
+            .find(|case| {
+                case["variant"] == variant
+                    && case["placement"] == placement
+                    && (bytes.is_null() || case["message_bytes"] == bytes)
+            })
+            .map(|case| (case["status"].clone(), case["reason"].to_string()))
+            .unwrap_or_else(|| panic!("no row for {variant} {placement} {bytes}"))
+    };
+    let (status, reason) = why("udp", "same-cpu", json!(100 << 10));
+    assert_eq!(status, "not_applicable");
+    assert!(reason.contains("65507"), "{reason}");
+    assert_eq!(why("null", "same-cpu", Value::Null).0, "ok");
+    assert_eq!(why("pipe", "free", json!(100 << 10)).0, "ok");
+
+    // Written again from the store, to standard output and to a file, it is the same.
+    assert_eq!(bench.must("export last").out, said.out);
+    assert_eq!(bench.must("export 1 -o again.json").out, "");
+    assert_eq!(std::fs::read_to_string(bench.path("again.json")).unwrap(), said.out);
+}
+
+#[test]
+fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must(
+        "run pipe eventfd null tcp:nodelay=off -w throughput -s 4K --total 64K -p same-cpu \
+         --launches 6 --workers thread --payload read",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    let of = |variant| results(&document).iter().find(|it| it["variant"] == variant).unwrap();
+    assert!(of("pipe")["throughput_bytes_per_sec"].is_object());
+    assert_eq!(of("pipe")["batch"], 16);
+    assert!(of("eventfd")["wakeups_per_sec"].is_object());
+    assert_eq!(of("null")["status"], "not_applicable");
+    assert_eq!(of("tcp:nodelay=off")["options"], json!({"nodelay": "off"}));
+}
+
+/// A transfer of one message is a single operation, and gives percentiles.
+// Fails until percentiles of a rate are no longer written in ns.
+#[test]
+fn percentiles_share_the_unit_of_their_estimate() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must(
+        "run pipe -w throughput -s 4K --total 4K -p same-cpu --launches 6 --samples 500 --seed 1",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+}
+
+#[test]
+fn what_cannot_be_measured_is_a_row_with_its_reason() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must(
+        "run pipe shm-ring:wait=spin -w throughput -s 64,4K --total 1K -p same-cpu --launches 1",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    let status = |variant: &str, bytes: u64| {
+        let of = |it: &&Value| it["variant"] == variant && it["message_bytes"] == bytes;
+        let case = results(&document).iter().find(of).expect("a row");
+        (case["status"].as_str().unwrap(), case["reason"].as_str().unwrap_or_default())
+    };
+    assert_eq!(status("pipe", 64), ("ok", ""));
+    let (absent, reason) = status("pipe", 4096);
+    assert_eq!(absent, "not_applicable");
+    assert!(reason.contains("--total 1024 is less than one message"), "{reason}");
+    let (absent, reason) = status("shm-ring:wait=spin", 64);
+    assert_eq!(absent, "not_applicable");
+    assert!(reason.contains("--spin-on-one-cpu"), "{reason}");
+}
+
+#[test]
+fn an_interrupted_run_is_described_and_agrees_with_itself() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    let running = bench.begin(
+        "run pipe eventfd -w latency -s 64 -p same-cpu --launches 5000 --samples 50 --format json",
+    );
+    wait_for("a finished round", Duration::from_secs(30), || {
+        let db = bench.open();
+        let rounds = db.query_row("SELECT count(*) FROM rounds", [], |row| row.get::<_, i64>(0));
+        rounds.is_ok_and(|rounds| rounds > 0).then_some(())
+    });
+    running.signal(Signal::INT);
+    let said = running.finish(Duration::from_secs(30));
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    for text in [said.out, bench.must("export last").out] {
+        let document = parse(&text);
+        schema.must_accept(&document);
+        assert_consistent(&document);
+        assert_eq!(document["status"], "interrupted");
+        assert!(results(&document).iter().any(|case| case["status"] == "ok"));
+        assert!(document["comparisons"][0]["closed"].is_null());
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_is_described_too() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 3 --samples 20");
+    // As a kill in the first round leaves it.
+    bench
+        .open()
+        .execute_batch(
+            "DELETE FROM launches WHERE round > 0; DELETE FROM rounds;
+             UPDATE groups SET closed = NULL;
+             UPDATE runs SET status = 'running', ended = NULL, measuring_ns = 0;
+             UPDATE runs SET clock = json_set(clock, '$.drift_ppm', NULL, '$.monotonic_ppm', NULL)",
+        )
+        .unwrap();
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    assert_eq!(document["status"], "interrupted");
+    for case in results(&document) {
+        assert_eq!(case["status"], "failed");
+        assert_eq!(case["reason"], "the run ended before it was launched");
+    }
+}
+
+#[test]
+fn the_schema_refuses_documents_that_are_wrong() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 6 --samples 200");
+    let right = bench.export();
+    schema.must_accept(&right);
+    type Damage = (&'static str, fn(&mut Value));
+    let damages: [Damage; 20] = [
+        ("another version", |it| it["schema_version"] = json!(2)),
+        ("no seed", |it| drop(it.as_object_mut().unwrap().remove("seed"))),
+        ("a seed beyond exact integers", |it| it["seed"] = json!(1_u64 << 53)),
+        ("an unknown field", |it| it["extra"] = json!(1)),
+        ("an unknown status", |it| it["status"] = json!("running")),
+        ("a time that is none", |it| it["started"] = json!("yesterday")),
+        ("no results", |it| it["results"] = json!([])),
+        ("a missing field of a case", |it| {
+            it["results"][0].as_object_mut().unwrap().remove("clock_share");
+        }),
+        ("an unknown field of a case", |it| it["results"][0]["mean_ns"] = json!(1.0)),
+        ("a negative count", |it| it["results"][0]["samples"] = json!(-1)),
+        ("half a launch", |it| it["results"][0]["launches"] = json!(1.5)),
+        ("ok without samples", |it| it["results"][0]["samples"] = json!(0)),
+        ("ok without a value", |it| it["results"][0]["latency_ns"] = Value::Null),
+        ("absent with a value", |it| {
+            it["results"][0]["status"] = json!("not_applicable");
+            it["results"][0]["reason"] = json!("it can't");
+        }),
+        ("text for a number", |it| it["results"][0]["latency_ns"]["min"] = json!("NaN")),
+        ("null where a number must be", |it| it["results"][0]["latency_ns"]["q1"] = Value::Null),
+        ("a coverage too small", |it| it["results"][0]["latency_ns"]["coverage"] = json!(0.9)),
+        ("an unknown percentile", |it| {
+            it["results"][0]["latency_ns"]["percentiles"]["p50"] = Value::Null;
+        }),
+        ("bytes without a size", |it| it["results"][0]["message_bytes"] = Value::Null),
+        ("a verdict that is none", |it| {
+            it["comparisons"][0]["standings"][0]["verdict"] = json!("best");
+        }),
+    ];
+    for (what, damage) in damages {
+        let mut wrong = right.clone();
+        damage(&mut wrong);
+        assert_ne!(wrong, right, "{what}: nothing was damaged");
+        assert!(schema.accepts(&wrong).is_err(), "the schema accepts {what}");
+    }
+}
+
+#[test]
+fn every_field_of_the_schema_is_described_and_required() {
+    fn walk(at: &str, schema: &Value, seen: &mut usize) {
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            *seen += 1;
+            let told = field["description"].as_str().unwrap_or_default();
+            assert!(told.ends_with('.'), "{at}.{name} needs a sentence");
+            let required = schema["required"].as_array().unwrap();
+            assert!(required.iter().any(|it| it == name), "{at}.{name} may be missing");
+            let in_unit = match name {
+                name if name.ends_with("_ns") => "nanoseconds",
+                name if name.ends_with("_ppm") => "parts per million",
+                name if name.ends_with("_bytes") => "bytes",
+                name if name.ends_with("_per_sec") => "per second",
+                _ => "",
+            };
+            assert!(told.contains(in_unit), "{at}.{name} doesn't say {in_unit}");
+            walk(&format!("{at}.{name}"), field, seen);
+        }
+    }
+    let schema = Schema::text();
+    let mut seen = 0;
+    walk("", &schema, &mut seen);
+    for (name, definition) in schema["$defs"].as_object().unwrap() {
+        walk(name, definition, &mut seen);
+    }
+    assert!(seen > 100, "only {seen} fields");
+}

@@ -1,0 +1,387 @@
+//! Real signals to a real run: whoever is struck, nothing of ours remains, and the store keeps
+//! what was finished. The moments are drawn, from fixed seeds; time limits are against hangs.
+
+mod cli_support;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cli_support::{Bench, Running, Said, number, rows, send, wait_for};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::Value;
+
+/// How soon a run must be over after a signal that asks it to end.
+const SOON: Duration = Duration::from_secs(2);
+/// How soon the processes of a run that was killed must be gone.
+const GONE: Duration = Duration::from_secs(3);
+/// Longer than any deadline of these launches.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Longer than any test waits.
+const ENDLESS: &str = "run pipe eventfd -w latency -s 64 --launches 9000 --samples 200";
+
+fn millis(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+/// A query of a run under way; None while its store is being made.
+fn ask(bench: &Bench, sql: &str) -> Option<i64> {
+    let db = rusqlite::Connection::open(bench.store()).ok()?;
+    db.query_row(sql, [], |row| row.get(0)).ok()
+}
+
+fn wait_for_launches(bench: &Bench, count: i64) {
+    let sql = "SELECT count(*) FROM launches WHERE round > 0";
+    wait_for("launches", PATIENCE, || ask(bench, sql).filter(|seen| *seen >= count));
+}
+
+/// What must hold after a signal that asked a run to end.
+fn assert_ended(bench: &Bench, said: &Said, code: i32, of: &str) {
+    assert_eq!(said.code, Some(code), "{of}: {:?} {}", said.status, said.err);
+    assert!(bench.processes().is_empty(), "{of}: {:?} remain", bench.processes());
+    assert!(said.out.contains("interrupted"), "{of}: {}", said.out);
+    let last = said.err.lines().last().unwrap_or_default();
+    assert!(last.starts_with("ipcmark: interrupted; `ipcmark run --resume 1`"), "{of}: {last}");
+    let db = bench.open();
+    assert_eq!(rows(&db, "SELECT status FROM runs"), ["interrupted"], "{of}");
+    let document = bench.export();
+    assert_eq!(document["status"], "interrupted", "{of}");
+    assert_eq!(stored_launches(&document), whole_launches(bench), "{of}");
+    assert_eq!(bench.must("report").out, said.out, "{of}");
+}
+
+fn stored_launches(document: &Value) -> i64 {
+    let cases = document["results"].as_array().unwrap();
+    cases.iter().map(|case| case["launches"].as_i64().unwrap()).sum()
+}
+
+/// Launches that are in the store with all their samples.
+fn whole_launches(bench: &Bench) -> i64 {
+    number(
+        &bench.open(),
+        "SELECT count(*) FROM launches WHERE round > 0 AND status = 'ok'
+         AND (SELECT sum(count) FROM samples WHERE launch = launches.id) = 200",
+    )
+}
+
+/// Six moments from 0.05 to 3 s, one drawn from each sixth; they fall into the settle pilot,
+/// the pilots, the quiet and the rounds.
+fn interrupt_at_six_moments(signal: Signal, code: i32, seed: u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    for nth in 0..6 {
+        let at = millis(50 + nth * 490 + rng.random_range(0..490));
+        let placement = if nth % 2 == 0 { "-p same-cpu" } else { "-p same-cpu -p free" };
+        let bench = Bench::new();
+        let running = bench.begin(&format!("{ENDLESS} {placement}"));
+        std::thread::sleep(at);
+        running.signal(signal);
+        let said = running.finish(SOON);
+        assert_ended(&bench, &said, code, &format!("{signal:?} {placement} at {at:?}"));
+    }
+}
+
+#[test]
+fn sigint_ends_a_run_at_any_moment_with_130() {
+    interrupt_at_six_moments(Signal::INT, 130, 1);
+}
+
+#[test]
+fn sigterm_ends_a_run_at_any_moment_with_143() {
+    interrupt_at_six_moments(Signal::TERM, 143, 2);
+}
+
+#[test]
+fn a_terminal_that_hangs_up_ends_a_run_with_129() {
+    let bench = Bench::new();
+    let running = bench.begin(&format!("{ENDLESS} -p same-cpu"));
+    wait_for_launches(&bench, 1);
+    running.signal(Signal::HUP);
+    assert_ended(&bench, &running.finish(SOON), 129, "SIGHUP");
+}
+
+/// As Ctrl-C does it: the whole foreground process group gets the signal.
+#[test]
+fn ctrl_c_reaches_the_group_and_ends_the_run_once() {
+    let bench = Bench::new();
+    let running = bench.begin(&format!("{ENDLESS} -p same-cpu"));
+    wait_for_launches(&bench, 4);
+    kill_process_group(Pid::from_raw(running.pid()).unwrap(), Signal::INT).unwrap();
+    assert_ended(&bench, &running.finish(SOON), 130, "Ctrl-C");
+    // No launch was hit: the workers are in groups of their own.
+    assert_eq!(number(&bench.open(), "SELECT count(*) FROM launches WHERE status != 'ok'"), 0);
+}
+
+#[test]
+fn an_interrupted_run_can_be_resumed_to_its_end() {
+    let bench = Bench::new();
+    let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 60 --samples 200";
+    let running = bench.begin(line);
+    wait_for_launches(&bench, 7);
+    running.signal(Signal::INT);
+    assert_ended(&bench, &running.finish(SOON), 130, "SIGINT");
+    assert_resumes(&bench, 60);
+    // It ends as if nothing had been: the command line is the first one.
+    let argv = bench.export()["argv"].to_string();
+    assert!(argv.contains("--launches") && !argv.contains("--resume"), "{argv}");
+}
+
+/// `run --resume` measures what lacks, once, and leaves finished rounds alone.
+fn assert_resumes(bench: &Bench, launches: i64) {
+    let finished = "SELECT launches.id, case_id, launches.round FROM launches
+         JOIN cases ON case_id = cases.id
+         JOIN rounds ON rounds.run = cases.run AND rounds.group_nth = cases.group_nth
+             AND rounds.nth = launches.round
+         ORDER BY launches.id";
+    let before = rows(&bench.open(), finished);
+    bench.must("run --resume");
+    let db = bench.open();
+    let after = rows(&db, finished);
+    let kept = before.iter().filter(|row| after.contains(row)).count();
+    assert_eq!(kept, before.len(), "finished launches were measured again");
+    assert_eq!(rows(&db, "SELECT status FROM runs"), ["complete"]);
+    let per_case = "SELECT count(*), count(DISTINCT round), min(round), max(round) FROM launches
+         WHERE round > 0 GROUP BY case_id";
+    for case in rows(&db, per_case) {
+        assert_eq!(case, format!("{launches}|{launches}|1|{launches}"));
+    }
+    assert_eq!(number(&db, "SELECT count(DISTINCT nth) FROM rounds"), launches);
+    let lost = "SELECT count(*) FROM launches WHERE status = 'ok'
+         AND NOT EXISTS (SELECT * FROM samples WHERE launch = launches.id)";
+    assert_eq!(number(&db, lost), 0);
+    assert!(bench.processes().is_empty());
+}
+
+#[test]
+fn after_sigkill_of_the_coordinator_nothing_remains_and_the_run_can_be_resumed() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for placement in ["-p same-cpu", "-p free", "-p same-cpu", "-p same-cpu"] {
+        let bench = Bench::new();
+        let rounds = 30;
+        let line = "run pipe eventfd -w latency -s 64 --samples 200";
+        let mut running = bench.begin(&format!("{line} {placement} --launches {rounds}"));
+        wait_for_launches(&bench, rng.random_range(1..30));
+        std::thread::sleep(millis(rng.random_range(0..60)));
+        let stored = ask(&bench, "SELECT count(*) FROM launches").unwrap();
+        assert!(!running.is_over(), "the run was too short to be killed");
+        running.signal(Signal::KILL);
+        running.finish(SOON);
+        bench.wait_for_silence(GONE);
+
+        let db = bench.open();
+        assert!(number(&db, "SELECT count(*) FROM launches") >= stored, "launches were lost");
+        let listed = bench.must("runs").out;
+        assert!(listed.contains("killed") && !listed.contains("running"), "{listed}");
+        assert_eq!(bench.export()["status"], "interrupted");
+        assert_resumes(&bench, rounds);
+        assert!(bench.must("runs").out.contains("complete"));
+    }
+}
+
+#[test]
+fn a_coordinator_killed_before_the_first_round_can_be_resumed() {
+    let bench = Bench::new();
+    let line = "run pipe eventfd -w latency -s 64 -p same-cpu -p free --launches 3 --samples 200";
+    let running = bench.begin(line);
+    wait_for("the plan", PATIENCE, || {
+        ask(&bench, "SELECT count(*) FROM cases").filter(|cases| *cases == 6)
+    });
+    running.signal(Signal::KILL);
+    running.finish(SOON);
+    bench.wait_for_silence(GONE);
+    assert!(bench.must("runs").out.contains("killed"));
+    assert_resumes(&bench, 3);
+}
+
+#[test]
+fn while_it_runs_a_run_is_listed_as_running_and_not_taken_up_twice() {
+    let bench = Bench::new();
+    let running = bench.begin(&format!("{ENDLESS} -p same-cpu"));
+    wait_for_launches(&bench, 1);
+    let listed = bench.must("runs").out;
+    assert!(listed.contains("running"), "{listed}");
+    let said = bench.run("run --resume 1");
+    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+    assert!(said.err.contains(&format!("process {}", running.pid())), "{}", said.err);
+    running.signal(Signal::TERM);
+    running.finish(SOON);
+}
+
+/// Who is struck.
+#[derive(Clone, Copy)]
+enum Victim {
+    Supervisor,
+    Worker,
+}
+
+/// A process of the run in that role, now.
+fn victim(bench: &Bench, running: &Running, who: Victim) -> Option<i32> {
+    let all = bench.processes();
+    let children = |of: i32| -> BTreeMap<i32, _> {
+        all.iter().filter(|(_, it)| it.parent == of).map(|(pid, it)| (*pid, *it)).collect()
+    };
+    let supervisors = children(running.pid());
+    match who {
+        Victim::Supervisor => supervisors.into_keys().next(),
+        Victim::Worker => supervisors.into_keys().find_map(|it| children(it).into_keys().next()),
+    }
+}
+
+/// Strikes at drawn moments until a launch has failed of it, then lets the run end. Gives the
+/// reasons of the failed launches.
+fn strike(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 30 --samples 4000";
+    let mut running = bench.begin(line);
+    wait_for_launches(bench, 4);
+    let failed = "SELECT count(*) FROM launches WHERE status = 'failed'";
+    while ask(bench, failed) == Some(0) && !running.is_over() {
+        let Some(pid) = victim(bench, &running, who) else { continue };
+        // Not at once: it would always be struck while it is set up.
+        std::thread::sleep(millis(rng.random_range(0..30)));
+        if send(pid, signal) {
+            let struck = || (bench.processes().get(&pid).is_none()).then_some(());
+            wait_for("the struck process to vanish", PATIENCE, struck);
+        }
+    }
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(bench.processes().is_empty());
+    let db = bench.open();
+    assert_eq!(rows(&db, "SELECT status FROM runs"), ["complete"]);
+    // Every launch of every round has its row; those that failed have no samples.
+    assert_eq!(number(&db, "SELECT count(*) FROM launches WHERE round > 0"), 30 * 3);
+    let kept = "SELECT count(*) FROM samples JOIN launches ON launch = launches.id
+         WHERE status != 'ok'";
+    assert_eq!(number(&db, kept), 0);
+    let reasons = rows(&db, "SELECT reason FROM launches WHERE status = 'failed'");
+    assert!(!reasons.is_empty(), "no strike hit a launch");
+    let told = bench.export();
+    let cases = told["results"].as_array().unwrap().iter();
+    let failed: u64 = cases.map(|case| case["failed_launches"].as_u64().unwrap()).sum();
+    assert_eq!(failed, reasons.len() as u64);
+    reasons
+}
+
+#[test]
+fn after_sigkill_of_a_supervisor_the_run_goes_on() {
+    let bench = Bench::new();
+    for reason in strike(&bench, Victim::Supervisor, Signal::KILL, 4) {
+        assert_eq!(reason, "the supervisor died without a word");
+    }
+}
+
+#[test]
+fn after_sigkill_of_a_worker_the_run_goes_on() {
+    let bench = Bench::new();
+    for reason in strike(&bench, Victim::Worker, Signal::KILL, 5) {
+        let named = reason.starts_with("initiator (") || reason.starts_with("responder (");
+        assert!(named && reason.ends_with("was killed by signal 9"), "{reason}");
+    }
+    let said = bench.must("report").out;
+    assert!(said.contains("launches failed"), "{said}");
+}
+
+#[test]
+fn after_sigstop_of_a_worker_the_run_goes_on() {
+    let bench = Bench::new();
+    for reason in strike(&bench, Victim::Worker, Signal::STOP, 6) {
+        let named = reason.contains("initiator") || reason.contains("responder");
+        assert!(named && reason.starts_with("deadline passed: "), "{reason}");
+    }
+}
+
+#[test]
+fn after_sigstop_of_a_supervisor_the_run_goes_on() {
+    let bench = Bench::new();
+    for reason in strike(&bench, Victim::Supervisor, Signal::STOP, 7) {
+        assert!(reason.contains("supervisor"), "{reason}");
+    }
+}
+
+/// The hardest case: a worker that can't act any more, and nobody left to say so.
+#[test]
+fn a_stopped_worker_outlives_neither_its_supervisor_nor_the_coordinator() {
+    for who in [None, Some(Victim::Supervisor)] {
+        let bench = Bench::new();
+        let running = bench.begin(&format!("{ENDLESS} -p same-cpu"));
+        wait_for_launches(&bench, 4);
+        let stopped = wait_for("a stopped worker", PATIENCE, || {
+            let pid = victim(&bench, &running, Victim::Worker)?;
+            let parent = bench.processes().get(&pid)?.parent;
+            send(pid, Signal::STOP);
+            (bench.processes().get(&pid)?.state == 'T').then_some((pid, parent))
+        });
+        match who {
+            None => running.signal(Signal::KILL),
+            Some(_) => drop(send(stopped.1, Signal::KILL)),
+        }
+        wait_for("the stopped worker to vanish", GONE, || {
+            (!bench.processes().contains_key(&stopped.0)).then_some(())
+        });
+        running.signal(Signal::KILL);
+        running.finish(SOON);
+        bench.wait_for_silence(GONE);
+    }
+}
+
+/// A complete run, put back to what a kill of its coordinator leaves; `sql` says where.
+fn killed_run(line: &str, sql: &str) -> Bench {
+    let bench = Bench::new();
+    bench.must(line);
+    let undo = "UPDATE groups SET closed = NULL;
+         UPDATE runs SET status = 'running', pid = 4194305, ended = NULL, measuring_ns = 0;";
+    bench.open().execute_batch(&format!("PRAGMA foreign_keys = ON; {undo} {sql}")).unwrap();
+    assert!(bench.must("runs").out.contains("killed"));
+    bench
+}
+
+const SIX_ROUNDS: &str = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 6 --samples 200";
+
+// Fails until a resumed run looks at its groups before it measures another round of them.
+#[test]
+fn a_run_killed_after_its_last_round_is_resumed_without_another() {
+    let bench = killed_run(SIX_ROUNDS, "");
+    assert_resumes(&bench, 6);
+}
+
+#[test]
+fn a_run_killed_inside_a_round_measures_that_round_again() {
+    let cut = "DELETE FROM launches WHERE round = 6 AND position > 0;
+         DELETE FROM rounds WHERE nth = 6;";
+    assert_resumes(&killed_run(SIX_ROUNDS, cut), 6);
+}
+
+// Fails until a resumed run knows which cases had been given up.
+#[test]
+fn a_case_that_was_given_up_does_not_send_a_resumed_run_back_to_its_start() {
+    let given_up = "DELETE FROM rounds WHERE nth = 6; DELETE FROM launches WHERE round = 6;
+         DELETE FROM launches WHERE round > 0
+             AND case_id = (SELECT id FROM cases WHERE mechanism = 'eventfd');
+         DELETE FROM samples WHERE launch IN (SELECT launches.id FROM launches
+             JOIN cases ON case_id = cases.id WHERE mechanism = 'eventfd');
+         UPDATE launches SET status = 'failed', reason = 'the pilot failed'
+             WHERE case_id = (SELECT id FROM cases WHERE mechanism = 'eventfd');
+         UPDATE cases SET batch = 1, samples_per_launch = 1, operation_ns = 0
+             WHERE mechanism = 'eventfd';";
+    let bench = killed_run(SIX_ROUNDS, given_up);
+    let finished = "SELECT launches.id FROM launches JOIN cases ON case_id = cases.id
+         WHERE mechanism = 'pipe' AND round BETWEEN 1 AND 5 ORDER BY launches.id";
+    let before = rows(&bench.open(), finished);
+    bench.must("run --resume");
+    assert_eq!(before.len(), 10);
+    assert_eq!(rows(&bench.open(), finished), before, "finished launches were measured again");
+}
+
+// Fails until the wall time of a part that was killed is kept, or the share is null.
+#[test]
+fn a_resumed_run_does_not_claim_that_all_its_time_was_timed() {
+    let line = "run pipe -w latency -s 64 -p same-cpu --launches 10 --samples 20000";
+    let last = "DELETE FROM launches WHERE round = 10; DELETE FROM rounds WHERE nth = 10;";
+    let bench = killed_run(line, last);
+    bench.must("run --resume");
+    if let Some(share) = bench.export()["timed_share"].as_f64() {
+        assert!(share < 0.99, "{share} of the time can't have been timed");
+    }
+}
