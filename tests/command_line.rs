@@ -118,7 +118,6 @@ fn fails_with_one_line_where_there_is_no_store() {
     }
 }
 
-// Fails until `run --resume` opens a store only where there is one.
 #[test]
 fn resuming_where_there_is_no_store_makes_none() {
     let bench = Bench::new();
@@ -272,7 +271,6 @@ fn output_fits_80_columns_away_from_a_terminal() {
     }
 }
 
-// Fails until help is wrapped at 80 columns where no width is known.
 #[test]
 fn help_fits_80_columns_away_from_a_terminal() {
     let bench = Bench::new();
@@ -345,7 +343,6 @@ fn a_reader_that_leaves_is_no_panic() {
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM runs WHERE status = 'complete'"), 2);
 }
 
-// Fails until nothing that is written to standard error panics where it can't be written.
 #[test]
 fn nobody_reading_standard_error_is_no_panic() {
     let bench = Bench::new();
@@ -380,7 +377,6 @@ fn works_without_a_home() {
     assert!(bench.path("home/.local/share/ipcmark/runs.sqlite").exists());
 }
 
-// Fails until an empty IPCMARK_STORE counts as none: SQLite takes it for a file to throw away.
 #[test]
 fn an_empty_store_name_loses_nothing() {
     let bench = Bench::new();
@@ -392,7 +388,6 @@ fn an_empty_store_name_loses_nothing() {
     }
 }
 
-// Fails until SQLite's own names (`:memory:`, `file:…`) are names of files to us.
 #[test]
 fn a_store_by_any_name_is_a_file() {
     for name in [":memory:", "file:x?mode=memory"] {
@@ -404,7 +399,6 @@ fn a_store_by_any_name_is_a_file() {
     }
 }
 
-// Fails until the command line is kept without asking whether it is UTF-8.
 #[test]
 fn file_names_need_not_be_utf8() {
     let bench = Bench::new();

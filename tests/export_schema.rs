@@ -175,7 +175,6 @@ fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
 }
 
 /// A transfer of one message is a single operation, and gives percentiles.
-// Fails until percentiles of a rate are no longer written in ns.
 #[test]
 fn percentiles_share_the_unit_of_their_estimate() {
     let (bench, schema) = (Bench::new(), Schema::read());

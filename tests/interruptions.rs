@@ -241,7 +241,7 @@ fn strike(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> 
         // Not at once: it would always be struck while it is set up.
         std::thread::sleep(millis(rng.random_range(0..30)));
         if send(pid, signal) {
-            let struck = || (bench.processes().get(&pid).is_none()).then_some(());
+            let struck = || (!bench.processes().contains_key(&pid)).then_some(());
             wait_for("the struck process to vanish", PATIENCE, struck);
         }
     }
@@ -339,7 +339,6 @@ fn killed_run(line: &str, sql: &str) -> Bench {
 
 const SIX_ROUNDS: &str = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 6 --samples 200";
 
-// Fails until a resumed run looks at its groups before it measures another round of them.
 #[test]
 fn a_run_killed_after_its_last_round_is_resumed_without_another() {
     let bench = killed_run(SIX_ROUNDS, "");
@@ -353,7 +352,6 @@ fn a_run_killed_inside_a_round_measures_that_round_again() {
     assert_resumes(&killed_run(SIX_ROUNDS, cut), 6);
 }
 
-// Fails until a resumed run knows which cases had been given up.
 #[test]
 fn a_case_that_was_given_up_does_not_send_a_resumed_run_back_to_its_start() {
     let given_up = "DELETE FROM rounds WHERE nth = 6; DELETE FROM launches WHERE round = 6;
@@ -374,7 +372,6 @@ fn a_case_that_was_given_up_does_not_send_a_resumed_run_back_to_its_start() {
     assert_eq!(rows(&bench.open(), finished), before, "finished launches were measured again");
 }
 
-// Fails until the wall time of a part that was killed is kept, or the share is null.
 #[test]
 fn a_resumed_run_does_not_claim_that_all_its_time_was_timed() {
     let line = "run pipe -w latency -s 64 -p same-cpu --launches 10 --samples 20000";

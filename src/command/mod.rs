@@ -23,7 +23,7 @@ use crate::store::{Store, StoreError};
 /// Without a command: every mechanism of this machine in about a minute, verdicts and a table
 /// on the terminal, everything else in report.html.
 #[derive(Parser)]
-#[command(name = "ipcmark", version, max_term_width = 100, arg_required_else_help = false)]
+#[command(name = "ipcmark", version, max_term_width = 80, arg_required_else_help = false)]
 struct Cli {
     #[command(flatten)]
     common: Common,
@@ -105,7 +105,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            eprintln!("ipcmark: {}", failure.line);
+            complain(&failure.line);
             ExitCode::from(failure.code)
         }
     }
@@ -124,7 +124,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let told = told.split("\n\nFor more information").next().unwrap_or_default();
     let lines: Vec<&str> = told.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let line = lines.join("; ");
-    eprintln!("ipcmark: {} (see --help)", line.trim_start_matches("error: "));
+    complain(&format!("{} (see --help)", line.trim_start_matches("error: ")));
     ExitCode::from(2)
 }
 
@@ -153,6 +153,11 @@ impl Common {
         };
         print(&terminal::render(document, &style))
     }
+}
+
+/// One line on standard error. Where nobody reads it, nothing is lost but the line.
+fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "ipcmark: {line}");
 }
 
 /// Writes to standard output; a closed pipe is a failure, not a panic.

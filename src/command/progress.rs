@@ -50,7 +50,7 @@ impl StderrProgress {
 
     fn clear(&mut self) {
         if self.drawn {
-            eprint!("\r\x1b[K");
+            let _ = write!(io::stderr(), "\r\x1b[K");
             self.drawn = false;
         }
     }
@@ -75,7 +75,7 @@ impl Progress for StderrProgress {
     fn warning(&mut self, text: &str) {
         self.clear();
         if !self.quiet {
-            eprintln!("warning: {text}");
+            let _ = writeln!(io::stderr(), "warning: {text}");
         }
     }
 

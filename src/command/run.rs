@@ -1,12 +1,13 @@
 //! `ipcmark` and `ipcmark run`: plan, measure, judge, show.
 
+use std::io::Write;
 use std::path::Path;
 
 use rustix::thread::sched_getaffinity;
 
 use super::args::RunArgs;
 use super::progress::StderrProgress;
-use super::{Common, Failure, export, report};
+use super::{Common, Failure, complain, export, report};
 use crate::campaign::{Campaign, Conditions};
 use crate::judge::{Judged, Status};
 use crate::launch::{Interrupt, Launcher};
@@ -47,7 +48,10 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     };
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
-    let mut store = Store::open(&common.store_path())?;
+    let mut store = match args.resume {
+        None => Store::open(&common.store_path())?,
+        Some(_) => Store::open_existing(&common.store_path())?,
+    };
     let mut progress = StderrProgress::new(common.quiet);
     let resumed = match &args.resume {
         Some(name) => Some(unfinished(&store, name)?),
@@ -59,7 +63,8 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
         interrupt: &interrupt,
         progress: &mut progress,
     };
-    let argv: Vec<String> = std::env::args().collect();
+    let argv: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let campaign = match (planned, resumed) {
         (Some(plan), _) => Campaign::begin(with, request, &plan, &argv)?,
         (None, Some(id)) => Campaign::resume(with, id, args.budget)?,
@@ -69,7 +74,7 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     let judged = Judged::of(&store, id)?;
     show(common, args, &judged)?;
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
-        eprintln!("ipcmark: interrupted; `ipcmark run --resume {id}` goes on with run {id}");
+        complain(&format!("interrupted; `ipcmark run --resume {id}` goes on with run {id}"));
         return Ok(128 + signal as u8);
     }
     Ok(exit_code(args, &judged))
@@ -119,7 +124,7 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged) -> Result<(), Failure>
     if let Some(path) = &args.html
         && !common.quiet
     {
-        eprintln!("The page with all figures: {}", path.display());
+        let _ = writeln!(std::io::stderr(), "The page with all figures: {}", path.display());
     }
     Ok(())
 }

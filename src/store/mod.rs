@@ -78,7 +78,7 @@ impl Store {
     /// `$IPCMARK_STORE`, else `ipcmark/runs.sqlite` below `$XDG_DATA_HOME` or
     /// `~/.local/share`.
     pub fn default_path() -> PathBuf {
-        if let Some(path) = std::env::var_os("IPCMARK_STORE") {
+        if let Some(path) = std::env::var_os("IPCMARK_STORE").filter(|path| !path.is_empty()) {
             return path.into();
         }
         let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
@@ -96,7 +96,7 @@ impl Store {
                 ))
             })?;
         }
-        let store = Store::connect(path, OpenFlags::default())?;
+        let store = Store::connect(path)?;
         store.migrate()?;
         Ok(store)
     }
@@ -109,14 +109,21 @@ impl Store {
                 path.display()
             )));
         }
-        let store = Store::connect(path, OpenFlags::default())?;
+        let store = Store::connect(path)?;
         store.migrate()?;
         Ok(store)
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
+    fn connect(path: &Path) -> Result<Store, StoreError> {
         let failed = |error| explain("open", path, error);
-        let db = Connection::open_with_flags(path, flags).map_err(failed)?;
+        // SQLite has names of its own (`:memory:`, `file:…`, none at all) for databases that
+        // vanish. A whole path, without the flag for such names, is always a file.
+        let whole = std::path::absolute(path)
+            .map_err(|error| StoreError(format!("open {}: {error}", path.display())))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(whole, flags).map_err(failed)?;
         db.busy_timeout(Duration::from_secs(5)).map_err(failed)?;
         db.execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;")
             .map_err(failed)?;
