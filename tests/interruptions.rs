@@ -331,7 +331,7 @@ fn killed_run(line: &str, sql: &str) -> Bench {
     let bench = Bench::new();
     bench.must(line);
     let undo = "UPDATE groups SET closed = NULL;
-         UPDATE runs SET status = 'running', pid = 4194305, ended = NULL, measuring_ns = 0;";
+         UPDATE runs SET status = 'running', pid = 4194305, ended = NULL;";
     bench.open().execute_batch(&format!("PRAGMA foreign_keys = ON; {undo} {sql}")).unwrap();
     assert!(bench.must("runs").out.contains("killed"));
     bench

@@ -34,7 +34,8 @@ impl Campaign<'_> {
             group.judge_precision(look.as_ref(), &self.request);
             return self.close(nth, Closed::Launches);
         }
-        let Some(look) = stats::schedule().into_iter().find(|it| it.launches == rounds) else {
+        let due = |look: &Look| look.launches == rounds && group.spent < look.spent;
+        let Some(look) = stats::schedule().into_iter().find(due) else {
             return Ok(());
         };
         let spent_before = std::mem::replace(&mut group.spent, look.spent);
@@ -95,19 +96,25 @@ pub(super) fn revive(
             precise: false,
             given_up: false,
         };
-        for launch in store.launches(stored.id)?.iter().filter(|launch| launch.round > 0) {
+        for launch in &store.launches(stored.id)? {
+            if launch.round == 0 {
+                live.given_up = launch.status != "ok";
+                continue;
+            }
             let mut samples = store.samples(launch.id)?;
             let at = launch.round as usize - 1;
             live.medians.resize(live.medians.len().max(at + 1), None);
             live.medians[at] = value_ns(&mut samples, live.batch.max(1), clock.ns_per_tick);
         }
+        live.given_up |= live.has_failed_too_often();
         cases.push(live);
     }
     if cases.is_empty() {
         return Ok(None);
     }
     // A round that was cut short is measured again as a whole: its launches are replaced.
-    let rounds = cases.iter().map(|case| case.medians.len()).min().unwrap_or(0);
+    let going_on = cases.iter().filter(|case| !case.given_up);
+    let rounds = going_on.map(|case| case.medians.len()).min().unwrap_or(0);
     for case in &mut cases {
         case.medians.truncate(rounds);
     }

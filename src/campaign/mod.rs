@@ -108,6 +108,8 @@ pub struct Campaign<'a> {
     clock_start: Anchor,
     settle: Duration,
     began: Instant,
+    /// Wall time of the parts of this run before it was resumed, in ns.
+    measured_before: u64,
 }
 
 /// Version and build, as stored with each run.
@@ -135,8 +137,17 @@ impl<'a> Campaign<'a> {
         })?;
         let groups = add_groups(with.store, run, plan)?;
         let settle = Duration::ZERO;
-        let mut campaign =
-            Campaign { with, run, request, groups, clock, clock_start, settle, began };
+        let mut campaign = Campaign {
+            with,
+            run,
+            request,
+            groups,
+            clock,
+            clock_start,
+            settle,
+            began,
+            measured_before: 0,
+        };
         campaign.warn_if_loaded()?;
         Ok(campaign)
     }
@@ -163,7 +174,30 @@ impl<'a> Campaign<'a> {
             request.stopping.budget_ns = Some(budget.as_nanos() as u64);
             request.stopping.budget_is_hard = true;
         }
-        Ok(Campaign { with, run: id, request, groups, clock, clock_start, settle, began })
+        let measured_before = stored.measuring_ns;
+        let mut campaign = Campaign {
+            with,
+            run: id,
+            request,
+            groups,
+            clock,
+            clock_start,
+            settle,
+            began,
+            measured_before,
+        };
+        // A run may have been killed between a round and the look at it.
+        for nth in 0..campaign.groups.len() {
+            if campaign.groups[nth].closed.is_none() && campaign.groups[nth].rounds > 0 {
+                campaign.look(nth)?;
+            }
+        }
+        Ok(campaign)
+    }
+
+    /// Wall time of measuring so far, resumed parts added, in ns.
+    fn measured_ns(&self) -> u64 {
+        self.measured_before + self.began.elapsed().as_nanos() as u64
     }
 
     /// Measures until every group is closed, the budget ends or a signal comes. Gives the
@@ -173,7 +207,7 @@ impl<'a> Campaign<'a> {
         let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
         self.with.progress.done();
         self.clock.conclude(&self.clock_start, &Anchor::now(self.clock.kind));
-        let took = self.began.elapsed().as_nanos() as u64;
+        let took = self.measured_ns();
         self.with.store.end_run(self.run, status, &now_utc(), &self.clock, took)?;
         Ok((self.run, status))
     }

@@ -53,7 +53,9 @@ impl Campaign<'_> {
         let after = Gaps::spin(SPIN);
         let counters = Counters::read(Path::new("/"), &cpus).since(&before.0);
         let noise = RoundNoise { counters, before: before.1, after };
+        let measured = self.measured_ns();
         self.with.store.add_round(self.run, self.groups[nth].nth, round, began_ns, &noise)?;
+        self.with.store.set_measuring(self.run, measured)?;
         let group = &mut self.groups[nth];
         group.rounds = round;
         group.took = began.elapsed();
@@ -177,6 +179,11 @@ impl LiveCase {
     fn note(&mut self, record: &Record, mut samples: Vec<u64>, ns_per_tick: f64) {
         let batch = record.initiator.batch.max(1);
         self.medians.push(value_ns(&mut samples, batch, ns_per_tick));
-        self.given_up = self.medians.len() >= FAILURES && self.medians.iter().all(Option::is_none);
+        self.given_up = self.has_failed_too_often();
+    }
+
+    /// Whether further launches would only cost time.
+    pub(super) fn has_failed_too_often(&self) -> bool {
+        self.medians.len() >= FAILURES && self.medians.iter().all(Option::is_none)
     }
 }

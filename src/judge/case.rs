@@ -182,7 +182,8 @@ impl CaseResult {
                 continue;
             }
             let samples = store.samples(launch.id)?;
-            let value = pool.take(samples, launch, run.clock.ns_per_tick);
+            let single = case.workload == "latency" && launch.record.initiator.batch == 1;
+            let value = pool.take(samples, launch, run.clock.ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
             values.push(value);
         }
@@ -190,11 +191,7 @@ impl CaseResult {
         if !values.is_empty() {
             result.fill(run, group, &values, &launches);
             let share = result.effective_samples / result.samples as f64;
-            let batch = case.batch.unwrap_or(1) as f64;
-            if case.workload == "latency" && case.batch == Some(1) {
-                let scale = run.clock.ns_per_tick / batch;
-                result.curve = percentile::curve(&mut pool.ticks, share, scale);
-            }
+            result.curve = percentile::curve(&mut pool.ticks, share, run.clock.ns_per_tick);
         }
         Ok((result, pool.timed_ticks * run.clock.ns_per_tick))
     }
@@ -353,12 +350,18 @@ struct Pool {
 }
 
 impl Pool {
-    /// Takes one launch's samples in, and says what they come to.
-    fn take(&mut self, samples: Vec<u64>, launch: &StoredLaunch, ns_per_tick: f64) -> LaunchValue {
+    /// Takes one launch's samples in, and says what they come to. `single`: each of them is
+    /// one operation, fit for percentiles.
+    fn take(
+        &mut self,
+        samples: Vec<u64>,
+        launch: &StoredLaunch,
+        ns_per_tick: f64,
+        single: bool,
+    ) -> LaunchValue {
         let batch = launch.record.initiator.batch.max(1);
         let scale = ns_per_tick / batch as f64;
         self.timed_ticks += samples.iter().sum::<u64>() as f64;
-        let single = batch == 1 && samples.len() > 1;
         let count = samples.len();
         let steady = (count >= 50).then(|| stats::steady_from(&samples).steady);
         let effective = stats::effective_samples(&samples, 0.9);

@@ -175,6 +175,12 @@ impl Store {
         )
     }
 
+    /// Records the wall time of measuring so far.
+    pub fn set_measuring(&mut self, run: i64, measuring_ns: u64) -> Result<(), StoreError> {
+        let sql = "UPDATE runs SET measuring_ns = ? WHERE id = ?";
+        self.update(sql, params![measuring_ns, run])
+    }
+
     /// Ends a run, or this part of it.
     pub fn end_run(
         &mut self,
@@ -185,8 +191,7 @@ impl Store {
         measuring_ns: u64,
     ) -> Result<(), StoreError> {
         self.update(
-            "UPDATE runs SET status = ?, ended = ?, clock = ?, measuring_ns = measuring_ns + ?
-             WHERE id = ?",
+            "UPDATE runs SET status = ?, ended = ?, clock = ?, measuring_ns = ? WHERE id = ?",
             params![word(&status), ended, json(clock), measuring_ns, run],
         )
     }
