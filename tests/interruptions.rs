@@ -241,7 +241,7 @@ fn strike(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> 
         // Not at once: it would always be struck while it is set up.
         std::thread::sleep(millis(rng.random_range(0..30)));
         if send(pid, signal) {
-            let struck = || (bench.processes().get(&pid).is_none()).then_some(());
+            let struck = || (!bench.processes().contains_key(&pid)).then_some(());
             wait_for("the struck process to vanish", PATIENCE, struck);
         }
     }
