@@ -571,6 +571,7 @@ fn verifying_checks_every_message_and_measures() {
         let expected = if absent { "not_applicable" } else { "ok" };
         assert_eq!(case["status"], expected, "{case:#}");
     }
+    assert_eq!(rows(&bench.open(), "SELECT request ->> 'verify' FROM runs"), ["1"]);
 }
 
 #[test]

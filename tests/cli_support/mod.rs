@@ -12,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -21,6 +22,8 @@ use tempfile::TempDir;
 
 /// Against hangs, not a claim about speed: tests share two CPUs with each other.
 const HUNG: Duration = Duration::from_secs(90);
+/// How long the output of a program that has ended may stay open.
+const HELD: Duration = Duration::from_secs(5);
 
 /// A folder with a store, and the program that uses it.
 pub struct Bench {
@@ -135,6 +138,15 @@ impl Bench {
     }
 }
 
+impl Drop for Bench {
+    /// A test that fails leaves nothing behind for the next one.
+    fn drop(&mut self) {
+        for pid in self.processes().into_keys() {
+            send(pid, Signal::KILL);
+        }
+    }
+}
+
 /// A living process.
 #[derive(Clone, Copy, Debug)]
 pub struct Process {
@@ -205,23 +217,27 @@ fn collect(child: &mut Child, within: Duration) -> Said {
             None if Instant::now() > until => {
                 let _ = child.kill();
                 let _ = child.wait();
-                panic!("it still runs after {within:?}: {}", err.join().unwrap());
+                panic!("it still runs after {within:?}");
             }
             None => std::thread::sleep(Duration::from_millis(5)),
         }
     };
-    let (out, err) = (out.join().unwrap(), err.join().unwrap());
-    Said { status, code: status.code(), out, err }
+    // Whoever outlives the program may hold its output open.
+    let text = |from: Receiver<String>| from.recv_timeout(HELD).expect("output that ends");
+    Said { status, code: status.code(), out: text(out), err: text(err) }
 }
 
-fn reader(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (told, text) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             pipe.read_to_end(&mut bytes).expect("read its output");
         }
-        String::from_utf8(bytes).expect("output is UTF-8")
-    })
+        // Nobody listens any more where the test has failed.
+        let _ = told.send(String::from_utf8(bytes).expect("output is UTF-8"));
+    });
+    text
 }
 
 /// Asks again and again until there is an answer.
