@@ -91,7 +91,7 @@ fn intervals(cases: &[&CaseResult], workload: &str, size: Option<u64>) -> Figure
     let id = format!("{workload}-{}", size.map_or("signal".into(), |it| it.to_string()));
     let x = Axis::categories("mechanism", names.iter().copied());
     let mut figure = Figure::new(FigureKind::Intervals, id, title, caption, x, axis);
-    for (workers, placement) in places(cases) {
+    for (workers, placement) in words::places(cases) {
         let mut points = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let found = cases.iter().find(|it| {
@@ -123,7 +123,7 @@ fn points_of(case: &CaseResult, x: f64) -> Vec<Point> {
 /// A line over message sizes per mechanism, one figure per placement.
 fn curves(cases: &[&CaseResult], workload: &str) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (workers, placement) in places(cases) {
+    for (workers, placement) in words::places(cases) {
         let here: Vec<&&CaseResult> = cases
             .iter()
             .filter(|it| it.placement == placement && it.workers == workers)
@@ -156,7 +156,7 @@ fn percentiles(judged: &Judged) -> Vec<Figure> {
     let cases = measured(judged, "latency");
     let smallest = cases.iter().filter_map(|it| it.message_bytes).min();
     let mut figures = Vec::new();
-    for (workers, placement) in places(&cases) {
+    for (workers, placement) in words::places(&cases) {
         let mut figure = Figure::new(
             FigureKind::Percentiles,
             format!("tail-{workers}-{}", placement.replace(',', "-")),
@@ -191,7 +191,7 @@ fn drift(judged: &Judged) -> Option<Section> {
     let cases = measured(judged, "latency");
     let smallest = cases.iter().filter_map(|it| it.message_bytes).min();
     let mut section = Section::new("drift", "Launch by launch");
-    for (workers, placement) in places(&cases) {
+    for (workers, placement) in words::places(&cases) {
         let mut figure = Figure::new(
             FigureKind::Curves,
             format!("drift-{workers}-{}", placement.replace(',', "-")),
@@ -217,17 +217,6 @@ fn drift(judged: &Judged) -> Option<Section> {
         }
     }
     (!section.blocks.is_empty()).then_some(section)
-}
-
-fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
-    let mut places = Vec::new();
-    for case in cases {
-        let place = (case.workers.as_str(), case.placement.as_str());
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
 }
 
 fn series_name(workers: &str, placement: &str) -> String {

@@ -16,7 +16,7 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
             .iter()
             .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin)
             .collect();
-        for (workers, placement) in places(&cases) {
+        for (workers, placement) in words::places(&cases) {
             let here: Vec<&CaseResult> = cases
                 .iter()
                 .filter(|it| it.workers == workers && it.placement == placement)
@@ -127,18 +127,6 @@ fn is_best(judged: &Judged, case: &CaseResult) -> bool {
         .filter(|group| group.standings.len() > 1)
         .flat_map(|group| &group.standings)
         .any(|it| it.among_best && std::ptr::eq(&judged.results[it.result], case))
-}
-
-/// Workers and placements, in the order of the results.
-fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
-    let mut places = Vec::new();
-    for case in cases {
-        let place = (case.workers.as_str(), case.placement.as_str());
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
 }
 
 /// Variants, in the order of the results.

@@ -89,3 +89,15 @@ pub fn list(names: &[String]) -> String {
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
+
+/// Workers and placements, in the order of the results.
+pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
+    let mut places = Vec::new();
+    for case in cases {
+        let place = (case.workers.as_str(), case.placement.as_str());
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
