@@ -36,7 +36,8 @@ pub fn parse_list(text: &str) -> Result<Vec<u64>, String> {
             Some((from, rest)) => sizes.extend(range(from, rest, item)?),
         }
     }
-    sizes.dedup();
+    let mut seen = std::collections::BTreeSet::new();
+    sizes.retain(|size| seen.insert(*size));
     Ok(sizes)
 }
 
@@ -74,7 +75,7 @@ mod tests {
         assert_eq!(parse("64"), Ok(64));
         assert_eq!(parse("4K"), Ok(4096));
         assert_eq!(parse("1MiB"), Ok(1 << 20));
-        assert_eq!(parse_list("1,64..4K:x4"), Ok(vec![1, 64, 256, 1024, 4096]));
+        assert_eq!(parse_list("1,64..4K:x4,64"), Ok(vec![1, 64, 256, 1024, 4096]));
     }
 
     #[test]

@@ -112,6 +112,10 @@ pub struct Campaign<'a> {
     measured_before: u64,
 }
 
+/// A load average, over a minute, from which on the machine counts as busy: above what a run
+/// of our own leaves behind.
+const BUSY: f64 = 1.5;
+
 /// Version and build, as stored with each run.
 pub const TOOL: &str = concat!("ipcmark ", env!("CARGO_PKG_VERSION"));
 
@@ -294,7 +298,7 @@ impl<'a> Campaign<'a> {
             self.warn("another run is being measured on this machine: both disturb each other")?;
         }
         match load(Path::new("/")) {
-            Some(load) if load.one_minute > 0.7 => self.warn(&format!(
+            Some(load) if load.one_minute > BUSY => self.warn(&format!(
                 "the machine was busy before the run began (load average {:.1} over a minute): \
                  let it calm down, and measure again",
                 load.one_minute
@@ -379,7 +383,9 @@ pub fn now_utc() -> String {
     humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
 }
 
-/// Whether a process with this id exists.
+/// Whether a process with this id exists and runs a program of our name (ids are used again).
 pub fn alive(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
+    let name = |pid: &str| std::fs::read(Path::new("/proc").join(pid).join("comm")).ok();
+    let theirs = name(&pid.to_string());
+    theirs.is_some() && theirs == name("self")
 }

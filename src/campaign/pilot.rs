@@ -73,11 +73,21 @@ impl Campaign<'_> {
         }
         let specs: Vec<Spec> =
             self.groups[nth].cases.iter().map(|live| self.pilot_spec(live)).collect();
+        let quiet = self.groups[nth].wants_quiet;
         let mut endings = Vec::new();
         for specs in specs.chunks(10) {
-            match self.launch_together(specs, &[], self.groups[nth].wants_quiet) {
+            match self.launch_together(specs, &[], quiet) {
                 Ok(some) => endings.extend(some),
                 Err(interrupted) => return Ok(Err(interrupted)),
+            }
+        }
+        // A case is given up for good where its pilot fails: a mishap gets a second chance.
+        for (spec, ending) in specs.iter().zip(&mut endings) {
+            if matches!(ending.record.outcome, Outcome::Failed { .. }) {
+                match self.launch_together(std::slice::from_ref(spec), &[], quiet) {
+                    Ok(mut again) => *ending = again.remove(0),
+                    Err(interrupted) => return Ok(Err(interrupted)),
+                }
             }
         }
         let mut rows = Vec::new();

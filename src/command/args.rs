@@ -59,7 +59,8 @@ pub struct RunArgs {
     /// Untimed operations, or time, before each launch's first sample
     #[arg(long, value_name = "N|TIME", value_parser = warmup)]
     pub warmup: Option<WarmupArg>,
-    /// Samples per launch [default: what lasts 10 ms on one CPU, 25 ms across]
+    /// Samples per launch; one of a throughput is a whole transfer, which lasts 20 ms without
+    /// --total [default: latency for 10 ms on one CPU, 25 ms across; throughput 1]
     #[arg(long, value_name = "N", value_parser = samples)]
     pub samples: Option<u64>,
     /// Exactly so many launches per case [default: looks after 12, 20, 30, 50, 100]
@@ -141,11 +142,16 @@ fn time(text: &str) -> Result<Duration, String> {
         .map_err(|_| format!("`{text}` is not a time: write 100ms, 30s, 5m"))
 }
 
+/// Nanoseconds, of which 64 bits hold 584 years.
+fn in_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 fn warmup(text: &str) -> Result<WarmupArg, String> {
     if let Ok(operations) = text.parse() {
         return Ok(WarmupArg::Operations(operations));
     }
-    Ok(WarmupArg::Time(time(text)?.as_nanos() as u64))
+    Ok(WarmupArg::Time(in_ns(time(text)?)))
 }
 
 fn budget(text: &str) -> Result<Duration, String> {
@@ -239,7 +245,7 @@ impl RunArgs {
         Stopping {
             launches: self.launches,
             precision: self.precision,
-            budget_ns: given.map(|it| it.as_nanos() as u64),
+            budget_ns: given.map(in_ns),
             budget_is_hard: self.budget.is_some(),
         }
     }

@@ -77,7 +77,11 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
         complain(&format!("interrupted; `ipcmark run --resume {id}` goes on with run {id}"));
         return Ok(128 + signal as u8);
     }
-    Ok(exit_code(args, &judged))
+    let code = exit_code(args, &judged);
+    if code == 1 {
+        complain("nothing could be measured; the reasons stand above");
+    }
+    Ok(code)
 }
 
 fn planned(request: &Request) -> Result<Plan, Failure> {

@@ -81,7 +81,8 @@ impl Store {
         if let Some(path) = std::env::var_os("IPCMARK_STORE").filter(|path| !path.is_empty()) {
             return path.into();
         }
-        let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+        let data = std::env::var_os("XDG_DATA_HOME").filter(|path| !path.is_empty());
+        let data = data.map(PathBuf::from);
         let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or("/tmp".into()));
         data.unwrap_or_else(|| home().join(".local/share")).join("ipcmark/runs.sqlite")
     }

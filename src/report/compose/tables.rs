@@ -78,7 +78,7 @@ fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
             let size = if bytes { sizes.get(at).copied() } else { None };
             let found = here().find(|it| it.message_bytes == size);
             match found.filter(|_| bytes || at == 0) {
-                Some(case) => cell(judged, case, words::value(case)),
+                Some(case) => cell(judged, case, words::cell_value(case)),
                 None if bytes => Text::new().muted("n/a"),
                 None => Text::new(),
             }

@@ -121,27 +121,25 @@ fn plain_ratio(times: f64) -> String {
 
 /// Cases whose interval is wider than asked, by name, a line per group.
 fn open_cases(judged: &Judged) -> Vec<Block> {
-    let open =
-        |case: &CaseResult| case.precision_reached.is_some_and(|it| !it.reached) && !case.twin;
-    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    for case in judged.results.iter().filter(|case| open(case)) {
-        let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
-        let head = format!("{}{size}, {}", case.workload, words::place(&case.placement));
-        match groups.last_mut().filter(|(last, _)| *last == head) {
-            Some((_, cases)) => cases.push(name_with_reason(case)),
-            None => groups.push((head, vec![name_with_reason(case)])),
-        }
-    }
-    if groups.is_empty() {
+    let open = |case: &CaseResult| case.precision_reached.is_some_and(|it| !it.reached);
+    let lines: Vec<Text> = judged
+        .groups
+        .iter()
+        .filter_map(|group| {
+            let cases = group.standings.iter().map(|it| &judged.results[it.result]);
+            let names: Vec<String> =
+                cases.filter(|case| open(case)).map(name_with_reason).collect();
+            let head = format!("{}: ", words::group(group));
+            (!names.is_empty()).then(|| Text::new().strong(head).plain(names.join(", ")))
+        })
+        .collect();
+    if lines.is_empty() {
         return Vec::new();
     }
-    let lines = groups
-        .into_iter()
-        .map(|(head, cases)| Text::new().strong(format!("{head}: ")).plain(cases.join(", ")));
     let asked = Text::new()
         .strong("Less precise than asked. ")
         .plain("More time (--budget) narrows intervals; modes stay.");
-    vec![Block::paragraph(asked), Block::List(lines.collect())]
+    vec![Block::paragraph(asked), Block::List(lines)]
 }
 
 fn name_with_reason(case: &CaseResult) -> String {

@@ -53,6 +53,14 @@ pub fn value(case: &CaseResult) -> String {
     }
 }
 
+/// As [`value`], with two modes in little room: `82.1 ns | 450 ns`.
+pub fn cell_value(case: &CaseResult) -> String {
+    match &case.modes {
+        Some(_) => short_value(case),
+        None => value(case),
+    }
+}
+
 /// `82.1 ns (60 %) or 450 ns (40 %)`.
 pub fn two_modes(unit: Unit, modes: &ModesSeen) -> String {
     format!(
@@ -68,7 +76,7 @@ pub fn two_modes(unit: Unit, modes: &ModesSeen) -> String {
 pub fn short_value(case: &CaseResult) -> String {
     let unit = unit(case);
     if let Some(modes) = &case.modes {
-        return format!("{}|{}", unit.format(modes.low), unit.format(modes.high));
+        return format!("{} | {}", unit.format(modes.low), unit.format(modes.high));
     }
     match case.estimate() {
         Some(Estimate { median: Some(median), low: Some(low), high: Some(high), .. }) => {
