@@ -16,8 +16,8 @@ use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
 use crate::observe::{Counters, Gaps, RoundNoise};
 use crate::store::{NewLaunch, StoreError};
 
-/// Launches that are set up together.
-const BATCH: usize = 10;
+/// Launches that are set up together: the largest group of the default run, with its twin.
+pub(super) const BATCH: usize = 12;
 /// A case with so many failed launches and none that worked is given up.
 const FAILURES: usize = 3;
 /// How long the spin before and after a round lasts.

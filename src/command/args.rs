@@ -60,7 +60,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N|TIME", value_parser = warmup)]
     pub warmup: Option<WarmupArg>,
     /// Samples per launch; one of a throughput is a whole transfer, which lasts 20 ms without
-    /// --total [default: latency for 10 ms on one CPU, 25 ms across; throughput 1]
+    /// --total [default: latency for 20 ms on one CPU, 35 ms across; throughput 1]
     #[arg(long, value_name = "N", value_parser = samples)]
     pub samples: Option<u64>,
     /// Exactly so many launches per case [default: looks after 12, 20, 30, 50, 100]

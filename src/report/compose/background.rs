@@ -3,8 +3,11 @@
 use serde_json::Value;
 
 use super::tables::absences;
-use crate::judge::Judged;
+use crate::judge::{Carries, CaseResult, Judged};
 use crate::report::{Block, Section, Text, units};
+
+/// Third over first quartile of the launches of `null` up to which the CPUs count as steady.
+const STEADY_CPU: f64 = 1.05;
 
 /// A few facts for the head of the page.
 pub fn meta(judged: &Judged) -> Vec<(String, String)> {
@@ -29,11 +32,29 @@ pub fn remarks(judged: &Judged) -> Option<Section> {
     for warning in &judged.run.warnings {
         section = section.with(Block::warning(warning.as_str()));
     }
+    section.blocks.extend(unsteady_cpu(judged));
     for (what, why) in absences(judged) {
         section.blocks.push(Block::paragraph(Text::new().code(what).plain(format!(": {why}"))));
     }
     section.blocks.extend(twins(judged));
     (!section.blocks.is_empty()).then_some(section)
+}
+
+/// Said where even the harness's own cost was not the same in every launch.
+fn unsteady_cpu(judged: &Judged) -> Option<Block> {
+    let spread = |case: &&CaseResult| {
+        let estimate = case.latency_ns.as_ref()?;
+        (case.carries == Carries::Nothing).then_some(estimate.q3 / estimate.q1)
+    };
+    let widest = judged.results.iter().filter_map(|case| spread(&case)).reduce(f64::max)?;
+    (widest > STEADY_CPU).then(|| {
+        Block::warning(format!(
+            "even null, which does nothing, took {:.0} % longer in a quarter of its launches than \
+             in another quarter: the speed of these CPUs is not constant (frequency, or \
+             neighbours), and all intervals are wide for it",
+            100.0 * (widest - 1.0)
+        ))
+    })
 }
 
 /// The A/A pairs in one sentence.
@@ -68,6 +89,7 @@ fn noise(judged: &Judged) -> Section {
     for warning in &judged.run.warnings {
         section = section.with(Block::warning(warning.as_str()));
     }
+    section.blocks.extend(unsteady_cpu(judged));
     section.blocks.extend(twins(judged));
     let rounds = &judged.run.rounds;
     let steal: u64 = rounds.iter().filter_map(|round| round.counters.steal_ticks).sum();
