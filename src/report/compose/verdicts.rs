@@ -1,8 +1,9 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
 use super::words;
-use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, Standing};
+use crate::judge::{ALPHA, Carries, CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Block, Text, Verdict, VerdictKind, units};
+use crate::stats;
 use crate::store::Closed;
 
 /// The blocks of the section.
@@ -54,22 +55,35 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     };
     if best.iter().any(|it| judged.results[it.result].spins) {
         text = text.plain(", and burns both CPUs");
-        if let (_, Some(asleep)) = group.leaders() {
-            let value = words::value(&judged.results[asleep.result]);
-            text = text.plain("; best that sleeps: ").code(&asleep.variant);
-            text = text.plain(format!(", {value}"));
-        }
+        text = best_asleep(text, judged, group);
     }
-    if let Some(bytes) = best_with_bytes(judged, group) {
+    if let Some(bytes) = first_with_bytes(judged, group) {
         let value = words::value(&judged.results[bytes.result]);
-        text = text.plain("; best that carries bytes: ").code(&bytes.variant);
+        text = text.plain("; smallest median that carries bytes: ").code(&bytes.variant);
         text = text.plain(format!(", {value}"));
     }
     text.plain(".")
 }
 
+fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
+    let asleep: Vec<&Standing> =
+        group.standings.iter().filter(|it| it.among_best_sleeping).collect();
+    let Some(first) = asleep.first() else { return text };
+    let value = words::value(&judged.results[first.result]);
+    match asleep.len() {
+        1 => text.plain("; best that sleeps: ").code(&first.variant).plain(format!(", {value}")),
+        _ => {
+            let names: Vec<String> = asleep.iter().map(|it| it.variant.clone()).collect();
+            text.plain("; of those that sleep, ").code(words::list(&names)).plain(format!(
+                " can't be told apart; {} has the smallest median, {value}",
+                first.variant
+            ))
+        }
+    }
+}
+
 /// Named beside the leader when the leading sleeper carries a wake-up only.
-fn best_with_bytes<'a>(judged: &Judged, group: &'a GroupVerdict) -> Option<&'a Standing> {
+fn first_with_bytes<'a>(judged: &Judged, group: &'a GroupVerdict) -> Option<&'a Standing> {
     let carries = |it: &Standing| judged.results[it.result].carries;
     let (_, asleep) = group.leaders();
     asleep.filter(|it| carries(it) == Carries::Signal)?;
@@ -84,13 +98,13 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
     let slowest = group.standings.iter().rev().find(sleeping);
     if let (Some(fast), Some(slow)) = (reference, slowest)
         && fast.result != slow.result
-        && let Some((times, low, high)) = between(group, fast, slow)
+        && let Some(ratio) = between(judged, fast, slow)
     {
         text = text.code(&fast.variant).plain(format!(
             " is {} [{}, {}] as fast as ",
-            units::ratio(times),
-            plain_ratio(low),
-            plain_ratio(high)
+            units::ratio(ratio.estimate),
+            plain_ratio(ratio.low),
+            plain_ratio(ratio.high)
         ));
         text = text.code(&slow.variant).plain(". ");
     }
@@ -107,12 +121,12 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
     ))
 }
 
-/// How many times as long `slow` takes as `fast`. Standings are relative to the leader; the
-/// ratio is known with its interval only where one of the two is it.
-fn between(group: &GroupVerdict, fast: &Standing, slow: &Standing) -> Option<(f64, f64, f64)> {
-    let leader = group.standings.iter().find(|it| it.ratio == Some(1.0) && it.low.is_none())?;
-    (leader.result == fast.result).then_some(())?;
-    Some((slow.ratio?, slow.low?, slow.high?))
+/// How many times as long `slow` takes as `fast`, over the rounds that have both.
+fn between(judged: &Judged, fast: &Standing, slow: &Standing) -> Option<stats::Interval> {
+    let rounds = |it: &Standing| judged.results[it.result].by_round.iter();
+    let (slow, fast): (Vec<f64>, Vec<f64>) =
+        rounds(slow).zip(rounds(fast)).filter_map(|(slow, fast)| (*slow).zip(*fast)).unzip();
+    Some(stats::compare_paired(&slow, &fast, ALPHA)?.ratio)
 }
 
 fn plain_ratio(times: f64) -> String {
