@@ -24,6 +24,8 @@ use super::worker::{Message, Worker};
 use crate::mechanism::Endpoint;
 use crate::sys::process::{Fork, exit_now, fork};
 
+/// Room for a worker's message: reports are some hundred bytes. Every page more is a fault.
+const PACKET: usize = 8 << 10;
 /// A worker's error is often the echo of its partner's death: how long to wait for that news.
 const ECHO: Duration = Duration::from_millis(50);
 
@@ -168,7 +170,7 @@ impl Crew {
 
     fn listen(&mut self, at: usize) -> ControlFlow<String> {
         let role = [Role::Initiator, Role::Responder][at];
-        let mut packet = vec![0; 64 << 10];
+        let mut packet = vec![0; PACKET];
         let length = recv(&self.links[at], &mut packet[..], RecvFlags::empty()).map(|(n, _)| n);
         let message = match length {
             Ok(length) => serde_json::from_slice(&packet[..length]).ok(),

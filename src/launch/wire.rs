@@ -12,6 +12,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// Largest payload, in bytes.
 pub const LARGEST: usize = 1 << 20;
 
+/// Bytes read at once: every page more is a fault in each new supervisor.
+const CHUNK: usize = 16 << 10;
+
 /// Samples per frame.
 pub const SAMPLES_PER_FRAME: usize = 64 << 10;
 
@@ -97,7 +100,7 @@ impl<F: AsFd> Reader<F> {
                 return Ok(frame);
             }
             self.await_bytes(deadline, wanted)?;
-            let mut chunk = [0; 64 << 10];
+            let mut chunk = [0; CHUNK];
             match rustix::io::read(&self.fd, &mut chunk) {
                 Ok(0) => return Err(Missing::Closed),
                 Ok(n) => self.held.extend_from_slice(&chunk[..n]),
