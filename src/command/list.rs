@@ -12,7 +12,7 @@ pub struct ListArgs {}
 
 /// Lists mechanisms and their options.
 pub fn list(common: &Common, _args: &ListArgs) -> Result<u8, Failure> {
-    let mut document = Document::new("Mechanisms of this machine");
+    let mut document = Document::new("What this machine offers");
     let mut table = Table {
         caption: "Name one, with options, in `ipcmark run`".into(),
         columns: vec![
@@ -37,7 +37,7 @@ pub fn list(common: &Common, _args: &ListArgs) -> Result<u8, Failure> {
         });
         options.blocks.push(Block::List(list.collect()));
     }
-    document.sections.push(Section::new("mechanisms", "").with(table));
+    document.sections.push(Section::new("mechanisms", "Mechanisms").with(table));
     document.sections.push(options);
     common.show(&document)?;
     Ok(0)

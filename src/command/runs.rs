@@ -29,8 +29,8 @@ pub fn runs(common: &Common) -> Result<u8, Failure> {
             Text::new().code(format!("ipcmark {}", command.join(" ")).trim_end()),
         ]));
     }
-    let mut document = Document::new("Runs");
-    document.sections.push(Section::new("runs", "").with(table));
+    let mut document = Document::new("What was measured");
+    document.sections.push(Section::new("runs", "Runs").with(table));
     common.show(&document)?;
     Ok(0)
 }
