@@ -82,6 +82,7 @@ impl LiveCase {
 /// A group of a stored run as it was when it was interrupted; None where it has no cases.
 pub(super) fn revive(
     store: &Store,
+    run: i64,
     group: &StoredGroup,
     request: &Request,
     clock: &clock::Record,
@@ -117,7 +118,8 @@ pub(super) fn revive(
     }
     // A round that was cut short is measured again as a whole: its launches are replaced.
     let going_on = cases.iter().filter(|case| !case.given_up);
-    let rounds = going_on.map(|case| case.medians.len()).min().unwrap_or(0);
+    let launched = going_on.map(|case| case.medians.len()).min().unwrap_or(0);
+    let rounds = launched.min(store.finished_rounds(run, group.nth)? as usize);
     for case in &mut cases {
         case.medians.truncate(rounds);
     }

@@ -169,7 +169,7 @@ impl<'a> Campaign<'a> {
         let (clock_start, clock) = clock::measure(kind, why_not);
         let mut groups = Vec::new();
         for group in &stored.groups {
-            groups.extend(look::revive(with.store, group, &stored.request, &clock)?);
+            groups.extend(look::revive(with.store, id, group, &stored.request, &clock)?);
         }
         with.store.resume_run(id)?;
         let settle = Duration::from_nanos(stored.settle.quiet_ns);

@@ -237,6 +237,12 @@ impl Store {
         })
     }
 
+    /// The last round of a group that was stored to its end.
+    pub fn finished_rounds(&self, run: i64, group: usize) -> Result<u64, StoreError> {
+        let sql = "SELECT max(nth) FROM rounds WHERE run = ? AND group_nth = ?";
+        Ok(self.one(sql, params![run, group])?.unwrap_or(0) as u64)
+    }
+
     /// Every sample of a launch, in ticks, in the order they were taken.
     pub fn samples(&self, launch: i64) -> Result<Vec<u64>, StoreError> {
         let sql = "SELECT count, ticks FROM samples WHERE launch = ? ORDER BY part";
