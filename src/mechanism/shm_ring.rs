@@ -215,6 +215,7 @@ impl<W: Wait> Endpoint for End<W> {
         let header = ring.slots.header(slot);
         let mut length = 0;
         W::wait(&ring.consumer_parking, self.flags, || {
+            ring.slots.prefetch(slot);
             Ring::published(header, ring.next).inspect(|found| length = *found).is_some()
         });
         if length != message.len() {

@@ -179,6 +179,20 @@ impl Slots {
         unsafe { AtomicU64::from_ptr(self.at(index).as_ptr().cast()) }
     }
 
+    /// Asks for the line after the first of slot `index`: a consumer that polls the first line
+    /// then has both on their way at once, instead of one after the other.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch touches nothing but caches, and faults nowhere.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.at(index).as_ptr().wrapping_add(LINE).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = index;
+    }
+
     /// Copies `message` into slot `index`. The caller's protocol must own the slot: written
     /// only while the reader has released it, published by a release store to the header.
     ///
