@@ -15,7 +15,7 @@ use common::launching::{conclude, quick, start};
 use common::proc::{Held, Process, listening, lying_around};
 use common::{Rng, alone, contents, largest, say, shown, sizes, variants};
 use ipcmark::launch::{Outcome, SampleCount, Spec, Workers};
-use ipcmark::mechanism::{Carries, Framing, MECHANISMS, OpenError, Variant, probe};
+use ipcmark::mechanism::{Carries, Framing, MECHANISMS, OpenError, Variant, Waits, probe};
 use ipcmark::workload::Workload;
 
 /// Which way a message goes; its contents depend on it, so that nobody reads back his own.
@@ -23,12 +23,12 @@ const THERE: u64 = 1;
 const BACK: u64 = 2;
 
 fn carrying(carries: Carries) -> Vec<Variant> {
-    variants().into_iter().filter(|it| it.entry.traits.carries == carries).collect()
+    variants().into_iter().filter(|it| it.traits().carries == carries).collect()
 }
 
 fn with_framing(framing: Framing) -> Vec<Variant> {
     let carrying = carrying(Carries::Bytes).into_iter();
-    carrying.filter(|it| it.entry.traits.framing == framing).collect()
+    carrying.filter(|it| it.traits().framing == framing).collect()
 }
 
 fn send(end: &mut End, direction: u64, number: u64, bytes: usize) {
@@ -206,14 +206,16 @@ fn signals_are_counted_exactly() {
         let Some(pair) = open(&variant, 1) else { continue };
         let what = format!("{variant}, {COUNT} wake-ups");
         let (took, taken) = mpsc::channel();
-        let Pair { mut initiator, mut responder, .. } = pair;
+        let Pair { mut initiator, mut responder, residue, .. } = pair;
         let receiver = thread::spawn(move || {
+            responder.start().expect("start");
             for number in 0..2 * COUNT + 1 {
                 responder.recv(&mut [0]).expect("recv");
                 took.send(number).expect("counted");
             }
             responder.send(&[0]).expect("send");
         });
+        initiator.start().expect("start");
         let count = |wanted: usize| {
             (0..wanted).take_while(|_| taken.recv_timeout(Duration::from_secs(5)).is_ok()).count()
         };
@@ -230,6 +232,7 @@ fn signals_are_counted_exactly() {
         assert_eq!(count(1), 1, "{what}: the last was lost");
         initiator.recv(&mut [0]).expect("the other direction");
         await_threads(&what, HANG, vec![receiver]);
+        drop(residue);
     }
 }
 
@@ -238,9 +241,10 @@ fn what_carries_nothing_is_declared_so() {
     let _alone = alone();
     for variant in variants() {
         let Some(mut pair) = open(&variant, 64) else { continue };
-        if variant.entry.traits.carries != Carries::Nothing {
+        if variant.traits().carries != Carries::Nothing {
             continue;
         }
+        pair.start();
         let mut into = [7; 64];
         pair.initiator.send(contents(THERE, 0, 64)).expect("send");
         pair.responder.recv(&mut into).expect("recv");
@@ -248,7 +252,7 @@ fn what_carries_nothing_is_declared_so() {
         assert_eq!(into, [7; 64], "{variant} carried something");
     }
     let null = MECHANISMS.iter().find(|entry| entry.name == "null");
-    assert_eq!(null.map(|it| it.traits.carries), Some(Carries::Nothing));
+    assert_eq!(null.map(|it| (it.traits)(&Default::default()).carries), Some(Carries::Nothing));
 }
 
 #[test]
@@ -269,6 +273,7 @@ fn a_message_too_large_is_refused_never_clamped() {
 
         // An end that is handed more than that refuses it, or carries all of it.
         let Some(mut pair) = open(&variant, largest) else { continue };
+        pair.start();
         if pair.initiator.send(contents(THERE, 0, largest + 1)).is_ok() {
             let mut into = vec![0; largest + 1];
             expect(&mut pair.responder, THERE, 0, largest + 1, &mut into);
@@ -284,15 +289,17 @@ fn nothing_stays_behind() {
         for same_process in [true, false] {
             let (before, names) = (Held::now(), lying_around());
             let Ok(mut pair) = try_open(&variant, 4_096, same_process) else { continue };
-            pair.initiator.start().expect("start");
-            pair.responder.start().expect("start");
+            pair.start();
             let open = Held::now();
             let listeners: Vec<_> = open.sockets().intersection(&listening()).cloned().collect();
             assert!(listeners.is_empty(), "{variant}: still listens while open");
-            if variant.entry.traits.carries != Carries::Nothing {
+            if variant.traits().carries != Carries::Nothing && !variant.entry.leaves_objects {
                 assert_ne!(before, open, "{variant}: holds nothing this test can see");
             }
-            if let Some(left) = left_in_each_of(5, || try_open(&variant, 4_096, same_process)) {
+            // What can't be without a name while it is open is removed with the residue.
+            let nameless = !variant.entry.leaves_objects;
+            let again = || try_open(&variant, 4_096, same_process);
+            if nameless && let Some(left) = left_in_each_of(5, again) {
                 panic!("{variant}: made {left}, which outlives its process");
             }
             drop(pair);
@@ -359,6 +366,14 @@ fn placements() -> Vec<Option<(u32, u32)>> {
     }
 }
 
+/// What a launch can do with `variant`.
+fn workloads(variant: &Variant) -> Vec<Workload> {
+    match variant.traits().carries {
+        Carries::Own => vec![Workload::Latency],
+        _ => Workload::ALL.to_vec(),
+    }
+}
+
 /// Every case of `variant` worth a launch. What isn't shown by default gets the sizes and the
 /// placement where its option matters most; the rest would be more of the same.
 fn launch_specs(variant: &Variant, workers: Workers) -> Vec<Spec> {
@@ -368,10 +383,10 @@ fn launch_specs(variant: &Variant, workers: Workers) -> Vec<Spec> {
         sizes = vec![64, largest.min(65_536)];
         placements.drain(..placements.len() - 1);
     }
-    if variant.entry.traits.carries != Carries::Bytes {
+    if variant.traits().carries != Carries::Bytes {
         sizes = vec![1];
     }
-    if variant.spins() {
+    if variant.waits() == Waits::Spinning {
         // On one CPU every message would cost a time slice.
         placements.retain(|cpus| cpus.is_none_or(|(first, second)| first != second));
     }
@@ -382,7 +397,7 @@ fn launch_specs(variant: &Variant, workers: Workers) -> Vec<Spec> {
         // A debug build checks some 50 MB a second: the largest are measured at one placement,
         // and left to the check that every launch makes before timing.
         let most = if Some(cpus) == placements.last() { largest } else { 65_536 };
-        for workload in Workload::ALL {
+        for workload in workloads(variant) {
             for size in sizes.iter().filter(|size| **size <= most) {
                 let samples = if *size <= 4_096 { 20 } else { 4 };
                 let verify = *size <= 65_536;
@@ -433,7 +448,7 @@ fn every_variant_measures_in(workers: Workers) {
             assert_eq!(record.initiator.samples, asked, "{what}");
             assert_eq!(ending.samples.len() as u64, asked, "{what}");
             assert_eq!(record.initiator.batch, spec.batch, "{what}");
-            if variant.entry.traits.carries != Carries::Nothing {
+            if variant.traits().carries != Carries::Nothing {
                 assert!(!ending.samples.contains(&0), "{what}: a sample took no time");
             }
             for report in [&record.initiator, &record.responder] {

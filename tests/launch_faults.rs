@@ -27,7 +27,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Mechanisms that move something, and so can be caught in the act.
 fn moving() -> Vec<Variant> {
-    shown().into_iter().filter(|it| it.entry.traits.carries != Carries::Nothing).collect()
+    shown().into_iter().filter(|it| it.traits().carries != Carries::Nothing).collect()
 }
 
 fn any<'a, T>(rng: &mut Rng, of: &'a [T]) -> &'a T {

@@ -52,7 +52,7 @@ fn converse(end: &mut End, initiates: bool, checked: bool, seed: u64) {
 fn stress(text: &str, room: usize, same_process: bool) {
     let _alone = alone();
     let variant = Variant::parse(text).expect("a variant");
-    let checked = variant.entry.traits.carries == Carries::Bytes;
+    let checked = variant.traits().carries == Carries::Bytes;
     let Pair { initiator, responder, .. } =
         try_open(&variant, room, same_process).expect("shared memory is always to be had");
     let side = |mut end: End, initiates| {

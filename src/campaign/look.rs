@@ -3,7 +3,7 @@
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::clock;
 use crate::launch::{Placement, Workers, placement::Place};
-use crate::mechanism::{Carries, Variant};
+use crate::mechanism::Variant;
 use crate::stats::{self, LOOKS, Look};
 use crate::store::{Closed, Store, StoreError, StoredCase, StoredGroup};
 use crate::study::{Case, Request};
@@ -59,7 +59,7 @@ impl LiveGroup {
             let asked = request.stopping.asked(case.case.place.shares_one_cpu());
             // What carries nothing is a control: it is compared with nothing, and holds up
             // nobody.
-            let control = case.case.variant.entry.traits.carries == Carries::Nothing;
+            let control = case.case.variant.traits().carries.is_control();
             case.precise = control || look.is_some_and(|look| case.half_width(look) <= asked);
         }
     }

@@ -45,18 +45,19 @@ pub fn list(common: &Common, _args: &ListArgs) -> Result<u8, Failure> {
 
 fn row(entry: &'static Entry) -> Row {
     let variant = Variant { entry, options: Default::default() };
-    let largest = match (entry.traits.carries, (entry.largest)(&variant.options)) {
+    let largest = match (variant.traits().carries, (entry.largest)(&variant.options)) {
         (Carries::Bytes, Some(bytes)) => crate::report::units::size(bytes as u64),
         (Carries::Bytes, None) => "any".into(),
         _ => "–".into(),
     };
-    let carries = match (entry.traits.carries, entry.traits.framing) {
+    let carries = match (variant.traits().carries, variant.traits().framing) {
         (Carries::Nothing, _) => "nothing",
+        (Carries::Own, _) => "its own",
         (Carries::Signal, _) => "wake-up",
         (Carries::Bytes, Framing::Stream) => "stream",
         (Carries::Bytes, Framing::Message) => "messages",
     };
-    let reach = match entry.traits.reach {
+    let reach = match variant.traits().reach {
         Reach::Host => "host",
         Reach::Network => "network",
     };

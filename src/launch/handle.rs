@@ -231,16 +231,28 @@ impl Launch {
 impl Drop for Launch {
     fn drop(&mut self) {
         self.stdin = None;
+        // A supervisor removes what it made, unless it was killed: then its objects name it.
+        if !self.exits() {
+            crate::mechanism::clean_up_after_process(self.pid());
+        }
+    }
+}
+
+impl Launch {
+    /// Reaps the supervisor, killing it if it has to be; whether it exited by itself.
+    fn exits(&mut self) -> bool {
         let until = Instant::now() + Duration::from_millis(500);
         while Instant::now() < until {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_micros(200)),
-                _ => return,
+                Ok(Some(status)) => return status.code().is_some(),
+                Err(_) => return false,
             }
         }
         // Its workers die with it: they asked the kernel for that.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        false
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mechanism::Variant;
+use crate::mechanism::{Variant, Waits};
 use crate::observe::{Relation, Topology};
 
 /// Where the workers run.
@@ -87,7 +87,7 @@ impl Placement {
 
     /// Why `variant` isn't measured at `place` unless that is asked for explicitly.
     pub fn objection(place: Place, variant: &Variant) -> Option<String> {
-        (place.shares_one_cpu() && variant.spins()).then(|| {
+        (place.shares_one_cpu() && variant.waits() == Waits::Spinning).then(|| {
             "spinning on one CPU costs a time slice per message; --spin-on-one-cpu insists".into()
         })
     }

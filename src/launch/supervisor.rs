@@ -4,6 +4,7 @@
 //! Whatever happens to a worker becomes a record that names it. Nothing outlives this process:
 //! workers ask the kernel to be killed with their parent, and are killed and reaped with the crew.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use super::worker::Worker;
 use crate::mechanism::{self, Carries, Endpoint, OpenError, OpenSpec, Opened, Variant, Visitor};
 use crate::observe::Counters;
 use crate::sys::process::ignore_broken_pipes;
+use crate::sys::system_v::enter_private_namespace;
 
 /// How long workers may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -74,8 +76,9 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Result
         message_bytes: spec.message_bytes,
         same_process: spec.workers == Workers::Thread,
     };
-    let carries = variant.entry.traits.carries;
-    let visit = Launching { spec: Arc::new(spec), carries, owner, started };
+    let carries = variant.traits().carries;
+    let private = variant.entry.leaves_objects && enter_private_namespace().is_ok();
+    let visit = Launching { spec: Arc::new(spec), carries, owner, started, private };
     mechanism::open(variant.entry.name, &open, visit).map_err(|error| match error {
         OpenError::NotApplicable(reason) => Outcome::NotApplicable { reason },
         OpenError::Unavailable(why) => Outcome::Unavailable(why),
@@ -88,6 +91,9 @@ struct Launching<'a> {
     carries: Carries,
     owner: &'a mut Reader<io::Stdin>,
     started: Instant,
+    /// Whether the launch has an IPC namespace of its own, which resets kernel.msg* and kernel.sem
+    /// to their defaults; recorded with what the kernel granted.
+    private: bool,
 }
 
 impl Visitor for Launching<'_> {
@@ -101,7 +107,10 @@ impl Visitor for Launching<'_> {
         };
         let page = Page::new(room as usize).map_err(|error| failed(format!("mmap: {error}")))?;
         let page = Arc::new(page);
-        let granted = opened.granted.into_iter().collect();
+        let mut granted: BTreeMap<String, u64> = opened.granted.into_iter().collect();
+        if self.private {
+            granted.insert("private_ipc_namespaces".into(), 1);
+        }
         let (spec, carries) = (&self.spec, self.carries);
         let worker = |role, end, link| Worker {
             role,
@@ -115,7 +124,9 @@ impl Visitor for Launching<'_> {
             .map_err(|error| failed(format!("start the workers: {error}")))?;
         let outcome = Conversation { crew: &mut crew, owner: self.owner, spec, page: &page }
             .hold(self.started, granted);
+        // The workers are gone before what they used is removed.
         drop(crew);
+        drop(opened.residue);
         outcome
     }
 }
@@ -129,11 +140,7 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    fn hold(
-        &mut self,
-        started: Instant,
-        granted: std::collections::BTreeMap<String, u64>,
-    ) -> Result<(), Outcome> {
+    fn hold(&mut self, started: Instant, granted: BTreeMap<String, u64>) -> Result<(), Outcome> {
         self.crew.gather(self.owner, Instant::now() + READY_WITHIN)?;
         let setup_ns = started.elapsed().as_nanos() as u64;
         self.tell_owner(Kind::Ready);

@@ -6,9 +6,7 @@ use std::io;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::fd::{TwoFds, read_full, write_all};
-use super::{
-    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Reach, Traits, Visitor,
-};
+use super::{Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor};
 
 /// The mechanism's row.
 pub struct Eventfd;
@@ -26,8 +24,7 @@ impl End {
 impl Mechanism for Eventfd {
     const NAME: &'static str = "eventfd";
     const SUMMARY: &'static str = "two kernel counters: a wake-up without bytes";
-    const TRAITS: Traits =
-        Traits { carries: Carries::Signal, framing: Framing::Message, reach: Reach::Host };
+    const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let failed = OpenError::call("eventfd2", "raise the limit on open files (ulimit -n)");
@@ -35,11 +32,10 @@ impl Mechanism for Eventfd {
         let (there, back) = (counter().map_err(&failed)?, counter().map_err(&failed)?);
         let there_again = there.try_clone().map_err(OpenError::call("dup", "raise ulimit -n"))?;
         let back_again = back.try_clone().map_err(OpenError::call("dup", "raise ulimit -n"))?;
-        Ok(visitor.visit(Opened {
-            initiator: End(TwoFds { to: there, from: back }),
-            responder: End(TwoFds { to: back_again, from: there_again }),
-            granted: Vec::new(),
-        }))
+        Ok(visitor.visit(Opened::new(
+            End(TwoFds { to: there, from: back }),
+            End(TwoFds { to: back_again, from: there_again }),
+        )))
     }
 }
 

@@ -37,8 +37,9 @@ pub fn read_full(fd: impl AsFd, message: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
+/// The error for an end that nobody holds any more.
 #[cold]
-fn partner_closed() -> io::Error {
+pub fn partner_closed() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the partner closed its end")
 }
 

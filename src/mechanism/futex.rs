@@ -8,9 +8,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::thread::futex::Flags;
 
-use super::{
-    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Reach, Traits, Visitor,
-};
+use super::{Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor};
 use crate::sys::parking::{self, Parking};
 use crate::sys::shared::{LINE, Mapping, Word};
 
@@ -40,8 +38,7 @@ const BELL: usize = 2 * LINE;
 impl Mechanism for Futex {
     const NAME: &'static str = "futex";
     const SUMMARY: &'static str = "a counter in shared memory to sleep on: a wake-up without bytes";
-    const TRAITS: Traits =
-        Traits { carries: Carries::Signal, framing: Framing::Message, reach: Reach::Host };
+    const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let mapping = Mapping::new(2 * BELL).map_err(OpenError::call("mmap", "free memory"))?;
@@ -51,11 +48,7 @@ impl Mechanism for Futex {
             |at| Bell { tokens: Word::new(&mapping, at), parked: Word::new(&mapping, at + LINE) };
         let (there, back) = (bell(0), bell(BELL));
         let end = |rings, hears| End { mapping: mapping.clone(), rings, hears, flags };
-        Ok(visitor.visit(Opened {
-            initiator: end(there.clone(), back.clone()),
-            responder: end(back, there),
-            granted: Vec::new(),
-        }))
+        Ok(visitor.visit(Opened::new(end(there.clone(), back.clone()), end(back, there))))
     }
 }
 

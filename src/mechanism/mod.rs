@@ -9,34 +9,56 @@
 //!   that is the supervisor's business. (`udp` alone bounds its wait, for lost datagrams.)
 //! - A size that can't be carried is refused when opening, never clamped.
 //! - Nothing stays behind: descriptors close, mappings vanish, names are never made or are
-//!   unlinked before `open` returns.
+//!   unlinked before `open` returns. What can't be (System V objects) is [`Residue`], removed
+//!   by the process that opened it.
 //!
 //! No mechanism sees a clock, a statistic or the store.
 
+mod kin;
+mod lent;
 mod options;
+mod residue;
 mod socket;
+mod unavailable;
 
+pub mod condvar;
 pub mod eventfd;
 pub mod fd;
+pub mod fifo;
 pub mod futex;
+pub mod io_uring;
 pub mod null;
 pub mod pipe;
+pub mod posix_queue;
+pub mod posix_sem;
+pub mod process_vm;
+pub mod pty;
 pub mod shm_ring;
+pub mod signal;
+pub mod splice;
+pub mod sysv_queue;
+pub mod sysv_sem;
 pub mod tcp;
 pub mod udp;
+pub mod unix_dgram;
 pub mod unix_seqpacket;
 pub mod unix_stream;
+pub mod vmsplice;
 
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
 pub use options::{Choice, OptionSpec, Options, Variant, unknown};
+use residue::private_names;
+pub use residue::{Residue, clean, clean_up_after_process};
+pub use unavailable::{Cause, OpenError, Unavailable};
 
 /// One side of an open mechanism. `send` and `recv` are what is timed.
 pub trait Endpoint: Send {
     /// Called once in the worker, after the fork and pinning, before anything is timed: the
-    /// place to fault in pages.
+    /// place to fault in pages, and to meet a partner whose id is needed. Both sides start
+    /// beside each other: one may wait for the other.
     fn start(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -46,6 +68,33 @@ pub trait Endpoint: Send {
 
     /// Fills `message` with the next message; blocks until it is complete.
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()>;
+
+    /// Sends a message that `fill` writes. Where the mechanism lends the memory that it will hand
+    /// over, the message is written there, in place; elsewhere into `message`, and copied from
+    /// there: a copy is neither hidden nor forced.
+    #[inline(always)]
+    fn send_with(&mut self, message: &mut [u8], fill: impl FnOnce(&mut [u8])) -> io::Result<()>
+    where
+        Self: Sized,
+    {
+        fill(message);
+        self.send(message)
+    }
+
+    /// Receives a message and shows it to `look`: in place where the mechanism lends the memory
+    /// it arrived in, elsewhere in `message`.
+    #[inline(always)]
+    fn recv_with(
+        &mut self,
+        message: &mut [u8],
+        look: impl FnOnce(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()>
+    where
+        Self: Sized,
+    {
+        self.recv(message)?;
+        look(message)
+    }
 
     /// Messages known to be lost on the way to this end since it was opened.
     fn lost(&self) -> u64 {
@@ -59,7 +108,7 @@ pub trait Mechanism {
     const NAME: &'static str;
     /// One line for `list`.
     const SUMMARY: &'static str;
-    /// What it carries, and how.
+    /// What it carries, and how, with default options.
     const TRAITS: Traits;
     /// The options it knows; the first value of each is the default.
     const OPTIONS: &'static [OptionSpec] = &[];
@@ -71,10 +120,19 @@ pub trait Mechanism {
         None
     }
 
-    /// Whether a waiting worker burns its CPU instead of sleeping.
-    fn spins(_options: &Options) -> bool {
-        false
+    /// What it carries, and how, with these options.
+    fn traits(_options: &Options) -> Traits {
+        Self::TRAITS
     }
+
+    /// What a worker does while it waits.
+    fn waits(_options: &Options) -> Waits {
+        Waits::Asleep
+    }
+
+    /// Whether it makes objects that only their removal ends (System V): a launch then opens it
+    /// in an IPC namespace of its own, where that is allowed.
+    const LEAVES_OBJECTS: bool = false;
 
     /// Opens both ends, untimed, and hands them to `visitor`; an option that changes the code
     /// of the timed path picks a type here, so that the path has no branch for it.
@@ -100,7 +158,7 @@ pub trait Visitor {
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output;
 }
 
-/// Both ends of an open mechanism, and what the kernel granted.
+/// Both ends of an open mechanism, what the kernel granted, and what must be removed.
 pub struct Opened<E> {
     /// The end of the worker that starts each exchange.
     pub initiator: E,
@@ -108,6 +166,25 @@ pub struct Opened<E> {
     pub responder: E,
     /// What the kernel granted, under names with units: `pipe_capacity_bytes`.
     pub granted: Vec<(String, u64)>,
+    /// What outlives its users; removed when this is dropped. It must live as long as the ends.
+    pub residue: Residue,
+}
+
+impl<E> Opened<E> {
+    /// Two ends that leave nothing behind.
+    pub fn new(initiator: E, responder: E) -> Opened<E> {
+        Opened { initiator, responder, granted: Vec::new(), residue: Residue::none() }
+    }
+
+    /// With what the kernel granted.
+    pub fn granted(self, granted: Vec<(String, u64)>) -> Opened<E> {
+        Opened { granted, ..self }
+    }
+
+    /// With what must be removed.
+    pub fn residue(self, residue: Residue) -> Opened<E> {
+        Opened { residue, ..self }
+    }
 }
 
 /// What a mechanism carries, and how.
@@ -119,6 +196,28 @@ pub struct Traits {
     pub framing: Framing,
     /// How far apart the workers may be.
     pub reach: Reach,
+    /// How often a message's bytes are copied on their way from the sender's buffer to the
+    /// receiver's, as far as the mechanism decides it; with in-place filling.
+    pub copies: u8,
+}
+
+impl Traits {
+    /// A mechanism on this host that copies a message in and out.
+    pub const fn host(carries: Carries, framing: Framing) -> Traits {
+        let copies = if matches!(carries, Carries::Bytes | Carries::Own) { 2 } else { 0 };
+        Traits { carries, framing, reach: Reach::Host, copies }
+    }
+}
+
+/// What a worker does while it waits for its partner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// It sleeps in the kernel.
+    Asleep,
+    /// It burns its CPU, but offers it to others at every look (sched_yield(2)).
+    Yielding,
+    /// It burns its CPU: on a shared CPU every message costs a time slice.
+    Spinning,
 }
 
 /// What arrives at the other side.
@@ -131,6 +230,21 @@ pub enum Carries {
     Signal,
     /// Nothing at all: the harness's own cost. Can't be verified, is never ranked.
     Nothing,
+    /// Each worker's own message back to itself: a control, wired wrong on purpose. Verifying
+    /// it would prove nothing; it is never ranked.
+    Own,
+}
+
+impl Carries {
+    /// Whether this is a control, which is compared with nothing.
+    pub fn is_control(self) -> bool {
+        matches!(self, Carries::Nothing | Carries::Own)
+    }
+
+    /// Whether messages have a size.
+    pub fn has_size(self) -> bool {
+        matches!(self, Carries::Bytes | Carries::Own)
+    }
 }
 
 /// Whether boundaries between messages survive the transport.
@@ -151,64 +265,24 @@ pub enum Reach {
     Network,
 }
 
-/// Why a mechanism can't be had here, and what would change that.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unavailable {
-    /// What is missing: `IPv6 loopback: address not available (os error 99)`.
-    pub reason: String,
-    /// What the user could do about it.
-    pub way_out: String,
-}
-
-/// Why `open` gave no endpoints.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OpenError {
-    /// The mechanism works here, but not with this size or these options.
-    NotApplicable(String),
-    /// The mechanism can't be had here.
-    Unavailable(Unavailable),
-}
-
-impl OpenError {
-    /// For use with `map_err`: names the failed call, with a way out.
-    pub fn call<E: Into<io::Error>>(
-        call: &'static str,
-        way_out: &'static str,
-    ) -> impl Fn(E) -> OpenError {
-        move |error| {
-            OpenError::Unavailable(Unavailable {
-                reason: format!("{call}: {}", error.into()),
-                way_out: way_out.into(),
-            })
-        }
-    }
-}
-
-impl std::fmt::Display for OpenError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            OpenError::NotApplicable(reason) => write!(f, "{reason}"),
-            OpenError::Unavailable(why) => write!(f, "{}; {}", why.reason, why.way_out),
-        }
-    }
-}
-
 /// A row of the table: what can be said of a mechanism without opening it.
 pub struct Entry {
     /// See [`Mechanism::NAME`].
     pub name: &'static str,
     /// See [`Mechanism::SUMMARY`].
     pub summary: &'static str,
-    /// See [`Mechanism::TRAITS`].
-    pub traits: Traits,
+    /// See [`Mechanism::traits`].
+    pub traits: fn(&Options) -> Traits,
     /// See [`Mechanism::OPTIONS`].
     pub options: &'static [OptionSpec],
     /// See [`Mechanism::SHOWN`].
     pub shown: &'static [&'static str],
     /// See [`Mechanism::largest`].
     pub largest: fn(&Options) -> Option<usize>,
-    /// See [`Mechanism::spins`].
-    pub spins: fn(&Options) -> bool,
+    /// See [`Mechanism::waits`].
+    pub waits: fn(&Options) -> Waits,
+    /// See [`Mechanism::LEAVES_OBJECTS`].
+    pub leaves_objects: bool,
 }
 
 macro_rules! mechanisms {
@@ -217,11 +291,12 @@ macro_rules! mechanisms {
         pub static MECHANISMS: &[Entry] = &[$(Entry {
             name: <$mechanism>::NAME,
             summary: <$mechanism>::SUMMARY,
-            traits: <$mechanism>::TRAITS,
+            traits: <$mechanism>::traits,
             options: <$mechanism>::OPTIONS,
             shown: <$mechanism>::SHOWN,
             largest: <$mechanism>::largest,
-            spins: <$mechanism>::spins,
+            waits: <$mechanism>::waits,
+            leaves_objects: <$mechanism>::LEAVES_OBJECTS,
         }),+];
 
         /// Opens the mechanism called `name` and hands both ends to `visitor`. A size that it
@@ -243,13 +318,26 @@ macro_rules! mechanisms {
 mechanisms![
     null::Null,
     pipe::Pipe,
+    fifo::Fifo,
     unix_stream::UnixStream,
     unix_seqpacket::UnixSeqpacket,
-    eventfd::Eventfd,
-    futex::Futex,
+    unix_dgram::UnixDgram,
     tcp::Tcp,
     udp::Udp,
+    pty::Pty,
+    sysv_queue::SysvQueue,
+    posix_queue::PosixQueue,
+    vmsplice::Vmsplice,
+    splice::Splice,
+    process_vm::ProcessVm,
+    io_uring::IoUring,
     shm_ring::ShmRing,
+    eventfd::Eventfd,
+    futex::Futex,
+    condvar::Condvar,
+    sysv_sem::SysvSem,
+    posix_sem::PosixSem,
+    signal::Signal,
 ];
 
 fn check_size(name: &str, bytes: usize, largest: Option<usize>) -> Result<(), OpenError> {

@@ -2,9 +2,7 @@
 
 use std::io;
 
-use super::{
-    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Reach, Traits, Visitor,
-};
+use super::{Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor};
 
 /// The mechanism's row.
 pub struct Null;
@@ -15,11 +13,10 @@ pub struct End;
 impl Mechanism for Null {
     const NAME: &'static str = "null";
     const SUMMARY: &'static str = "nothing at all: what the harness itself costs";
-    const TRAITS: Traits =
-        Traits { carries: Carries::Nothing, framing: Framing::Message, reach: Reach::Host };
+    const TRAITS: Traits = Traits::host(Carries::Nothing, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Ok(visitor.visit(Opened { initiator: End, responder: End, granted: Vec::new() }))
+        Ok(visitor.visit(Opened::new(End, End)))
     }
 }
 

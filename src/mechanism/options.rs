@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Entry, MECHANISMS};
+use super::{Entry, MECHANISMS, Traits, Waits};
 use crate::size;
 
 /// One option that a mechanism knows.
@@ -85,9 +85,19 @@ impl Variant {
         Ok(Variant { entry, options: Options(options) })
     }
 
-    /// Whether a waiting worker burns its CPU.
-    pub fn spins(&self) -> bool {
-        (self.entry.spins)(&self.options)
+    /// What it carries, and how, with these options.
+    pub fn traits(&self) -> Traits {
+        (self.entry.traits)(&self.options)
+    }
+
+    /// What a worker does while it waits.
+    pub fn waits(&self) -> Waits {
+        (self.entry.waits)(&self.options)
+    }
+
+    /// Whether a waiting worker burns its CPU, offered to others or not.
+    pub fn burns(&self) -> bool {
+        self.waits() != Waits::Asleep
     }
 }
 

@@ -1,49 +1,133 @@
 //! `pipe`: two pipes, one each way (pipe(7)). A message is one write and one read while it
-//! fits the capacity.
+//! fits the capacity. `mode=packet` keeps message boundaries (O_DIRECT) up to one page.
 
-use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
+use std::io;
+use std::os::fd::OwnedFd;
 
-use super::fd::TwoFds;
+use rustix::io::Errno;
+use rustix::pipe::{PIPE_BUF, PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
+
+use super::fd::{TwoFds, partner_closed, write_all};
 use super::{
-    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Reach, Traits,
-    Visitor,
+    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
+    Options, Traits, Visitor, socket::wrong_length,
 };
 
 /// The mechanism's row.
 pub struct Pipe;
 
+/// The option `capacity` of every mechanism made of pipes.
+pub const CAPACITY: OptionSpec = OptionSpec {
+    name: "capacity",
+    summary: "bytes each pipe holds (F_SETPIPE_SZ); the kernel rounds up to a power of two",
+    words: &["default"],
+    takes_size: true,
+};
+
 impl Mechanism for Pipe {
     const NAME: &'static str = "pipe";
     const SUMMARY: &'static str = "two anonymous pipes, one each way";
-    const TRAITS: Traits =
-        Traits { carries: Carries::Bytes, framing: Framing::Stream, reach: Reach::Host };
-    const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
-        name: "capacity",
-        summary: "bytes each pipe holds (F_SETPIPE_SZ); the kernel rounds up to a power of two",
-        words: &["default"],
-        takes_size: true,
-    }];
+    const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
+    const OPTIONS: &'static [OptionSpec] = &[
+        CAPACITY,
+        OptionSpec {
+            name: "mode",
+            summary: "a stream of bytes, or packets of at most a page (O_DIRECT)",
+            words: &["stream", "packet"],
+            takes_size: false,
+        },
+    ];
+
+    fn traits(options: &Options) -> Traits {
+        let framing = if packets(options) { Framing::Message } else { Framing::Stream };
+        Traits { framing, ..Self::TRAITS }
+    }
+
+    fn largest(options: &Options) -> Option<usize> {
+        packets(options).then_some(PIPE_BUF)
+    }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let failed = OpenError::call("pipe2", "raise the limit on open files (ulimit -n)");
-        let (there_from, there_to) = pipe_with(PipeFlags::CLOEXEC).map_err(&failed)?;
-        let (back_from, back_to) = pipe_with(PipeFlags::CLOEXEC).map_err(&failed)?;
-        if let Choice::Size(bytes) = spec.options.get(Self::OPTIONS, "capacity") {
-            for pipe in [&there_to, &back_to] {
-                fcntl_setpipe_size(pipe, bytes).map_err(|error| {
-                    OpenError::NotApplicable(format!(
-                        "pipe: F_SETPIPE_SZ {bytes}: {error}; \
-                         /proc/sys/fs/pipe-max-size and pipe-user-pages-soft are the limits"
-                    ))
-                })?;
-            }
+        let packets = packets(&spec.options);
+        let flags = if packets { PipeFlags::DIRECT } else { PipeFlags::empty() };
+        let [there, back] = two_pipes(spec, Self::OPTIONS, flags)?;
+        let granted = vec![("pipe_capacity_bytes".into(), there.capacity)];
+        let initiator = TwoFds { to: there.to, from: back.from };
+        let responder = TwoFds { to: back.to, from: there.from };
+        if packets {
+            let opened = Opened::new(Packets(initiator), Packets(responder));
+            return Ok(visitor.visit(opened.granted(granted)));
         }
-        let capacity = fcntl_getpipe_size(&there_to)
-            .map_err(OpenError::call("fcntl F_GETPIPE_SZ", "none known"))?;
-        Ok(visitor.visit(Opened {
-            initiator: TwoFds { to: there_to, from: back_from },
-            responder: TwoFds { to: back_to, from: there_from },
-            granted: vec![("pipe_capacity_bytes".into(), capacity as u64)],
-        }))
+        Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
+    }
+}
+
+fn packets(options: &Options) -> bool {
+    options.get(Pipe::OPTIONS, "mode") == Choice::Word("packet")
+}
+
+/// One pipe.
+pub struct OnePipe {
+    /// Where bytes leave.
+    pub to: OwnedFd,
+    /// Where they arrive.
+    pub from: OwnedFd,
+    /// How many it holds, as the kernel granted it.
+    pub capacity: u64,
+}
+
+/// Two pipes of the capacity asked for in `specs`: there and back.
+pub fn two_pipes(
+    spec: &OpenSpec,
+    specs: &'static [OptionSpec],
+    flags: PipeFlags,
+) -> Result<[OnePipe; 2], OpenError> {
+    let one = || {
+        let (from, to) = pipe_with(PipeFlags::CLOEXEC | flags)
+            .map_err(OpenError::call("pipe2", "raise the limit on open files (ulimit -n)"))?;
+        if let Choice::Size(bytes) = spec.options.get(specs, "capacity") {
+            fcntl_setpipe_size(&to, bytes).map_err(|error| {
+                OpenError::NotApplicable(format!(
+                    "F_SETPIPE_SZ {bytes}: {error}; \
+                     /proc/sys/fs/pipe-max-size and pipe-user-pages-soft are the limits"
+                ))
+            })?;
+        }
+        let capacity =
+            fcntl_getpipe_size(&to).map_err(OpenError::call("fcntl F_GETPIPE_SZ", "none known"))?;
+        Ok(OnePipe { to, from, capacity: capacity as u64 })
+    };
+    Ok([one()?, one()?])
+}
+
+/// An end that sends and receives whole packets. A packet is read with room for a page: what
+/// doesn't fit a read is thrown away by the kernel, silently.
+pub struct Packets(TwoFds);
+
+impl Endpoint for Packets {
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        if message.len() > PIPE_BUF {
+            return Err(wrong_length("write a packet", message.len(), PIPE_BUF));
+        }
+        write_all(&self.0.to, message)
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        let mut over = [0];
+        let length = loop {
+            let places = &mut [io::IoSliceMut::new(message), io::IoSliceMut::new(&mut over)];
+            match rustix::io::readv(&self.0.from, places) {
+                Ok(0) => return Err(partner_closed()),
+                Ok(length) => break length,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        };
+        match length == message.len() {
+            true => Ok(()),
+            false => Err(wrong_length("read a packet", length, message.len())),
+        }
     }
 }

@@ -18,7 +18,7 @@ use rustix::thread::futex::Flags;
 use super::socket::wrong_length;
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Reach, Traits, Visitor,
+    Options, Traits, Visitor, Waits,
 };
 use crate::sys::parking::{self, Parking};
 use crate::sys::shared::{LINE, Mapping, Slots, Word};
@@ -34,8 +34,7 @@ const HEAD: usize = 3 * LINE;
 impl Mechanism for ShmRing {
     const NAME: &'static str = "shm-ring";
     const SUMMARY: &'static str = "a ring of messages in shared memory, one each way";
-    const TRAITS: Traits =
-        Traits { carries: Carries::Bytes, framing: Framing::Message, reach: Reach::Host };
+    const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
     const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
         name: "wait",
         summary: "how a worker waits: asleep on a futex, or spinning",
@@ -44,13 +43,16 @@ impl Mechanism for ShmRing {
     }];
     const SHOWN: &'static [&'static str] = &["wait=futex", "wait=spin"];
 
-    fn spins(options: &Options) -> bool {
-        options.get(Self::OPTIONS, "wait") == Choice::Word("spin")
+    fn waits(options: &Options) -> Waits {
+        match options.get(Self::OPTIONS, "wait") {
+            Choice::Word("spin") => Waits::Spinning,
+            _ => Waits::Asleep,
+        }
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let failed = || OpenError::call("mmap", "free memory, or choose smaller messages");
-        if Self::spins(&spec.options) {
+        if Self::waits(&spec.options) == Waits::Spinning {
             let pair = RingPair::<Spin>::map(spec).map_err(failed())?;
             Ok(visitor.visit(pair.opened()))
         } else {
@@ -131,11 +133,8 @@ impl<W: Wait> RingPair<W> {
 
     fn opened(&self) -> Opened<End<W>> {
         let second = Self::ring_bytes(self.slots, self.room);
-        Opened {
-            initiator: self.end(0, second),
-            responder: self.end(second, 0),
-            granted: vec![("ring_slots".into(), self.slots as u64)],
-        }
+        Opened::new(self.end(0, second), self.end(second, 0))
+            .granted(vec![("ring_slots".into(), self.slots as u64)])
     }
 
     fn end(&self, out: usize, into: usize) -> End<W> {

@@ -33,7 +33,7 @@ impl Mechanism for Tcp {
     const NAME: &'static str = "tcp";
     const SUMMARY: &'static str = "a TCP connection over loopback";
     const TRAITS: Traits =
-        Traits { carries: Carries::Bytes, framing: Framing::Stream, reach: Reach::Network };
+        Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Stream) };
     const OPTIONS: &'static [OptionSpec] = &[
         OptionSpec {
             name: "nodelay",
@@ -55,11 +55,7 @@ impl Mechanism for Tcp {
                 .map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))?;
         }
         let granted = socket::granted(&near);
-        Ok(visitor.visit(Opened {
-            initiator: OneFd(near.into()),
-            responder: OneFd(far.into()),
-            granted,
-        }))
+        Ok(visitor.visit(Opened::new(OneFd(near.into()), OneFd(far.into())).granted(granted)))
     }
 }
 

@@ -47,7 +47,7 @@ impl Mechanism for Udp {
     const NAME: &'static str = "udp";
     const SUMMARY: &'static str = "datagrams over loopback, a window under way at most";
     const TRAITS: Traits =
-        Traits { carries: Carries::Bytes, framing: Framing::Message, reach: Reach::Network };
+        Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Message) };
     const OPTIONS: &'static [OptionSpec] = &[FAMILY, socket::BUFFER];
 
     fn largest(options: &Options) -> Option<usize> {
@@ -74,7 +74,7 @@ impl Mechanism for Udp {
         let initiator = End::new(near, spec.message_bytes).map_err(failed("setsockopt"))?;
         let responder = End::new(far, spec.message_bytes).map_err(failed("setsockopt"))?;
         granted.push(("window_datagrams".into(), u64::from(initiator.window)));
-        Ok(visitor.visit(Opened { initiator, responder, granted }))
+        Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
     }
 }
 

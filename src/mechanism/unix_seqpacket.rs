@@ -1,21 +1,23 @@
 //! `unix-seqpacket`: a connected pair of Unix sockets that keep message boundaries, reliable
-//! and in order (unix(7)). A message must fit the send buffer.
+//! and in order (unix(7)). A message must fit the send buffer. What it shares with `unix-dgram`
+//! is here.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
+use super::unix_stream::{BIND, connected};
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Reach, Traits, Visitor, socket,
+    Options, Traits, Visitor, socket,
 };
 
 /// The mechanism's row.
 pub struct UnixSeqpacket;
 
 /// One socket.
-pub struct End(OwnedFd);
+pub struct End(pub OwnedFd);
 
 /// What the kernel keeps of the send buffer for itself (unix_dgram_sendmsg: sk_sndbuf - 32).
 const RESERVED: usize = 32;
@@ -25,33 +27,38 @@ const SMALLEST_BUFFER: usize = 4608;
 impl Mechanism for UnixSeqpacket {
     const NAME: &'static str = "unix-seqpacket";
     const SUMMARY: &'static str = "a pair of Unix sockets that keep message boundaries";
-    const TRAITS: Traits =
-        Traits { carries: Carries::Bytes, framing: Framing::Message, reach: Reach::Host };
-    const OPTIONS: &'static [OptionSpec] = &[socket::BUFFER];
+    const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const OPTIONS: &'static [OptionSpec] = &[socket::BUFFER, BIND];
 
     fn largest(options: &Options) -> Option<usize> {
-        match options.get(Self::OPTIONS, "buffer") {
-            Choice::Size(bytes) => return Some((2 * bytes).max(SMALLEST_BUFFER) - RESERVED),
-            // Whether the kernel grants as much as the message needs shows when opening.
-            Choice::Word("message") => return None,
-            Choice::Word(_) => {}
-        }
-        let (left, _right) = pair().ok()?;
-        Some(sockopt::socket_send_buffer_size(&left).ok()? - RESERVED)
+        largest_packet(SocketType::SEQPACKET, options, Self::OPTIONS)
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let (left, right) =
-            pair().map_err(OpenError::call("socketpair", "raise the limit on open files"))?;
-        socket::set_buffers(&left, spec, Self::OPTIONS)?;
-        socket::set_buffers(&right, spec, Self::OPTIONS)?;
+        let (left, right) = connected(SocketType::SEQPACKET, spec, Self::OPTIONS)?;
         let granted = socket::granted(&left);
-        Ok(visitor.visit(Opened { initiator: End(left), responder: End(right), granted }))
+        Ok(visitor.visit(Opened::new(End(left), End(right)).granted(granted)))
     }
 }
 
-fn pair() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
-    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+/// Largest packet that a Unix socket with these options sends; None where opening tells.
+pub fn largest_packet(
+    kind: SocketType,
+    options: &Options,
+    specs: &'static [OptionSpec],
+) -> Option<usize> {
+    match options.get(specs, "buffer") {
+        Choice::Size(bytes) => return Some((2 * bytes).max(SMALLEST_BUFFER) - RESERVED),
+        // Whether the kernel grants as much as the message needs shows when opening.
+        Choice::Word("message") => return None,
+        Choice::Word(_) => {}
+    }
+    let (left, _right) = pair(kind).ok()?;
+    Some(sockopt::socket_send_buffer_size(&left).ok()? - RESERVED)
+}
+
+fn pair(kind: SocketType) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
 }
 
 impl Endpoint for End {

@@ -1,30 +1,116 @@
 //! `unix-stream`: a connected pair of Unix stream sockets (unix(7)), used with write and read.
+//! `bind=path|abstract` connects them through a name instead, which is gone before any message.
+//! `wiring=self` is a control, wrong on purpose: each worker reads back its own messages.
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::os::fd::OwnedFd;
 
-use super::fd::OneFd;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
+    socket_with, socketpair,
+};
+
+use super::fd::{OneFd, TwoFds};
 use super::{
-    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Reach, Traits, Visitor,
-    socket,
+    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Traits,
+    Visitor, private_names, socket,
 };
 
 /// The mechanism's row.
 pub struct UnixStream;
 
+/// The option `bind=none|path|abstract` of connected Unix sockets.
+pub const BIND: OptionSpec = OptionSpec {
+    name: "bind",
+    summary: "a nameless pair, or connected through a path or an abstract name",
+    words: &["none", "path", "abstract"],
+    takes_size: false,
+};
+
 impl Mechanism for UnixStream {
     const NAME: &'static str = "unix-stream";
     const SUMMARY: &'static str = "a pair of Unix stream sockets";
-    const TRAITS: Traits =
-        Traits { carries: Carries::Bytes, framing: Framing::Stream, reach: Reach::Host };
-    const OPTIONS: &'static [OptionSpec] = &[socket::BUFFER];
+    const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
+    const OPTIONS: &'static [OptionSpec] = &[
+        socket::BUFFER,
+        BIND,
+        OptionSpec {
+            name: "wiring",
+            summary: "to the partner, or back to the sender itself (a control)",
+            words: &["partner", "self"],
+            takes_size: false,
+        },
+    ];
+
+    fn traits(options: &Options) -> Traits {
+        let carries = if to_itself(options) { Carries::Own } else { Carries::Bytes };
+        Traits { carries, ..Self::TRAITS }
+    }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let (left, right) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-                .map_err(OpenError::call("socketpair", "raise the limit on open files"))?;
-        socket::set_buffers(&left, spec, Self::OPTIONS)?;
-        socket::set_buffers(&right, spec, Self::OPTIONS)?;
+        let (left, right) = connected(SocketType::STREAM, spec, Self::OPTIONS)?;
         let granted = socket::granted(&left);
-        Ok(visitor.visit(Opened { initiator: OneFd(left), responder: OneFd(right), granted }))
+        if !to_itself(&spec.options) {
+            let opened = Opened::new(OneFd(left), OneFd(right));
+            return Ok(visitor.visit(opened.granted(granted)));
+        }
+        // The responder has a pair of its own, which nobody uses.
+        let (to, from) = connected(SocketType::STREAM, spec, Self::OPTIONS)?;
+        let initiator = TwoFds { to: left, from: right };
+        let opened = Opened::new(initiator, TwoFds { to, from });
+        Ok(visitor.visit(opened.granted(granted)))
+    }
+}
+
+fn to_itself(options: &Options) -> bool {
+    options.get(UnixStream::OPTIONS, "wiring") == Choice::Word("self")
+}
+
+/// Two connected sockets, by whichever `bind` says, with the buffers asked for.
+pub fn connected(
+    kind: SocketType,
+    spec: &OpenSpec,
+    specs: &'static [OptionSpec],
+) -> Result<(OwnedFd, OwnedFd), OpenError> {
+    let (left, right) = match spec.options.get(specs, "bind") {
+        Choice::Word("path") => private_names(|folder| {
+            let name = SocketAddrUnix::new(folder.join("socket"))
+                .map_err(OpenError::call("name the socket", "set TMPDIR to a shorter path"))?;
+            through(kind, &name)
+        })
+        .map_err(OpenError::call("mkdir in the folder for temporary files", "set TMPDIR"))??,
+        Choice::Word("abstract") => {
+            let name = super::residue::unique_name();
+            let name = SocketAddrUnix::new_abstract_name(name.as_bytes())
+                .map_err(OpenError::call("name the socket", "none known"))?;
+            through(kind, &name)?
+        }
+        _ => socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
+            .map_err(OpenError::call("socketpair", "raise the limit on open files (ulimit -n)"))?,
+    };
+    socket::set_buffers(&left, spec, specs)?;
+    socket::set_buffers(&right, spec, specs)?;
+    Ok((left, right))
+}
+
+/// Binds, listens, connects and accepts at `name`. The listener is closed on return; only this
+/// user could connect to it, and who isn't us is turned away.
+fn through(kind: SocketType, name: &SocketAddrUnix) -> Result<(OwnedFd, OwnedFd), OpenError> {
+    let failed = |call| {
+        OpenError::call::<rustix::io::Errno>(call, "raise the limit on open files (ulimit -n)")
+    };
+    let socket = || {
+        socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).map_err(failed("socket"))
+    };
+    let (listener, near) = (socket()?, socket()?);
+    bind(&listener, name).map_err(failed("bind"))?;
+    listen(&listener, 1).map_err(failed("listen"))?;
+    connect(&near, name).map_err(failed("connect"))?;
+    loop {
+        let far = accept_with(&listener, SocketFlags::CLOEXEC).map_err(failed("accept"))?;
+        let credentials =
+            rustix::net::sockopt::socket_peercred(&far).map_err(failed("SO_PEERCRED"))?;
+        if credentials.pid == rustix::process::getpid() {
+            return Ok((near, far));
+        }
     }
 }

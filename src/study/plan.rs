@@ -113,17 +113,16 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                 for placement in &request.placements {
                     let place = place(*placement, machine)?;
                     for variant in &variants {
-                        let carries = variant.entry.traits.carries;
-                        if carries != Carries::Bytes && at > 0 {
+                        let carries = variant.traits().carries;
+                        if !carries.has_size() && at > 0 {
                             continue; // sizes mean nothing to it: measured once
                         }
-                        let signals =
-                            carries != Carries::Bytes && *workload == Workload::Throughput;
+                        let signals = !carries.has_size() && *workload == Workload::Throughput;
                         let key = Key { nth, signals, workers: *workers, placement: *placement };
                         let case = Case {
                             variant: variant.clone(),
                             workload: *workload,
-                            message_bytes: (carries == Carries::Bytes).then_some(*size),
+                            message_bytes: carries.has_size().then_some(*size),
                             placement: *placement,
                             place: place.clone().unwrap_or(Place { cpus: None, swappable: false }),
                             workers: *workers,
@@ -169,10 +168,10 @@ fn absence(
     if let Err(reason) = place {
         return Some((Absence::NotApplicable, reason.clone()));
     }
-    if case.variant.entry.traits.carries == Carries::Nothing
-        && case.workload == Workload::Throughput
-    {
-        return Some((Absence::NotApplicable, "carries nothing: it has no throughput".into()));
+    let carries = case.variant.traits().carries;
+    if carries.is_control() && case.workload == Workload::Throughput {
+        let what = if carries == Carries::Own { "each worker's own" } else { "nothing" };
+        return Some((Absence::NotApplicable, format!("carries {what}: it has no throughput")));
     }
     if !request.spin_on_one_cpu
         && let Some(reason) = Placement::objection(case.place, &case.variant)
@@ -197,9 +196,10 @@ fn absence(
 fn add_twins(groups: &mut [Group]) {
     let mut placements = Vec::new();
     for group in groups {
-        let subject = group.cases.iter().find(|case| {
-            case.variant.entry.traits.carries == Carries::Bytes && !case.variant.spins()
-        });
+        let subject = group
+            .cases
+            .iter()
+            .find(|case| case.variant.traits().carries == Carries::Bytes && !case.variant.burns());
         let Some(subject) = subject else { continue };
         if group.cases.len() < 2 || placements.contains(&(subject.placement, subject.workers)) {
             continue;

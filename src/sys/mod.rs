@@ -6,7 +6,13 @@
 #![allow(unsafe_code)]
 
 pub mod counter;
+pub mod lent;
 pub mod parking;
+pub mod posix;
 pub mod process;
 pub mod shared;
+pub mod signal;
 pub mod socket;
+pub mod system_v;
+pub mod uring;
+pub mod window;

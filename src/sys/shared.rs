@@ -5,11 +5,12 @@
 //! beyond a mask.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::ptr::{NonNull, copy_nonoverlapping, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 /// Bytes in a cache line: what keeps two words from sharing one. 128 on machines whose
 /// prefetcher pulls pairs would be more; the ring's first line is measured with 64.
@@ -42,6 +43,25 @@ impl Mapping {
         Ok(Mapping { start, bytes })
     }
 
+    /// Maps the first `bytes` of a memory file, shared.
+    pub fn of_file(file: BorrowedFd<'_>, bytes: usize) -> io::Result<Mapping> {
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel chooses the place, so no existing mapping is touched.
+        let start = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, file, 0)? };
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))?;
+        Ok(Mapping { start, bytes })
+    }
+
+    /// Maps `bytes`, whole huge pages of the default size, shared; they are reserved at once.
+    pub fn of_huge_pages(bytes: usize) -> io::Result<Mapping> {
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::HUGETLB;
+        // SAFETY: the kernel chooses the place, so no existing mapping is touched.
+        let start = unsafe { mmap_anonymous(null_mut(), bytes, prot, flags)? };
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))?;
+        Ok(Mapping { start, bytes })
+    }
+
     /// Length in bytes, whole pages.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -54,6 +74,16 @@ impl Mapping {
         // SAFETY: the range lies inside this mapping, and populating changes no contents.
         unsafe { madvise(self.start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite)? };
         Ok(())
+    }
+
+    /// The byte at `offset`, for what lives in a mapping but isn't a word.
+    ///
+    /// # Panics
+    /// If it lies outside.
+    pub(super) fn place(&self, offset: usize) -> NonNull<u8> {
+        assert!(offset < self.bytes, "place {offset} outside");
+        // SAFETY: inside the mapping, as just asserted.
+        unsafe { self.start.add(offset) }
     }
 
     /// The 32-bit word at byte `offset`.

@@ -24,10 +24,8 @@ pub fn initiate<C: Clock, E: Endpoint, P: Payload>(
     let mut opened = C::now();
     for sample in samples {
         for _ in 0..batch {
-            payload.fill(out);
-            end.send(out)?;
-            end.recv(into)?;
-            payload.look(into)?;
+            end.send_with(out, |message| payload.fill(message))?;
+            end.recv_with(into, |message| payload.look(message))?;
         }
         let closed = C::now();
         sample.store(closed - opened, Ordering::Relaxed);
@@ -46,10 +44,8 @@ pub fn respond<E: Endpoint, P: Payload>(
 ) -> io::Result<()> {
     let (out, into) = buffers.split();
     for _ in 0..count {
-        end.recv(into)?;
-        payload.look(into)?;
-        payload.fill(out);
-        end.send(out)?;
+        end.recv_with(into, |message| payload.look(message))?;
+        end.send_with(out, |message| payload.fill(message))?;
     }
     Ok(())
 }

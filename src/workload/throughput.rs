@@ -23,8 +23,7 @@ pub fn initiate<C: Clock, E: Endpoint, P: Payload>(
     for sample in samples {
         let opened = C::now();
         for _ in 0..messages {
-            payload.fill(out);
-            end.send(out)?;
+            end.send_with(out, |message| payload.fill(message))?;
         }
         end.recv(&mut [0])?;
         sample.store(C::now() - opened, Ordering::Relaxed);
@@ -44,8 +43,7 @@ pub fn respond<E: Endpoint, P: Payload>(
     let (_, into) = buffers.split();
     for _ in 0..transfers {
         for _ in 0..messages {
-            end.recv(into)?;
-            payload.look(into)?;
+            end.recv_with(into, |message| payload.look(message))?;
         }
         end.send(&[0xAC])?;
     }

@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ipcmark::mechanism::{self, Endpoint, OpenError, OpenSpec, Opened, Variant, Visitor};
+use ipcmark::mechanism::{self, Endpoint, OpenError, OpenSpec, Opened, Residue, Variant, Visitor};
 
 /// How long an exchange may take before it counts as hung.
 pub const HANG: Duration = Duration::from_secs(30);
@@ -20,6 +20,22 @@ pub struct Pair {
     pub responder: End,
     /// What the kernel granted.
     pub granted: Vec<(String, u64)>,
+    /// What is removed at the end: it must outlive both sides.
+    pub residue: Residue,
+}
+
+impl Pair {
+    /// Starts both sides beside each other, as two workers do: one may wait for the other.
+    ///
+    /// # Panics
+    /// If a side fails to start.
+    pub fn start(&mut self) {
+        let Pair { initiator, responder, .. } = self;
+        thread::scope(|scope| {
+            scope.spawn(|| responder.start().expect("start"));
+            initiator.start().expect("start");
+        });
+    }
 }
 
 struct IntoBoxes;
@@ -31,6 +47,7 @@ impl Visitor for IntoBoxes {
             initiator: Box::new(opened.initiator),
             responder: Box::new(opened.responder),
             granted: opened.granted,
+            residue: opened.residue,
         }
     }
 }
@@ -41,17 +58,13 @@ pub fn try_open(variant: &Variant, bytes: usize, same_process: bool) -> Result<P
     mechanism::open(variant.entry.name, &spec, IntoBoxes)
 }
 
-/// Opens `variant` for two threads; None, and said aloud, where it can't be had here.
+/// Opens `variant` for two threads, not yet started; None, and said aloud, where it can't be had here.
 ///
 /// # Panics
-/// If it can be had, but fails to open, or its ends don't start.
+/// If it can be had, but fails to open.
 pub fn open(variant: &Variant, bytes: usize) -> Option<Pair> {
     match try_open(variant, bytes, true) {
-        Ok(mut pair) => {
-            pair.initiator.start().expect("start");
-            pair.responder.start().expect("start");
-            Some(pair)
-        }
+        Ok(pair) => Some(pair),
         Err(OpenError::Unavailable(why)) => {
             super::say(&format!("skipped {variant}: {}", why.reason));
             None
@@ -62,7 +75,8 @@ pub fn open(variant: &Variant, bytes: usize) -> Option<Pair> {
     }
 }
 
-/// Runs each side in a thread of its own until both are done. Both ends live until then.
+/// Starts and runs each side in a thread of its own until both are done. Both ends, and what
+/// they leave, live until then.
 ///
 /// # Panics
 /// With a side's own panic, or when a side hangs: `what` names the case.
@@ -74,10 +88,12 @@ pub fn both(
 ) {
     let side = |mut end: End, role: Box<dyn FnOnce(&mut End) + Send>| {
         thread::spawn(move || {
+            end.start().expect("start");
             role(&mut end);
             end
         })
     };
+    let _residue = pair.residue;
     let first = side(pair.initiator, Box::new(initiate));
     let second = side(pair.responder, Box::new(respond));
     await_threads(what, HANG, vec![first, second]);

@@ -16,8 +16,18 @@ use ipcmark::mechanism::{MECHANISMS, Variant};
 pub const MIB: usize = 1 << 20;
 
 /// Options beyond the shown variants whose code differs enough to be covered.
-const ALSO: [&str; 7] = [
+const ALSO: [&str; 17] = [
     "pipe:capacity=4K",
+    "pipe:mode=packet",
+    "unix-stream:bind=path",
+    "unix-stream:bind=abstract",
+    "unix-stream:wiring=self",
+    "unix-seqpacket:bind=path",
+    "unix-dgram:buffer=message",
+    "vmsplice:gift=on",
+    "vmsplice:capacity=4K",
+    "vmsplice:pages=huge",
+    "posix-queue:depth=1",
     "unix-stream:buffer=message",
     "unix-seqpacket:buffer=message",
     "tcp:nodelay=off",

@@ -122,11 +122,16 @@ pub fn listening() -> BTreeSet<String> {
 }
 
 /// Names of objects that outlive their process: files of POSIX shared memory and queues,
-/// System V objects.
+/// System V objects, folders of ours for FIFOs and sockets.
 pub fn lying_around() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for folder in ["/dev/shm", "/dev/mqueue"] {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            found.insert(entry.path().display().to_string());
+        }
+    }
+    for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("ipcmark.") {
             found.insert(entry.path().display().to_string());
         }
     }

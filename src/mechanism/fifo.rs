@@ -1,0 +1,49 @@
+//! `fifo`: two named pipes, one each way (fifo(7)). The names exist while the pair is opened;
+//! after that a FIFO is a pipe, and is measured to show just that.
+
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open};
+use rustix::pipe::fcntl_getpipe_size;
+
+use super::fd::TwoFds;
+use super::{
+    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor, private_names,
+};
+use std::os::fd::OwnedFd;
+
+/// The mechanism's row.
+pub struct Fifo;
+
+impl Mechanism for Fifo {
+    const NAME: &'static str = "fifo";
+    const SUMMARY: &'static str = "two named pipes, one each way";
+    const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
+
+    fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        let (there, back) = private_names(|folder| {
+            Ok::<_, OpenError>((fifo(&folder.join("there"))?, fifo(&folder.join("back"))?))
+        })
+        .map_err(OpenError::call("mkdir in the folder for temporary files", "set TMPDIR"))??;
+        let capacity = fcntl_getpipe_size(&there.1)
+            .map_err(OpenError::call("fcntl F_GETPIPE_SZ", "none known"))?;
+        let initiator = TwoFds { to: there.1, from: back.0 };
+        let responder = TwoFds { to: back.1, from: there.0 };
+        let granted = vec![("pipe_capacity_bytes".into(), capacity as u64)];
+        Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
+    }
+}
+
+/// The reading and the writing end of a new FIFO. The reader opens first and without waiting
+/// for a writer; then it becomes an ordinary, blocking descriptor.
+fn fifo(path: &Path) -> Result<(OwnedFd, OwnedFd), OpenError> {
+    let way_out = "let TMPDIR name a file system that knows FIFOs";
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        .map_err(OpenError::call("mkfifo", way_out))?;
+    let failed = OpenError::call("open a FIFO", "raise the limit on open files (ulimit -n)");
+    let reading = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let from = open(path, reading, Mode::empty()).map_err(&failed)?;
+    let to = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()).map_err(&failed)?;
+    fcntl_setfl(&from, OFlags::empty()).map_err(OpenError::call("fcntl F_SETFL", "none known"))?;
+    Ok((from, to))
+}

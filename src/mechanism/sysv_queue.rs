@@ -1,0 +1,114 @@
+//! `sysv-queue`: two System V message queues, one each way (sysvipc(7)). The kernel wants a
+//! type word right before the bytes, so each end keeps an envelope, filled and read in place.
+
+use std::io;
+
+use super::residue::make;
+use super::{
+    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Options, Residue, Traits,
+    Visitor, socket::wrong_length,
+};
+use crate::sys::system_v::{self, Envelope, Object};
+
+/// The mechanism's row.
+pub struct SysvQueue;
+
+/// One side: where messages leave and arrive, by the queues' ids.
+pub struct End {
+    to: i32,
+    from: i32,
+    envelope: Envelope,
+}
+
+impl Mechanism for SysvQueue {
+    const NAME: &'static str = "sysv-queue";
+    const SUMMARY: &'static str = "two System V message queues, one each way";
+    const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const LEAVES_OBJECTS: bool = true;
+
+    fn largest(_options: &Options) -> Option<usize> {
+        // The smaller of both: a new IPC namespace starts with the kernel's defaults.
+        const DEFAULT: usize = 8192;
+        let text = std::fs::read_to_string("/proc/sys/kernel/msgmax").ok()?;
+        Some(text.trim().parse::<usize>().ok()?.min(DEFAULT))
+    }
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        let mut residue = Residue::of(Vec::new());
+        let mut queue = || {
+            let id = make(system_v::make_queue).map_err(OpenError::call(
+                "msgget",
+                "remove queues nobody needs (ipcs -q, ipcrm -q), or raise sysctl kernel.msgmni",
+            ))?;
+            residue.push(Object::Queue(id));
+            Ok::<_, OpenError>(id)
+        };
+        let (there, back) = (queue()?, queue()?);
+        let bytes = system_v::queue_bytes(there)
+            .map_err(OpenError::call("msgctl IPC_STAT", "none known"))?;
+        let end = |to, from| End { to, from, envelope: Envelope::new(spec.message_bytes) };
+        let opened = Opened::new(end(there, back), end(back, there))
+            .granted(vec![("queue_capacity_bytes".into(), bytes)])
+            .residue(residue);
+        Ok(visitor.visit(opened))
+    }
+}
+
+impl End {
+    /// Takes the next message into the envelope; `length` is what both sides agreed.
+    #[inline(always)]
+    fn take(&mut self, length: usize) -> io::Result<()> {
+        loop {
+            match self.envelope.recv(self.from) {
+                Ok(got) if got == length => return Ok(()),
+                Ok(got) => return Err(wrong_length("msgrcv", got, length)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, length: usize) -> io::Result<()> {
+        loop {
+            match self.envelope.send(self.to, length) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+impl Endpoint for End {
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        if message.len() > self.envelope.room() {
+            return Err(wrong_length("msgsnd", message.len(), self.envelope.room()));
+        }
+        self.envelope.text(message.len()).copy_from_slice(message);
+        self.put(message.len())
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        self.take(message.len())?;
+        message.copy_from_slice(self.envelope.text(message.len()));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn send_with(&mut self, message: &mut [u8], fill: impl FnOnce(&mut [u8])) -> io::Result<()> {
+        fill(self.envelope.text(message.len()));
+        self.put(message.len())
+    }
+
+    #[inline(always)]
+    fn recv_with(
+        &mut self,
+        message: &mut [u8],
+        look: impl FnOnce(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.take(message.len())?;
+        look(self.envelope.text(message.len()))
+    }
+}

@@ -1,0 +1,144 @@
+//! Why `open` gave no endpoints, as data: the cause in a word, what was found, the way out.
+
+use std::fmt;
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use serde::{Deserialize, Serialize};
+
+/// Why a mechanism can't be had here, and what would change that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unavailable {
+    /// The kind of obstacle.
+    pub cause: Cause,
+    /// What is missing: `IPv6 loopback: address not available (os error 99)`.
+    pub reason: String,
+    /// What the user could do about it.
+    pub way_out: String,
+}
+
+/// Kinds of obstacles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// This kernel doesn't have it.
+    AbsentFromKernel,
+    /// A filter, a security module or missing privileges deny it.
+    Denied,
+    /// A limit is used up.
+    Limit,
+    /// Something else.
+    Other,
+}
+
+impl Cause {
+    /// The kind of obstacle that an error of the kernel stands for.
+    pub fn of(error: &io::Error) -> Cause {
+        match Errno::from_io_error(error) {
+            Some(
+                Errno::NOSYS
+                | Errno::OPNOTSUPP
+                | Errno::PROTONOSUPPORT
+                | Errno::AFNOSUPPORT
+                | Errno::NOPROTOOPT
+                | Errno::SOCKTNOSUPPORT
+                | Errno::NODEV,
+            ) => Cause::AbsentFromKernel,
+            Some(Errno::PERM | Errno::ACCESS) => Cause::Denied,
+            Some(
+                Errno::MFILE
+                | Errno::NFILE
+                | Errno::NOMEM
+                | Errno::NOSPC
+                | Errno::AGAIN
+                | Errno::DQUOT
+                | Errno::NOBUFS,
+            ) => Cause::Limit,
+            _ => Cause::Other,
+        }
+    }
+
+    /// Its name for a reader.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::AbsentFromKernel => "absent from this kernel",
+            Cause::Denied => "denied",
+            Cause::Limit => "a limit",
+            Cause::Other => "unavailable",
+        }
+    }
+}
+
+/// Why `open` gave no endpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// The mechanism works here, but not with this size or these options.
+    NotApplicable(String),
+    /// The mechanism can't be had here.
+    Unavailable(Unavailable),
+}
+
+impl OpenError {
+    /// For use with `map_err`: names the failed call, with a way out. Where a limit on open
+    /// files or on memory is the obstacle, the value found stands in the reason.
+    pub fn call<E: Into<io::Error>>(
+        call: &'static str,
+        way_out: &'static str,
+    ) -> impl Fn(E) -> OpenError {
+        move |error| {
+            let error = error.into();
+            let (found, way_out) = match Errno::from_io_error(&error) {
+                Some(Errno::MFILE) => {
+                    let limit = limit(Resource::Nofile);
+                    (format!(", the limit on open files is {limit}"), "raise it: ulimit -n 1024")
+                }
+                Some(Errno::NFILE) => {
+                    (", the system's table of files is full".into(), "raise sysctl fs.file-max")
+                }
+                _ => (String::new(), way_out),
+            };
+            OpenError::Unavailable(Unavailable {
+                cause: Cause::of(&error),
+                reason: format!("{call}: {error}{found}"),
+                way_out: way_out.into(),
+            })
+        }
+    }
+}
+
+/// The soft limit in force, as text.
+pub fn limit(resource: Resource) -> String {
+    getrlimit(resource).current.map_or("unlimited".into(), |limit| limit.to_string())
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::NotApplicable(reason) => write!(f, "{reason}"),
+            OpenError::Unavailable(why) => write!(f, "{}; {}", why.reason, why.way_out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_kernel_has_its_kind() {
+        let kind = |errno: Errno| Cause::of(&io::Error::from(errno));
+        assert_eq!(kind(Errno::NOSYS), Cause::AbsentFromKernel);
+        assert_eq!(kind(Errno::PERM), Cause::Denied);
+        assert_eq!(kind(Errno::MFILE), Cause::Limit);
+        assert_eq!(kind(Errno::INVAL), Cause::Other);
+    }
+
+    #[test]
+    fn a_limit_on_open_files_is_named_with_its_value() {
+        let error: OpenError = OpenError::call("pipe2", "none")(io::Error::from(Errno::MFILE));
+        let text = error.to_string();
+        assert!(text.contains("the limit on open files is "), "{text}");
+        assert!(text.ends_with("raise it: ulimit -n 1024"), "{text}");
+    }
+}

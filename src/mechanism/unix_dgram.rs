@@ -1,0 +1,36 @@
+//! `unix-dgram`: a connected pair of Unix datagram sockets (unix(7)): reliable and in order,
+//! unlike datagrams over a network. A message must fit the send buffer, and only so many may
+//! wait (net.unix.max_dgram_qlen): then the sender sleeps.
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use super::unix_seqpacket::{End, largest_packet};
+use super::{
+    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Traits, Visitor,
+    socket,
+};
+
+/// The mechanism's row.
+pub struct UnixDgram;
+
+impl Mechanism for UnixDgram {
+    const NAME: &'static str = "unix-dgram";
+    const SUMMARY: &'static str = "a pair of Unix datagram sockets";
+    const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const OPTIONS: &'static [OptionSpec] = &[socket::BUFFER];
+
+    fn largest(options: &Options) -> Option<usize> {
+        largest_packet(SocketType::DGRAM, options, Self::OPTIONS)
+    }
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        let failed = OpenError::call("socketpair", "raise the limit on open files (ulimit -n)");
+        let (left, right) =
+            socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+                .map_err(failed)?;
+        socket::set_buffers(&left, spec, Self::OPTIONS)?;
+        socket::set_buffers(&right, spec, Self::OPTIONS)?;
+        let granted = socket::granted(&left);
+        Ok(visitor.visit(Opened::new(End(left), End(right)).granted(granted)))
+    }
+}

@@ -1,0 +1,140 @@
+//! Pages that a pipe takes by reference instead of by copy: lent from memory (vmsplice(2)) or
+//! spliced from a memory file (splice(2)).
+//!
+//! A lent page must not change before its reader has taken it. [`Pool`] sees to that: it turns
+//! through more pages than the pipe holds, so that a page comes round again only when the pipe
+//! has let go of it. Every message starts on a page of its own, and so takes as many of the
+//! pipe's buffers as it has pages, whatever its length.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_getpipe_size, splice, vmsplice};
+
+use super::shared::{Mapping, PAGE};
+
+/// How pages reach the pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Lent from mapped memory (vmsplice); `gift` lets the kernel keep them (SPLICE_F_GIFT).
+    Lend {
+        /// Whether the pages are given away.
+        gift: bool,
+    },
+    /// Spliced from a memory file.
+    Splice,
+}
+
+/// A turning pool of messages for one pipe.
+pub struct Pool {
+    mapping: Mapping,
+    file: Option<OwnedFd>,
+    pipe: OwnedFd,
+    way: Way,
+    /// Where the next message starts, unless it no longer fits before the end: then at zero.
+    next: usize,
+    room: usize,
+}
+
+impl Pool {
+    /// A pool of messages of at most `room` bytes, each on pages of its own, for `pipe`, whose
+    /// capacity must not grow afterwards. `huge` takes huge pages.
+    pub fn new(pipe: OwnedFd, room: usize, way: Way, huge: bool) -> io::Result<Pool> {
+        let page = if huge { huge_page_bytes()? } else { PAGE };
+        let room = room.max(1).next_multiple_of(PAGE);
+        let bytes = (fcntl_getpipe_size(&pipe)? + 2 * room).next_multiple_of(page);
+        let file = match way {
+            Way::Lend { .. } => None,
+            Way::Splice => {
+                let flags = if huge { MemfdFlags::HUGETLB } else { MemfdFlags::empty() };
+                let file = memfd_create("ipcmark", MemfdFlags::CLOEXEC | flags)?;
+                ftruncate(&file, bytes as u64)?;
+                Some(file)
+            }
+        };
+        let mapping = match &file {
+            Some(file) => Mapping::of_file(file.as_fd(), bytes)?,
+            None if huge => Mapping::of_huge_pages(bytes)?,
+            None => Mapping::new(bytes)?,
+        };
+        Ok(Pool { mapping, file, pipe, way, next: 0, room })
+    }
+
+    /// Faults in all pages, in the caller's address space.
+    pub fn populate(&self) -> io::Result<()> {
+        self.mapping.populate(self.mapping.bytes())
+    }
+
+    /// The place of the next message, `length` bytes long: what is written here is sent by the
+    /// next [`Pool::hand_over`]. Holds whatever was sent from here before.
+    ///
+    /// # Panics
+    /// If the message is longer than the pool has room for.
+    #[inline(always)]
+    pub fn place(&mut self, length: usize) -> &mut [u8] {
+        assert!(length <= self.room, "message larger than its place");
+        if self.next + length > self.mapping.bytes() {
+            self.next = 0;
+        }
+        let place = self.mapping.place(self.next);
+        // SAFETY: the place and `length` bytes behind it lie inside the mapping, which only this
+        // pool refers to; the pipe has let go of these pages (see `hand_over`), and a reader
+        // elsewhere only ever copies out of them, so no reference of Rust's is violated.
+        unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) }
+    }
+
+    /// Hands the message written at [`Pool::place`] to the pipe; sleeps while that is full.
+    ///
+    /// When this returns, the pipe holds at most its capacity in pages, counted back from this
+    /// message's last. The pool has two messages' room beyond that: one so that the next
+    /// message doesn't reach the oldest page held, one for what is skipped at the end.
+    #[inline(always)]
+    pub fn hand_over(&mut self, length: usize) -> io::Result<()> {
+        let start = self.next;
+        let mut done = 0;
+        while done < length {
+            match self.give(start + done, length - done) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(taken) => done += taken,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.next = (start + length.next_multiple_of(PAGE)) % self.mapping.bytes();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn give(&self, at: usize, length: usize) -> rustix::io::Result<usize> {
+        match (self.way, &self.file) {
+            (Way::Splice, Some(file)) => {
+                let mut from = at as u64;
+                splice(file, Some(&mut from), &self.pipe, None, length, SpliceFlags::empty())
+            }
+            (Way::Lend { gift: true }, _) => self.lend(at, length, SpliceFlags::GIFT),
+            _ => self.lend(at, length, SpliceFlags::empty()),
+        }
+    }
+
+    #[inline(always)]
+    fn lend(&self, at: usize, length: usize, flags: SpliceFlags) -> rustix::io::Result<usize> {
+        // SAFETY: `at` and `length` lie inside the mapping (`hand_over` starts at a place, and
+        // messages fit places). The kernel holds the pages, and nobody writes to them until the
+        // pool has turned once.
+        unsafe {
+            let bytes =
+                std::slice::from_raw_parts(self.mapping.place(at).as_ptr().cast_const(), length);
+            vmsplice(&self.pipe, &[IoSliceRaw::from_slice(bytes)], flags)
+        }
+    }
+}
+
+/// Bytes of a huge page here (/proc/meminfo, Hugepagesize).
+fn huge_page_bytes() -> io::Result<usize> {
+    let text = std::fs::read_to_string("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Hugepagesize:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<usize>().ok());
+    kib.map(|kib| kib << 10).ok_or_else(|| io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,185 @@
+//! A window between two processes: one direction of messages that are copied once, straight
+//! from one process's memory into the other's (process_vm_readv(2), process_vm_writev(2)).
+//!
+//! A transfer is a rendezvous: whoever is read from or written to says where its buffer lies
+//! and stays in the call until the other has finished, so that no address outlives its buffer.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::io::Errno;
+use rustix::thread::futex;
+
+use super::parking::Parking;
+use super::shared::{LINE, Mapping, Word};
+
+/// Where a buffer lies in another process, for the kernel.
+#[derive(Clone, Copy)]
+struct Place {
+    address: u64,
+    length: u64,
+}
+
+impl Place {
+    fn iovec(self) -> libc::iovec {
+        libc::iovec { iov_base: self.address as *mut libc::c_void, iov_len: self.length as usize }
+    }
+}
+
+const EMPTY: u32 = 0;
+const POSTED: u32 = 1;
+const DONE: u32 = 2;
+
+/// One direction.
+#[derive(Clone)]
+pub struct Window {
+    mapping: Arc<Mapping>,
+    offset: usize,
+    state: Word,
+    sender: Word,
+    receiver: Word,
+    flags: futex::Flags,
+}
+
+impl Window {
+    /// Bytes of a window in a mapping: state, place, and a parking word for each side.
+    pub const BYTES: usize = 4 * LINE;
+
+    /// The window at byte `offset` of a zeroed `mapping`.
+    pub fn new(mapping: &Arc<Mapping>, offset: usize, flags: futex::Flags) -> Window {
+        let word = |nth| Word::new(mapping, offset + nth * LINE);
+        let (state, sender, receiver) = (word(0), word(2), word(3));
+        Window { mapping: mapping.clone(), offset, state, sender, receiver, flags }
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        &self.mapping.words(self.offset + LINE)[..2]
+    }
+
+    fn post(&self, place: Place) {
+        self.words()[0].store(place.address, Ordering::Relaxed);
+        self.words()[1].store(place.length, Ordering::Relaxed);
+        self.state.store(POSTED, Ordering::Release);
+    }
+
+    fn posted(&self) -> Place {
+        let word = |at: usize| self.words()[at].load(Ordering::Relaxed);
+        Place { address: word(0), length: word(1) }
+    }
+
+    fn await_state(&self, at: &AtomicU32, wanted: u32) {
+        let ready = || (self.state.load(Ordering::Acquire) == wanted).then_some(());
+        Parking::new(at, self.flags).wait_for(ready);
+    }
+
+    fn wake(&self, at: &AtomicU32) {
+        Parking::new(at, self.flags).wake();
+    }
+
+    /// Shows `message` to the partner, and stays until it has been taken.
+    #[inline(always)]
+    pub fn show(&self, message: &[u8]) {
+        let (address, length) = (message.as_ptr() as u64, message.len() as u64);
+        self.post(Place { address, length });
+        self.wake(&self.receiver);
+        self.await_state(&self.sender, EMPTY);
+    }
+
+    /// Takes what process `partner` shows; gives its length. `message` is filled only if it has
+    /// just that length.
+    #[inline(always)]
+    pub fn take(&self, partner: i32, message: &mut [u8]) -> io::Result<usize> {
+        self.await_state(&self.receiver, POSTED);
+        let place = self.posted();
+        let taken = if place.length as usize == message.len() {
+            read_from(partner, place, message)
+        } else {
+            Ok(place.length as usize)
+        };
+        self.state.store(EMPTY, Ordering::Release);
+        self.wake(&self.sender);
+        taken
+    }
+
+    /// Offers `message` to the partner to be filled, and stays until it is; gives the length of
+    /// what the partner wanted to send: filled only if that is its own.
+    #[inline(always)]
+    pub fn offer(&self, message: &mut [u8]) -> usize {
+        let (address, length) = (message.as_mut_ptr() as u64, message.len() as u64);
+        self.post(Place { address, length });
+        self.wake(&self.sender);
+        self.await_state(&self.receiver, DONE);
+        self.state.store(EMPTY, Ordering::Release);
+        self.posted().length as usize
+    }
+
+    /// Fills what process `partner` offers with `message`, if it has just that length.
+    #[inline(always)]
+    pub fn fill(&self, partner: i32, message: &[u8]) -> io::Result<()> {
+        self.await_state(&self.sender, POSTED);
+        let place = self.posted();
+        let written = if place.length as usize == message.len() {
+            write_to(partner, place, message)
+        } else {
+            Ok(())
+        };
+        self.words()[1].store(message.len() as u64, Ordering::Relaxed);
+        self.state.store(DONE, Ordering::Release);
+        self.wake(&self.receiver);
+        written
+    }
+}
+
+#[inline(always)]
+fn read_from(partner: i32, from: Place, message: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < message.len() {
+        let rest = &mut message[done..];
+        let local = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() };
+        let remote = Place { address: from.address + done as u64, length: rest.len() as u64 };
+        // SAFETY: the local vector is a mutable slice. The remote one was posted by a partner
+        // that stays in `show` meanwhile, so nobody writes there; in another process the kernel
+        // checks it.
+        let code = unsafe { libc::process_vm_readv(partner, &local, 1, &remote.iovec(), 1, 0) };
+        done += moved(code)?;
+    }
+    Ok(done)
+}
+
+#[inline(always)]
+fn write_to(partner: i32, to: Place, message: &[u8]) -> io::Result<()> {
+    let mut done = 0;
+    while done < message.len() {
+        let rest = &message[done..];
+        let local = libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() };
+        let remote = Place { address: to.address + done as u64, length: rest.len() as u64 };
+        // SAFETY: the kernel only reads the local vector. The remote one is a mutable slice that
+        // a partner in `offer` has handed over until it is told DONE, and of just this length.
+        let code = unsafe { libc::process_vm_writev(partner, &local, 1, &remote.iovec(), 1, 0) };
+        done += moved(code)?;
+    }
+    Ok(())
+}
+
+/// The bytes that a call moved: some, or an error.
+#[inline(always)]
+fn moved(code: isize) -> io::Result<usize> {
+    match code {
+        0 => Err(io::ErrorKind::WriteZero.into()),
+        code if code > 0 => Ok(code as usize),
+        _ => match io::Error::last_os_error() {
+            error if Errno::from_io_error(&error) == Some(Errno::INTR) => Ok(0),
+            error => Err(error),
+        },
+    }
+}
+
+/// Lets any process of this user reach this one's memory, where a security module would let
+/// only ancestors (prctl(2), PR_SET_PTRACER; an error without Yama, which then isn't needed).
+pub fn let_partners_in() {
+    // SAFETY: prctl takes plain integers here.
+    unsafe {
+        libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0);
+    }
+}
