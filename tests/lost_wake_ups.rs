@@ -57,6 +57,7 @@ fn stress(text: &str, room: usize, same_process: bool) {
         try_open(&variant, room, same_process).expect("shared memory is always to be had");
     let side = |mut end: End, initiates| {
         thread::spawn(move || {
+            end.start().expect("start");
             converse(&mut end, initiates, checked, room as u64);
             end
         })
@@ -73,6 +74,22 @@ fn a_ring_of_many_slots_loses_no_wake_up() {
 #[test]
 fn a_ring_of_two_slots_loses_no_wake_up() {
     stress("shm-ring:wait=futex", 256 << 10, false);
+}
+
+#[test]
+fn a_ring_on_eventfds_loses_no_wake_up() {
+    stress("shm-ring:wait=eventfd", 256 << 10, false);
+}
+
+#[test]
+fn a_futex_slept_on_through_io_uring_loses_no_wake_up() {
+    stress("io-uring:op=futex", 1, false);
+}
+
+#[test]
+fn a_window_into_another_process_loses_no_wake_up() {
+    stress("process-vm", 64, true);
+    stress("process-vm:call=writev", 64, true);
 }
 
 #[test]

@@ -4,23 +4,21 @@
 //! line as its first 56 bytes: a small message crosses between CPUs as one line. The producer
 //! fills the slot, then publishes it by storing the word; the consumer waits for the number
 //! it expects. The consumer counts what it has released in a line of its own, which the
-//! producer reads only when the ring looks full. `wait=futex` sleeps, `wait=spin` burns the
-//! CPU with the pause instruction.
+//! producer reads only when the ring looks full. How a worker waits is in `wait`.
+
+mod wait;
 
 use std::io;
-use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use rustix::thread::futex::Flags;
-
+use self::wait::{Eventfd, Futex, Spin, Wait, Yield};
 use super::socket::wrong_length;
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
     Options, Traits, Visitor, Waits,
 };
-use crate::sys::parking::{self, Parking};
 use crate::sys::shared::{LINE, Mapping, Slots, Word};
 
 /// The mechanism's row.
@@ -37,150 +35,90 @@ impl Mechanism for ShmRing {
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
     const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
         name: "wait",
-        summary: "how a worker waits: asleep on a futex, or spinning",
-        words: &["futex", "spin"],
+        summary: "how a worker waits: asleep on a futex or an eventfd, spinning, or yielding",
+        words: &["futex", "spin", "yield", "eventfd"],
         takes_size: false,
     }];
-    const SHOWN: &'static [&'static str] = &["wait=futex", "wait=spin"];
+    const SHOWN: &'static [&'static str] =
+        &["wait=futex", "wait=eventfd", "wait=yield", "wait=spin"];
 
     fn waits(options: &Options) -> Waits {
         match options.get(Self::OPTIONS, "wait") {
             Choice::Word("spin") => Waits::Spinning,
+            Choice::Word("yield") => Waits::Yielding,
             _ => Waits::Asleep,
         }
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let failed = || OpenError::call("mmap", "free memory, or choose smaller messages");
-        if Self::waits(&spec.options) == Waits::Spinning {
-            let pair = RingPair::<Spin>::map(spec).map_err(failed())?;
-            Ok(visitor.visit(pair.opened()))
-        } else {
-            let pair = RingPair::<Sleep>::map(spec).map_err(failed())?;
-            Ok(visitor.visit(pair.opened()))
+        match spec.options.get(Self::OPTIONS, "wait") {
+            Choice::Word("spin") => Ok(visitor.visit(rings::<Spin>(spec)?)),
+            Choice::Word("yield") => Ok(visitor.visit(rings::<Yield>(spec)?)),
+            Choice::Word("eventfd") => Ok(visitor.visit(rings::<Eventfd>(spec)?)),
+            _ => Ok(visitor.visit(rings::<Futex>(spec)?)),
         }
     }
 }
 
-/// How a worker waits for the other.
-pub trait Wait: Send + 'static {
-    /// How far a producer may be ahead, in messages.
-    const MOST_SLOTS: usize;
-    /// Waits at `word` until `ready`.
-    fn wait(word: &AtomicU32, flags: Flags, ready: impl FnMut() -> bool);
-    /// Wakes whoever waits at `word`.
-    fn wake(word: &AtomicU32, flags: Flags);
-}
-
-/// Burns the CPU.
-pub struct Spin;
-
-impl Wait for Spin {
-    // Both rings stay within the first-level cache.
-    const MOST_SLOTS: usize = 64;
-
-    #[inline(always)]
-    fn wait(_word: &AtomicU32, _flags: Flags, mut ready: impl FnMut() -> bool) {
-        while !ready() {
-            std::hint::spin_loop();
-        }
-    }
-
-    #[inline(always)]
-    fn wake(_word: &AtomicU32, _flags: Flags) {}
-}
-
-/// Sleeps on a futex.
-pub struct Sleep;
-
-impl Wait for Sleep {
-    // Every full ring costs a sleep: the more slots, the rarer.
-    const MOST_SLOTS: usize = 256;
-
-    #[inline(always)]
-    fn wait(word: &AtomicU32, flags: Flags, mut ready: impl FnMut() -> bool) {
-        Parking::new(word, flags).wait_for(|| ready().then_some(()));
-    }
-
-    #[inline(always)]
-    fn wake(word: &AtomicU32, flags: Flags) {
-        Parking::new(word, flags).wake();
-    }
-}
-
-/// Two rings in one mapping.
-struct RingPair<W> {
-    mapping: Arc<Mapping>,
-    slots: usize,
-    room: usize,
-    flags: Flags,
-    wait: PhantomData<W>,
-}
-
-impl<W: Wait> RingPair<W> {
-    fn map(spec: &OpenSpec) -> io::Result<RingPair<W>> {
-        let room = spec.message_bytes;
-        let fitting = RING_BYTES / Slots::stride(room);
-        let slots = fitting.clamp(2, W::MOST_SLOTS).next_power_of_two();
-        let mapping = Arc::new(Mapping::new(2 * Self::ring_bytes(slots, room))?);
-        let flags = parking::flags(spec.same_process);
-        Ok(RingPair { mapping, slots, room, flags, wait: PhantomData })
-    }
-
-    fn ring_bytes(slots: usize, room: usize) -> usize {
-        HEAD + slots * Slots::stride(room)
-    }
-
-    fn opened(&self) -> Opened<End<W>> {
-        let second = Self::ring_bytes(self.slots, self.room);
-        Opened::new(self.end(0, second), self.end(second, 0))
-            .granted(vec![("ring_slots".into(), self.slots as u64)])
-    }
-
-    fn end(&self, out: usize, into: usize) -> End<W> {
-        let ring = |at: usize| Ring {
-            slots: Slots::new(self.mapping.clone(), at + HEAD, self.slots, self.room),
-            count_released: Word::new(&self.mapping, at),
-            consumer_parking: Word::new(&self.mapping, at + LINE),
-            producer_parking: Word::new(&self.mapping, at + 2 * LINE),
+/// Both ends of two rings in one mapping.
+fn rings<W: Wait>(spec: &OpenSpec) -> Result<Opened<End<W>>, OpenError> {
+    let room = spec.message_bytes;
+    let fitting = RING_BYTES / Slots::stride(room);
+    let slots = fitting.clamp(2, W::MOST_SLOTS).next_power_of_two();
+    let bytes = HEAD + slots * Slots::stride(room);
+    let mapping = Mapping::new(2 * bytes)
+        .map_err(OpenError::call("mmap", "free memory, or choose smaller messages"))?;
+    let mapping = Arc::new(mapping);
+    let ring = |at: usize| {
+        let parking = |line: usize| W::new(Word::new(&mapping, at + line * LINE), spec);
+        Ok::<_, OpenError>(Ring {
+            slots: Slots::new(mapping.clone(), at + HEAD, slots, room),
+            count_released: Word::new(&mapping, at),
+            consumer: parking(1)?,
+            producer: parking(2)?,
             next: 0,
             released: 0,
-        };
-        End { out: ring(out), into: ring(into), flags: self.flags, wait: PhantomData }
-    }
+        })
+    };
+    let (there, back) = (ring(0)?, ring(bytes)?);
+    let initiator = End { out: there.clone(), into: back.clone() };
+    let responder = End { out: back, into: there };
+    let granted = vec![("ring_slots".into(), slots as u64)];
+    Ok(Opened::new(initiator, responder).granted(granted))
 }
 
 /// One side's view of a ring.
-struct Ring {
+#[derive(Clone)]
+struct Ring<W> {
     slots: Slots,
     /// How many messages the consumer has taken out.
     count_released: Word,
-    consumer_parking: Word,
-    producer_parking: Word,
+    /// Where the consumer waits for a message, and the producer for room.
+    consumer: W,
+    producer: W,
     /// Messages this side has put in or taken out.
     next: u32,
     /// Producer: the released count when last read.
     released: u32,
 }
 
-impl Ring {
-    /// The header of message `number`, which is never zero: slots start out as zero.
-    fn header(number: u32, length: usize) -> u64 {
-        u64::from(number.wrapping_add(1)) << 32 | length as u64
-    }
+/// The header of message `number`, which is never zero: slots start out as zero.
+#[inline(always)]
+fn header_of(number: u32, length: usize) -> u64 {
+    u64::from(number.wrapping_add(1)) << 32 | length as u64
+}
 
-    fn published(header: &AtomicU64, number: u32) -> Option<usize> {
-        let word = header.load(Acquire);
-        ((word >> 32) as u32 == number.wrapping_add(1)).then_some(word as u32 as usize)
-    }
+/// The length of message `number`, once its header says that it is there.
+#[inline(always)]
+fn published(header: &AtomicU64, number: u32) -> Option<usize> {
+    let word = header.load(Acquire);
+    ((word >> 32) as u32 == number.wrapping_add(1)).then_some(word as u32 as usize)
 }
 
 /// One side of the pair of rings.
 pub struct End<W> {
-    out: Ring,
-    into: Ring,
-    flags: Flags,
-    wait: PhantomData<W>,
+    out: Ring<W>,
+    into: Ring<W>,
 }
 
 impl<W: Wait> Endpoint for End<W> {
@@ -196,14 +134,14 @@ impl<W: Wait> Endpoint for End<W> {
         if ring.next.wrapping_sub(ring.released) == full {
             let (next, released) = (ring.next, &ring.count_released);
             let has_room = || next.wrapping_sub(released.load(Acquire)) < full;
-            W::wait(&ring.producer_parking, self.flags, has_room);
+            ring.producer.wait(has_room);
             ring.released = ring.count_released.load(Acquire);
         }
         let slot = ring.next as usize;
         ring.slots.write(slot, message);
-        ring.slots.header(slot).store(Ring::header(ring.next, message.len()), Release);
+        ring.slots.header(slot).store(header_of(ring.next, message.len()), Release);
         ring.next = ring.next.wrapping_add(1);
-        W::wake(&ring.consumer_parking, self.flags);
+        ring.consumer.wake();
         Ok(())
     }
 
@@ -213,9 +151,9 @@ impl<W: Wait> Endpoint for End<W> {
         let slot = ring.next as usize;
         let header = ring.slots.header(slot);
         let mut length = 0;
-        W::wait(&ring.consumer_parking, self.flags, || {
+        ring.consumer.wait(|| {
             ring.slots.prefetch(slot);
-            Ring::published(header, ring.next).inspect(|found| length = *found).is_some()
+            published(header, ring.next).inspect(|found| length = *found).is_some()
         });
         if length != message.len() {
             return Err(wrong_length("ring", length, message.len()));
@@ -223,7 +161,7 @@ impl<W: Wait> Endpoint for End<W> {
         ring.slots.read(slot, message);
         ring.next = ring.next.wrapping_add(1);
         ring.count_released.store(ring.next, Release);
-        W::wake(&ring.producer_parking, self.flags);
+        ring.producer.wake();
         Ok(())
     }
 }

@@ -33,7 +33,15 @@ impl<'a> Parking<'a> {
 
     /// Sleeps until `ready` returns a value, and returns it. Only one worker may park here.
     #[inline(always)]
-    pub fn wait_for<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
+    pub fn wait_for<T>(&self, ready: impl FnMut() -> Option<T>) -> T {
+        // Returns at once if the waker has been here already, or on a signal: looked again.
+        self.wait_by(ready, || _ = futex::wait(self.word, self.flags, PARKED, None))
+    }
+
+    /// As [`Parking::wait_for`], sleeping by other means: `sleep` returns once the partner's
+    /// wake was called, and may return early.
+    #[inline(always)]
+    pub fn wait_by<T>(&self, mut ready: impl FnMut() -> Option<T>, sleep: impl Fn()) -> T {
         loop {
             if let Some(value) = ready() {
                 return value;
@@ -44,17 +52,22 @@ impl<'a> Parking<'a> {
                 self.word.store(AWAKE, SeqCst);
                 return value;
             }
-            // Returns at once if the waker has been here already, or on a signal: look again.
-            let _ = futex::wait(self.word, self.flags, PARKED, None);
+            sleep();
         }
     }
 
     /// To be called after making true what the other side waits for.
     #[inline(always)]
     pub fn wake(&self) {
+        self.wake_by(|| _ = futex::wake(self.word, self.flags, 1));
+    }
+
+    /// As [`Parking::wake`], for a sleeper in [`Parking::wait_by`].
+    #[inline(always)]
+    pub fn wake_by(&self, wake: impl Fn()) {
         fence(SeqCst);
         if self.word.load(SeqCst) == PARKED && self.word.swap(AWAKE, SeqCst) == PARKED {
-            let _ = futex::wake(self.word, self.flags, 1);
+            wake();
         }
     }
 }
