@@ -1,71 +1,194 @@
-//! `ipcmark list`: what this machine offers; why not, and what would enable it.
+//! `ipcmark list`: what this machine offers; what it doesn't, why, and what would enable it.
+
+use std::collections::BTreeMap;
 
 use clap::Args;
+use serde_json::{Value, json};
 
-use super::{Common, Failure};
-use crate::mechanism::{Carries, Entry, Framing, MECHANISMS, OpenError, Reach, Variant, probe};
+use super::{Common, Failure, print};
+use crate::mechanism::{
+    Carries, Cause, Framing, MECHANISMS, OpenError, OptionSpec, Reach, Unavailable, Variant, Waits,
+    probe,
+};
 use crate::report::{Block, Column, Document, Emphasis, Row, Section, Table, Text};
 
 /// Flags of `list`.
 #[derive(Args)]
-pub struct ListArgs {}
+pub struct ListArgs {
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
+          hide_possible_values = true)]
+    format: String,
+}
 
 /// Lists mechanisms and their options.
-pub fn list(common: &Common, _args: &ListArgs) -> Result<u8, Failure> {
+pub fn list(common: &Common, args: &ListArgs) -> Result<u8, Failure> {
+    let variants: Vec<Offered> = shown().into_iter().map(Offered::of).collect();
+    if args.format == "json" {
+        let rows: Vec<Value> = variants.iter().map(Offered::json).collect();
+        print(&format!("{:#}\n", json!({ "schema_version": 1, "mechanisms": rows })))?;
+        return Ok(0);
+    }
     let mut document = Document::new("What this machine offers");
-    let mut table = Table {
-        caption: "Name one, with options, in `ipcmark run`".into(),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::text("carries", 0),
-            Column::text("largest", 1),
-            Column::text("reach", 2),
-            Column::text("what it is", 0),
-        ],
-        ..Default::default()
-    };
-    for entry in MECHANISMS {
-        table.rows.push(row(entry));
+    document.sections.push(Section::new("mechanisms", "Mechanisms").with(table(&variants)));
+    let missing: Vec<Text> = variants.iter().filter_map(Offered::missing).collect();
+    if !missing.is_empty() {
+        let mut section = Section::new("missing", "Not here");
+        section.blocks.push(Block::List(missing));
+        document.sections.push(section);
     }
-    let mut options = Section::new("options", "Options");
-    for entry in MECHANISMS.iter().filter(|entry| !entry.options.is_empty()) {
-        let list = entry.options.iter().map(|option| {
-            let size = if option.takes_size { "|SIZE" } else { "" };
-            Text::new()
-                .code(format!("{}:{}={}{size}", entry.name, option.name, option.words.join("|")))
-                .plain(format!(": {}", option.summary))
-        });
-        options.blocks.push(Block::List(list.collect()));
-    }
-    document.sections.push(Section::new("mechanisms", "Mechanisms").with(table));
-    document.sections.push(options);
+    let mut section = Section::new("options", "Options");
+    section.blocks.push(Block::List(options()));
+    document.sections.push(section);
     common.show(&document)?;
     Ok(0)
 }
 
-fn row(entry: &'static Entry) -> Row {
-    let variant = Variant { entry, options: Default::default() };
-    let largest = match (variant.traits().carries, (entry.largest)(&variant.options)) {
-        (Carries::Bytes, Some(bytes)) => crate::report::units::size(bytes as u64),
-        (Carries::Bytes, None) => "any".into(),
-        _ => "–".into(),
+/// Every mechanism, in the variants that it wants shown.
+fn shown() -> Vec<Variant> {
+    let text = |name: &str, options: &str| match options {
+        "" => name.to_string(),
+        _ => format!("{name}:{options}"),
     };
-    let carries = match (variant.traits().carries, variant.traits().framing) {
-        (Carries::Nothing, _) => "nothing",
-        (Carries::Own, _) => "its own",
-        (Carries::Signal, _) => "wake-up",
-        (Carries::Bytes, Framing::Stream) => "stream",
-        (Carries::Bytes, Framing::Message) => "messages",
+    MECHANISMS
+        .iter()
+        .flat_map(|entry| entry.shown.iter().map(move |options| text(entry.name, options)))
+        .map(|text| Variant::parse(&text).expect("a shown variant parses"))
+        .collect()
+}
+
+/// A variant, and whether it can be had here.
+struct Offered {
+    variant: Variant,
+    obstacle: Option<Unavailable>,
+}
+
+impl Offered {
+    fn of(variant: Variant) -> Offered {
+        let obstacle = match probe(&variant, 1) {
+            Ok(()) => None,
+            Err(OpenError::Unavailable(why)) => Some(why),
+            Err(OpenError::NotApplicable(reason)) => {
+                Some(Unavailable { cause: Cause::Other, reason, way_out: "none known".into() })
+            }
+        };
+        Offered { variant, obstacle }
+    }
+
+    /// Whether it is its mechanism's first variant, which explains the others.
+    fn is_first(&self) -> bool {
+        let chosen = self.variant.to_string();
+        let options = chosen.split_once(':').map_or("", |(_, options)| options);
+        self.variant.entry.shown.first() == Some(&options)
+    }
+
+    fn largest(&self) -> Option<usize> {
+        (self.variant.entry.largest)(&self.variant.options)
+    }
+
+    fn carries(&self) -> &'static str {
+        let traits = self.variant.traits();
+        match (traits.carries, traits.framing) {
+            (Carries::Nothing, _) => "nothing",
+            (Carries::Own, _) => "its own",
+            (Carries::Signal, _) => "wake-up",
+            (Carries::Bytes, Framing::Stream) => "stream",
+            (Carries::Bytes, Framing::Message) => "messages",
+        }
+    }
+
+    fn row(&self) -> Row {
+        let traits = self.variant.traits();
+        let largest = match (traits.carries.has_size(), self.largest()) {
+            (true, Some(bytes)) => crate::report::units::size(bytes as u64),
+            (true, None) => "any".into(),
+            (false, _) => "–".into(),
+        };
+        let copies =
+            if traits.carries.has_size() { traits.copies.to_string() } else { "–".into() };
+        let reach = match traits.reach {
+            Reach::Host => "host",
+            Reach::Network => "network",
+        };
+        let (what, emphasis) = match &self.obstacle {
+            None if self.is_first() => (self.variant.entry.summary.to_string(), Emphasis::Normal),
+            None => ("the same, by other means".into(), Emphasis::Normal),
+            Some(why) => (format!("not here: {}", why.cause.name()), Emphasis::Warning),
+        };
+        let name = Text::new().code(self.variant.to_string());
+        Row::new([
+            name,
+            self.carries().into(),
+            largest.into(),
+            copies.into(),
+            reach.into(),
+            what.into(),
+        ])
+        .emphasis(emphasis)
+    }
+
+    fn missing(&self) -> Option<Text> {
+        let why = self.obstacle.as_ref()?;
+        let (cause, reason, way_out) = (why.cause.name(), &why.reason, &why.way_out);
+        Some(
+            Text::new()
+                .code(self.variant.to_string())
+                .plain(format!(": {cause}: {reason}; {way_out}")),
+        )
+    }
+
+    fn json(&self) -> Value {
+        let traits = self.variant.traits();
+        json!({
+            "variant": self.variant.to_string(),
+            "mechanism": self.variant.entry.name,
+            "summary": self.variant.entry.summary,
+            "carries": traits.carries,
+            "keeps_boundaries": traits.framing == Framing::Message,
+            "reach": if traits.reach == Reach::Host { "host" } else { "network" },
+            "copies": traits.carries.has_size().then_some(traits.copies),
+            "largest_message_bytes": self.largest(),
+            "waits": match self.variant.waits() {
+                Waits::Asleep => "asleep",
+                Waits::Yielding => "yielding",
+                Waits::Spinning => "spinning",
+            },
+            "available": self.obstacle.is_none(),
+            "unavailable": self.obstacle,
+        })
+    }
+}
+
+fn table(variants: &[Offered]) -> Table {
+    Table {
+        caption: "Name one, with options, in `ipcmark run`".into(),
+        columns: vec![
+            Column::text("mechanism", 0),
+            Column::text("carries", 0),
+            Column::number("largest", 1),
+            Column::number("copies", 2),
+            Column::text("reach", 3),
+            Column::text("what it is", 0),
+        ],
+        rows: variants.iter().map(Offered::row).collect(),
+        ..Default::default()
+    }
+}
+
+/// Every option once, with the mechanisms that know it.
+fn options() -> Vec<Text> {
+    let mut known: BTreeMap<(&str, &str), (&OptionSpec, Vec<&str>)> = BTreeMap::new();
+    for entry in MECHANISMS {
+        for option in entry.options {
+            let row = known.entry((option.name, option.summary)).or_insert((option, Vec::new()));
+            row.1.push(entry.name);
+        }
+    }
+    let line = |(option, names): &(&OptionSpec, Vec<&str>)| {
+        let size = if option.takes_size { "|SIZE" } else { "" };
+        let option_text = format!("{}={}{size}", option.name, option.words.join("|"));
+        let of = names.join(", ");
+        Text::new().code(option_text).plain(format!(" ({of}): {}", option.summary))
     };
-    let reach = match variant.traits().reach {
-        Reach::Host => "host",
-        Reach::Network => "network",
-    };
-    let (what, emphasis) = match probe(&variant, 1) {
-        Ok(()) => (Text::from(entry.summary), Emphasis::Normal),
-        Err(OpenError::NotApplicable(why)) => (Text::from(why), Emphasis::Muted),
-        Err(error) => (Text::from(format!("unavailable: {error}")), Emphasis::Warning),
-    };
-    let cells = [Text::new().code(entry.name), carries.into(), largest.into(), reach.into(), what];
-    Row::new(cells).emphasis(emphasis)
+    known.values().map(line).collect()
 }

@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand. A flag is parsed once, here at the door.
 
 mod args;
+mod clean;
 mod export;
 mod list;
 mod progress;
@@ -61,6 +62,8 @@ enum Command {
     Report(report::ReportArgs),
     /// A stored run for other programs
     Export(export::ExportArgs),
+    /// Remove what runs that were killed left behind
+    Clean,
 }
 
 /// Why a command ended badly: the line to print, and the exit code.
@@ -101,6 +104,7 @@ pub fn main() -> ExitCode {
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
+        Some(Command::Clean) => clean::run(common),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -11,6 +11,7 @@ use super::{Common, Failure, complain, export, report};
 use crate::campaign::{Campaign, Conditions};
 use crate::judge::{Judged, Status};
 use crate::launch::{Interrupt, Launcher};
+use crate::mechanism::clean;
 use crate::observe::Topology;
 use crate::report::compose::{Extent, compose};
 use crate::store::{RunStatus, Store};
@@ -48,6 +49,9 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     };
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
+    for line in clean() {
+        complain(&format!("removed {line}"));
+    }
     let mut store = match args.resume {
         None => Store::open(&common.store_path())?,
         Some(_) => Store::open_existing(&common.store_path())?,

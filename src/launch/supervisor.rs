@@ -77,7 +77,8 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Result
         same_process: spec.workers == Workers::Thread,
     };
     let carries = variant.traits().carries;
-    let private = variant.entry.leaves_objects && enter_private_namespace().is_ok();
+    let private =
+        (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok();
     let visit = Launching { spec: Arc::new(spec), carries, owner, started, private };
     mechanism::open(variant.entry.name, &open, visit).map_err(|error| match error {
         OpenError::NotApplicable(reason) => Outcome::NotApplicable { reason },

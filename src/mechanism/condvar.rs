@@ -20,7 +20,7 @@ pub struct End {
 
 impl Mechanism for Condvar {
     const NAME: &'static str = "condvar";
-    const SUMMARY: &'static str = "process-shared mutex and condition: a wake-up without bytes";
+    const SUMMARY: &'static str = "process-shared mutex and condition variable";
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {

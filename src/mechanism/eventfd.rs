@@ -23,7 +23,7 @@ impl End {
 
 impl Mechanism for Eventfd {
     const NAME: &'static str = "eventfd";
-    const SUMMARY: &'static str = "two kernel counters: a wake-up without bytes";
+    const SUMMARY: &'static str = "two kernel counters";
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {

@@ -37,7 +37,7 @@ const BELL: usize = 2 * LINE;
 
 impl Mechanism for Futex {
     const NAME: &'static str = "futex";
-    const SUMMARY: &'static str = "a counter in shared memory to sleep on: a wake-up without bytes";
+    const SUMMARY: &'static str = "a counter in shared memory to sleep on";
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {

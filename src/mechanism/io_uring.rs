@@ -23,7 +23,7 @@ pub struct IoUring;
 
 impl Mechanism for IoUring {
     const NAME: &'static str = "io-uring";
-    const SUMMARY: &'static str = "operations through an io_uring, one at a time";
+    const SUMMARY: &'static str = "operations through an io_uring, one by one";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
     const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
         name: "op",

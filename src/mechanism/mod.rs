@@ -130,9 +130,14 @@ pub trait Mechanism {
         Waits::Asleep
     }
 
-    /// Whether it makes objects that only their removal ends (System V): a launch then opens it
-    /// in an IPC namespace of its own, where that is allowed.
+    /// Whether it makes objects that only their removal ends (System V).
     const LEAVES_OBJECTS: bool = false;
+
+    /// Whether a launch should open it in an IPC namespace of its own, where that is allowed:
+    /// what is made there ends with the launch, however that ends.
+    fn wants_namespace(_options: &Options) -> bool {
+        false
+    }
 
     /// Opens both ends, untimed, and hands them to `visitor`; an option that changes the code
     /// of the timed path picks a type here, so that the path has no branch for it.
@@ -283,6 +288,8 @@ pub struct Entry {
     pub waits: fn(&Options) -> Waits,
     /// See [`Mechanism::LEAVES_OBJECTS`].
     pub leaves_objects: bool,
+    /// See [`Mechanism::wants_namespace`].
+    pub wants_namespace: fn(&Options) -> bool,
 }
 
 macro_rules! mechanisms {
@@ -297,6 +304,7 @@ macro_rules! mechanisms {
             largest: <$mechanism>::largest,
             waits: <$mechanism>::waits,
             leaves_objects: <$mechanism>::LEAVES_OBJECTS,
+            wants_namespace: <$mechanism>::wants_namespace,
         }),+];
 
         /// Opens the mechanism called `name` and hands both ends to `visitor`. A size that it

@@ -12,7 +12,7 @@ pub struct End;
 
 impl Mechanism for Null {
     const NAME: &'static str = "null";
-    const SUMMARY: &'static str = "nothing at all: what the harness itself costs";
+    const SUMMARY: &'static str = "nothing at all: the harness's own cost";
     const TRAITS: Traits = Traits::host(Carries::Nothing, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {

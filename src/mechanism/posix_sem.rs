@@ -20,7 +20,7 @@ pub struct End {
 
 impl Mechanism for PosixSem {
     const NAME: &'static str = "posix-sem";
-    const SUMMARY: &'static str = "two process-shared semaphores: a wake-up without bytes";
+    const SUMMARY: &'static str = "two semaphores in shared memory";
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {

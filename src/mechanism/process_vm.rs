@@ -28,7 +28,7 @@ pub struct End<const READS: bool> {
 
 impl Mechanism for ProcessVm {
     const NAME: &'static str = "process-vm";
-    const SUMMARY: &'static str = "one copy from process to process (process_vm_readv, writev)";
+    const SUMMARY: &'static str = "one copy, straight from process to process";
     const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Message) };
     const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
         name: "call",

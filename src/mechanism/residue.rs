@@ -11,7 +11,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::{Choice, OptionSpec, Options};
 use crate::sys::system_v::{self, Object};
+
+/// The option `namespace=private|host` of what is made in an IPC namespace.
+pub const NAMESPACE: OptionSpec = OptionSpec {
+    name: "namespace",
+    summary: "an IPC namespace of the launch where allowed, or the machine's with its limits",
+    words: &["private", "host"],
+    takes_size: false,
+};
+
+/// Whether a namespace of the launch is asked for.
+pub fn private(options: &Options, specs: &'static [OptionSpec]) -> bool {
+    options.get(specs, "namespace") == Choice::Word("private")
+}
 
 /// Objects that only their removal ends.
 #[derive(Debug, Default)]

@@ -31,7 +31,7 @@ const HEAD: usize = 3 * LINE;
 
 impl Mechanism for ShmRing {
     const NAME: &'static str = "shm-ring";
-    const SUMMARY: &'static str = "a ring of messages in shared memory, one each way";
+    const SUMMARY: &'static str = "a ring of messages in shared memory";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
     const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
         name: "wait",

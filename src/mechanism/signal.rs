@@ -20,7 +20,7 @@ pub struct End {
 
 impl Mechanism for Signal {
     const NAME: &'static str = "signal";
-    const SUMMARY: &'static str = "queued real-time signals: a wake-up without bytes";
+    const SUMMARY: &'static str = "queued real-time signals";
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {

@@ -11,7 +11,7 @@ pub struct Splice;
 
 impl Mechanism for Splice {
     const NAME: &'static str = "splice";
-    const SUMMARY: &'static str = "two pipes fed with pages of a memory file: one copy";
+    const SUMMARY: &'static str = "two pipes fed from a memory file: one copy";
     const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Stream) };
     const OPTIONS: &'static [OptionSpec] = &[PAGES, CAPACITY];
 

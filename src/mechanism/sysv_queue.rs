@@ -3,10 +3,10 @@
 
 use std::io;
 
-use super::residue::make;
+use super::residue::{NAMESPACE, make, private};
 use super::{
-    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Options, Residue, Traits,
-    Visitor, socket::wrong_length,
+    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
+    Residue, Traits, Visitor, socket::wrong_length,
 };
 use crate::sys::system_v::{self, Envelope, Object};
 
@@ -24,13 +24,19 @@ impl Mechanism for SysvQueue {
     const NAME: &'static str = "sysv-queue";
     const SUMMARY: &'static str = "two System V message queues, one each way";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const OPTIONS: &'static [OptionSpec] = &[NAMESPACE];
     const LEAVES_OBJECTS: bool = true;
 
-    fn largest(_options: &Options) -> Option<usize> {
-        // The smaller of both: a new IPC namespace starts with the kernel's defaults.
+    fn wants_namespace(options: &Options) -> bool {
+        private(options, Self::OPTIONS)
+    }
+
+    fn largest(options: &Options) -> Option<usize> {
+        // A new namespace starts with the kernel's default, whatever was set in this one.
         const DEFAULT: usize = 8192;
         let text = std::fs::read_to_string("/proc/sys/kernel/msgmax").ok()?;
-        Some(text.trim().parse::<usize>().ok()?.min(DEFAULT))
+        let here = text.trim().parse::<usize>().ok()?;
+        Some(if private(options, Self::OPTIONS) { here.min(DEFAULT) } else { here })
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {

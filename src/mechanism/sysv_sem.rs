@@ -6,9 +6,10 @@ use std::io;
 
 use rustix::io::Errno;
 
-use super::residue::make;
+use super::residue::{NAMESPACE, make, private};
 use super::{
-    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Residue, Traits, Visitor,
+    Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
+    Residue, Traits, Visitor,
 };
 use crate::sys::system_v::{self, Object};
 
@@ -24,9 +25,14 @@ pub struct End {
 
 impl Mechanism for SysvSem {
     const NAME: &'static str = "sysv-sem";
-    const SUMMARY: &'static str = "two System V semaphores: a wake-up without bytes";
+    const SUMMARY: &'static str = "two System V semaphores, one each way";
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
+    const OPTIONS: &'static [OptionSpec] = &[NAMESPACE];
     const LEAVES_OBJECTS: bool = true;
+
+    fn wants_namespace(options: &Options) -> bool {
+        private(options, Self::OPTIONS)
+    }
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let set = make(|key| system_v::make_semaphores(key, 2)).map_err(OpenError::call(

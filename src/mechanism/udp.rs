@@ -45,7 +45,7 @@ pub struct End {
 
 impl Mechanism for Udp {
     const NAME: &'static str = "udp";
-    const SUMMARY: &'static str = "datagrams over loopback, a window under way at most";
+    const SUMMARY: &'static str = "datagrams over loopback, in a window";
     const TRAITS: Traits =
         Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Message) };
     const OPTIONS: &'static [OptionSpec] = &[FAMILY, socket::BUFFER];

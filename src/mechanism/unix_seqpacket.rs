@@ -26,7 +26,7 @@ const SMALLEST_BUFFER: usize = 4608;
 
 impl Mechanism for UnixSeqpacket {
     const NAME: &'static str = "unix-seqpacket";
-    const SUMMARY: &'static str = "a pair of Unix sockets that keep message boundaries";
+    const SUMMARY: &'static str = "a pair of Unix sockets that keep boundaries";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
     const OPTIONS: &'static [OptionSpec] = &[socket::BUFFER, BIND];
 

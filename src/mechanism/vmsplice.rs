@@ -13,7 +13,7 @@ pub struct Vmsplice;
 
 impl Mechanism for Vmsplice {
     const NAME: &'static str = "vmsplice";
-    const SUMMARY: &'static str = "two pipes whose writers lend their pages: one copy";
+    const SUMMARY: &'static str = "two pipes whose writers lend pages: one copy";
     const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Stream) };
     const OPTIONS: &'static [OptionSpec] = &[
         OptionSpec {

@@ -16,7 +16,8 @@ use ipcmark::mechanism::{MECHANISMS, Variant};
 pub const MIB: usize = 1 << 20;
 
 /// Options beyond the shown variants whose code differs enough to be covered.
-const ALSO: [&str; 17] = [
+const ALSO: [&str; 18] = [
+    "sysv-queue:namespace=host",
     "pipe:capacity=4K",
     "pipe:mode=packet",
     "unix-stream:bind=path",
