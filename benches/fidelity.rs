@@ -383,7 +383,7 @@ impl Config {
                 bare.push(contest.mean());
             }
             for (launch, _contest) in set_up {
-                let ending = launch.collect();
+                let ending = launch.collect(interrupt);
                 if ending.record.outcome != Outcome::Ok {
                     return Err(io::Error::other(format!("{:?}", ending.record.outcome)));
                 }

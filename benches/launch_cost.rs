@@ -61,7 +61,8 @@ fn launches(machine: &Machine, count: usize) -> Result<(Vec<f64>, Vec<Ending>), 
             reach(launch, Stage::Timed)?;
         }
         batch.iter_mut().for_each(Launch::end);
-        let endings: Vec<Ending> = batch.into_iter().map(Launch::collect).collect();
+        let endings: Vec<Ending> =
+            batch.into_iter().map(|launch| launch.collect(&interrupt)).collect();
         let wall = began.elapsed();
         if let Some(bad) = endings.iter().find(|it| it.record.outcome != Outcome::Ok) {
             return Err(format!("a launch: {:?}", bad.record.outcome));

@@ -129,7 +129,7 @@ impl Campaign<'_> {
         }
         launches.iter_mut().flatten().for_each(Launch::end);
         let collect = |launch: std::io::Result<Launch>| match launch {
-            Ok(launch) => launch.collect(),
+            Ok(launch) => launch.collect(interrupt),
             Err(error) => Ending::not_started(&error),
         };
         Ok(launches.into_iter().map(collect).collect())

@@ -20,6 +20,8 @@ use super::wire::{Kind, Missing, Reader, write_frame};
 const GRACE: Duration = Duration::from_secs(2);
 /// How long the record and the samples may take once asked for.
 const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
+/// The same, once a signal has come.
+const INTERRUPTED_WITHIN: Duration = Duration::from_secs(1);
 /// How long a launch may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(12);
 
@@ -188,21 +190,27 @@ impl Launch {
         self.over = Some(Record::without_samples(Outcome::Failed { reason }));
     }
 
-    /// Reads the record and the samples, and reaps the supervisor.
-    pub fn collect(mut self) -> Ending {
+    /// Reads the record and the samples, and reaps the supervisor. A signal shortens the
+    /// patience with one that doesn't answer.
+    pub fn collect(mut self, interrupt: &Interrupt) -> Ending {
         let ending = match self.over.take() {
             Some(record) if record.outcome != Outcome::Ok => Ok(Ending::without_samples(record)),
-            _ => self.read_ending(),
+            _ => self.read_ending(interrupt),
         };
         ending.unwrap_or_else(|reason| Ending::without_samples(failure(reason)))
     }
 
-    fn read_ending(&mut self) -> Result<Ending, String> {
-        let deadline = Some(Instant::now() + COLLECTED_WITHIN);
+    fn read_ending(&mut self, interrupt: &Interrupt) -> Result<Ending, String> {
+        let mut deadline = Some(Instant::now() + COLLECTED_WITHIN);
+        let mut wanted = Some(interrupt.fd());
         let mut record: Option<Record> = None;
         let mut samples = Vec::new();
         loop {
-            match self.stdout.next(deadline, None) {
+            match self.stdout.next(deadline, wanted) {
+                Err(Missing::Interrupted) => {
+                    wanted = None;
+                    deadline = deadline.min(Some(Instant::now() + INTERRUPTED_WITHIN));
+                }
                 Ok((Kind::Record, text)) => {
                     let parsed = parse_record(&text);
                     samples.reserve_exact(parsed.initiator.samples as usize);

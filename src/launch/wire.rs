@@ -138,7 +138,9 @@ impl<F: AsFd> Reader<F> {
         match poll(&mut fds, time_left(deadline).as_ref()) {
             Ok(0) => Err(Missing::Late),
             Ok(_) if fds.len() == 2 && !fds[1].revents().is_empty() => Err(Missing::Interrupted),
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) => Ok(()),
+            // A signal: there may be nothing to read, and a read would wait without a deadline.
+            Err(rustix::io::Errno::INTR) => self.await_bytes(deadline, wanted),
             Err(error) => Err(Missing::Broken(error.into())),
         }
     }

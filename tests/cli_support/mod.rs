@@ -87,7 +87,11 @@ impl Bench {
     /// Starts `ipcmark run …` in a process group of its own and waits for its store: from then
     /// on signals are taken over.
     pub fn begin(&self, line: &str) -> Running {
-        let mut command = self.command(line.split_whitespace());
+        self.begin_with(self.command(line.split_whitespace()))
+    }
+
+    /// As [`Bench::begin`], with a command made by [`Bench::command`].
+    pub fn begin_with(&self, mut command: Command) -> Running {
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().expect("start the program");
         let running = Running { child };

@@ -81,5 +81,5 @@ pub fn conclude(mut launch: Launch) -> Ending {
 pub fn finish(mut launch: Launch) -> Ending {
     reach(&mut launch, Stage::Timed);
     launch.end();
-    launch.collect()
+    launch.collect(interrupt())
 }

@@ -1,0 +1,226 @@
+//! Whoever is struck, at whichever moment: nothing of ours remains, nobody else's is touched,
+//! and the store opens with every finished launch in it.
+//!
+//! 200 drawn moments, or as many as IPCMARK_MOMENTS says (2,000 on demand); the counts are said
+//! aloud. Mechanisms are those that could leave something: names, System V objects in the
+//! machine's own namespace, rings, memory of each other's processes.
+
+mod cli_support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::time::Duration;
+
+use cli_support::{Bench, Running, number, send, wait_for};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::Signal;
+
+/// Moments unless IPCMARK_MOMENTS says otherwise; two threads share them.
+const MOMENTS: u64 = 200;
+/// How soon a run must be over after a signal that asks it to end.
+const SOON: Duration = Duration::from_secs(10);
+/// How soon everything must be gone.
+const GONE: Duration = Duration::from_secs(5);
+
+const MECHANISMS: [&str; 12] = [
+    "sysv-queue:namespace=host",
+    "sysv-sem:namespace=host",
+    "sysv-queue",
+    "fifo",
+    "posix-queue",
+    "unix-stream:bind=path",
+    "process-vm",
+    "io-uring:op=msg-ring",
+    "signal",
+    "pty",
+    "vmsplice",
+    "shm-ring:wait=eventfd",
+];
+
+/// Who is struck, and with what.
+const STRIKES: [(Victim, Signal, &str); 10] = [
+    (Victim::Coordinator, Signal::INT, "SIGINT"),
+    (Victim::Coordinator, Signal::TERM, "SIGTERM"),
+    (Victim::Coordinator, Signal::HUP, "SIGHUP"),
+    (Victim::Coordinator, Signal::KILL, "SIGKILL of the coordinator"),
+    (Victim::Supervisor, Signal::KILL, "SIGKILL of a supervisor"),
+    (Victim::Initiator, Signal::KILL, "SIGKILL of an initiator"),
+    (Victim::Responder, Signal::KILL, "SIGKILL of a responder"),
+    (Victim::Supervisor, Signal::STOP, "SIGSTOP of a supervisor"),
+    (Victim::Initiator, Signal::STOP, "SIGSTOP of an initiator"),
+    (Victim::Responder, Signal::STOP, "SIGSTOP of a responder"),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Victim {
+    Coordinator,
+    Supervisor,
+    Initiator,
+    Responder,
+}
+
+impl Victim {
+    /// The process in that role, if there is one now.
+    fn pid(self, bench: &Bench, running: &Running) -> Option<i32> {
+        let all = bench.processes();
+        let children = |of: i32| -> Vec<i32> {
+            all.iter().filter(|(_, it)| it.parent == of).map(|(pid, _)| *pid).collect()
+        };
+        let supervisors = children(running.pid());
+        let worker = |nth| supervisors.iter().find_map(|it| children(*it).get(nth).copied());
+        match self {
+            Victim::Coordinator => Some(running.pid()),
+            Victim::Supervisor => supervisors.first().copied(),
+            Victim::Initiator => worker(0),
+            Victim::Responder => worker(1),
+        }
+    }
+}
+
+/// System V objects whose key carries this program's mark and whose maker is dead.
+fn orphans() -> Vec<String> {
+    let mut found = Vec::new();
+    for kind in ["msg", "sem"] {
+        let table = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
+        for row in table.lines().skip(1) {
+            let mut words = row.split_whitespace().map(|word| word.parse::<i64>().unwrap_or(0));
+            let (key, id) = (words.next().unwrap_or(0) as i32, words.next().unwrap_or(0));
+            let maker = (key as u32 & 0x00FF_FFFF) >> 2;
+            if key >> 24 == 0x69 && !fs::exists(format!("/proc/{maker}")).unwrap_or(true) {
+                found.push(format!("{kind} {id} of process {maker}"));
+            }
+        }
+    }
+    found
+}
+
+/// Names of ours in the folder for temporary files, which each bench has to itself, and in
+/// /dev/mqueue and /dev/shm.
+fn names(bench: &Bench) -> Vec<String> {
+    let folders = [bench.path("tmp"), "/dev/mqueue".into(), "/dev/shm".into()];
+    let entries = folders.into_iter().flat_map(|it| fs::read_dir(it).into_iter().flatten());
+    let names = entries.flatten().map(|it| it.path().display().to_string());
+    names.filter(|name| name.contains("ipcmark.")).collect()
+}
+
+/// One moment: begins a run, strikes, lets it end; gives the launches kept, and those that
+/// failed.
+fn moment(rng: &mut ChaCha8Rng, nth: u64) -> (&'static str, i64, i64) {
+    let (victim, signal, title) = STRIKES[nth as usize % STRIKES.len()];
+    let mut mechanisms = MECHANISMS;
+    mechanisms.shuffle(rng);
+    let mechanisms = &mechanisms[..3];
+    let what = format!("moment {nth}, {title}, {}", mechanisms.join(" "));
+    let bench = Bench::new();
+    fs::create_dir(bench.path("tmp")).expect("a folder");
+    let line = format!(
+        "run {} -w latency -s 64 -p same-cpu --launches 9000 --samples 100 --seed {nth}",
+        mechanisms.join(" ")
+    );
+    let mut command = bench.command(line.split_whitespace());
+    command.env("TMPDIR", bench.path("tmp"));
+    let running = bench.begin_with(command);
+    std::thread::sleep(Duration::from_micros(rng.random_range(0..400_000)));
+    let struck = victim.pid(&bench, &running).is_some_and(|pid| send(pid, signal));
+    if victim != Victim::Coordinator {
+        // It goes on without the one that was struck, until it is asked to end.
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..150)));
+        running.signal(Signal::TERM);
+    }
+    eprintln!("{what}, struck: {struck}");
+    let killed = victim == Victim::Coordinator && signal == Signal::KILL;
+    let said = running.finish(SOON);
+    if !killed {
+        assert!(said.code.is_some_and(|code| code > 128), "{what}: {:?} {}", said.status, said.err);
+    }
+    bench.wait_for_silence(GONE);
+    if killed {
+        let mut clean = bench.command(["clean"]);
+        let said = cli_support::output(clean.env("TMPDIR", bench.path("tmp")));
+        assert_eq!(said.code, Some(0), "{what}: {}", said.err);
+    }
+    wait_for(&format!("{what}: System V objects to vanish: {:?}", orphans()), GONE, || {
+        orphans().is_empty().then_some(())
+    });
+    assert_eq!(names(&bench), Vec::<String>::new(), "{what}");
+    let db = bench.open();
+    let whole = "SELECT count(*) FROM launches WHERE round > 0 AND status = 'ok'
+         AND (SELECT sum(count) FROM samples WHERE launch = launches.id) = 100";
+    let kept = number(&db, "SELECT count(*) FROM launches WHERE round > 0 AND status = 'ok'");
+    assert_eq!(number(&db, whole), kept, "{what}: a launch without all of its samples");
+    let failed = number(&db, "SELECT count(*) FROM launches WHERE status = 'failed'");
+    (if struck { title } else { "too late: nobody was there" }, kept, failed)
+}
+
+/// Half of the moments: two threads of cargo's take one each.
+fn half(first: u64) {
+    let all = std::env::var("IPCMARK_MOMENTS").ok().and_then(|it| it.parse().ok());
+    let all: u64 = all.unwrap_or(MOMENTS);
+    let mut rng = ChaCha8Rng::seed_from_u64(first);
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let (mut kept, mut failed) = (0, 0);
+    for nth in (first..all).step_by(2) {
+        // Strikes alternate by pairs, so that each half meets all of them.
+        let (title, some, lost) = moment(&mut rng, nth / 2 + first * 7);
+        *counts.entry(title).or_default() += 1;
+        (kept, failed) = (kept + some, failed + lost);
+    }
+    let lines: Vec<String> =
+        counts.iter().map(|(title, count)| format!("{count} {title}")).collect();
+    // Unlike println!, also when the test passes.
+    let text = format!(
+        "{} moments: {}; {kept} launches kept whole, {failed} stored as failed; nothing remained",
+        counts.values().sum::<u64>(),
+        lines.join(", ")
+    );
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_is_left_at_any_moment() {
+    half(0);
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_is_left_at_any_other_moment() {
+    half(1);
+}
+
+/// What a killed coordinator and a killed supervisor left together is found by the next run.
+#[test]
+fn what_was_left_is_removed_by_clean_and_strangers_objects_are_not() {
+    let stranger = std::process::Command::new("ipcmk").arg("-Q").output();
+    let stranger = stranger.ok().filter(|it| it.status.success()).map(|it| {
+        let text = String::from_utf8_lossy(&it.stdout).into_owned();
+        text.split_whitespace().last().unwrap_or_default().to_string()
+    });
+    if stranger.is_none() {
+        let _ = writeln!(std::io::stderr(), "skipped a stranger's queue: ipcmk isn't here");
+    }
+    let bench = Bench::new();
+    fs::create_dir(bench.path("tmp")).expect("a folder");
+    let line = "run sysv-queue:namespace=host -w latency -s 64 -p same-cpu --launches 9000";
+    let mut command = bench.command(line.split_whitespace());
+    command.env("TMPDIR", bench.path("tmp"));
+    let running = bench.begin_with(command);
+    let supervisor = wait_for("a supervisor with workers", GONE, || {
+        Victim::Initiator.pid(&bench, &running)?;
+        Victim::Supervisor.pid(&bench, &running)
+    });
+    // The coordinator first: it can't see the supervisor die.
+    running.signal(Signal::KILL);
+    send(supervisor, Signal::KILL);
+    bench.wait_for_silence(GONE);
+    let said = bench.must("clean");
+    assert!(said.out.contains("removed") || said.out.contains("nothing"), "{}", said.out);
+    wait_for("no orphans", GONE, || orphans().is_empty().then_some(()));
+    if let Some(id) = stranger {
+        let row = |line: &str| line.split_whitespace().nth(1) == Some(&id);
+        let table = fs::read_to_string("/proc/sysvipc/msg").expect("/proc is mounted");
+        assert!(table.lines().any(row), "a stranger's queue {id} was removed");
+        let _ = std::process::Command::new("ipcrm").args(["-q", &id]).status();
+    }
+}
