@@ -245,7 +245,11 @@ impl CaseResult {
         self.status = match case.absence.as_deref() {
             Some("unavailable") => Status::Unavailable,
             Some(_) => Status::NotApplicable,
-            None if values.is_empty() => Status::Failed,
+            None if values.is_empty() => match launches.last().map(|it| it.status.as_str()) {
+                Some("unavailable") => Status::Unavailable,
+                Some("not_applicable") => Status::NotApplicable,
+                _ => Status::Failed,
+            },
             None => Status::Ok,
         };
         if self.reason.is_none() {

@@ -94,7 +94,8 @@ pub struct Ending {
 impl Ending {
     /// The ending of a launch whose process couldn't be started.
     pub fn not_started(error: &io::Error) -> Ending {
-        Ending::without_samples(failure(format!("start the launch: {error}")))
+        let outcome = Outcome::not_started("start the launch", error);
+        Ending::without_samples(Record::without_samples(outcome))
     }
 
     fn without_samples(record: Record) -> Ending {

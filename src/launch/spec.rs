@@ -160,6 +160,16 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// For a process that couldn't be started by `call`: a limit makes the case unavailable.
+    pub fn not_started(call: &str, error: &std::io::Error) -> Outcome {
+        match Unavailable::of_process(call, error) {
+            Some(why) => Outcome::Unavailable(why),
+            None => Outcome::Failed { reason: format!("{call}: {error}") },
+        }
+    }
+}
+
 /// What one worker says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {

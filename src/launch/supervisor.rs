@@ -122,7 +122,7 @@ impl Visitor for Launching<'_> {
             link,
         };
         let mut crew = Crew::muster(spec.workers, opened.initiator, opened.responder, worker)
-            .map_err(|error| failed(format!("start the workers: {error}")))?;
+            .map_err(|error| Outcome::not_started("start the workers", &error))?;
         let outcome = Conversation { crew: &mut crew, owner: self.owner, spec, page: &page }
             .hold(self.started, granted);
         // The workers are gone before what they used is removed.

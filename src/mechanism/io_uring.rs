@@ -8,9 +8,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::process::Resource;
 
 use super::fd::partner_closed;
+use super::unavailable::limit as limit_in_force;
 use super::{
     Carries, Cause, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
     Options, Traits, Unavailable, Visitor,
@@ -50,10 +53,21 @@ impl Mechanism for IoUring {
 }
 
 fn ring() -> Result<Ring, OpenError> {
-    Ring::new().map_err(OpenError::call(
-        "io_uring_setup",
-        "allow it: sysctl kernel.io_uring_disabled=0, and a seccomp filter that lets it pass",
-    ))
+    Ring::new().map_err(|error| match Errno::from_io_error(&error) {
+        // Rings are locked memory of the user (io_uring_setup(2)).
+        Some(Errno::NOMEM) => {
+            let limit = limit_in_force(Resource::Memlock);
+            OpenError::Unavailable(Unavailable {
+                cause: Cause::Limit,
+                reason: format!("io_uring_setup: {error}, the limit on locked memory is {limit}"),
+                way_out: "raise it: ulimit -l 64".into(),
+            })
+        }
+        _ => OpenError::call(
+            "io_uring_setup",
+            "allow it: sysctl kernel.io_uring_disabled=0, and a seccomp filter that lets it pass",
+        )(error),
+    })
 }
 
 /// `op=send`.
@@ -121,10 +135,7 @@ impl Endpoint for Messages {
         loop {
             match self.ring.message(self.partner()) {
                 // The partner's completion queue is full: it has to take some first.
-                Err(error)
-                    if rustix::io::Errno::from_io_error(&error)
-                        == Some(rustix::io::Errno::OVERFLOW) =>
-                {
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::OVERFLOW) => {
                     rustix::thread::sched_yield();
                 }
                 result => return result,

@@ -6,10 +6,14 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::io::Errno;
+use rustix::process::Resource;
+
 use super::residue::unique_name;
+use super::unavailable::limit as limit_in_force;
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Traits, Visitor, socket::wrong_length,
+    Carries, Cause, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
+    Options, Traits, Unavailable, Visitor, socket::wrong_length,
 };
 use crate::sys::posix;
 
@@ -72,10 +76,21 @@ fn limit(name: &str) -> Option<i64> {
 /// A queue without a name.
 fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
     let name = CString::new(format!("/{}", unique_name())).expect("the name holds no zero");
-    posix::make_queue(&name, depth, bytes as i64).map_err(OpenError::call(
-        "mq_open",
-        "raise the limit on bytes in POSIX queues (ulimit -q), or sysctl fs.mqueue.queues_max",
-    ))
+    posix::make_queue(&name, depth, bytes as i64).map_err(|error| {
+        let used_up = Errno::from_io_error(&error) == Some(Errno::MFILE);
+        let reason = match used_up {
+            // Here this error means another limit than that on files (mq_open(3)).
+            true => format!(
+                "mq_open: a queue of {depth} messages of {bytes} bytes exceeds the limit of {} \
+                 bytes in POSIX queues",
+                limit_in_force(Resource::Msgqueue)
+            ),
+            false => format!("mq_open: {error}"),
+        };
+        let cause = if used_up { Cause::Limit } else { Cause::of(&error) };
+        let way_out = "raise it (ulimit -q), or sysctl fs.mqueue.queues_max".into();
+        OpenError::Unavailable(Unavailable { cause, reason, way_out })
+    })
 }
 
 impl Endpoint for End {

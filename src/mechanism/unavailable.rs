@@ -107,6 +107,28 @@ impl OpenError {
     }
 }
 
+impl Unavailable {
+    /// For a process that couldn't be started, where a limit is the obstacle; None where the
+    /// error says something else.
+    pub fn of_process(call: &str, error: &io::Error) -> Option<Unavailable> {
+        let (found, way_out) = match Errno::from_io_error(error)? {
+            Errno::AGAIN => {
+                let limit = limit(Resource::Nproc);
+                (format!("the limit on processes is {limit}"), "raise it: ulimit -u, or pids.max")
+            }
+            Errno::MFILE => {
+                let limit = limit(Resource::Nofile);
+                (format!("the limit on open files is {limit}"), "raise it: ulimit -n 1024")
+            }
+            Errno::NFILE => ("the system's table of files is full".into(), "raise fs.file-max"),
+            Errno::NOMEM => ("there is no memory for it".into(), "free memory"),
+            _ => return None,
+        };
+        let reason = format!("{call}: {error}, {found}");
+        Some(Unavailable { cause: Cause::Limit, reason, way_out: way_out.into() })
+    }
+}
+
 /// The soft limit in force, as text.
 pub fn limit(resource: Resource) -> String {
     getrlimit(resource).current.map_or("unlimited".into(), |limit| limit.to_string())

@@ -1,0 +1,239 @@
+//! Limits and denials: the case is `unavailable` with the reason, and the rest of the run goes
+//! on. As an unprivileged user, through setpriv and prlimit (util-linux), where they can be had.
+
+mod cli_support;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use cli_support::{Bench, Said, output};
+use serde_json::Value;
+
+const NOBODY: &str = "65534";
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Whether a command can be had and ends well.
+fn works(program: &str, args: &[&str]) -> bool {
+    let done = Command::new(program).args(args).stdin(Stdio::null()).output();
+    let works = done.is_ok_and(|done| done.status.success());
+    if !works {
+        say(&format!("skipped: `{program} {}` doesn't work here", args.join(" ")));
+    }
+    works
+}
+
+/// A folder that anybody may use, with a copy of the program in it.
+struct Anybody {
+    bench: Bench,
+    program: PathBuf,
+}
+
+impl Anybody {
+    fn new() -> Anybody {
+        let bench = Bench::new();
+        let program = bench.path("ipcmark");
+        fs::copy(env!("CARGO_BIN_EXE_ipcmark"), &program).expect("copy the program");
+        fs::create_dir(bench.path("data")).expect("a folder");
+        for (path, mode) in [("", 0o755), ("data", 0o777), ("ipcmark", 0o755)] {
+            let mode = fs::Permissions::from_mode(mode);
+            fs::set_permissions(bench.path(path), mode).expect("chmod");
+        }
+        Anybody { bench, program }
+    }
+
+    /// Runs the program's `line` after the words of `before` (setpriv, prlimit, unshare, …).
+    fn run(&self, before: &[&str], line: &str) -> Said {
+        let mut words = before.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+        words.push(self.program.display().to_string());
+        words.extend(line.split_whitespace().map(str::to_string));
+        let inner = self.bench.command::<&str>([]);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).env_clear();
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("IPCMARK_STORE", self.bench.path("data/runs.sqlite"));
+        command.env("HOME", self.bench.path("data")).env("TMPDIR", self.bench.path("data"));
+        command.current_dir(self.bench.path("data")).stdin(Stdio::null());
+        output(&mut command)
+    }
+}
+
+const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+
+fn as_nobody(more: &[&'static str]) -> Vec<&'static str> {
+    AS_NOBODY.into_iter().chain(more.iter().copied()).collect()
+}
+
+fn may_become_nobody() -> bool {
+    works(AS_NOBODY[0], &["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "true"])
+}
+
+const REST: &str = "-w latency -s 64 -p same-cpu --launches 1 --samples 10 --format json";
+
+/// Status and reason of each variant.
+fn results(said: &Said) -> Vec<(String, String, String)> {
+    let document: Value = serde_json::from_str(&said.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", said.out, said.err));
+    let text = |case: &Value, key: &str| case[key].as_str().unwrap_or_default().to_string();
+    let row = |case: &Value| (text(case, "variant"), text(case, "status"), text(case, "reason"));
+    document["results"].as_array().expect("results").iter().map(row).collect()
+}
+
+#[track_caller]
+fn assert_unavailable(said: &Said, variant: &str, words: &[&str]) {
+    let results = results(said);
+    let (_, status, reason) =
+        results.iter().find(|it| it.0 == variant).unwrap_or_else(|| panic!("{results:?}"));
+    assert_eq!(status, "unavailable", "{variant}: {reason}");
+    for word in words {
+        assert!(reason.contains(word), "{variant}: `{word}` isn't in: {reason}");
+    }
+    assert_eq!(said.code, Some(5), "{}", said.err);
+}
+
+/// Every mechanism of the table works without any privilege.
+#[test]
+fn an_unprivileged_user_measures_every_mechanism() {
+    if !may_become_nobody() {
+        return;
+    }
+    let anybody = Anybody::new();
+    let said = anybody.run(&as_nobody(&[]), &format!("run {REST}"));
+    let results = results(&said);
+    assert!(results.len() > 20, "{results:?}");
+    for (variant, status, reason) in &results {
+        let known = status == "ok" || reason.contains("--spin-on-one-cpu");
+        assert!(known, "{variant}: {status}: {reason}");
+    }
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    // System V objects lived in a namespace of the launch: none is left in this one.
+    let clean = anybody.run(&as_nobody(&[]), "clean");
+    assert_eq!(clean.out, "nothing was left behind\n");
+}
+
+#[test]
+fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
+    if !works("prlimit", &["--nofile=64", "true"]) {
+        return;
+    }
+    let anybody = Anybody::new();
+    // Found by trying: as few as the run itself needs, so that a mechanism is what lacks.
+    let mut seen = false;
+    for files in 8..40 {
+        let limit = format!("--nofile={files}:{files}");
+        let said = anybody.run(&["prlimit", &limit], &format!("run pipe tcp null {REST}"));
+        if said.out.is_empty() {
+            // Not even the run could begin: one line, and not a success.
+            assert_eq!(said.err.lines().count(), 1, "{files}: {}", said.err);
+            assert_eq!(said.code, Some(1), "{files}: {}", said.err);
+            continue;
+        }
+        let results = results(&said);
+        let lacking = results.iter().filter(|it| it.1 == "unavailable").count();
+        if lacking > 0 {
+            seen = true;
+            let named = format!("limit on open files is {files}");
+            let told = results.iter().filter(|it| it.2.contains(&named)).count();
+            assert_eq!(told, lacking, "{files}: {results:?}");
+            assert_eq!(said.code, Some(5), "{files}: {}", said.err);
+        }
+    }
+    assert!(seen, "no limit made a mechanism unavailable");
+}
+
+#[test]
+fn too_few_processes_make_cases_unavailable_with_the_limit() {
+    if !may_become_nobody() || !works("prlimit", &["--nproc=64", "true"]) {
+        return;
+    }
+    let anybody = Anybody::new();
+    // The limit counts this user's processes, strangers' too: one more than there are is one
+    // below the need (a supervisor and two workers).
+    let there = fs::read_dir("/proc").expect("/proc").flatten().filter(|entry| {
+        use std::os::unix::fs::MetadataExt;
+        entry.metadata().is_ok_and(|it| it.uid() == 65534)
+    });
+    let limit = format!("--nproc={}", there.count() + 2);
+    let mut before = vec!["prlimit", &limit];
+    before.extend(as_nobody(&[]));
+    let said = anybody.run(&before, &format!("run pipe {REST}"));
+    assert_unavailable(&said, "pipe", &["the limit on processes is", "ulimit -u"]);
+}
+
+#[test]
+fn a_queue_beyond_the_limit_is_unavailable_and_names_it() {
+    if !works("prlimit", &["--msgqueue=1000:1000", "true"]) {
+        return;
+    }
+    let anybody = Anybody::new();
+    let before = ["prlimit", "--msgqueue=1000:1000"];
+    let said = anybody.run(&before, &format!("run posix-queue pipe {REST}"));
+    assert_unavailable(&said, "posix-queue", &["1000 bytes in POSIX queues", "ulimit -q"]);
+    assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"));
+}
+
+#[test]
+fn without_locked_memory_only_rings_are_unavailable() {
+    if !may_become_nobody() || !works("prlimit", &["--memlock=0:0", "true"]) {
+        return;
+    }
+    let anybody = Anybody::new();
+    let mut before = vec!["prlimit", "--memlock=0:0"];
+    before.extend(as_nobody(&[]));
+    let said = anybody.run(&before, &format!("run io-uring vmsplice shm-ring {REST}"));
+    assert_unavailable(&said, "io-uring", &["the limit on locked memory is 0", "ulimit -l"]);
+    assert_eq!(results(&said).iter().filter(|it| it.1 == "ok").count(), 3); // and a twin
+}
+
+#[test]
+fn a_full_dev_shm_disturbs_nobody() {
+    let full = "mount -t tmpfs -o size=4k tmpfs /dev/shm && head -c 4096 /dev/zero > /dev/shm/full";
+    if !works("unshare", &["-m", "sh", "-c", full]) {
+        return;
+    }
+    let anybody = Anybody::new();
+    let program = anybody.program.display().to_string();
+    let line = format!("{full}; exec {program} run shm-ring futex splice posix-sem {REST}");
+    let said = {
+        let inner = anybody.bench.command::<&str>([]);
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", &line]).env_clear();
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        output(command.stdin(Stdio::null()))
+    };
+    assert!(results(&said).iter().all(|it| it.1 == "ok"), "{}{}", said.out, said.err);
+}
+
+/// A seccomp filter that answers io_uring_setup with EPERM, as container engines have it.
+const DENY_IO_URING: &str = "
+import ctypes, os, struct, sys
+SETUP, ALLOW, DENY = 425, 0x7fff0000, 0x00050000 | 1
+program = b''.join(struct.pack('HBBI', *it) for it in
+    [(0x20, 0, 0, 0), (0x15, 0, 1, SETUP), (0x06, 0, 0, DENY), (0x06, 0, 0, ALLOW)])
+buffer = ctypes.create_string_buffer(program)
+class Fprog(ctypes.Structure):
+    _fields_ = [('len', ctypes.c_ushort), ('filter', ctypes.c_void_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Fprog(4, ctypes.addressof(buffer))), 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+";
+
+#[test]
+fn a_denied_io_uring_is_unavailable_and_the_run_goes_on() {
+    if !works("python3", &["-c", DENY_IO_URING, "/bin/true"]) {
+        return;
+    }
+    let anybody = Anybody::new();
+    let before = ["python3", "-c", DENY_IO_URING];
+    let said = anybody.run(&before, &format!("run io-uring:op=send pipe {REST}"));
+    assert_unavailable(&said, "io-uring:op=send", &["io_uring_setup", "seccomp"]);
+    assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"));
+    let listed = anybody.run(&before, "list").out;
+    assert!(listed.contains("io-uring:op=send") && listed.contains("denied"), "{listed}");
+}
