@@ -17,6 +17,7 @@ pub mod compare;
 pub mod interval;
 pub mod looks;
 pub mod modes;
+pub mod peak;
 pub mod quantile;
 pub mod signed_rank;
 pub mod tail;
@@ -31,6 +32,7 @@ pub use compare::{
 pub use interval::{Interval, median_interval, median_ranks};
 pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
 pub use modes::{Mode, Modes, two_modes};
+pub use peak::{Peak, peak};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
 pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
 pub use tail::effective_samples;

@@ -4,6 +4,8 @@
 //! group: same workload, size, placement and workers; the mechanisms differ. What can't be
 //! measured stays in the plan as a row with its reason.
 
+pub mod declared;
+pub mod format;
 mod plan;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,166 @@
+//! Where a curve has its peak, and how sure that is; whether two curves have one shape.
+//!
+//! A curve is measured level by level in the same rounds, so whole rounds are drawn again
+//! (bootstrap): what disturbs a round moves all its levels together.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::interval::Interval;
+use super::quantile::median;
+use super::signed_rank::hodges_lehmann;
+
+/// Draws of the bootstrap.
+const DRAWS: usize = 2000;
+
+/// The place of a peak among the levels of a curve, by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peak {
+    /// Where the median curve has it.
+    pub at: usize,
+    /// The first level at which it may be.
+    pub low: usize,
+    /// The last level at which it may be.
+    pub high: usize,
+}
+
+/// Rounds of a curve: `rounds[r][level]`, of a quantity of which more is better.
+pub type Rounds = [Vec<f64>];
+
+/// The peak of the median curve, with the interval of its position at `1 - alpha` (percentile
+/// bootstrap over rounds, from a fixed seed, so that the same data give the same interval).
+/// None with fewer than six rounds, or no levels.
+pub fn peak(rounds: &Rounds, alpha: f64) -> Option<Peak> {
+    let levels = rounds.first()?.len();
+    if rounds.len() < 6 || levels == 0 || rounds.iter().any(|it| it.len() != levels) {
+        return None;
+    }
+    let at = highest(rounds, (0..rounds.len()).collect::<Vec<_>>().as_slice());
+    let mut places = positions(rounds, DRAWS);
+    places.sort_unstable();
+    let rank = |share: f64| places[((share * DRAWS as f64) as usize).min(DRAWS - 1)];
+    let (low, high) = (rank(alpha / 2.0), rank(1.0 - alpha / 2.0));
+    Some(Peak { at, low: low.min(at), high: high.max(at) })
+}
+
+/// How often, over the bootstrap, the first curve's peak lies before the second's, and how
+/// often after it; both curves share their rounds.
+pub fn earlier(first: &Rounds, second: &Rounds) -> Option<(f64, f64)> {
+    if first.len() != second.len() || first.len() < 6 {
+        return None;
+    }
+    let (a, b) = (positions(first, DRAWS), positions(second, DRAWS));
+    let share = |count: usize| count as f64 / DRAWS as f64;
+    let before = a.iter().zip(&b).filter(|(a, b)| a < b).count();
+    let after = a.iter().zip(&b).filter(|(a, b)| a > b).count();
+    Some((share(before), share(after)))
+}
+
+/// The peak of each drawn curve. The same seed draws the same rounds for every curve.
+fn positions(rounds: &Rounds, draws: usize) -> Vec<usize> {
+    let mut rng = ChaCha8Rng::seed_from_u64(0x70EA);
+    let mut chosen = vec![0; rounds.len()];
+    let mut one = || {
+        chosen.iter_mut().for_each(|it| *it = rng.random_range(0..rounds.len()));
+        highest(rounds, &chosen)
+    };
+    (0..draws).map(|_| one()).collect()
+}
+
+/// The level with the highest median over the chosen rounds.
+fn highest(rounds: &Rounds, chosen: &[usize]) -> usize {
+    let level_median = |level: usize| {
+        let mut values: Vec<f64> = chosen.iter().map(|round| rounds[*round][level]).collect();
+        values.sort_by(f64::total_cmp);
+        median(&values)
+    };
+    let medians: Vec<f64> = (0..rounds[0].len()).map(level_median).collect();
+    (0..medians.len()).max_by(|a, b| medians[*a].total_cmp(&medians[*b])).unwrap_or(0)
+}
+
+/// How two curves differ beyond a constant factor: for each level, the paired log ratio less
+/// the round's mean over all levels, with its interval at `1 - alpha` over all levels together
+/// (Bonferroni). Both curves share rounds and levels.
+pub fn shape_differences(first: &Rounds, second: &Rounds, alpha: f64) -> Option<Vec<Interval>> {
+    let levels = first.first()?.len();
+    if first.len() != second.len() || levels < 2 {
+        return None;
+    }
+    let deviations: Vec<Vec<f64>> = first
+        .iter()
+        .zip(second)
+        .map(|(a, b)| {
+            let logs: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect();
+            let mean = logs.iter().sum::<f64>() / levels as f64;
+            logs.into_iter().map(|log| log - mean).collect()
+        })
+        .collect();
+    let of_level = |level: usize| {
+        let values: Vec<f64> = deviations.iter().map(|round| round[level]).collect();
+        hodges_lehmann(&values, alpha / levels as f64)
+    };
+    (0..levels).map(of_level).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draw::Draw;
+    use super::*;
+
+    /// A hill over nine levels whose top is at `top`, measured with a relative spread.
+    fn hill(draw: &mut Draw, rounds: usize, top: f64, spread: f64) -> Vec<Vec<f64>> {
+        let level = |draw: &mut Draw, at: usize| {
+            let height = 100.0 * (-0.02 * (at as f64 - top).powi(2)).exp();
+            height * (spread * draw.normal()).exp()
+        };
+        let mut round = || {
+            let disturbance = (0.1 * draw.normal()).exp();
+            (0..9).map(|at| level(draw, at) * disturbance).collect()
+        };
+        (0..rounds).map(|_| round()).collect()
+    }
+
+    #[test]
+    fn a_clear_peak_is_found_where_it_is() {
+        let rounds = hill(&mut Draw::seeded(1), 30, 4.0, 0.002);
+        assert_eq!(peak(&rounds, 0.05), Some(Peak { at: 4, low: 4, high: 4 }));
+        assert_eq!(peak(&rounds[..5], 0.05), None, "five rounds are too few");
+    }
+
+    /// 400 noisy hills: the interval holds the true top at least as often as it says, less
+    /// three standard errors of the count.
+    #[test]
+    fn the_interval_of_the_position_covers() {
+        let mut draw = Draw::seeded(2);
+        let hills = 400;
+        let covers = |draw: &mut Draw| {
+            let rounds = hill(draw, 30, 4.0, 0.03);
+            peak(&rounds, 0.05).is_some_and(|it| it.low <= 4 && 4 <= it.high)
+        };
+        let held = (0..hills).filter(|_| covers(&mut draw)).count() as f64 / f64::from(hills);
+        let error = (0.95f64 * 0.05 / f64::from(hills)).sqrt();
+        assert!(held >= 0.95 - 3.0 * error, "{held}");
+    }
+
+    #[test]
+    fn an_earlier_peak_is_told_from_a_later_one() {
+        let mut draw = Draw::seeded(3);
+        let (a, b) = (hill(&mut draw, 20, 2.0, 0.01), hill(&mut draw, 20, 6.0, 0.01));
+        assert_eq!(earlier(&a, &b), Some((1.0, 0.0)));
+        assert_eq!(earlier(&b, &a), Some((0.0, 1.0)));
+        let (before, after) = earlier(&a, &a).unwrap();
+        assert_eq!((before, after), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_constant_factor_is_no_difference_of_shape() {
+        let mut draw = Draw::seeded(4);
+        let a = hill(&mut draw, 20, 4.0, 0.01);
+        let twice: Vec<Vec<f64>> =
+            a.iter().map(|round| round.iter().map(|it| it * 2.0).collect()).collect();
+        let same = shape_differences(&a, &twice, 0.05).unwrap();
+        assert!(same.iter().all(|it| it.low.abs() < 1e-9 && it.high.abs() < 1e-9), "{same:?}");
+        let other = shape_differences(&a, &hill(&mut draw, 20, 6.0, 0.01), 0.05).unwrap();
+        assert!(other.iter().any(|it| it.low > 0.05 || it.high < -0.05), "{other:?}");
+    }
+}

@@ -1,0 +1,407 @@
+//! A study as its author wrote it: TOML, checked word by word before anything is measured.
+//!
+//! docs/STUDIES.md describes the format with an example to copy. An error names the file, the
+//! line, the key and, for a misspelt word, the nearest right one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use crate::mechanism::unknown;
+
+/// The only version of the format so far.
+const VERSION: i64 = 1;
+
+/// A study, as text made it. Words are not yet checked against mechanisms and placements: see
+/// [`super::declared`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Study {
+    /// Version of the format.
+    version: i64,
+    /// A few words, as in a paper's title.
+    pub title: String,
+    /// What it wants to know, in a sentence or two.
+    pub question: String,
+    /// The published work that it reproduces, if it does.
+    pub source: Option<Source>,
+    /// What is held fixed.
+    #[serde(default)]
+    pub fixed: Fixed,
+    /// What is varied: every combination is a case.
+    #[serde(default)]
+    pub vary: Levels,
+    /// Which quantities are causes and which are effects.
+    pub variables: Variables,
+    /// Claims, with the tests that decide them.
+    #[serde(default)]
+    pub hypothesis: Vec<Hypothesis>,
+    /// Tables of the results.
+    #[serde(default)]
+    pub table: Vec<TableSpec>,
+    /// Figures of the results.
+    #[serde(default)]
+    pub figure: Vec<FigureSpec>,
+    /// Figures that were printed elsewhere.
+    #[serde(default)]
+    pub published: Vec<Published>,
+    /// The level of a factor at which a measure is best.
+    #[serde(default)]
+    pub search: Vec<Search>,
+    /// What the original could not see, a paragraph each.
+    #[serde(default)]
+    pub critique: Vec<String>,
+}
+
+/// A published work.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Who, what, when.
+    pub title: String,
+    /// Authors.
+    pub author: String,
+    /// The year of its figures.
+    pub year: Option<i64>,
+    /// The machine that they are from.
+    pub machine: Option<String>,
+    /// Where it can be found.
+    pub address: Option<String>,
+}
+
+/// One or several words: `"pipe"`, or `["pipe", "tcp"]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Words(Spanned<OneOrMany>);
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Words {
+    /// Each word with its place in `text`, from which this was read.
+    pub fn each<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (&'a str, Range<usize>)> {
+        let words = match self.0.get_ref() {
+            OneOrMany::One(word) => std::slice::from_ref(word),
+            OneOrMany::Many(words) => words,
+        };
+        let whole = self.0.span();
+        words.iter().map(move |word| {
+            let within = text.get(whole.clone()).unwrap_or_default();
+            let start = whole.start + within.find(word.as_str()).unwrap_or(0);
+            (word.as_str(), start..whole.end)
+        })
+    }
+}
+
+/// Levels of the factors.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Levels {
+    /// Variants: `tcp:nodelay=off`.
+    pub mechanism: Option<Words>,
+    /// `latency`, `throughput`, `connect`.
+    pub workload: Option<Words>,
+    /// Message sizes: `64`, `"1K..16M:x2"`.
+    pub size: Option<Words>,
+    /// `free`, `same-cpu`, …
+    pub placement: Option<Words>,
+    /// `process`, `thread`.
+    pub workers: Option<Words>,
+    /// Bytes of one throughput transfer: `auto`, `message`, a size.
+    pub total: Option<Words>,
+}
+
+/// What is held fixed: a level of each factor that isn't varied, and the conditions.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Fixed {
+    /// As in `[vary]`, one level each.
+    pub mechanism: Option<Words>,
+    /// As in `[vary]`.
+    pub workload: Option<Words>,
+    /// As in `[vary]`.
+    pub size: Option<Words>,
+    /// As in `[vary]`.
+    pub placement: Option<Words>,
+    /// As in `[vary]`.
+    pub workers: Option<Words>,
+    /// As in `[vary]`.
+    pub total: Option<Words>,
+    /// `untouched`, `written`, `read`.
+    pub payload: Option<Spanned<String>>,
+    /// Operations, or a time: `"5"`, `"100ms"`.
+    pub warmup: Option<Spanned<String>>,
+    /// Samples of each launch.
+    pub samples: Option<Spanned<i64>>,
+    /// Launches of each case.
+    pub launches: Option<Spanned<i64>>,
+    /// Time for measuring, unless the command line gives one: `"5m"`.
+    pub budget: Option<Spanned<String>>,
+    /// Measure spinning mechanisms on one CPU too.
+    #[serde(default)]
+    pub spin_on_one_cpu: bool,
+}
+
+/// Which quantities are causes and which are effects, each with a line that says what it is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variables {
+    /// Set by the study.
+    pub cause: BTreeMap<String, String>,
+    /// Seen in the results.
+    pub effect: BTreeMap<String, String>,
+}
+
+/// Levels that choose cases: `{ mechanism = "pipe", size = "64" }`.
+pub type Selector = BTreeMap<String, Spanned<String>>;
+
+/// A claim about the results.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hypothesis {
+    /// The claim, in a sentence.
+    pub statement: String,
+    /// Which test decides it.
+    pub test: Test,
+    /// The factor whose levels are gone through.
+    pub along: Option<Spanned<String>>,
+    /// The cases it is about.
+    pub left: Selector,
+    /// The cases they are held against.
+    pub right: Option<Selector>,
+    /// An order from best to worst, for `ranking`.
+    #[serde(default)]
+    pub order: Vec<Selector>,
+    /// Which quantity: a percentile such as `p99`, `cpu`; else the workload's own.
+    pub measure: Option<Spanned<String>>,
+    /// How far from 1 a ratio may be for `equivalent` and `same-shape`: `"2%"`.
+    pub margin: Option<Spanned<String>>,
+    /// The claimed interval of `ratio`, and the claimed places of `peak`.
+    pub within: Option<Vec<Spanned<String>>>,
+    /// Where the source makes the claim.
+    pub claimed: Option<String>,
+}
+
+/// Tests that decide claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    /// The left takes less time, or carries more, than the right.
+    Faster,
+    /// Left and right are within the margin of each other.
+    Equivalent,
+    /// Left over right lies within the claimed interval.
+    Ratio,
+    /// Along the factor the measure never falls.
+    Rises,
+    /// Along the factor the measure never rises.
+    Falls,
+    /// Along the factor the measure rises to a peak and falls after it.
+    RisesThenFalls,
+    /// The peak along the factor lies within the claimed interval.
+    Peak,
+    /// The left's peak along the factor comes before the right's.
+    PeaksEarlier,
+    /// The cases of `order` stand in that order, best first.
+    Ranking,
+    /// Along the factor left and right differ by a constant factor only.
+    SameShape,
+}
+
+/// A table of the results.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSpec {
+    /// What it shows.
+    pub title: String,
+    /// The factor whose levels are rows.
+    pub rows: Spanned<String>,
+    /// The factor whose levels are columns, unless `show` names several measures.
+    pub columns: Option<Spanned<String>>,
+    /// What stands in the cells: `median`, `mean`, `min`, `q1`, `q3`, `max`, `p50` … `p99.999`,
+    /// `rank`, `switches`.
+    #[serde(default)]
+    pub show: Vec<Spanned<String>>,
+    /// Which cases.
+    #[serde(default)]
+    pub only: Selector,
+    /// The published figures that stand beside, by name.
+    pub beside: Option<Spanned<String>>,
+}
+
+/// A figure of the results.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureSpec {
+    /// What it shows.
+    pub title: String,
+    /// `curves`, `bars`, `heat-map`, `protocol`.
+    pub kind: FigureKind,
+    /// The factor along the horizontal axis.
+    pub x: Option<Spanned<String>>,
+    /// The factor that tells series apart.
+    pub series: Option<Spanned<String>>,
+    /// Which cases.
+    #[serde(default)]
+    pub only: Selector,
+    /// A sentence under it.
+    #[serde(default)]
+    pub caption: String,
+}
+
+/// Kinds of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// A line with a band for each series.
+    Curves,
+    /// A bar with an interval for each case.
+    Bars,
+    /// A cell for each pair of levels.
+    HeatMap,
+    /// Who sends what to whom, and what is timed.
+    Protocol,
+}
+
+/// Figures that were printed elsewhere.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Its name, for tables.
+    pub name: String,
+    /// The machine.
+    pub machine: String,
+    /// The year.
+    pub year: Option<i64>,
+    /// Where in the source they stand.
+    pub place: String,
+    /// Their unit, as the source has it; `ns`, `us`, `MB/s`.
+    pub unit: String,
+    /// Which statistic they are: `mean`, `median`, …
+    pub statistic: String,
+    /// The figures: levels, and `value`.
+    pub figures: Vec<PublishedFigure>,
+}
+
+/// One printed figure.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PublishedFigure {
+    /// In the unit of its table.
+    pub value: f64,
+    /// Which statistic, where the table has several: `p99`.
+    pub show: Option<String>,
+    /// The levels it belongs to.
+    #[serde(flatten)]
+    pub levels: BTreeMap<String, String>,
+}
+
+/// A factor whose best level is looked for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// What is looked for, in a few words.
+    pub title: String,
+    /// The factor.
+    pub factor: Spanned<String>,
+    /// For each level of this factor.
+    pub each: Spanned<String>,
+    /// Among which cases.
+    #[serde(default)]
+    pub only: Selector,
+}
+
+/// Reads a study; `file` names it in errors.
+///
+/// # Errors
+/// One line: file, line, key or word, and the nearest right one.
+pub fn read(text: &str, file: &str) -> Result<Study, String> {
+    let study: Study = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line_at(text, span.start));
+        format!("{file}:{line}: {}", in_words(error.message()))
+    })?;
+    if study.version != VERSION {
+        return Err(format!(
+            "{file}:{}: version {}: this ipcmark knows version {VERSION}",
+            line_of_key(text, "version"),
+            study.version
+        ));
+    }
+    Ok(study)
+}
+
+/// The number of the line that holds byte `at`.
+pub fn line_at(text: &str, at: usize) -> usize {
+    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+}
+
+fn line_of_key(text: &str, key: &str) -> usize {
+    1 + text.lines().position(|line| line.trim_start().starts_with(key)).unwrap_or(0)
+}
+
+/// The parser's message, with the nearest word where it names an unknown one.
+fn in_words(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let what = match () {
+        () if message.starts_with("unknown field") => "key",
+        () if message.starts_with("unknown variant") => "word",
+        () => return message.lines().collect::<Vec<_>>().join("; "),
+    };
+    let word = quoted.next().unwrap_or_default();
+    let known: Vec<&str> = quoted.collect();
+    unknown(what, word, &known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+version = 1
+title = "Small"
+question = "Does it parse?"
+[variables]
+cause = { size = "bytes of a message" }
+effect = { latency = "round trip" }
+[fixed]
+mechanism = "pipe"
+[vary]
+size = ["64", "4K"]
+[[hypothesis]]
+statement = "larger is slower"
+test = "rises"
+along = "size"
+left = { mechanism = "pipe" }
+"#;
+
+    #[test]
+    fn a_small_study_parses() {
+        let study = read(SMALL, "small.toml").unwrap();
+        assert_eq!(study.hypothesis[0].test, Test::Rises);
+        let sizes = study.vary.size.as_ref().unwrap();
+        assert_eq!(sizes.each(SMALL).map(|(word, _)| word).collect::<Vec<_>>(), ["64", "4K"]);
+    }
+
+    #[track_caller]
+    fn refused(text: &str, words: &[&str]) {
+        let error = read(text, "s.toml").unwrap_err();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        for word in words {
+            assert!(error.contains(word), "`{word}` isn't in: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line_and_the_nearest_word() {
+        refused(&SMALL.replace("statement =", "statment ="), &["s.toml:13", "`statement`"]);
+        refused(&SMALL.replace("\"rises\"", "\"rise\""), &["s.toml:14", "`rises`"]);
+        refused(&SMALL.replace("version = 1", "version = 9"), &["s.toml:2", "version 9"]);
+        refused(&SMALL.replace("title = \"Small\"", ""), &["missing", "title"]);
+        refused(&SMALL.replace("[fixed]", "[fixed"), &["s.toml:8"]);
+    }
+}
