@@ -237,6 +237,12 @@ impl Store {
         })
     }
 
+    /// When each round of a run began: group and round, and ns of measuring since the run began.
+    pub fn round_starts(&self, run: i64) -> Result<Vec<((usize, u64), u64)>, StoreError> {
+        let sql = "SELECT group_nth, nth, began_ns FROM rounds WHERE run = ? ORDER BY began_ns";
+        self.rows(sql, [run], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))
+    }
+
     /// The last round of a group that was stored to its end.
     pub fn finished_rounds(&self, run: i64, group: usize) -> Result<u64, StoreError> {
         let sql = "SELECT max(nth) FROM rounds WHERE run = ? AND group_nth = ?";
