@@ -13,6 +13,7 @@
 pub mod campaign;
 pub mod clock;
 pub mod command;
+pub mod export;
 pub mod judge;
 pub mod launch;
 pub mod mechanism;

@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand. A flag is parsed once, here at the door.
 
 mod args;
+mod events;
 mod export;
 mod list;
 mod progress;
