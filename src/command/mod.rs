@@ -1,9 +1,11 @@
 //! The command line: one file per subcommand. A flag is parsed once, here at the door.
 
 mod args;
+mod completions;
 mod events;
 mod export;
 mod list;
+mod man;
 mod progress;
 mod report;
 mod run;
@@ -62,6 +64,10 @@ enum Command {
     Report(report::ReportArgs),
     /// A stored run for other programs
     Export(export::ExportArgs),
+    /// Completions for a shell, as in `source <(ipcmark completions bash)`
+    Completions(completions::CompletionsArgs),
+    /// The manual, as in `ipcmark man | man -l -`
+    Man(man::ManArgs),
 }
 
 /// Why a command ended badly: the line to print, and the exit code.
@@ -102,6 +108,8 @@ pub fn main() -> ExitCode {
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
+        Some(Command::Completions(args)) => completions::completions(args),
+        Some(Command::Man(args)) => man::man(args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

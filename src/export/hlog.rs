@@ -1,7 +1,6 @@
 //! HdrHistogram's interval log, version 1.3: an interval per launch, tagged with its case,
 //! values in ns; it starts where its round started and is as long as the timed part.
 
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -38,7 +37,7 @@ pub fn text(judged: &Judged, store: &Store) -> Result<String, StoreError> {
 
 fn intervals(text: &mut String, judged: &Judged, store: &Store) -> Result<(), StoreError> {
     let scale = judged.run.clock.ns_per_tick;
-    let starts: HashMap<_, _> = store.round_starts(judged.run.id)?.into_iter().collect();
+    let starts = store.round_starts(judged.run.id)?;
     let sizes = judged.run.groups.iter().map(|group| (group.nth, group.cases.len()));
     let group_of: Vec<usize> =
         sizes.flat_map(|(nth, cases)| std::iter::repeat_n(nth, cases)).collect();
@@ -56,7 +55,7 @@ fn intervals(text: &mut String, judged: &Judged, store: &Store) -> Result<(), St
         let largest = samples.iter().copied().max().unwrap_or(0);
         let _ = writeln!(
             text,
-            "Tag={},{:.3},{:.3},{:.3},{}",
+            "Tag={},{:.6},{:.6},{:.6},{}",
             name(judged, case),
             start_ns as f64 / 1e9,
             timed_ns / 1e9,
