@@ -210,7 +210,7 @@ impl<'a> Campaign<'a> {
         }
         self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
         for nth in 0..self.groups.len() {
-            if self.pilot(nth)?.is_err() {
+            if !self.with.progress.wanted() || self.pilot(nth)?.is_err() {
                 return Ok(Err(Interrupted));
             }
         }
