@@ -253,6 +253,34 @@ fn a_reader_that_stands_still_does_not_hold_up_a_signal() {
     bench.wait_for_silence(Duration::from_secs(5));
 }
 
+/// A round of more launches than are set up together is stored in parts.
+#[test]
+fn a_round_that_is_cut_short_tells_what_it_stored() {
+    let bench = Bench::new();
+    let capacities = ["4K", "8K", "16K", "32K", "64K", "128K", "256K", "512K"];
+    let pipes: Vec<String> = capacities.iter().map(|it| format!("pipe:capacity={it}")).collect();
+    let running = bench.begin(&format!(
+        "run {} pipe eventfd unix-stream udp futex -w latency -s 64 -p same-cpu --launches 9 \
+         --samples 20000 --format ndjson",
+        pipes.join(" ")
+    ));
+    // The first part of a round is stored, the round isn't.
+    let part = "SELECT count(*) FROM launches WHERE round > (SELECT count(*) FROM rounds)";
+    wait_for("part of a round", Duration::from_secs(60), || {
+        let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'rounds'";
+        let db = bench.open();
+        (number(&db, tables) > 0 && number(&db, part) > 0).then_some(())
+    });
+    running.signal(Signal::INT);
+    let said = running.finish(Duration::from_secs(30));
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert!(number(&bench.open(), part) > 0, "the round was finished: nothing is proven");
+    let live = events(&said.out);
+    let launches = |events: &[Value]| events.iter().filter(|it| kind(it) == "launch").count();
+    let again = events(&bench.must("export --format ndjson").out);
+    assert_eq!(launches(&live), launches(&again));
+}
+
 #[test]
 fn events_go_to_a_file_where_asked() {
     let (bench, said) = measured(&format!("{SHORT} --format ndjson -o events.ndjson"));
