@@ -4,7 +4,7 @@
 //! every table, figure and verdict can be made again from an old run without measuring:
 //!
 //! ```text
-//! plan ──▶ launch ──▶ store ──▶ judge ──▶ report
+//! plan ──▶ launch ──▶ store ──▶ judge ──▶ report · export
 //! (asked)  (measured) (kept)   (judged)  (shown)
 //!             ▲
 //!   mechanism · workload · clock · observe · sys
@@ -13,6 +13,7 @@
 pub mod campaign;
 pub mod clock;
 pub mod command;
+pub mod export;
 pub mod judge;
 pub mod launch;
 pub mod mechanism;

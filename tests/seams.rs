@@ -69,10 +69,16 @@ const SEAMS: &[Seam] = &[
         "a report shows what was judged, and never sees a launch",
     ),
     seam(
+        "export",
+        &["judge", "report", "stats", "store", "clock", "observe", "size"],
+        "an export writes what was judged for other programs, and never sees a launch",
+    ),
+    seam(
         "command",
         &[
             "campaign",
             "clock",
+            "export",
             "judge",
             "launch",
             "mechanism",

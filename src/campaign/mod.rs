@@ -7,6 +7,7 @@
 
 mod look;
 mod pilot;
+mod progress;
 mod round;
 
 use std::path::Path;
@@ -19,35 +20,7 @@ use crate::store::{Closed, NewCase, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Request};
 
 pub use look::value_ns;
-
-/// What a campaign tells while it runs; called only while nothing is being timed.
-pub trait Progress {
-    /// A new stage begins.
-    fn stage(&mut self, text: &str);
-    /// A round of a group is about to begin.
-    fn round(&mut self, status: &Status);
-    /// Something that the reader of the results should know.
-    fn warning(&mut self, text: &str);
-    /// Measuring is over.
-    fn done(&mut self);
-}
-
-/// Where a campaign stands.
-#[derive(Clone, Debug)]
-pub struct Status {
-    /// What runs now: `latency 64 B, same-llc`.
-    pub now: String,
-    /// The round about to begin, and the next look.
-    pub round: u64,
-    /// Rounds after which the group is looked at next.
-    pub next_look: u64,
-    /// Cases whose group is closed with the asked precision, or that have it at the last look.
-    pub precise: usize,
-    /// All cases that are measured.
-    pub cases: usize,
-    /// Time left in the budget.
-    pub left: Option<Duration>,
-}
+pub use progress::{Launched, Progress, Status};
 
 /// A case being measured.
 struct LiveCase {
@@ -110,6 +83,8 @@ pub struct Campaign<'a> {
     began: Instant,
     /// Wall time of the parts of this run before it was resumed, in ns.
     measured_before: u64,
+    /// Launches that are stored, and not told yet.
+    untold: Vec<Launched>,
 }
 
 /// A load average, over a minute, from which on the machine counts as busy: above what a run
@@ -151,7 +126,9 @@ impl<'a> Campaign<'a> {
             settle,
             began,
             measured_before: 0,
+            untold: Vec::new(),
         };
+        campaign.tell_beginning()?;
         campaign.warn_if_loaded()?;
         Ok(campaign)
     }
@@ -189,7 +166,9 @@ impl<'a> Campaign<'a> {
             settle,
             began,
             measured_before,
+            untold: Vec::new(),
         };
+        campaign.tell_beginning()?;
         // A run may have been killed between a round and the look at it.
         for nth in 0..campaign.groups.len() {
             if campaign.groups[nth].closed.is_none() && campaign.groups[nth].rounds > 0 {
@@ -197,6 +176,12 @@ impl<'a> Campaign<'a> {
             }
         }
         Ok(campaign)
+    }
+
+    fn tell_beginning(&mut self) -> Result<(), StoreError> {
+        let stored = self.with.store.run(self.run)?;
+        self.with.progress.began(&stored);
+        Ok(())
     }
 
     /// Wall time of measuring so far, resumed parts added, in ns.
@@ -225,7 +210,7 @@ impl<'a> Campaign<'a> {
         }
         self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
         for nth in 0..self.groups.len() {
-            if self.pilot(nth)?.is_err() {
+            if !self.with.progress.wanted() || self.pilot(nth)?.is_err() {
                 return Ok(Err(Interrupted));
             }
         }
@@ -236,6 +221,9 @@ impl<'a> Campaign<'a> {
                 return Ok(Ok(()));
             }
             for nth in open {
+                if !self.with.progress.wanted() {
+                    return Ok(Err(Interrupted));
+                }
                 if self.budget_ends(nth) {
                     self.close(nth, Closed::Budget)?;
                 } else {
@@ -331,7 +319,7 @@ impl<'a> Campaign<'a> {
     }
 }
 
-/// A signal ended the campaign.
+/// A signal ended the campaign, or nobody wants it any more.
 struct Interrupted;
 
 /// A launch that takes twenty times what the pilot promised, and a second more, is hung.

@@ -11,7 +11,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Campaign, Interrupted, LiveCase, value_ns};
+use super::{Campaign, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
 use crate::observe::{Counters, Gaps, RoundNoise};
 use crate::store::{NewLaunch, StoreError};
@@ -39,13 +39,14 @@ impl Campaign<'_> {
     pub(super) fn round(&mut self, nth: usize) -> Result<Result<(), Interrupted>, StoreError> {
         let began = Instant::now();
         let round = self.groups[nth].rounds + 1;
-        let began_ns = self.began.elapsed().as_nanos() as u64;
+        let began_ns = self.measured_ns();
         let cpus = self.used_cpus(nth);
         let before = (Counters::read(Path::new("/"), &cpus), Gaps::spin(SPIN));
         for turns in self.turns(nth, round).chunks(BATCH) {
             let specs = turns.iter().map(|turn| self.spec_of(nth, turn)).collect::<Vec<_>>();
             let Ok(endings) = self.launch_together(&specs, turns, self.groups[nth].wants_quiet)
             else {
+                self.tell_launches();
                 return Ok(Err(Interrupted));
             };
             self.keep(nth, round, turns, endings)?;
@@ -59,7 +60,15 @@ impl Campaign<'_> {
         let group = &mut self.groups[nth];
         group.rounds = round;
         group.took = began.elapsed();
+        self.tell_launches();
         Ok(Ok(()))
+    }
+
+    /// Tells what was stored. At the end of a round only: whoever reads it wakes up, and would
+    /// run beside the next batch and the gaps that are looked for after the last.
+    fn tell_launches(&mut self) {
+        let launches = std::mem::take(&mut self.untold);
+        self.with.progress.launched(&launches);
     }
 
     /// The round's launches in their random order, from the run's seed alone.
@@ -160,7 +169,18 @@ impl Campaign<'_> {
         self.with.store.add_launches(&rows)?;
         for (turn, row) in turns.iter().zip(rows) {
             let live = &mut self.groups[nth].cases[turn.case];
-            live.note(&row.record, row.samples, self.clock.ns_per_tick);
+            let (status, reason) = row.standing();
+            let samples = row.samples.len() as u64;
+            let median_ns = live.note(&row.record, row.samples, self.clock.ns_per_tick);
+            self.untold.push(Launched {
+                case: row.case,
+                round,
+                swapped: row.swapped,
+                status,
+                reason,
+                median_ns,
+                samples,
+            });
         }
         Ok(())
     }
@@ -175,11 +195,13 @@ impl Campaign<'_> {
 }
 
 impl LiveCase {
-    /// Takes a stored launch into account; its samples have served.
-    fn note(&mut self, record: &Record, mut samples: Vec<u64>, ns_per_tick: f64) {
+    /// Takes a stored launch into account, whose samples have served. Gives its median, in ns.
+    fn note(&mut self, record: &Record, mut samples: Vec<u64>, ns_per_tick: f64) -> Option<f64> {
         let batch = record.initiator.batch.max(1);
-        self.medians.push(value_ns(&mut samples, batch, ns_per_tick));
+        let median_ns = value_ns(&mut samples, batch, ns_per_tick);
+        self.medians.push(median_ns);
         self.given_up = self.has_failed_too_often();
+        median_ns
     }
 
     /// Whether further launches would only cost time.

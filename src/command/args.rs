@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
 use crate::mechanism::{MECHANISMS, Variant};
 use crate::size;
@@ -21,17 +23,20 @@ const MOST_SAMPLES: u64 = 100_000_000;
 #[derive(Args, Clone, Default)]
 pub struct RunArgs {
     /// Mechanisms, with options: pipe, tcp:nodelay=off [default: all of this machine]
-    #[arg(value_name = "MECHANISM", value_parser = variant)]
+    #[arg(value_name = "MECHANISM", hide_possible_values = true,
+          value_parser = Suggesting { parser: variant, words: every_shown_variant })]
     pub mechanisms: Vec<String>,
     /// What is done: latency, throughput [default: both]
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = workload)]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          value_parser = Suggesting { parser: workload, words: workload_names })]
     pub workload: Vec<Workload>,
     /// Message sizes: 64, 4K, 1..1M:x4 [default: 64,4K for latency, 64,64K for throughput]
     #[arg(short, long, value_name = "LIST", value_parser = sizes)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
     /// a pair of CPUs as in 0,1 [default: every pinned placement that exists]
-    #[arg(short, long, value_name = "PLACE", value_parser = placements)]
+    #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
+          value_parser = Suggesting { parser: placements, words: placement_names })]
     pub placement: Vec<Placements>,
     /// CPU of the initiator; with --responder-cpu
     #[arg(long, value_name = "CPU", requires = "responder_cpu", conflicts_with = "placement")]
@@ -79,16 +84,64 @@ pub struct RunArgs {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches"])]
     pub resume: Option<String>,
-    /// text or json
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
-          hide_possible_values = true)]
-    pub format: String,
+    /// text, json, ndjson (events as they happen), csv, markdown, hgrm and hlog (HdrHistogram),
+    /// bmf (Bencher)
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = shown_or_exported())]
+    pub format: Shown,
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
     pub html: Option<std::path::PathBuf>,
     /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<std::path::PathBuf>,
+}
+
+/// How a run is shown once it is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// Verdicts and tables, for a person.
+    #[default]
+    Text,
+    /// For another program.
+    Exported(Format),
+}
+
+fn shown_or_exported() -> impl TypedValueParser<Value = Shown> {
+    let names = Format::NAMES.map(|(name, _)| name);
+    let names = std::iter::once("text").chain(names);
+    PossibleValuesParser::new(names)
+        .map(|name| Format::named(&name).map_or(Shown::Text, Shown::Exported))
+}
+
+/// A format of `export`.
+pub fn exported() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::NAMES.map(|(name, _)| name))
+        .map(|name| Format::named(&name).unwrap_or(Format::Json))
+}
+
+/// A parser that also tells completions the words to begin with; other words may be right too.
+#[derive(Clone)]
+struct Suggesting<P> {
+    parser: P,
+    words: fn() -> Vec<String>,
+}
+
+impl<P: TypedValueParser> TypedValueParser for Suggesting<P> {
+    type Value = P::Value;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<P::Value, clap::Error> {
+        self.parser.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.words)().into_iter().map(PossibleValue::new)))
+    }
 }
 
 /// A list of sizes as one argument.
@@ -118,6 +171,15 @@ fn workload(text: &str) -> Result<Workload, String> {
         .into_iter()
         .find(|it| it.name() == text)
         .ok_or_else(|| crate::mechanism::unknown("workload", text, &names))
+}
+
+fn workload_names() -> Vec<String> {
+    Workload::ALL.iter().map(|it| it.name().to_string()).collect()
+}
+
+fn placement_names() -> Vec<String> {
+    let pinned = Placement::PINNED.iter().map(ToString::to_string);
+    std::iter::once("free".to_string()).chain(pinned).collect()
 }
 
 fn sizes(text: &str) -> Result<Sizes, String> {

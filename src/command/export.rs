@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Common, Failure, print, report};
+use super::{Common, Failure, args, print, report};
+use crate::export::{self, Format};
 use crate::judge::Judged;
+use crate::store::Store;
 
 /// Flags of `export`.
 #[derive(Args)]
@@ -13,28 +15,39 @@ pub struct ExportArgs {
     /// Number of the run, or `last`
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
-    /// json: one object, described by docs/results.schema.json
-    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = ["json"],
-          hide_possible_values = true)]
-    format: String,
-    /// Write to this file instead of standard output
+    /// json, ndjson (events), csv, markdown, hgrm and hlog (HdrHistogram's percentile spectrum
+    /// and interval log), bmf (Bencher); docs/FORMAT.md describes each
+    #[arg(long, value_name = "FORMAT", default_value = "json", hide_possible_values = true,
+          value_parser = args::exported())]
+    format: Format,
+    /// Write to this file instead of standard output; hgrm into a folder: a file per case
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 /// Exports a run.
 pub fn export(common: &Common, args: &ExportArgs) -> Result<u8, Failure> {
-    write_json(args.output.as_deref(), &report::judged(common, &args.run)?)?;
+    let store = Store::open_existing(&common.store_path())?;
+    let id = store.find_run(&args.run).map_err(|error| Failure::usage(error.to_string()))?;
+    write(args.format, args.output.as_deref(), &Judged::of(&store, id)?, &store)?;
     Ok(0)
 }
 
-/// Writes a run as one JSON object, to a file or to standard output.
-pub fn write_json(path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(&judged.export())
-        .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
-    text.push('\n');
+/// Writes a run in a format, to a file or to standard output.
+pub fn write(
+    format: Format,
+    path: Option<&Path>,
+    judged: &Judged,
+    store: &Store,
+) -> Result<(), Failure> {
     match path {
-        Some(path) => report::write(path, &text),
-        None => print(&text),
+        Some(folder) if format == Format::Hgrm && folder.is_dir() => {
+            for (name, text) in export::spectra(judged, store)? {
+                report::write(&folder.join(format!("{name}.hgrm")), &text)?;
+            }
+            Ok(())
+        }
+        Some(path) => report::write(path, &export::text(format, judged, store)?),
+        None => print(&export::text(format, judged, store)?),
     }
 }

@@ -2,8 +2,11 @@
 
 mod args;
 mod clean;
+mod completions;
+mod events;
 mod export;
 mod list;
+mod man;
 mod progress;
 mod report;
 mod run;
@@ -64,6 +67,10 @@ enum Command {
     Export(export::ExportArgs),
     /// Remove what runs that were killed left behind
     Clean,
+    /// Completions for a shell, as in `source <(ipcmark completions bash)`
+    Completions(completions::CompletionsArgs),
+    /// The manual, as in `ipcmark man | man -l -`
+    Man(man::ManArgs),
 }
 
 /// Why a command ended badly: the line to print, and the exit code.
@@ -105,6 +112,8 @@ pub fn main() -> ExitCode {
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
         Some(Command::Clean) => clean::run(common),
+        Some(Command::Completions(args)) => completions::completions(args),
+        Some(Command::Man(args)) => man::man(args),
     };
     match result {
         Ok(code) => ExitCode::from(code),

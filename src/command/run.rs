@@ -5,10 +5,12 @@ use std::path::Path;
 
 use rustix::thread::sched_getaffinity;
 
-use super::args::RunArgs;
+use super::args::{RunArgs, Shown};
+use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::{Common, Failure, complain, export, report};
 use crate::campaign::{Campaign, Conditions};
+use crate::export::Format;
 use crate::judge::{Judged, Status};
 use crate::launch::{Interrupt, Launcher};
 use crate::mechanism::clean;
@@ -28,7 +30,6 @@ pub fn default(common: &Common) -> Result<u8, Failure> {
     let args = RunArgs {
         workers: "process".into(),
         payload: "untouched".into(),
-        format: "text".into(),
         html: Some(PAGE.into()),
         ..RunArgs::default()
     };
@@ -56,7 +57,11 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
         None => Store::open(&common.store_path())?,
         Some(_) => Store::open_existing(&common.store_path())?,
     };
-    let mut progress = StderrProgress::new(common.quiet);
+    let events = match args.format {
+        Shown::Exported(Format::Ndjson) => Some(Events::to(args.output.as_deref(), &interrupt)?),
+        _ => None,
+    };
+    let mut live = Live::new(StderrProgress::new(common.quiet), events);
     let resumed = match &args.resume {
         Some(name) => Some(unfinished(&store, name)?),
         None => None,
@@ -65,7 +70,7 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
         store: &mut store,
         launcher: Launcher::new("/proc/self/exe".into()),
         interrupt: &interrupt,
-        progress: &mut progress,
+        progress: &mut live,
     };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -76,11 +81,13 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     };
     let (id, status) = campaign.conduct()?;
     let judged = Judged::of(&store, id)?;
-    show(common, args, &judged)?;
+    show(common, args, &judged, &store)?;
+    let told = live.conclude(&judged);
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
         complain(&format!("interrupted; `ipcmark run --resume {id}` goes on with run {id}"));
         return Ok(128 + signal as u8);
     }
+    told?;
     let code = exit_code(args, &judged);
     if code == 1 {
         complain("nothing could be measured; the reasons stand above");
@@ -120,14 +127,16 @@ fn boot_id() -> Option<String> {
     Some(id.trim().to_string())
 }
 
-fn show(common: &Common, args: &RunArgs, judged: &Judged) -> Result<(), Failure> {
+fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Result<(), Failure> {
     if let Some(path) = &args.html {
         report::write_page(path, judged)?;
     }
-    match (args.format.as_str(), &args.output) {
-        ("json", path) => export::write_json(path.as_deref(), judged)?,
-        (_, Some(path)) => report::write_text(path, judged)?,
-        (_, None) => common.show(&compose(judged, Extent::Summary))?,
+    match (args.format, &args.output) {
+        // Its events have been told while they happened; the last ones follow.
+        (Shown::Exported(Format::Ndjson), _) => {}
+        (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store)?,
+        (Shown::Text, Some(path)) => report::write_text(path, judged)?,
+        (Shown::Text, None) => common.show(&compose(judged, Extent::Summary))?,
     }
     if let Some(path) = &args.html
         && !common.quiet

@@ -1,5 +1,7 @@
 //! Reading: rows as they were stored; samples one launch at a time.
 
+use std::collections::HashMap;
+
 use rusqlite::{OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 
@@ -235,6 +237,13 @@ impl Store {
                 record: json(row, 5)?,
             })
         })
+    }
+
+    /// When each round, by group and number, began: ns of measuring since the run began.
+    pub fn round_starts(&self, run: i64) -> Result<HashMap<(usize, u64), u64>, StoreError> {
+        let sql = "SELECT group_nth, nth, began_ns FROM rounds WHERE run = ?";
+        let rows = self.rows(sql, [run], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+        Ok(rows.into_iter().collect())
     }
 
     /// The last round of a group that was stored to its end.

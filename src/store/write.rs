@@ -58,6 +58,20 @@ pub struct NewLaunch {
     pub samples: Vec<u64>,
 }
 
+impl NewLaunch {
+    /// Its status, and why it isn't `ok`.
+    pub fn standing(&self) -> (&'static str, Option<String>) {
+        match &self.record.outcome {
+            Outcome::Ok => ("ok", None),
+            Outcome::NotApplicable { reason } => ("not_applicable", Some(reason.clone())),
+            Outcome::Unavailable(why) => {
+                ("unavailable", Some(format!("{}; {}", why.reason, why.way_out)))
+            }
+            Outcome::Failed { reason } => ("failed", Some(reason.clone())),
+        }
+    }
+}
+
 /// The name that serde gives a unit-like value: `not_applicable`.
 fn word<T: Serialize>(value: &T) -> String {
     serde_json::to_value(value)
@@ -237,14 +251,7 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
 }
 
 fn insert_launch(db: &Connection, new: &NewLaunch) -> rusqlite::Result<()> {
-    let (status, reason) = match &new.record.outcome {
-        Outcome::Ok => ("ok", None),
-        Outcome::NotApplicable { reason } => ("not_applicable", Some(reason.clone())),
-        Outcome::Unavailable(why) => {
-            ("unavailable", Some(format!("{}; {}", why.reason, why.way_out)))
-        }
-        Outcome::Failed { reason } => ("failed", Some(reason.clone())),
-    };
+    let (status, reason) = new.standing();
     db.prepare_cached(
         "INSERT OR REPLACE INTO launches
              (case_id, round, position, swapped, padding, offset, status, reason, record)

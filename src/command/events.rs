@@ -1,0 +1,181 @@
+//! `run --format ndjson`: events as they happen, beside the progress for a person.
+//!
+//! Written only while nothing is timed. A reader that is slow holds up the next round, never
+//! a launch; one that is gone ends the run as a signal would: all that was measured is stored.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::pipe::PIPE_BUF;
+
+use super::Failure;
+use super::progress::StderrProgress;
+use crate::campaign::{Launched, Progress, Status};
+use crate::export::ndjson;
+use crate::judge::Judged;
+use crate::launch::Interrupt;
+use crate::store::{RunStatus, StoredCase, StoredRun};
+
+/// How long a reader may stand still once a signal has come.
+const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+
+/// Progress for a person, and events for a program where they were asked for.
+pub struct Live<'a> {
+    person: StderrProgress,
+    events: Option<Events<'a>>,
+}
+
+impl<'a> Live<'a> {
+    /// Progress, with or without events.
+    pub fn new(person: StderrProgress, events: Option<Events<'a>>) -> Live<'a> {
+        Live { person, events }
+    }
+
+    /// Writes the results and the end, where events were asked for.
+    ///
+    /// # Errors
+    /// Where this event or any before it couldn't be written.
+    pub fn conclude(mut self, judged: &Judged) -> Result<(), Failure> {
+        let Some(events) = &mut self.events else { return Ok(()) };
+        events.write(&ndjson::conclusion(judged));
+        let Some(error) = &events.failed else { return Ok(()) };
+        let run = judged.run.id;
+        let kept = match judged.run.status {
+            RunStatus::Complete => {
+                format!("run {run} is stored: `ipcmark export {run} --format ndjson` writes it")
+            }
+            _ => format!(
+                "run {run} is stored as far as it came: `ipcmark run --resume {run}` goes on with it"
+            ),
+        };
+        Err(Failure::other(format!("write to {}: {error}; {kept}", events.name)))
+    }
+}
+
+impl Progress for Live<'_> {
+    fn began(&mut self, run: &StoredRun) {
+        if let Some(events) = &mut self.events {
+            events.began(run);
+        }
+    }
+
+    fn stage(&mut self, text: &str) {
+        self.person.stage(text);
+    }
+
+    fn round(&mut self, status: &Status) {
+        self.person.round(status);
+    }
+
+    fn launched(&mut self, launches: &[Launched]) {
+        if let Some(events) = &mut self.events {
+            events.launched(launches);
+        }
+    }
+
+    fn wanted(&self) -> bool {
+        self.events.as_ref().is_none_or(|events| events.failed.is_none())
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.person.warning(text);
+        if let Some(events) = &mut self.events {
+            events.write(&ndjson::warning(events.run, text));
+        }
+    }
+
+    fn done(&mut self) {
+        self.person.done();
+    }
+}
+
+/// Where events go.
+pub struct Events<'a> {
+    out: OwnedFd,
+    /// For messages: `standard output`, or the file.
+    name: String,
+    interrupt: &'a Interrupt,
+    failed: Option<io::Error>,
+    run: i64,
+    /// By id: the place among the planned cases, and the case.
+    cases: HashMap<i64, (usize, StoredCase)>,
+}
+
+impl<'a> Events<'a> {
+    /// Events to a file, or to standard output.
+    ///
+    /// # Errors
+    /// Where the file can't be made.
+    pub fn to(path: Option<&Path>, interrupt: &'a Interrupt) -> Result<Events<'a>, Failure> {
+        let (name, out) = match path {
+            Some(path) => (path.display().to_string(), File::create(path).map(OwnedFd::from)),
+            None => ("standard output".into(), io::stdout().as_fd().try_clone_to_owned()),
+        };
+        let out = out.map_err(|error| {
+            Failure::other(format!("write {name}: {error}; choose another file with -o"))
+        })?;
+        Ok(Events { out, name, interrupt, failed: None, run: 0, cases: HashMap::new() })
+    }
+
+    fn began(&mut self, run: &StoredRun) {
+        self.run = run.id;
+        let cases = run.groups.iter().flat_map(|group| &group.cases).enumerate();
+        self.cases = cases.map(|(nth, case)| (case.id, (nth, case.clone()))).collect();
+        self.write(&ndjson::start(run));
+    }
+
+    fn launched(&mut self, launches: &[Launched]) {
+        let mut text = String::new();
+        for told in launches {
+            let Some((nth, case)) = self.cases.get(&told.case) else { continue };
+            let launch = ndjson::Launch {
+                round: told.round,
+                swapped: told.swapped,
+                status: told.status,
+                reason: told.reason.as_deref(),
+                median_ns: told.median_ns,
+                samples: told.samples,
+            };
+            text.push_str(&ndjson::launch(self.run, *nth, case, &launch));
+        }
+        self.write(&text);
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.failed.is_none() {
+            self.failed = self.write_all(text.as_bytes()).err();
+        }
+    }
+
+    fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.wait_for_room()?;
+            // A pipe that is ready takes so many bytes without blocking: pipe(7).
+            match rustix::io::write(&self.out, &bytes[..bytes.len().min(PIPE_BUF)]) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the reader; once a signal has come, not for long.
+    fn wait_for_room(&self) -> io::Result<()> {
+        let out = PollFd::new(&self.out, PollFlags::OUT);
+        let mut both = [out.clone(), PollFd::from_borrowed_fd(self.interrupt.fd(), PollFlags::IN)];
+        while matches!(poll(&mut both, None), Err(Errno::INTR)) {}
+        if !both[0].revents().is_empty() {
+            return Ok(());
+        }
+        match poll(&mut [out], Some(&PATIENCE)) {
+            Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, "its reader stands still")),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `ipcmark man`: the manual in roff, one page for the program and one per subcommand.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use super::{Cli, Failure, print};
+
+/// What the arguments don't say: section, then names and meanings.
+const FURTHER: [(&str, &[(&str, &str)]); 4] = [
+    (
+        "EXIT STATUS",
+        &[
+            ("0", "Done."),
+            ("1", "Failed; one line on standard error says why, and the way out."),
+            ("2", "A wrong command line."),
+            ("5", "A mechanism that was asked for is not available."),
+            ("129, 130, 143", "Ended by SIGHUP, SIGINT, SIGTERM; what was measured is stored."),
+        ],
+    ),
+    (
+        "ENVIRONMENT",
+        &[
+            ("IPCMARK_STORE", "The file that keeps every run."),
+            ("XDG_DATA_HOME", "Where the store is otherwise, in ipcmark/runs.sqlite."),
+            ("NO_COLOR", "No colours, if set and not empty."),
+            ("COLUMNS", "Width of the output, in columns."),
+        ],
+    ),
+    (
+        "FILES",
+        &[
+            ("~/.local/share/ipcmark/runs.sqlite", "The store, unless chosen otherwise."),
+            ("report.html", "The page that ipcmark without a command leaves here."),
+        ],
+    ),
+    (
+        "EXAMPLES",
+        &[
+            ("ipcmark", "Every mechanism of this machine, in about a minute."),
+            ("ipcmark run pipe unix-stream -s 1..1M:x4", "Two mechanisms over message size."),
+            ("ipcmark run --format ndjson -o events.ndjson", "Events for another program."),
+            ("ipcmark export last --format csv", "The newest run as a table."),
+        ],
+    ),
+];
+
+/// Flags of `man`.
+#[derive(Args)]
+pub struct ManArgs {
+    /// Write ipcmark.1 and a page per subcommand into this folder, as in ~/.local/share/man/man1
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+/// Prints the main page, or writes all of them.
+pub fn man(args: &ManArgs) -> Result<u8, Failure> {
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    match &args.output {
+        None => print(&page(&program, true))?,
+        Some(folder) => write_all(folder, &program)?,
+    }
+    Ok(0)
+}
+
+fn write_all(folder: &Path, program: &Command) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    let shown = program.get_subcommands().filter(|it| !it.is_hide_set());
+    for command in std::iter::once(program).chain(shown) {
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        let path = folder.join(format!("{name}.1"));
+        let text = page(command, name == program.get_name());
+        std::fs::write(&path, text).map_err(|error| failed(&path, &error))?;
+    }
+    Ok(())
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::other(format!("write {}: {error}; choose another folder with -o", path.display()))
+}
+
+fn page(command: &Command, whole: bool) -> String {
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_string();
+    let man = Man::new(command.clone()).title(name.to_uppercase());
+    let mut text = Vec::new();
+    man.render(&mut text).expect("writing to memory");
+    if whole {
+        further().to_writer(&mut text).expect("writing to memory");
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn further() -> Roff {
+    let mut roff = Roff::default();
+    for (section, entries) in FURTHER {
+        roff.control("SH", [section]);
+        for (name, meaning) in entries {
+            roff.control("TP", []);
+            roff.text([bold(*name)]);
+            roff.text([roman(*meaning)]);
+        }
+    }
+    roff
+}

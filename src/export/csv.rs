@@ -1,0 +1,143 @@
+//! Comma-separated values (RFC 4180): a header, then one row per result. Units are in the
+//! names of the columns; what is absent is an empty cell.
+
+use std::borrow::Cow;
+
+use crate::judge::{CaseResult, Estimate, Judged, PERCENTILES, Standing};
+
+/// One cell after the other, with the names of their columns.
+#[derive(Default)]
+struct Cells(Vec<(String, String)>);
+
+impl Cells {
+    fn put(&mut self, column: impl Into<String>, value: impl ToString) {
+        self.0.push((column.into(), value.to_string()));
+    }
+
+    fn maybe(&mut self, column: impl Into<String>, value: Option<impl ToString>) {
+        self.put(column, value.map_or(String::new(), |it| it.to_string()));
+    }
+}
+
+/// The results of a run as a table.
+pub fn text(judged: &Judged) -> String {
+    let mut text = String::new();
+    for (nth, case) in judged.results.iter().enumerate() {
+        let standings = judged.groups.iter().flat_map(|group| &group.standings);
+        let row = row(judged, case, standings.clone().find(|it| it.result == nth)).0;
+        if nth == 0 {
+            push(&mut text, row.iter().map(|(column, _)| column));
+        }
+        push(&mut text, row.iter().map(|(_, value)| value));
+    }
+    text
+}
+
+fn push<'a>(text: &mut String, cells: impl Iterator<Item = &'a String>) {
+    let cells: Vec<Cow<str>> = cells.map(|it| quoted(it)).collect();
+    text.push_str(&cells.join(","));
+    text.push_str("\r\n");
+}
+
+fn quoted(cell: &str) -> Cow<'_, str> {
+    match cell.contains([',', '"', '\r', '\n']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")).into(),
+        false => cell.into(),
+    }
+}
+
+fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells {
+    let mut cells = Cells::default();
+    cells.put("run", judged.run.id);
+    identity(&mut cells, case);
+    let estimates = [
+        ("latency", "ns", &case.latency_ns),
+        ("throughput", "bytes_per_sec", &case.throughput_bytes_per_sec),
+        ("wakeups", "per_sec", &case.wakeups_per_sec),
+    ];
+    for (what, unit, estimate) in estimates {
+        spread(&mut cells, what, unit, estimate.as_ref());
+    }
+    for (name, _) in PERCENTILES {
+        let latency = case.latency_ns.as_ref();
+        let found = latency.and_then(|it| it.percentiles.get(name).copied().flatten());
+        cells.maybe(format!("latency_{name}_ns"), found.map(|it| it.value));
+        cells.maybe(format!("latency_{name}_low_ns"), found.map(|it| it.low));
+        cells.maybe(format!("latency_{name}_high_ns"), found.map(|it| it.high));
+    }
+    confidence(&mut cells, case);
+    cells.maybe("time_over_leader", standing.and_then(|it| it.ratio));
+    cells.maybe("time_over_leader_low", standing.and_then(|it| it.low));
+    cells.maybe("time_over_leader_high", standing.and_then(|it| it.high));
+    cells.maybe("p_holm", standing.and_then(|it| it.p));
+    cells.maybe("verdict", standing.and_then(|it| it.verdict));
+    cells.maybe("among_best", standing.map(|it| it.among_best));
+    cells.maybe("among_best_sleeping", standing.map(|it| it.among_best_sleeping));
+    cells
+}
+
+fn identity(cells: &mut Cells, case: &CaseResult) {
+    cells.put("variant", &case.variant);
+    cells.put("mechanism", &case.mechanism);
+    cells.put("workload", &case.workload);
+    cells.maybe("message_bytes", case.message_bytes);
+    cells.put("placement", &case.placement);
+    cells.maybe("cpu_first", case.cpus.map(|it| it[0]));
+    cells.maybe("cpu_second", case.cpus.map(|it| it[1]));
+    cells.put("workers", &case.workers);
+    cells.put("payload", &case.payload);
+    cells.put("twin", case.twin);
+    cells.put("spins", case.spins);
+    cells.put("status", word(&case.status));
+    cells.maybe("reason", case.reason.as_ref());
+    cells.put("launches", case.launches);
+    cells.put("failed_launches", case.failed_launches);
+    cells.put("samples", case.samples);
+    cells.put("effective_samples", case.effective_samples);
+    cells.maybe("batch", case.batch);
+}
+
+fn spread(cells: &mut Cells, what: &str, unit: &str, estimate: Option<&Estimate>) {
+    let mut put = |part: &str, value: Option<f64>| {
+        cells.maybe(format!("{what}_{part}_{unit}"), value);
+    };
+    put("median", estimate.and_then(|it| it.median));
+    put("low", estimate.and_then(|it| it.low));
+    put("high", estimate.and_then(|it| it.high));
+    put("min", estimate.map(|it| it.min));
+    put("q1", estimate.map(|it| it.q1));
+    put("q3", estimate.map(|it| it.q3));
+    put("max", estimate.map(|it| it.max));
+}
+
+fn confidence(cells: &mut Cells, case: &CaseResult) {
+    cells.maybe("coverage", case.estimate().and_then(|it| it.coverage));
+    let precision = case.precision_reached;
+    cells.maybe("precision_asked", precision.map(|it| it.asked));
+    cells.maybe("precision_half_width", precision.and_then(|it| it.half_width));
+    cells.maybe("precision_reached", precision.map(|it| it.reached));
+    cells.maybe("mode_low", case.modes.map(|it| it.low));
+    cells.maybe("mode_low_share", case.modes.map(|it| it.low_share));
+    cells.maybe("mode_high", case.modes.map(|it| it.high));
+    cells.maybe("mode_high_share", case.modes.map(|it| it.high_share));
+    cells.maybe("steady_launches", case.steady.map(|it| it.launches));
+    cells.maybe("clock_share", case.clock_share);
+}
+
+/// The name that JSON gives the value: `not_applicable`.
+fn word(value: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).ok();
+    value.as_ref().and_then(|it| it.as_str()).unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_quoted_where_it_must_be() {
+        assert_eq!(quoted("pipe"), "pipe");
+        assert_eq!(quoted("tcp:family=6,nodelay=off"), "\"tcp:family=6,nodelay=off\"");
+        assert_eq!(quoted("a \"b\"\nc"), "\"a \"\"b\"\"\nc\"");
+    }
+}
