@@ -2,6 +2,7 @@
 
 mod args;
 mod export;
+mod floor;
 mod list;
 mod progress;
 mod report;
@@ -53,6 +54,8 @@ struct Common {
 enum Command {
     /// Measure chosen mechanisms, workloads, sizes and placements
     Run(Box<args::RunArgs>),
+    /// Clocks, kernel calls, copying, cache lines, wake-ups: what no mechanism here can beat
+    Floor(floor::FloorArgs),
     /// What this machine offers; why not, and what would enable it
     List(list::ListArgs),
     /// The runs in the store
@@ -61,6 +64,9 @@ enum Command {
     Report(report::ReportArgs),
     /// A stored run for other programs
     Export(export::ExportArgs),
+    /// The process in which floors are measured
+    #[command(hide = true)]
+    FloorWorker,
 }
 
 /// Why a command ended badly: the line to print, and the exit code.
@@ -97,10 +103,12 @@ pub fn main() -> ExitCode {
     let result = match &cli.command {
         None => run::default(common),
         Some(Command::Run(args)) => run::chosen(common, args),
+        Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
+        Some(Command::FloorWorker) => Ok(crate::floor::serve()),
     };
     match result {
         Ok(code) => ExitCode::from(code),
