@@ -1,14 +1,17 @@
 //! `ipcmark floor`: the bounds of this machine, each with what it means to a reader.
 
-use std::path::PathBuf;
+mod page;
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{Common, Failure, complain, print, report};
+use super::{Common, Failure, complain, print};
 use crate::campaign::{TOOL, now_utc};
 use crate::floor::{self, Floors, Order};
 use crate::launch::Interrupt;
+use crate::report::terminal;
 
 /// Flags of `floor`.
 #[derive(Args)]
@@ -48,7 +51,16 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
         let mut text = serde_json::to_string_pretty(&export)
             .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
         text.push('\n');
-        write(args, &text)?;
+        match &args.output {
+            Some(path) => write(path, &text)?,
+            None => print(&text)?,
+        }
+    } else {
+        let document = page::compose(&floors);
+        match &args.output {
+            Some(path) => write(path, &terminal::render(&document, &terminal::Style::default()))?,
+            None => common.show(&document)?,
+        }
     }
     if floors.is_empty() {
         complain("nothing could be measured; the reasons stand above");
@@ -57,9 +69,7 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn write(args: &FloorArgs, text: &str) -> Result<(), Failure> {
-    match &args.output {
-        Some(path) => report::write(path, text),
-        None => print(text),
-    }
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::other(format!("write {}: {error}", path.display())))
 }

@@ -243,7 +243,7 @@ mod tests {
 
     /// Names, types, defaults of every column, table by table.
     fn columns(db: &Connection) -> std::collections::BTreeSet<String> {
-        let sql = "SELECT format('%s.%s %s %s %s', t.name, c.name, type, \"notnull\", dflt_value)
+        let sql = "SELECT format('%s.%s %s %s %s', t.name, c.name, c.type, \"notnull\", dflt_value)
              FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'";
         let mut query = db.prepare(sql).unwrap();
         query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
