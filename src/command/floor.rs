@@ -39,7 +39,7 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
     if !common.quiet {
-        complain("measuring clocks, kernel calls, cache lines, wake-ups and copying: some 5 s");
+        complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
     }
     let floors = floor::measure(&Order::full(), &interrupt);
     if let Some(signal) = interrupt.signal() {

@@ -40,6 +40,8 @@ pub struct Clocks {
     /// The most precise: the smallest step, and of those that step as finely, or too finely
     /// for their reads to show, the cheapest; where costs are equal, the one that is used.
     pub most_precise: String,
+    /// Those that are as precise, as far as reads can show: equal in step and in cost.
+    pub as_precise: Vec<String>,
     /// The one that stamps samples.
     pub used: String,
     /// Why that isn't the counter, where it isn't.
@@ -96,8 +98,10 @@ pub(super) fn measure(setting: &Setting) -> Clocks {
             clock.disagreement_ppm = disagreement(&clock.clock, &anchors);
         }
     }
+    let (best, equal) = most_precise(&clocks, name(watch.kind));
     Clocks {
-        most_precise: most_precise(&clocks, name(watch.kind)).to_string(),
+        most_precise: best,
+        as_precise: equal,
         used: name(watch.kind).into(),
         tsc_unavailable: setting.clock.tsc_unavailable.clone(),
         clocks,
@@ -200,21 +204,22 @@ fn disagreement(clock: &str, anchors: &[Anchor]) -> Option<Repeats> {
     values.map(|values| Repeats::of(&values))
 }
 
-/// See [`Clocks::most_precise`].
-fn most_precise<'a>(clocks: &'a [ClockFloor], used: &str) -> &'a str {
+/// [`Clocks::most_precise`] and [`Clocks::as_precise`].
+fn most_precise(clocks: &[ClockFloor], used: &str) -> (String, Vec<String>) {
     let cost = |clock: &ClockFloor| clock.cost_ns.lower().unwrap_or(f64::INFINITY);
-    let least = |of: &dyn Fn(&ClockFloor) -> f64, among: &[&ClockFloor]| {
-        among.iter().map(|clock| of(clock)).fold(f64::INFINITY, f64::min)
-    };
-    let all: Vec<&ClockFloor> = clocks.iter().collect();
-    let finest = least(&ClockFloor::smallest_step_ns, &all) * (1.0 + EQUAL_WITHIN);
-    let mut fine = all;
+    let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+    let mut fine: Vec<&ClockFloor> = clocks.iter().collect();
+    let finest = least(&mut fine.iter().map(|it| it.smallest_step_ns())) * (1.0 + EQUAL_WITHIN);
     fine.retain(|it| it.smallest_step_ns() <= finest.max(READS_TO_SHOW * cost(it)));
-    let cheapest = least(&cost, &fine) * (1.0 + EQUAL_WITHIN);
+    let cheapest = least(&mut fine.iter().map(|it| cost(it))) * (1.0 + EQUAL_WITHIN);
     fine.retain(|it| cost(it) <= cheapest);
-    fine.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
-    let of_equals = fine.iter().find(|it| it.clock == used).or(fine.first());
-    of_equals.map_or("none", |it| &it.clock)
+    fine.sort_by(|a, b| {
+        (a.clock != used, cost(a))
+            .partial_cmp(&(b.clock != used, cost(b)))
+            .expect("costs are numbers")
+    });
+    let mut names = fine.into_iter().map(|it| it.clock.clone());
+    (names.next().unwrap_or_default(), names.collect())
 }
 
 impl ClockFloor {
@@ -289,16 +294,16 @@ mod tests {
     #[test]
     fn the_finer_clock_is_the_more_precise_and_of_equal_ones_the_cheaper() {
         let coarse = [floor("tsc", 10.0, 60.0), floor("monotonic", 1e6, 5.0)];
-        assert_eq!(most_precise(&coarse, "monotonic"), "tsc");
+        assert_eq!(most_precise(&coarse, "monotonic"), ("tsc".into(), vec![]));
         let cheaper = [floor("monotonic_raw", 10.0, 25.0), floor("tsc", 10.3, 17.0)];
-        assert_eq!(most_precise(&cheaper, "monotonic_raw"), "tsc");
+        assert_eq!(most_precise(&cheaper, "monotonic_raw"), ("tsc".into(), vec![]));
     }
 
     #[test]
     fn what_reads_cannot_tell_apart_is_equal_and_the_used_one_wins() {
         let equal = [floor("tsc", 30.0, 21.0), floor("monotonic", 20.0, 20.5)];
-        assert_eq!(most_precise(&equal, "tsc"), "tsc");
-        assert_eq!(most_precise(&equal, "monotonic_raw"), "monotonic");
+        assert_eq!(most_precise(&equal, "tsc"), ("tsc".into(), vec!["monotonic".into()]));
+        assert_eq!(most_precise(&equal, "none").0, "monotonic");
     }
 
     #[test]

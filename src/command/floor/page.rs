@@ -111,18 +111,30 @@ fn clocks(found: &Clocks) -> Vec<Block> {
 
 /// Which clock is the more precise, and whether it is the one used.
 fn precise(found: &Clocks) -> Text {
-    let best = clock_name(&found.most_precise);
-    let text = Text::new().plain("The most precise is ").strong(best);
-    if found.most_precise == found.used {
-        return text.plain(": none shows a smaller step at a lower cost. It is the one used.");
+    let (best, used) = (clock_name(&found.most_precise), clock_name(&found.used));
+    if found.most_precise != found.used {
+        let why = match (&found.tsc_unavailable, found.used.as_str()) {
+            (Some(why), _) if found.most_precise == "tsc" => why.to_string(),
+            (_, "tsc") => format!("the kernel computes {best} from it, which can't be finer"),
+            _ => format!("{best} is steered by the network's time, {used} is not"),
+        };
+        return Text::new()
+            .plain("The most precise by these figures is ")
+            .strong(best)
+            .plain(format!("; the one used is {used}: {why}."));
     }
-    let used = clock_name(&found.used);
-    let why = match (&found.tsc_unavailable, found.most_precise.as_str()) {
-        (Some(why), "tsc") => why.to_string(),
-        (_, "monotonic") => format!("{best} is steered by the network's time, {used} is not"),
-        _ => "it reads without entering the C library or the kernel's page".into(),
-    };
-    text.plain(format!("; the one used is {used}: {why}."))
+    let equal: Vec<&str> = found.as_precise.iter().map(|it| clock_name(it)).collect();
+    match equal.as_slice() {
+        [] => Text::new()
+            .plain("The most precise is ")
+            .strong(best)
+            .plain(": no other has as small a step at as low a cost. It is the one used."),
+        equal => Text::new().plain("None is more precise than ").strong(best).plain(format!(
+            ", the one used: {} cost the same within 10 %, and step too finely for their reads \
+             to tell.",
+            equal.join(" and ")
+        )),
+    }
 }
 
 fn agreement(found: &Clocks) -> Option<Text> {
@@ -132,20 +144,16 @@ fn agreement(found: &Clocks) -> Option<Text> {
         .iter()
         .filter_map(|clock| {
             let repeats = clock.disagreement_ppm.as_ref()?;
-            let (low, high) = repeats.low.zip(repeats.high)?;
-            let ppm = |value: f64| Unit::Number.format(if value == 0.0 { 0.0 } else { value });
-            let (low, high) = (ppm(low), ppm(high));
-            Some(match clock.clock.as_str() {
-                "tsc" => format!("the TSC strayed from its own mean scale by {low} to {high} ppm"),
-                _ => format!(
-                    "{} ran {low} to {high} ppm faster than CLOCK_MONOTONIC_RAW",
-                    clock_name(&clock.clock)
-                ),
+            let (name, ppm) = (clock_name(&clock.clock), cell(Unit::Number, repeats));
+            Some(match (clock.clock.as_str(), repeats.low, repeats.high) {
+                ("tsc", ..) => format!("{name} strayed from its own mean scale by {ppm} ppm"),
+                (_, Some(0.0), Some(0.0)) => format!("{name} kept step with CLOCK_MONOTONIC_RAW"),
+                _ => format!("{name} ran {ppm} ppm faster than CLOCK_MONOTONIC_RAW"),
             })
         })
         .collect();
-    (!told.is_empty())
-        .then(|| format!("Disagreement over {over}, in ten spans: {}.", told.join("; ")).into())
+    let told = told.join("; ");
+    (!told.is_empty()).then(|| format!("Over {over}, span by span of 100 ms: {told}.").into())
 }
 
 fn calls(found: &Calls) -> Vec<Block> {
@@ -213,9 +221,9 @@ fn copy(found: &Copy) -> Vec<Block> {
     vec![
         table.into(),
         Block::paragraph(
-            "A mechanism that copies a message once can move bytes no faster than this; through \
-             the kernel they are copied twice, so that half of it is the most. Sizes of caches \
-             are those that the kernel tells; in a virtual machine others may share them.",
+            "Whoever copies a message once moves bytes no faster than this. Through the kernel \
+             they are copied twice: on one CPU half of it is the most. Sizes of caches are those \
+             that the kernel tells; in a virtual machine others may share them.",
         ),
     ]
 }
@@ -327,18 +335,19 @@ fn heat_map(found: &Lines, cpus: &[u32]) -> Table {
 }
 
 fn wake_ups(found: &WakeUps) -> Vec<Block> {
-    let rows = found.wake_ups.iter().map(|wake_up| {
-        let name = Text::from(wake_up.relation.name());
+    let (mut rows, mut absences) = (Vec::new(), Vec::new());
+    for wake_up in &found.wake_ups {
+        let name = wake_up.relation.name();
         match wake_up.found.get() {
-            Ok(trip) => {
-                let [a, b] = trip.cpus;
-                let switched = format!("{:.0} %", 100.0 * trip.switched_share);
-                let time = cell(Unit::Nanoseconds, &trip.round_trip_ns);
-                Row::new([name, format!("{a}, {b}").into(), time.into(), switched.into()])
-            }
-            Err(why) => Row::new([name, "–".into(), Text::new().muted(&why.reason), "–".into()]),
+            Ok(trip) => rows.push(Row::new([
+                name.to_string(),
+                format!("{}, {}", trip.cpus[0], trip.cpus[1]),
+                cell(Unit::Nanoseconds, &trip.round_trip_ns),
+                format!("{:.0} %", 100.0 * trip.switched_share),
+            ])),
+            Err(why) => absences.push(Text::new().code(name).plain(format!(": {why}"))),
         }
-    });
+    }
     let table = Table {
         caption: "Round trip of two threads that sleep while they wait, by futex(2)".into(),
         columns: vec![
@@ -347,19 +356,21 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
             Column::number("round trip", 0),
             Column::number("switched", 1),
         ],
-        rows: rows.collect(),
+        rows,
         notes: vec![
             "switched: share of the round trips in which the first thread left its CPU.".into(),
         ],
     };
     let quiet = units::duration(found.quiet_ns as f64);
-    vec![
-        table.into(),
-        Block::paragraph(format!(
-            "What waking costs, there and back: every mechanism whose workers sleep pays it, and \
-             its own work on top. Across CPUs the machine was left alone for {quiet} first, \
-             because a fork changes for a while how idle CPUs wake; forks of other programs do \
-             so too."
-        )),
-    ]
+    let meaning = format!(
+        "What waking costs, there and back: every mechanism whose workers sleep pays it, and its \
+         own work on top. Across CPUs the machine was left alone for {quiet} first, because a \
+         fork changes for a while how idle CPUs wake; forks of other programs do so too."
+    );
+    let mut blocks = vec![Block::from(table)];
+    if !absences.is_empty() {
+        blocks.push(Block::List(absences));
+    }
+    blocks.push(Block::paragraph(meaning));
+    blocks
 }
