@@ -70,6 +70,7 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::other(format!("write {}: {error}", path.display())))
+    std::fs::write(path, text).map_err(|error| {
+        Failure::other(format!("write {}: {error}; name another file with -o", path.display()))
+    })
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Part;
 use super::repeats::Repeats;
-use super::worker::{Setting, repeat, together};
+use super::worker::{Found, Setting, repeat, together};
 use crate::observe::Relation;
 use crate::sys::parking::{self, Parking};
 use crate::sys::process::Usage;
@@ -66,7 +66,7 @@ impl WakeUps {
 
 /// Measures a pair of each relation that matters.
 pub(super) fn measure(setting: &Setting) -> Result<WakeUps, String> {
-    let wake_up = |(relation, pair): (Relation, Result<_, String>)| WakeUp {
+    let wake_up = |(relation, pair): (Relation, Found)| WakeUp {
         relation,
         found: pair.and_then(|cpus| round_trip(setting, cpus)).into(),
     };

@@ -41,6 +41,9 @@ pub(super) struct Stopwatch {
     shortest_ns: f64,
 }
 
+/// A pair of CPUs, or why there is none.
+pub(super) type Found = Result<(u32, u32), String>;
+
 /// Where and how thoroughly floors are measured.
 pub(super) struct Setting {
     pub order: Order,
@@ -83,28 +86,25 @@ fn work(order: Order) -> io::Result<()> {
         Err(reason) => floors = Floors::unavailable(floors.extent, &reason),
         Ok(setting) => {
             floors.cpu = Some(setting.home);
-            let tell = |floors: &mut Floors| {
-                floors.took_ns = began.elapsed().as_nanos() as u64;
-                tell(floors)
-            };
             floors.clocks = Part::Measured(clocks::measure(&setting));
-            tell(&mut floors)?;
+            tell(&mut floors, began)?;
             floors.calls = calls::measure(&setting).into();
-            tell(&mut floors)?;
+            tell(&mut floors, began)?;
             floors.line = line::measure(&setting).into();
-            tell(&mut floors)?;
+            tell(&mut floors, began)?;
             floors.wake_up = wake_up::measure(&setting).into();
-            tell(&mut floors)?;
+            tell(&mut floors, began)?;
             // Last, because it takes memory: where that is short, the kernel kills.
             floors.copy = pin(setting.home).map(|()| copy::measure(&setting)).into();
         }
     }
-    floors.took_ns = began.elapsed().as_nanos() as u64;
-    tell(&floors)?;
+    tell(&mut floors, began)?;
     write_frame(io::stdout(), wire::Kind::Done, &[])
 }
 
-fn tell(floors: &Floors) -> io::Result<()> {
+/// Tells the owner what is known by now; the last word counts.
+fn tell(floors: &mut Floors, began: Instant) -> io::Result<()> {
+    floors.took_ns = began.elapsed().as_nanos() as u64;
     let text = serde_json::to_vec(floors).expect("floors are always JSON");
     write_frame(io::stdout(), wire::Kind::Record, &text)
 }
@@ -147,7 +147,7 @@ impl Setting {
     }
 
     /// A pair for each relation that matters, and the reasons of those that have none here.
-    pub fn relations(&self) -> Vec<(Relation, Result<(u32, u32), String>)> {
+    pub fn relations(&self) -> Vec<(Relation, Found)> {
         let pair = |relation| {
             let asked = self
                 .order

@@ -10,6 +10,8 @@ use crate::report::{Block, Column, Document, Row, Section, Table, Text, Unit, un
 
 /// CPUs of which a heat map fits 80 columns.
 const FIT: usize = 9;
+/// Clocks that differ by less keep step: a nanosecond a second.
+const TOGETHER_PPM: f64 = 0.001;
 /// Pairs that are listed one by one before they are gathered by relation.
 const FEW_PAIRS: usize = 6;
 
@@ -144,10 +146,16 @@ fn agreement(found: &Clocks) -> Option<Text> {
         .iter()
         .filter_map(|clock| {
             let repeats = clock.disagreement_ppm.as_ref()?;
-            let (name, ppm) = (clock_name(&clock.clock), cell(Unit::Number, repeats));
-            Some(match (clock.clock.as_str(), repeats.low, repeats.high) {
-                ("tsc", ..) => format!("{name} strayed from its own mean scale by {ppm} ppm"),
-                (_, Some(0.0), Some(0.0)) => format!("{name} kept step with CLOCK_MONOTONIC_RAW"),
+            let (low, high) = repeats.low.zip(repeats.high)?;
+            let together = low.abs().max(high.abs()) < TOGETHER_PPM;
+            let middle = repeats.median?;
+            // With three decimals, because these differences lie around zero.
+            let ppm = format!("{middle:.3} [{low:.3}, {high:.3}]").replace('-', "−");
+            let name = clock_name(&clock.clock);
+            Some(match clock.clock.as_str() {
+                "tsc" if together => format!("{name} kept its own mean scale"),
+                "tsc" => format!("{name} strayed from its own mean scale by {ppm} ppm"),
+                _ if together => format!("{name} kept step with CLOCK_MONOTONIC_RAW"),
                 _ => format!("{name} ran {ppm} ppm faster than CLOCK_MONOTONIC_RAW"),
             })
         })
@@ -373,4 +381,54 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
     }
     blocks.push(Block::paragraph(meaning));
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::floor::Extent;
+    use crate::report::terminal::{Style, render};
+
+    /// What is shown of a machine with so many CPUs; the last pair has two modes.
+    fn shown(cpus: u32, unfold: bool) -> String {
+        let modes = [100., 104., 450., 102., 98., 96., 440., 101., 99., 460., 103., 97.];
+        let mut pairs = Vec::new();
+        for b in 1..cpus {
+            for a in 0..b {
+                let trips = if b == cpus - 1 && a == 0 { modes.to_vec() } else { vec![61.2; 12] };
+                let relation =
+                    if a / 2 == b / 2 { Relation::SmtSibling } else { Relation::SameLlc };
+                let round_trip_ns = Part::Measured(Repeats::of(&trips));
+                pairs.push(LinePair { cpus: [a, b], relation, round_trip_ns });
+            }
+        }
+        let pairs_in_all = pairs.len() as u64;
+        let mut floors = Floors::unavailable(Extent::Full, "not asked");
+        floors.line = Part::Measured(Lines { pairs, pairs_in_all, chosen: None });
+        let text = render(&compose(&floors), &Style { unfold, ..Style::default() });
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        text
+    }
+
+    #[test]
+    fn what_is_missing_says_why_in_its_section() {
+        let text =
+            render(&compose(&Floors::unavailable(Extent::Full, "was killed")), &Style::default());
+        assert_eq!(text.matches("Not measured: was killed").count(), 5, "{text}");
+    }
+
+    #[test]
+    fn a_heat_map_has_a_row_and_a_column_for_each_cpu_and_shows_both_modes() {
+        let text = shown(4, false);
+        assert!(text.contains("CPU 3  100|450  61  61        ·"), "{text}");
+        assert!(text.contains("100 ns (75 %) | 450 ns (25 %)"), "{text}");
+    }
+
+    #[test]
+    fn many_cpus_are_gathered_by_relation_and_the_map_is_folded() {
+        let text = shown(16, false);
+        assert!(text.contains("smt-sibling      8") && !text.contains("CPU 15"), "{text}");
+        assert!(shown(9, false).contains("CPU 8"));
+        assert!(shown(16, true).contains("CPU 15"));
+    }
 }
