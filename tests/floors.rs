@@ -252,7 +252,9 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
         let name = case["floor"]["name"].as_str();
         match (case["variant"].as_str(), case["workload"].as_str()) {
             (Some("pipe"), Some("latency")) => {
-                assert_eq!(name, Some("futex wake-up round trip, same-cpu"));
+                // The machine may show two modes, which the name then says.
+                let expected = "futex wake-up round trip, same-cpu";
+                assert!(name.is_some_and(|it| it.starts_with(expected)), "{case:#}");
                 let value = case["floor"]["value"].as_f64().unwrap();
                 let times = case["latency_ns"]["median"].as_f64().unwrap() / value;
                 assert!((case["floor"]["ratio"].as_f64().unwrap() / times - 1.0).abs() < 1e-9);
