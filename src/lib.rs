@@ -14,6 +14,7 @@ pub mod campaign;
 pub mod clock;
 pub mod command;
 pub mod export;
+pub mod floor;
 pub mod judge;
 pub mod launch;
 pub mod mechanism;

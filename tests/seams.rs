@@ -33,19 +33,25 @@ const SEAMS: &[Seam] = &[
         "a launch measures; it neither plans, keeps nor judges",
     ),
     seam(
+        "floor",
+        &["clock", "launch", "observe", "stats", "sys"],
+        "a floor is measured by itself, over the wire of a launch; it knows no mechanism",
+    ),
+    seam(
         "study",
         &["launch", "mechanism", "workload", "observe", "size"],
         "a plan is made before anything is measured or kept",
     ),
     seam(
         "store",
-        &["launch", "study", "clock", "observe", "workload"],
+        &["floor", "launch", "study", "clock", "observe", "workload"],
         "the store keeps what was measured, and judges nothing",
     ),
     seam(
         "campaign",
         &[
             "clock",
+            "floor",
             "launch",
             "mechanism",
             "observe",
@@ -60,7 +66,7 @@ const SEAMS: &[Seam] = &[
     ),
     seam(
         "judge",
-        &["store", "stats", "mechanism", "size", "clock", "observe", "study"],
+        &["store", "stats", "mechanism", "size", "clock", "floor", "observe", "study"],
         "judging works on the store alone, and can be done again without measuring",
     ),
     seam(
@@ -79,6 +85,7 @@ const SEAMS: &[Seam] = &[
             "campaign",
             "clock",
             "export",
+            "floor",
             "judge",
             "launch",
             "mechanism",

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::clock::{self, Anchor};
+use crate::floor::{self, Extent, Order};
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
 use crate::observe::{Host, noise::load};
 use crate::store::{Closed, NewCase, NewRun, RunStatus, Store, StoreError};
@@ -130,7 +131,26 @@ impl<'a> Campaign<'a> {
         };
         campaign.tell_beginning()?;
         campaign.warn_if_loaded()?;
+        campaign.find_floors()?;
+        // Floors are no part of the budget.
+        campaign.began = Instant::now();
         Ok(campaign)
+    }
+
+    /// Measures the bounds that the results will stand beside, and keeps them.
+    fn find_floors(&mut self) -> Result<(), StoreError> {
+        self.with.progress.stage("floors: clocks, kernel calls, cache lines, wake-ups, copying");
+        let places = self.groups.iter().flat_map(|group| &group.cases).map(|it| it.case.place);
+        let mut order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
+        for place in places {
+            match place.cpus {
+                Some(pair) if order.pairs.contains(&pair) => {}
+                Some(pair) => order.pairs.push(pair),
+                None => order.anywhere = true,
+            }
+        }
+        let floors = floor::measure(&order, self.with.interrupt);
+        self.with.store.set_floors(self.run, &floors)
     }
 
     /// Takes up run `id`, which was interrupted or killed; its plan and pilots are kept, its
@@ -169,6 +189,10 @@ impl<'a> Campaign<'a> {
             untold: Vec::new(),
         };
         campaign.tell_beginning()?;
+        if stored.floors.is_none_or(|floors| !floors.missing().is_empty()) {
+            campaign.find_floors()?;
+            campaign.began = Instant::now();
+        }
         // A run may have been killed between a round and the look at it.
         for nth in 0..campaign.groups.len() {
             if campaign.groups[nth].closed.is_none() && campaign.groups[nth].rounds > 0 {

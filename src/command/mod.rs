@@ -5,6 +5,7 @@ mod clean;
 mod completions;
 mod events;
 mod export;
+mod floor;
 mod list;
 mod man;
 mod progress;
@@ -57,6 +58,8 @@ struct Common {
 enum Command {
     /// Measure chosen mechanisms, workloads, sizes and placements
     Run(Box<args::RunArgs>),
+    /// Clocks, kernel calls, copying, cache lines, wake-ups: what no mechanism here can beat
+    Floor(floor::FloorArgs),
     /// What this machine offers; why not, and what would enable it
     List(list::ListArgs),
     /// The runs in the store
@@ -71,6 +74,9 @@ enum Command {
     Completions(completions::CompletionsArgs),
     /// The manual, as in `ipcmark man | man -l -`
     Man(man::ManArgs),
+    /// The process in which floors are measured
+    #[command(hide = true)]
+    FloorWorker,
 }
 
 /// Why a command ended badly: the line to print, and the exit code.
@@ -107,6 +113,7 @@ pub fn main() -> ExitCode {
     let result = match &cli.command {
         None => run::default(common),
         Some(Command::Run(args)) => run::chosen(common, args),
+        Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Report(args)) => report::report(common, args),
@@ -114,6 +121,7 @@ pub fn main() -> ExitCode {
         Some(Command::Clean) => clean::run(common),
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Man(args)) => man::man(args),
+        Some(Command::FloorWorker) => Ok(crate::floor::serve()),
     };
     match result {
         Ok(code) => ExitCode::from(code),

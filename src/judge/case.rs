@@ -49,14 +49,15 @@ pub struct Estimate {
     pub percentiles: BTreeMap<String, Option<OverLaunches>>,
 }
 
-/// A value to compare with, measured in the same group.
+/// A bound to compare with, measured at the start of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Floor {
     /// What it is.
     pub name: String,
     /// Its value, in the unit of the estimate.
     pub value: f64,
-    /// The case's median over it.
+    /// The case's time over the bound's time, by its median: how many times slower it is. Of a
+    /// rate too. Null where the case has no median.
     pub ratio: Option<f64>,
 }
 
@@ -124,7 +125,7 @@ pub struct CaseResult {
     pub samples_missing: BTreeMap<String, u64>,
     /// Cost of the clock over the time of a sample.
     pub clock_share: Option<f64>,
-    /// The harness's own cost, where it was measured in the group.
+    /// The bound that fits the case; null where there is none, or it wasn't measured.
     pub floor: Option<Floor>,
     /// Precision asked and reached.
     pub precision_reached: Option<Precision>,
@@ -196,7 +197,7 @@ impl CaseResult {
         Ok((result, pool.timed_ticks * run.clock.ns_per_tick))
     }
 
-    fn blank(case: &StoredCase) -> CaseResult {
+    pub(super) fn blank(case: &StoredCase) -> CaseResult {
         let variant = Variant::parse(&case.mechanism).ok();
         let name = case.mechanism.split(':').next().unwrap_or_default();
         CaseResult {

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::case::{CaseResult, Floor, Status};
+use super::case::{CaseResult, Status};
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use crate::mechanism::Carries;
 use crate::stats::{self, Verdict};
@@ -68,18 +68,6 @@ pub struct GroupVerdict {
     pub standings: Vec<Standing>,
     /// The A/A pair, where the group has one.
     pub twin: Option<TwinCheck>,
-}
-
-/// Puts the cost of `null` beside every other case of its group.
-pub(super) fn add_floors(members: &mut [CaseResult]) {
-    let null = members.iter().find(|case| case.carries == Carries::Nothing);
-    let Some(value) = null.and_then(|case| case.latency_ns.as_ref()?.median) else { return };
-    for case in members.iter_mut().filter(|case| case.carries != Carries::Nothing) {
-        if let Some(estimate) = &case.latency_ns {
-            let ratio = estimate.median.map(|median| median / value);
-            case.floor = Some(Floor { name: "null".into(), value, ratio });
-        }
-    }
 }
 
 impl GroupVerdict {

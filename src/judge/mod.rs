@@ -4,6 +4,7 @@
 //! Pilots (round 0) are kept in the store and left out here.
 
 mod case;
+mod floor;
 mod group;
 mod percentile;
 mod seen;
@@ -11,12 +12,13 @@ mod seen;
 use serde::Serialize;
 
 use crate::clock;
+use crate::floor::Floors;
 pub use crate::mechanism::Carries;
 use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
-pub use case::{CaseResult, Estimate, Status};
+pub use case::{CaseResult, Estimate, Floor, Status};
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use percentile::{Curve, PERCENTILES};
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
@@ -53,6 +55,7 @@ pub struct Export<'a> {
     settle_ns: u64,
     host: &'a Host,
     clock: &'a clock::Record,
+    floors: Option<&'a Floors>,
     warnings: &'a [String],
     results: &'a [CaseResult],
     comparisons: &'a [GroupVerdict],
@@ -61,7 +64,7 @@ pub struct Export<'a> {
 impl Judged {
     /// Judges run `id`.
     pub fn of(store: &Store, id: i64) -> Result<Judged, StoreError> {
-        let run = store.run(id)?;
+        let mut run = store.run(id)?;
         let mut results = Vec::new();
         let mut groups = Vec::new();
         let mut timed_ns = 0.0;
@@ -72,10 +75,9 @@ impl Judged {
                 timed_ns += timed;
                 results.push(result);
             }
-            let members = &mut results[first..];
-            group::add_floors(members);
-            groups.extend(GroupVerdict::of(group, first, members));
+            groups.extend(GroupVerdict::of(group, first, &results[first..]));
         }
+        run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
         Ok(Judged { run, results, groups, timed_share })
@@ -100,6 +102,7 @@ impl Judged {
             settle_ns: self.run.settle.quiet_ns,
             host: &self.run.host,
             clock: &self.run.clock,
+            floors: self.run.floors.as_ref(),
             warnings: &self.run.warnings,
             results: &self.results,
             comparisons: &self.groups,

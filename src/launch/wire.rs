@@ -135,13 +135,17 @@ impl<F: AsFd> Reader<F> {
         if let Some(wanted) = &wanted {
             fds.push(PollFd::new(wanted, PollFlags::IN));
         }
-        match poll(&mut fds, time_left(deadline).as_ref()) {
-            Ok(0) => Err(Missing::Late),
-            Ok(_) if fds.len() == 2 && !fds[1].revents().is_empty() => Err(Missing::Interrupted),
-            Ok(_) => Ok(()),
-            // A signal: there may be nothing to read, and a read would wait without a deadline.
-            Err(rustix::io::Errno::INTR) => self.await_bytes(deadline, wanted),
-            Err(error) => Err(Missing::Broken(error.into())),
+        loop {
+            match poll(&mut fds, time_left(deadline).as_ref()) {
+                Ok(0) => return Err(Missing::Late),
+                Ok(_) if fds.len() == 2 && !fds[1].revents().is_empty() => {
+                    return Err(Missing::Interrupted);
+                }
+                Ok(_) => return Ok(()),
+                // A signal says nothing of the stream: a read might block for good.
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(Missing::Broken(error.into())),
+            }
         }
     }
 }

@@ -12,16 +12,20 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use serde::{Deserialize, Serialize};
 
 pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
 /// Version of the schema: `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 /// `PRAGMA application_id`: "ipcm".
 const APPLICATION_ID: i64 = 0x6970_636d;
+
+/// What brings a store from the version beside it to the next one.
+const MIGRATIONS: [(i64, &str); 1] =
+    [(1, "ALTER TABLE runs ADD COLUMN floors TEXT NOT NULL DEFAULT '{}'")];
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,6 +149,9 @@ impl Store {
         match (tables, application, version) {
             (0, 0, 0) => self.create().map_err(failed),
             (_, APPLICATION_ID, SCHEMA_VERSION) => Ok(()),
+            (_, APPLICATION_ID, older) if (1..SCHEMA_VERSION).contains(&older) => {
+                self.upgrade().map_err(|error| explain("upgrade", &self.path, error))
+            }
             (_, APPLICATION_ID, newer) if newer > SCHEMA_VERSION => Err(StoreError(format!(
                 "{name} was written by a newer ipcmark (schema {newer}, this one knows \
                  {SCHEMA_VERSION}): update, or choose another store with --store FILE"
@@ -162,6 +169,19 @@ impl Store {
         self.db.pragma_update(None, "application_id", APPLICATION_ID)?;
         self.db.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         self.db.execute_batch("COMMIT")
+    }
+
+    /// Brings an older store to this version, in one transaction: it is whole before and after.
+    fn upgrade(&self) -> rusqlite::Result<()> {
+        let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
+        // Another program may have done it while this one waited for the file.
+        let version: i64 =
+            transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        for (_, sql) in MIGRATIONS.iter().filter(|(from, _)| *from >= version) {
+            transaction.execute_batch(sql)?;
+        }
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        transaction.commit()
     }
 
     /// The file.
@@ -204,6 +224,62 @@ mod tests {
         Store::open(&path).unwrap();
         Store::open(&path).unwrap();
         assert!(Store::open_existing(&path).unwrap().runs().unwrap().is_empty());
+    }
+
+    /// A store as version 1 left it, with one run and a warning in it.
+    fn version_1(path: &Path) {
+        let db = Connection::open(path).unwrap();
+        db.execute_batch(include_str!("../../tests/stores/schema-1.sql")).unwrap();
+        db.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        db.pragma_update(None, "user_version", 1).unwrap();
+        db.execute_batch(
+            r#"INSERT INTO runs (started, status, pid, tool, argv, request, host, clock, settle)
+               VALUES ('2026-01-01T00:00:00Z', 'complete', 7, 'ipcmark 0.1.0', '["ipcmark"]',
+                       '{}', '{}', '{}', '{}');
+               INSERT INTO warnings VALUES (1, 'kept')"#,
+        )
+        .unwrap();
+    }
+
+    /// Names, types, defaults of every column, table by table.
+    fn columns(db: &Connection) -> std::collections::BTreeSet<String> {
+        let sql = "SELECT format('%s.%s %s %s %s', t.name, c.name, c.type, \"notnull\", dflt_value)
+             FROM sqlite_schema AS t, pragma_table_info(t.name) AS c WHERE t.type = 'table'";
+        let mut query = db.prepare(sql).unwrap();
+        query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn a_store_of_version_1_is_upgraded_and_keeps_what_it_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        version_1(&old);
+        Store::open(&new).unwrap();
+        for _ in 0..2 {
+            let store = Store::open_existing(&old).unwrap();
+            let version = store.db.pragma_query_value(None, "user_version", |row| row.get(0));
+            assert_eq!(version, Ok(SCHEMA_VERSION));
+            assert_eq!(columns(&store.db), columns(&Store::open(&new).unwrap().db));
+            let runs = store.runs().unwrap();
+            assert_eq!((runs.len(), runs[0].pid, runs[0].status), (1, 7, RunStatus::Complete));
+            let told = "SELECT floors || text FROM runs JOIN warnings ON run = id";
+            let told: String = store.db.query_row(told, [], |row| row.get(0)).unwrap();
+            assert_eq!(told, "{}kept");
+        }
+    }
+
+    #[test]
+    fn an_upgrade_that_fails_leaves_the_store_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("old");
+        version_1(&path);
+        let db = Connection::open(&path).unwrap();
+        // The column is there already: the step from version 1 can't be taken.
+        db.execute_batch(MIGRATIONS[0].1).unwrap();
+        let error = Store::open(&path).err().unwrap().to_string();
+        assert!(error.starts_with("upgrade ") && error.contains("--store FILE"), "{error}");
+        let version = db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+        assert_eq!(version, Ok(1));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use super::ticks::unpack;
 use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::clock;
+use crate::floor::Floors;
 use crate::launch::Record;
 use crate::observe::{Host, RoundNoise};
 use crate::study::Request;
@@ -52,6 +53,9 @@ pub struct StoredRun {
     pub clock: clock::Record,
     /// The quiet before timing.
     pub settle: Settle,
+    /// The bounds of the machine; None where the run ended before, or was stored before they
+    /// were measured.
+    pub floors: Option<Floors>,
     /// Wall time of measuring, in ns.
     pub measuring_ns: u64,
     /// Warnings.
@@ -173,7 +177,7 @@ impl Store {
     /// A run, with its groups and cases.
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
         let sql = "SELECT started, ended, status, tool, argv, request, host, clock, settle,
-                measuring_ns FROM runs WHERE id = ?";
+                measuring_ns, nullif(floors, '{}') FROM runs WHERE id = ?";
         let mut run = self
             .db
             .query_row(sql, [id], |row| {
@@ -189,6 +193,11 @@ impl Store {
                     clock: json(row, 7)?,
                     settle: json(row, 8)?,
                     measuring_ns: row.get(9)?,
+                    floors: row
+                        .get_ref(10)?
+                        .as_str_or_null()?
+                        .map(|_| json(row, 10))
+                        .transpose()?,
                     warnings: Vec::new(),
                     groups: Vec::new(),
                     rounds: Vec::new(),

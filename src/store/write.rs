@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::ticks::{PART, pack};
 use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::clock;
+use crate::floor::Floors;
 use crate::launch::{Outcome, Record};
 use crate::observe::{Host, RoundNoise};
 use crate::study::{Absence, Case, Request};
@@ -142,6 +143,11 @@ impl Store {
     /// Records the quiet before timing.
     pub fn set_settle(&mut self, run: i64, settle: &Settle) -> Result<(), StoreError> {
         self.update("UPDATE runs SET settle = ? WHERE id = ?", params![json(settle), run])
+    }
+
+    /// Records the bounds of the machine, as found at the start of a run.
+    pub fn set_floors(&mut self, run: i64, floors: &Floors) -> Result<(), StoreError> {
+        self.update("UPDATE runs SET floors = ? WHERE id = ?", params![json(floors), run])
     }
 
     /// Records a warning.

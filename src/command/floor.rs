@@ -1,0 +1,76 @@
+//! `ipcmark floor`: the bounds of this machine, each with what it means to a reader.
+
+mod page;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Common, Failure, complain, print};
+use crate::campaign::{TOOL, now_utc};
+use crate::floor::{self, Floors, Order};
+use crate::launch::Interrupt;
+use crate::report::terminal;
+
+/// Flags of `floor`.
+#[derive(Args)]
+pub struct FloorArgs {
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
+          hide_possible_values = true)]
+    format: String,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Floors as one JSON object.
+#[derive(Serialize)]
+struct Export<'a> {
+    schema_version: u32,
+    tool: &'a str,
+    measured: String,
+    floors: &'a Floors,
+}
+
+/// Measures the floors of this machine and shows them.
+pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
+    let interrupt = Interrupt::install()
+        .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
+    if !common.quiet {
+        complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
+    }
+    let floors = floor::measure(&Order::full(), &interrupt);
+    if let Some(signal) = interrupt.signal() {
+        complain("interrupted; nothing was kept");
+        return Ok(128 + signal as u8);
+    }
+    if args.format == "json" {
+        let export = Export { schema_version: 1, tool: TOOL, measured: now_utc(), floors: &floors };
+        let mut text = serde_json::to_string_pretty(&export)
+            .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
+        text.push('\n');
+        match &args.output {
+            Some(path) => write(path, &text)?,
+            None => print(&text)?,
+        }
+    } else {
+        let document = page::compose(&floors);
+        match &args.output {
+            Some(path) => write(path, &terminal::render(&document, &terminal::Style::default()))?,
+            None => common.show(&document)?,
+        }
+    }
+    if floors.is_empty() {
+        complain("nothing could be measured; the reasons stand above");
+        return Ok(1);
+    }
+    Ok(0)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        Failure::other(format!("write {}: {error}; name another file with -o", path.display()))
+    })
+}

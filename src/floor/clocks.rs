@@ -1,0 +1,318 @@
+//! The clocks: what a read costs, how fine a step shows, how well they agree.
+//!
+//! The smallest step is found by two means. By a growing loop, the method of a course's paper
+//! assignment (University of Wisconsin-Madison, CS 736, fall 2014): an empty loop between two
+//! reads grows from one iteration until the reads differ. And by repeated reads: the smallest
+//! non-zero difference of consecutive ones. Neither can show less than what a read costs where
+//! the clock is finer than that; so the cost stands beside.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use super::repeats::Repeats;
+use super::worker::{Setting, repeat};
+use crate::clock::{Anchor, Clock, Kind, MonotonicRaw, Tsc, TscUnavailable};
+
+/// Reads in one repeat of the cost.
+const READS: u64 = 200;
+/// Differences among which one repeat takes the smallest.
+const DIFFERENCES: (usize, usize) = (500, 5_000);
+/// Loops grown in one repeat, of which the smallest difference counts.
+const LOOPS: (usize, usize) = (50, 500);
+/// The loop of a clock that stands still is given up at so many iterations.
+const LONGEST_LOOP: u64 = 1 << 24;
+/// Spans over which clocks are compared, a second in all.
+const SPANS: usize = 10;
+const SPAN: Duration = Duration::from_millis(100);
+/// Steps and costs closer than this count as equal.
+const EQUAL_WITHIN: f64 = 0.1;
+/// A step of at most so many reads is that of the reads: the clock's own may be finer.
+const READS_TO_SHOW: f64 = 1.5;
+
+/// The clocks of this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// Each of them.
+    pub clocks: Vec<ClockFloor>,
+    /// The most precise: the smallest step, and of those that step as finely, or too finely
+    /// for their reads to show, the cheapest; where costs are equal, the one that is used.
+    pub most_precise: String,
+    /// Those that are as precise, as far as reads can show: equal in step and in cost.
+    pub as_precise: Vec<String>,
+    /// The one that stamps samples.
+    pub used: String,
+    /// Why that isn't the counter, where it isn't.
+    pub tsc_unavailable: Option<TscUnavailable>,
+    /// How long the clocks were compared, in ns; None in the quick set, because a run compares
+    /// them from its start to its end.
+    pub compared_over_ns: Option<u64>,
+}
+
+/// One clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockFloor {
+    /// `tsc`, `monotonic_raw`, `monotonic`.
+    pub clock: String,
+    /// Cost of a read, in ns.
+    pub cost_ns: Repeats,
+    /// Smallest step by the growing loop, in ns; None where the clock stood still.
+    pub step_by_loop_ns: Option<Repeats>,
+    /// Iterations that the loop had when it showed that step.
+    pub loop_iterations: Option<Repeats>,
+    /// Smallest step by repeated reads, in ns; None where the clock stood still.
+    pub step_by_reads_ns: Option<Repeats>,
+    /// How much faster it ran than CLOCK_MONOTONIC_RAW, in parts per million, over each span of
+    /// the comparison; the counter, which has no scale of its own, against its own mean scale.
+    /// None for CLOCK_MONOTONIC_RAW itself, and in the quick set.
+    pub disagreement_ppm: Option<Repeats>,
+}
+
+/// CLOCK_MONOTONIC, which NTP steers: for comparison only.
+struct Monotonic;
+
+impl Clock for Monotonic {
+    #[inline(always)]
+    fn now() -> u64 {
+        let time = clock_gettime(ClockId::Monotonic);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+}
+
+/// Measures every clock at hand.
+pub(super) fn measure(setting: &Setting) -> Clocks {
+    let mut clocks = Vec::new();
+    let watch = &setting.watch;
+    if watch.kind == Kind::Tsc {
+        clocks.push(clock::<Tsc>(setting, "tsc", watch.ns_per_tick));
+    }
+    clocks.push(clock::<MonotonicRaw>(setting, "monotonic_raw", 1.0));
+    clocks.push(clock::<Monotonic>(setting, "monotonic", 1.0));
+    let mut compared_over_ns = None;
+    if setting.is_full() {
+        let anchors = anchors(watch.kind);
+        compared_over_ns = Some(anchors[SPANS].raw_ns - anchors[0].raw_ns);
+        for clock in &mut clocks {
+            clock.disagreement_ppm = disagreement(&clock.clock, &anchors);
+        }
+    }
+    let (best, equal) = most_precise(&clocks, name(watch.kind));
+    Clocks {
+        most_precise: best,
+        as_precise: equal,
+        used: name(watch.kind).into(),
+        tsc_unavailable: setting.clock.tsc_unavailable.clone(),
+        clocks,
+        compared_over_ns,
+    }
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tsc => "tsc",
+        Kind::MonotonicRaw => "monotonic_raw",
+    }
+}
+
+fn clock<C: Clock>(setting: &Setting, name: &str, ns_per_tick: f64) -> ClockFloor {
+    let repeats = setting.by_extent(12, 30);
+    let within = Duration::from_millis(setting.by_extent(20, 100));
+    let cost = |_| {
+        let start = C::now();
+        for _ in 1..READS {
+            black_box(C::now());
+        }
+        (C::now() - start) as f64 * ns_per_tick / READS as f64
+    };
+    let cost_ns = repeat(repeats, within, cost);
+    let loops = setting.by_extent(LOOPS.0, LOOPS.1);
+    let grown: Vec<Grown> = (0..repeats)
+        .filter_map(|_| (0..loops).filter_map(|_| grow(C::now, idle)).min_by_key(|it| it.step))
+        .collect();
+    let reads = setting.by_extent(DIFFERENCES.0, DIFFERENCES.1);
+    let steps: Vec<f64> = (0..repeats)
+        .filter_map(|_| smallest_difference(C::now, reads))
+        .map(|ticks| ticks as f64 * ns_per_tick)
+        .collect();
+    let summary = |values: Vec<f64>| (!values.is_empty()).then(|| Repeats::of(&values));
+    ClockFloor {
+        clock: name.into(),
+        cost_ns,
+        step_by_loop_ns: summary(grown.iter().map(|it| it.step as f64 * ns_per_tick).collect()),
+        loop_iterations: summary(grown.iter().map(|it| it.iterations as f64).collect()),
+        step_by_reads_ns: summary(steps),
+        disagreement_ppm: None,
+    }
+}
+
+/// A loop that has grown until two clock reads around it differed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Grown {
+    /// Iterations it had then.
+    iterations: u64,
+    /// The difference, in ticks.
+    step: u64,
+}
+
+/// Grows a loop from one iteration, one at a time, until the reads before and after it differ.
+fn grow(now: impl Fn() -> u64, run: impl Fn(u64)) -> Option<Grown> {
+    (1..=LONGEST_LOOP).find_map(|iterations| {
+        let before = now();
+        run(iterations);
+        let step = now().saturating_sub(before);
+        (step > 0).then_some(Grown { iterations, step })
+    })
+}
+
+/// An empty loop that the compiler may not remove.
+#[inline(always)]
+fn idle(iterations: u64) {
+    for nth in 0..iterations {
+        black_box(nth);
+    }
+}
+
+/// The smallest non-zero difference among `reads` consecutive reads, in ticks.
+fn smallest_difference(now: impl Fn() -> u64, reads: usize) -> Option<u64> {
+    let mut last = now();
+    let differences = (0..reads).map(|_| {
+        let now = now();
+        now.saturating_sub(std::mem::replace(&mut last, now))
+    });
+    differences.filter(|step| *step > 0).min()
+}
+
+fn anchors(kind: Kind) -> Vec<Anchor> {
+    let mut anchors = vec![Anchor::now(kind)];
+    for _ in 0..SPANS {
+        std::thread::sleep(SPAN);
+        anchors.push(Anchor::now(kind));
+    }
+    anchors
+}
+
+fn disagreement(clock: &str, anchors: &[Anchor]) -> Option<Repeats> {
+    let whole = anchors[0].ns_per_tick(anchors.last()?);
+    let ppm = |span: &[Anchor]| match clock {
+        "tsc" => Some((whole / span[0].ns_per_tick(&span[1]) - 1.0) * 1e6),
+        "monotonic" => Some(span[0].steering_ppm(&span[1])),
+        _ => None,
+    };
+    let values: Option<Vec<f64>> = anchors.windows(2).map(ppm).collect();
+    values.map(|values| Repeats::of(&values))
+}
+
+/// [`Clocks::most_precise`] and [`Clocks::as_precise`].
+fn most_precise(clocks: &[ClockFloor], used: &str) -> (String, Vec<String>) {
+    let cost = |clock: &ClockFloor| clock.cost_ns.lower().unwrap_or(f64::INFINITY);
+    let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+    let mut fine: Vec<&ClockFloor> = clocks.iter().collect();
+    let finest = least(&mut fine.iter().map(|it| it.smallest_step_ns())) * (1.0 + EQUAL_WITHIN);
+    fine.retain(|it| it.smallest_step_ns() <= finest.max(READS_TO_SHOW * cost(it)));
+    let cheapest = least(&mut fine.iter().map(|it| cost(it))) * (1.0 + EQUAL_WITHIN);
+    fine.retain(|it| cost(it) <= cheapest);
+    fine.sort_by(|a, b| {
+        (a.clock != used, cost(a))
+            .partial_cmp(&(b.clock != used, cost(b)))
+            .expect("costs are numbers")
+    });
+    let mut names = fine.into_iter().map(|it| it.clock.clone());
+    (names.next().unwrap_or_default(), names.collect())
+}
+
+impl ClockFloor {
+    /// The smallest step that either means showed, in ns; infinite where the clock stood still.
+    pub fn smallest_step_ns(&self) -> f64 {
+        let steps = [&self.step_by_loop_ns, &self.step_by_reads_ns];
+        let steps = steps.into_iter().flatten().filter_map(Repeats::lower);
+        steps.fold(f64::INFINITY, f64::min)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// A clock that shows time in steps; reading and looping take time.
+    struct Fake {
+        time: Cell<u64>,
+        step: u64,
+        read: u64,
+    }
+
+    impl Fake {
+        fn new(step: u64, read: u64) -> Fake {
+            Fake { time: Cell::new(0), step, read }
+        }
+        fn now(&self) -> u64 {
+            self.time.set(self.time.get() + self.read);
+            self.time.get() / self.step * self.step
+        }
+        fn run(&self, iterations: u64) {
+            self.time.set(self.time.get() + iterations);
+        }
+    }
+
+    #[test]
+    fn a_loop_grows_until_a_coarse_clock_steps() {
+        let fake = Fake::new(1_000, 2);
+        let grown = grow(|| fake.now(), |iterations| fake.run(iterations)).unwrap();
+        assert_eq!(grown.step, 1_000);
+        // 1 + 2 + … + k iterations, and 2 k reads of 2, pass 1000 at k = 41.
+        assert_eq!(grown.iterations, 41);
+        assert_eq!(smallest_difference(|| fake.now(), 2_000), Some(1_000));
+    }
+
+    #[test]
+    fn a_clock_finer_than_its_cost_shows_the_cost() {
+        let fake = Fake::new(1, 20);
+        let grown = grow(|| fake.now(), |iterations| fake.run(iterations)).unwrap();
+        assert_eq!(grown, Grown { iterations: 1, step: 21 });
+        assert_eq!(smallest_difference(|| fake.now(), 10), Some(20));
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_is_given_up() {
+        assert_eq!(grow(|| 7, |_| ()), None);
+        assert_eq!(smallest_difference(|| 7, 100), None);
+    }
+
+    fn floor(name: &str, step: f64, cost: f64) -> ClockFloor {
+        ClockFloor {
+            clock: name.into(),
+            cost_ns: Repeats::of(&[cost]),
+            step_by_loop_ns: Some(Repeats::of(&[step * 2.0])),
+            loop_iterations: None,
+            step_by_reads_ns: Some(Repeats::of(&[step])),
+            disagreement_ppm: None,
+        }
+    }
+
+    #[test]
+    fn the_finer_clock_is_the_more_precise_and_of_equal_ones_the_cheaper() {
+        let coarse = [floor("tsc", 10.0, 60.0), floor("monotonic", 1e6, 5.0)];
+        assert_eq!(most_precise(&coarse, "monotonic"), ("tsc".into(), vec![]));
+        let cheaper = [floor("monotonic_raw", 10.0, 25.0), floor("tsc", 10.3, 17.0)];
+        assert_eq!(most_precise(&cheaper, "monotonic_raw"), ("tsc".into(), vec![]));
+    }
+
+    #[test]
+    fn what_reads_cannot_tell_apart_is_equal_and_the_used_one_wins() {
+        let equal = [floor("tsc", 30.0, 21.0), floor("monotonic", 20.0, 20.5)];
+        assert_eq!(most_precise(&equal, "tsc"), ("tsc".into(), vec!["monotonic".into()]));
+        assert_eq!(most_precise(&equal, "none").0, "monotonic");
+    }
+
+    #[test]
+    fn disagreement_is_told_span_by_span() {
+        let anchor = |ticks, raw_ns, monotonic_ns| Anchor { ticks, raw_ns, monotonic_ns };
+        let anchors = [anchor(0, 0, 0), anchor(2_000, 1_000, 1_001), anchor(4_000, 2_000, 2_002)];
+        let monotonic = disagreement("monotonic", &anchors).unwrap();
+        assert!((monotonic.median.unwrap() - 1_000.0).abs() < 1e-6, "{monotonic:?}");
+        assert!(disagreement("tsc", &anchors).unwrap().median.unwrap().abs() < 1e-6);
+        assert_eq!(disagreement("monotonic_raw", &anchors), None);
+    }
+}

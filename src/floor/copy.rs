@@ -1,0 +1,169 @@
+//! Copying: how fast one CPU moves bytes from one buffer to another, at sizes that stay in
+//! each cache and at one that doesn't. A mechanism that carries bytes copies them at least
+//! once (through the kernel: twice), unless it moves pages or passes a reference.
+//!
+//! Both buffers together take half of a cache; of memory each takes twice the last cache. Bytes
+//! are counted once, not read and written. The same two buffers are copied again and again, as
+//! a throughput sends one buffer again and again.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Part;
+use super::repeats::Repeats;
+use super::worker::{Setting, repeat};
+use crate::observe::host::Cache;
+
+/// Levels that are looked for, beside memory.
+const LEVELS: [u32; 3] = [1, 2, 3];
+/// What a repeat lasts, in ns.
+const LASTING: f64 = 1e6;
+/// Time that the repeats of one level may take.
+const WITHIN: Duration = Duration::from_millis(250);
+/// Each buffer where the kernel describes no cache: larger than most.
+const ASSUMED: u64 = 64 << 20;
+/// Both buffers together never take more.
+const LARGEST: u64 = 512 << 20;
+/// Nor more than this part of the memory that is free, or that a control group allows.
+const PART_OF_MEMORY: u64 = 4;
+
+/// Copying, level by level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Copy {
+    /// L1, L2, L3 and memory, in this order.
+    pub levels: Vec<CopyLevel>,
+}
+
+/// One level of the memory hierarchy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CopyLevel {
+    /// `L1`, `L2`, `L3`, `memory`.
+    pub level: String,
+    /// Size of the cache, in bytes; None for memory, and where the kernel doesn't say.
+    pub cache_bytes: Option<u64>,
+    /// What was found.
+    pub copied: Part<Copied>,
+}
+
+/// What was found at one level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Copied {
+    /// Size of each of the two buffers, in bytes.
+    pub buffer_bytes: u64,
+    /// Bytes copied per second, each counted once.
+    pub bytes_per_sec: Repeats,
+}
+
+impl Copy {
+    /// The level whose cache holds two buffers of `bytes`: the first that does, else memory.
+    /// A level of unknown size is passed over.
+    pub fn level_for(&self, bytes: u64) -> Option<&CopyLevel> {
+        let holds = |level: &&CopyLevel| match level.cache_bytes {
+            Some(size) => bytes.saturating_mul(2) <= size,
+            None => level.level == MEMORY,
+        };
+        self.levels.iter().find(holds)
+    }
+}
+
+const MEMORY: &str = "memory";
+
+/// Measures each level on the CPU that the caller is pinned to.
+pub(super) fn measure(setting: &Setting) -> Copy {
+    let caches: Vec<&Cache> = setting
+        .host
+        .caches
+        .iter()
+        .filter(|it| it.kind != "Instruction")
+        .filter(|it| it.shared_by.iter().any(|cpus| cpus.contains(&setting.home)))
+        .collect();
+    let mut levels: Vec<CopyLevel> =
+        LEVELS.iter().map(|number| cache_level(setting, &caches, *number)).collect();
+    let largest = caches.iter().filter_map(|it| it.size_bytes).max();
+    let copied = beyond_caches(setting, largest).and_then(|bytes| copy(setting, bytes)).into();
+    levels.push(CopyLevel { level: MEMORY.into(), cache_bytes: None, copied });
+    Copy { levels }
+}
+
+fn cache_level(setting: &Setting, caches: &[&Cache], number: u32) -> CopyLevel {
+    let cache = caches.iter().find(|it| it.level == number);
+    let cache_bytes = cache.and_then(|it| it.size_bytes);
+    let copied = match (cache, cache_bytes) {
+        (_, Some(bytes)) => copy(setting, bytes / 4).into(),
+        (Some(_), None) => {
+            Part::absent(format!("the firmware doesn't tell the size of the L{number} cache"))
+        }
+        (None, None) if caches.is_empty() => {
+            Part::absent("the kernel describes no cache of this CPU")
+        }
+        (None, None) => Part::absent(format!("this CPU has no L{number} cache")),
+    };
+    CopyLevel { level: format!("L{number}"), cache_bytes, copied }
+}
+
+/// Bytes of a buffer that no cache holds, or why it would be too large.
+fn beyond_caches(setting: &Setting, largest: Option<u64>) -> Result<u64, String> {
+    let each = largest.map_or(ASSUMED, |bytes| 2 * bytes);
+    let room = [setting.host.memory.available_bytes, setting.host.cgroup.memory_max_bytes];
+    let room = room.into_iter().flatten().map(|bytes| bytes / PART_OF_MEMORY).min();
+    let most = room.unwrap_or(LARGEST).min(LARGEST);
+    match 2 * each {
+        both if both <= most => Ok(each),
+        both => Err(format!(
+            "two buffers beyond the last cache take {} MiB; at most {} MiB are used here",
+            both >> 20,
+            most >> 20
+        )),
+    }
+}
+
+fn copy(setting: &Setting, bytes: u64) -> Result<Copied, String> {
+    let (mut from, mut to) = (room(bytes)?, room(bytes)?);
+    // Written, so that every page is there: untouched ones would all be the one zero page.
+    from.resize(bytes as usize, 0x5a);
+    to.resize(bytes as usize, 0xa5);
+    let mut again = |count: u64| {
+        for _ in 0..count {
+            to.copy_from_slice(black_box(&from));
+            black_box(&mut to);
+        }
+    };
+    let count = setting.watch.filling(LASTING, &mut again);
+    let per_second = |_| bytes as f64 * 1e9 / setting.watch.per_operation(count, &mut again);
+    let bytes_per_sec = repeat(setting.by_extent(12, 20), WITHIN, per_second);
+    Ok(Copied { buffer_bytes: bytes, bytes_per_sec })
+}
+
+fn room(bytes: u64) -> Result<Vec<u8>, String> {
+    let mut buffer = Vec::new();
+    buffer
+        .try_reserve_exact(bytes as usize)
+        .map_err(|error| format!("a buffer of {bytes} bytes: {error}; free memory"))?;
+    Ok(buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(name: &str, cache_bytes: Option<u64>) -> CopyLevel {
+        CopyLevel { level: name.into(), cache_bytes, copied: Part::absent("not asked") }
+    }
+
+    #[test]
+    fn a_message_belongs_to_the_first_cache_that_holds_it_twice() {
+        let levels = vec![
+            level("L1", Some(48 << 10)),
+            level("L2", Some(1 << 20)),
+            level("L3", None),
+            level("memory", None),
+        ];
+        let copy = Copy { levels };
+        let of = |bytes| copy.level_for(bytes).unwrap().level.clone();
+        assert_eq!((of(1), of(24 << 10)), ("L1".into(), "L1".into()));
+        assert_eq!((of((24 << 10) + 1), of(512 << 10)), ("L2".into(), "L2".into()));
+        assert_eq!((of(1 << 20), of(u64::MAX)), ("memory".into(), "memory".into()));
+    }
+}

@@ -1,0 +1,132 @@
+//! The owner's hold on the floor process: start it, read what it finds, end it in time.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use super::worker::WireOrder;
+use super::{Extent, Floors, NOT_YET, Order, Part};
+use crate::launch::Interrupt;
+use crate::launch::wire::{Kind, Missing, Reader, write_frame};
+
+/// This program, whatever became of its file since.
+const PROGRAM: &str = "/proc/self/exe";
+/// When the process is taken for hung: many times what it takes on a quiet machine.
+const QUICK_WITHIN: Duration = Duration::from_secs(10);
+const FULL_WITHIN: Duration = Duration::from_secs(30);
+
+/// Measures floors in a fresh process. Whatever happens to it becomes the reason of the parts
+/// that it hadn't told yet; so does a signal to this process.
+pub fn measure(order: &Order, interrupt: &Interrupt) -> Floors {
+    let within = match order.extent {
+        Extent::Quick => QUICK_WITHIN,
+        Extent::Full => FULL_WITHIN,
+    };
+    measure_by(Path::new(PROGRAM), order, within, interrupt)
+}
+
+fn measure_by(program: &Path, order: &Order, within: Duration, interrupt: &Interrupt) -> Floors {
+    let deadline = Instant::now() + within;
+    let mut process = match Process::start(program, order) {
+        Ok(process) => process,
+        Err(error) => {
+            let reason = format!("start the floor process: {error}");
+            return Floors::unavailable(order.extent, &reason);
+        }
+    };
+    let mut found = None;
+    let reason = loop {
+        match process.stdout.next(Some(deadline), Some(interrupt.fd())) {
+            Ok((Kind::Record, text)) => match serde_json::from_slice::<Floors>(&text) {
+                Ok(floors) => found = Some(floors),
+                Err(error) => break format!("the floor process said what is no record: {error}"),
+            },
+            Ok((Kind::Done, _)) => break String::new(),
+            Ok((kind, _)) => break format!("the floor process said {kind:?} out of turn"),
+            Err(Missing::Interrupted) => break "interrupted before it was measured".into(),
+            Err(Missing::Late) => {
+                break format!("the floor process took more than {} s", within.as_secs_f64());
+            }
+            Err(Missing::Closed) => break process.death(),
+            Err(Missing::Broken(error)) => break format!("the floor process's stream: {error}"),
+        }
+    };
+    match found {
+        Some(floors) if reason.is_empty() => floors,
+        Some(floors) => floors.cut_short(&reason),
+        None if reason.is_empty() => {
+            Floors::unavailable(order.extent, "the floor process told nothing")
+        }
+        None => Floors::unavailable(order.extent, &reason),
+    }
+}
+
+/// The floor process, owned: killed and reaped when dropped.
+struct Process {
+    child: Child,
+    stdout: Reader<ChildStdout>,
+}
+
+impl Process {
+    fn start(program: &Path, order: &Order) -> io::Result<Process> {
+        let mut child = Command::new(program)
+            .arg0("ipcmark")
+            .arg("floor-worker")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let stdin = child.stdin.take().expect("piped");
+        let stdout = child.stdout.take().expect("piped");
+        let order = WireOrder { owner: std::process::id(), order: order.clone() };
+        let text = serde_json::to_vec(&order).expect("an order is always JSON");
+        // If the child died already, the end of its output says so.
+        let _ = write_frame(&stdin, Kind::Spec, &text);
+        Ok(Process { child, stdout: Reader::new(stdout) })
+    }
+
+    /// How the process ended, once its output has.
+    fn death(&mut self) -> String {
+        let how = |status: ExitStatus| match (status.signal(), status.code()) {
+            (Some(signal), _) => format!("was killed by signal {signal}"),
+            (None, code) => format!("exited with code {}", code.unwrap_or_default()),
+        };
+        let until = Instant::now() + Duration::from_millis(500);
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return format!("the floor process {}", how(status)),
+                Ok(None) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                _ => return "the floor process closed its output".into(),
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both are harmless once it has been reaped.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Floors {
+    /// The same floors, with the reason at every part that hadn't been measured.
+    fn cut_short(mut self, reason: &str) -> Floors {
+        fn set<T>(part: &mut Part<T>, reason: &str) {
+            if part.get().is_err_and(|why| why.reason == NOT_YET) {
+                *part = Part::absent(reason);
+            }
+        }
+        set(&mut self.clocks, reason);
+        set(&mut self.calls, reason);
+        set(&mut self.line, reason);
+        set(&mut self.wake_up, reason);
+        set(&mut self.copy, reason);
+        self
+    }
+}

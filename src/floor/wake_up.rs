@@ -1,0 +1,168 @@
+//! Wake-ups: the round trip of two threads of one process that sleep while they wait, by
+//! futex(2) alone. Every mechanism whose workers sleep pays this, and its own work on top.
+//!
+//! A partner that is quick may be found awake, and then nobody was woken: the share of round
+//! trips in which the first thread left its CPU is counted and told. Across CPUs the process is left alone before
+//! timing, for as long as a fork was seen to change how idle CPUs behave (METHOD: quiet).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Part;
+use super::repeats::Repeats;
+use super::worker::{Found, Setting, repeat, together};
+use crate::observe::Relation;
+use crate::sys::parking::{self, Parking};
+use crate::sys::process::Usage;
+use crate::sys::shared::{LINE, Mapping};
+
+/// Quiet before timing across CPUs: what a run assumes where its pilot can't find out.
+const QUIET: Duration = Duration::from_millis(70);
+/// Time that the repeats of one relation may take on a machine that lets its threads run.
+const WITHIN: Duration = Duration::from_millis(800);
+
+const NOTHING: u32 = 0;
+const TOKEN: u32 = 1;
+const STOP: u32 = 2;
+
+/// Round trips of two threads that sleep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WakeUps {
+    /// One for each relation that was asked for, whether this machine has it or not.
+    pub wake_ups: Vec<WakeUp>,
+    /// How long the process was left alone before timing across CPUs, in ns.
+    pub quiet_ns: u64,
+}
+
+/// Two threads on CPUs that stand so to each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WakeUp {
+    /// How their CPUs stand to each other.
+    pub relation: Relation,
+    /// What was found on one such pair.
+    pub found: Part<RoundTrip>,
+}
+
+/// What was found on one pair of CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundTrip {
+    /// The pair; one CPU twice where both share it.
+    pub cpus: [u32; 2],
+    /// There and back, in ns.
+    pub round_trip_ns: Repeats,
+    /// Share of the round trips in which the first thread left its CPU, 0 to 1: it slept, or
+    /// was put aside for the thread that it had woken on the same CPU.
+    pub switched_share: f64,
+}
+
+impl WakeUps {
+    /// What was found for a relation, or why nothing was; None where it wasn't asked for.
+    pub fn of(&self, relation: Relation) -> Option<&WakeUp> {
+        self.wake_ups.iter().find(|it| it.relation == relation)
+    }
+}
+
+/// Measures a pair of each relation that matters.
+pub(super) fn measure(setting: &Setting) -> Result<WakeUps, String> {
+    let wake_up = |(relation, pair): (Relation, Found)| WakeUp {
+        relation,
+        found: pair.and_then(|cpus| round_trip(setting, cpus)).into(),
+    };
+    let wake_ups = setting.relations().into_iter().map(wake_up).collect();
+    Ok(WakeUps { wake_ups, quiet_ns: QUIET.as_nanos() as u64 })
+}
+
+/// One direction: what is waited for, and where the waiter sleeps.
+struct Bell<'a> {
+    word: &'a AtomicU32,
+    parking: Parking<'a>,
+}
+
+impl<'a> Bell<'a> {
+    fn new(memory: &'a Mapping, at: usize) -> Bell<'a> {
+        let parking = Parking::new(memory.word(at + LINE), parking::flags(true));
+        Bell { word: memory.word(at), parking }
+    }
+
+    #[inline(always)]
+    fn ring(&self, what: u32) {
+        self.word.store(what, Ordering::SeqCst);
+        self.parking.wake();
+    }
+
+    #[inline(always)]
+    fn hear(&self) -> u32 {
+        let heard = || {
+            let what = self.word.load(Ordering::SeqCst);
+            (what != NOTHING).then_some(what)
+        };
+        let what = self.parking.wait_for(heard);
+        self.word.store(NOTHING, Ordering::SeqCst);
+        what
+    }
+}
+
+fn round_trip(setting: &Setting, cpus: (u32, u32)) -> Result<RoundTrip, String> {
+    let memory = Mapping::new(4 * LINE).map_err(|error| format!("mmap: {error}"))?;
+    let (there, back) = (Bell::new(&memory, 0), Bell::new(&memory, 2 * LINE));
+    let across = cpus.0 != cpus.1;
+    let (repeats, lasting) = match across {
+        false => (setting.by_extent(12, 30), setting.by_extent(3e6, 5e6)),
+        true => (setting.by_extent(12, 20), setting.by_extent(10e6, 20e6)),
+    };
+    let follow = || {
+        while there.hear() == TOKEN {
+            back.ring(TOKEN);
+        }
+    };
+    let lead = || {
+        let exchange = |count| {
+            for _ in 0..count {
+                there.ring(TOKEN);
+                back.hear();
+            }
+        };
+        if across {
+            std::thread::sleep(QUIET);
+        }
+        let count = setting.watch.filling(lasting, exchange);
+        let before = Usage::of_thread();
+        let round_trip_ns =
+            repeat(repeats, WITHIN, |_| setting.watch.per_operation(count, exchange));
+        let used = Usage::of_thread().since(&before);
+        there.ring(STOP);
+        let switches = (used.voluntary_switches + used.involuntary_switches) as f64;
+        let switched_share = (switches / (count * round_trip_ns.n) as f64).min(1.0);
+        RoundTrip { cpus: [cpus.0, cpus.1], round_trip_ns, switched_share }
+    };
+    together(cpus, follow, lead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ring_is_heard_and_the_last_one_ends_it() {
+        let memory = Mapping::new(4 * LINE).unwrap();
+        let (there, back) = (Bell::new(&memory, 0), Bell::new(&memory, 2 * LINE));
+        std::thread::scope(|scope| {
+            let heard = scope.spawn(|| {
+                let mut heard = 0;
+                while there.hear() == TOKEN {
+                    heard += 1;
+                    back.ring(TOKEN);
+                }
+                heard
+            });
+            for _ in 0..2_000 {
+                there.ring(TOKEN);
+                assert_eq!(back.hear(), TOKEN);
+            }
+            there.ring(STOP);
+            assert_eq!(heard.join().unwrap(), 2_000);
+        });
+    }
+}

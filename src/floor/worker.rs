@@ -1,0 +1,244 @@
+//! The floor process: measures one part after the other, and tells its owner after each, so
+//! that what was found before a crash isn't lost with it.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+
+use super::repeats::Repeats;
+use super::{Extent, Floors, NOT_YET, Order, Part, calls, clocks, copy, line, wake_up};
+use crate::clock::{self, Kind};
+use crate::launch::wire::{self, Reader, write_frame};
+use crate::observe::{Host, Relation, Topology};
+
+/// How long the order may take to come.
+const ORDERED_WITHIN: Duration = Duration::from_secs(10);
+/// Repeats below which an interval isn't worth its name: no time limit cuts below them.
+const FEWEST: usize = 6;
+/// A batch holds at least so many clock reads and clock steps (METHOD: time).
+const READS: f64 = 20.0;
+const STEPS: f64 = 50.0;
+
+/// What crosses to the floor process.
+#[derive(Serialize, Deserialize)]
+pub(super) struct WireOrder {
+    /// The process that asks: this one doesn't outlive it.
+    pub owner: u32,
+    /// What it asks.
+    pub order: Order,
+}
+
+/// Measures by the clock that the run uses.
+pub(super) struct Stopwatch {
+    pub kind: Kind,
+    pub ns_per_tick: f64,
+    /// Shortest batch that the clock tells well, in ns.
+    shortest_ns: f64,
+}
+
+/// A pair of CPUs, or why there is none.
+pub(super) type Found = Result<(u32, u32), String>;
+
+/// Where and how thoroughly floors are measured.
+pub(super) struct Setting {
+    pub order: Order,
+    pub topology: Topology,
+    /// CPUs that this process may use.
+    pub allowed: Vec<u32>,
+    /// The CPU of whatever needs only one.
+    pub home: u32,
+    pub host: Host,
+    pub clock: clock::Record,
+    pub watch: Stopwatch,
+}
+
+/// Serves one order over standard input and output; gives the exit code.
+pub fn serve() -> u8 {
+    let mut owner = Reader::new(io::stdin());
+    let asked = match io::stdin().is_terminal() {
+        true => None,
+        false => owner.next(Some(Instant::now() + ORDERED_WITHIN), None).ok(),
+    };
+    let order = match asked {
+        Some((wire::Kind::Spec, text)) => serde_json::from_slice::<WireOrder>(&text).ok(),
+        _ => None,
+    };
+    let Some(WireOrder { owner, order }) = order else {
+        eprintln!("floor-worker: takes an order on standard input; `ipcmark floor` starts it");
+        return 2;
+    };
+    let dies_with_owner = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    if !dies_with_owner || getppid() != Pid::from_raw(owner as i32) {
+        return 1;
+    }
+    u8::from(work(order).is_err())
+}
+
+fn work(order: Order) -> io::Result<()> {
+    let began = Instant::now();
+    let mut floors = Floors::unavailable(order.extent, NOT_YET);
+    match Setting::find(order) {
+        Err(reason) => floors = Floors::unavailable(floors.extent, &reason),
+        Ok(setting) => {
+            floors.cpu = Some(setting.home);
+            floors.clocks = Part::Measured(clocks::measure(&setting));
+            tell(&mut floors, began)?;
+            floors.calls = calls::measure(&setting).into();
+            tell(&mut floors, began)?;
+            floors.line = line::measure(&setting).into();
+            tell(&mut floors, began)?;
+            floors.wake_up = wake_up::measure(&setting).into();
+            tell(&mut floors, began)?;
+            // Last, because it takes memory: where that is short, the kernel kills.
+            floors.copy = pin(setting.home).map(|()| copy::measure(&setting)).into();
+        }
+    }
+    tell(&mut floors, began)?;
+    write_frame(io::stdout(), wire::Kind::Done, &[])
+}
+
+/// Tells the owner what is known by now; the last word counts.
+fn tell(floors: &mut Floors, began: Instant) -> io::Result<()> {
+    floors.took_ns = began.elapsed().as_nanos() as u64;
+    let text = serde_json::to_vec(floors).expect("floors are always JSON");
+    write_frame(io::stdout(), wire::Kind::Record, &text)
+}
+
+impl Setting {
+    /// Looks around, pins this process, and calibrates the clock.
+    fn find(order: Order) -> Result<Setting, String> {
+        let root = Path::new("/");
+        let topology =
+            Topology::read(root).map_err(|error| format!("read the topology: {error}"))?;
+        let allowed: Vec<u32> = match sched_getaffinity(None) {
+            Ok(set) => {
+                topology.online().into_iter().filter(|it| set.is_set(*it as usize)).collect()
+            }
+            Err(_) => topology.online(),
+        };
+        let (home, _) = topology
+            .pair(Relation::SameCpu, &allowed)
+            .ok_or_else(|| topology.why_not(Relation::SameCpu, &allowed))?;
+        let host = Host::read(root);
+        pin(home)?;
+        let (kind, why_not) = clock::choose(root);
+        let (_, clock) = clock::measure(kind, why_not);
+        let watch = Stopwatch {
+            kind,
+            ns_per_tick: clock.ns_per_tick,
+            shortest_ns: (READS * clock.cost_ns).max(STEPS * clock.step_ns),
+        };
+        Ok(Setting { order, topology, allowed, home, host, clock, watch })
+    }
+
+    /// Whether everything is asked for.
+    pub fn is_full(&self) -> bool {
+        self.order.extent == Extent::Full
+    }
+
+    /// `quick` or `full`, by what is asked for.
+    pub fn by_extent<T>(&self, quick: T, full: T) -> T {
+        if self.is_full() { full } else { quick }
+    }
+
+    /// A pair for each relation that matters, and the reasons of those that have none here.
+    pub fn relations(&self) -> Vec<(Relation, Found)> {
+        let pair = |relation| {
+            let asked = self
+                .order
+                .pairs
+                .iter()
+                .find(|(a, b)| self.topology.relation(*a, *b) == Some(relation));
+            match (asked, self.order.anywhere) {
+                (Some(pair), _) => Some(Ok(*pair)),
+                (None, true) => Some(
+                    self.topology
+                        .pair(relation, &self.allowed)
+                        .ok_or_else(|| self.topology.why_not(relation, &self.allowed)),
+                ),
+                (None, false) => None,
+            }
+        };
+        Relation::ALL.into_iter().filter_map(|it| Some((it, pair(it)?))).collect()
+    }
+}
+
+impl Stopwatch {
+    /// Nanoseconds per operation of `work`, which does as many as it is told.
+    pub fn per_operation(&self, count: u64, work: impl FnOnce(u64)) -> f64 {
+        let start = self.kind.now();
+        work(count);
+        (self.kind.now() - start) as f64 * self.ns_per_tick / count as f64
+    }
+
+    /// How many operations last `ns`, or the shortest batch that the clock tells well; found
+    /// by doubling, which warms up too.
+    pub fn filling(&self, ns: f64, mut work: impl FnMut(u64)) -> u64 {
+        let ns = ns.max(self.shortest_ns);
+        let mut count = 1;
+        loop {
+            let each = self.per_operation(count, &mut work).max(0.01);
+            if each * count as f64 >= ns / 4.0 {
+                return (ns / each).ceil().max(1.0) as u64;
+            }
+            count *= 2;
+        }
+    }
+}
+
+/// Takes up to `wanted` repeats of `one`, fewer once `within` is over; never fewer than six.
+pub(super) fn repeat(
+    wanted: usize,
+    within: Duration,
+    mut one: impl FnMut(usize) -> f64,
+) -> Repeats {
+    let began = Instant::now();
+    let mut values = Vec::with_capacity(wanted);
+    while values.len() < wanted && (values.len() < FEWEST || began.elapsed() < within) {
+        values.push(one(values.len()));
+    }
+    Repeats::of(&values)
+}
+
+/// Pins the calling thread.
+pub(super) fn pin(cpu: u32) -> Result<(), String> {
+    if cpu as usize >= CpuSet::MAX_CPU {
+        let most = CpuSet::MAX_CPU;
+        return Err(format!("pin to CPU {cpu}: only the first {most} can be named here"));
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    sched_setaffinity(None, &set).map_err(|error| format!("pin to CPU {cpu}: {error}"))
+}
+
+/// Runs `follow` on a thread pinned to the second CPU, and `lead` here, on the first; `lead`
+/// must make `follow` return.
+pub(super) fn together<T>(
+    (first, second): (u32, u32),
+    follow: impl FnOnce() + Send,
+    lead: impl FnOnce() -> T,
+) -> Result<T, String> {
+    pin(first)?;
+    let (told, ready) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let follower = move || {
+            let pinned = pin(second);
+            let begins = pinned.is_ok();
+            // The leader waits for this word, and can't be gone.
+            let _ = told.send(pinned);
+            if begins {
+                follow();
+            }
+        };
+        std::thread::Builder::new()
+            .spawn_scoped(scope, follower)
+            .map_err(|error| format!("start a thread: {error}"))?;
+        ready.recv().map_err(|_| "the second thread died".to_string())??;
+        Ok(lead())
+    })
+}

@@ -1,0 +1,63 @@
+//! Trivial system calls, made bare through syscall(2), so that what a C library may keep in
+//! user space (older ones remembered the process id) can't stand in for the kernel.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// getpid(2), by syscall(2).
+#[inline(always)]
+pub fn getpid() -> i64 {
+    // SAFETY: getpid takes no arguments, touches no memory and always succeeds.
+    unsafe { libc::syscall(libc::SYS_getpid) }
+}
+
+/// getppid(2), by syscall(2).
+#[inline(always)]
+pub fn getppid() -> i64 {
+    // SAFETY: as for getpid.
+    unsafe { libc::syscall(libc::SYS_getppid) }
+}
+
+/// getuid(2), by syscall(2).
+#[inline(always)]
+pub fn getuid() -> i64 {
+    // SAFETY: as for getpid.
+    unsafe { libc::syscall(libc::SYS_getuid) }
+}
+
+/// read(2) of no bytes, by syscall(2): the descriptor is looked up, and nothing is moved.
+/// Gives 0, or -1 where the descriptor can't be read.
+#[inline(always)]
+pub fn read_nothing(fd: BorrowedFd<'_>) -> i64 {
+    let mut nothing = 0u8;
+    // SAFETY: the descriptor is borrowed and open; the kernel writes at most the zero bytes
+    // that it is asked for, at a valid place.
+    unsafe { libc::syscall(libc::SYS_read, fd.as_raw_fd(), &raw mut nothing, 0usize) }
+}
+
+/// getpid(3) of the C library, which may or may not enter the kernel.
+#[inline(always)]
+pub fn library_getpid() -> i64 {
+    // SAFETY: getpid takes no arguments and always succeeds.
+    i64::from(unsafe { libc::getpid() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn the_kernel_and_the_library_agree() {
+        assert_eq!(getpid(), i64::from(std::process::id()));
+        assert_eq!(library_getpid(), getpid());
+        assert_eq!(getppid(), i64::from(std::os::unix::process::parent_id()));
+        assert_eq!(getuid(), i64::from(rustix::process::getuid().as_raw()));
+    }
+
+    #[test]
+    fn nothing_is_read_from_an_empty_pipe_without_waiting() {
+        let (from, to) = std::io::pipe().unwrap();
+        assert_eq!(read_nothing(from.as_fd()), 0);
+        assert_eq!(read_nothing(to.as_fd()), -1);
+    }
+}
