@@ -38,7 +38,7 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("exprot", &["exprot", "'export'"]),
         ("zzz", &["zzz"]),
         ("run pip", &["`pip`", "`pipe`"]),
-        ("run zzz", &["`zzz`", "null, pipe, unix-stream"]),
+        ("run zzz", &["`zzz`", "null, pipe, fifo"]),
         ("run pipe eventfdd", &["`eventfdd`", "`eventfd`"]),
         ("run tcp:nodely=on", &["`nodely`", "`nodelay`"]),
         ("run tcp:nodelay=onn", &["`onn`", "`on`"]),
@@ -220,8 +220,10 @@ fn list_names_every_mechanism_and_option() {
     for entry in MECHANISMS {
         assert!(said.out.lines().any(|line| line.starts_with(entry.name)), "no {}", entry.name);
         for option in entry.options {
-            let text = format!("{}:{}=", entry.name, option.name);
-            assert!(said.out.contains(&text), "no {text}");
+            let line = format!("• {}={}", option.name, option.words[0]);
+            let at = said.out.find(&line).unwrap_or_else(|| panic!("no {line}"));
+            let told = said.out[at..].split("\n•").any(|it| it.contains(entry.name));
+            assert!(told, "{line} doesn't name {}", entry.name);
         }
     }
     assert_eq!(said.err, "");

@@ -5,6 +5,7 @@
 //! measured stays in the plan as a row with its reason.
 
 pub mod declared;
+pub mod factor;
 pub mod format;
 mod plan;
 

@@ -1,0 +1,147 @@
+//! Factors and their levels: how a study's words choose cases.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::format::Selector;
+use crate::launch::{Placement, Workers};
+use crate::mechanism::{Variant, unknown};
+use crate::size;
+use crate::workload::Workload;
+
+/// What can be varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Factor {
+    /// The variant of a mechanism.
+    Mechanism,
+    /// What is done over it.
+    Workload,
+    /// Bytes of a message.
+    Size,
+    /// Where the workers run.
+    Placement,
+    /// Processes or threads.
+    Workers,
+}
+
+impl Factor {
+    /// Every factor.
+    pub const ALL: [Factor; 5] =
+        [Factor::Mechanism, Factor::Workload, Factor::Size, Factor::Placement, Factor::Workers];
+
+    /// Its key in a study.
+    pub fn name(self) -> &'static str {
+        match self {
+            Factor::Mechanism => "mechanism",
+            Factor::Workload => "workload",
+            Factor::Size => "size",
+            Factor::Placement => "placement",
+            Factor::Workers => "workers",
+        }
+    }
+
+    /// The factor called `name`.
+    ///
+    /// # Errors
+    /// The nearest right name.
+    pub fn parse(name: &str) -> Result<Factor, String> {
+        let names = Factor::ALL.map(Factor::name);
+        Factor::ALL
+            .into_iter()
+            .find(|factor| factor.name() == name)
+            .ok_or_else(|| unknown("factor", name, &names))
+    }
+
+    /// A level in the one way it is written everywhere: `64K` for `65536`.
+    ///
+    /// # Errors
+    /// What is wrong with it, and the nearest right word.
+    pub fn level(self, word: &str) -> Result<String, String> {
+        match self {
+            Factor::Mechanism => Variant::parse(word).map(|it| it.to_string()),
+            Factor::Workload => workload(word).map(|it| it.name().to_string()),
+            Factor::Size => size::parse(word).map(size::format),
+            Factor::Placement => Placement::parse(word).map(|it| it.to_string()),
+            Factor::Workers => workers(word).map(|it| it.name().to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Levels that choose cases; a factor that isn't named may have any level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chosen(BTreeMap<Factor, String>);
+
+impl Chosen {
+    /// Whether a case whose levels `level` gives is chosen.
+    pub fn takes(&self, level: impl Fn(Factor) -> String) -> bool {
+        self.0.iter().all(|(factor, wanted)| level(*factor) == *wanted)
+    }
+
+    /// The level asked of a factor.
+    pub fn level(&self, factor: Factor) -> Option<&str> {
+        self.0.get(&factor).map(String::as_str)
+    }
+
+    /// As this, with one more level.
+    pub fn with(&self, factor: Factor, level: &str) -> Chosen {
+        let mut levels = self.0.clone();
+        levels.insert(factor, level.to_string());
+        Chosen(levels)
+    }
+
+    /// Levels written as plain words, as published figures are.
+    ///
+    /// # Errors
+    /// The factor or level that isn't one.
+    pub fn of_words(words: &BTreeMap<String, String>) -> Result<Chosen, String> {
+        let level = |(name, word): (&String, &String)| {
+            let factor = Factor::parse(name)?;
+            Ok((factor, factor.level(word)?))
+        };
+        words.iter().map(level).collect::<Result<_, String>>().map(Chosen)
+    }
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let levels: Vec<&str> = self.0.values().map(String::as_str).collect();
+        f.write_str(&levels.join(", "))
+    }
+}
+
+/// Normalises the selector of a claim, table or figure that has been checked.
+pub fn chosen(selector: &Selector) -> Chosen {
+    let level = |(name, word): (&String, &toml::Spanned<String>)| {
+        let factor = Factor::parse(name).ok()?;
+        Some((factor, factor.level(word.get_ref()).ok()?))
+    };
+    Chosen(selector.iter().filter_map(level).collect())
+}
+
+/// The workload called `word`.
+///
+/// # Errors
+/// The nearest right name.
+pub fn workload(word: &str) -> Result<Workload, String> {
+    let names: Vec<&str> = Workload::ALL.iter().map(|it| it.name()).collect();
+    let found = Workload::ALL.into_iter().find(|it| it.name() == word);
+    found.ok_or_else(|| unknown("workload", word, &names))
+}
+
+/// The kind of workers called `word`.
+///
+/// # Errors
+/// The nearest right name.
+pub fn workers(word: &str) -> Result<Workers, String> {
+    match word {
+        "process" => Ok(Workers::Process),
+        "thread" => Ok(Workers::Thread),
+        _ => Err(unknown("kind of workers", word, &["process", "thread"])),
+    }
+}
