@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::course::Course;
+use super::cpu::CpuCost;
 use super::headline;
 use super::percentile::{self, Curve, OfLaunch, OverLaunches};
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
@@ -124,6 +126,8 @@ pub struct CaseResult {
     pub samples_missing: BTreeMap<String, u64>,
     /// Cost of the clock over the time of a sample.
     pub clock_share: Option<f64>,
+    /// CPU time of both workers per round trip or message, in ns.
+    pub cpu_ns_per_operation: Option<CpuCost>,
     /// The harness's own cost, where it was measured in the group.
     pub floor: Option<Floor>,
     /// Precision asked and reached.
@@ -142,13 +146,15 @@ pub struct CaseResult {
     /// The pooled percentile curve, in ns.
     #[serde(skip)]
     pub curve: Curve,
+    /// Its samples over time, launch by launch.
+    #[serde(skip)]
+    pub course: Vec<Course>,
 }
 
 /// What one launch contributes.
 struct LaunchValue {
     ns: f64,
     percentiles: Option<OfLaunch>,
-    steady: Option<bool>,
     samples: u64,
     effective: f64,
 }
@@ -162,12 +168,14 @@ impl CaseResult {
             .or(self.wakeups_per_sec.as_ref())
     }
 
-    /// Judges one case; also gives the sum of its launches' timed parts, in ns.
+    /// Judges one case, its course in so many `slices` a launch; also gives the sum of its
+    /// launches' timed parts, in ns.
     pub(super) fn of(
         store: &Store,
         run: &StoredRun,
         group: &StoredGroup,
         case: &StoredCase,
+        slices: usize,
     ) -> Result<(CaseResult, f64), StoreError> {
         let mut result = CaseResult::blank(case);
         let all = store.launches(case.id)?;
@@ -183,6 +191,9 @@ impl CaseResult {
             }
             let samples = store.samples(launch.id)?;
             let single = case.workload == "latency" && launch.record.initiator.batch == 1;
+            let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
+            let scale = run.clock.ns_per_tick / launch.record.initiator.batch.max(1) as f64;
+            result.course.push(Course::of(launch.round, &samples, scale, slices, steady));
             let value = pool.take(samples, launch, run.clock.ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
             values.push(value);
@@ -225,6 +236,7 @@ impl CaseResult {
             wakeups_per_sec: None,
             samples_missing: BTreeMap::new(),
             clock_share: None,
+            cpu_ns_per_operation: None,
             floor: None,
             precision_reached: None,
             modes: None,
@@ -233,6 +245,7 @@ impl CaseResult {
             granted: BTreeMap::new(),
             by_round: Vec::new(),
             curve: Curve::new(),
+            course: Vec::new(),
         }
     }
 
@@ -286,13 +299,14 @@ impl CaseResult {
         let typical = ns.iter().sum::<f64>() / ns.len() as f64;
         let batch = self.batch.unwrap_or(1) as f64;
         self.clock_share = Some(run.clock.cost_ns / (typical * batch));
-        let told: Vec<bool> = values.iter().filter_map(|value| value.steady).collect();
+        let told: Vec<bool> = self.course.iter().filter_map(|it| it.steady).collect();
         self.steady = (!told.is_empty()).then(|| SteadySeen {
             launches: told.iter().filter(|steady| **steady).count() as u64,
             of: told.len() as u64,
         });
         let ok: Vec<&StoredLaunch> =
             launches.iter().filter(|it| it.status == "ok").copied().collect();
+        self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
         if self.placement == "free" {
@@ -363,7 +377,6 @@ impl Pool {
         let scale = ns_per_tick / batch as f64;
         self.timed_ticks += samples.iter().sum::<u64>() as f64;
         let count = samples.len();
-        let steady = (count >= 50).then(|| stats::steady_from(&samples).steady);
         let effective = stats::effective_samples(&samples, 0.9);
         let tails = single.then(|| percentile::effective(&samples));
         // From here on order doesn't matter: one buffer serves to sort and to pool.
@@ -372,7 +385,6 @@ impl Pool {
         let value = LaunchValue {
             ns: stats::mid_quantile(&sorted, 0.5) * scale,
             percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
-            steady,
             samples: count as u64,
             effective,
         };
