@@ -19,6 +19,7 @@ const ECHARTS: &str = include_str!("assets/echarts.min.js");
 const SCRIPT: &str = concat!(
     include_str!("assets/numbers.js"),
     include_str!("assets/axes.js"),
+    include_str!("assets/fields.js"),
     include_str!("assets/figures.js"),
     include_str!("assets/report.js"),
 );

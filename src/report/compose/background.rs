@@ -81,7 +81,7 @@ fn twins(judged: &Judged) -> Option<Block> {
 
 /// Machine, noise, method.
 pub fn sections(judged: &Judged) -> Vec<Section> {
-    vec![noise(judged), method(judged), machine(judged)]
+    vec![machine(judged), noise(judged), method(judged)]
 }
 
 fn noise(judged: &Judged) -> Section {

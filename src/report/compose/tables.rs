@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::words;
+use super::{Extent, words};
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
-use crate::report::{Block, Column, Emphasis, Row, Section, Table, Text, units};
+use crate::report::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
 
 /// One table per workload and placement. Up to three sizes stand side by side, mechanisms
 /// down; more sizes run down, mechanisms across.
-pub fn summaries(judged: &Judged) -> Vec<Block> {
+pub fn summaries(judged: &Judged, extent: Extent) -> Vec<Block> {
     let mut tables = Vec::new();
     for workload in ["latency", "throughput"] {
         let cases: Vec<&CaseResult> = judged
@@ -31,6 +31,9 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
             "* among the best of its column, which nothing else here can be told from. \
              + carries a wake-up, no bytes. Two values are two modes. n/a: see the remarks.",
         ));
+        // A terminal may have no room for what this explains.
+        let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
+        last.notes.extend(asides_in_words(&all).filter(|_| extent == Extent::Full));
     }
     tables
 }
@@ -63,25 +66,30 @@ fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         return table;
     }
     table.columns.push(Column::text("mechanism", 0));
+    let asides = Asides::of(cases);
     for size in &sizes {
         table.columns.push(Column::number(units::size(*size), 0));
+        table.columns.extend(asides.columns());
     }
     if sizes.is_empty() {
         table.columns.push(Column::number("wake-up", 0));
+        table.columns.extend(asides.columns());
     }
     for name in names(cases) {
         let here = || cases.iter().filter(|it| it.variant == name);
         let bytes = here().any(|it| it.carries == Carries::Bytes);
         let columns = 0..sizes.len().max(1);
-        let cells = columns.map(|at| {
+        let cells = columns.flat_map(|at| {
             // A wake-up has no size: it stands once, in the first column.
             let size = if bytes { sizes.get(at).copied() } else { None };
             let found = here().find(|it| it.message_bytes == size);
-            match found.filter(|_| bytes || at == 0) {
+            let found = found.filter(|_| bytes || at == 0).copied();
+            let value = match found {
                 Some(case) => cell(judged, case, words::cell_value(case)),
                 None if bytes => Text::new().muted("n/a"),
                 None => Text::new(),
-            }
+            };
+            std::iter::once(value).chain(asides.cells(found))
         });
         let signal = here().any(|it| it.carries == Carries::Signal);
         let shown = if signal { format!("{name} +") } else { name.to_string() };
@@ -89,6 +97,60 @@ fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         table.rows.push(Row::new(cells));
     }
     table
+}
+
+/// Columns beside each value, where there is room and something to put there.
+struct Asides {
+    floor: bool,
+    cpu: bool,
+}
+
+impl Asides {
+    fn of(cases: &[&CaseResult]) -> Asides {
+        Asides {
+            floor: cases.iter().any(|it| floor_ratio(it).is_some()),
+            cpu: cases.iter().any(|it| it.cpu_ns_per_operation.is_some()),
+        }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = Column> {
+        let named = [(self.floor, FLOOR), (self.cpu, CPU)].into_iter().filter(|(it, _)| *it);
+        named.map(|(_, name)| Column::number(name, ASIDE))
+    }
+
+    fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
+        let floor = case.and_then(floor_ratio).map_or(String::new(), units::ratio);
+        let cpu = case.and_then(|it| it.cpu_ns_per_operation);
+        let cpu = cpu.map_or(String::new(), |it| units::duration(it.total));
+        let cells = [(self.floor, floor), (self.cpu, cpu)].into_iter().filter(|(it, _)| *it);
+        cells.map(|(_, words)| Text::new().muted(words))
+    }
+}
+
+const FLOOR: &str = "× floor";
+const CPU: &str = "CPU";
+
+fn floor_ratio(case: &CaseResult) -> Option<f64> {
+    case.floor.as_ref().and_then(|it| it.ratio)
+}
+
+/// What the asides of `cases` mean, floors by their names.
+fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
+    let asides = Asides::of(cases);
+    let floors: BTreeSet<&str> = cases
+        .iter()
+        .filter(|it| floor_ratio(it).is_some())
+        .filter_map(|it| Some(it.floor.as_ref()?.name.as_str()))
+        .collect();
+    let floors: Vec<String> = floors.into_iter().map(str::to_string).collect();
+    let mut words = String::new();
+    if asides.cpu {
+        words += "CPU: time of both workers together per round trip, or per message. ";
+    }
+    if asides.floor {
+        words += &format!("× floor: the median over {}, measured beside it.", words::list(&floors));
+    }
+    (asides.cpu || asides.floor).then(|| Text::from(words.trim_end()))
 }
 
 /// Sizes down, mechanisms across, with the half-width only: curves have many cells.
@@ -142,7 +204,7 @@ fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
 
 /// Everything about every group, folded.
 pub fn details(judged: &Judged) -> Section {
-    let mut section = Section::new("tables", "All figures");
+    let mut section = Section::new("tables", "Every number");
     for group in &judged.groups {
         section = section.with(Block::Details {
             summary: Text::from(words::group(group)),
@@ -168,6 +230,14 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
         ],
         ..Default::default()
     };
+    let cases: Vec<&CaseResult> =
+        group.standings.iter().map(|it| &judged.results[it.result]).collect();
+    let asides = Asides::of(&cases);
+    if asides.floor {
+        table.columns.push(Column::number(FLOOR, 2));
+    }
+    table.columns.push(Column::number("CPU [interval]", 2));
+    table.columns.push(Column::number("user + system", 5));
     let latency = group.workload == "latency";
     if latency {
         table.columns.extend(
@@ -195,6 +265,10 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
             }),
             Text::from(standing.p.map_or("–".to_string(), |p| format!("{p:.2e}"))),
         ];
+        if asides.floor {
+            cells.push(floor_ratio(case).map_or("–".into(), units::ratio).into());
+        }
+        cells.extend(cpu(case));
         if latency {
             cells.extend(PERCENTILES[..4].iter().map(|(name, _)| percentile(case, name)));
         }
@@ -208,7 +282,19 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
          how many more independent samples each launch needs for it. clock: share of a sample \
          that is the clock's own cost.",
     ));
+    table.notes.extend(asides_in_words(&cases));
     table
+}
+
+/// The CPU time with its interval, and its division.
+fn cpu(case: &CaseResult) -> [Text; 2] {
+    let Some(cost) = case.cpu_ns_per_operation else { return ["–".into(), "–".into()] };
+    let total = match (cost.low, cost.high) {
+        (Some(low), Some(high)) => Unit::Nanoseconds.interval(cost.total, low, high),
+        _ => units::duration(cost.total),
+    };
+    let parts = format!("{} + {}", units::duration(cost.user), units::duration(cost.system));
+    [total.into(), parts.into()]
 }
 
 fn coverage(case: &CaseResult) -> String {

@@ -1,0 +1,159 @@
+//! What a round trip costs in CPU time, beside how long it takes.
+
+use super::{at, place_id, place_name, size_in_words, typical};
+use crate::judge::{Carries, CaseResult, CpuCost, Judged};
+use crate::report::compose::words;
+use crate::report::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
+
+/// For each placement the bars, then the frontier.
+pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
+    let mut cases = super::smallest_latency(judged);
+    cases.retain(|it| it.cpu_ns_per_operation.is_some() && typical(it).is_some());
+    let mut figures = Vec::new();
+    for place in words::places(&cases) {
+        let mut here: Vec<Priced> = at(&cases, place).into_iter().filter_map(Priced::of).collect();
+        here.sort_by(|a, b| a.cpu.total.total_cmp(&b.cpu.total));
+        figures.push(bars(&here, place));
+        if here.len() > 1 {
+            figures.push(frontier(&here, place));
+        }
+    }
+    figures
+}
+
+/// A case with both of its prices, in ns.
+struct Priced<'a> {
+    case: &'a CaseResult,
+    latency: f64,
+    cpu: CpuCost,
+}
+
+impl<'a> Priced<'a> {
+    fn of(case: &'a CaseResult) -> Option<Priced<'a>> {
+        Some(Priced { case, latency: typical(case)?, cpu: case.cpu_ns_per_operation? })
+    }
+
+    fn in_words(&self) -> String {
+        match (self.cpu.low, self.cpu.high) {
+            (Some(low), Some(high)) => Unit::Nanoseconds.interval(self.cpu.total, low, high),
+            _ => units::duration(self.cpu.total),
+        }
+    }
+}
+
+fn sizes(here: &[Priced]) -> String {
+    size_in_words(&here.iter().map(|it| it.case).collect::<Vec<_>>())
+}
+
+fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
+    let mut figure = Figure::new(
+        FigureKind::Bars,
+        format!("cpu-{}", place_id(place)),
+        format!("CPU time of a round trip of {}, {}", sizes(here), place_name(place)),
+        bars_caption(here),
+        Axis::categories("mechanism", here.iter().map(|it| it.case.variant.as_str())),
+        Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
+    );
+    let points = |of: &dyn Fn(&Priced) -> f64| {
+        here.iter().enumerate().map(|(nth, it)| Point::new(nth as f64, of(it))).collect::<Vec<_>>()
+    };
+    let system = points(&|it| it.cpu.system).into_iter().zip(here);
+    let system = system.map(|(point, it)| point.labelled(format!("CPU in all {}", it.in_words())));
+    figure.series = vec![
+        Series::new("CPU, user", points(&|it| it.cpu.user)),
+        Series::new("CPU, system", system),
+        Series::new("round trip (wall time)", points(&|it| it.latency)).drawn(Drawn::Signs),
+    ];
+    figure
+}
+
+fn bars_caption(here: &[Priced]) -> String {
+    let mut caption = String::new();
+    if let [least, .., most] = here {
+        caption = format!(
+            "{} burns least, {}; {} most, {}. ",
+            least.case.variant,
+            least.in_words(),
+            most.case.variant,
+            most.in_words()
+        );
+    }
+    caption += "Bars are the CPU time of both workers together, the diamond is how long the round \
+         trip takes; a bar beyond its diamond means that both CPUs work at once. ";
+    if here.iter().any(|it| it.case.spins) {
+        caption += "A spinning worker burns all of its time. ";
+    }
+    caption
+        + "The sum is the scheduler's account; its division into user and system is sampled by \
+           the kernel's timer tick, and rough. What an idle CPU does to wake up is in neither."
+}
+
+fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
+    let coordinates: Vec<(f64, f64)> = here.iter().map(|it| (it.latency, it.cpu.total)).collect();
+    let mut efficient: Vec<usize> = efficient(&coordinates);
+    efficient.sort_by(|a, b| here[*a].latency.total_cmp(&here[*b].latency));
+    let mut figure = Figure::new(
+        FigureKind::Scatter,
+        format!("frontier-{}", place_id(place)),
+        format!("Latency against CPU time, round trips of {}, {}", sizes(here), place_name(place)),
+        frontier_caption(here, &efficient),
+        super::round_trip(),
+        Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
+    );
+    let kinds: [(&str, fn(&CaseResult) -> bool); 3] = [
+        ("sleeps, carries bytes", |it| !it.spins && it.carries == Carries::Bytes),
+        ("sleeps, a wake-up only", |it| !it.spins && it.carries != Carries::Bytes),
+        ("spins", |it| it.spins),
+    ];
+    for (name, belongs) in kinds {
+        let points = here.iter().filter(|it| belongs(it.case)).map(point);
+        figure.series.push(Series::new(name, points));
+    }
+    let corner = |nth: &usize| Point::new(coordinates[*nth].0, coordinates[*nth].1);
+    figure
+        .series
+        .push(Series::new("the frontier", efficient.iter().map(corner)).drawn(Drawn::Line));
+    figure.series.retain(|series| !series.points.is_empty());
+    figure
+}
+
+fn point(it: &Priced) -> Point {
+    let point = Point::new(it.latency, it.cpu.total).labelled(&it.case.variant);
+    match (it.cpu.low, it.cpu.high) {
+        (Some(low), Some(high)) => point.between(low, high),
+        _ => point,
+    }
+}
+
+fn frontier_caption(here: &[Priced], efficient: &[usize]) -> String {
+    let names: Vec<String> = efficient.iter().map(|nth| here[*nth].case.variant.clone()).collect();
+    let found = match names.as_slice() {
+        [one] => format!("{one} is ahead of all others in both. "),
+        several => format!("Worth choosing between, by their medians: {}. ", words::list(several)),
+    };
+    format!(
+        "{found}Down is cheaper, left is faster; whatever lies above and to the right of the dashed \
+         line is beaten in both by something on it. Bars are the intervals of the CPU time; those \
+         of the latency are in the figures above."
+    )
+}
+
+/// The points that none other beats in both coordinates, or ties in one and beats in the other.
+fn efficient(points: &[(f64, f64)]) -> Vec<usize> {
+    let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
+    (0..points.len()).filter(|nth| !points.iter().any(|it| beats(it, &points[*nth]))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frontier_is_what_nothing_beats_in_both() {
+        let points = [(1.0, 9.0), (2.0, 2.0), (3.0, 3.0), (9.0, 1.0), (2.0, 4.0)];
+        assert_eq!(efficient(&points), [0, 1, 3]);
+        assert_eq!(efficient(&[(1.0, 1.0), (5.0, 5.0)]), [0]);
+        assert_eq!(efficient(&[(1.0, 1.0), (1.0, 1.0)]), [0, 1], "equals don't beat each other");
+        assert!(efficient(&[]).is_empty());
+    }
+}
