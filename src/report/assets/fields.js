@@ -96,7 +96,8 @@ const namesOver = (figure, look) => {
       const end = dots[n].x < x ? x - 2 : dots[n].x > x + w ? x + w + 2 : dots[n].x;
       const lead = { type: "line", style: { stroke: look.muted, lineWidth: 1, opacity: 0.7 },
         shape: { x1: dots[n].x, y1: dots[n].y, x2: end, y2: y } };
-      const name = { type: "text", style: { text, x, y, verticalAlign: "middle", fill: look.ink, font } };
+      const name = { type: "text", style: { text, x, y, verticalAlign: "middle", fill: look.ink, font,
+        backgroundColor: look.card, padding: [0, 1] } };
       return far ? [lead, name] : [name];
     });
     return { type: "group", silent: true, children };

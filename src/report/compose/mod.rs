@@ -32,7 +32,13 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         Extent::Full => "How processes talk to each other on this machine".to_string(),
     });
     document.subtitle = subtitle(judged);
-    let mut verdicts = Section::new("verdicts", "Verdicts");
+    let mut verdicts = Section::new(
+        "verdicts",
+        match extent {
+            Extent::Summary => "Verdicts",
+            Extent::Full => "What is best here",
+        },
+    );
     if judged.results.iter().all(|case| case.launches == 0) {
         verdicts = verdicts
             .with(Block::warning("Nothing was measured in this run; the reasons stand below."));

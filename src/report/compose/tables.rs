@@ -26,6 +26,11 @@ pub fn summaries(judged: &Judged, extent: Extent) -> Vec<Block> {
             tables.push(summary(judged, &head, &here).into());
         }
     }
+    let aside = |it: &Block| match it {
+        Block::Table(table) => table.columns.iter().any(|column| column.priority == ASIDE),
+        _ => false,
+    };
+    let has_asides = tables.iter().any(aside);
     if let Some(Block::Table(last)) = tables.last_mut() {
         last.notes.push(Text::from(
             "* among the best of its column, which nothing else here can be told from. \
@@ -33,7 +38,8 @@ pub fn summaries(judged: &Judged, extent: Extent) -> Vec<Block> {
         ));
         // A terminal may have no room for what this explains.
         let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
-        last.notes.extend(asides_in_words(&all).filter(|_| extent == Extent::Full));
+        let explained = asides_in_words(&all).filter(|_| extent == Extent::Full && has_asides);
+        last.notes.extend(explained);
     }
     tables
 }
@@ -66,24 +72,27 @@ fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         return table;
     }
     table.columns.push(Column::text("mechanism", 0));
-    let asides = Asides::of(cases);
-    for size in &sizes {
-        table.columns.push(Column::number(units::size(*size), 0));
-        table.columns.extend(asides.columns());
-    }
-    if sizes.is_empty() {
-        table.columns.push(Column::number("wake-up", 0));
+    let headings: Vec<String> = match sizes.as_slice() {
+        [] => vec!["wake-up".into()],
+        sizes => sizes.iter().map(|size| units::size(*size)).collect(),
+    };
+    // A wake-up has no size: it stands once, in the first column.
+    let in_column = |it: &CaseResult, at: usize| match it.carries {
+        Carries::Bytes => it.message_bytes == sizes.get(at).copied(),
+        _ => at == 0,
+    };
+    let asides: Vec<Asides> = (0..headings.len())
+        .map(|at| Asides::of(cases.iter().filter(|it| in_column(it, at)).copied()))
+        .collect();
+    for (heading, asides) in headings.iter().zip(&asides) {
+        table.columns.push(Column::number(heading, 0));
         table.columns.extend(asides.columns());
     }
     for name in names(cases) {
         let here = || cases.iter().filter(|it| it.variant == name);
         let bytes = here().any(|it| it.carries == Carries::Bytes);
-        let columns = 0..sizes.len().max(1);
-        let cells = columns.flat_map(|at| {
-            // A wake-up has no size: it stands once, in the first column.
-            let size = if bytes { sizes.get(at).copied() } else { None };
-            let found = here().find(|it| it.message_bytes == size);
-            let found = found.filter(|_| bytes || at == 0).copied();
+        let cells = asides.iter().enumerate().flat_map(|(at, asides)| {
+            let found = here().find(|it| in_column(it, at)).copied();
             let value = match found {
                 Some(case) => cell(judged, case, words::cell_value(case)),
                 None if bytes => Text::new().muted("n/a"),
@@ -106,10 +115,10 @@ struct Asides {
 }
 
 impl Asides {
-    fn of(cases: &[&CaseResult]) -> Asides {
+    fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
         Asides {
-            floor: cases.iter().any(|it| floor_ratio(it).is_some()),
-            cpu: cases.iter().any(|it| it.cpu_ns_per_operation.is_some()),
+            floor: cases.clone().any(|it| floor_ratio(it).is_some()),
+            cpu: cases.clone().any(|it| it.cpu_ns_per_operation.is_some()),
         }
     }
 
@@ -136,7 +145,7 @@ fn floor_ratio(case: &CaseResult) -> Option<f64> {
 
 /// What the asides of `cases` mean, floors by their names.
 fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
-    let asides = Asides::of(cases);
+    let asides = Asides::of(cases.iter().copied());
     let floors: BTreeSet<&str> = cases
         .iter()
         .filter(|it| floor_ratio(it).is_some())
@@ -202,14 +211,23 @@ fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
     names
 }
 
+/// Groups up to which each has a line of its own.
+const GROUPS_LISTED: usize = 12;
+
 /// Everything about every group, folded.
 pub fn details(judged: &Judged) -> Section {
     let mut section = Section::new("tables", "Every number");
-    for group in &judged.groups {
-        section = section.with(Block::Details {
-            summary: Text::from(words::group(group)),
-            blocks: vec![detail(judged, group).into()],
-        });
+    let groups = judged.groups.iter().map(|group| Block::Details {
+        summary: Text::from(words::group(group)),
+        blocks: vec![detail(judged, group).into()],
+    });
+    let groups: Vec<Block> = groups.collect();
+    match groups.len() {
+        ..=GROUPS_LISTED => section.blocks.extend(groups),
+        many => section.blocks.push(Block::Details {
+            summary: Text::from(format!("Each of the {many} comparisons in full")),
+            blocks: groups,
+        }),
     }
     let absent = absent(judged);
     if !absent.rows.is_empty() {
@@ -232,7 +250,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
     };
     let cases: Vec<&CaseResult> =
         group.standings.iter().map(|it| &judged.results[it.result]).collect();
-    let asides = Asides::of(&cases);
+    let asides = Asides::of(cases.iter().copied());
     if asides.floor {
         table.columns.push(Column::number(FLOOR, 2));
     }

@@ -1,6 +1,6 @@
 //! Names and values as the report says them.
 
-use crate::judge::{CaseResult, Estimate, GroupVerdict, Judged, ModesSeen};
+use crate::judge::{CaseResult, Estimate, GroupVerdict, Judged, ModesSeen, Standing};
 use crate::report::{Unit, units};
 
 /// The unit of a case's estimate.
@@ -108,7 +108,12 @@ pub fn case(case: &CaseResult) -> String {
 
 /// The names of a group's best set: `pipe`, or `pipe ≈ futex ≈ 3 more`.
 pub fn best_of(group: &GroupVerdict) -> String {
-    let best = group.standings.iter().filter(|it| it.among_best);
+    together(group, |it| it.among_best)
+}
+
+/// The names of the standings that `belong`, as of those that can't be told apart.
+pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
+    let best = group.standings.iter().filter(|it| belong(it));
     let names: Vec<&str> = best.map(|it| it.variant.as_str()).collect();
     match names.as_slice() {
         [first, second, _, rest @ ..] if !rest.is_empty() => {

@@ -21,6 +21,9 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     figures
 }
 
+const SPINS: &str = " A worker that spins burns its CPU while nothing arrives, too: this counts only \
+     round trips without a pause.";
+
 /// A case with both of its prices, in ns.
 struct Priced<'a> {
     case: &'a CaseResult,
@@ -78,25 +81,23 @@ fn bars_caption(here: &[Priced]) -> String {
             most.in_words()
         );
     }
-    caption += "Bars are the CPU time of both workers together, the diamond is how long the round \
-         trip takes; a bar beyond its diamond means that both CPUs work at once. ";
+    caption += "Bars: CPU time of both workers, whose division into user and system is sampled by \
+         the kernel's timer tick, and rough. Diamond: how long the round trip takes; a bar beyond \
+         it means that both CPUs work at once.";
     if here.iter().any(|it| it.case.spins) {
-        caption += "A spinning worker burns all of its time. ";
+        caption += SPINS;
     }
     caption
-        + "The sum is the scheduler's account; its division into user and system is sampled by \
-           the kernel's timer tick, and rough. What an idle CPU does to wake up is in neither."
 }
 
 fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
-    let coordinates: Vec<(f64, f64)> = here.iter().map(|it| (it.latency, it.cpu.total)).collect();
-    let mut efficient: Vec<usize> = efficient(&coordinates);
-    efficient.sort_by(|a, b| here[*a].latency.total_cmp(&here[*b].latency));
+    let frontier = efficient(here, |_| true);
+    let asleep = efficient(here, |it| !it.spins);
     let mut figure = Figure::new(
         FigureKind::Scatter,
         format!("frontier-{}", place_id(place)),
         format!("Latency against CPU time, round trips of {}, {}", sizes(here), place_name(place)),
-        frontier_caption(here, &efficient),
+        frontier_caption(here, &frontier, &asleep),
         super::round_trip(),
         Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
     );
@@ -109,12 +110,22 @@ fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
         let points = here.iter().filter(|it| belongs(it.case)).map(point);
         figure.series.push(Series::new(name, points));
     }
-    let corner = |nth: &usize| Point::new(coordinates[*nth].0, coordinates[*nth].1);
-    figure
-        .series
-        .push(Series::new("the frontier", efficient.iter().map(corner)).drawn(Drawn::Line));
+    figure.series.push(staircase("nothing is ahead of this in both", here, &frontier));
+    if asleep != frontier {
+        figure.series.push(staircase("the same of those that sleep", here, &asleep));
+    }
     figure.series.retain(|series| !series.points.is_empty());
     figure
+}
+
+/// The line through the efficient ones, from edge to edge: all beyond it is beaten.
+fn staircase(name: &str, here: &[Priced], efficient: &[usize]) -> Series {
+    let largest = |of: fn(&Priced) -> f64| here.iter().map(of).fold(0.0, f64::max) * 100.0;
+    let corners = || efficient.iter().map(|nth| &here[*nth]);
+    let first = corners().next().map(|it| Point::new(it.latency, largest(|it| it.cpu.total)));
+    let last = corners().last().map(|it| Point::new(largest(|it| it.latency), it.cpu.total));
+    let inner = corners().map(|it| Point::new(it.latency, it.cpu.total));
+    Series::new(name, first.into_iter().chain(inner).chain(last)).drawn(Drawn::Line)
 }
 
 fn point(it: &Priced) -> Point {
@@ -125,21 +136,37 @@ fn point(it: &Priced) -> Point {
     }
 }
 
-fn frontier_caption(here: &[Priced], efficient: &[usize]) -> String {
-    let names: Vec<String> = efficient.iter().map(|nth| here[*nth].case.variant.clone()).collect();
-    let found = match names.as_slice() {
-        [one] => format!("{one} is ahead of all others in both. "),
-        several => format!("Worth choosing between, by their medians: {}. ", words::list(several)),
+fn frontier_caption(here: &[Priced], frontier: &[usize], asleep: &[usize]) -> String {
+    let names = |of: &[usize]| -> Vec<String> {
+        of.iter().map(|nth| here[*nth].case.variant.clone()).collect()
     };
-    format!(
-        "{found}Down is cheaper, left is faster; whatever lies above and to the right of the dashed \
-         line is beaten in both by something on it. Bars are the intervals of the CPU time; those \
-         of the latency are in the figures above."
-    )
+    let mut caption = match names(frontier).as_slice() {
+        [one] => format!("{one} is ahead of all others in both"),
+        several => format!("Worth choosing between: {}", words::list(several)),
+    };
+    if asleep != frontier && !asleep.is_empty() {
+        caption += &format!("; of those that sleep: {}", words::list(&names(asleep)));
+    }
+    caption += " (by their medians). Left is faster, down is cheaper; whatever lies above and right \
+         of the dashed line is beaten in both. Upright bars: intervals of the CPU time.";
+    if here.iter().any(|it| it.case.spins) {
+        caption += SPINS;
+    }
+    caption
 }
 
-/// The points that none other beats in both coordinates, or ties in one and beats in the other.
-fn efficient(points: &[(f64, f64)]) -> Vec<usize> {
+/// Indices of the cases among those `counted` that none other of them beats in both
+/// coordinates, or ties in one and beats in the other; the fastest first.
+fn efficient(here: &[Priced], counted: fn(&CaseResult) -> bool) -> Vec<usize> {
+    let among: Vec<usize> = (0..here.len()).filter(|nth| counted(here[*nth].case)).collect();
+    let points: Vec<(f64, f64)> =
+        among.iter().map(|nth| (here[*nth].latency, here[*nth].cpu.total)).collect();
+    let mut found: Vec<usize> = unbeaten(&points).into_iter().map(|nth| among[nth]).collect();
+    found.sort_by(|a, b| here[*a].latency.total_cmp(&here[*b].latency));
+    found
+}
+
+fn unbeaten(points: &[(f64, f64)]) -> Vec<usize> {
     let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
     (0..points.len()).filter(|nth| !points.iter().any(|it| beats(it, &points[*nth]))).collect()
 }
@@ -151,9 +178,9 @@ mod tests {
     #[test]
     fn the_frontier_is_what_nothing_beats_in_both() {
         let points = [(1.0, 9.0), (2.0, 2.0), (3.0, 3.0), (9.0, 1.0), (2.0, 4.0)];
-        assert_eq!(efficient(&points), [0, 1, 3]);
-        assert_eq!(efficient(&[(1.0, 1.0), (5.0, 5.0)]), [0]);
-        assert_eq!(efficient(&[(1.0, 1.0), (1.0, 1.0)]), [0, 1], "equals don't beat each other");
-        assert!(efficient(&[]).is_empty());
+        assert_eq!(unbeaten(&points), [0, 1, 3]);
+        assert_eq!(unbeaten(&[(1.0, 1.0), (5.0, 5.0)]), [0]);
+        assert_eq!(unbeaten(&[(1.0, 1.0), (1.0, 1.0)]), [0, 1], "equals don't beat each other");
+        assert!(unbeaten(&[]).is_empty());
     }
 }

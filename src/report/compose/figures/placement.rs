@@ -80,16 +80,17 @@ fn caption(rows: &[Row]) -> String {
     prices.sort_by(|a, b| a.1.total_cmp(&b.1));
     let found = match prices.as_slice() {
         [] => String::new(),
-        [(name, times)] => format!("The wrong place costs {name} {}. ", units::ratio(*times)),
+        [(name, times)] => {
+            format!("In its worst place {name} takes {} its best. ", units::ratio(*times))
+        }
         [(least, a), .., (most, b)] => format!(
-            "The wrong place costs {least} {} and {most} {}. ",
+            "In its worst place a mechanism takes {} ({least}) to {} ({most}) its best. ",
             units::ratio(*a),
             units::ratio(*b)
         ),
     };
     format!(
-        "{found}Each cell holds the median round trip; its colour is how many times the fastest \
-         place of its row it takes. Hatched: not measured, for the reason that pointing at it \
-         tells (and the table)."
+        "{found}Each cell holds the median round trip; its colour is that over the best of its \
+         row. Hatched: not measured; pointing at it, or the table, tells why."
     )
 }

@@ -8,10 +8,11 @@ use crate::report::compose::words;
 use crate::report::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
 use crate::stats::{self, Bend, CurvePoint};
 
-const RULE: &str = "A ring marks a bend: no straight line runs through the intervals of that \
-     size and of its two neighbours, and the slope (1 is in proportion to the size, 0 is \
-     independent of it) changes by 0.2 at least; where the intervals can't tell, nothing is \
-     marked. The line is the median over launches, the band covers it with at least 95 %.";
+const RULE: &str = "Line: the median over launches; band: covers it with at least 95 %. A ring marks \
+     a bend: no straight line runs through the intervals of that size and its two neighbours, \
+     and the slope (0: whatever the size; 1: in proportion to it) changes by 0.2 at least.";
+
+const MODES: &str = " Where launches have two modes, the line runs through the more frequent, the band to the other.";
 
 pub(super) fn figures(judged: &Judged, cases: &[&CaseResult], workload: &str) -> Vec<Figure> {
     let draw = |place| figure(judged, &at(cases, place), workload, place);
@@ -45,6 +46,9 @@ fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &
     figure.series.extend(floors(here));
     figure.marks = signals(here);
     figure.caption = caption(judged, workload, place, &bent);
+    if here.iter().any(|it| it.message_bytes.is_some() && it.modes.is_some()) {
+        figure.caption += MODES;
+    }
     figure
 }
 
@@ -75,10 +79,19 @@ fn curve_point(case: &CaseResult) -> CurvePoint {
     }
 }
 
+/// One point a size: of two modes the more frequent one, with a band to the other.
+fn point_of(case: &CaseResult) -> Vec<Point> {
+    let x = case.message_bytes.unwrap_or(1) as f64;
+    let Some(modes) = &case.modes else { return intervals::points_of(case, x) };
+    let often = if modes.low_share >= modes.high_share { modes.low } else { modes.high };
+    let label = format!("two modes: {}", words::two_modes(words::unit(case), modes));
+    vec![Point::new(x, often).between(modes.low, modes.high).labelled(label)]
+}
+
 fn points(curve: &[&CaseResult], bends: &[Bend]) -> Vec<Point> {
     let mut points = Vec::new();
     for (nth, case) in curve.iter().enumerate() {
-        let here = intervals::points_of(case, case.message_bytes.unwrap_or(1) as f64);
+        let here = point_of(case);
         let bend = bends.iter().find(|bend| bend.at == nth);
         points.extend(here.into_iter().map(|point| match bend {
             Some(bend) => point.marked(format!(
