@@ -16,6 +16,9 @@ pub struct Figure {
     pub id: String,
     /// The heading.
     pub title: String,
+    /// What it lets one conclude here, one sentence; empty where that can't be said.
+    #[serde(default)]
+    pub finding: String,
     /// A sentence that says what the figure shows; read aloud where it can't be seen.
     pub caption: String,
     /// Which way of drawing suits the data.
@@ -48,6 +51,7 @@ impl Figure {
         Self {
             id: id.into(),
             title: title.into(),
+            finding: String::new(),
             caption: caption.into(),
             kind,
             x,
@@ -56,6 +60,12 @@ impl Figure {
             series: Vec::new(),
             marks: Vec::new(),
         }
+    }
+
+    /// The same figure with what it lets one conclude.
+    pub fn found(mut self, finding: impl Into<String>) -> Self {
+        self.finding = finding.into();
+        self
     }
 
     /// How many points the figure has in all.

@@ -82,7 +82,10 @@ impl Question<'_> {
 
     /// Who is named in each place, whatever the values.
     fn named(&self, judged: &Judged, places: &[&str]) -> Vec<Option<[String; 2]>> {
-        let names = |it: Answer| [it.best, it.instead.map_or(String::new(), |(_, names, _)| names)];
+        let names = |it: Answer| {
+            let instead = it.instead.map_or(String::new(), |(.., case)| case.variant.clone());
+            [it.best, instead]
+        };
         self.answers(judged, places).into_iter().map(|it| it.map(names)).collect()
     }
 }
@@ -139,8 +142,9 @@ impl<'a> Answer<'a> {
         };
         let text = Text::new().code(&self.best).plain(" ").strong(value(self.leader, to.leader));
         match (&self.instead, &to.instead) {
-            (Some((why, names, a)), Some((_, _, b))) => {
-                text.muted(*why).code(names).plain(" ").strong(value(a, b))
+            (Some((why, names, a)), Some((_, others, b))) => {
+                let named = if names == others { names } else { &a.variant };
+                text.muted(*why).code(named).plain(" ").strong(value(a, b))
             }
             _ => text,
         }

@@ -123,7 +123,7 @@ pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
     }
 }
 
-/// `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache). `, or nothing.
+/// `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache).`, or nothing.
 pub fn best_by_place(judged: &Judged, workload: &str, size: Option<u64>) -> String {
     let here = judged
         .groups
@@ -136,7 +136,7 @@ pub fn best_by_place(judged: &Judged, workload: &str, size: Option<u64>) -> Stri
     best(&named)
 }
 
-/// `Best: pipe (64 B to 1 KiB); tcp (4 KiB). `, or nothing.
+/// `Best: pipe (64 B to 1 KiB); tcp (4 KiB).`, or nothing.
 pub fn best_by_size(judged: &Judged, workload: &str, at: (&str, &str)) -> String {
     let mut stretches: Vec<(String, u64, u64)> = Vec::new();
     for group in &judged.groups {
@@ -166,9 +166,9 @@ fn best(named: &[String]) -> String {
         [] => String::new(),
         // ≈ is explained where it first stands.
         _ if named.iter().any(|it| it.contains('≈')) => {
-            format!("Best (≈: can't be told apart): {}. ", named.join("; "))
+            format!("Best (≈: can't be told apart): {}.", named.join("; "))
         }
-        _ => format!("Best: {}. ", named.join("; ")),
+        _ => format!("Best: {}.", named.join("; ")),
     }
 }
 

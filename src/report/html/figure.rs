@@ -14,10 +14,15 @@ const LISTED: usize = 400;
 
 pub(super) fn write(out: &mut String, figure: &Figure) {
     let (id, title, caption) = (slug(&figure.id), escape(&figure.title), escape(&figure.caption));
+    let finding = escape(&figure.finding);
+    let found = match figure.finding.is_empty() {
+        true => String::new(),
+        false => format!("<p class=\"finding\">{finding}</p>"),
+    };
     out.push_str(&format!(
         "<figure class=\"figure\" id=\"figure-{id}\">\n<h3>{title}</h3>\n\
-         <figcaption>{caption}</figcaption>\n\
-         <div class=\"plot\" role=\"img\" aria-label=\"{title}. {caption} The values are in the \
+         <figcaption>{found}<p>{caption}</p></figcaption>\n\
+         <div class=\"plot\" role=\"img\" aria-label=\"{title}. {finding} {caption} The values are in the \
          table below.\"></div>\n<details><summary>The values as a table</summary>\n"
     ));
     table(out, figure);

@@ -1,6 +1,6 @@
 //! What a round trip costs in CPU time, beside how long it takes.
 
-use super::{at, place_id, place_name, size_in_words, typical};
+use super::{at, place_id, place_name, size_in_words, sizes, typical};
 use crate::judge::{Carries, CaseResult, CpuCost, Judged};
 use crate::report::compose::words;
 use crate::report::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
@@ -18,10 +18,18 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
             figures.push(frontier(&here, place));
         }
     }
+    figures.extend(sizes::cpu(&super::measured(judged, "latency")));
     figures
 }
 
-const SPINS: &str = " A worker that spins burns its CPU while nothing arrives, too: this counts only \
+const BARS: &str = "Bars: CPU time of both workers, whose division into user and system is sampled by the \
+     kernel's timer tick, and rough. Diamond: the median round trip. The CPU time is a mean, \
+     slow round trips included; a bar well beyond its diamond means that both CPUs work at once.";
+
+const FRONTIER: &str = "Left is faster, down is cheaper; whatever lies above and right of the dashed line \
+     is beaten in both. Upright bars: intervals of the CPU time.";
+
+const SPINS: &str = "A worker that spins burns its CPU while nothing arrives, too: this counts only \
      round trips without a pause.";
 
 /// A case with both of its prices, in ns.
@@ -44,7 +52,7 @@ impl<'a> Priced<'a> {
     }
 }
 
-fn sizes(here: &[Priced]) -> String {
+fn size(here: &[Priced]) -> String {
     size_in_words(&here.iter().map(|it| it.case).collect::<Vec<_>>())
 }
 
@@ -52,11 +60,12 @@ fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
     let mut figure = Figure::new(
         FigureKind::Bars,
         format!("cpu-{}", place_id(place)),
-        format!("CPU time of a round trip of {}, {}", sizes(here), place_name(place)),
-        bars_caption(here),
+        format!("CPU time of a round trip of {}, {}", size(here), place_name(place)),
+        caption(BARS, here),
         Axis::categories("mechanism", here.iter().map(|it| it.case.variant.as_str())),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
-    );
+    )
+    .found(bars_finding(here));
     let points = |of: &dyn Fn(&Priced) -> f64| {
         here.iter().enumerate().map(|(nth, it)| Point::new(nth as f64, of(it))).collect::<Vec<_>>()
     };
@@ -70,24 +79,25 @@ fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
     figure
 }
 
-fn bars_caption(here: &[Priced]) -> String {
-    let mut caption = String::new();
-    if let [least, .., most] = here {
-        caption = format!(
-            "{} burns least, {}; {} most, {}. ",
+fn bars_finding(here: &[Priced]) -> String {
+    match here {
+        [least, .., most] => format!(
+            "{} burns least, {}; {} most, {}.",
             least.case.variant,
             least.in_words(),
             most.case.variant,
             most.in_words()
-        );
+        ),
+        _ => String::new(),
     }
-    caption += "Bars: CPU time of both workers, whose division into user and system is sampled by \
-         the kernel's timer tick, and rough. Diamond: how long the round trip takes; a bar beyond \
-         it means that both CPUs work at once.";
-    if here.iter().any(|it| it.case.spins) {
-        caption += SPINS;
+}
+
+/// With a word on those that spin, where there are any.
+fn caption(words: &str, here: &[Priced]) -> String {
+    match here.iter().any(|it| it.case.spins) {
+        true => format!("{words} {SPINS}"),
+        false => words.to_string(),
     }
-    caption
 }
 
 fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
@@ -96,11 +106,12 @@ fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
     let mut figure = Figure::new(
         FigureKind::Scatter,
         format!("frontier-{}", place_id(place)),
-        format!("Latency against CPU time, round trips of {}, {}", sizes(here), place_name(place)),
-        frontier_caption(here, &frontier, &asleep),
+        format!("Latency against CPU time, round trips of {}, {}", size(here), place_name(place)),
+        caption(FRONTIER, here),
         super::round_trip(),
         Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
-    );
+    )
+    .found(frontier_finding(here, &frontier, &asleep));
     let kinds: [(&str, fn(&CaseResult) -> bool); 3] = [
         ("sleeps, carries bytes", |it| !it.spins && it.carries == Carries::Bytes),
         ("sleeps, a wake-up only", |it| !it.spins && it.carries != Carries::Bytes),
@@ -136,23 +147,18 @@ fn point(it: &Priced) -> Point {
     }
 }
 
-fn frontier_caption(here: &[Priced], frontier: &[usize], asleep: &[usize]) -> String {
+fn frontier_finding(here: &[Priced], frontier: &[usize], asleep: &[usize]) -> String {
     let names = |of: &[usize]| -> Vec<String> {
         of.iter().map(|nth| here[*nth].case.variant.clone()).collect()
     };
-    let mut caption = match names(frontier).as_slice() {
+    let mut finding = match names(frontier).as_slice() {
         [one] => format!("{one} is ahead of all others in both"),
         several => format!("Worth choosing between: {}", words::list(several)),
     };
     if asleep != frontier && !asleep.is_empty() {
-        caption += &format!("; of those that sleep: {}", words::list(&names(asleep)));
+        finding += &format!("; of those that sleep: {}", words::list(&names(asleep)));
     }
-    caption += " (by their medians). Left is faster, down is cheaper; whatever lies above and right \
-         of the dashed line is beaten in both. Upright bars: intervals of the CPU time.";
-    if here.iter().any(|it| it.case.spins) {
-        caption += SPINS;
-    }
-    caption
+    finding + " (by their medians)."
 }
 
 /// Indices of the cases among those `counted` that none other of them beats in both

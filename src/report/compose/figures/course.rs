@@ -5,6 +5,14 @@ use crate::judge::{CaseResult, Course, Judged, Status};
 use crate::report::compose::words;
 use crate::report::{Axis, Figure, FigureKind, Point, Scale, Series, Span, Unit, units};
 
+const DRIFT: &str = "Every launch in the order of the rounds: a level line is a quiet machine; a step that \
+     all lines share is the machine's, not a mechanism's.";
+
+const SAMPLES: &str = "Line: the median of each slice of a launch; band: from its smallest sample to its \
+     p99; launches side by side by round. A ring marks where a launch reached its last level; a \
+     shaded launch has no steady tail: it is counted and kept. Thinned for drawing, the store has \
+     every sample.";
+
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let cases = super::smallest_latency(judged);
     let mut figures: Vec<Figure> = words::places(&cases)
@@ -22,10 +30,11 @@ fn drift(here: &[&CaseResult], place: (&str, &str)) -> Figure {
         FigureKind::Curves,
         format!("drift-{}", place_id(place)),
         format!("Launch medians by round, {}, {}", size_in_words(here), place_name(place)),
-        drift_caption(here),
+        DRIFT,
         Axis::new("round", Unit::Count, Scale::Linear),
         super::round_trip(),
-    );
+    )
+    .found(drift_finding(here));
     for case in here {
         let rounds = case.by_round.iter().enumerate();
         let points = rounds.filter_map(|(at, ns)| Some(Point::new(at as f64 + 1.0, (*ns)?)));
@@ -34,19 +43,15 @@ fn drift(here: &[&CaseResult], place: (&str, &str)) -> Figure {
     figure
 }
 
-fn drift_caption(here: &[&CaseResult]) -> String {
+fn drift_finding(here: &[&CaseResult]) -> String {
     let range = |it: &&CaseResult| {
         let estimate = it.estimate()?;
         (it.launches > 1).then_some((it.variant.clone(), estimate.max / estimate.min))
     };
     let widest = here.iter().filter_map(range).max_by(|a, b| a.1.total_cmp(&b.1));
-    let found = widest.map_or(String::new(), |(name, times)| {
-        format!("{name} moved most: its slowest launch took {} its fastest. ", units::ratio(times))
-    });
-    format!(
-        "{found}Every launch in the order of the rounds: a level line is a quiet machine; a step \
-         that all lines share is the machine's, not a mechanism's."
-    )
+    widest.map_or(String::new(), |(name, times)| {
+        format!("{name} moved most: its slowest launch took {} its fastest.", units::ratio(times))
+    })
 }
 
 /// The samples of every case over time, one case at a time.
@@ -67,39 +72,34 @@ fn samples(judged: &Judged) -> Option<Figure> {
         FigureKind::Course,
         "samples",
         "Samples over time",
-        samples_caption(&cases),
+        SAMPLES,
         Axis::new("round", Unit::Count, Scale::Linear),
         Axis::new(label, Unit::Nanoseconds, Scale::Log),
-    );
+    )
+    .found(samples_finding(&cases));
     // What is compared first stands first; the harness's own cost comes last.
     figure.series = cases.iter().map(|case| series(case)).collect();
     figure.series.sort_by_key(|series| series.name.starts_with("null,"));
     Some(figure)
 }
 
-fn samples_caption(cases: &[&CaseResult]) -> String {
+fn samples_finding(cases: &[&CaseResult]) -> String {
     let unsteady = |it: &&CaseResult| it.steady.map_or(0, |steady| steady.of - steady.launches);
     let of: u64 = cases.iter().filter_map(|it| it.steady).map(|steady| steady.of).sum();
     let all: u64 = cases.iter().map(unsteady).sum();
     let worst = cases.iter().max_by_key(|it| unsteady(it)).filter(|_| all > 0);
-    let found = match (of, worst) {
+    match (of, worst) {
         (0, _) => String::new(),
-        (_, None) => format!("All {} launches had a steady tail. ", units::count(of)),
+        (_, None) => format!("All {} launches had a steady tail.", units::count(of)),
         (_, Some(worst)) => format!(
-            "{} of {} launches had no steady tail, most of them ({} of {}) in {}. ",
+            "{} of {} launches had no steady tail, most of them ({} of {}) in {}.",
             units::count(all),
             units::count(of),
             unsteady(worst),
             worst.launches,
             words::case(worst)
         ),
-    };
-    format!(
-        "{found}The line is the median of each slice of a launch, the band reaches from its \
-         smallest sample to its p99; launches stand side by side by round. A ring marks where a \
-         launch reached its last level, a shaded launch has no steady tail: it is counted and \
-         kept. Thinned for drawing; the store has every sample."
-    )
+    }
 }
 
 fn series(case: &CaseResult) -> Series {

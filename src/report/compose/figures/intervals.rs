@@ -45,22 +45,14 @@ pub(super) fn figure(
         figure.series.push(Series::new(place_name(place), points));
     }
     figure.marks = floors(cases);
-    figure.caption = caption(judged, cases, workload, size, !figure.marks.is_empty());
+    figure.caption = caption(cases, workload, !figure.marks.is_empty());
+    figure.finding = words::best_by_place(judged, workload, size);
     figure
 }
 
-fn caption(
-    judged: &Judged,
-    cases: &[&CaseResult],
-    workload: &str,
-    size: Option<u64>,
-    floors: bool,
-) -> String {
-    let mut caption = words::best_by_place(judged, workload, size);
-    caption += match workload {
-        "latency" => "Farther left is faster: ",
-        _ => "Farther right is faster: ",
-    };
+fn caption(cases: &[&CaseResult], workload: &str, floors: bool) -> String {
+    let side = if workload == "latency" { "left" } else { "right" };
+    let mut caption = format!("Farther {side} is faster: ");
     caption += "the median over launches, and the interval that covers it with at least 95 %.";
     if cases.iter().any(|it| it.modes.is_some()) {
         caption += " Two points of one mechanism in one placement are two modes.";

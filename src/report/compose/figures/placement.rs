@@ -5,6 +5,9 @@ use crate::judge::{Carries, CaseResult, Judged, Status};
 use crate::report::compose::words;
 use crate::report::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 
+const CAPTION: &str = "Each cell holds the median round trip; its colour is that over the best of its \
+     row. Hatched: not measured; pointing at it, or the table, tells why.";
+
 /// One figure, where something was measured in two places at least.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let measured = super::smallest_latency(judged);
@@ -31,10 +34,11 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         FigureKind::Heatmap,
         "placement",
         format!("Round trips of {}, by placement", size_in_words(&measured)),
-        caption(&rows),
+        CAPTION,
         Axis::categories("placement", places.iter().map(|it| place_name(*it))),
         Axis::new("× the row's fastest", Unit::Ratio, Scale::Log),
-    );
+    )
+    .found(finding(&rows));
     figure.series = rows.into_iter().map(|row| Series::new(row.name, row.points)).collect();
     vec![figure]
 }
@@ -74,23 +78,19 @@ impl<'a> Row<'a> {
     }
 }
 
-fn caption(rows: &[Row]) -> String {
+fn finding(rows: &[Row]) -> String {
     let mut prices: Vec<(&str, f64)> =
         rows.iter().filter_map(|row| Some((row.name, row.price()?))).collect();
     prices.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let found = match prices.as_slice() {
+    match prices.as_slice() {
         [] => String::new(),
         [(name, times)] => {
-            format!("In its worst place {name} takes {} its best. ", units::ratio(*times))
+            format!("In its worst place {name} takes {} its best.", units::ratio(*times))
         }
         [(least, a), .., (most, b)] => format!(
-            "In its worst place a mechanism takes {} ({least}) to {} ({most}) its best. ",
+            "In its worst place a mechanism takes {} ({least}) to {} ({most}) its best.",
             units::ratio(*a),
             units::ratio(*b)
         ),
-    };
-    format!(
-        "{found}Each cell holds the median round trip; its colour is that over the best of its \
-         row. Hatched: not measured; pointing at it, or the table, tells why."
-    )
+    }
 }

@@ -19,6 +19,50 @@ pub(super) fn figures(judged: &Judged, cases: &[&CaseResult], workload: &str) ->
     words::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
 }
 
+/// CPU time over message size, one figure per placement, where there are sizes enough.
+pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
+    let sizes: BTreeSet<u64> = cases.iter().filter_map(|it| it.message_bytes).collect();
+    if sizes.len() <= super::FEW {
+        return Vec::new();
+    }
+    let draw = |place| {
+        let here = at(cases, place);
+        let mut figure = Figure::new(
+            FigureKind::Curves,
+            format!("cpu-sizes-{}", place_id(place)),
+            format!("CPU time of a round trip against message size, {}", place_name(place)),
+            "Line: the median over launches of both workers' CPU time; band: covers it with at \
+             least 95 %.",
+            Axis::new("message size", Unit::Bytes, Scale::Log),
+            Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
+        );
+        for name in names(&here) {
+            let points = here.iter().filter(|it| it.variant == name).filter_map(|it| {
+                let cost = it.cpu_ns_per_operation?;
+                let point = Point::new(it.message_bytes? as f64, cost.total);
+                Some(match (cost.low, cost.high) {
+                    (Some(low), Some(high)) => point.between(low, high),
+                    _ => point,
+                })
+            });
+            figure.series.push(Series::new(name, points));
+        }
+        figure
+    };
+    words::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
+}
+
+/// Variants that have a size, in the order of the results.
+fn names<'a>(here: &[&'a CaseResult]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for case in here.iter().filter(|it| it.message_bytes.is_some()) {
+        if !names.contains(&case.variant.as_str()) {
+            names.push(&case.variant);
+        }
+    }
+    names
+}
+
 fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &str)) -> Figure {
     let (what, y) = match workload {
         "latency" => ("Round trip", super::round_trip()),
@@ -27,15 +71,9 @@ fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &
     let x = Axis::new("message size", Unit::Bytes, Scale::Log);
     let title = format!("{what} against message size, {}", place_name(place));
     let id = format!("{workload}-sizes-{}", place_id(place));
-    let mut figure = Figure::new(FigureKind::Curves, id, title, "", x, y);
-    let mut names: Vec<&str> = Vec::new();
-    for case in here.iter().filter(|it| it.message_bytes.is_some()) {
-        if !names.contains(&case.variant.as_str()) {
-            names.push(&case.variant);
-        }
-    }
+    let mut figure = Figure::new(FigureKind::Curves, id, title, RULE, x, y);
     let mut bent = Vec::new();
-    for name in names {
+    for name in names(here) {
         let mut curve: Vec<&CaseResult> =
             here.iter().filter(|it| it.variant == name).copied().collect();
         curve.sort_by_key(|it| it.message_bytes);
@@ -45,26 +83,31 @@ fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &
     }
     figure.series.extend(floors(here));
     figure.marks = signals(here);
-    figure.caption = caption(judged, workload, place, &bent);
+    figure.finding = finding(judged, workload, place, &bent);
     if here.iter().any(|it| it.message_bytes.is_some() && it.modes.is_some()) {
         figure.caption += MODES;
     }
     figure
 }
 
-fn caption(judged: &Judged, workload: &str, place: (&str, &str), bent: &[String]) -> String {
+fn finding(judged: &Judged, workload: &str, place: (&str, &str), bent: &[String]) -> String {
     let best = words::best_by_size(judged, workload, place);
     let bends = match bent {
-        [] => "No bend here that the intervals are sure of.".to_string(),
+        [] => "No bend that the intervals are sure of.".to_string(),
         _ => format!("Bends: {}.", bent.join("; ")),
     };
-    format!("{best}{bends} {RULE}")
+    [best, bends].join(" ").trim_start().to_string()
 }
 
 fn in_words(name: &str, case: &CaseResult, bend: &Bend) -> String {
     let size = units::size(case.message_bytes.unwrap_or(0));
-    format!("{name} at {size} (slope {:.1} to {:.1})", bend.before + 0.0, bend.after + 0.0)
-        .replace("-0.0", "0.0")
+    format!("{name} at {size} (slope {} to {})", slope(bend.before), slope(bend.after))
+}
+
+/// Without the minus of a zero, and with a real one elsewhere.
+fn slope(slope: f64) -> String {
+    let words = format!("{slope:.1}");
+    if words == "-0.0" { "0.0".into() } else { words.replace('-', "−") }
 }
 
 /// A point without an interval can't show a bend.
@@ -95,8 +138,9 @@ fn points(curve: &[&CaseResult], bends: &[Bend]) -> Vec<Point> {
         let bend = bends.iter().find(|bend| bend.at == nth);
         points.extend(here.into_iter().map(|point| match bend {
             Some(bend) => point.marked(format!(
-                "a bend: slope {:.2} before, {:.2} after",
-                bend.before, bend.after
+                "a bend: slope {} before, {} after",
+                slope(bend.before),
+                slope(bend.after)
             )),
             None => point,
         }));

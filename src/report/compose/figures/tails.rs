@@ -8,6 +8,9 @@ use crate::report::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units}
 /// A curve with fewer points ends before it says anything.
 const FEWEST: usize = 4;
 
+const CAPTION: &str = "A curve that stays low to the right has a short tail. All launches pooled, drawn \
+     to the deepest percentile that the effectively independent samples support.";
+
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let mut cases = super::smallest_latency(judged);
     cases.retain(|it| it.curve.len() >= FEWEST);
@@ -21,10 +24,11 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
                 size_in_words(&here),
                 place_name(place)
             ),
-            caption(&here),
+            CAPTION,
             Axis::new("percentile", Unit::Share, Scale::Tail),
             super::round_trip(),
-        );
+        )
+        .found(finding(&here));
         for case in here {
             let points = case.curve.iter().map(|(p, ns)| Point::new(*p, *ns));
             figure.series.push(Series::new(&*case.variant, points));
@@ -34,7 +38,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     words::places(&cases).into_iter().map(draw).collect()
 }
 
-fn caption(here: &[&CaseResult]) -> String {
+fn finding(here: &[&CaseResult]) -> String {
     // Over launches, with an interval: the curve itself pools them, and is only drawn.
     let stretch = |it: &&CaseResult| {
         let estimate = it.latency_ns.as_ref()?;
@@ -43,17 +47,13 @@ fn caption(here: &[&CaseResult]) -> String {
     };
     let mut stretched: Vec<(String, f64)> = here.iter().filter_map(stretch).collect();
     stretched.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let found = match stretched.as_slice() {
+    match stretched.as_slice() {
         [] => String::new(),
-        [(name, times)] => format!("The p99 of {name} is {} its median. ", units::ratio(*times)),
+        [(name, times)] => format!("The p99 of {name} is {} its median.", units::ratio(*times)),
         [(least, a), .., (most, b)] => format!(
-            "The p99 is {} the median for {least}, {} for {most}. ",
+            "The p99 is {} the median for {least}, {} for {most}.",
             units::ratio(*a),
             units::ratio(*b)
         ),
-    };
-    format!(
-        "{found}A curve that stays low to the right has a short tail: all launches pooled, drawn \
-         to the deepest percentile that the effectively independent samples support."
-    )
+    }
 }
