@@ -18,7 +18,7 @@ use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
-pub use case::{CaseResult, Estimate, Status};
+pub use case::{CaseResult, Estimate, Floor, Status};
 pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use group::{GroupVerdict, Standing, TwinCheck};
