@@ -179,8 +179,8 @@ const markSeries = (figure, look) => ({
   id: "marks", type: "line", data: [], silent: true,
   markLine: {
     silent: true, symbol: "none", lineStyle: { color: look.muted, type: [4, 4] },
-    label: { formatter: "{b}", color: look.muted, fontSize: 11, backgroundColor: look.card, padding: [1, 2],
-      position: figure.horizontal ? "start" : "insideStartTop" },
+    label: { formatter: "{b}", color: look.muted, fontSize: 11,
+      position: figure.horizontal ? "start" : "insideEndBottom" },
     data: figure.marks.map(({ label, value }) =>
       ({ name: label, [figure.horizontal ? "xAxis" : "yAxis"]: place(figure.y, value) }))
       // Neighbouring names stand on two lines.

@@ -100,6 +100,17 @@ fn caption(words: &str, here: &[Priced]) -> String {
     }
 }
 
+/// The signs of a frontier: name, whether they spin, and whether they carry bytes.
+const KINDS: [(&str, bool, Option<bool>); 3] = [
+    ("sleeps, carries bytes", false, Some(true)),
+    ("sleeps, a wake-up only", false, Some(false)),
+    ("spins", true, None),
+];
+
+fn carries_bytes(case: &CaseResult) -> bool {
+    case.carries == Carries::Bytes
+}
+
 fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
     let frontier = efficient(here, |_| true);
     let asleep = efficient(here, |it| !it.spins);
@@ -112,14 +123,11 @@ fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
         Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
     )
     .found(frontier_finding(here, &frontier, &asleep));
-    let kinds: [(&str, fn(&CaseResult) -> bool); 3] = [
-        ("sleeps, carries bytes", |it| !it.spins && it.carries == Carries::Bytes),
-        ("sleeps, a wake-up only", |it| !it.spins && it.carries != Carries::Bytes),
-        ("spins", |it| it.spins),
-    ];
-    for (name, belongs) in kinds {
-        let points = here.iter().filter(|it| belongs(it.case)).map(point);
-        figure.series.push(Series::new(name, points));
+    for (name, spins, bytes) in KINDS {
+        let belongs = |it: &&Priced| {
+            it.case.spins == spins && bytes.is_none_or(|bytes| bytes == carries_bytes(it.case))
+        };
+        figure.series.push(Series::new(name, here.iter().filter(belongs).map(point)));
     }
     figure.series.push(staircase("nothing is ahead of this in both", here, &frontier));
     if asleep != frontier {
@@ -134,7 +142,7 @@ fn staircase(name: &str, here: &[Priced], efficient: &[usize]) -> Series {
     let largest = |of: fn(&Priced) -> f64| here.iter().map(of).fold(0.0, f64::max) * 100.0;
     let corners = || efficient.iter().map(|nth| &here[*nth]);
     let first = corners().next().map(|it| Point::new(it.latency, largest(|it| it.cpu.total)));
-    let last = corners().last().map(|it| Point::new(largest(|it| it.latency), it.cpu.total));
+    let last = corners().next_back().map(|it| Point::new(largest(|it| it.latency), it.cpu.total));
     let inner = corners().map(|it| Point::new(it.latency, it.cpu.total));
     Series::new(name, first.into_iter().chain(inner).chain(last)).drawn(Drawn::Line)
 }
