@@ -170,8 +170,8 @@ const tooltip = (figure, look) => (given) => {
     box.append(node("tip-row", "", key, node("tip-name", name), node("tip-value", words)));
     if (point.label) box.append(node("tip-note", point.label));
   }
-  const sum = hits.reduce((total, { point, drawn }) => total + (drawn ? 0 : point.y), 0);
-  if (bars && hits.length > 1) box.append(node("tip-note", `in all ${format(figure.y.unit, sum)}`));
+  const sum = hits.reduce((total, { point }) => total + point.y, 0);
+  if (bars && hits.length > 1 && !hits.some(({ drawn }) => drawn)) box.append(node("tip-note", `in all ${format(figure.y.unit, sum)}`));
   return box;
 };
 

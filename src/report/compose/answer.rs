@@ -30,8 +30,9 @@ pub fn table(judged: &Judged) -> Option<Block> {
     let compared = !table.rows.is_empty();
     table.rows.extend(cheapest(judged, &places));
     table.notes.push(Text::from(
-        "≈ can't be told apart; the value is that of the smallest median (the largest rate). Every \
-         comparison with its interval, and how sure it is, follows.",
+        "≈ can't be told apart; the value is that of the smallest median (the largest rate), and \
+         CPU time goes by the median alone. Every comparison with its interval, and how sure it \
+         is, follows.",
     ));
     compared.then(|| table.into())
 }
@@ -54,7 +55,7 @@ fn rows(judged: &Judged, mut questions: Vec<Question>, places: &[&str]) -> Vec<R
             (Some(from), Some(to)) => from.cell(to),
             _ => Text::new().muted("–"),
         });
-        Row::new(std::iter::once(Text::from(head(from, to))).chain(cells))
+        Row::new(std::iter::once(Text::from(head(stretch))).chain(cells))
     };
     questions.chunk_by(alike).map(row).collect()
 }
@@ -90,10 +91,13 @@ impl Question<'_> {
     }
 }
 
-fn head(from: &Question, to: &Question) -> String {
+/// What neighbouring questions ask; sizes that were measured only at their ends are not a range.
+fn head(stretch: &[Question]) -> String {
+    let (from, to) = (&stretch[0], &stretch[stretch.len() - 1]);
+    let between = if stretch.len() > 2 { "to" } else { "and" };
     let threads = if from.first.workers == "thread" { ", threads" } else { "" };
     let sizes = match (from.first.message_bytes, to.first.message_bytes) {
-        (Some(a), Some(b)) if a != b => format!("{} to {}", units::size(a), units::size(b)),
+        (Some(a), Some(b)) if a != b => format!("{} {between} {}", units::size(a), units::size(b)),
         (Some(a), _) => units::size(a),
         (None, _) => String::new(),
     };

@@ -57,7 +57,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     });
     document.sections.push(verdicts);
     let mut results = Section::new("results", "Results");
-    results.blocks.extend(tables::summaries(judged, extent));
+    results.blocks.extend(tables::summaries(judged));
     if !results.blocks.is_empty() {
         document.sections.push(results);
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Extent, words};
+use super::words;
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
 use crate::report::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
 
 /// One table per workload and placement. Up to three sizes stand side by side, mechanisms
 /// down; more sizes run down, mechanisms across.
-pub fn summaries(judged: &Judged, extent: Extent) -> Vec<Block> {
+pub fn summaries(judged: &Judged) -> Vec<Block> {
     let mut tables = Vec::new();
     for workload in ["latency", "throughput"] {
         let cases: Vec<&CaseResult> = judged
@@ -36,9 +36,8 @@ pub fn summaries(judged: &Judged, extent: Extent) -> Vec<Block> {
             "* among the best of its column, which nothing else here can be told from. \
              + carries a wake-up, no bytes. Two values are two modes. n/a: see the remarks.",
         ));
-        // A terminal may have no room for what this explains.
         let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
-        let explained = asides_in_words(&all).filter(|_| extent == Extent::Full && has_asides);
+        let explained = asides_in_words(&all).filter(|_| has_asides);
         last.notes.extend(explained);
     }
     tables
