@@ -61,6 +61,12 @@ fn assert_consistent(document: &Value) {
         assert_eq!(case["samples"].as_u64().unwrap() > 0, ok, "{of}");
         assert_eq!(case["launches"].as_u64().unwrap() > 0, ok, "{of}");
         assert!(case["effective_samples"].as_f64() <= case["samples"].as_f64(), "{of}");
+        let cpu = &case["cpu_ns_per_operation"];
+        if !cpu.is_null() {
+            let part = |name: &str| cpu[name].as_f64().unwrap();
+            assert!((part("user") + part("system") - part("total")).abs() < 1e-6, "{of}: {cpu}");
+            rising(&["low", "total", "high"].map(|end| &cpu[end]), &of);
+        }
         if ok && case["placement"] == "free" {
             assert!(case["observed_placement"].is_object(), "{of}");
         }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::course::Course;
+use super::cpu::CpuCost;
 use super::headline;
 use super::percentile::{self, Curve, OfLaunch, OverLaunches};
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
@@ -125,6 +127,8 @@ pub struct CaseResult {
     pub samples_missing: BTreeMap<String, u64>,
     /// Cost of the clock over the time of a sample.
     pub clock_share: Option<f64>,
+    /// CPU time of both workers per round trip or message, in ns.
+    pub cpu_ns_per_operation: Option<CpuCost>,
     /// The bound that fits the case; null where there is none, or it wasn't measured.
     pub floor: Option<Floor>,
     /// Precision asked and reached.
@@ -143,13 +147,15 @@ pub struct CaseResult {
     /// The pooled percentile curve, in ns.
     #[serde(skip)]
     pub curve: Curve,
+    /// Its samples over time, launch by launch.
+    #[serde(skip)]
+    pub course: Vec<Course>,
 }
 
 /// What one launch contributes.
 struct LaunchValue {
     ns: f64,
     percentiles: Option<OfLaunch>,
-    steady: Option<bool>,
     samples: u64,
     effective: f64,
 }
@@ -163,12 +169,14 @@ impl CaseResult {
             .or(self.wakeups_per_sec.as_ref())
     }
 
-    /// Judges one case; also gives the sum of its launches' timed parts, in ns.
+    /// Judges one case, its course in so many `slices` a launch; also gives the sum of its
+    /// launches' timed parts, in ns.
     pub(super) fn of(
         store: &Store,
         run: &StoredRun,
         group: &StoredGroup,
         case: &StoredCase,
+        slices: usize,
     ) -> Result<(CaseResult, f64), StoreError> {
         let mut result = CaseResult::blank(case);
         let all = store.launches(case.id)?;
@@ -184,6 +192,9 @@ impl CaseResult {
             }
             let samples = store.samples(launch.id)?;
             let single = case.workload == "latency" && launch.record.initiator.batch == 1;
+            let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
+            let scale = run.clock.ns_per_tick / launch.record.initiator.batch.max(1) as f64;
+            result.course.push(Course::of(launch.round, &samples, scale, slices, steady));
             let value = pool.take(samples, launch, run.clock.ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
             values.push(value);
@@ -226,6 +237,7 @@ impl CaseResult {
             wakeups_per_sec: None,
             samples_missing: BTreeMap::new(),
             clock_share: None,
+            cpu_ns_per_operation: None,
             floor: None,
             precision_reached: None,
             modes: None,
@@ -234,6 +246,7 @@ impl CaseResult {
             granted: BTreeMap::new(),
             by_round: Vec::new(),
             curve: Curve::new(),
+            course: Vec::new(),
         }
     }
 
@@ -291,13 +304,14 @@ impl CaseResult {
         let typical = ns.iter().sum::<f64>() / ns.len() as f64;
         let batch = self.batch.unwrap_or(1) as f64;
         self.clock_share = Some(run.clock.cost_ns / (typical * batch));
-        let told: Vec<bool> = values.iter().filter_map(|value| value.steady).collect();
+        let told: Vec<bool> = self.course.iter().filter_map(|it| it.steady).collect();
         self.steady = (!told.is_empty()).then(|| SteadySeen {
             launches: told.iter().filter(|steady| **steady).count() as u64,
             of: told.len() as u64,
         });
         let ok: Vec<&StoredLaunch> =
             launches.iter().filter(|it| it.status == "ok").copied().collect();
+        self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
         if self.placement == "free" {
@@ -368,7 +382,6 @@ impl Pool {
         let scale = ns_per_tick / batch as f64;
         self.timed_ticks += samples.iter().sum::<u64>() as f64;
         let count = samples.len();
-        let steady = (count >= 50).then(|| stats::steady_from(&samples).steady);
         let effective = stats::effective_samples(&samples, 0.9);
         let tails = single.then(|| percentile::effective(&samples));
         // From here on order doesn't matter: one buffer serves to sort and to pool.
@@ -377,7 +390,6 @@ impl Pool {
         let value = LaunchValue {
             ns: stats::mid_quantile(&sorted, 0.5) * scale,
             percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
-            steady,
             samples: count as u64,
             effective,
         };

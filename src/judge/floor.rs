@@ -27,7 +27,7 @@ pub(super) fn assign(results: &mut [CaseResult], floors: Option<&Floors>) -> Vec
             Some(None) => {}
             Some(Some(Ok(bound))) => case.floor = Some(beside(case, bound)),
             Some(Some(Err(reason))) => missing.push(format!("no floor {reason}")),
-            None if case.carries == Carries::Nothing => {}
+            None if case.carries.is_control() => {}
             None => missing.push(
                 "no floors: the run was stored before they were measured, or ended first".into(),
             ),
@@ -49,7 +49,7 @@ fn beside(case: &CaseResult, (name, value): Bound) -> Floor {
 fn bound(case: &CaseResult, floors: &Floors) -> Option<Result<Bound, String>> {
     let one_cpu = case.cpus.is_some_and(|[a, b]| a == b);
     match (case.workload.as_str(), case.carries, case.message_bytes) {
-        (_, Carries::Nothing, _) => None,
+        (_, Carries::Nothing | Carries::Own, _) => None,
         ("latency", ..) if case.spins && one_cpu => None,
         ("latency", ..) if case.spins => Some(line(case, floors)),
         ("latency", ..) => Some(wake_up(case, floors)),

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::case::{CaseResult, Status};
 use super::{ALPHA, EQUIVALENT_WITHIN};
-use crate::mechanism::Carries;
 use crate::stats::{self, Verdict};
 use crate::store::{Closed, StoredGroup};
 
@@ -80,7 +79,7 @@ impl GroupVerdict {
         let ranked: Vec<usize> = (0..members.len())
             .filter(|at| {
                 let case = &members[*at];
-                case.status == Status::Ok && !case.twin && case.carries != Carries::Nothing
+                case.status == Status::Ok && !case.twin && !case.carries.is_control()
             })
             .collect();
         let head = members.iter().find(|case| case.status == Status::Ok)?;

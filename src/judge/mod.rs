@@ -4,6 +4,8 @@
 //! Pilots (round 0) are kept in the store and left out here.
 
 mod case;
+mod course;
+mod cpu;
 mod floor;
 mod group;
 mod percentile;
@@ -19,6 +21,8 @@ use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
 pub use case::{CaseResult, Estimate, Floor, Status};
+pub use course::{Course, Slice};
+pub use cpu::CpuCost;
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use percentile::{Curve, PERCENTILES};
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
@@ -68,10 +72,11 @@ impl Judged {
         let mut results = Vec::new();
         let mut groups = Vec::new();
         let mut timed_ns = 0.0;
+        let slices = course::slices_each(launches_of(&run));
         for group in &run.groups {
             let first = results.len();
             for case in &group.cases {
-                let (result, timed) = CaseResult::of(store, &run, group, case)?;
+                let (result, timed) = CaseResult::of(store, &run, group, case, slices)?;
                 timed_ns += timed;
                 results.push(result);
             }
@@ -108,6 +113,12 @@ impl Judged {
             comparisons: &self.groups,
         }
     }
+}
+
+/// How many launches a run has, by its rounds and the usual size of a group.
+fn launches_of(run: &StoredRun) -> u64 {
+    let cases = run.groups.iter().flat_map(|it| &it.cases).filter(|it| it.absence.is_none());
+    (cases.count() * run.rounds.len() / run.groups.len().max(1)) as u64
 }
 
 /// The interval that a group's way of ending entitles its cases to.

@@ -89,7 +89,8 @@ pub fn curve(pooled: &mut [u64], independent: f64, scale: f64) -> Curve {
     points.sort_by(f64::total_cmp);
     points
         .into_iter()
-        .take_while(|p| stats::samples_needed(*p) as f64 <= supported)
+        // The lowest percentiles need as many samples as the highest.
+        .filter(|p| stats::samples_needed(*p) as f64 <= supported)
         .map(|p| (p, stats::mid_quantile(pooled, p) * scale))
         .collect()
 }
@@ -113,6 +114,14 @@ mod tests {
         assert!(found["p90"].is_some());
         assert!(found["p99.9"].is_none());
         assert_eq!(missing["p99.9"], 3688 - 400);
+    }
+
+    #[test]
+    fn few_samples_leave_the_middle_of_a_curve() {
+        let mut pooled: Vec<u64> = (0..100).collect();
+        let curve = curve(&mut pooled, 1.0, 1.0);
+        assert!(curve.len() > 5, "{curve:?}");
+        assert!(curve.iter().all(|(p, _)| (0.01..0.99).contains(p)), "{curve:?}");
     }
 
     #[test]

@@ -174,6 +174,9 @@ pub struct Table {
     pub notes: Vec<Text>,
 }
 
+/// The priority of a column that is shown where there is room, and not missed elsewhere.
+pub const ASIDE: u8 = u8::MAX;
+
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
@@ -183,7 +186,8 @@ pub struct Column {
     pub align: Align,
     /// The unit of the cells, where they don't carry it themselves.
     pub unit: Option<String>,
-    /// 0 is always shown; on a narrow terminal the column with the highest number goes first.
+    /// 0 is always shown; on a narrow terminal the column with the highest number goes first,
+    /// and an [`ASIDE`] goes without a word.
     pub priority: u8,
 }
 

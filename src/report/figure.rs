@@ -16,6 +16,9 @@ pub struct Figure {
     pub id: String,
     /// The heading.
     pub title: String,
+    /// What it lets one conclude here, one sentence; empty where that can't be said.
+    #[serde(default)]
+    pub finding: String,
     /// A sentence that says what the figure shows; read aloud where it can't be seen.
     pub caption: String,
     /// Which way of drawing suits the data.
@@ -48,6 +51,7 @@ impl Figure {
         Self {
             id: id.into(),
             title: title.into(),
+            finding: String::new(),
             caption: caption.into(),
             kind,
             x,
@@ -56,6 +60,12 @@ impl Figure {
             series: Vec::new(),
             marks: Vec::new(),
         }
+    }
+
+    /// The same figure with what it lets one conclude.
+    pub fn found(mut self, finding: impl Into<String>) -> Self {
+        self.finding = finding.into();
+        self
     }
 
     /// How many points the figure has in all.
@@ -79,10 +89,16 @@ pub enum FigureKind {
     Ecdf,
     /// Single samples over time or index; meant for thousands of points, not millions.
     Strip,
-    /// A coloured field: `x` is the column, each series is a row, `y` is what is coloured.
+    /// A coloured field: `x` is the column, each series is a row, `y` is what is coloured. The
+    /// label of a point stands in its cell; that of a gap, which is hatched, is the reason.
     Heatmap,
     /// Bars stacked by series over categories.
     Bars,
+    /// Two measured quantities against each other: a sign per point, its label beside it.
+    Scatter,
+    /// The course of things, one series at a time: `y` is the median of a stretch, low and
+    /// high are its smallest and its p99; gaps part the launches.
+    Course,
 }
 
 /// An axis: what it shows, in which unit, on which scale.
@@ -149,12 +165,55 @@ pub struct Series {
     pub name: String,
     /// The points, in drawing order.
     pub points: Vec<Point>,
+    /// Whether it is drawn otherwise than the others.
+    #[serde(default, skip_serializing_if = "Drawn::is_as_kind")]
+    pub drawn: Drawn,
+    /// Stretches of the varied axis that are set off from the rest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spans: Vec<Span>,
+}
+
+/// How a series is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Drawn {
+    /// As the kind of the figure says.
+    #[default]
+    AsKind,
+    /// A quiet line without signs: a floor, a frontier.
+    Line,
+    /// Signs without a line or a bar: another quantity on the same axis.
+    Signs,
+}
+
+impl Drawn {
+    fn is_as_kind(&self) -> bool {
+        *self == Self::AsKind
+    }
+}
+
+/// A stretch of the varied axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// What is particular about it.
+    pub label: String,
 }
 
 impl Series {
     /// A series out of its points.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
-        Self { name: name.into(), points: points.into_iter().collect() }
+        let points = points.into_iter().collect();
+        Self { name: name.into(), points, drawn: Drawn::AsKind, spans: Vec::new() }
+    }
+
+    /// The same series, drawn otherwise than the others.
+    pub fn drawn(mut self, drawn: Drawn) -> Self {
+        self.drawn = drawn;
+        self
     }
 }
 
@@ -176,17 +235,20 @@ pub struct Point {
     /// A remark shown with the value, such as why it is absent.
     #[serde(default)]
     pub label: Option<String>,
+    /// Drawn with a ring: something happens here, and the label says what.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub marked: bool,
 }
 
 impl Point {
     /// A value; one that is not finite becomes a gap.
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y: finite(y), low: None, high: None, label: None }
+        Self { x, y: finite(y), low: None, high: None, label: None, marked: false }
     }
 
     /// A place where there is no value, and why.
     pub fn gap(x: f64, reason: impl Into<String>) -> Self {
-        Self { x, y: None, low: None, high: None, label: Some(reason.into()) }
+        Self { x, y: None, low: None, high: None, label: Some(reason.into()), marked: false }
     }
 
     /// The same point with an interval.
@@ -199,6 +261,12 @@ impl Point {
     pub fn labelled(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
+    }
+
+    /// The same point with a ring and the reason for it.
+    pub fn marked(mut self, why: impl Into<String>) -> Self {
+        self.marked = true;
+        self.labelled(why)
     }
 
     /// The value in words with its interval: `4.12 µs [4.10, 4.15]`; a dash for a gap.

@@ -19,6 +19,7 @@ const ECHARTS: &str = include_str!("assets/echarts.min.js");
 const SCRIPT: &str = concat!(
     include_str!("assets/numbers.js"),
     include_str!("assets/axes.js"),
+    include_str!("assets/fields.js"),
     include_str!("assets/figures.js"),
     include_str!("assets/report.js"),
 );
@@ -224,7 +225,11 @@ fn fact_list(out: &mut String, facts: &[(String, String)]) {
 
 fn table(out: &mut String, table: &Table) {
     out.push_str("<div class=\"table\"><div class=\"scroll\" tabindex=\"0\" role=\"group\"");
-    out.push_str(&format!(" aria-label=\"{}\"><table>\n", escape(&table.caption)));
+    out.push_str(&format!(
+        " aria-label=\"{}\"><table{}>\n",
+        escape(&table.caption),
+        if is_prose(&table.columns) { " class=\"prose\"" } else { "" }
+    ));
     if !table.caption.is_empty() {
         out.push_str(&format!("<caption><span>{}</span></caption>\n", escape(&table.caption)));
     }
@@ -263,6 +268,7 @@ fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
     };
     out.push_str(&format!("<tr{class_of_row}>"));
     let empty = Text::default();
+    let prose = is_prose(columns);
     for (at, column) in columns.iter().enumerate() {
         let cell = inline(row.cells.get(at).unwrap_or(&empty));
         let class = class(column.align);
@@ -278,10 +284,19 @@ fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
             };
             out.push_str(&format!("<th scope=\"row\"{class}>{lead}{cell}</th>"));
         } else {
-            out.push_str(&format!("<td{class}>{cell}</td>"));
+            let heading = match prose {
+                true => format!(" data-heading=\"{}\"", escape(&column.name)),
+                false => String::new(),
+            };
+            out.push_str(&format!("<td{class}{heading}>{cell}</td>"));
         }
     }
     out.push_str("</tr>\n");
+}
+
+/// Cells of words: on a phone they stand below each other, each under its heading.
+fn is_prose(columns: &[Column]) -> bool {
+    columns.iter().all(|column| column.align == Align::Left)
 }
 
 fn sign(emphasis: Emphasis) -> Option<(&'static str, &'static str)> {

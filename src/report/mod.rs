@@ -15,7 +15,8 @@ pub mod terminal;
 pub mod units;
 
 pub use document::{
-    Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Text, Verdict, VerdictKind,
+    ASIDE, Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Text, Verdict,
+    VerdictKind,
 };
-pub use figure::{Axis, Figure, FigureKind, Mark, Point, Scale, Series};
+pub use figure::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Span};
 pub use units::Unit;

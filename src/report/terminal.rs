@@ -105,7 +105,10 @@ impl Page {
                 let text = Text::new()
                     .strong(&figure.title)
                     .muted(" — drawn in the HTML report. ")
-                    .muted(&figure.caption);
+                    .muted(match figure.finding.is_empty() {
+                        true => &figure.caption,
+                        false => &figure.finding,
+                    });
                 self.signed("▸", Ink::Muted, &text, indent);
             }
             Block::Facts(facts) => self.facts(facts, indent),

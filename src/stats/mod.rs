@@ -7,11 +7,13 @@
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //! - [`modes`]: one or two modes among the launches of a case
 //! - [`change_point`]: where the level changes within a launch, and its steady tail
+//! - [`mod@bend`]: where a curve over sizes bends beyond what its intervals allow
 //! - [`tail`]: how many independent samples a tail quantile really rests on
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
+pub mod bend;
 pub mod change_point;
 pub mod compare;
 pub mod interval;
@@ -25,6 +27,7 @@ pub mod tail;
 #[cfg(test)]
 mod draw;
 
+pub use bend::{Bend, CurvePoint, LEAST_BEND, bends};
 pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
     Comparison, Verdict, best_set, compare_paired, equivalent, holm, smallest_holm_n, verdict,

@@ -3,8 +3,8 @@
 
 use ipcmark::report::units::{duration, rate, ratio};
 use ipcmark::report::{
-    Axis, Block, Column, Document, Emphasis, Figure, FigureKind, Mark, Point, Row, Scale, Section,
-    Series, Table, Text, Unit, Verdict, VerdictKind,
+    Axis, Block, Column, Document, Drawn, Emphasis, Figure, FigureKind, Mark, Point, Row, Scale,
+    Section, Series, Span, Table, Text, Unit, Verdict, VerdictKind,
 };
 
 /// Name, round trip on one CPU and within a last-level cache in ns, copy rate in bytes/s.
@@ -51,8 +51,10 @@ fn latency_figure() -> Figure {
         });
         figure.series.push(Series::new(*placement, points));
     }
-    figure.marks.push(Mark::new("wake-up floor", 1_480.0));
-    figure
+    figure.marks.push(Mark::new("floor: cache line, same-llc", 210.0));
+    figure.marks.push(Mark::new("floor: futex wake-up, same-cpu", 3_200.0));
+    figure.marks.push(Mark::new("floor: futex wake-up, same-llc", 9_100.0));
+    figure.found("Best: futex (same-cpu); shm-ring:wait=spin (same-llc).")
 }
 
 fn throughput_figure() -> Figure {
@@ -70,8 +72,12 @@ fn throughput_figure() -> Figure {
             let value = 1e9 / (latency * 0.09 / bytes + 1e9 / top);
             Point::new(bytes, value).between(value * 0.94, value * 1.05)
         });
-        figure.series.push(Series::new(*name, points));
+        let mut series = Series::new(*name, points);
+        series.points[4] = series.points[4].clone().marked("a bend: slope 0.9 before, 0.2 after");
+        figure.series.push(series);
     }
+    let copy = [(64.0, 9.0e9), (1_048_576.0, 1.1e10)].map(|(x, y)| Point::new(x, y));
+    figure.series.push(Series::new("floor: copy", copy).drawn(Drawn::Line));
     figure
 }
 
@@ -150,7 +156,12 @@ fn heatmap_figure() -> Figure {
         let points = (0..6).map(|column| {
             let base = if row == column { 4_100.0 } else { 9_600.0 };
             let far = if row / 3 == column / 3 { 1.0 } else { 1.6 };
-            Point::new(column as f64, base * far * (1.0 + 0.1 * scatter(row * 6 + column)))
+            match (row, column) {
+                (5, 5) => Point::gap(5.0, "CPU 5 is offline"),
+                _ => {
+                    Point::new(column as f64, base * far * (1.0 + 0.1 * scatter(row * 6 + column)))
+                }
+            }
         });
         figure.series.push(Series::new(name, points));
     }
@@ -176,6 +187,61 @@ fn breakdown_figure() -> Figure {
     for (part, shares) in parts {
         let points = (0..4).map(|at| Point::new(at as f64, shares[at] * totals[at]));
         figure.series.push(Series::new(part, points));
+    }
+    figure
+}
+
+fn frontier_figure() -> Figure {
+    let mut figure = Figure::new(
+        FigureKind::Scatter,
+        "frontier",
+        "Latency against CPU time",
+        "Left is faster, down is cheaper; what lies beyond the dashed line is beaten in both.",
+        Axis::new("round trip", Unit::Nanoseconds, Scale::Log),
+        Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
+    );
+    let point = |name: &str, latency: f64, share: f64| {
+        let cpu = latency * share;
+        Point::new(latency, cpu).between(cpu * 0.97, cpu * 1.05).labelled(name)
+    };
+    let sleeping = MECHANISMS[1..9].iter().enumerate();
+    let sleeping = sleeping.map(|(at, it)| point(it.0, it.2, 0.6 + 0.2 * scatter(at)));
+    figure.series = vec![
+        Series::new("sleeps", sleeping),
+        Series::new("spins", [point("shm-ring:wait=spin", 236.0, 2.0)]),
+        Series::new(
+            "the frontier",
+            [(236.0, 9e4), (236.0, 472.0), (9e4, 472.0)].map(|(x, y)| Point::new(x, y)),
+        )
+        .drawn(Drawn::Line),
+    ];
+    figure
+}
+
+fn course_figure() -> Figure {
+    let mut figure = Figure::new(
+        FigureKind::Course,
+        "samples",
+        "Samples over time",
+        "Median of each slice, from its smallest sample to its p99, launch by launch.",
+        Axis::new("round", Unit::Count, Scale::Linear),
+        Axis::new("time per round trip", Unit::Nanoseconds, Scale::Log),
+    );
+    for (at, name) in ["pipe, 64 B", "futex, 64 B"].into_iter().enumerate() {
+        let mut points = Vec::new();
+        for nth in 0..500 {
+            if nth > 0 && nth % 100 == 0 {
+                points.push(Point::gap(nth as f64 / 100.0 + 0.5, ""));
+            }
+            let level = if (230..300).contains(&nth) { 5_200.0 } else { 4_100.0 };
+            let median = level * (1.0 + 0.02 * scatter(nth + at * 997));
+            let x = nth as f64 / 100.0 + 0.55;
+            let point = Point::new(x, median).between(median * 0.96, median * 1.4);
+            points.push(if nth == 230 { point.marked("the last level begins") } else { point });
+        }
+        let mut series = Series::new(name, points);
+        series.spans = vec![Span { from: 2.5, to: 3.5, label: "no steady tail".into() }];
+        figure.series.push(series);
     }
     figure
 }
@@ -293,7 +359,9 @@ pub fn sample() -> Document {
         Section::new("why", "Where the time goes")
             .with(breakdown_figure())
             .with(heatmap_figure())
-            .with(strip_figure()),
+            .with(frontier_figure())
+            .with(strip_figure())
+            .with(course_figure()),
         Section::new("how", "How it was measured")
             .with(Block::List(vec![
                 "One launch is one draw: statistics are over launches, never over messages.".into(),

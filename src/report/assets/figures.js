@@ -4,7 +4,6 @@
 
 const dashes = ["solid", "dashed", "dotted", [8, 3, 2, 3]];
 const symbols = ["circle", "rect", "triangle", "diamond"];
-const cividis = ["#00224e", "#2a3f6d", "#575d6d", "#7d7c78", "#a69d75", "#d3c164", "#fee838"];
 
 // Four signs, first filled and then hollow.
 const signStyle = (index, look) => {
@@ -18,6 +17,15 @@ const signs = [
   (x, y) => ({ type: "polygon", shape: { points: [[x, y - 5], [x + 5, y + 4], [x - 5, y + 4]] } }),
   (x, y) => ({ type: "polygon", shape: { points: [[x, y - 6], [x + 6, y], [x, y + 6], [x - 6, y]] } }),
 ];
+
+// A ring around the points where something happens.
+const ringSeries = (figure, series, look) => {
+  const data = series.points.filter((p) => p.marked && p.y != null)
+    .map((p) => [place(figure.x, p.x), place(figure.y, p.y)]);
+  return data.length ? [{ type: "scatter", data, silent: true, symbol: "circle", z: 6,
+    symbolSize: figure.kind === "course" ? 11 : 17,
+    itemStyle: { color: "transparent", borderColor: look.ink, borderWidth: 1.8 } }] : [];
+};
 
 // Where there is no value, the reason stands in its row.
 const drawReason = (figure, params, api, point, shift, look) => {
@@ -46,9 +54,12 @@ const drawInterval = (figure, series, index, look) => (params, api) => {
   const cap = ([x, y]) => (swap ? line([x, y - 4], [x, y + 4]) : line([x - 4, y], [x + 4, y]));
   const fill = signStyle(index, look).color;
   const sign = { ...signs[index % 4](...mid), style: { fill, stroke: color, lineWidth: 1.5 } };
+  // The lower of two modes has its words on the left, out of the way of the other's.
+  const lower = series.points.some((p) => p.x === point.x && p.y > point.y);
   const words = { type: "text", silent: true, style: {
-    text: format(figure.y.unit, point.y), fill: look.muted,
-    font: `11px ${look.font}`, x: Math.max(high[0], mid[0] + 4) + 7, y: high[1], verticalAlign: "middle" } };
+    text: format(figure.y.unit, point.y), fill: look.muted, font: `11px ${look.font}`,
+    x: lower ? Math.min(low[0], mid[0] - 4) - 7 : Math.max(high[0], mid[0] + 4) + 7,
+    y: high[1], align: lower ? "right" : "left", verticalAlign: "middle" } };
   const children = [line(low, high), cap(low), cap(high), sign];
   return { type: "group", children: swap && !look.narrow ? [...children, words] : children };
 };
@@ -65,8 +76,14 @@ const intervalSeries = (figure, series, index, look) => {
 
 // A line, and behind it a band from low to high where the points have one.
 const lineSeries = (figure, series, index, look) => {
-  const color = look.series[index % 7];
+  const quiet = series.drawn === "line";
+  const color = quiet ? look.muted : look.series[index % 7];
   const data = series.points.map((p) => [place(figure.x, p.x), place(figure.y, p.y)]);
+  if (quiet) {
+    return [{ type: "line", data, color, showSymbol: false, symbol: "none", z: 1,
+      step: figure.kind === "scatter" ? "end" : false,
+      lineStyle: { width: 1.6, color, type: [4, 4] } }];
+  }
   const line = {
     type: "line", data, step: figure.kind === "ecdf" ? "end" : false, connectNulls: false,
     symbol: symbols[index % 4], symbolSize: 7, showSymbol: data.length <= 24,
@@ -76,7 +93,8 @@ const lineSeries = (figure, series, index, look) => {
   const corners = series.points
     .map((p) => [place(figure.x, p.x), place(figure.y, p.low), place(figure.y, p.high)])
     .filter((corner) => corner.every((c) => c != null));
-  if (corners.length < 2) return [line];
+  const rings = ringSeries(figure, series, look);
+  if (corners.length < 2) return [line, ...rings];
   const renderItem = (_, api) => {
     const upper = corners.map(([x, , high]) => api.coord([x, high]));
     const lower = corners.map(([x, low]) => api.coord([x, low])).reverse();
@@ -84,7 +102,7 @@ const lineSeries = (figure, series, index, look) => {
     return { type: "polygon", shape, silent: true, style: { fill: color, opacity: 0.16 } };
   };
   const anchor = [corners[0].slice(0, 2)];
-  return [line, { type: "custom", renderItem, data: anchor, clip: true, silent: true, z: 1 }];
+  return [line, { type: "custom", renderItem, data: anchor, clip: true, silent: true, z: 1 }, ...rings];
 };
 
 const stripSeries = (figure, series, index) => [{
@@ -93,36 +111,20 @@ const stripSeries = (figure, series, index) => [{
   data: series.points.map((p) => [place(figure.x, p.x), place(figure.y, p.y)]),
 }];
 
-const barSeries = (figure, series) => {
+const barSeries = (figure, series, index, look) => {
+  if (series.drawn === "signs") {
+    const data = series.points.map((p) =>
+      (figure.horizontal ? [place(figure.y, p.y), p.x] : [p.x, place(figure.y, p.y)]));
+    return [{ type: "scatter", data, symbol: "diamond", symbolSize: 13, z: 5,
+      itemStyle: { color: look.card, borderColor: look.ink, borderWidth: 2 } }];
+  }
   const at = (n) => place(figure.y, series.points.find((p) => p.x === n)?.y ?? null);
   const data = figure.x.categories.map((_, n) => at(n));
   return [{ type: "bar", stack: "all", barMaxWidth: 22, data, emphasis: { focus: "series" } }];
 };
 
 const drawers = { intervals: intervalSeries, curves: lineSeries, percentiles: lineSeries,
-  ecdf: lineSeries, strip: stripSeries, bars: barSeries };
-
-const heatmap = (figure, look) => {
-  const cells = figure.series.flatMap((row, n) =>
-    row.points.map((point) => ({ point, n, c: place(figure.y, point.y) })));
-  const [min, max] = rangeOf(cells.map(({ c }) => c));
-  const letters = (c) => ((c - min) / (max - min || 1) > 0.55 ? "#111" : "#fff");
-  const words = (c) => format(figure.y.unit, scales[figure.y.scale].from(c));
-  return {
-    visualMap: {
-      min, max, calculable: true, orient: "horizontal", left: "center", bottom: 0, formatter: words,
-      itemHeight: look.narrow ? 120 : 220, itemWidth: 14, inRange: { color: cividis },
-      textStyle: { color: look.muted },
-    },
-    series: [{
-      id: "cells", type: "heatmap", itemStyle: { borderColor: look.card, borderWidth: 2 },
-      data: cells.map(({ point, n, c }) =>
-        ({ value: [point.x, n, c ?? "-"], point, n, label: { color: letters(c) } })),
-      label: { show: true, fontSize: look.narrow ? 9 : 12,
-        formatter: ({ data }) => format(figure.y.unit, data.point.y) },
-    }],
-  };
-};
+  ecdf: lineSeries, strip: stripSeries, bars: barSeries, scatter: scatterSeries, course: courseSeries };
 
 const node = (className, text, ...children) => {
   const made = Object.assign(document.createElement("div"), { className, textContent: text });
@@ -134,8 +136,8 @@ const node = (className, text, ...children) => {
 const hitsOf = (figure, look, given) => {
   const hits = [given].flat();
   const at = (n, point) =>
-    (point?.y == null ? [] : [{ name: figure.series[n].name, point, color: look.series[n % 7] }]);
-  if (figure.kind === "heatmap") return hits.flatMap(({ data }) => at(data.n, data.point));
+    (point?.y == null ? [] : [{ name: figure.series[n].name, point, color: look.series[n % 7],
+      drawn: figure.series[n].drawn === "signs" }]);
   if (figure.kind === "ecdf") {
     const x = scales[figure.x.scale].from(hits[0].axisValue);
     return figure.series.flatMap(({ points }, n) =>
@@ -145,27 +147,31 @@ const hitsOf = (figure, look, given) => {
     const n = /^main(\d+)$/.exec(hit.seriesId)?.[1];
     const points = figure.series[n]?.points;
     const bar = (p) => p.x === hit.dataIndex;
-    return at(n, figure.kind === "bars" ? points?.find(bar) : points?.[hit.dataIndex]);
+    if (figure.kind !== "bars") return at(n, points?.[hit.dataIndex]);
+    return at(n, figure.series[n]?.drawn === "signs" ? points[hit.dataIndex] : points?.find(bar));
   });
 };
 
 const tooltip = (figure, look) => (given) => {
+  if (figure.kind === "heatmap") return cellTip(figure, given);
   const hits = hitsOf(figure, look, given);
   if (!hits.length) return "";
   const bars = figure.kind === "bars";
   const share = figure.kind === "ecdf";
+  if (figure.kind === "scatter") return scatterTip(figure, hits);
+  if (figure.kind === "course") return courseTip(figure, hits[0].point);
   if (!bars) hits.sort((a, b) => b.point.y - a.point.y);
   const head = (share ? "within " : "") + wordsOn(figure.x, hits[0].point.x);
   const box = node("tip-box", "", node("tip-head", head));
   for (const { name, point, color } of hits) {
     const key = node("tip-key", "");
-    key.style.background = figure.kind === "heatmap" ? "transparent" : color;
+    key.style.background = color;
     const words = share ? `${(point.y * 100).toPrecision(3)} %` : describe(figure.y.unit, point);
     box.append(node("tip-row", "", key, node("tip-name", name), node("tip-value", words)));
     if (point.label) box.append(node("tip-note", point.label));
   }
   const sum = hits.reduce((total, { point }) => total + point.y, 0);
-  if (bars && hits.length > 1) box.append(node("tip-note", `in all ${format(figure.y.unit, sum)}`));
+  if (bars && hits.length > 1 && !hits.some(({ drawn }) => drawn)) box.append(node("tip-note", `in all ${format(figure.y.unit, sum)}`));
   return box;
 };
 
@@ -174,9 +180,11 @@ const markSeries = (figure, look) => ({
   markLine: {
     silent: true, symbol: "none", lineStyle: { color: look.muted, type: [4, 4] },
     label: { formatter: "{b}", color: look.muted, fontSize: 11,
-      position: figure.horizontal ? "start" : "insideEndTop" },
+      position: figure.horizontal ? "start" : "insideEndBottom" },
     data: figure.marks.map(({ label, value }) =>
-      ({ name: label, [figure.horizontal ? "xAxis" : "yAxis"]: place(figure.y, value) })),
+      ({ name: label, [figure.horizontal ? "xAxis" : "yAxis"]: place(figure.y, value) }))
+      // Neighbouring names stand on two lines.
+      .map((mark, n) => (figure.horizontal ? { ...mark, label: { distance: 5 + 15 * (n % 2) } } : mark)),
   },
 });
 
@@ -201,19 +209,21 @@ const controls = (figure, axes, look) => {
 const optionFor = (figure, look) => {
   const heat = figure.kind === "heatmap";
   const axes = axesOf(figure, look);
-  const dots = figure.kind === "intervals" || figure.kind === "strip";
-  const listed = !heat && figure.series.length > 1;
+  const dots = ["intervals", "strip", "scatter"].includes(figure.kind);
+  const listed = !heat && figure.kind !== "course" && figure.series.length > 1;
   const aside = !look.narrow && figure.series.length > 5 && !heat;
-  const icon = (n) => (dots ? { icon: symbols[n % 4] } : {});
+  const icon = (n) => ({ ...(dots && figure.series[n].drawn !== "line" ? { icon: symbols[n % 4] } : {}),
+    ...(figure.kind === "bars" && figure.series[n].drawn === "signs" ? { icon: "diamond" } : {}) });
   const series = heat ? [] : figure.series.flatMap((one, n) =>
     drawers[figure.kind](figure, one, n, look).map((option, layer) =>
-      ({ id: `${layer ? "band" : "main"}${n}`, name: one.name, color: look.series[n % 7], ...option })));
+      ({ id: layer ? `band${n}-${layer}` : `main${n}`, name: one.name, color: look.series[n % 7], ...option })));
   if (figure.marks.length && !heat) series.push(markSeries(figure, look));
+  if (figure.kind === "scatter") series.push(namesOver(figure, look));
   return {
     animation: false,
     textStyle: { fontFamily: look.font, color: look.ink },
     grid: { left: 2, right: aside ? 172 : 16, bottom: heat ? 58 : 2,
-      top: (figure.marks.length && figure.horizontal ? 60 : 42) + (look.narrow && listed ? 22 : 0),
+      top: (figure.marks.length && figure.horizontal ? (figure.marks.length > 1 ? 75 : 60) : 42) + (look.narrow && listed ? 22 : 0),
       outerBoundsMode: "same", outerBoundsContain: "all" },
     xAxis: axes[0], yAxis: axes[1], ...controls(figure, axes, look),
     legend: {
@@ -227,7 +237,7 @@ const optionFor = (figure, look) => {
     },
     aria: { enabled: figure.kind === "bars", label: { enabled: false }, decal: { show: true } },
     tooltip: {
-      trigger: ["curves", "percentiles", "ecdf", "bars"].includes(figure.kind) ? "axis" : "item",
+      trigger: ["curves", "percentiles", "ecdf", "bars", "course"].includes(figure.kind) ? "axis" : "item",
       formatter: tooltip(figure, look), confine: true, transitionDuration: 0,
       backgroundColor: look.card, borderColor: look.rule, borderWidth: 1, padding: [8, 11],
       axisPointer: { type: figure.kind === "bars" ? "shadow" : "line", lineStyle: { color: look.muted } },
@@ -239,10 +249,11 @@ const optionFor = (figure, look) => {
 
 const heightOf = (figure, narrow) => {
   const rows = figure.x.categories?.length ?? 0;
-  if (figure.kind === "heatmap") return figure.series.length * 36 + 150;
+  if (figure.kind === "heatmap") return figure.series.length * 36 + (narrow ? 190 : 150);
   if (figure.kind === "bars" && figure.horizontal) return rows * 34 + (narrow ? 122 : 100);
   if (figure.kind === "intervals" && figure.horizontal) {
     return rows * (figure.series.length * 16 + 10) + (narrow ? 132 : 110);
   }
+  if (figure.kind === "scatter") return narrow ? 420 : 500;
   return narrow ? 370 : 430;
 };

@@ -19,15 +19,28 @@ const currentLook = () => {
   return look;
 };
 
-// Points come as [x, y, low, high, label] with trailing nulls left out.
+// Points come as [x, y, low, high, label, marked] with trailing nulls left out.
 const readFigure = (holder) => {
   const figure = JSON.parse(holder.querySelector("script").textContent);
   for (const series of figure.series) {
-    series.points = series.points.map(([x, y = null, low = null, high = null, label = null]) =>
-      ({ x, y, low, high, label })).filter((p) => p.x != null);
+    series.points = series.points.map(([x, y = null, low = null, high = null, label = null, marked = 0]) =>
+      ({ x, y, low, high, label, marked })).filter((p) => p.x != null);
   }
   figure.marks = figure.marks.filter((mark) => mark.value != null);
   return figure;
+};
+
+// Of a course one series is shown at a time.
+const viewOf = ({ figure, shown }) =>
+  (figure.kind === "course" ? { ...figure, series: figure.series.slice(shown, shown + 1) } : figure);
+
+const chooser = (one) => {
+  const choose = document.createElement("select");
+  one.figure.series.forEach(({ name }, n) => choose.append(new Option(name, n)));
+  choose.addEventListener("change", () => { one.shown = Number(choose.value); draw(one); });
+  const label = Object.assign(document.createElement("label"), { className: "choose", textContent: "Show " });
+  label.append(choose);
+  one.plot.before(label);
 };
 
 const draw = (one) => {
@@ -37,7 +50,7 @@ const draw = (one) => {
   one.plot.style.height = `${height}px`;
   one.chart.resize();
   const selected = one.chart.getOption()?.legend?.[0]?.selected;
-  const option = optionFor(one.figure, { ...currentLook(), width, height, narrow });
+  const option = optionFor(viewOf(one), { ...currentLook(), width, height, narrow });
   if (selected) option.legend.selected = selected;
   one.chart.setOption(option, { notMerge: true });
   one.width = width;
@@ -60,8 +73,9 @@ const mount = (holder) => {
   const plot = holder.querySelector(".plot");
   plot.style.height = `${heightOf(figure, plot.clientWidth < 560)}px`;
   const renderer = figure.points > 5000 ? "canvas" : "svg";
-  const one = { figure, plot, width: 0, chart: echarts.init(plot, null, { renderer }) };
+  const one = { figure, plot, width: 0, shown: 0, chart: echarts.init(plot, null, { renderer }) };
   mounted.push(one);
+  if (figure.kind === "course" && figure.series.length > 1) chooser(one);
   draw(one);
   one.chart.on("datazoom", () => retick(one));
   one.chart.on("restore", () => retick(one));

@@ -81,7 +81,7 @@ fn twins(judged: &Judged) -> Option<Block> {
 
 /// Machine, noise, method.
 pub fn sections(judged: &Judged) -> Vec<Section> {
-    vec![noise(judged), method(judged), machine(judged)]
+    vec![machine(judged), noise(judged), method(judged)]
 }
 
 fn noise(judged: &Judged) -> Section {
@@ -148,6 +148,10 @@ fn method(judged: &Judged) -> Section {
             units::count(request.warmup.operations),
             request.payload.name()
         ),
+        "CPU time is what getrusage(2) accounts to both workers over the timed part, per round trip \
+         or message; the division into user and system is sampled by the timer tick. What an idle \
+         CPU does to wake up is charged to nobody, and missing here."
+            .to_string(),
         format!(
             "Clock: {}, {} a read, smallest step {}; its scale against CLOCK_MONOTONIC_RAW was \
              measured over the run{}. Launches across CPUs waited {} after the last fork, as a \

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::words;
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
-use crate::report::{Block, Column, Emphasis, Row, Section, Table, Text, units};
+use crate::report::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
 
 /// One table per workload and placement. Up to three sizes stand side by side, mechanisms
 /// down; more sizes run down, mechanisms across.
@@ -26,11 +26,19 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
             tables.push(summary(judged, &head, &here).into());
         }
     }
+    let aside = |it: &Block| match it {
+        Block::Table(table) => table.columns.iter().any(|column| column.priority == ASIDE),
+        _ => false,
+    };
+    let has_asides = tables.iter().any(aside);
     if let Some(Block::Table(last)) = tables.last_mut() {
         last.notes.push(Text::from(
             "* among the best of its column, which nothing else here can be told from. \
              + carries a wake-up, no bytes. Two values are two modes. n/a: see the remarks.",
         ));
+        let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
+        let explained = asides_in_words(&all).filter(|_| has_asides);
+        last.notes.extend(explained);
     }
     tables
 }
@@ -63,32 +71,97 @@ fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         return table;
     }
     table.columns.push(Column::text("mechanism", 0));
-    for size in &sizes {
-        table.columns.push(Column::number(units::size(*size), 0));
-    }
-    if sizes.is_empty() {
-        table.columns.push(Column::number("wake-up", 0));
+    let headings: Vec<String> = match sizes.as_slice() {
+        [] => vec!["wake-up".into()],
+        sizes => sizes.iter().map(|size| units::size(*size)).collect(),
+    };
+    // A wake-up has no size: it stands once, in the first column.
+    let in_column = |it: &CaseResult, at: usize| match it.carries {
+        carries if carries.has_size() => it.message_bytes == sizes.get(at).copied(),
+        _ => at == 0,
+    };
+    let asides: Vec<Asides> = (0..headings.len())
+        .map(|at| Asides::of(cases.iter().filter(|it| in_column(it, at)).copied()))
+        .collect();
+    for (heading, asides) in headings.iter().zip(&asides) {
+        table.columns.push(Column::number(heading, 0));
+        table.columns.extend(asides.columns());
     }
     for name in names(cases) {
         let here = || cases.iter().filter(|it| it.variant == name);
         let bytes = here().any(|it| it.carries == Carries::Bytes);
-        let columns = 0..sizes.len().max(1);
-        let cells = columns.map(|at| {
-            // A wake-up has no size: it stands once, in the first column.
-            let size = if bytes { sizes.get(at).copied() } else { None };
-            let found = here().find(|it| it.message_bytes == size);
-            match found.filter(|_| bytes || at == 0) {
+        let cells = asides.iter().enumerate().flat_map(|(at, asides)| {
+            let found = here().find(|it| in_column(it, at)).copied();
+            let value = match found {
                 Some(case) => cell(judged, case, words::cell_value(case)),
                 None if bytes => Text::new().muted("n/a"),
                 None => Text::new(),
-            }
+            };
+            std::iter::once(value).chain(asides.cells(found))
         });
-        let signal = here().any(|it| it.carries == Carries::Signal);
-        let shown = if signal { format!("{name} +") } else { name.to_string() };
+        let shown = match here().next().map(|it| it.carries) {
+            Some(Carries::Signal) => format!("{name} +"),
+            Some(Carries::Own) => format!("{name} (control)"),
+            _ => name.to_string(),
+        };
         let cells = std::iter::once(Text::new().code(shown)).chain(cells);
         table.rows.push(Row::new(cells));
     }
     table
+}
+
+/// Columns beside each value, where there is room and something to put there.
+struct Asides {
+    floor: bool,
+    cpu: bool,
+}
+
+impl Asides {
+    fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
+        Asides {
+            floor: cases.clone().any(|it| floor_ratio(it).is_some()),
+            cpu: cases.clone().any(|it| it.cpu_ns_per_operation.is_some()),
+        }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = Column> {
+        let named = [(self.floor, FLOOR), (self.cpu, CPU)].into_iter().filter(|(it, _)| *it);
+        named.map(|(_, name)| Column::number(name, ASIDE))
+    }
+
+    fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
+        let floor = case.and_then(floor_ratio).map_or(String::new(), units::ratio);
+        let cpu = case.and_then(|it| it.cpu_ns_per_operation);
+        let cpu = cpu.map_or(String::new(), |it| units::duration(it.total));
+        let cells = [(self.floor, floor), (self.cpu, cpu)].into_iter().filter(|(it, _)| *it);
+        cells.map(|(_, words)| Text::new().muted(words))
+    }
+}
+
+const FLOOR: &str = "× floor";
+const CPU: &str = "CPU";
+
+fn floor_ratio(case: &CaseResult) -> Option<f64> {
+    case.floor.as_ref().and_then(|it| it.ratio)
+}
+
+/// What the asides of `cases` mean, floors by their names.
+fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
+    let asides = Asides::of(cases.iter().copied());
+    let floors: BTreeSet<&str> = cases
+        .iter()
+        .filter(|it| floor_ratio(it).is_some())
+        .filter_map(|it| Some(it.floor.as_ref()?.name.as_str()))
+        .collect();
+    let floors: Vec<String> = floors.into_iter().map(str::to_string).collect();
+    let mut words = String::new();
+    if asides.cpu {
+        words += "CPU: time of both workers together per round trip, or per message. ";
+    }
+    if asides.floor {
+        words += &format!("× floor: the median over {}, measured beside it.", words::list(&floors));
+    }
+    (asides.cpu || asides.floor).then(|| Text::from(words.trim_end()))
 }
 
 /// Sizes down, mechanisms across, with the half-width only: curves have many cells.
@@ -140,14 +213,23 @@ fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
     names
 }
 
+/// Groups up to which each has a line of its own.
+const GROUPS_LISTED: usize = 12;
+
 /// Everything about every group, folded.
 pub fn details(judged: &Judged) -> Section {
-    let mut section = Section::new("tables", "All figures");
-    for group in &judged.groups {
-        section = section.with(Block::Details {
-            summary: Text::from(words::group(group)),
-            blocks: vec![detail(judged, group).into()],
-        });
+    let mut section = Section::new("tables", "Every number");
+    let groups = judged.groups.iter().map(|group| Block::Details {
+        summary: Text::from(words::group(group)),
+        blocks: vec![detail(judged, group).into()],
+    });
+    let groups: Vec<Block> = groups.collect();
+    match groups.len() {
+        ..=GROUPS_LISTED => section.blocks.extend(groups),
+        many => section.blocks.push(Block::Details {
+            summary: Text::from(format!("Each of the {many} comparisons in full")),
+            blocks: groups,
+        }),
     }
     let absent = absent(judged);
     if !absent.rows.is_empty() {
@@ -168,6 +250,14 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
         ],
         ..Default::default()
     };
+    let cases: Vec<&CaseResult> =
+        group.standings.iter().map(|it| &judged.results[it.result]).collect();
+    let asides = Asides::of(cases.iter().copied());
+    if asides.floor {
+        table.columns.push(Column::number(FLOOR, 2));
+    }
+    table.columns.push(Column::number("CPU [interval]", 2));
+    table.columns.push(Column::number("user + system", 5));
     let latency = group.workload == "latency";
     if latency {
         table.columns.extend(
@@ -195,6 +285,10 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
             }),
             Text::from(standing.p.map_or("–".to_string(), |p| format!("{p:.2e}"))),
         ];
+        if asides.floor {
+            cells.push(floor_ratio(case).map_or("–".into(), units::ratio).into());
+        }
+        cells.extend(cpu(case));
         if latency {
             cells.extend(PERCENTILES[..4].iter().map(|(name, _)| percentile(case, name)));
         }
@@ -208,7 +302,19 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
          how many more independent samples each launch needs for it. clock: share of a sample \
          that is the clock's own cost.",
     ));
+    table.notes.extend(asides_in_words(&cases));
     table
+}
+
+/// The CPU time with its interval, and its division.
+fn cpu(case: &CaseResult) -> [Text; 2] {
+    let Some(cost) = case.cpu_ns_per_operation else { return ["–".into(), "–".into()] };
+    let total = match (cost.low, cost.high) {
+        (Some(low), Some(high)) => Unit::Nanoseconds.interval(cost.total, low, high),
+        _ => units::duration(cost.total),
+    };
+    let parts = format!("{} + {}", units::duration(cost.user), units::duration(cost.system));
+    [total.into(), parts.into()]
 }
 
 fn coverage(case: &CaseResult) -> String {

@@ -1,6 +1,6 @@
 //! Names and values as the report says them.
 
-use crate::judge::{CaseResult, Estimate, GroupVerdict, ModesSeen};
+use crate::judge::{CaseResult, Estimate, GroupVerdict, Judged, ModesSeen, Standing};
 use crate::report::{Unit, units};
 
 /// The unit of a case's estimate.
@@ -86,6 +86,89 @@ pub fn short_value(case: &CaseResult) -> String {
         }
         Some(Estimate { median: Some(median), .. }) => unit.format(*median),
         _ => "–".into(),
+    }
+}
+
+/// The headline value alone: `4.12 µs`, `82.1 ns | 450 ns`.
+pub fn brief_value(case: &CaseResult) -> String {
+    match (&case.modes, case.estimate().and_then(|it| it.median)) {
+        (Some(_), _) => short_value(case),
+        (None, Some(median)) => unit(case).format(median),
+        (None, None) => "–".into(),
+    }
+}
+
+/// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
+pub fn case(case: &CaseResult) -> String {
+    let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    let workload = if case.workload == "latency" { "" } else { ", throughput" };
+    let threads = if case.workers == "thread" { ", threads" } else { "" };
+    format!("{}{workload}{size}, {}{threads}", case.variant, place(&case.placement))
+}
+
+/// The names of a group's best set: `pipe`, or `pipe ≈ futex ≈ 3 more`.
+pub fn best_of(group: &GroupVerdict) -> String {
+    together(group, |it| it.among_best)
+}
+
+/// The names of the standings that `belong`, as of those that can't be told apart.
+pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
+    let best = group.standings.iter().filter(|it| belong(it));
+    let names: Vec<&str> = best.map(|it| it.variant.as_str()).collect();
+    match names.as_slice() {
+        [first, second, _, rest @ ..] if !rest.is_empty() => {
+            format!("{first} ≈ {second} ≈ {} more", names.len() - 2)
+        }
+        few => few.join(" ≈ "),
+    }
+}
+
+/// `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache).`, or nothing.
+pub fn best_by_place(judged: &Judged, workload: &str, size: Option<u64>) -> String {
+    let here = judged
+        .groups
+        .iter()
+        .filter(|it| it.workload == workload && it.message_bytes == size && it.standings.len() > 1);
+    let threads = |it: &GroupVerdict| if it.workers == "thread" { ", threads" } else { "" };
+    let named: Vec<String> = here
+        .map(|it| format!("{} ({}{})", best_of(it), place(&it.placement), threads(it)))
+        .collect();
+    best(&named)
+}
+
+/// `Best: pipe (64 B to 1 KiB); tcp (4 KiB).`, or nothing.
+pub fn best_by_size(judged: &Judged, workload: &str, at: (&str, &str)) -> String {
+    let mut stretches: Vec<(String, u64, u64)> = Vec::new();
+    for group in &judged.groups {
+        let here = (group.workers.as_str(), group.placement.as_str()) == at;
+        let Some(size) = group.message_bytes.filter(|_| here && group.workload == workload) else {
+            continue;
+        };
+        let names = best_of(group);
+        match stretches.last_mut() {
+            Some(last) if last.0 == names => last.2 = size,
+            _ if group.standings.len() > 1 => stretches.push((names, size, size)),
+            _ => {}
+        }
+    }
+    let named: Vec<String> = stretches
+        .into_iter()
+        .map(|(names, from, to)| match from == to {
+            true => format!("{names} ({})", units::size(from)),
+            false => format!("{names} ({} to {})", units::size(from), units::size(to)),
+        })
+        .collect();
+    best(&named)
+}
+
+fn best(named: &[String]) -> String {
+    match named {
+        [] => String::new(),
+        // ≈ is explained where it first stands.
+        _ if named.iter().any(|it| it.contains('≈')) => {
+            format!("Best (≈: can't be told apart): {}.", named.join("; "))
+        }
+        _ => format!("Best: {}.", named.join("; ")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A figure in a page: its data as JSON for the scripts, and as a table for everyone.
 //!
-//! Points are written as short arrays, `[x, y, low, high, label]` without trailing nulls,
+//! Points are written as short arrays, `[x, y, low, high, label, marked]` without trailing nulls,
 //! because a strip has thousands of them. A table of thousands of rows helps nobody, so a
 //! large figure gets a summary per series instead.
 
@@ -14,10 +14,15 @@ const LISTED: usize = 400;
 
 pub(super) fn write(out: &mut String, figure: &Figure) {
     let (id, title, caption) = (slug(&figure.id), escape(&figure.title), escape(&figure.caption));
+    let finding = escape(&figure.finding);
+    let found = match figure.finding.is_empty() {
+        true => String::new(),
+        false => format!("<p class=\"finding\">{finding}</p>"),
+    };
     out.push_str(&format!(
         "<figure class=\"figure\" id=\"figure-{id}\">\n<h3>{title}</h3>\n\
-         <figcaption>{caption}</figcaption>\n\
-         <div class=\"plot\" role=\"img\" aria-label=\"{title}. {caption} The values are in the \
+         <figcaption>{found}<p>{caption}</p></figcaption>\n\
+         <div class=\"plot\" role=\"img\" aria-label=\"{title}. {finding} {caption} The values are in the \
          table below.\"></div>\n<details><summary>The values as a table</summary>\n"
     ));
     table(out, figure);
@@ -29,10 +34,17 @@ pub(super) fn write(out: &mut String, figure: &Figure) {
 
 /// The figure as the scripts read it; a number that is not finite becomes null.
 fn payload(figure: &Figure) -> Value {
+    // A course has tens of thousands of points, and is looked at, not read off.
+    let digits = if figure.kind == FigureKind::Course { 4 } else { 8 };
     let marks = |mark: &Mark| json!({ "label": mark.label, "value": finite(mark.value) });
     let series = |series: &Series| {
-        let points: Vec<Value> = series.points.iter().map(compact).collect();
-        json!({ "name": series.name, "points": points })
+        let points: Vec<Value> = series.points.iter().map(|point| compact(point, digits)).collect();
+        json!({
+            "name": series.name,
+            "points": points,
+            "drawn": series.drawn,
+            "spans": series.spans,
+        })
     };
     json!({
         "id": slug(&figure.id),
@@ -46,16 +58,23 @@ fn payload(figure: &Figure) -> Value {
     })
 }
 
-/// Eight significant digits are more than any clock here resolves, and half the bytes.
-fn short(value: f64) -> Option<f64> {
-    format!("{:.7e}", finite(value)?).parse().ok()
+/// Eight significant digits are more than any clock here resolves, and half the bytes. Whole
+/// numbers lose their point.
+fn short(value: f64, digits: usize) -> Option<Value> {
+    let short: f64 = format!("{:.*e}", digits - 1, finite(value)?).parse().ok()?;
+    let whole = short.fract() == 0.0 && short.abs() < 9e15;
+    Some(if whole { json!(short as i64) } else { json!(short) })
 }
 
-fn compact(point: &Point) -> Value {
+fn compact(point: &Point, digits: usize) -> Value {
     let numbers = [finite(point.x), point.y, point.low, point.high];
-    let mut cells: Vec<Value> =
-        numbers.iter().map(|number| json!(number.and_then(short))).collect();
+    let mut cells: Vec<Value> = numbers
+        .into_iter()
+        .zip([8, digits, digits, digits])
+        .map(|(number, digits)| number.and_then(|it| short(it, digits)).unwrap_or(Value::Null))
+        .collect();
     cells.push(json!(point.label));
+    cells.push(if point.marked { json!(1) } else { Value::Null });
     while cells.last().is_some_and(Value::is_null) {
         cells.pop();
     }

@@ -16,7 +16,8 @@ const NARROWEST: usize = 24;
 
 pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
     let mut lines = wrap_text(&Text::new().strong(&figure.title), room, Ink::Plain);
-    lines.append(&mut wrap_text(&Text::new().muted(&figure.caption), room, Ink::Plain));
+    let words = [&*figure.finding, &*figure.caption].join(" ");
+    lines.append(&mut wrap_text(&Text::new().muted(words.trim_start()), room, Ink::Plain));
     let Some(scale) = Extent::of(figure) else {
         lines.append(&mut wrap_text(&Text::new().muted("no values to show"), room, Ink::Plain));
         return lines;

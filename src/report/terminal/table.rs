@@ -5,7 +5,7 @@
 //! too wide, the widest is narrowed and its cells are wrapped.
 
 use super::wrap::{Ink, Line, visible, width, wrap_text};
-use crate::report::document::{Align, Emphasis, Row, Table, Text};
+use crate::report::document::{ASIDE, Align, Emphasis, Row, Table, Text};
 
 const GAP: usize = 2;
 /// No column is narrowed below this many cells.
@@ -152,7 +152,12 @@ fn remarks(table: &Table, dropped: &[usize], room: usize) -> Vec<Line> {
         lines.append(&mut wrapped);
     }
     if !dropped.is_empty() {
-        let names: Vec<&str> = dropped.iter().map(|&at| table.columns[at].name.as_str()).collect();
+        let columns = dropped.iter().map(|&at| &table.columns[at]);
+        let missed = columns.filter(|column| column.priority < ASIDE);
+        let names: Vec<&str> = missed.map(|column| column.name.as_str()).collect();
+        if names.is_empty() {
+            return lines;
+        }
         let text = format!("Not shown at this width: {}.", names.join(", "));
         lines.append(&mut wrap_text(&Text::new().muted(text), room, Ink::Plain));
     }

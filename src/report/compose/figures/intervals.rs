@@ -1,0 +1,111 @@
+//! Mechanisms down the page, a bar from low to high in each placement.
+
+use super::{at, place_name};
+use crate::judge::{CaseResult, Judged};
+use crate::report::compose::words;
+use crate::report::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
+
+/// A floor farther than this from everything measured isn't drawn: it would squeeze the rest
+/// into a corner, and the column of the tables says as much.
+const NEAR: f64 = 30.0;
+
+pub(super) fn figure(
+    judged: &Judged,
+    cases: &[&CaseResult],
+    workload: &str,
+    size: Option<u64>,
+) -> Figure {
+    let mut names: Vec<&str> = Vec::new();
+    for case in cases.iter().filter(|it| !it.carries.is_control()) {
+        if !names.contains(&case.variant.as_str()) {
+            names.push(&case.variant);
+        }
+    }
+    let what = size.map_or("a wake-up".to_string(), units::size);
+    let (title, axis) = match (workload, size) {
+        ("latency", _) => (format!("Round trips of {what}"), super::round_trip()),
+        (_, None) => {
+            ("Wake-ups one way".to_string(), Axis::new("wake-ups", Unit::PerSecond, Scale::Log))
+        }
+        _ => (
+            format!("Transfers of {what} messages"),
+            Axis::new("throughput", Unit::BytesPerSecond, Scale::Log),
+        ),
+    };
+    let id = format!("{workload}-{}", size.map_or("signal".into(), |it| it.to_string()));
+    let x = Axis::categories("mechanism", names.iter().copied());
+    let mut figure = Figure::new(FigureKind::Intervals, id, title, "", x, axis);
+    for place in words::places(cases) {
+        let mut points = Vec::new();
+        for (nth, name) in names.iter().enumerate() {
+            let here = at(cases, place);
+            let found = here.iter().find(|it| it.variant == *name);
+            points.extend(found.iter().flat_map(|case| points_of(case, nth as f64)));
+        }
+        figure.series.push(Series::new(place_name(place), points));
+    }
+    figure.marks = floors(cases);
+    figure.caption = caption(cases, workload, !figure.marks.is_empty());
+    figure.finding = words::best_by_place(judged, workload, size);
+    figure
+}
+
+fn caption(cases: &[&CaseResult], workload: &str, floors: bool) -> String {
+    let side = if workload == "latency" { "left" } else { "right" };
+    let mut caption = format!("Farther {side} is faster: ");
+    caption += "the median over launches, and the interval that covers it with at least 95 %.";
+    if cases.iter().any(|it| it.modes.is_some()) {
+        caption += " Two points of one mechanism in one placement are two modes.";
+    }
+    if floors {
+        caption +=
+            " Dashed: the floor that was measured beside it, which nothing of its kind beats.";
+    }
+    caption
+}
+
+/// One mark per floor and place, where it is near what is shown.
+fn floors(cases: &[&CaseResult]) -> Vec<Mark> {
+    let values: Vec<f64> = cases
+        .iter()
+        .filter(|it| !it.carries.is_control())
+        .filter_map(|it| it.estimate())
+        .flat_map(|it| [it.min, it.max])
+        .collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let near = |value: f64| value * NEAR >= least && value <= most * NEAR;
+    let places = words::places(cases);
+    let mut marks: Vec<Mark> = Vec::new();
+    for place in &places {
+        for floor in at(cases, *place).iter().filter_map(|it| it.floor.as_ref()) {
+            let label = match places.len() {
+                1 => format!("floor: {}", floor.name),
+                _ => format!("floor: {}, {}", floor.name, place_name(*place)),
+            };
+            let known = marks.iter().any(|it| it.label == label && it.value == floor.value);
+            if near(floor.value) && !known {
+                marks.push(Mark::new(label, floor.value));
+            }
+        }
+    }
+    marks.sort_by(|a, b| a.value.total_cmp(&b.value));
+    marks
+}
+
+/// The value with its interval, or both modes.
+pub(super) fn points_of(case: &CaseResult, x: f64) -> Vec<Point> {
+    if let Some(modes) = &case.modes {
+        let point = |value: f64, share: f64| {
+            Point::new(x, value).labelled(format!("a mode of {:.0} % of launches", 100.0 * share))
+        };
+        return vec![point(modes.low, modes.low_share), point(modes.high, modes.high_share)];
+    }
+    let Some(estimate) = case.estimate() else { return Vec::new() };
+    let value = estimate.median.unwrap_or(f64::NAN);
+    let point = Point::new(x, value).labelled(format!("{} launches", case.launches));
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => vec![point.between(low, high)],
+        _ => vec![point],
+    }
+}

@@ -1,0 +1,248 @@
+//! The page of a run: what the composer makes of real launches, and of runs that lack what a
+//! figure needs. The values are set here where a test is about values; none is about speed.
+
+mod cli_support;
+
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use cli_support::Bench;
+use ipcmark::judge::{CaseResult, Floor, Judged, Status};
+use ipcmark::report::compose::{Extent, compose};
+use ipcmark::report::terminal::{self, Style};
+use ipcmark::report::{Block, Document, Drawn, Figure, FigureKind, html};
+use ipcmark::store::Store;
+use unicode_width::UnicodeWidthStr;
+
+/// Two placements, a wake-up, the harness itself, and sizes enough for a curve.
+const SIZES: &str = "run pipe eventfd null -s 64,256,1K,4K -w latency -p same-cpu,free \
+     --launches 7 --samples 120 --warmup 10 -q";
+
+fn judged(bench: &Bench) -> Judged {
+    let store = Store::open_existing(&bench.store()).expect("a store");
+    Judged::of(&store, store.find_run("last").expect("a run")).expect("a judged run")
+}
+
+fn measured(line: &str) -> Judged {
+    let bench = Bench::new();
+    bench.must(line);
+    judged(&bench)
+}
+
+/// [`SIZES`], measured once for all tests.
+fn over_sizes() -> Judged {
+    static MEASURED: OnceLock<Bench> = OnceLock::new();
+    judged(MEASURED.get_or_init(|| {
+        let bench = Bench::new();
+        bench.must(SIZES);
+        bench
+    }))
+}
+
+/// Renders in all ways, checks what must hold of every page, and gives the document.
+fn page(judged: &Judged) -> (Document, String) {
+    let document = compose(judged, Extent::Full);
+    let page = html::render(&document);
+    let mut ids = BTreeSet::new();
+    for figure in document.figures() {
+        let id = &figure.id;
+        assert!(ids.insert(id.clone()), "two figures called {id}");
+        assert!(figure.caption.ends_with('.'), "{id}: {:?} is no sentence", figure.caption);
+        assert!(figure.finding.is_empty() || figure.finding.ends_with('.'), "{id}");
+        assert!(!figure.title.is_empty() && figure.points() > 0, "{id} shows nothing");
+        for axis in [&figure.x, &figure.y] {
+            assert!(!axis.label.is_empty(), "{id} has an axis without a name");
+        }
+    }
+    let rest = page.split("<script").next().expect("markup");
+    for load in ["src=", "href=\"h", "href=\"//", "url(", "@import", "<link"] {
+        assert!(!rest.contains(load), "{load} in the page");
+    }
+    for width in [40, 80, 120] {
+        let style = Style { width, color: false, unfold: true };
+        for document in [&document, &compose(judged, Extent::Summary)] {
+            let text = terminal::render(document, &style);
+            assert!(text.lines().all(|line| line.width() <= width), "{text}");
+        }
+    }
+    (document, page)
+}
+
+fn figure<'a>(document: &'a Document, id: &str) -> &'a Figure {
+    let all = document.figures();
+    let ids: Vec<&str> = all.iter().map(|it| it.id.as_str()).collect();
+    all.into_iter().find(|it| it.id == id).unwrap_or_else(|| panic!("no {id} among {ids:?}"))
+}
+
+fn kinds(document: &Document) -> Vec<FigureKind> {
+    document.figures().into_iter().map(|it| it.kind).collect()
+}
+
+/// Sets a round trip to `ns` with an interval of ± `half`.
+fn set(case: &mut CaseResult, ns: f64, half: f64) {
+    case.modes = None;
+    let estimate = case.latency_ns.as_mut().expect("a latency");
+    estimate.median = Some(ns);
+    (estimate.low, estimate.high) = (Some(ns * (1.0 - half)), Some(ns * (1.0 + half)));
+}
+
+fn pipes<'a>(judged: &'a mut Judged, place: &str) -> impl Iterator<Item = &'a mut CaseResult> {
+    let here = move |it: &CaseResult, place: &str| {
+        it.variant == "pipe" && it.workload == "latency" && it.placement == place && !it.twin
+    };
+    let place = place.to_string();
+    judged.results.iter_mut().filter(move |it| here(it, &place))
+}
+
+#[test]
+fn a_run_over_sizes_has_every_figure_in_reading_order() {
+    let judged = over_sizes();
+    let (document, page) = page(&judged);
+    let sections: Vec<&str> = document.sections.iter().map(|it| it.id.as_str()).collect();
+    let order = ["verdicts", "results", "tables", "latency", "placement", "cost"];
+    assert_eq!(sections[..6], order);
+    assert_eq!(sections[sections.len() - 3..], ["machine", "noise", "method"]);
+    let kinds = kinds(&document);
+    for kind in [FigureKind::Curves, FigureKind::Heatmap, FigureKind::Bars, FigureKind::Scatter] {
+        assert!(kinds.contains(&kind), "{kind:?} is missing: {kinds:?}");
+    }
+    assert_eq!(kinds.last(), Some(&FigureKind::Course));
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    // The answer stands before everything else.
+    assert!(matches!(document.sections[0].blocks[0], Block::Table(_)));
+    let bars = figure(&document, "cpu-process-same-cpu");
+    assert!(bars.caption.contains("sampled by the kernel's timer tick"));
+    assert_eq!(bars.series.last().map(|it| it.drawn), Some(Drawn::Signs));
+}
+
+#[test]
+fn a_bend_is_marked_where_the_intervals_are_sure_and_nowhere_else() {
+    let mut judged = over_sizes();
+    let values = [4_000.0, 4_000.0, 4_000.0, 16_000.0];
+    for place in ["same-cpu", "free"] {
+        let half = if place == "free" { 0.7 } else { 0.01 };
+        for (case, ns) in pipes(&mut judged, place).zip(values) {
+            set(case, ns, half);
+        }
+    }
+    let (document, _) = page(&judged);
+    let marked = |place: &str| -> Vec<f64> {
+        let figure = figure(&document, &format!("latency-sizes-process-{place}"));
+        let pipe = figure.series.iter().find(|it| it.name == "pipe").expect("a curve of pipe");
+        pipe.points.iter().filter(|it| it.marked).map(|it| it.x).collect()
+    };
+    assert_eq!(marked("same-cpu"), [1024.0]);
+    assert!(marked("free").is_empty(), "wide intervals can't tell");
+    let finding = &figure(&document, "latency-sizes-process-same-cpu").finding;
+    assert!(finding.contains("pipe at 1 KiB (slope 0.0 to 1.0)"), "{finding}");
+}
+
+#[test]
+fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhere() {
+    let mut judged = measured(
+        "run pipe tcp -w latency -s 64 -p same-cpu --launches 7 --samples 120 --warmup 10 -q",
+    );
+    judged.results.iter_mut().for_each(|it| it.floor = None);
+    let (document, bare) = page(&judged);
+    assert!(!bare.contains("× floor") && figure(&document, "latency-64").marks.is_empty());
+
+    for case in judged.results.iter_mut().filter(|it| it.latency_ns.is_some()) {
+        set(case, 8_000.0, 0.01);
+        let floor = Floor { name: "futex wake-up".into(), value: 4_000.0, ratio: Some(2.0) };
+        case.floor = Some(floor);
+    }
+    let (document, with) = page(&judged);
+    let marks = &figure(&document, "latency-64").marks;
+    assert_eq!(marks.len(), 1, "one line for one floor: {marks:?}");
+    assert_eq!((marks[0].label.as_str(), marks[0].value), ("floor: futex wake-up", 4_000.0));
+    assert!(with.contains("× floor") && with.contains("2.00×"));
+
+    // A floor far below everything would squeeze the figure; the column still tells of it.
+    for case in &mut judged.results {
+        case.floor = Some(Floor { name: "null".into(), value: 2.0, ratio: Some(4_000.0) });
+    }
+    let (document, far) = page(&judged);
+    assert!(figure(&document, "latency-64").marks.is_empty());
+    assert!(far.contains("4,000×"));
+}
+
+#[test]
+fn an_absent_place_is_hatched_with_its_reason() {
+    let mut judged = over_sizes();
+    let absent = |it: &&CaseResult| it.status == Status::NotApplicable && it.workload == "latency";
+    let case = judged.results.iter_mut().find(|it| {
+        it.variant == "pipe" && it.placement == "free" && it.message_bytes == Some(64) && !it.twin
+    });
+    let case = case.expect("a pipe, placed freely");
+    (case.status, case.latency_ns) = (Status::NotApplicable, None);
+    case.reason = Some("<b>no such place</b>".into());
+    assert!(judged.results.iter().any(|it| absent(&it)));
+    let (document, page) = page(&judged);
+    let map = figure(&document, "placement");
+    let pipe = map.series.iter().find(|it| it.name == "pipe").expect("a row");
+    assert_eq!(pipe.points.iter().filter(|it| it.y.is_none()).count(), 1);
+    assert!(pipe.points.iter().any(|it| it.label.as_deref() == Some("<b>no such place</b>")));
+    assert!(!page.contains("<b>no such"), "a reason is text");
+}
+
+#[test]
+fn one_case_makes_a_page_without_comparisons() {
+    let judged =
+        measured("run pipe -w latency -s 64 -p same-cpu --launches 3 --samples 80 --warmup 5 -q");
+    let (document, _) = page(&judged);
+    let kinds = kinds(&document);
+    assert!(kinds.contains(&FigureKind::Intervals) && kinds.contains(&FigureKind::Course));
+    assert!(!kinds.contains(&FigureKind::Heatmap), "one place is no map");
+    assert!(!kinds.contains(&FigureKind::Scatter), "one point has no frontier");
+}
+
+#[test]
+fn a_run_that_measured_nothing_says_so() {
+    let mut judged =
+        measured("run pipe -w latency -s 64 -p same-cpu --launches 3 --samples 80 --warmup 5 -q");
+    judged.groups.clear();
+    for case in &mut judged.results {
+        case.status = Status::Failed;
+        case.reason = Some("killed".into());
+        case.launches = 0;
+        (case.latency_ns, case.cpu_ns_per_operation) = (None, None);
+        case.course.clear();
+        case.curve.clear();
+        case.by_round.clear();
+    }
+    let (document, page) = page(&judged);
+    assert!(document.figures().is_empty(), "{:?}", kinds(&document));
+    assert!(page.contains("Nothing was measured in this run"));
+    assert!(page.contains("killed"));
+}
+
+#[test]
+fn names_from_a_store_stay_text() {
+    const HOSTILE: &str = "</script><img src=x onerror=alert(1)>";
+    let mut judged = over_sizes();
+    for case in &mut judged.results {
+        case.variant = HOSTILE.into();
+        case.floor = Some(Floor { name: HOSTILE.into(), value: 3_000.0, ratio: Some(2.0) });
+    }
+    for group in &mut judged.groups {
+        group.standings.iter_mut().for_each(|it| it.variant = HOSTILE.into());
+    }
+    let page = html::render(&compose(&judged, Extent::Full));
+    assert!(!page.contains("<img src=x"), "a name became markup");
+}
+
+#[test]
+fn the_samples_over_time_keep_every_launch_apart() {
+    let judged =
+        measured("run pipe -w latency -s 64 -p same-cpu --launches 4 --samples 400 --warmup 5 -q");
+    let (document, _) = page(&judged);
+    let course = figure(&document, "samples");
+    let points = &course.series[0].points;
+    assert_eq!(points.iter().filter(|it| it.y.is_none()).count(), 3, "gaps between launches");
+    let rounds: BTreeSet<u64> =
+        points.iter().filter(|it| it.y.is_some()).map(|it| it.x.round() as u64).collect();
+    assert_eq!(rounds, BTreeSet::from([1, 2, 3, 4]));
+    assert!(points.iter().all(|it| it.low <= it.y && it.y <= it.high));
+    let unsteady = judged.results[0].course.iter().filter(|it| it.steady == Some(false)).count();
+    assert_eq!(course.series[0].spans.len(), unsteady);
+}
