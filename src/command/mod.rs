@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand. A flag is parsed once, here at the door.
 
 mod args;
+mod doctor;
 mod export;
 mod list;
 mod progress;
@@ -55,6 +56,8 @@ enum Command {
     Run(Box<args::RunArgs>),
     /// What this machine offers; why not, and what would enable it
     List(list::ListArgs),
+    /// Is this machine fit to measure on? Advice, never a change
+    Doctor(doctor::DoctorArgs),
     /// The runs in the store
     Runs,
     /// Write up a stored run again
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
         None => run::default(common),
         Some(Command::Run(args)) => run::chosen(common, args),
         Some(Command::List(args)) => list::list(common, args),
+        Some(Command::Doctor(args)) => doctor::doctor(common, args),
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),

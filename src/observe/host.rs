@@ -28,6 +28,7 @@ pub use memory::{Cache, Memory, Node};
 pub use power::{Boost, Frequency, Idle, IdleState, Smt};
 pub use processor::Processor;
 
+use super::doctor::Finding;
 use super::tree;
 
 /// What a run was measured on. Every part is read below one root, save what belongs to this
@@ -83,6 +84,9 @@ pub struct Host {
     /// Compiler and flags of this program.
     #[serde(default)]
     pub build: Build,
+    /// What the doctor found before the run; empty where it wasn't asked ([`Host::examined`]).
+    #[serde(default)]
+    pub findings: Vec<Finding>,
 }
 
 impl Host {
@@ -121,6 +125,7 @@ impl Host {
             limits: Limits::of_this_process(),
             granted: Granted::to_this_process(),
             build: Build::of_this_program(),
+            findings: Vec::new(),
         }
     }
 }
@@ -145,6 +150,16 @@ mod tests {
             let json = serde_json::to_string(&host).unwrap();
             assert_eq!(serde_json::from_str::<Host>(&json).unwrap(), host, "{name}");
         }
+    }
+
+    #[test]
+    fn hosts_stored_before_the_doctor_are_read() {
+        let mut json = serde_json::to_value(Host::read(Path::new("/"))).unwrap();
+        for field in ["findings", "granted", "build"] {
+            json.as_object_mut().unwrap().remove(field).unwrap();
+        }
+        let host: Host = serde_json::from_value(json).unwrap();
+        assert_eq!((host.findings.len(), host.build), (0, Build::default()));
     }
 
     #[test]

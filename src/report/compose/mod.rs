@@ -3,6 +3,7 @@
 
 mod background;
 mod figures;
+pub mod findings;
 mod tables;
 mod verdicts;
 mod words;
