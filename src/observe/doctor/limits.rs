@@ -153,7 +153,9 @@ pub(super) fn locked_memory(seen: &Seen) -> Finding {
 fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.iter().find(|(shift, _)| bytes >= 1 << shift) {
-        Some((shift, unit)) if bytes.is_multiple_of(1 << shift) => format!("{} {unit}", bytes >> shift),
+        Some((shift, unit)) if bytes.is_multiple_of(1 << shift) => {
+            format!("{} {unit}", bytes >> shift)
+        }
         Some((shift, unit)) => format!("{:.1} {unit}", bytes as f64 / f64::from(1 << shift)),
         None => format!("{bytes} B"),
     }

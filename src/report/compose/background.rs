@@ -194,10 +194,16 @@ fn machine(judged: &Judged) -> Section {
     if !found.is_empty() {
         section = section.with(Block::Details {
             summary: format!("Before the run: {}", Fitness::sentence(found)).into(),
-            blocks: findings::sections(found).into_iter().flat_map(|it| it.blocks).collect(),
+            blocks: findings::sections(found).into_iter().flat_map(titled).collect(),
         });
     }
     section.with(Block::Facts(facts))
+}
+
+/// A section inside another one.
+fn titled(section: Section) -> Vec<Block> {
+    let title = Block::paragraph(Text::new().strong(section.title));
+    std::iter::once(title).chain(section.blocks).collect()
 }
 
 /// The record as `a.b.c` and value; what is absent is said to be so.
