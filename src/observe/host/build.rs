@@ -15,7 +15,7 @@ pub struct Build {
     pub profile: Option<String>,
     /// Optimisation level: `0` to `3`, `s`, `z`.
     pub optimisation: Option<String>,
-    /// RUSTFLAGS, from the environment or cargo's configuration; `None` for none.
+    /// RUSTFLAGS, from the environment or cargo's configuration; `none` where there are none.
     pub flags: Option<String>,
     /// Instruction sets that the compiler may use, as cargo names them: `fxsr,sse,sse2`.
     pub target_features: Option<String>,
@@ -29,7 +29,7 @@ impl Build {
             target: told(env!("IPCMARK_TARGET")),
             profile: told(env!("IPCMARK_PROFILE")),
             optimisation: told(env!("IPCMARK_OPT_LEVEL")),
-            flags: told(env!("IPCMARK_FLAGS")),
+            flags: told(env!("IPCMARK_FLAGS")).or(Some("none".into())),
             target_features: told(env!("IPCMARK_TARGET_FEATURES")),
         }
     }
