@@ -92,6 +92,9 @@ pub struct Campaign<'a> {
 /// of our own leaves behind.
 const BUSY: f64 = 1.5;
 
+/// How long the doctor looks at the machine before a run; `ipcmark doctor` looks longer.
+const EXAMINED: Duration = Duration::from_millis(100);
+
 /// Version and build, as stored with each run.
 pub const TOOL: &str = concat!("ipcmark ", env!("CARGO_PKG_VERSION"));
 
@@ -107,12 +110,14 @@ impl<'a> Campaign<'a> {
         let root = Path::new("/");
         let (kind, why_not) = clock::choose(root);
         let (clock_start, clock) = clock::measure(kind, why_not);
+        let cases = plan.groups.iter().flat_map(|group| &group.cases);
+        let cpus = round::distinct(cases.filter_map(|case| case.place.cpus));
         let run = with.store.begin_run(&NewRun {
             started: now_utc(),
             tool: TOOL,
             argv,
             request: &request,
-            host: &Host::read(root),
+            host: &Host::examined(root, &cpus, EXAMINED),
             clock: &clock,
         })?;
         let groups = add_groups(with.store, run, plan)?;
@@ -217,6 +222,7 @@ impl<'a> Campaign<'a> {
     /// run's number and how it ended.
     pub fn conduct(mut self) -> Result<(i64, RunStatus), StoreError> {
         let interrupted = self.measure()?.is_err();
+        self.warn_of_marks()?;
         let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
         self.with.progress.done();
         self.clock.conclude(&self.clock_start, &Anchor::now(self.clock.kind));

@@ -13,7 +13,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Campaign, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
-use crate::observe::{Counters, Gaps, RoundNoise};
+use crate::observe::doctor::{Watch, tally};
+use crate::observe::{Gaps, RoundNoise};
 use crate::store::{NewLaunch, StoreError};
 
 /// Launches that are set up together: the largest group of the default run, with its twin.
@@ -40,8 +41,8 @@ impl Campaign<'_> {
         let began = Instant::now();
         let round = self.groups[nth].rounds + 1;
         let began_ns = self.measured_ns();
-        let cpus = self.used_cpus(nth);
-        let before = (Counters::read(Path::new("/"), &cpus), Gaps::spin(SPIN));
+        let mut watch = Watch::new(Path::new("/"), &self.used_cpus(nth));
+        let (earlier, before) = (watch.look(), Gaps::spin(SPIN));
         for turns in self.turns(nth, round).chunks(BATCH) {
             let specs = turns.iter().map(|turn| self.spec_of(nth, turn)).collect::<Vec<_>>();
             let Ok(endings) = self.launch_together(&specs, turns, self.groups[nth].wants_quiet)
@@ -52,8 +53,10 @@ impl Campaign<'_> {
             self.keep(nth, round, turns, endings)?;
         }
         let after = Gaps::spin(SPIN);
-        let counters = Counters::read(Path::new("/"), &cpus).since(&before.0);
-        let noise = RoundNoise { counters, before: before.1, after };
+        let stretch = watch.look().since(&earlier);
+        let marks = stretch.marks();
+        let (counters, frequencies) = (stretch.noise, stretch.frequencies);
+        let noise = RoundNoise { counters, before, after, marks, frequencies };
         let measured = self.measured_ns();
         self.with.store.add_round(self.run, self.groups[nth].nth, round, began_ns, &noise)?;
         self.with.store.set_measuring(self.run, measured)?;
@@ -69,6 +72,18 @@ impl Campaign<'_> {
     fn tell_launches(&mut self) {
         let launches = std::mem::take(&mut self.untold);
         self.with.progress.launched(&launches);
+    }
+
+    /// Says once, at the end, how many rounds were marked, and by what.
+    pub(super) fn warn_of_marks(&mut self) -> Result<(), StoreError> {
+        let rounds = self.with.store.run(self.run)?.rounds;
+        match tally(rounds.iter().map(|round| round.marks.as_slice())) {
+            Some(told) if self.measured_before > 0 => {
+                self.warn(&format!("counting those before it was resumed, {told}"))
+            }
+            Some(told) => self.warn(&told),
+            None => Ok(()),
+        }
     }
 
     /// The round's launches in their random order, from the run's seed alone.
@@ -186,12 +201,16 @@ impl Campaign<'_> {
     }
 
     fn used_cpus(&self, nth: usize) -> Vec<u32> {
-        let pairs = self.groups[nth].cases.iter().filter_map(|live| live.case.place.cpus);
-        let mut cpus: Vec<u32> = pairs.flat_map(|(a, b)| [a, b]).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        cpus
+        distinct(self.groups[nth].cases.iter().filter_map(|live| live.case.place.cpus))
     }
+}
+
+/// The CPUs of pairs, each once, ascending.
+pub(super) fn distinct(pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
+    let mut cpus: Vec<u32> = pairs.flat_map(|(a, b)| [a, b]).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
 }
 
 impl LiveCase {

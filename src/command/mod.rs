@@ -3,6 +3,7 @@
 mod args;
 mod clean;
 mod completions;
+mod doctor;
 mod events;
 mod export;
 mod floor;
@@ -62,6 +63,8 @@ enum Command {
     Floor(floor::FloorArgs),
     /// What this machine offers; why not, and what would enable it
     List(list::ListArgs),
+    /// Is this machine fit to measure on? Advice, never a change
+    Doctor(doctor::DoctorArgs),
     /// The runs in the store
     Runs,
     /// Write up a stored run again
@@ -115,6 +118,7 @@ pub fn main() -> ExitCode {
         Some(Command::Run(args)) => run::chosen(common, args),
         Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
+        Some(Command::Doctor(args)) => doctor::doctor(common, args),
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Noise;
+use super::doctor::{CpuFrequency, Mark};
 
 /// A pause of a spinning loop that counts as a gap: far above a clock read, below a time slice.
 const GAP: Duration = Duration::from_micros(5);
@@ -32,6 +33,12 @@ pub struct RoundNoise {
     pub before: Gaps,
     /// A spin after it.
     pub after: Gaps,
+    /// What the doctor's checks noticed. Empty in what was stored before they ran.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
+    /// The clock rates of the CPUs used, where they can be read.
+    #[serde(default)]
+    pub frequencies: Vec<CpuFrequency>,
 }
 
 impl Gaps {
@@ -65,5 +72,15 @@ mod tests {
         let gaps = Gaps::spin(Duration::from_millis(2));
         assert!(gaps.spun_ns >= 2_000_000);
         assert!(gaps.longest_ns <= gaps.total_ns && gaps.total_ns <= gaps.spun_ns);
+    }
+
+    #[test]
+    fn rounds_stored_before_there_were_marks_are_read() {
+        let spin = r#"{"spun_ns":1,"count":0,"total_ns":0,"longest_ns":0}"#;
+        let counters =
+            r#"{"interrupts":1,"softirqs":1,"forks":0,"context_switches":1,"steal_ticks":2}"#;
+        let stored = format!(r#"{{"counters":{counters},"before":{spin},"after":{spin}}}"#);
+        let round: RoundNoise = serde_json::from_str(&stored).unwrap();
+        assert_eq!((round.counters.steal_ticks, round.marks.len()), (Some(2), 0));
     }
 }

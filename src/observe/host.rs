@@ -2,11 +2,13 @@
 //! hold on theirs. Read once per run, never inside a launch. What this host hides or doesn't
 //! have is `None` (null in JSON), never a guess.
 
+mod build;
 mod c_library;
-mod cgroup;
+pub(in crate::observe) mod cgroup;
 mod container;
+mod granted;
 mod kernel;
-mod limits;
+pub(in crate::observe) mod limits;
 mod memory;
 mod power;
 mod processor;
@@ -15,19 +17,22 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use build::Build;
 pub use c_library::CLibrary;
 pub use cgroup::{Cgroup, CpuQuota};
 pub use container::{Container, Hypervisor};
+pub use granted::{Buffers, Granted};
 pub use kernel::{ClockSource, HugePages, Kernel, Preemption};
 pub use limits::{Limit, Limits, Mount, Sysctls};
 pub use memory::{Cache, Memory, Node};
 pub use power::{Boost, Frequency, Idle, IdleState, Smt};
 pub use processor::Processor;
 
+use super::doctor::Finding;
 use super::tree;
 
 /// What a run was measured on. Every part is read below one root, save what belongs to this
-/// process: its limits, affinity and user id.
+/// process: its limits, affinity and user id, what it is granted, how it was built.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub struct Host {
     /// /proc/sys/kernel/hostname.
@@ -73,6 +78,15 @@ pub struct Host {
     pub mounts: Vec<Mount>,
     /// Resource limits, affinity and user of this process.
     pub limits: Limits,
+    /// What fresh objects get.
+    #[serde(default)]
+    pub granted: Granted,
+    /// Compiler and flags of this program.
+    #[serde(default)]
+    pub build: Build,
+    /// What the doctor found before the run; empty where it wasn't asked ([`Host::examined`]).
+    #[serde(default)]
+    pub findings: Vec<Finding>,
 }
 
 impl Host {
@@ -109,6 +123,9 @@ impl Host {
             sysctls: Sysctls::read(root),
             mounts: Mount::read(root),
             limits: Limits::of_this_process(),
+            granted: Granted::to_this_process(),
+            build: Build::of_this_program(),
+            findings: Vec::new(),
         }
     }
 }
@@ -133,6 +150,16 @@ mod tests {
             let json = serde_json::to_string(&host).unwrap();
             assert_eq!(serde_json::from_str::<Host>(&json).unwrap(), host, "{name}");
         }
+    }
+
+    #[test]
+    fn hosts_stored_before_the_doctor_are_read() {
+        let mut json = serde_json::to_value(Host::read(Path::new("/"))).unwrap();
+        for field in ["findings", "granted", "build"] {
+            json.as_object_mut().unwrap().remove(field).unwrap();
+        }
+        let host: Host = serde_json::from_value(json).unwrap();
+        assert_eq!((host.findings.len(), host.build), (0, Build::default()));
     }
 
     #[test]

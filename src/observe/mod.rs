@@ -10,11 +10,13 @@
 //! | `relation.rs` | how two CPUs stand to each other; a pair for each placement |
 //! | `cpu_list.rs` | `0-3,8` |
 //! | `host.rs`, `host/` | the record of the machine |
+//! | `doctor/` | nothing of its own: what the others read, with advice; marks of rounds |
 //! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
 //! | `tree.rs` | small reads, absent as `None` |
 
 pub mod cpu_list;
+pub mod doctor;
 pub mod gaps;
 pub mod host;
 pub mod noise;

@@ -18,6 +18,10 @@ pub struct Counters {
     pub forks: Option<u64>,
     /// Context switches on the whole machine (`ctxt` in /proc/stat).
     pub context_switches: Option<u64>,
+    /// Tasks that are runnable now, the reader among them (`procs_running` in /proc/stat).
+    pub running: Option<u64>,
+    /// The time of all CPUs together (the `cpu` line of /proc/stat).
+    pub all_ticks: Option<Ticks>,
     /// The counters of the used CPUs, in the order they were asked for.
     pub cpus: Vec<CpuCounters>,
 }
@@ -32,6 +36,8 @@ pub struct CpuCounters {
     /// Interrupts it took, all lines of /proc/interrupts together. `None` while it is offline,
     /// or where the file can't be read.
     pub interrupts: Option<u64>,
+    /// Those of devices among them: the numbered lines, but for timers. `None` as above.
+    pub device_interrupts: Option<u64>,
     /// Softirqs it ran, all kinds in /proc/softirqs together. `None` as above.
     pub softirqs: Option<u64>,
 }
@@ -42,8 +48,10 @@ pub struct CpuCounters {
 pub struct Ticks {
     /// User mode, niced or not; a guest's time is in it.
     pub user: u64,
-    /// Kernel mode, interrupts and softirqs included.
+    /// Kernel mode, interrupts and softirqs left out.
     pub system: u64,
+    /// Interrupts and softirqs.
+    pub interrupt: u64,
     /// Idle, waiting for a disk included.
     pub idle: u64,
     /// Time the hypervisor gave to others while this CPU wanted to run. 0 on bare metal, and
@@ -58,6 +66,9 @@ pub struct Ticks {
 pub struct Noise {
     /// Interrupts on the used CPUs.
     pub interrupts: Option<u64>,
+    /// Those of devices among them. `None` also in what was stored before it was counted.
+    #[serde(default)]
+    pub device_interrupts: Option<u64>,
     /// Softirqs on the used CPUs.
     pub softirqs: Option<u64>,
     /// Processes and threads created, on the whole machine, by anyone.
@@ -86,12 +97,15 @@ impl Counters {
             counters.take_stat(&stat);
         }
         if let Some(table) = contents(root, "proc/interrupts", buffer) {
-            let sums = parse_table(&table, cpus);
-            counters.cpus.iter_mut().zip(sums).for_each(|(cpu, sum)| cpu.interrupts = sum);
+            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(&table, cpus)) {
+                cpu.interrupts = sum.map(|sum| sum.all);
+                cpu.device_interrupts = sum.map(|sum| sum.devices);
+            }
         }
         if let Some(table) = contents(root, "proc/softirqs", buffer) {
-            let sums = parse_table(&table, cpus);
-            counters.cpus.iter_mut().zip(sums).for_each(|(cpu, sum)| cpu.softirqs = sum);
+            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(&table, cpus)) {
+                cpu.softirqs = sum.map(|sum| sum.all);
+            }
         }
         counters
     }
@@ -102,6 +116,8 @@ impl Counters {
             match name {
                 "ctxt" => self.context_switches = rest.trim().parse().ok(),
                 "processes" => self.forks = rest.trim().parse().ok(),
+                "procs_running" => self.running = rest.trim().parse().ok(),
+                "cpu" => self.all_ticks = parse_ticks(rest),
                 name => {
                     let number = name.strip_prefix("cpu").and_then(|id| id.parse::<u32>().ok());
                     for cpu in self.cpus.iter_mut().filter(|cpu| Some(cpu.cpu) == number) {
@@ -124,6 +140,7 @@ impl Counters {
         };
         Noise {
             interrupts: sum(|cpu| cpu.interrupts),
+            device_interrupts: sum(|cpu| cpu.device_interrupts),
             softirqs: sum(|cpu| cpu.softirqs),
             forks: difference(self.forks, earlier.forks),
             context_switches: difference(self.context_switches, earlier.context_switches),
@@ -154,7 +171,30 @@ fn parse_ticks(columns: &str) -> Option<Ticks> {
     let mut next = || columns.next().flatten();
     let (user, nice, system, idle, iowait) = (next()?, next()?, next()?, next()?, next()?);
     let (irq, softirq, steal) = (next()?, next()?, next()?);
-    Some(Ticks { user: user + nice, system: system + irq + softirq, idle: idle + iowait, steal })
+    let (user, idle, interrupt) = (user + nice, idle + iowait, irq + softirq);
+    Some(Ticks { user, system, interrupt, idle, steal })
+}
+
+impl Ticks {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.user + self.system + self.interrupt + self.idle + self.steal
+    }
+}
+
+/// What a column of /proc/interrupts or /proc/softirqs sums up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sum {
+    /// Every row.
+    all: u64,
+    /// The rows of devices.
+    devices: u64,
+}
+
+/// Whether a row of /proc/interrupts is that of a device: it has a number, and is no timer
+/// (of which some architectures number theirs).
+pub(super) fn is_device(name: &str, rest: &str) -> bool {
+    name.trim().parse::<u32>().is_ok() && !rest.contains("timer")
 }
 
 /// The sums of the asked CPUs' columns in a table such as /proc/interrupts or /proc/softirqs;
@@ -163,7 +203,7 @@ fn parse_ticks(columns: &str) -> Option<Ticks> {
 /// Columns go by the header's labels: offline CPUs have none, so the third column may be CPU 5.
 /// Rows with fewer numbers than the header has labels (`ERR:`, `MIS:`) count for the whole
 /// machine and are left out, by name too, because on one CPU they look like all others.
-fn parse_table(table: &str, cpus: &[u32]) -> Vec<Option<u64>> {
+fn parse_table(table: &str, cpus: &[u32]) -> Vec<Option<Sum>> {
     let mut lines = table.lines();
     let columns: Vec<u32> = lines
         .next()
@@ -173,22 +213,25 @@ fn parse_table(table: &str, cpus: &[u32]) -> Vec<Option<u64>> {
         .collect();
     let wanted: Vec<Option<usize>> =
         cpus.iter().map(|cpu| columns.iter().position(|column| column == cpu)).collect();
-    let mut sums: Vec<Option<u64>> = wanted.iter().map(|column| column.map(|_| 0)).collect();
+    let mut sums: Vec<Option<Sum>> =
+        wanted.iter().map(|column| column.map(|_| Sum::default())).collect();
     let mut row = Vec::with_capacity(columns.len());
     for line in lines {
-        let Some((name, counts)) = line.split_once(':') else { continue };
+        let Some((name, rest)) = line.split_once(':') else { continue };
         if matches!(name.trim(), "ERR" | "Err" | "MIS" | "BAD") {
             continue;
         }
         row.clear();
-        let counts = counts.split_ascii_whitespace().take(columns.len());
+        let counts = rest.split_ascii_whitespace().take(columns.len());
         row.extend(counts.map_while(|count| count.parse::<u64>().ok()));
         if row.len() < columns.len() {
             continue;
         }
+        let device = is_device(name, rest);
         for (sum, column) in sums.iter_mut().zip(&wanted) {
             if let (Some(sum), Some(column)) = (sum, column) {
-                *sum += row[*column];
+                sum.all += row[*column];
+                sum.devices += if device { row[*column] } else { 0 };
             }
         }
     }
@@ -257,21 +300,28 @@ mod tests {
 
     #[test]
     fn columns_go_by_label_and_machine_wide_rows_are_left_out() {
+        let sum = |all, devices| Some(Sum { all, devices });
         let sums = parse_table(INTERRUPTS, &[3, 0, 1, 2]);
-        assert_eq!(sums, [Some(3012), Some(1101), None, Some(2013)]);
+        assert_eq!(sums, [sum(3012, 12), sum(1101, 101), None, sum(2013, 10)]);
     }
 
     #[test]
     fn one_cpu_does_not_own_the_errors() {
         let table = "           CPU0       \n  1:   5   XT-PIC  i8042\nERR:   9\n";
-        assert_eq!(parse_table(table, &[0]), [Some(5)]);
+        assert_eq!(parse_table(table, &[0]), [Some(Sum { all: 5, devices: 5 })]);
+    }
+
+    #[test]
+    fn numbered_timers_are_no_devices() {
+        let table = "  CPU0\n 11:  900  GICv3  27 Level  arch_timer\n 45:  3  GICv3 79 eth0\n";
+        assert_eq!(parse_table(table, &[0]), [Some(Sum { all: 903, devices: 3 })]);
     }
 
     #[test]
     fn softirqs_are_the_same_kind_of_table() {
         let table = "                    CPU0       CPU1       \n          \
             HI:          0          1\n       TIMER:       8556       8764\n";
-        assert_eq!(parse_table(table, &[1]), [Some(8765)]);
+        assert_eq!(parse_table(table, &[1]), [Some(Sum { all: 8765, devices: 0 })]);
     }
 
     #[test]
@@ -282,8 +332,8 @@ mod tests {
         for line in 0..500 {
             table.push_str(&format!("{line}: {row} IR-PCI-MSI 42-edge nvme0q{line}\n"));
         }
-        let sums = parse_table(&table, &[299, 3, 128]);
-        assert_eq!(sums, [Some(299 * 500), None, Some(128 * 500)]);
+        let sums = parse_table(&table, &[299, 3, 128]).into_iter().map(|sum| Some(sum?.all));
+        assert_eq!(sums.collect::<Vec<_>>(), [Some(299 * 500), None, Some(128 * 500)]);
     }
 
     #[test]
@@ -303,9 +353,10 @@ mod tests {
     fn stat_gives_forks_switches_and_the_ticks_of_the_used_cpus() {
         let counters = snapshot(STAT, INTERRUPTS);
         assert_eq!((counters.forks, counters.context_switches), (Some(6504), Some(428_409)));
-        let ticks = Ticks { user: 6914, system: 1933, idle: 68_741, steal: 29 };
+        let ticks = Ticks { user: 6914, system: 1916, interrupt: 17, idle: 68_741, steal: 29 };
         assert_eq!(counters.cpus[0].ticks, Some(ticks));
         assert_eq!(counters.cpus[1].ticks.unwrap().steal, 32);
+        assert_eq!((counters.running, counters.all_ticks.unwrap().idle), (Some(2), 134_949));
         assert_eq!(counters.cpus[1].interrupts, None);
         assert_eq!(counters.cpus[0].softirqs, None);
     }
@@ -319,6 +370,7 @@ mod tests {
         let noise = snapshot(&stat, "CPU0 CPU10\n1: 11 24\n").since(&earlier);
         let expected = Noise {
             interrupts: Some(5),
+            device_interrupts: Some(5),
             softirqs: None,
             forks: Some(5),
             context_switches: Some(0),

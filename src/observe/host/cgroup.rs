@@ -71,6 +71,17 @@ impl Cgroup {
     }
 }
 
+/// The files that count how often and how long a quota stopped this process's groups
+/// (`cpu.stat`), of those groups on the way up that have one; nearest first.
+pub(in crate::observe) fn throttle_files(root: &Path) -> Vec<String> {
+    let own = tree::text(root, "proc/self/cgroup").unwrap_or_default();
+    let mounts = mount_points(root);
+    let groups = Groups { root, v1: v1_of(&own), v2: v2_of(&own), mounts: &mounts };
+    let v2 = groups.v2().into_iter().filter(|dir| quota_v2(root, dir).is_some());
+    let v1 = groups.v1("cpu").into_iter().filter(|dir| quota_v1(root, dir).is_some());
+    v2.chain(v1).map(|dir| format!("{dir}/cpu.stat")).collect()
+}
+
 fn v2_of(own: &str) -> Option<&str> {
     own.lines().find_map(|line| line.strip_prefix("0::"))
 }
@@ -177,6 +188,9 @@ mod tests {
         assert_eq!(group.cpus_effective, Some(vec![2, 3]));
         assert_eq!(group.v2_path.as_deref(), Some("/user.slice/job"));
         assert!(group.v1_paths.is_empty());
+        let limited =
+            ["sys/fs/cgroup/user.slice/job/cpu.stat", "sys/fs/cgroup/user.slice/cpu.stat"];
+        assert_eq!(throttle_files(root.path()), limited);
     }
 
     #[test]

@@ -53,12 +53,17 @@ pub struct Container {
     pub kind: Option<String>,
     /// What was found and where, such as `docker (/.dockerenv)`; empty outside containers.
     pub signs: Vec<String>,
+    /// `Seccomp` of /proc/self/status: 0 for no filter, 1 strict, 2 filters, each of which every
+    /// system call runs through. `None` in kernels built without it.
+    #[serde(default)]
+    pub seccomp: Option<u32>,
 }
 
 impl Container {
     pub(super) fn read(root: &Path) -> Container {
         let environment = std::fs::read(root.join("proc/self/environ")).unwrap_or_default();
         let groups = tree::text(root, "proc/self/cgroup").unwrap_or_default();
+        let status = tree::text(root, "proc/self/status").unwrap_or_default();
         let file = |path: &str| root.join(path.trim_start_matches('/')).exists();
         let mut signs: Vec<(String, &str)> = Vec::new();
         if let Some(kind) = variable(&environment, "container") {
@@ -76,6 +81,7 @@ impl Container {
         Container {
             kind: signs.first().map(|(kind, _)| kind.clone()),
             signs: signs.iter().map(|(kind, sign)| format!("{kind} ({sign})")).collect(),
+            seccomp: status.lines().find_map(|it| it.strip_prefix("Seccomp:")?.trim().parse().ok()),
         }
     }
 }
@@ -128,8 +134,10 @@ mod tests {
         let root = stored::unpack([
             ("proc/self/environ", "PATH=/bin\\0container=lxc\\0HOME=/"),
             (".dockerenv", ""),
+            ("proc/self/status", "Name:\\tx\\nSeccomp:\\t2\\nSeccomp_filters:\\t1"),
         ]);
         let container = Container::read(root.path());
+        assert_eq!(container.seccomp, Some(2));
         assert_eq!(container.kind.as_deref(), Some("lxc"));
         assert_eq!(
             container.signs,

@@ -3,11 +3,17 @@
 //! is then `None`, and the preemption mode names where it was found.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
+use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
 
 use crate::observe::tree;
+
+/// Enough of a kernel's configuration: real ones have some 300 KiB.
+const CONFIG_AT_MOST: u64 = 4 << 20;
 
 /// The running kernel.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
@@ -20,8 +26,8 @@ pub struct Kernel {
     pub boot_line: Option<String>,
     /// When the kernel gives way to a woken task.
     pub preemption: Option<Preemption>,
-    /// Timer ticks per second (CONFIG_HZ in /boot/config-RELEASE or /lib/modules/RELEASE/config).
-    /// `None` where neither file is there.
+    /// Timer ticks per second (CONFIG_HZ in /boot/config-RELEASE, /lib/modules/RELEASE/config or
+    /// /proc/config.gz). `None` where none of them is there.
     pub hz: Option<u32>,
     /// /sys/kernel/debug/sched/base_slice_ns, before Linux 6.6 min_granularity_ns, ns. `None`
     /// without debugfs.
@@ -81,6 +87,13 @@ impl Kernel {
 fn config(root: &Path, release: &str) -> Option<String> {
     tree::text(root, &format!("boot/config-{release}"))
         .or_else(|| tree::text(root, &format!("lib/modules/{release}/config")))
+        .or_else(|| unpacked(&root.join("proc/config.gz")))
+}
+
+fn unpacked(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    GzDecoder::new(File::open(path).ok()?).take(CONFIG_AT_MOST).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// The value of an option of a kernel configuration.
@@ -236,6 +249,19 @@ mod tests {
         assert_eq!((kernel.hz, kernel.scheduler_slice_ns), (Some(250), Some(750_000)));
         assert_eq!((kernel.autogroup, kernel.boot_line), (Some(true), None));
         assert_eq!(Kernel::read(tempfile::tempdir().unwrap().path()), Kernel::default());
+    }
+
+    #[test]
+    fn the_kernel_may_carry_its_configuration() {
+        let root = stored::unpack([("proc/sys/kernel/osrelease", "6.18.1")]);
+        let file = File::create(root.path().join("proc/config.gz")).unwrap();
+        let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, b"CONFIG_HZ=1000\nCONFIG_PREEMPT_LAZY=y\n").unwrap();
+        packed.finish().unwrap();
+        let kernel = Kernel::read(root.path());
+        assert_eq!((kernel.hz, kernel.preemption.unwrap().mode.as_str()), (Some(1000), "lazy"));
+        std::fs::write(root.path().join("proc/config.gz"), "not gzip").unwrap();
+        assert_eq!(Kernel::read(root.path()).hz, None);
     }
 
     #[test]

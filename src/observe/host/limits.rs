@@ -186,6 +186,13 @@ pub struct Limit {
     pub hard: Option<u64>,
 }
 
+/// The CPUs this thread may run on, as in [`Limits::affinity`].
+pub(in crate::observe) fn affinity() -> Option<Vec<u32>> {
+    let set = rustix::thread::sched_getaffinity(None).ok()?;
+    let all = 0..rustix::thread::CpuSet::MAX_CPU;
+    Some(all.filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
+}
+
 impl Limits {
     pub(super) fn of_this_process() -> Limits {
         let resources = [
@@ -201,13 +208,9 @@ impl Limits {
             let limit = rustix::process::getrlimit(resource);
             Limit { soft: limit.current, hard: limit.maximum }
         };
-        let affinity = rustix::thread::sched_getaffinity(None).ok().map(|set| {
-            let all = 0..rustix::thread::CpuSet::MAX_CPU;
-            all.filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
-        });
         Limits {
             resources: resources.map(|(name, of)| (name.to_owned(), limit(of))).into(),
-            affinity,
+            affinity: affinity(),
             effective_uid: rustix::process::geteuid().as_raw(),
         }
     }

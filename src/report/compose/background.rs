@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::findings;
 use super::tables::absences;
 use crate::judge::{Carries, CaseResult, Judged};
+use crate::observe::doctor::Fitness;
 use crate::report::{Block, Section, Text, units};
 
 /// Third over first quartile of the launches of `null` up to which the CPUs count as steady.
@@ -186,10 +188,26 @@ fn method(judged: &Judged) -> Section {
 }
 
 fn machine(judged: &Judged) -> Section {
-    let host = serde_json::to_value(&judged.run.host).unwrap_or(Value::Null);
+    let mut host = serde_json::to_value(&judged.run.host).unwrap_or(Value::Null);
+    // They are told in words.
+    host.as_object_mut().and_then(|host| host.remove("findings"));
     let mut facts = Vec::new();
     flatten("", &host, &mut facts);
-    Section::new("machine", "The machine").with(Block::Facts(facts))
+    let mut section = Section::new("machine", "The machine");
+    let found = &judged.run.host.findings;
+    if !found.is_empty() {
+        section = section.with(Block::Details {
+            summary: format!("Before the run: {}", Fitness::sentence(found)).into(),
+            blocks: findings::sections(found).into_iter().flat_map(titled).collect(),
+        });
+    }
+    section.with(Block::Facts(facts))
+}
+
+/// A section inside another one.
+fn titled(section: Section) -> Vec<Block> {
+    let title = Block::paragraph(Text::new().strong(section.title));
+    std::iter::once(title).chain(section.blocks).collect()
 }
 
 /// The record as `a.b.c` and value; what is absent is said to be so.

@@ -4,6 +4,7 @@
 mod answer;
 mod background;
 mod figures;
+pub mod findings;
 mod tables;
 mod verdicts;
 mod words;

@@ -1,0 +1,122 @@
+//! Findings in one sentence, and the marks of many rounds in one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Finding, Level, Mark};
+
+/// Whether a machine is fit to measure on.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Fitness {
+    /// Nothing was found that shows in the figures.
+    Fit,
+    /// The figures hold for this machine as it is set up; some of that is of its own making.
+    FitWithReservations,
+    /// What would be measured is the disturbance too.
+    NotFit,
+}
+
+impl Fitness {
+    /// Sums findings up.
+    pub fn of(findings: &[Finding]) -> Fitness {
+        match findings.iter().map(|it| it.level).max() {
+            Some(Level::Warning) => Fitness::NotFit,
+            Some(Level::Note) => Fitness::FitWithReservations,
+            _ => Fitness::Fit,
+        }
+    }
+
+    /// The answer, and why.
+    pub fn sentence(findings: &[Finding]) -> String {
+        let named = |level| {
+            let names: Vec<&str> =
+                findings.iter().filter(|it| it.level == level).map(|it| &*it.check).collect();
+            (names.len(), list(&names))
+        };
+        let (_, warnings) = named(Level::Warning);
+        let (count, notes) = named(Level::Note);
+        match Fitness::of(findings) {
+            Fitness::NotFit => {
+                format!("Not fit for measuring now: {warnings} would be measured too")
+            }
+            Fitness::FitWithReservations => {
+                let colour = if count == 1 { "colours" } else { "colour" };
+                format!("Fit to measure on, with reservations: {notes} {colour} the figures")
+            }
+            Fitness::Fit => {
+                "Fit to measure on: no check found what would show in the figures".into()
+            }
+        }
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// One sentence on the rounds that were marked, most frequent cause first; `None` where none was.
+pub fn tally<'a>(rounds: impl IntoIterator<Item = &'a [Mark]>) -> Option<String> {
+    let (mut all, mut marked) = (0, 0);
+    let mut causes: BTreeMap<&str, (u64, &Mark)> = BTreeMap::new();
+    for marks in rounds {
+        all += 1;
+        marked += u64::from(!marks.is_empty());
+        for mark in marks {
+            let (count, worst) = causes.entry(&mark.check).or_insert((0, mark));
+            *count += 1;
+            if mark.level > worst.level {
+                *worst = mark;
+            }
+        }
+    }
+    let mut causes: Vec<(&str, (u64, &Mark))> = causes.into_iter().collect();
+    causes.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+    let cause = |(check, (count, worst)): (&str, (u64, &Mark))| {
+        format!("{check} in {count} (for example: {})", worst.found)
+    };
+    let causes: Vec<String> = causes.into_iter().map(cause).collect();
+    (marked > 0).then(|| {
+        format!(
+            "{marked} of {all} rounds were disturbed: {}; `ipcmark doctor` says what to do",
+            causes.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(check: &str, level: Level, found: &str) -> Mark {
+        Mark { check: check.into(), level, found: found.into() }
+    }
+
+    #[test]
+    fn marked_rounds_are_counted_once_and_causes_by_frequency() {
+        let load = mark("load", Level::Note, "others used 0.20 CPUs");
+        let more = mark("load", Level::Warning, "others used 1.20 CPUs");
+        let steal = mark("steal", Level::Note, "20 ms of 400 ms");
+        let rounds = [vec![], vec![steal, load.clone()], vec![more], vec![load]];
+        let told = tally(rounds.iter().map(Vec::as_slice)).unwrap();
+        assert_eq!(
+            told,
+            "3 of 4 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
+             steal in 1 (for example: 20 ms of 400 ms); `ipcmark doctor` says what to do"
+        );
+        assert_eq!(tally([&[][..], &[]]), None);
+        assert_eq!(tally([]), None);
+    }
+
+    #[test]
+    fn names_are_listed_as_one_speaks() {
+        let joined = [&["a"][..], &["a", "b"], &["a", "b", "c"]].map(list);
+        assert_eq!(joined, ["a", "a and b", "a, b and c"]);
+    }
+}

@@ -1,0 +1,230 @@
+//! Is this machine fit to measure on? Each check is a pure function of what was read before: the
+//! record of the machine ([`Host`]), and a [`Stretch`] of time. It says what was found, what is
+//! wanted, what the difference does to the figures, and what to do. Advice only: nothing here
+//! changes a setting. The checks of a stretch run around each round too, and mark it.
+//!
+//! | file | checks |
+//! | --- | --- |
+//! | `speed.rs` | governor, boost, frequency, thermal, smt, idle, clock |
+//! | `guest.rs` | virtualisation, container, steal |
+//! | `traffic.rs` | load, interrupts |
+//! | `share.rs` | quota, cpuset, isolation |
+//! | `limits.rs` | pipes, queues, sockets, locked-memory |
+//! | `watch.rs` | nothing: it reads what a stretch of time is made of |
+//! | `fitness.rs` | nothing: it sums findings up |
+
+mod fitness;
+mod guest;
+mod limits;
+mod share;
+mod speed;
+mod traffic;
+mod watch;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Host, Relation, Topology, noise};
+
+pub use fitness::{Fitness, tally};
+pub use watch::{CpuFrequency, Snapshot, Stretch, Watch};
+
+/// What one check came to.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The check's name: `governor`, `locked-memory`, …
+    pub check: String,
+    /// How much it matters.
+    pub level: Level,
+    /// What was found.
+    pub found: String,
+    /// What would be fine.
+    pub wanted: String,
+    /// What it does to the figures where it isn't.
+    pub effect: String,
+    /// What to do; never empty.
+    pub advice: String,
+    /// The command that does it, where there is one. Nobody runs it but the reader.
+    pub command: Option<String>,
+}
+
+/// How much a finding matters, from little to much.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// As it should be.
+    Fine,
+    /// It couldn't be read: hidden, not permitted, not shown to a guest.
+    Unknown,
+    /// It colours the figures: they hold, but for this setting, or in wider intervals.
+    Note,
+    /// It spoils them: what is measured is the disturbance too.
+    Warning,
+}
+
+/// A disturbance of one round.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// The check that noticed it.
+    pub check: String,
+    /// [`Level::Note`] or [`Level::Warning`].
+    pub level: Level,
+    /// What was found.
+    pub found: String,
+}
+
+/// What the checks look at.
+struct Seen<'a> {
+    host: &'a Host,
+    topology: Option<&'a Topology>,
+    /// The CPUs that are, or would be, used.
+    cpus: &'a [u32],
+    stretch: &'a Stretch,
+}
+
+/// Looks at the machine below `root` for `time`, during which the caller sleeps, and runs every
+/// check for the CPUs that are to be used: all that are allowed, where none is named.
+pub fn examine(root: &Path, host: &Host, cpus: &[u32], time: Duration) -> Vec<Finding> {
+    let topology = Topology::read(root).ok();
+    let mut watch = Watch::new(root, cpus);
+    let cpus = &watch.cpus().to_vec();
+    let devices = traffic::devices(root, cpus);
+    let before = watch.look();
+    std::thread::sleep(time);
+    let after = watch.look();
+    let mut stretch = after.since(&before);
+    stretch.steal_since_boot = after.steal_since_boot();
+    stretch.busiest = traffic::busiest(&devices, &traffic::devices(root, cpus), stretch.ns);
+    stretch.load = noise::load(root);
+    findings(&Seen { host, topology: topology.as_ref(), cpus, stretch: &stretch })
+}
+
+/// Every check, in the order of the table above.
+fn findings(seen: &Seen) -> Vec<Finding> {
+    let checks = [
+        speed::governor,
+        speed::boost,
+        speed::smt,
+        speed::idle,
+        speed::clock,
+        guest::virtualisation,
+        guest::container,
+        share::cpuset,
+        share::isolation,
+        limits::pipes,
+        limits::queues,
+        limits::sockets,
+        limits::locked_memory,
+    ];
+    let of_stretch = passing(seen.stretch).into_iter().map(|it| known_from_the_host(it, seen));
+    checks.iter().map(|check| check(seen)).chain(of_stretch).collect()
+}
+
+/// The checks that a stretch of time answers; the same for a look and for a round.
+fn passing(stretch: &Stretch) -> Vec<Finding> {
+    vec![
+        guest::steal(stretch),
+        traffic::load(stretch),
+        traffic::interrupts(stretch),
+        share::quota(stretch),
+        speed::frequency(stretch),
+        speed::thermal(stretch),
+    ]
+}
+
+/// Adds what only the record of the machine knows.
+fn known_from_the_host(finding: Finding, seen: &Seen) -> Finding {
+    match finding.check.as_str() {
+        "quota" => share::quota_of(finding, seen),
+        "steal" if finding.level == Level::Fine && !guest::is_guest(seen.host) => Finding {
+            found: "none: no sign of a hypervisor that could take time".into(),
+            ..finding
+        },
+        _ => finding,
+    }
+}
+
+impl Stretch {
+    /// What was not as it should be during it.
+    pub fn marks(&self) -> Vec<Mark> {
+        let marked = passing(self).into_iter().filter(|it| it.level >= Level::Note);
+        marked.map(|it| Mark { check: it.check, level: it.level, found: it.found }).collect()
+    }
+}
+
+impl Host {
+    /// The host below `root`, with what the doctor finds in `time` for the CPUs to be used.
+    pub fn examined(root: &Path, cpus: &[u32], time: Duration) -> Host {
+        let mut host = Host::read(root);
+        host.findings = examine(root, &host, cpus, time);
+        host
+    }
+}
+
+/// The CPUs that a run uses if nothing else is said: those of every pinned placement that the
+/// allowed CPUs offer. All the allowed ones where the topology can't be read.
+pub fn usual_cpus(root: &Path, allowed: &[u32]) -> Vec<u32> {
+    let Ok(topology) = Topology::read(root) else { return allowed.to_vec() };
+    let pairs = Relation::ALL.iter().filter_map(|it| topology.pair(*it, allowed));
+    let cpus: BTreeSet<u32> = pairs.flat_map(|(a, b)| [a, b]).collect();
+    cpus.into_iter().collect()
+}
+
+/// The words of a check that don't depend on what it finds.
+struct Check {
+    name: &'static str,
+    wanted: &'static str,
+    effect: &'static str,
+    advice: &'static str,
+}
+
+impl Check {
+    fn finding(&self, level: Level, found: String, advice: &str) -> Finding {
+        Finding {
+            check: self.name.into(),
+            level,
+            found,
+            wanted: self.wanted.into(),
+            effect: self.effect.into(),
+            advice: advice.into(),
+            command: None,
+        }
+    }
+
+    fn fine(&self, found: impl Into<String>) -> Finding {
+        self.finding(Level::Fine, found.into(), "nothing to do")
+    }
+
+    fn note(&self, found: impl Into<String>) -> Finding {
+        self.finding(Level::Note, found.into(), self.advice)
+    }
+
+    fn warning(&self, found: impl Into<String>) -> Finding {
+        self.finding(Level::Warning, found.into(), self.advice)
+    }
+
+    /// For what can't be read; `advice` is where else the answer may be.
+    fn unknown(&self, found: impl Into<String>, advice: &str) -> Finding {
+        self.finding(Level::Unknown, found.into(), advice)
+    }
+}
+
+impl Finding {
+    fn advice(self, advice: impl Into<String>) -> Finding {
+        Finding { advice: advice.into(), ..self }
+    }
+
+    fn effect(self, effect: impl Into<String>) -> Finding {
+        Finding { effect: effect.into(), ..self }
+    }
+
+    fn command(self, command: impl Into<String>) -> Finding {
+        Finding { command: Some(command.into()), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests;
