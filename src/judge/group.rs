@@ -52,9 +52,9 @@ pub struct TwinCheck {
 /// A group, judged.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupVerdict {
-    /// `latency`, `throughput`.
+    /// `latency`, `throughput`, `connect`.
     pub workload: String,
-    /// Null for a group of wake-ups.
+    /// Null for a group of wake-ups or set-ups.
     pub message_bytes: Option<u64>,
     /// Where its workers ran.
     pub placement: String,
@@ -73,10 +73,11 @@ pub struct GroupVerdict {
 /// Puts the cost of `null` beside every other case of its group.
 pub(super) fn add_floors(members: &mut [CaseResult]) {
     let null = members.iter().find(|case| case.carries == Carries::Nothing);
-    let Some(value) = null.and_then(|case| case.latency_ns.as_ref()?.median) else { return };
+    let time = |case: &CaseResult| case.latency_ns.as_ref().or(case.setup_ns.as_ref())?.median;
+    let Some(value) = null.and_then(time) else { return };
     for case in members.iter_mut().filter(|case| case.carries != Carries::Nothing) {
-        if let Some(estimate) = &case.latency_ns {
-            let ratio = estimate.median.map(|median| median / value);
+        if case.latency_ns.is_some() || case.setup_ns.is_some() {
+            let ratio = time(case).map(|median| median / value);
             case.floor = Some(Floor { name: "null".into(), value, ratio });
         }
     }

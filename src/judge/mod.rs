@@ -5,6 +5,7 @@
 
 mod case;
 mod group;
+mod once;
 mod percentile;
 mod seen;
 
@@ -18,6 +19,7 @@ use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun}
 
 pub use case::{CaseResult, Estimate, Status};
 pub use group::{GroupVerdict, Standing, TwinCheck};
+pub use once::{OncePerLaunch, SetupPhase};
 pub use percentile::{Curve, PERCENTILES};
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 
