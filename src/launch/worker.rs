@@ -226,11 +226,7 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
         Ok(())
     }
 
-    fn stretch(
-        &mut self,
-        operations: u64,
-        sample: &[AtomicU64],
-    ) -> io::Result<()> {
+    fn stretch(&mut self, operations: u64, sample: &[AtomicU64]) -> io::Result<()> {
         let Worker { end, page, spec, .. } = &mut *self.worker;
         let (payload, buffers) = (&mut self.payload, &mut self.buffers);
         match spec.workload {

@@ -317,7 +317,9 @@ mod tests {
         assert_eq!(groups, [all, all]);
         let cases = || plan.groups.iter().flat_map(|group| &group.cases);
         assert!(cases().all(|case| case.message_bytes.is_none()));
-        assert!(cases().filter(|it| it.variant.to_string() == "pipe").all(|it| it.opened_for() == 64));
+        assert!(
+            cases().filter(|it| it.variant.to_string() == "pipe").all(|it| it.opened_for() == 64)
+        );
         let places: Vec<_> = plan.groups.iter().map(|group| group.cases[0].placement).collect();
         assert!(places.contains(&Placement::SameCpu) && places.contains(&Placement::Free));
         assert_eq!(plan.groups[0].absent.len(), 1, "{:?}", plan.groups[0].absent);

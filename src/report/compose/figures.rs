@@ -12,6 +12,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
     let latency = workload(judged, "latency", "Latency");
     let tails = percentiles(judged);
     let throughput = workload(judged, "throughput", "Throughput");
+    let connect = workload(judged, "connect", "Set-up");
     sections.extend(latency);
     if !tails.is_empty() {
         let mut section = Section::new("tails", "Tails");
@@ -19,6 +20,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
         sections.push(section);
     }
     sections.extend(throughput);
+    sections.extend(connect);
     sections.extend(drift(judged));
     sections
 }
@@ -36,7 +38,7 @@ fn workload(judged: &Judged, name: &str, title: &str) -> Option<Section> {
     let sizes: BTreeSet<Option<u64>> = cases
         .iter()
         .filter(|it| it.carries != Carries::Nothing)
-        .filter(|it| name == "throughput" || it.carries == Carries::Bytes)
+        .filter(|it| name != "latency" || it.carries == Carries::Bytes)
         .map(|it| it.message_bytes)
         .collect();
     if cases.is_empty() {
@@ -77,6 +79,10 @@ fn intervals(cases: &[&CaseResult], workload: &str, size: Option<u64>) -> Figure
         ("latency", _) => (
             format!("Round trips of {what}"),
             Axis::new("round trip", Unit::Nanoseconds, Scale::Log),
+        ),
+        ("connect", _) => (
+            "Set-up and tear-down of both ends".to_string(),
+            Axis::new("set-up", Unit::Nanoseconds, Scale::Log),
         ),
         (_, None) => {
             ("Wake-ups one way".to_string(), Axis::new("wake-ups", Unit::PerSecond, Scale::Log))

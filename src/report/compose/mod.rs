@@ -3,6 +3,7 @@
 
 mod background;
 mod figures;
+mod setup;
 mod tables;
 mod verdicts;
 mod words;
@@ -39,7 +40,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     }
     document.sections.push(verdicts);
     let mut results = Section::new("results", "Results");
-    for table in tables::summaries(judged) {
+    for table in tables::summaries(judged).into_iter().chain(setup::tables(judged)) {
         results = results.with(table);
     }
     document.sections.push(results);
