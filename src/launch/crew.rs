@@ -130,7 +130,7 @@ impl Crew {
             }
         }
         let reports = self.heard.each_mut().map(|heard| match heard.take() {
-            Some(Message::Report(report)) => report,
+            Some(Message::Report(report)) => *report,
             _ => WorkerReport::default(),
         });
         Ok(reports)
@@ -176,12 +176,7 @@ impl Crew {
             Err(_) => None,
         };
         match message {
-            Some(Message::Report(WorkerReport { unavailable: Some(why), .. })) => {
-                ControlFlow::Break(Outcome::Unavailable(why))
-            }
-            Some(Message::Report(WorkerReport { error: Some(error), .. })) => {
-                failed(self.casualty_soon().unwrap_or(format!("{role}: {error}")))
-            }
+            Some(Message::Report(report)) if report.error.is_some() => self.stopped(role, *report),
             Some(message) => {
                 self.heard[at] = Some(message);
                 ControlFlow::Continue(())
@@ -189,6 +184,14 @@ impl Crew {
             None => {
                 failed(self.casualty_soon().unwrap_or(format!("{role} hung up without a word")))
             }
+        }
+    }
+
+    /// Why a worker stopped early: what it lacks, its partner's death, or what it says itself.
+    fn stopped(&self, role: Role, report: WorkerReport) -> ControlFlow<Outcome> {
+        match (report.unavailable, report.error.unwrap_or_default()) {
+            (Some(why), _) => ControlFlow::Break(Outcome::Unavailable(why)),
+            (None, error) => failed(self.casualty_soon().unwrap_or(format!("{role}: {error}"))),
         }
     }
 

@@ -16,7 +16,7 @@ use super::page::Page;
 use super::spec::{BUILD, Outcome, Record, SampleCount, Spec};
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::Worker;
-use crate::mechanism::{self, Carries, Endpoint, OpenError, Opened, Visitor};
+use crate::mechanism::{self, Carries, Cause, Endpoint, OpenError, Opened, Visitor};
 use crate::observe::Counters;
 use crate::sys::process::ignore_broken_pipes;
 use crate::sys::system_v::enter_private_namespace;
@@ -116,7 +116,7 @@ impl Visitor for Launching<'_> {
             link,
         };
         let mut crew = Crew::muster(spec.workers, opened.initiator, opened.responder, worker)
-            .map_err(|error| failed(format!("start the workers: {error}")))?;
+            .map_err(not_started)?;
         let outcome = Conversation { crew: &mut crew, owner: self.owner, spec, page: &page }
             .hold(self.started, granted);
         // The workers are gone before what they used is removed.
@@ -191,6 +191,16 @@ impl Conversation<'_> {
             write_frame(&mut out, Kind::Samples, &ticks.collect::<Vec<u8>>())?;
         }
         write_frame(&mut out, Kind::Done, &[])
+    }
+}
+
+/// A limit in the way of the workers is as much a reason as one in the way of opening.
+fn not_started(error: io::Error) -> Outcome {
+    let limit = Cause::of(&error) == Cause::Limit;
+    match OpenError::call("start the workers", "raise the limit")(error) {
+        OpenError::Unavailable(why) if limit => Outcome::Unavailable(why),
+        OpenError::Unavailable(why) => Outcome::Failed { reason: why.reason },
+        OpenError::NotApplicable(reason) => Outcome::NotApplicable { reason },
     }
 }
 

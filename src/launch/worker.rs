@@ -28,7 +28,7 @@ pub enum Message {
     /// Pinned and faulted in; waiting for the word to go.
     Ready,
     /// Finished, or stopped early.
-    Report(WorkerReport),
+    Report(Box<WorkerReport>),
 }
 
 /// Round trips of the check before timing; each direction carries as many messages.
@@ -64,14 +64,14 @@ impl<E: Endpoint> Worker<E> {
     pub fn live(mut self) {
         if let Err(error) = self.prepare() {
             let report = WorkerReport { error: Some(error.to_string()), ..Default::default() };
-            self.tell(&Message::Report(report));
+            self.tell(&Message::Report(Box::new(report)));
             self.hear();
             return;
         }
         self.tell(&Message::Ready);
         if self.hear() {
             let report = self.measure();
-            self.tell(&Message::Report(report));
+            self.tell(&Message::Report(Box::new(report)));
             self.hear();
         }
     }
@@ -202,7 +202,6 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
         let scratch = Page::new(1)?;
         let started = C::now();
         let (mut stretch, mut done) = (1, 0);
-        self.report.ack_ns = f64::INFINITY;
         loop {
             let opened = C::now();
             self.stretch(stretch, scratch.samples(1))?;

@@ -126,7 +126,8 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
     }
     table.notes.push(Text::from(
         "The very first round trip of a launch, to a partner that already waits: cold code and \
-         cold memory, one value per launch, with one clock read in it.",
+         cold memory, one value per launch, with one clock read in it. What null shows is the \
+         harness's own part.",
     ));
     let summary = Text::from("First message after set-up");
     (!table.rows.is_empty()).then(|| Block::Details { summary, blocks: vec![table.into()] })
