@@ -8,11 +8,11 @@ use crate::report::{Block, Column, Row, Table, Text, units};
 /// What a set-up holds, for those who read its figures.
 const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to have both ends, and to \
      close them again: bind, listen, connect, accept and close for tcp and for Unix sockets with \
-     a name (bind=…); open and close for all others; with the calls that ask what the kernel \
-     granted. A path costs what the file system of its folder takes, and the folder is part of \
-     it. Shared memory is mapped, not yet touched; partners that must know each other (signal, \
-     process-vm) haven't met; io-uring and tcp leave some of the end to the kernel. * among the \
-     best, which nothing else here can be told from.";
+     a name (bind=…), open and close for all others; with the calls that ask what the kernel \
+     granted. A path costs what the file system of its folder takes, and making the folder. What \
+     remains to do before a first message isn't in it: faulting in shared memory, and meeting the \
+     partner (signal, process-vm). io-uring and tcp leave some of the end to the kernel. * among \
+     the best, which nothing else here can be told from.";
 
 /// What each step holds.
 const STEPS: &str = "bind: a socket made, bound, and listening. connect: another one made, and \
