@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity, sched_yield};
 use serde::{Deserialize, Serialize};
 
 use super::page::{Command, Page};
@@ -186,7 +186,11 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
     fn first(&mut self) -> io::Result<()> {
         let Worker { end, page, spec, .. } = &mut *self.worker;
         page.issue(Command::First);
-        std::thread::sleep(SETTLED);
+        // Yielding, not sleeping: a wake-up could move a free worker to its partner's CPU.
+        let issued = Instant::now();
+        while issued.elapsed() < SETTLED {
+            sched_yield();
+        }
         let sample = [AtomicU64::new(0)];
         let buffers = &mut self.buffers;
         latency::initiate::<C, E, Untouched>(end, &mut Untouched, buffers, &sample, 1)?;
