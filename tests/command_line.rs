@@ -634,3 +634,38 @@ fn exits_with_5_if_a_mechanism_that_was_asked_for_is_unavailable() {
     let listed = output(&mut apart("list"));
     assert!(listed.out.contains("Not here") && listed.out.contains("loopback"), "{}", listed.out);
 }
+
+#[test]
+fn set_ups_are_measured_only_when_asked_for_and_have_no_size() {
+    let bench = Bench::new();
+    bench.must("run pipe -p same-cpu --launches 1 --samples 5 --total 4K");
+    let workloads = "SELECT DISTINCT workload FROM cases ORDER BY workload";
+    assert_eq!(rows(&bench.open(), workloads), ["latency", "throughput"]);
+    // Whatever pins is the same to a worker that is alone: measured once.
+    bench.must("run pipe -w connect --launches 1 --samples 5");
+    let measured = "SELECT workload, placement, message_bytes FROM cases WHERE run = 2";
+    assert_eq!(rows(&bench.open(), measured), ["connect|same-cpu|"]);
+    let said = bench.run("run pipe -w connect -s 4K");
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("--size: a set-up sends no message"), "{}", said.err);
+    assert!(bench.must("run --help").out.contains("connect"));
+}
+
+#[test]
+fn a_set_up_is_shown_with_its_steps_and_a_latency_with_its_first_message() {
+    let bench = Bench::new();
+    bench.must(
+        "run tcp pipe shm-ring -w connect,latency -s 64 -p same-cpu --launches 6 --samples 9",
+    );
+    let said = bench.must("report last");
+    assert!(said.out.contains("Set-up and tear-down, one pinned worker"), "{}", said.out);
+    let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    let heads = ["mechanism", "bind", "connect", "accept", "rest", "close"];
+    assert!(said.out.lines().any(|line| words(line) == heads), "{}", said.out);
+    assert!(!said.out.contains("First message"), "{}", said.out);
+    let all = bench.must("report last -v").out;
+    let first = all.split("First message after set-up").nth(1).expect("the table");
+    for mechanism in ["tcp", "pipe", "shm-ring"] {
+        assert!(first.contains(mechanism), "{first}");
+    }
+}

@@ -10,7 +10,8 @@ use cli_support::{Bench, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-const ESTIMATES: [&str; 3] = ["latency_ns", "throughput_bytes_per_sec", "wakeups_per_sec"];
+const ESTIMATES: [&str; 4] =
+    ["latency_ns", "throughput_bytes_per_sec", "wakeups_per_sec", "setup_ns"];
 const PERCENTILES: [&str; 5] = ["p90", "p99", "p99.9", "p99.99", "p99.999"];
 
 /// Mechanisms of every kind, with and without room for an interval, absent cases among them.
@@ -67,14 +68,18 @@ fn assert_consistent(document: &Value) {
             assert!((part("user") + part("system") - part("total")).abs() < 1e-6, "{of}: {cpu}");
             rising(&["low", "total", "high"].map(|end| &cpu[end]), &of);
         }
-        if ok && case["placement"] == "free" {
+        for phase in case["setup_phases_ns"].as_array().unwrap() {
+            assert_ordered(phase, &of);
+        }
+        assert_ordered(&case["first_message_ns"], &of);
+        if ok && case["placement"] == "free" && case["workload"] != "connect" {
             assert!(case["observed_placement"].is_object(), "{of}");
         }
         let name = case["variant"].as_str().unwrap();
         assert!(name.starts_with(case["mechanism"].as_str().unwrap()), "{of}");
         for field in ESTIMATES {
             assert_ordered(&case[field], &of);
-            assert_percentiles(&case[field], field != "latency_ns", &of);
+            assert_percentiles(&case[field], !field.ends_with("_ns"), &of);
         }
     }
     for comparison in document["comparisons"].as_array().unwrap() {
@@ -178,6 +183,56 @@ fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
     assert!(of("eventfd")["wakeups_per_sec"].is_object());
     assert_eq!(of("null")["status"], "not_applicable");
     assert_eq!(of("tcp:nodelay=off")["options"], json!({"nodelay": "off"}));
+}
+
+#[test]
+fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must(
+        "run tcp pipe eventfd null shm-ring:wait=spin -w connect,latency -s 64 -p same-cpu \
+         -p free --launches 6 --samples 50 --seed 3",
+    );
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    let of = |variant: &str, workload: &str| {
+        let here = results(&document).iter().filter(|it| it["placement"] == "same-cpu");
+        let mut of = here.filter(|it| it["variant"] == variant && it["workload"] == workload);
+        of.next().expect("a row")
+    };
+    assert!(of("tcp", "connect")["message_bytes"].is_null());
+    let phases: Vec<_> = of("tcp", "connect")["setup_phases_ns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["phase"].as_str().unwrap())
+        .collect();
+    assert_eq!(phases, ["bind", "connect", "accept", "rest", "close"]);
+    // Nobody waits in a set-up, so spinning on one CPU is no objection to it.
+    assert_eq!(of("shm-ring:wait=spin", "connect")["status"], "ok");
+    assert_eq!(of("shm-ring:wait=spin", "latency")["status"], "not_applicable");
+    assert_eq!(of("pipe", "connect")["floor"]["name"], "null");
+    assert!(of("pipe", "latency")["first_message_ns"]["median"].as_f64().unwrap() > 0.0);
+}
+
+/// Stores of before have neither first messages nor parts.
+#[test]
+fn launches_without_a_first_message_are_described_too() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20");
+    bench
+        .open()
+        .execute_batch(
+            "UPDATE launches SET record = json_remove(record, '$.initiator.first_ns',
+                 '$.responder.first_ns', '$.initiator.phases_ns', '$.responder.phases_ns',
+                 '$.initiator.unavailable', '$.responder.unavailable')",
+        )
+        .unwrap();
+    let document = bench.export();
+    schema.must_accept(&document);
+    assert_consistent(&document);
+    assert!(results(&document)[0]["first_message_ns"].is_null());
+    assert_eq!(results(&document)[0]["status"], "ok");
 }
 
 /// A transfer of one message is a single operation, and gives percentiles.

@@ -331,7 +331,7 @@ impl<'a> Campaign<'a> {
             build: BUILD.into(),
             mechanism: live.case.variant.to_string(),
             workload: live.case.workload,
-            message_bytes: live.case.message_bytes.unwrap_or(1) as usize,
+            message_bytes: live.case.opened_for(),
             workers: live.case.workers,
             initiator_cpu: live.case.place.cpus.map(|cpus| cpus.0),
             responder_cpu: live.case.place.cpus.map(|cpus| cpus.1),

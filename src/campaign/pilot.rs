@@ -140,7 +140,7 @@ impl LiveCase {
         let one_cpu = self.case.place.shares_one_cpu();
         let lasting = if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS };
         (self.batch, self.samples) = match self.case.workload {
-            Workload::Latency => {
+            Workload::Latency | Workload::Connect => {
                 let shortest = (READS * clock.cost_ns).max(STEPS * clock.step_ns);
                 let batch = (shortest / self.operation_ns).ceil().max(1.0);
                 (batch as u64, (lasting / (self.operation_ns * batch)).ceil().max(1.0) as u64)

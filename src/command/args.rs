@@ -10,7 +10,7 @@ use crate::launch::{Placement, Warmup, Workers};
 use crate::mechanism::{MECHANISMS, Variant};
 use crate::size;
 use crate::study::{Request, Stopping};
-use crate::workload::{Policy, Workload};
+use crate::workload::{Policy, Workload, connect};
 
 /// Largest seed: JSON readers keep integers below 2^53 exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;
@@ -26,7 +26,8 @@ pub struct RunArgs {
     #[arg(value_name = "MECHANISM", hide_possible_values = true,
           value_parser = Suggesting { parser: variant, words: every_shown_variant })]
     pub mechanisms: Vec<String>,
-    /// What is done: latency, throughput [default: both]
+    /// What is done: latency, throughput, connect (set-up and tear-down, in one worker)
+    /// [default: latency,throughput]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
           value_parser = Suggesting { parser: workload, words: workload_names })]
     pub workload: Vec<Workload>,
@@ -257,10 +258,14 @@ impl RunArgs {
             false => self.mechanisms.clone(),
         };
         let workloads = match self.workload.is_empty() {
-            true => Workload::ALL.to_vec(),
+            true => Workload::DEFAULT.to_vec(),
             false => self.workload.clone(),
         };
+        if self.size.is_some() && !workloads.iter().any(|it| it.has_size()) {
+            return Err("--size: a set-up sends no message: leave it out".into());
+        }
         let sizes = |workload| match (&self.size, workload) {
+            (_, Workload::Connect) => vec![connect::OPENED_FOR], // it has no size of its own
             (Some(Sizes(sizes)), _) => sizes.clone(),
             (None, Workload::Latency) => vec![64, 4 << 10],
             (None, Workload::Throughput) => vec![64, 64 << 10],

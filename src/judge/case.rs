@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::course::Course;
 use super::cpu::CpuCost;
 use super::headline;
+use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch, OverLaunches};
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use crate::mechanism::{Carries, Variant};
@@ -89,7 +90,7 @@ pub struct CaseResult {
     pub spins: bool,
     /// Second name of another case (A/A).
     pub twin: bool,
-    /// `latency`, `throughput`.
+    /// `latency`, `throughput`, `connect`.
     pub workload: String,
     /// `process`, `thread`.
     pub workers: String,
@@ -99,11 +100,11 @@ pub struct CaseResult {
     pub cpus: Option<[u32; 2]>,
     /// Where free workers ran.
     pub observed_placement: Option<ObservedPlacement>,
-    /// Null where the mechanism carries no bytes.
+    /// Null where the mechanism carries no bytes, or nothing was sent.
     pub message_bytes: Option<u64>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
-    /// Round trips per sample, or messages per transfer.
+    /// Round trips or set-ups per sample, or messages per transfer.
     pub batch: Option<u64>,
     /// Launches that were measured.
     pub launches: u64,
@@ -123,6 +124,12 @@ pub struct CaseResult {
     pub throughput_bytes_per_sec: Option<Estimate>,
     /// Wake-ups per second, where no bytes are carried.
     pub wakeups_per_sec: Option<Estimate>,
+    /// Time of a set-up and tear-down, in ns.
+    pub setup_ns: Option<Estimate>,
+    /// Its parts, in their order, by set-ups of their own; empty where they are too short.
+    pub setup_phases_ns: Vec<SetupPhase>,
+    /// The first round trip after set-up, in ns; null where none was made.
+    pub first_message_ns: Option<OncePerLaunch>,
     /// Effectively independent samples that each launch lacks for a percentile.
     pub samples_missing: BTreeMap<String, u64>,
     /// Cost of the clock over the time of a sample.
@@ -167,6 +174,7 @@ impl CaseResult {
             .as_ref()
             .or(self.throughput_bytes_per_sec.as_ref())
             .or(self.wakeups_per_sec.as_ref())
+            .or(self.setup_ns.as_ref())
     }
 
     /// Judges one case, its course in so many `slices` a launch; also gives the sum of its
@@ -191,7 +199,7 @@ impl CaseResult {
                 continue;
             }
             let samples = store.samples(launch.id)?;
-            let single = case.workload == "latency" && launch.record.initiator.batch == 1;
+            let single = case.workload != "throughput" && launch.record.initiator.batch == 1;
             let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
             let scale = run.clock.ns_per_tick / launch.record.initiator.batch.max(1) as f64;
             result.course.push(Course::of(launch.round, &samples, scale, slices, steady));
@@ -235,6 +243,9 @@ impl CaseResult {
             latency_ns: None,
             throughput_bytes_per_sec: None,
             wakeups_per_sec: None,
+            setup_ns: None,
+            setup_phases_ns: Vec::new(),
+            first_message_ns: None,
             samples_missing: BTreeMap::new(),
             clock_share: None,
             cpu_ns_per_operation: None,
@@ -256,6 +267,7 @@ impl CaseResult {
         launches: &[StoredLaunch],
         values: &[LaunchValue],
     ) {
+        // The plan's probe may find what a worker, which holds more descriptors, no longer gets.
         self.status = match case.absence.as_deref() {
             Some("unavailable") => Status::Unavailable,
             Some(_) => Status::NotApplicable,
@@ -314,11 +326,14 @@ impl CaseResult {
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
-        if self.placement == "free" {
+        self.first_message_ns = once::first_message(&ok, group);
+        self.setup_phases_ns = once::setup_phases(&ok, group);
+        if self.placement == "free" && self.workload != "connect" {
             self.observed_placement = Some(ObservedPlacement::of(&ok));
         }
         match (self.workload.as_str(), self.carries) {
             ("latency", _) => self.latency_ns = Some(estimate),
+            ("connect", _) => self.setup_ns = Some(estimate),
             (_, Carries::Bytes) => self.throughput_bytes_per_sec = Some(estimate),
             _ => self.wakeups_per_sec = Some(estimate),
         }
@@ -327,7 +342,7 @@ impl CaseResult {
     /// From ns per operation to the unit of the estimate.
     fn unit(&self) -> impl Fn(f64) -> f64 + use<> {
         let amount = match (self.workload.as_str(), self.message_bytes) {
-            ("latency", _) => None,
+            ("latency" | "connect", _) => None,
             (_, bytes) => Some(bytes.unwrap_or(1) as f64),
         };
         move |ns| amount.map_or(ns, |amount| amount * 1e9 / ns)

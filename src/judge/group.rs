@@ -51,9 +51,9 @@ pub struct TwinCheck {
 /// A group, judged.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupVerdict {
-    /// `latency`, `throughput`.
+    /// `latency`, `throughput`, `connect`.
     pub workload: String,
-    /// Null for a group of wake-ups.
+    /// Null for a group of wake-ups or set-ups.
     pub message_bytes: Option<u64>,
     /// Where its workers ran.
     pub placement: String,

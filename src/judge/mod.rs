@@ -8,6 +8,7 @@ mod course;
 mod cpu;
 mod floor;
 mod group;
+mod once;
 mod percentile;
 mod seen;
 
@@ -24,6 +25,7 @@ pub use case::{CaseResult, Estimate, Floor, Status};
 pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use group::{GroupVerdict, Standing, TwinCheck};
+pub use once::{OncePerLaunch, SetupPhase};
 pub use percentile::{Curve, PERCENTILES};
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 

@@ -124,14 +124,13 @@ impl Crew {
         deadline: Instant,
     ) -> Result<[WorkerReport; 2], Outcome> {
         self.heard = [None, None];
-        let failed = |reason: String| Outcome::Failed { reason };
         while self.heard.iter().any(Option::is_none) {
-            if let ControlFlow::Break(reason) = self.watch(owner, Some(deadline)) {
-                return Err(failed(reason));
+            if let ControlFlow::Break(outcome) = self.watch(owner, Some(deadline)) {
+                return Err(outcome);
             }
         }
         let reports = self.heard.each_mut().map(|heard| match heard.take() {
-            Some(Message::Report(report)) => report,
+            Some(Message::Report(report)) => *report,
             _ => WorkerReport::default(),
         });
         Ok(reports)
@@ -142,23 +141,23 @@ impl Crew {
         &mut self,
         owner: &Reader<io::Stdin>,
         deadline: Option<Instant>,
-    ) -> ControlFlow<String> {
+    ) -> ControlFlow<Outcome> {
         let stdin = owner.as_fd();
         let mut fds = vec![PollFd::from_borrowed_fd(stdin, PollFlags::IN)];
         fds.extend(self.links.iter().map(|link| PollFd::new(link, PollFlags::IN)));
         fds.extend(self.processes.iter().map(|it| PollFd::new(&it.pidfd, PollFlags::IN)));
         match poll(&mut fds, time_left(deadline).as_ref()) {
-            Ok(0) => return ControlFlow::Break(self.late()),
+            Ok(0) => return failed(self.late()),
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => return ControlFlow::Continue(()),
-            Err(error) => return ControlFlow::Break(format!("poll: {error}")),
+            Err(error) => return failed(format!("poll: {error}")),
         }
         let seen: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         if let Some(cause) = self.casualty() {
-            return ControlFlow::Break(cause);
+            return failed(cause);
         }
         if seen[0] {
-            return ControlFlow::Break("the coordinator is gone".into());
+            return failed("the coordinator is gone".into());
         }
         for at in 0..2 {
             if seen[1 + at] && self.heard[at].is_none() {
@@ -168,7 +167,7 @@ impl Crew {
         ControlFlow::Continue(())
     }
 
-    fn listen(&mut self, at: usize) -> ControlFlow<String> {
+    fn listen(&mut self, at: usize) -> ControlFlow<Outcome> {
         let role = [Role::Initiator, Role::Responder][at];
         let mut packet = vec![0; PACKET];
         let length = recv(&self.links[at], &mut packet[..], RecvFlags::empty()).map(|(n, _)| n);
@@ -177,16 +176,22 @@ impl Crew {
             Err(_) => None,
         };
         match message {
-            Some(Message::Report(WorkerReport { error: Some(error), .. })) => {
-                ControlFlow::Break(self.casualty_soon().unwrap_or(format!("{role}: {error}")))
-            }
+            Some(Message::Report(report)) if report.error.is_some() => self.stopped(role, *report),
             Some(message) => {
                 self.heard[at] = Some(message);
                 ControlFlow::Continue(())
             }
-            None => ControlFlow::Break(
-                self.casualty_soon().unwrap_or(format!("{role} hung up without a word")),
-            ),
+            None => {
+                failed(self.casualty_soon().unwrap_or(format!("{role} hung up without a word")))
+            }
+        }
+    }
+
+    /// Why a worker stopped early: what it lacks, its partner's death, or what it says itself.
+    fn stopped(&self, role: Role, report: WorkerReport) -> ControlFlow<Outcome> {
+        match (report.unavailable, report.error.unwrap_or_default()) {
+            (Some(why), _) => ControlFlow::Break(Outcome::Unavailable(why)),
+            (None, error) => failed(self.casualty_soon().unwrap_or(format!("{role}: {error}"))),
         }
     }
 
@@ -235,6 +240,10 @@ impl Drop for Crew {
             process.death(WaitIdOptions::empty());
         }
     }
+}
+
+fn failed(reason: String) -> ControlFlow<Outcome> {
+    ControlFlow::Break(Outcome::Failed { reason })
 }
 
 /// A dismissed worker has nothing left to do; one that still doesn't exit is killed.

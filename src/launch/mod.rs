@@ -3,12 +3,13 @@
 //! The coordinator never measures. It starts this program again (`handle`), hands over a spec
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
 //! single-threaded, it opens the mechanism, forks the workers (`crew`) and watches them until
-//! the end. The workers (`worker`) command each other over a shared page (`page`).
+//! the end. The workers (`worker`) command each other over a shared page (`page`);
+//! set-ups are timed by one of them alone (`set_up`).
 //!
 //! ```text
 //! coordinator ──spec──▶ supervisor ──fork──▶ initiator, responder
 //!             ◀─ready──            ◀─ready──      pinned, pages faulted in, asleep
-//!             ──go────▶            ──go────▶      verify, warm up, time
+//!             ──go────▶            ──go────▶      first message, verify, warm up, time
 //!             ◀─timed──            ◀─report─      asleep again: nothing exits yet
 //!             ──end───▶            ──end───▶      exit
 //!             ◀─record, samples──
@@ -17,6 +18,7 @@
 mod crew;
 mod handle;
 mod page;
+mod set_up;
 mod supervisor;
 mod worker;
 

@@ -10,6 +10,8 @@ use crate::sys::shared::{LINE, Mapping, PAGE};
 /// What the initiator asks the responder to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
+    /// Answer one round trip, the first since set-up.
+    First,
     /// Answer so many checked round trips.
     Verify(u64),
     /// Answer so many round trips.
@@ -56,6 +58,7 @@ impl Page {
             Command::Respond(count) => [2, count, 0, 0],
             Command::Receive { lead, transfers, messages } => [3, lead, transfers, messages],
             Command::Stop => [4, 0, 0, 0],
+            Command::First => [5, 0, 0, 0],
         };
         for (place, word) in self.mapping.words(WORDS).iter().zip(words) {
             place.store(word, Ordering::Relaxed);
@@ -74,6 +77,7 @@ impl Page {
             1 => Command::Verify(word(1)),
             2 => Command::Respond(word(1)),
             3 => Command::Receive { lead: word(1), transfers: word(2), messages: word(3) },
+            5 => Command::First,
             _ => Command::Stop,
         }
     }
@@ -103,6 +107,7 @@ mod tests {
     fn commands_pass_in_order() {
         let page = Arc::new(Page::new(10).unwrap());
         let sent = [
+            Command::First,
             Command::Verify(2),
             Command::Respond(7),
             Command::Receive { lead: 1, transfers: 2, messages: 3 },
@@ -113,7 +118,7 @@ mod tests {
             assert_eq!(page.next_command(taken as u32), command);
         }
         let waiting = page.clone();
-        let waiter = std::thread::spawn(move || waiting.next_command(4));
+        let waiter = std::thread::spawn(move || waiting.next_command(5));
         page.issue(Command::Respond(9));
         assert_eq!(waiter.join().unwrap(), Command::Respond(9));
     }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::mechanism::Unavailable;
+use crate::mechanism::{OpenSpec, Unavailable, Variant};
 use crate::observe::Noise;
 use crate::sys::process::Usage;
 use crate::workload::{Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-1");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-2");
 
 /// Most samples of a launch: 8 GB of them.
 pub const MOST_SAMPLES: u64 = 1_000_000_000;
@@ -85,7 +85,8 @@ pub struct Spec {
     pub mechanism: String,
     /// What is done.
     pub workload: Workload,
-    /// Bytes of a message (1 where the mechanism carries none).
+    /// Bytes of a message (1 where the mechanism carries none); of a connect, those of the
+    /// message that it is opened for.
     pub message_bytes: usize,
     /// Processes or threads.
     pub workers: Workers,
@@ -101,7 +102,7 @@ pub struct Spec {
     pub warmup: Warmup,
     /// How many samples.
     pub samples: SampleCount,
-    /// Latency: round trips per sample. Throughput: messages per transfer; 0 lets the warm-up's
+    /// Latency: round trips per sample. Connect: set-ups per sample. Throughput: messages per transfer; 0 lets the warm-up's
     /// estimate choose what lasts about 20 ms (pilots).
     pub batch: u64,
     /// The clock that stamps.
@@ -132,6 +133,20 @@ impl Spec {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What to open for this launch.
+    ///
+    /// # Errors
+    /// A variant that doesn't exist.
+    pub fn to_open(&self) -> Result<(Variant, OpenSpec), String> {
+        let variant = Variant::parse(&self.mechanism)?;
+        let open = OpenSpec {
+            options: variant.options.clone(),
+            message_bytes: self.message_bytes,
+            same_process: self.workers == Workers::Thread,
+        };
+        Ok((variant, open))
     }
 
     /// Whether both workers are pinned.
@@ -187,10 +202,21 @@ pub struct WorkerReport {
     pub warmup_operations: u64,
     /// Initiator: samples taken.
     pub samples: u64,
-    /// Initiator: round trips per sample, or messages per transfer.
+    /// Initiator: round trips or set-ups per sample, or messages per transfer.
     pub batch: u64,
+    /// Initiator of a latency: ns of the very first round trip after set-up, unverified and
+    /// without any warm-up, to a partner that already waited for it.
+    #[serde(default)]
+    pub first_ns: Option<f64>,
+    /// Initiator of a connect: the parts of a set-up in their order, and the median of each in ns.
+    /// Empty where a set-up is too short for the clock.
+    #[serde(default)]
+    pub phases_ns: Vec<(String, f64)>,
     /// Why it stopped early.
     pub error: Option<String>,
+    /// Set beside `error` where the mechanism could no longer be had.
+    #[serde(default)]
+    pub unavailable: Option<Unavailable>,
 }
 
 /// What a launch says of itself; the samples follow.

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use super::crew::Crew;
 use super::page::Page;
-use super::spec::{BUILD, Outcome, Record, SampleCount, Spec, Workers};
+use super::spec::{BUILD, Outcome, Record, SampleCount, Spec};
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::Worker;
-use crate::mechanism::{self, Carries, Endpoint, OpenError, OpenSpec, Opened, Variant, Visitor};
+use crate::mechanism::{self, Carries, Cause, Endpoint, OpenError, Opened, Visitor};
 use crate::observe::Counters;
 use crate::sys::process::ignore_broken_pipes;
 use crate::sys::system_v::enter_private_namespace;
@@ -70,12 +70,7 @@ fn tell_record(record: &Record) -> i32 {
 
 fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Result<(), Outcome> {
     let failed = |reason: String| Outcome::Failed { reason };
-    let variant = Variant::parse(&spec.mechanism).map_err(failed)?;
-    let open = OpenSpec {
-        options: variant.options.clone(),
-        message_bytes: spec.message_bytes,
-        same_process: spec.workers == Workers::Thread,
-    };
+    let (variant, open) = spec.to_open().map_err(failed)?;
     let carries = variant.traits().carries;
     let private =
         (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok();
@@ -128,6 +123,10 @@ impl Visitor for Launching<'_> {
         // The workers are gone before what they used is removed.
         drop(crew);
         drop(opened.residue);
+        if outcome.is_err() {
+            // A worker that was killed may have been in the midst of a set-up of its own.
+            mechanism::clean_up_after_process(std::process::id());
+        }
         outcome
     }
 }

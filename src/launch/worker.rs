@@ -1,16 +1,20 @@
-//! A worker's life: pin, fault in, say ready, wait for go; then verify, warm up, time; report,
-//! wait for the end. The initiator leads, by commands over the page; the responder follows.
+//! A worker's life: pin, fault in, say ready, wait for go; then the first message, verify, warm
+//! up, time; report, wait for the end. The initiator leads, by commands over the page; the
+//! responder follows. Set-ups (`connect`) the initiator does alone, and the responder sleeps.
 
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity, sched_yield};
 use serde::{Deserialize, Serialize};
 
 use super::page::{Command, Page};
+use super::set_up;
 use super::spec::{Role, SampleCount, Spec, WorkerReport};
 use crate::clock::{self, Clock, MonotonicRaw, Tsc};
 use crate::mechanism::{Carries, Endpoint};
@@ -24,11 +28,14 @@ pub enum Message {
     /// Pinned and faulted in; waiting for the word to go.
     Ready,
     /// Finished, or stopped early.
-    Report(WorkerReport),
+    Report(Box<WorkerReport>),
 }
 
 /// Round trips of the check before timing; each direction carries as many messages.
 const VERIFIED: u64 = 2;
+/// How long the partner gets to fall asleep before the first message, so that what is timed is
+/// the message, and not the partner's way out of the wait for a command.
+const SETTLED: Duration = Duration::from_millis(1);
 /// Untimed operations right before the first sample, so that none is woken from a command.
 const LEAD: u64 = 16;
 /// What a pilot's transfer should last, in ns.
@@ -57,14 +64,14 @@ impl<E: Endpoint> Worker<E> {
     pub fn live(mut self) {
         if let Err(error) = self.prepare() {
             let report = WorkerReport { error: Some(error.to_string()), ..Default::default() };
-            self.tell(&Message::Report(report));
+            self.tell(&Message::Report(Box::new(report)));
             self.hear();
             return;
         }
         self.tell(&Message::Ready);
         if self.hear() {
             let report = self.measure();
-            self.tell(&Message::Report(report));
+            self.tell(&Message::Report(Box::new(report)));
             self.hear();
         }
     }
@@ -151,7 +158,10 @@ struct Exchange<'a, C, E, P> {
 impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
     /// The initiator: verify, warm up, time.
     fn lead(&mut self) -> io::Result<()> {
-        if self.worker.carries == Carries::Bytes {
+        if self.worker.spec.workload == Workload::Latency {
+            self.first()?;
+        }
+        if self.worker.carries == Carries::Bytes && self.worker.spec.workload.has_size() {
             self.worker.page.issue(Command::Verify(VERIFIED));
             let mut check = Check::new(!self.worker.spec.seed);
             let one = Page::new(VERIFIED as usize)?;
@@ -165,7 +175,26 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
         }
         self.warm_up()?;
         self.time()?;
+        if self.worker.spec.workload == Workload::Connect && self.report.batch == 1 {
+            set_up::dissect::<C>(&self.worker.spec, &mut self.report)?;
+        }
         self.worker.page.issue(Command::Stop);
+        Ok(())
+    }
+
+    /// The first round trip since set-up: cold code, cold memory, a partner that waits.
+    fn first(&mut self) -> io::Result<()> {
+        let Worker { end, page, spec, .. } = &mut *self.worker;
+        page.issue(Command::First);
+        // Yielding, not sleeping: a wake-up could move a free worker to its partner's CPU.
+        let issued = Instant::now();
+        while issued.elapsed() < SETTLED {
+            sched_yield();
+        }
+        let sample = [AtomicU64::new(0)];
+        let buffers = &mut self.buffers;
+        latency::initiate::<C, E, Untouched>(end, &mut Untouched, buffers, &sample, 1)?;
+        self.report.first_ns = Some(sample[0].load(Ordering::Relaxed) as f64 * spec.ns_per_tick);
         Ok(())
     }
 
@@ -177,7 +206,6 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
         let scratch = Page::new(1)?;
         let started = C::now();
         let (mut stretch, mut done) = (1, 0);
-        self.report.ack_ns = f64::INFINITY;
         loop {
             let opened = C::now();
             self.stretch(stretch, scratch.samples(1))?;
@@ -201,11 +229,7 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
         Ok(())
     }
 
-    fn stretch(
-        &mut self,
-        operations: u64,
-        sample: &[std::sync::atomic::AtomicU64],
-    ) -> io::Result<()> {
+    fn stretch(&mut self, operations: u64, sample: &[AtomicU64]) -> io::Result<()> {
         let Worker { end, page, spec, .. } = &mut *self.worker;
         let (payload, buffers) = (&mut self.payload, &mut self.buffers);
         match spec.workload {
@@ -213,6 +237,7 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
                 page.issue(Command::Respond(operations));
                 latency::initiate::<C, E, P>(end, payload, buffers, sample, operations)
             }
+            Workload::Connect => set_up::initiate::<C>(spec, &mut self.report, sample, operations),
             Workload::Throughput => {
                 page.issue(Command::Receive { lead: operations, transfers: 0, messages: 0 });
                 throughput::initiate::<C, E, P>(end, payload, buffers, sample, operations)
@@ -239,6 +264,9 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
                 page.issue(timed);
                 throughput::initiate::<C, E, P>(end, payload, buffers, lead.samples(1), LEAD)?;
             }
+            Workload::Connect => {
+                set_up::initiate::<C>(spec, &mut self.report, lead.samples(1), LEAD)?;
+            }
         }
         let before = Usage::of_thread();
         for samples in page.samples(samples as usize).chunks(chunk) {
@@ -249,6 +277,9 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
                 }
                 Workload::Throughput => {
                     throughput::initiate::<C, E, P>(end, payload, buffers, samples, batch)?;
+                }
+                Workload::Connect => {
+                    set_up::initiate::<C>(spec, &mut self.report, samples, batch)?;
                 }
             }
         }
@@ -264,7 +295,7 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
         let estimate = self.report.estimate_ns.max(1.0);
         let batch = match (batch, workload) {
             (0, Workload::Throughput) => (PILOT_TRANSFER_NS / estimate).ceil() as u64,
-            (0, Workload::Latency) => 1,
+            (0, Workload::Latency | Workload::Connect) => 1,
             (batch, _) => batch,
         };
         let samples = match samples {
@@ -280,6 +311,11 @@ impl<C: Clock, E: Endpoint, P: Payload> Exchange<'_, C, E, P> {
             let command = self.worker.page.next_command(taken);
             let before = Usage::of_thread();
             match command {
+                Command::First if self.worker.carries == Carries::Own => {}
+                Command::First => {
+                    let end = &mut self.worker.end;
+                    latency::respond(end, &mut Untouched, &mut self.buffers, 1)?;
+                }
                 Command::Verify(count) => {
                     let mut check = Check::new(!self.worker.spec.seed);
                     let end = &mut self.worker.end;

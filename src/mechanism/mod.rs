@@ -159,8 +159,29 @@ pub struct OpenSpec {
 pub trait Visitor {
     /// What the visit yields.
     type Output;
+    /// Called on the way, after each [`Step`] of a mechanism that opens in several.
+    fn passed(&mut self, _step: Step) {}
     /// Called once, with both ends.
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output;
+}
+
+/// Steps on the way to a pair of connected sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A socket was made, bound, and listens.
+    Bound,
+    /// Another one was made, and has connected to it.
+    Connected,
+    /// That connection was accepted.
+    Accepted,
+}
+
+/// Code that is generic over the mechanism itself.
+pub trait Chooser {
+    /// What comes of it.
+    type Output;
+    /// Called once, with the mechanism as its type.
+    fn chosen<M: Mechanism>(self) -> Self::Output;
 }
 
 /// Both ends of an open mechanism, what the kernel granted, and what must be removed.
@@ -317,6 +338,15 @@ macro_rules! mechanisms {
             $(if name == <$mechanism>::NAME {
                 check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options))?;
                 return <$mechanism>::open(spec, visitor);
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// Hands the mechanism called `name` to `chooser` as a type, so that the chooser can open
+        /// it again and again without a look at its name, or at what it could carry.
+        pub fn choose<C: Chooser>(name: &str, chooser: C) -> Result<C::Output, OpenError> {
+            $(if name == <$mechanism>::NAME {
+                return Ok(chooser.chosen::<$mechanism>());
             })+
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
         }

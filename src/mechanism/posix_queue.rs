@@ -5,6 +5,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
 
 use rustix::io::Errno;
 use rustix::process::Resource;
@@ -49,9 +50,9 @@ impl Mechanism for PosixQueue {
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let depth = match spec.options.get(Self::OPTIONS, "depth") {
             Choice::Size(depth) => depth as i64,
-            Choice::Word(_) => DEPTH.min(limit("msg_max").unwrap_or(DEPTH)),
+            Choice::Word(_) => DEPTH.min(most_messages().unwrap_or(DEPTH)),
         };
-        if let Some(most) = limit("msg_max").filter(|most| *most < depth) {
+        if let Some(most) = most_messages().filter(|most| *most < depth) {
             return Err(OpenError::NotApplicable(format!(
                 "posix-queue: depth={depth}: a queue holds at most {most} messages here \
                  (/proc/sys/fs/mqueue/msg_max): choose less, or raise it"
@@ -67,6 +68,13 @@ impl Mechanism for PosixQueue {
             .granted(vec![("queue_depth_messages".into(), depth as u64)]);
         Ok(visitor.visit(opened))
     }
+}
+
+/// The most messages that a queue may hold; read once, because reading takes longer than making
+/// a queue, and set-up is timed too.
+fn most_messages() -> Option<i64> {
+    static MOST: OnceLock<Option<i64>> = OnceLock::new();
+    *MOST.get_or_init(|| limit("msg_max"))
 }
 
 fn limit(name: &str) -> Option<i64> {

@@ -9,6 +9,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Choice, OptionSpec, Options};
@@ -77,8 +78,15 @@ pub fn make(object: impl Fn(i32) -> io::Result<i32>) -> io::Result<i32> {
 }
 
 fn key(nth: i32) -> i32 {
-    let pid = std::process::id() as i32 & ((1 << PID_BITS) - 1);
+    let pid = maker() as i32 & ((1 << PID_BITS) - 1);
     (TAG << 24) | (pid << 2) | (nth & 3)
+}
+
+/// The process that keys and names tell: the first that made one, here or before a fork. Workers
+/// inherit the id of their supervisor, which outlives them and is known to the coordinator.
+fn maker() -> u32 {
+    static MAKER: OnceLock<u32> = OnceLock::new();
+    *MAKER.get_or_init(std::process::id)
 }
 
 /// The process that made an object under `key`; None for a stranger's.
@@ -89,7 +97,7 @@ fn owner_of(key: i32) -> Option<u32> {
 /// A name that no other call, here or in another process, gives.
 pub fn unique_name() -> String {
     static NTH: AtomicU32 = AtomicU32::new(0);
-    format!("{FOLDER}{}.{}", std::process::id(), NTH.fetch_add(1, Ordering::Relaxed))
+    format!("{FOLDER}{}.{}", maker(), NTH.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A folder that only this user may enter, for names that must exist for a moment. `action`

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use super::fd::OneFd;
 use super::{
     Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Reach,
-    Traits, Visitor, socket,
+    Step, Traits, Visitor, socket,
 };
 
 /// The mechanism's row.
@@ -45,9 +45,9 @@ impl Mechanism for Tcp {
         socket::BUFFER,
     ];
 
-    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
         let address = loopback(&spec.options, Self::OPTIONS);
-        let (near, far) = connected(address, spec)?;
+        let (near, far) = connected(address, spec, &mut visitor)?;
         let nodelay = spec.options.get(Self::OPTIONS, "nodelay") == Choice::Word("on");
         for stream in [&near, &far] {
             stream
@@ -61,22 +61,29 @@ impl Mechanism for Tcp {
 
 /// Connects two sockets over `address`. Buffers are set on the listener and before connecting:
 /// the window scale is fixed by the handshake (tcp(7)).
-fn connected(address: IpAddr, spec: &OpenSpec) -> Result<(TcpStream, TcpStream), OpenError> {
+fn connected(
+    address: IpAddr,
+    spec: &OpenSpec,
+    visitor: &mut impl Visitor,
+) -> Result<(TcpStream, TcpStream), OpenError> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
     let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
     let listener = TcpListener::bind((address, 0)).map_err(failed("bind to loopback"))?;
     socket::set_buffers(&listener, spec, Tcp::OPTIONS)?;
+    visitor.passed(Step::Bound);
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let near = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
         .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?;
     socket::set_buffers(&near, spec, Tcp::OPTIONS)?;
     let at = listener.local_addr().map_err(failed("getsockname"))?;
     connect(&near, &at).map_err(|error| failed("connect to loopback")(error.into()))?;
+    visitor.passed(Step::Connected);
     let near = TcpStream::from(near);
     let ours = near.local_addr().map_err(failed("getsockname"))?;
     loop {
         let (far, from) = listener.accept().map_err(failed("accept"))?;
         if from == ours {
+            visitor.passed(Step::Accepted);
             return Ok((near, far));
         }
     }

@@ -34,8 +34,8 @@ impl Mechanism for UnixSeqpacket {
         largest_packet(SocketType::SEQPACKET, options, Self::OPTIONS)
     }
 
-    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let (left, right) = connected(SocketType::SEQPACKET, spec, Self::OPTIONS)?;
+    fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
+        let (left, right) = connected(SocketType::SEQPACKET, spec, Self::OPTIONS, &mut visitor)?;
         let granted = socket::granted(&left);
         Ok(visitor.visit(Opened::new(End(left), End(right)).granted(granted)))
     }

@@ -11,8 +11,8 @@ use rustix::net::{
 
 use super::fd::{OneFd, TwoFds};
 use super::{
-    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Traits,
-    Visitor, private_names, socket,
+    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Step,
+    Traits, Visitor, private_names, socket,
 };
 
 /// The mechanism's row.
@@ -46,15 +46,15 @@ impl Mechanism for UnixStream {
         Traits { carries, ..Self::TRAITS }
     }
 
-    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let (left, right) = connected(SocketType::STREAM, spec, Self::OPTIONS)?;
+    fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
+        let (left, right) = connected(SocketType::STREAM, spec, Self::OPTIONS, &mut visitor)?;
         let granted = socket::granted(&left);
         if !to_itself(&spec.options) {
             let opened = Opened::new(OneFd(left), OneFd(right));
             return Ok(visitor.visit(opened.granted(granted)));
         }
         // The responder has a pair of its own, which nobody uses.
-        let (to, from) = connected(SocketType::STREAM, spec, Self::OPTIONS)?;
+        let (to, from) = connected(SocketType::STREAM, spec, Self::OPTIONS, &mut visitor)?;
         let initiator = TwoFds { to: left, from: right };
         let opened = Opened::new(initiator, TwoFds { to, from });
         Ok(visitor.visit(opened.granted(granted)))
@@ -70,19 +70,20 @@ pub fn connected(
     kind: SocketType,
     spec: &OpenSpec,
     specs: &'static [OptionSpec],
+    visitor: &mut impl Visitor,
 ) -> Result<(OwnedFd, OwnedFd), OpenError> {
     let (left, right) = match spec.options.get(specs, "bind") {
         Choice::Word("path") => private_names(|folder| {
             let name = SocketAddrUnix::new(folder.join("socket"))
                 .map_err(OpenError::call("name the socket", "set TMPDIR to a shorter path"))?;
-            through(kind, &name)
+            through(kind, &name, visitor)
         })
         .map_err(OpenError::call("mkdir in the folder for temporary files", "set TMPDIR"))??,
         Choice::Word("abstract") => {
             let name = super::residue::unique_name();
             let name = SocketAddrUnix::new_abstract_name(name.as_bytes())
                 .map_err(OpenError::call("name the socket", "none known"))?;
-            through(kind, &name)?
+            through(kind, &name, visitor)?
         }
         _ => socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
             .map_err(OpenError::call("socketpair", "raise the limit on open files (ulimit -n)"))?,
@@ -94,22 +95,30 @@ pub fn connected(
 
 /// Binds, listens, connects and accepts at `name`. The listener is closed on return; only this
 /// user could connect to it, and who isn't us is turned away.
-fn through(kind: SocketType, name: &SocketAddrUnix) -> Result<(OwnedFd, OwnedFd), OpenError> {
+fn through(
+    kind: SocketType,
+    name: &SocketAddrUnix,
+    visitor: &mut impl Visitor,
+) -> Result<(OwnedFd, OwnedFd), OpenError> {
     let failed = |call| {
         OpenError::call::<rustix::io::Errno>(call, "raise the limit on open files (ulimit -n)")
     };
     let socket = || {
         socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).map_err(failed("socket"))
     };
-    let (listener, near) = (socket()?, socket()?);
+    let listener = socket()?;
     bind(&listener, name).map_err(failed("bind"))?;
     listen(&listener, 1).map_err(failed("listen"))?;
+    visitor.passed(Step::Bound);
+    let near = socket()?;
     connect(&near, name).map_err(failed("connect"))?;
+    visitor.passed(Step::Connected);
     loop {
         let far = accept_with(&listener, SocketFlags::CLOEXEC).map_err(failed("accept"))?;
         let credentials =
             rustix::net::sockopt::socket_peercred(&far).map_err(failed("SO_PEERCRED"))?;
         if credentials.pid == rustix::process::getpid() {
+            visitor.passed(Step::Accepted);
             return Ok((near, far));
         }
     }

@@ -21,7 +21,8 @@ use crate::workload::{Policy, Workload};
 pub struct Request {
     /// Variants, as text.
     pub mechanisms: Vec<String>,
-    /// Workloads, and the message sizes of each, in bytes.
+    /// Workloads, and the message sizes of each, in bytes; of a connect, the one that mechanisms
+    /// are opened for.
     pub workloads: Vec<(Workload, Vec<u64>)>,
     /// Placements.
     pub placements: Vec<Placement>,

@@ -9,7 +9,7 @@ use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Carries, OpenError, Variant, probe};
 use crate::observe::Topology;
-use crate::workload::{Policy, Workload};
+use crate::workload::{Policy, Workload, connect};
 
 /// One combination of factor levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Case {
     pub variant: Variant,
     /// What is done.
     pub workload: Workload,
-    /// Bytes of a message; None where the mechanism carries none.
+    /// Bytes of a message; None where the mechanism carries none, or nothing is sent.
     pub message_bytes: Option<u64>,
     /// Where the workers run.
     pub placement: Placement,
@@ -30,6 +30,18 @@ pub struct Case {
     pub payload: Policy,
     /// Second name of another case of the group: the pair shows the machine's own noise.
     pub twin: bool,
+}
+
+impl Case {
+    /// Bytes of the message that the mechanism is opened for; 1 where messages have no size.
+    pub fn opened_for(&self) -> usize {
+        let sized = self.variant.traits().carries.has_size();
+        match self.message_bytes {
+            Some(bytes) => bytes as usize,
+            None if sized && self.workload == Workload::Connect => connect::OPENED_FOR as usize,
+            None => 1,
+        }
+    }
 }
 
 /// Why a case isn't measured.
@@ -110,19 +122,19 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     for (workload, sizes) in &request.workloads {
         for (at, size) in sizes.iter().enumerate() {
             for workers in &request.workers {
-                for placement in &request.placements {
+                for placement in &placements(*workload, request, machine) {
                     let place = place(*placement, machine)?;
                     for variant in &variants {
-                        let carries = variant.traits().carries;
-                        if !carries.has_size() && at > 0 {
+                        let sized = variant.traits().carries.has_size() && workload.has_size();
+                        if !sized && at > 0 {
                             continue; // sizes mean nothing to it: measured once
                         }
-                        let signals = !carries.has_size() && *workload == Workload::Throughput;
+                        let signals = !sized && *workload == Workload::Throughput;
                         let key = Key { nth, signals, workers: *workers, placement: *placement };
                         let case = Case {
                             variant: variant.clone(),
                             workload: *workload,
-                            message_bytes: carries.has_size().then_some(*size),
+                            message_bytes: sized.then_some(*size),
                             placement: *placement,
                             place: place.clone().unwrap_or(Place { cpus: None, swappable: false }),
                             workers: *workers,
@@ -152,6 +164,17 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     Ok(Plan { groups })
 }
 
+/// The placements of a workload. One worker alone sets up and tears down, so that all which pin
+/// are the same to it: of those that were asked for, the first that exists here.
+fn placements(workload: Workload, request: &Request, machine: &Machine) -> Vec<Placement> {
+    let pins = |it: &&Placement| Placement::PINNED.contains(it);
+    let exists = |it: &&Placement| it.resolve(machine.topology, machine.allowed).is_ok();
+    let pinned = || request.placements.iter().filter(pins);
+    let one = pinned().find(exists).or_else(|| pinned().next());
+    let wanted = |it: &&Placement| workload != Workload::Connect || !pins(it) || Some(*it) == one;
+    request.placements.iter().filter(wanted).copied().collect()
+}
+
 /// The place, or the reason why there is none; a CPU that the user named must exist.
 fn place(placement: Placement, machine: &Machine) -> Result<Result<Place, String>, String> {
     match (placement, placement.resolve(machine.topology, machine.allowed)) {
@@ -173,7 +196,12 @@ fn absence(
         let what = if carries == Carries::Own { "each worker's own" } else { "nothing" };
         return Some((Absence::NotApplicable, format!("carries {what}: it has no throughput")));
     }
+    if carries == Carries::Own && case.workload == Workload::Connect {
+        let reason = "a control of what is moved: the set-up to compare is the plain one's";
+        return Some((Absence::NotApplicable, reason.into()));
+    }
     if !request.spin_on_one_cpu
+        && case.workload != Workload::Connect
         && let Some(reason) = Placement::objection(case.place, &case.variant)
     {
         return Some((Absence::NotApplicable, reason));
@@ -185,7 +213,7 @@ fn absence(
         let reason = format!("--total {total} is less than one message of {size} bytes");
         return Some((Absence::NotApplicable, reason));
     }
-    match probe(&case.variant, case.message_bytes.unwrap_or(1) as usize) {
+    match probe(&case.variant, case.opened_for()) {
         Ok(()) => None,
         Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
         Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
@@ -274,6 +302,27 @@ mod tests {
         assert!(reason("udp", Workload::Latency).contains("at most 65507 bytes"));
         assert!(reason("shm-ring:wait=spin", Workload::Latency).contains("--spin-on-one-cpu"));
         assert!(reason("null", Workload::Throughput).contains("carries nothing"));
+    }
+
+    #[test]
+    fn set_ups_are_one_group_without_sizes_at_one_pinned_placement() {
+        let mut request = request(
+            &["null", "pipe", "eventfd", "shm-ring:wait=spin", "unix-stream:wiring=self"],
+            &[(Workload::Connect, &[64, 4096])],
+        );
+        request.placements = Placement::PINNED.into_iter().chain([Placement::Free]).collect();
+        let plan = planned(&request);
+        let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
+        let all = ["null", "pipe", "eventfd", "shm-ring:wait=spin"];
+        assert_eq!(groups, [all, all]);
+        let cases = || plan.groups.iter().flat_map(|group| &group.cases);
+        assert!(cases().all(|case| case.message_bytes.is_none()));
+        assert!(
+            cases().filter(|it| it.variant.to_string() == "pipe").all(|it| it.opened_for() == 64)
+        );
+        let places: Vec<_> = plan.groups.iter().map(|group| group.cases[0].placement).collect();
+        assert!(places.contains(&Placement::SameCpu) && places.contains(&Placement::Free));
+        assert_eq!(plan.groups[0].absent.len(), 1, "{:?}", plan.groups[0].absent);
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Workloads: what is done over a mechanism. Generic over endpoints: no mechanism has a loop
-//! of its own, and the loop that is measured is the same for all.
+//! Workloads: what is done over a mechanism. Generic over endpoints and mechanisms: none has a
+//! loop of its own, and the loop that is measured is the same for all.
 
+pub mod connect;
 pub mod latency;
 pub mod payload;
 pub mod throughput;
@@ -17,18 +18,29 @@ pub enum Workload {
     Latency,
     /// A transfer one way, then one acknowledgement.
     Throughput,
+    /// Set-up and tear-down of both ends, by one worker; nothing is sent.
+    Connect,
 }
 
 impl Workload {
     /// Every workload, by name.
-    pub const ALL: [Workload; 2] = [Workload::Latency, Workload::Throughput];
+    pub const ALL: [Workload; 3] = [Workload::Latency, Workload::Throughput, Workload::Connect];
+
+    /// Those that are measured where none is named.
+    pub const DEFAULT: [Workload; 2] = [Workload::Latency, Workload::Throughput];
 
     /// Its name on the command line and in the store.
     pub fn name(self) -> &'static str {
         match self {
             Workload::Latency => "latency",
             Workload::Throughput => "throughput",
+            Workload::Connect => "connect",
         }
+    }
+
+    /// Whether messages have a size in it: a set-up sends none.
+    pub fn has_size(self) -> bool {
+        self != Workload::Connect
     }
 }
 

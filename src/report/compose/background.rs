@@ -143,7 +143,8 @@ fn method(judged: &Judged) -> Section {
          every look that was taken on the way."
             .to_string(),
         format!(
-            "Each launch verified its payload end to end, then warmed up for {} operations or \
+            "Each launch of a latency timed its first round trip on its own, and each that moves \
+             bytes verified them end to end; then each warmed up for {} operations or \
              {warmup}, whichever came first. Latency is a whole round trip on one clock; \
              throughput counts bytes at the receiver, from before the first send to the \
              acknowledgement of the last byte; the payload was {}.",

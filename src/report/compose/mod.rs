@@ -5,6 +5,7 @@ mod answer;
 mod background;
 mod figures;
 pub mod findings;
+mod setup;
 mod tables;
 mod verdicts;
 mod words;
@@ -59,6 +60,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     document.sections.push(verdicts);
     let mut results = Section::new("results", "Results");
     results.blocks.extend(tables::summaries(judged));
+    results.blocks.extend(setup::tables(judged).into_iter().map(Block::from));
     if !results.blocks.is_empty() {
         document.sections.push(results);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::words;
+use super::{setup, words};
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
 use crate::report::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
 
@@ -186,7 +186,8 @@ fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u
     }
 }
 
-fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
+/// A value, marked where it is among the best of its group.
+pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
     match is_best(judged, case) {
         true => Text::new().strong(format!("*{value}")),
         false => Text::from(value),
@@ -231,6 +232,7 @@ pub fn details(judged: &Judged) -> Section {
             blocks: groups,
         }),
     }
+    section.blocks.extend(setup::first_messages(judged));
     let absent = absent(judged);
     if !absent.rows.is_empty() {
         section = section.with(absent);
@@ -258,8 +260,8 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
     }
     table.columns.push(Column::number("CPU [interval]", 2));
     table.columns.push(Column::number("user + system", 5));
-    let latency = group.workload == "latency";
-    if latency {
+    let timed = group.workload != "throughput";
+    if timed {
         table.columns.extend(
             PERCENTILES[..4]
                 .iter()
@@ -289,7 +291,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
             cells.push(floor_ratio(case).map_or("–".into(), units::ratio).into());
         }
         cells.extend(cpu(case));
-        if latency {
+        if timed {
             cells.extend(PERCENTILES[..4].iter().map(|(name, _)| percentile(case, name)));
         }
         cells.extend(spread(case));
@@ -323,7 +325,7 @@ fn coverage(case: &CaseResult) -> String {
 }
 
 fn percentile(case: &CaseResult, name: &str) -> Text {
-    let found = case.latency_ns.as_ref().and_then(|it| it.percentiles.get(name).copied().flatten());
+    let found = case.estimate().and_then(|it| it.percentiles.get(name).copied().flatten());
     match (found, case.samples_missing.get(name)) {
         (Some(it), _) => Text::from(units::duration(it.value)),
         (None, Some(missing)) => Text::new().muted(format!("+{}", units::count(*missing))),

@@ -53,7 +53,7 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
             ))
         }
     };
-    if best.iter().any(|it| judged.results[it.result].spins) {
+    if group.workload != "connect" && best.iter().any(|it| judged.results[it.result].spins) {
         text = text.plain(", and burns both CPUs");
         text = best_asleep(text, judged, group);
     }
@@ -93,7 +93,8 @@ fn first_with_bytes<'a>(judged: &Judged, group: &'a GroupVerdict) -> Option<&'a 
 
 fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
     let mut text = Text::new();
-    let sleeping = |it: &&Standing| !judged.results[it.result].spins;
+    // Nobody waits while a mechanism is set up.
+    let sleeping = |it: &&Standing| group.workload == "connect" || !judged.results[it.result].spins;
     let reference = group.standings.iter().find(sleeping);
     let slowest = group.standings.iter().rev().find(sleeping);
     if let (Some(fast), Some(slow)) = (reference, slowest)

@@ -5,7 +5,7 @@ use crate::report::{Unit, units};
 
 /// The unit of a case's estimate.
 pub fn unit(case: &CaseResult) -> Unit {
-    if case.workload == "latency" {
+    if matches!(case.workload.as_str(), "latency" | "connect") {
         Unit::Nanoseconds
     } else if case.message_bytes.is_some() {
         Unit::BytesPerSecond
@@ -35,6 +35,10 @@ pub fn group(group: &GroupVerdict) -> String {
         (_, Some(bytes)) => format!("Transfers of {} messages", units::size(bytes)),
         (_, None) => "Wake-ups".into(),
     };
+    if group.workload == "connect" {
+        let threads = if group.workers == "thread" { ", threads" } else { "" };
+        return format!("Set-up and tear-down, {}{threads}", super::setup::alone(&group.placement));
+    }
     let workers = if group.workers == "thread" { ", threads" } else { "" };
     format!("{what}, {}{workers}", place(&group.placement))
 }

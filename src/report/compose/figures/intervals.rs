@@ -24,6 +24,10 @@ pub(super) fn figure(
     let what = size.map_or("a wake-up".to_string(), units::size);
     let (title, axis) = match (workload, size) {
         ("latency", _) => (format!("Round trips of {what}"), super::round_trip()),
+        ("connect", _) => (
+            "Set-up and tear-down of both ends".to_string(),
+            Axis::new("set-up", Unit::Nanoseconds, Scale::Log),
+        ),
         (_, None) => {
             ("Wake-ups one way".to_string(), Axis::new("wake-ups", Unit::PerSecond, Scale::Log))
         }
@@ -51,7 +55,7 @@ pub(super) fn figure(
 }
 
 fn caption(cases: &[&CaseResult], workload: &str, floors: bool) -> String {
-    let side = if workload == "latency" { "left" } else { "right" };
+    let side = if workload != "throughput" { "left" } else { "right" };
     let mut caption = format!("Farther {side} is faster: ");
     caption += "the median over launches, and the interval that covers it with at least 95 %.";
     if cases.iter().any(|it| it.modes.is_some()) {

@@ -22,6 +22,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
     let parts = [
         ("latency", "Latency", workload(judged, "latency")),
         ("throughput", "Throughput", workload(judged, "throughput")),
+        ("connect", "Set-up", workload(judged, "connect")),
         ("placement", "What placement costs", placement::figures(judged)),
         ("cost", "What it costs in CPU time", cost::figures(judged)),
         ("tails", "Tails", tails::figures(judged)),

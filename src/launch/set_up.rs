@@ -1,0 +1,49 @@
+//! The initiator's part in a connect: set-ups of the spec's mechanism, timed, and cut into their
+//! parts. The responder sleeps meanwhile.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+use super::spec::{Spec, WorkerReport};
+use crate::clock::Clock;
+use crate::mechanism::OpenError;
+use crate::workload::connect;
+
+/// Set-ups that are cut into their parts, in a launch.
+const DISSECTED: u64 = 50;
+
+/// Fills `samples` with `batch` set-ups each.
+pub fn initiate<C: Clock>(
+    spec: &Spec,
+    report: &mut WorkerReport,
+    samples: &[AtomicU64],
+    batch: u64,
+) -> io::Result<()> {
+    let (variant, open) = spec.to_open().map_err(io::Error::other)?;
+    connect::initiate::<C>(variant.entry.name, &open, samples, batch)
+        .map_err(|error| refused(report, error))
+}
+
+/// Reports what each part of a set-up takes.
+pub fn dissect<C: Clock>(spec: &Spec, report: &mut WorkerReport) -> io::Result<()> {
+    let (variant, open) = spec.to_open().map_err(io::Error::other)?;
+    let all = connect::phases::<C>(variant.entry.name, &open, DISSECTED)
+        .map_err(|error| refused(report, error))?;
+    let median = |at: usize| {
+        let mut ticks: Vec<u64> = all.iter().map(|phases| phases[at].1).collect();
+        ticks.sort_unstable();
+        ticks[ticks.len() / 2] as f64 * spec.ns_per_tick
+    };
+    let named = all[0].iter().enumerate();
+    report.phases_ns = named.map(|(at, (name, _))| (name.to_string(), median(at))).collect();
+    Ok(())
+}
+
+/// Keeps what is in the way of opening as data, and gives it in words.
+fn refused(report: &mut WorkerReport, error: OpenError) -> io::Error {
+    let text = error.to_string();
+    if let OpenError::Unavailable(why) = error {
+        report.unavailable = Some(why);
+    }
+    io::Error::other(text)
+}

@@ -1,0 +1,159 @@
+//! Connect: set-up and tear-down of both ends of a mechanism, in one worker, nothing sent.
+//!
+//! Timed: all that `Mechanism::open` does (for named and network sockets: bind, listen,
+//! connect, accept), and the closing of both ends and of what must be removed. One stamp closes
+//! a sample and opens the next, as in a latency. Not timed: what `Endpoint::start` adds once
+//! the workers live, which is meeting the partner and faulting in pages.
+//!
+//! [`phases`] does the same again with a stamp at each step, so that the samples stay free of
+//! more than one clock read.
+
+use std::hint::black_box;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::clock::Clock;
+use crate::mechanism::{
+    Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose,
+};
+
+/// Bytes of the message that mechanisms are opened for: set-up has no size of its own.
+pub const OPENED_FOR: u64 = 64;
+
+/// Fills `samples` with the ticks of `batch` set-ups each of the mechanism called `name`.
+///
+/// # Errors
+/// As for opening; what was set up until then is closed.
+pub fn initiate<C: Clock>(
+    name: &str,
+    spec: &OpenSpec,
+    samples: &[AtomicU64],
+    batch: u64,
+) -> Result<(), OpenError> {
+    choose(name, Initiator::<C> { spec, samples, batch, clock: PhantomData })?
+}
+
+struct Initiator<'a, C> {
+    spec: &'a OpenSpec,
+    samples: &'a [AtomicU64],
+    batch: u64,
+    clock: PhantomData<C>,
+}
+
+impl<C: Clock> Chooser for Initiator<'_, C> {
+    type Output = Result<(), OpenError>;
+
+    #[inline(never)]
+    fn chosen<M: Mechanism>(self) -> Self::Output {
+        let mut opened = C::now();
+        for sample in self.samples {
+            for _ in 0..self.batch {
+                M::open(black_box(self.spec), Close)?;
+            }
+            let closed = C::now();
+            sample.store(closed - opened, Ordering::Relaxed);
+            opened = closed;
+        }
+        Ok(())
+    }
+}
+
+/// Closes at once what was opened.
+struct Close;
+
+impl Visitor for Close {
+    type Output = ();
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
+        drop(black_box(opened));
+    }
+}
+
+/// The parts of a set-up, in their order: name and ticks.
+pub type Phases = Vec<(&'static str, u64)>;
+
+/// Where a set-up is stamped: at its begin, after each step, once open, once closed.
+const STAMPS: usize = 6;
+
+/// The parts of `count` set-ups. A mechanism that opens in one step has `open` and `close`; one
+/// that reports [`Step`]s has `bind`, `connect`, `accept`, the `rest` of opening, and `close`.
+///
+/// # Errors
+/// As for opening.
+pub fn phases<C: Clock>(name: &str, spec: &OpenSpec, count: u64) -> Result<Vec<Phases>, OpenError> {
+    choose(name, Dissector::<C> { spec, count, clock: PhantomData })?
+}
+
+struct Dissector<'a, C> {
+    spec: &'a OpenSpec,
+    count: u64,
+    clock: PhantomData<C>,
+}
+
+impl<C: Clock> Chooser for Dissector<'_, C> {
+    type Output = Result<Vec<Phases>, OpenError>;
+
+    fn chosen<M: Mechanism>(self) -> Self::Output {
+        let one = |_| {
+            let mut stamps = [0; STAMPS];
+            stamps[0] = C::now();
+            M::open(self.spec, Stamp::<C> { stamps: &mut stamps, clock: PhantomData })?;
+            stamps[STAMPS - 1] = C::now();
+            Ok(parts(&stamps))
+        };
+        (0..self.count).map(one).collect()
+    }
+}
+
+/// Stamps each step on the way, and closes what was opened.
+struct Stamp<'a, C> {
+    stamps: &'a mut [u64; STAMPS],
+    clock: PhantomData<C>,
+}
+
+impl<C: Clock> Visitor for Stamp<'_, C> {
+    type Output = ();
+
+    fn passed(&mut self, step: Step) {
+        let at = match step {
+            Step::Bound => 1,
+            Step::Connected => 2,
+            Step::Accepted => 3,
+        };
+        self.stamps[at] = C::now();
+    }
+
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
+        self.stamps[STAMPS - 2] = C::now();
+        drop(black_box(opened));
+    }
+}
+
+/// Between one stamp and the next; a step that wasn't reported has none.
+fn parts(stamps: &[u64; STAMPS]) -> Phases {
+    let stepwise = stamps[1] > 0;
+    let last = if stepwise { "rest" } else { "open" };
+    let mut phases = Phases::new();
+    let mut before = stamps[0];
+    for (stamp, name) in stamps[1..].iter().zip(["bind", "connect", "accept", last, "close"]) {
+        if *stamp > 0 {
+            phases.push((name, stamp.saturating_sub(before)));
+            before = *stamp;
+        }
+    }
+    phases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_add_up_to_the_whole_and_steps_that_were_not_taken_are_absent() {
+        let parts_of = |stamps| parts(&stamps);
+        assert_eq!(parts_of([10, 0, 0, 0, 15, 18]), [("open", 5), ("close", 3)]);
+        let stepwise = parts_of([10, 11, 13, 16, 20, 25]);
+        let names: Vec<_> = stepwise.iter().map(|it| it.0).collect();
+        assert_eq!(names, ["bind", "connect", "accept", "rest", "close"]);
+        assert_eq!(stepwise.iter().map(|it| it.1).sum::<u64>(), 15);
+    }
+}

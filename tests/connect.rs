@@ -1,0 +1,307 @@
+//! Set-up as a workload, and the first message as a result: set-ups leave nothing behind, also
+//! when killed in their midst; a limit in their way is a row with its reason; every launch of
+//! a latency knows its first message.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
+use common::proc::{Held, Process, children, lying_around, soon};
+use common::{Rng, alone, say, shown, variants};
+use ipcmark::campaign::{Campaign, Conditions, Progress};
+use ipcmark::clock::MonotonicRaw;
+use ipcmark::judge::{Judged, Status};
+use ipcmark::launch::{Launcher, Outcome, Placement, Spec, Stage, Warmup, Workers};
+use ipcmark::mechanism::{self, Carries, Cause, OpenError, OpenSpec, Variant};
+use ipcmark::observe::Topology;
+use ipcmark::store::Store;
+use ipcmark::study::{Machine, Request, Stopping, plan};
+use ipcmark::workload::{Policy, Workload, connect};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Mechanisms whose set-up makes names or objects.
+const NAMED: [&str; 6] = [
+    "unix-stream:bind=path",
+    "unix-seqpacket:bind=path",
+    "fifo",
+    "posix-queue",
+    "sysv-queue",
+    "sysv-sem",
+];
+
+fn to_open(variant: &Variant) -> OpenSpec {
+    let options = variant.options.clone();
+    OpenSpec { options, message_bytes: connect::OPENED_FOR as usize, same_process: false }
+}
+
+fn connecting(mechanism: &str) -> Spec {
+    Spec { workload: Workload::Connect, ..quick(mechanism, connect::OPENED_FOR as usize) }
+}
+
+/// What lies around now and didn't before. A stranger's things come and go: what stays is ours.
+fn left_since(before: &std::collections::BTreeSet<String>) -> Option<String> {
+    let left = || lying_around().difference(before).next().cloned();
+    match soon(Duration::from_secs(5), || left().is_none()) {
+        true => None,
+        false => left(),
+    }
+}
+
+#[test]
+fn a_thousand_set_ups_leave_nothing_behind() {
+    let _alone = alone();
+    for variant in variants() {
+        let (before, names) = (Held::now(), lying_around());
+        let sample = [AtomicU64::new(0)];
+        let name = variant.entry.name;
+        match connect::initiate::<MonotonicRaw>(name, &to_open(&variant), &sample, 1_000) {
+            Ok(()) => assert!(sample[0].load(Ordering::Relaxed) > 0, "{variant} took no time"),
+            Err(OpenError::Unavailable(why)) => {
+                say(&format!("skipped {variant}: {}", why.reason));
+                continue;
+            }
+            Err(error) => panic!("{variant}: {error}"),
+        }
+        assert_eq!(before, Held::now(), "{variant}: left something open or mapped");
+        assert_eq!(left_since(&names), None, "{variant}: left a name or an object behind");
+    }
+}
+
+#[test]
+fn a_set_up_has_the_parts_that_its_mechanism_takes() {
+    let _alone = alone();
+    let parts = |text: &str| {
+        let variant = Variant::parse(text).expect("a variant");
+        let name = variant.entry.name;
+        let all = connect::phases::<MonotonicRaw>(name, &to_open(&variant), 3).expect("it opens");
+        assert_eq!(all.len(), 3);
+        all[0].iter().map(|it| it.0).collect::<Vec<_>>()
+    };
+    let steps = ["bind", "connect", "accept", "rest", "close"];
+    for text in ["tcp", "unix-stream:bind=path", "unix-seqpacket:bind=abstract"] {
+        assert_eq!(parts(text), steps, "{text}");
+    }
+    for text in ["pipe", "unix-stream", "shm-ring", "udp"] {
+        assert_eq!(parts(text), ["open", "close"], "{text}");
+    }
+}
+
+#[test]
+fn parts_come_with_a_launch_unless_set_ups_are_batched() {
+    let _alone = alone();
+    let phases = |spec: &Spec| {
+        let ending = conclude(start(spec));
+        assert_eq!(ending.record.outcome, Outcome::Ok);
+        ending.record.initiator.phases_ns
+    };
+    let whole = phases(&connecting("tcp"));
+    assert_eq!(whole.len(), 5);
+    assert!(whole.iter().all(|(_, ns)| *ns > 0.0), "{whole:?}");
+    assert!(phases(&Spec { batch: 4, ..connecting("tcp") }).is_empty());
+}
+
+// ---- killed in the midst ------------------------------------------------------------------
+
+fn kill(pid: i32) {
+    let _ = kill_process(Pid::from_raw(pid).expect("a process id"), Signal::KILL);
+}
+
+#[test]
+fn killed_in_the_midst_of_set_ups_nothing_is_left_after_cleaning() {
+    let _alone = alone();
+    let mut rng = Rng(21);
+    for mechanism in NAMED {
+        for workers in [Workers::Process, Workers::Thread] {
+            for whole_launch in [true, false] {
+                let names = lying_around();
+                let spec = Spec { workload: Workload::Connect, ..endless(mechanism, workers) };
+                let mut launch = start(&spec);
+                reach(&mut launch, Stage::Ready);
+                let group = launch.pid() as i32;
+                let crew = children(group);
+                launch.go();
+                thread::sleep(Duration::from_millis(10 + rng.below(20)));
+                let what = format!("{mechanism}, {}, whole launch: {whole_launch}", workers.name());
+                kill(if whole_launch { group } else { crew[0] });
+                let outcome = finish(launch).record.outcome;
+                assert!(matches!(outcome, Outcome::Failed { .. }), "{what}: {outcome:?}");
+                let gone = soon(Duration::from_secs(2), || Process::in_group(group).is_empty());
+                assert!(gone, "{what}: something lives on");
+                if whole_launch {
+                    mechanism::clean();
+                }
+                assert_eq!(left_since(&names), None, "{what}: left behind");
+            }
+        }
+    }
+}
+
+// ---- limits -------------------------------------------------------------------------------
+
+/// A program that starts ours with at most `files` open files.
+fn limited(folder: &Path, files: u32) -> PathBuf {
+    let path = folder.join(format!("limited-{files}"));
+    let program = env!("CARGO_BIN_EXE_ipcmark");
+    let text = format!("#!/bin/sh\nulimit -n {files}\nexec '{program}' \"$@\"\n");
+    fs::write(&path, text).expect("write a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("chmod");
+    path
+}
+
+/// Threads hold both ends in one process: it runs out of descriptors before its supervisor does.
+fn by_threads(mechanism: &str) -> Spec {
+    Spec { workers: Workers::Thread, ..connecting(mechanism) }
+}
+
+/// The fewest open files with which a launch gets ready, and yet can't set up another time.
+fn too_few_for(mechanism: &str, folder: &Path) -> Option<u32> {
+    (4..40).find(|files| {
+        let launcher = Launcher::new(limited(folder, *files));
+        let mut launch = launcher.start(&by_threads(mechanism), 0).expect("it starts");
+        reach(&mut launch, Stage::Ready);
+        let ready = !launch.is_over();
+        launch.go();
+        let outcome = finish(launch).record.outcome;
+        ready && matches!(outcome, Outcome::Unavailable(_))
+    })
+}
+
+#[test]
+fn a_limit_that_only_the_worker_meets_is_told_as_data() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    for mechanism in ["tcp", "pipe", "unix-stream:bind=abstract"] {
+        let files = too_few_for(mechanism, folder.path()).expect("some limit is too low");
+        let launcher = Launcher::new(limited(folder.path(), files));
+        let launch = launcher.start(&by_threads(mechanism), 0).expect("it starts");
+        let Outcome::Unavailable(why) = conclude(launch).record.outcome else {
+            panic!("{mechanism}: available with {files} files after all");
+        };
+        assert_eq!(why.cause, Cause::Limit, "{mechanism}: {why:?}");
+        assert!(why.reason.contains(&format!("the limit on open files is {files}")), "{why:?}");
+        assert!(why.way_out.contains("ulimit -n"), "{why:?}");
+    }
+}
+
+struct Silent;
+
+impl Progress for Silent {
+    fn stage(&mut self, _text: &str) {}
+    fn round(&mut self, _status: &ipcmark::campaign::Status) {}
+    fn warning(&mut self, _text: &str) {}
+    fn done(&mut self) {}
+}
+
+#[test]
+fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = too_few_for("tcp", folder.path()).expect("some limit is too low");
+    let request = Request {
+        mechanisms: vec!["futex".into(), "tcp".into()],
+        workloads: vec![(Workload::Connect, vec![connect::OPENED_FOR])],
+        placements: vec![Placement::SameCpu],
+        workers: vec![Workers::Thread],
+        payload: Policy::Untouched,
+        verify: false,
+        spin_on_one_cpu: false,
+        total_bytes: None,
+        warmup: Warmup { operations: 2, ns: 1_000_000 },
+        samples: Some(10),
+        stopping: Stopping {
+            launches: Some(2),
+            precision: None,
+            budget_ns: None,
+            budget_is_hard: true,
+        },
+        seed: 5,
+    };
+    let topology = Topology::read(Path::new("/")).expect("a topology");
+    let set = rustix::thread::sched_getaffinity(None).expect("sched_getaffinity");
+    let allowed: Vec<u32> =
+        topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect();
+    let plan = plan(&request, &Machine { topology: &topology, allowed: &allowed }).expect("a plan");
+    let mut store = Store::open(&folder.path().join("runs.sqlite")).expect("a store");
+    let with = Conditions {
+        store: &mut store,
+        launcher: Launcher::new(limited(folder.path(), files)),
+        interrupt: interrupt(),
+        progress: &mut Silent,
+    };
+    let campaign = Campaign::begin(with, request, &plan, &[]).expect("it begins");
+    let (id, _) = campaign.conduct().expect("it ends");
+    let judged = Judged::of(&store, id).expect("it is judged");
+    let of = |name: &str| judged.results.iter().find(|it| it.variant == name).expect("a row");
+    assert_eq!(of("futex").status, Status::Ok);
+    assert!(of("futex").setup_ns.is_some());
+    assert_eq!(of("tcp").status, Status::Unavailable);
+    let reason = of("tcp").reason.as_deref().unwrap_or_default();
+    assert!(reason.contains(&format!("the limit on open files is {files}")), "{reason}");
+}
+
+#[test]
+fn with_only_a_few_descriptors_every_mechanism_says_which_limit_is_in_the_way() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    for mechanism in ["tcp", "pipe", "fifo", "unix-stream:bind=path", "io-uring", "eventfd"] {
+        let mut refused = 0;
+        for files in 4..16 {
+            let what = format!("{mechanism} with {files} open files");
+            let launcher = Launcher::new(limited(folder.path(), files));
+            match conclude(launcher.start(&connecting(mechanism), 0).expect("it starts")) {
+                ending if ending.record.outcome == Outcome::Ok => continue,
+                ending => match ending.record.outcome {
+                    Outcome::Unavailable(why) => {
+                        let told = format!("the limit on open files is {files}");
+                        assert!(why.reason.contains(&told), "{what}: {why:?}");
+                        refused += 1;
+                    }
+                    outcome => panic!("{what}: {outcome:?}"),
+                },
+            }
+        }
+        assert!(refused > 0, "{mechanism} was never refused");
+    }
+}
+
+// ---- the first message --------------------------------------------------------------------
+
+#[test]
+fn every_latency_launch_knows_its_first_message_and_still_checks_all_that_follow() {
+    let _alone = alone();
+    for variant in shown() {
+        for workers in [Workers::Process, Workers::Thread] {
+            let what = format!("{variant}, {}", workers.name());
+            let ending = conclude(start(&Spec { workers, ..quick(&variant.to_string(), 64) }));
+            if let Outcome::Unavailable(why) = ending.record.outcome {
+                say(&format!("skipped {what}: {}", why.reason));
+                continue;
+            }
+            assert_eq!(ending.record.outcome, Outcome::Ok, "{what}");
+            assert_eq!(ending.samples.len(), 20, "{what}: the first message is no sample");
+            let first = ending.record.initiator.first_ns;
+            assert!(first.is_some_and(|ns| ns > 0.0), "{what}: {first:?}");
+            assert_eq!(ending.record.responder.first_ns, None, "{what}");
+        }
+    }
+}
+
+#[test]
+fn other_workloads_and_controls_have_no_first_message_to_tell() {
+    let _alone = alone();
+    for workload in [Workload::Throughput, Workload::Connect] {
+        let ending = conclude(start(&Spec { workload, ..quick("pipe", 64) }));
+        assert_eq!(ending.record.outcome, Outcome::Ok);
+        assert_eq!(ending.record.initiator.first_ns, None, "{}", workload.name());
+    }
+    // Each worker reads back its own: the responder has nothing to answer.
+    let control = Variant::parse("unix-stream:wiring=self").expect("a variant");
+    assert_eq!(control.traits().carries, Carries::Own);
+    assert_eq!(conclude(start(&quick(&control.to_string(), 64))).record.outcome, Outcome::Ok);
+}
