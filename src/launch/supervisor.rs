@@ -16,7 +16,7 @@ use super::page::Page;
 use super::spec::{BUILD, Outcome, Record, SampleCount, Spec};
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::Worker;
-use crate::mechanism::{self, Carries, Cause, Endpoint, OpenError, Opened, Visitor};
+use crate::mechanism::{self, Carries, Endpoint, OpenError, Opened, Visitor};
 use crate::observe::Counters;
 use crate::sys::process::ignore_broken_pipes;
 use crate::sys::system_v::enter_private_namespace;

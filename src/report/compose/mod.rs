@@ -60,7 +60,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     document.sections.push(verdicts);
     let mut results = Section::new("results", "Results");
     results.blocks.extend(tables::summaries(judged));
-    results.blocks.extend(setup::tables(judged).into_iter().map(Block::from));
+    results.blocks.extend(setup::tables(judged));
     if !results.blocks.is_empty() {
         document.sections.push(results);
     }
