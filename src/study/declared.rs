@@ -151,9 +151,9 @@ impl Reader<'_> {
         };
         let total_bytes = match &fixed.total {
             None => None,
-            Some(words) => {
-                let (word, span) = words.each(self.text).next().unwrap_or(("", 0..0));
-                Some(size::parse(word).map_err(|error| self.at(span, error))?)
+            Some(word) => {
+                let bytes = size::parse(word.get_ref());
+                Some(bytes.map_err(|error| self.at(word.span(), error))?)
             }
         };
         let budget_ns = match &fixed.budget {

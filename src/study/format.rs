@@ -113,8 +113,6 @@ pub struct Levels {
     pub placement: Option<Words>,
     /// `process`, `thread`.
     pub workers: Option<Words>,
-    /// Bytes of one throughput transfer: `auto`, `message`, a size.
-    pub total: Option<Words>,
 }
 
 /// What is held fixed: a level of each factor that isn't varied, and the conditions.
@@ -131,8 +129,8 @@ pub struct Fixed {
     pub placement: Option<Words>,
     /// As in `[vary]`.
     pub workers: Option<Words>,
-    /// As in `[vary]`.
-    pub total: Option<Words>,
+    /// Bytes of one throughput transfer, as in `"16M"`; without it what lasts 20 ms.
+    pub total: Option<Spanned<String>>,
     /// `untouched`, `written`, `read`.
     pub payload: Option<Spanned<String>>,
     /// Operations, or a time: `"5"`, `"100ms"`.
@@ -178,8 +176,6 @@ pub struct Hypothesis {
     /// An order from best to worst, for `ranking`.
     #[serde(default)]
     pub order: Vec<Selector>,
-    /// Which quantity: a percentile such as `p99`, `cpu`; else the workload's own.
-    pub measure: Option<Spanned<String>>,
     /// How far from 1 a ratio may be for `equivalent` and `same-shape`: `"2%"`.
     pub margin: Option<Spanned<String>>,
     /// The claimed interval of `ratio`, and the claimed places of `peak`.
