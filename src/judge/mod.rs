@@ -8,6 +8,7 @@ mod course;
 mod cpu;
 mod floor;
 mod group;
+pub mod hypothesis;
 mod once;
 mod percentile;
 mod seen;

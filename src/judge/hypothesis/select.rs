@@ -1,0 +1,92 @@
+//! Cases that a selector chooses, and the rounds that they share.
+
+use super::super::{CaseResult, Status};
+use super::Told;
+use crate::size;
+use crate::study::factor::{Chosen, Factor};
+
+/// A case's level of a factor, as studies write it.
+pub fn level(case: &CaseResult, factor: Factor) -> String {
+    match factor {
+        Factor::Mechanism => case.variant.clone(),
+        Factor::Workload => case.workload.clone(),
+        Factor::Size => case.message_bytes.map_or_else(String::new, size::format),
+        Factor::Placement => case.placement.clone(),
+        Factor::Workers => case.workers.clone(),
+    }
+}
+
+/// Whether the selector takes a case. What has no size is taken at any size.
+fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
+    chosen.takes(|factor| match (factor, case.message_bytes) {
+        (Factor::Size, None) => chosen.level(Factor::Size).unwrap_or_default().to_string(),
+        _ => level(case, factor),
+    })
+}
+
+/// The measured cases that a selector chooses.
+///
+/// # Errors
+/// Why there are none: the reason of a chosen case that wasn't measured.
+pub fn cases<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Result<Vec<&'a CaseResult>, Told> {
+    let all: Vec<&CaseResult> =
+        results.iter().filter(|case| !case.twin && takes(chosen, case)).collect();
+    let measured: Vec<&CaseResult> =
+        all.iter().copied().filter(|case| case.status == Status::Ok).collect();
+    if !measured.is_empty() {
+        return Ok(measured);
+    }
+    let reason = all.iter().find_map(|case| case.reason.clone());
+    Err(Told::not_testable(match reason {
+        Some(reason) => format!("{chosen}: {reason}"),
+        None => format!("{chosen}: no such case was measured"),
+    }))
+}
+
+/// The measured quantity by round: ns of a latency or set-up, bytes or wake-ups per second of a
+/// throughput.
+pub fn quantity(case: &CaseResult) -> Vec<Option<f64>> {
+    let amount = case.message_bytes.unwrap_or(1) as f64;
+    let in_unit = |ns: f64| match case.workload.as_str() {
+        "throughput" => amount * 1e9 / ns,
+        _ => ns,
+    };
+    case.by_round.iter().map(|ns| ns.map(in_unit)).collect()
+}
+
+/// How good it is: the quantity where more is better, else its inverse.
+pub fn goodness(case: &CaseResult) -> Vec<Option<f64>> {
+    let better = |value: f64| if case.workload == "throughput" { value } else { 1.0 / value };
+    quantity(case).into_iter().map(|value| value.map(better)).collect()
+}
+
+/// Pairs of a left and a right case that agree in every factor that neither selector names.
+pub fn pairs<'a>(
+    left: &Chosen,
+    right: &Chosen,
+    results: &'a [CaseResult],
+) -> Result<Vec<(&'a CaseResult, &'a CaseResult)>, Told> {
+    let (lefts, rights) = (cases(left, results)?, cases(right, results)?);
+    let free = |factor: &Factor| left.level(*factor).is_none() && right.level(*factor).is_none();
+    let alike = |a: &CaseResult, b: &CaseResult| {
+        Factor::ALL.iter().filter(|it| free(it)).all(|factor| {
+            let unsized_one = a.message_bytes.is_none() || b.message_bytes.is_none();
+            (*factor == Factor::Size && unsized_one) || level(a, *factor) == level(b, *factor)
+        })
+    };
+    let mut found = Vec::new();
+    for a in &lefts {
+        found.extend(rights.iter().filter(|b| alike(a, b)).map(|b| (*a, *b)));
+    }
+    match found.is_empty() {
+        true => Err(Told::not_testable(format!("{left} and {right} have no case in common"))),
+        false => Ok(found),
+    }
+}
+
+/// Rows of the rounds in which every column has a value.
+pub fn shared(columns: &[Vec<Option<f64>>]) -> Vec<Vec<f64>> {
+    let rounds = columns.iter().map(Vec::len).min().unwrap_or(0);
+    let row = |round: usize| columns.iter().map(|column| column[round]).collect::<Option<Vec<_>>>();
+    (0..rounds).filter_map(row).collect()
+}

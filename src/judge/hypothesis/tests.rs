@@ -1,0 +1,214 @@
+//! The tests by name: what each makes of a claim.
+
+use super::curves::{Curve, curves, times};
+use super::select::{goodness, pairs, quantity, shared};
+use super::{ALPHA, CaseResult, Decision, Told};
+use crate::judge::EQUIVALENT_WITHIN;
+use crate::stats::{self, Interval};
+use crate::study::declared::Declared;
+use crate::study::factor::{Chosen, Factor, chosen};
+use crate::study::format::{Hypothesis, Test};
+
+/// Decides one claim.
+pub fn decide(claim: &Hypothesis, declared: &Declared, results: &[CaseResult]) -> Told {
+    attempt(claim, declared, results).unwrap_or_else(|untestable| untestable)
+}
+
+fn attempt(claim: &Hypothesis, declared: &Declared, results: &[CaseResult]) -> Result<Told, Told> {
+    let left = chosen(&claim.left);
+    let right = claim.right.as_ref().map(chosen).unwrap_or_default();
+    let margin = share(claim.margin.as_ref().map(|it| it.get_ref().as_str()));
+    match claim.test {
+        Test::Faster => faster(&left, &right, results),
+        Test::Equivalent => {
+            let ratio = Ratio::of(&left, &right, results, goodness)?;
+            Ok(ratio.equivalent(margin.unwrap_or(EQUIVALENT_WITHIN)))
+        }
+        Test::Ratio => {
+            let ratio = Ratio::of(&left, &right, results, quantity)?;
+            Ok(ratio.within(numbers(claim)))
+        }
+        Test::Ranking => ranking(&claim.order.iter().map(chosen).collect::<Vec<_>>(), results),
+        _ => along(claim, &left, &right, margin, declared, results),
+    }
+}
+
+/// Claims along a factor, for every curve that the selector chooses.
+fn along(
+    claim: &Hypothesis,
+    left: &Chosen,
+    right: &Chosen,
+    margin: Option<f64>,
+    declared: &Declared,
+    results: &[CaseResult],
+) -> Result<Told, Told> {
+    let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
+    let factor = factor.ok_or_else(|| Told::not_testable("the claim names no factor"))?;
+    let order = &declared.levels[&factor];
+    let lefts = curves(left, factor, order, results)?;
+    let each = |test: &dyn Fn(&Curve) -> Told| together(lefts.iter().map(test).collect());
+    let against = |test: &dyn Fn(&Curve, &Curve) -> Told| {
+        let rights = curves(right, factor, order, results)?;
+        let pairs = lefts.iter().enumerate().filter_map(|(nth, curve)| {
+            // One right curve serves all; else they go by their order.
+            Some((curve, rights.get(nth).or(rights.first())?))
+        });
+        Ok(together(pairs.map(|(a, b)| test(a, b)).collect()))
+    };
+    match claim.test {
+        Test::Rises => Ok(each(&|curve| curve.monotone(true))),
+        Test::Falls => Ok(each(&|curve| curve.monotone(false))),
+        Test::RisesThenFalls => Ok(each(&Curve::hill)),
+        Test::Peak => {
+            let within = claim.within.as_deref().unwrap_or_default();
+            let word = |at: usize| {
+                let word = within.get(at).map_or("", |it| it.get_ref().as_str());
+                factor.level(word).unwrap_or_default()
+            };
+            Ok(each(&|curve| curve.peaks_within(&word(0), &word(1), order)))
+        }
+        Test::PeaksEarlier => against(&Curve::peaks_before),
+        _ => against(&|a, b| a.has_shape_of(b, margin.unwrap_or(0.1))),
+    }
+}
+
+/// Parts of one claim: it holds if all of them do.
+fn together(parts: Vec<Told>) -> Told {
+    let decisions: Vec<Decision> = parts.iter().map(|it| it.decision).collect();
+    let text: Vec<&str> = parts.iter().map(|it| it.effect.as_str()).collect();
+    // All parts must hold, so the largest p decides; Bonferroni would only punish.
+    let p = parts
+        .iter()
+        .filter_map(|it| it.p)
+        .fold(None, |most: Option<f64>, p| Some(most.map_or(p, |most| most.max(p))));
+    Told::new(Decision::of_all(&decisions), text.join("; "), p)
+}
+
+/// Left over right, over all pairs of cases that agree otherwise.
+struct Ratio {
+    /// The mean over the pairs of the log ratio, round by round.
+    logs: Vec<f64>,
+    interval: Interval,
+    p: f64,
+    /// How many pairs there are, and in how many the left is larger (by the median round).
+    pairs: usize,
+    larger: usize,
+}
+
+impl Ratio {
+    fn of(
+        left: &Chosen,
+        right: &Chosen,
+        results: &[CaseResult],
+        value: fn(&CaseResult) -> Vec<Option<f64>>,
+    ) -> Result<Ratio, Told> {
+        let pairs = pairs(left, right, results)?;
+        let columns: Vec<Vec<Option<f64>>> =
+            pairs.iter().flat_map(|(a, b)| [value(a), value(b)]).collect();
+        let rounds = shared(&columns);
+        let log = |pair: &[f64]| (pair[0] / pair[1]).ln();
+        let count = pairs.len();
+        let logs: Vec<f64> =
+            rounds.iter().map(|row| row.chunks(2).map(log).sum::<f64>() / count as f64).collect();
+        let larger = (0..count)
+            .filter(|nth| {
+                let mut of_pair: Vec<f64> =
+                    rounds.iter().map(|row| log(&row[2 * nth..2 * nth + 2])).collect();
+                of_pair.sort_by(f64::total_cmp);
+                !of_pair.is_empty() && stats::median(&of_pair) > 0.0
+            })
+            .count();
+        let Some(interval) = stats::hodges_lehmann(&logs, ALPHA) else {
+            return Err(Told::not_testable(format!(
+                "{left} and {right}: {} rounds in common are too few",
+                logs.len()
+            )));
+        };
+        let p = stats::signed_rank(&logs).p;
+        let interval = Interval {
+            estimate: interval.estimate.exp(),
+            low: interval.low.exp(),
+            high: interval.high.exp(),
+            ..interval
+        };
+        Ok(Ratio { logs, interval, p, pairs: count, larger })
+    }
+
+    fn words(&self, what: &str) -> String {
+        let over = match self.pairs {
+            1 => String::new(),
+            many => format!(
+                ", geometric mean over {many} pairs of cases, of which {} are above 1",
+                self.larger
+            ),
+        };
+        format!("{} {what}{over}", times(&self.interval))
+    }
+
+    fn larger(&self) -> Told {
+        let text = self.words("as fast");
+        let decision = match () {
+            () if self.interval.low > 1.0 => Decision::Supported,
+            () if self.interval.high < 1.0 => Decision::Refuted,
+            () if stats::equivalent(&self.logs, EQUIVALENT_WITHIN, ALPHA) => {
+                let text = format!("{text}: equivalent within {} %", 100.0 * EQUIVALENT_WITHIN);
+                return Told::new(Decision::Refuted, text, None);
+            }
+            () => Decision::Inconclusive,
+        };
+        Told::new(decision, text, Some(self.p))
+    }
+
+    fn equivalent(&self, margin: f64) -> Told {
+        let text = format!("{}, within {} % asked", self.words("as fast"), 100.0 * margin);
+        let decision = match () {
+            () if stats::equivalent(&self.logs, margin, ALPHA) => Decision::Supported,
+            () if self.interval.low > 1.0 + margin => Decision::Refuted,
+            () if self.interval.high < 1.0 / (1.0 + margin) => Decision::Refuted,
+            () => Decision::Inconclusive,
+        };
+        Told::new(decision, text, None)
+    }
+
+    fn within(&self, (low, high): (f64, f64)) -> Told {
+        let text = format!("{}; claimed {low} to {high}", self.words("as much"));
+        let Interval { low: from, high: to, .. } = self.interval;
+        let decision = match () {
+            () if low <= from && to <= high => Decision::Supported,
+            () if to < low || high < from => Decision::Refuted,
+            () => Decision::Inconclusive,
+        };
+        Told::new(decision, text, None)
+    }
+}
+
+fn faster(left: &Chosen, right: &Chosen, results: &[CaseResult]) -> Result<Told, Told> {
+    Ok(Ratio::of(left, right, results, goodness)?.larger())
+}
+
+/// Each of `order` is faster than the next.
+fn ranking(order: &[Chosen], results: &[CaseResult]) -> Result<Told, Told> {
+    let mut parts = Vec::new();
+    for pair in order.windows(2) {
+        let mut told = faster(&pair[0], &pair[1], results)?;
+        told.effect = format!("{} over {}: {}", pair[0], pair[1], told.effect);
+        parts.push(told);
+    }
+    Ok(together(parts))
+}
+
+/// `2%` or `0.02` as a share.
+fn share(word: Option<&str>) -> Option<f64> {
+    let word = word?;
+    match word.strip_suffix('%') {
+        Some(number) => number.trim().parse::<f64>().ok().map(|it| it / 100.0),
+        None => word.parse().ok(),
+    }
+}
+
+/// The two numbers of `within`.
+fn numbers(claim: &Hypothesis) -> (f64, f64) {
+    let within = claim.within.as_deref().unwrap_or_default();
+    let number = |at: usize| within.get(at).and_then(|it| it.get_ref().parse().ok());
+    (number(0).unwrap_or(f64::NEG_INFINITY), number(1).unwrap_or(f64::INFINITY))
+}
