@@ -54,7 +54,7 @@ const SMALLEST_BUFFER: usize = 2304;
 
 impl Mechanism for Udp {
     const NAME: &'static str = "udp";
-    const SUMMARY: &'static str = "datagrams over loopback, a window under way at most";
+    const SUMMARY: &'static str = "datagrams over loopback; a larger message goes as fragments";
     const TRAITS: Traits =
         Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Message) };
     const OPTIONS: &'static [OptionSpec] = &[
@@ -96,8 +96,8 @@ impl Mechanism for Udp {
         }
         if gso || gro {
             return Err(OpenError::NotApplicable(format!(
-                "udp: gso and gro change nothing for a message of {} bytes, which one datagram of \
-                 {bytes} carries: choose a larger message or a smaller `datagram=`",
+                "udp: gso and gro change nothing for a message of {} bytes, which one datagram of up to \
+                 {bytes} bytes carries: choose a larger message or a smaller `datagram=`",
                 spec.message_bytes
             )));
         }
