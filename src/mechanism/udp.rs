@@ -141,8 +141,11 @@ fn check_datagram(options: &Options) -> Result<usize, OpenError> {
     )))
 }
 
+/// What the kernel granted, by name.
+type Granted = Vec<(String, u64)>;
+
 /// Two connected sockets with the options asked for, and what was granted.
-fn connected(spec: &OpenSpec) -> Result<(UdpSocket, UdpSocket, Vec<(String, u64)>), OpenError> {
+fn connected(spec: &OpenSpec) -> Result<(UdpSocket, UdpSocket, Granted), OpenError> {
     let address = loopback(&spec.options, Udp::OPTIONS);
     let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
     let bind = || UdpSocket::bind((address, 0)).map_err(failed("bind to loopback"));

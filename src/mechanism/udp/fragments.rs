@@ -7,7 +7,7 @@
 //! how many fragments the receiver has put in their places since the beginning; it returns one
 //! for every half window, in the middle of a message too. What comes early is kept until its
 //! turn, what comes twice is dropped, both are counted; what never comes ends the wait: soon where
-//! a message has begun, after long silence where the partner may still be busy with its bytes.
+//! it is known to be lost, else after a long silence.
 
 mod early;
 #[cfg(test)]
@@ -32,8 +32,9 @@ const SEGMENTS: usize = 64;
 const LARGEST: usize = 65_507;
 /// More bytes than one receive gives.
 const SPILL: usize = 65_536;
-/// Silence that is borne between messages, in [`PATIENCE`]s: 10 s, and half a second more for
-/// each MiB of a message.
+/// Silence that is borne while nothing is known to be lost, in [`PATIENCE`]s: 10 s, and half a
+/// second more for each MiB of a message. The partner may be filling or checking one, or may
+/// not get its CPU (386 ms were seen in the middle of a message on a busy machine).
 const SILENCE: u64 = 20;
 
 /// One socket, and where its messages are. SEND is how many fragments one system call may send;
@@ -46,8 +47,7 @@ struct End<const SEND: usize, const TAKE: usize> {
     window: u64,
     /// Fragments in one send, at most SEND.
     batch: u64,
-    /// How many times [`PATIENCE`] the partner may be silent when it may be filling or checking
-    /// a message.
+    /// How many times [`PATIENCE`] the partner may be silent while nothing is known to be lost.
     silence: u64,
     /// Fragments sent so far, and how many of them the partner is known to have read.
     sent: u64,
@@ -315,13 +315,13 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
     #[cold]
     fn bear_silence(&mut self, waits: u64, next: u32, count: u32) -> io::Result<()> {
         let drops = sys::socket::drops(&self.socket).unwrap_or(0);
-        // Of a message that never began, nobody knows whether it was sent.
-        let began = next > 0 || !self.early.is_empty();
-        if !began && drops == 0 && waits < self.silence {
+        // What came early tells of a gap; what merely isn't there may not have been sent yet.
+        if self.early.is_empty() && drops == 0 && waits < self.silence {
             return Ok(());
         }
         let came = u64::from(next) + self.early.of(self.incoming);
-        if began {
+        // Of a message that never began, nobody knows whether it was sent.
+        if came > 0 || !self.early.is_empty() {
             self.missing = u64::from(count) - came;
         }
         let text = format!(

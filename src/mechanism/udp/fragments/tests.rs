@@ -69,7 +69,7 @@ fn a_fragment_that_never_comes_is_an_error_that_names_the_loss() {
 }
 
 #[test]
-fn a_partner_may_be_busy_between_messages_but_not_for_ever() {
+fn a_partner_may_be_busy_but_not_for_ever() {
     let (near, mut far) = by_hand::<2>();
     let partner = thread::spawn(move || {
         thread::sleep(PATIENCE + PATIENCE / 5);
@@ -77,12 +77,16 @@ fn a_partner_may_be_busy_between_messages_but_not_for_ever() {
         near
     });
     expect(&mut far, 0, 3 * PAYLOAD);
-    let _near = partner.join().unwrap();
+    let near = partner.join().unwrap();
     far.silence = 2;
     let error = far.recv(&mut vec![0; 3 * PAYLOAD]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(error.to_string().contains("nothing for 1000 ms, 0 of 3 fragments"), "{error}");
     assert_eq!(far.lost(), 0, "nobody knows whether it was sent");
+    put(&near, &cut(1, 3 * PAYLOAD), &[0]);
+    let error = far.recv(&mut vec![0; 3 * PAYLOAD]).unwrap_err();
+    assert!(error.to_string().contains("nothing for 1000 ms, 1 of 3 fragments"), "{error}");
+    assert_eq!(far.lost(), 2, "it began and didn't end");
 }
 
 #[test]
@@ -119,6 +123,17 @@ fn a_swapped_and_a_doubled_fragment_are_noticed_and_do_no_harm() {
     expect(&mut far, 2, PAYLOAD);
     assert_eq!((far.early.reordered, far.early.duplicated, far.lost()), (1, 2, 0));
     assert_eq!(far.read, 9, "only what came to its place is credited");
+}
+
+#[test]
+fn what_comes_in_its_turn_goes_straight_to_its_place() {
+    let (near, mut far) = by_hand::<2>();
+    put(&near, &cut(0, 2 * PAYLOAD + 1), &[0, 1, 2]);
+    let mut into = vec![0; 2 * PAYLOAD + 1];
+    for next in 0..3 {
+        assert_eq!(far.take(&mut into, next).unwrap(), Some(1));
+    }
+    assert!(into == contents(0, 2 * PAYLOAD + 1));
 }
 
 /// Whatever a network does to the order within a window, and however often.
@@ -206,12 +221,17 @@ fn what_the_kernel_joined_is_cut_again_also_across_messages() {
     expect(&mut far, 0, 3 * PAYLOAD);
     assert_eq!(far.early.of(1), 5, "the second message came with the first");
     expect(&mut far, 1, 4 * PAYLOAD + 5);
+    near.send(&cut(2, 4 * PAYLOAD).concat()).unwrap();
+    let mut into = vec![0; 4 * PAYLOAD];
+    assert_eq!(far.take(&mut into, 0).unwrap(), Some(4), "all at once, to their places");
+    assert!(into == contents(2, 4 * PAYLOAD));
+    far.incoming += 1;
     assert_eq!((far.early.reordered, far.early.duplicated, far.lost()), (0, 0, 0));
 
     // Swapped within what is joined, and one of them twice.
-    both = cut(2, 4 * PAYLOAD);
+    both = cut(3, 4 * PAYLOAD);
     near.send(&[0, 2, 2, 1, 3].map(|nth| both[nth].clone()).concat()).unwrap();
-    expect(&mut far, 2, 4 * PAYLOAD);
+    expect(&mut far, 3, 4 * PAYLOAD);
     assert_eq!((far.early.reordered, far.early.duplicated, far.lost()), (1, 1, 0));
 }
 
