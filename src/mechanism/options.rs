@@ -16,7 +16,8 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// One line for `list`.
     pub summary: &'static str,
-    /// Words it takes; the first is the default.
+    /// Words it takes; the first is the default. One in capitals stands for a plain number, as
+    /// in a man page: `MICROSECONDS`.
     pub words: &'static [&'static str],
     /// Whether it also takes a size in bytes.
     pub takes_size: bool,
@@ -44,6 +45,13 @@ impl Options {
             Some(text) if spec.words.contains(&text.as_str()) => Choice::Word(text),
             Some(text) => Choice::Size(size::parse(text).expect("checked at the door") as usize),
         }
+    }
+
+    /// The number chosen for an option of `specs`; None where it has a word.
+    pub fn number(&self, specs: &'static [OptionSpec], name: &str) -> Option<u32> {
+        let spec = specs.iter().find(|spec| spec.name == name).expect("a declared option");
+        let text = self.0.get(name).filter(|text| !spec.words.contains(&text.as_str()))?;
+        Some(text.parse().expect("checked at the door"))
     }
 
     /// The chosen options, by name.
@@ -124,8 +132,14 @@ impl fmt::Display for Variant {
 }
 
 fn checked(spec: &OptionSpec, mechanism: &str, value: &str) -> Result<String, String> {
-    if spec.words.contains(&value) {
+    let stands_for_a_number = |word: &str| word.starts_with(|c: char| c.is_ascii_uppercase());
+    if spec.words.contains(&value) && !stands_for_a_number(value) {
         return Ok(value.to_string());
+    }
+    if spec.words.iter().any(|word| stands_for_a_number(word))
+        && let Some(number) = number(value)
+    {
+        return Ok(number.to_string());
     }
     if spec.takes_size {
         if let Ok(bytes) = size::parse(value) {
@@ -135,6 +149,12 @@ fn checked(spec: &OptionSpec, mechanism: &str, value: &str) -> Result<String, St
         return Err(format!("{mechanism}: {}={value}: takes {words} or a size", spec.name));
     }
     Err(unknown(&format!("value of {mechanism}:{}", spec.name), value, spec.words))
+}
+
+/// A plain number of one to nine digits: what a count of anything fits in.
+fn number(text: &str) -> Option<u32> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && text.len() < 10;
+    text.parse().ok().filter(|_| plain)
 }
 
 /// The error for a word that isn't one of `known`: names the nearest, or all of them.
@@ -168,8 +188,26 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_written_one_way() {
-        let variant = Variant::parse("pipe:capacity=65536").unwrap();
-        assert_eq!(variant.to_string(), "pipe:capacity=64K");
+    fn sizes_and_numbers_are_written_one_way() {
+        let written = |text| Variant::parse(text).unwrap().to_string();
+        assert_eq!(written("pipe:capacity=65536"), "pipe:capacity=64K");
+        assert_eq!(written("tcp:busy-poll=050"), "tcp:busy-poll=50");
+    }
+
+    #[test]
+    fn a_number_is_plain_digits() {
+        let number = |text| {
+            let variant = Variant::parse(text).unwrap();
+            variant.options.number(variant.entry.options, "busy-poll")
+        };
+        assert_eq!(number("tcp:busy-poll=50"), Some(50));
+        assert_eq!(number("udp:busy-poll=off"), None);
+        assert_eq!(number("udp"), None);
+        for wrong in ["4K", "-1", "+1", "1.5", "", "MICROSECONDS", "1234567890"] {
+            let error = Variant::parse(&format!("tcp:busy-poll={wrong}")).unwrap_err();
+            assert!(error.contains("MICROSECONDS"), "{error}");
+        }
+        let error = Variant::parse("tcp:busy-poll=of").unwrap_err();
+        assert!(error.contains("did you mean `off`?"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
-//! What the socket mechanisms share: the `buffer` option, what the kernel granted, and one
-//! message per system call for sockets that keep boundaries.
+//! What the socket mechanisms share: the options `buffer` and `busy-poll`, what the kernel
+//! granted, and one message per system call for sockets that keep boundaries.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
-use super::{Choice, OpenError, OpenSpec, OptionSpec};
+use super::{Cause, Choice, OpenError, OpenSpec, OptionSpec, Unavailable};
+use crate::sys;
 
 /// The option `buffer=default|message|SIZE` of every socket mechanism.
 pub const BUFFER: OptionSpec = OptionSpec {
@@ -17,10 +18,19 @@ pub const BUFFER: OptionSpec = OptionSpec {
     takes_size: true,
 };
 
+/// The option `busy-poll=off|MICROSECONDS` of the network mechanisms.
+pub const BUSY_POLL: OptionSpec = OptionSpec {
+    name: "busy-poll",
+    summary: "SO_BUSY_POLL: poll the device so long before sleeping; loopback has none to poll",
+    words: &["off", "MICROSECONDS"],
+    takes_size: false,
+};
+
 /// Applies the `buffer` option to both buffers of `socket`.
 ///
-/// The kernel doubles what is asked, for its bookkeeping (socket(7)); more than
-/// net.core.wmem_max or rmem_max is refused here instead of silently cut.
+/// The kernel doubles what is asked, for its bookkeeping (socket(7)), and silently cuts it to
+/// net.core.wmem_max or rmem_max. What is above them is asked for with CAP_NET_ADMIN's
+/// SO_SNDBUFFORCE and SO_RCVBUFFORCE, and refused, not cut, where that isn't permitted.
 pub fn set_buffers(
     socket: impl AsFd,
     spec: &OpenSpec,
@@ -34,16 +44,67 @@ pub fn set_buffers(
     let failed = |error: Errno| OpenError::NotApplicable(format!("buffer={bytes}: {error}"));
     sockopt::set_socket_send_buffer_size(&socket, bytes).map_err(failed)?;
     sockopt::set_socket_recv_buffer_size(&socket, bytes).map_err(failed)?;
-    let sent = sockopt::socket_send_buffer_size(&socket).map_err(failed)?;
-    let received = sockopt::socket_recv_buffer_size(&socket).map_err(failed)?;
-    if sent.min(received) < bytes {
-        return Err(OpenError::NotApplicable(format!(
-            "buffer={bytes}: the kernel grants {} (net.core.wmem_max, rmem_max): \
-             choose less, or raise them",
-            sent.min(received)
-        )));
+    let least = || {
+        let sent = sockopt::socket_send_buffer_size(&socket)?;
+        Ok(sent.min(sockopt::socket_recv_buffer_size(&socket)?))
+    };
+    if least().map_err(failed)? >= 2 * bytes {
+        return Ok(());
     }
-    Ok(())
+    let forced = sockopt::set_socket_send_buffer_size_force(&socket, bytes)
+        .and_then(|()| sockopt::set_socket_recv_buffer_size_force(&socket, bytes));
+    match forced {
+        Ok(()) if least().map_err(failed)? >= 2 * bytes => Ok(()),
+        // No sysctl goes beyond: the doubled size is an int.
+        Ok(()) => Err(OpenError::NotApplicable(format!(
+            "buffer={bytes}: the kernel grants at most {}: choose less",
+            least().map_err(failed)? / 2
+        ))),
+        Err(_) => Err(beyond_limits(bytes)),
+    }
+}
+
+/// The refusal of buffers above the system's limits.
+fn beyond_limits(bytes: usize) -> OpenError {
+    let found = |name: &str| sysctl(name).unwrap_or_else(|| "an unknown number".into());
+    OpenError::NotApplicable(format!(
+        "buffer={bytes}: needs {bytes} bytes of net.core.wmem_max and of net.core.rmem_max, \
+         found {} and {}: choose less, run with CAP_NET_ADMIN, or \
+         `sysctl -w net.core.wmem_max={bytes} net.core.rmem_max={bytes}`",
+        found("net/core/wmem_max"),
+        found("net/core/rmem_max"),
+    ))
+}
+
+/// The value of a system setting, by its path below /proc/sys.
+pub fn sysctl(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(std::path::Path::new("/proc/sys").join(path)).ok()?;
+    Some(text.trim().to_string())
+}
+
+/// Applies the `busy-poll` option to each of `sockets`; gives what was granted.
+pub fn set_busy_poll(
+    sockets: [impl AsFd; 2],
+    spec: &OpenSpec,
+    options: &'static [OptionSpec],
+) -> Result<Option<(String, u64)>, OpenError> {
+    let asked = spec.options.number(options, "busy-poll").filter(|asked| *asked > 0);
+    let Some(microseconds) = asked else { return Ok(None) };
+    for socket in sockets {
+        sys::socket::set_busy_poll(socket, microseconds).map_err(|error| {
+            let found = sysctl("net/core/busy_read").unwrap_or_else(|| "unknown".into());
+            OpenError::Unavailable(Unavailable {
+                cause: Cause::of(&error),
+                reason: format!(
+                    "setsockopt SO_BUSY_POLL={microseconds}: {error}; net.core.busy_read is {found}"
+                ),
+                way_out: format!(
+                    "run with CAP_NET_ADMIN, or `sysctl -w net.core.busy_read={microseconds}`"
+                ),
+            })
+        })?;
+    }
+    Ok(Some(("busy_poll_us".into(), microseconds.into())))
 }
 
 /// What the kernel granted `socket`, in its own accounting (twice what was asked).

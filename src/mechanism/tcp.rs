@@ -1,14 +1,22 @@
 //! `tcp`: a TCP connection over the loopback interface, used with write and read. The
 //! listener lives only while the pair is opened, and takes no stranger's connection.
+//! `mptcp=on` makes it a Multipath TCP connection (RFC 8684), and is content with nothing less.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, listen, socket_with,
+};
 
 use super::fd::OneFd;
 use super::{
-    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Reach,
-    Step, Traits, Visitor, socket,
+    Carries, Cause, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
+    Reach, Step, Traits, Unavailable, Visitor, socket,
 };
+use crate::sys;
 
 /// The mechanism's row.
 pub struct Tcp;
@@ -41,8 +49,15 @@ impl Mechanism for Tcp {
             words: &["on", "off"],
             takes_size: false,
         },
+        OptionSpec {
+            name: "mptcp",
+            summary: "Multipath TCP, with the one path that loopback has",
+            words: &["off", "on"],
+            takes_size: false,
+        },
         FAMILY,
         socket::BUFFER,
+        socket::BUSY_POLL,
     ];
 
     fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
@@ -54,8 +69,37 @@ impl Mechanism for Tcp {
                 .set_nodelay(nodelay)
                 .map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))?;
         }
-        let granted = socket::granted(&near);
+        let mut granted = socket::granted(&near);
+        granted.extend(socket::set_busy_poll([&near, &far], spec, Self::OPTIONS)?);
+        if is_multipath(spec) {
+            granted.push(("mptcp_subflows".into(), subflows(&near)?.min(subflows(&far)?)));
+        }
         Ok(visitor.visit(Opened::new(OneFd(near.into()), OneFd(far.into())).granted(granted)))
+    }
+}
+
+fn is_multipath(spec: &OpenSpec) -> bool {
+    spec.options.get(Tcp::OPTIONS, "mptcp") == Choice::Word("on")
+}
+
+/// Subflows of a connection that was asked to be Multipath TCP: a silent fallback to TCP would
+/// be measured under the wrong name.
+fn subflows(stream: &TcpStream) -> Result<u64, OpenError> {
+    let unavailable = |cause, reason: String, way_out: &str| {
+        OpenError::Unavailable(Unavailable { cause, reason, way_out: way_out.into() })
+    };
+    match sys::socket::subflows(stream) {
+        Ok(Some(subflows)) => Ok(subflows),
+        Ok(None) => Err(unavailable(
+            Cause::Other,
+            "mptcp=on: the connection fell back to plain TCP".into(),
+            "find what removes TCP options on loopback: a firewall rule, a BPF program",
+        )),
+        Err(error) => Err(unavailable(
+            Cause::of(&error),
+            format!("getsockopt MPTCP_INFO: {error}: the connection may have fallen back to TCP"),
+            "it needs Linux 5.16",
+        )),
     }
 }
 
@@ -66,25 +110,78 @@ fn connected(
     spec: &OpenSpec,
     visitor: &mut impl Visitor,
 ) -> Result<(TcpStream, TcpStream), OpenError> {
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
-    let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
-    let listener = TcpListener::bind((address, 0)).map_err(failed("bind to loopback"))?;
-    socket::set_buffers(&listener, spec, Tcp::OPTIONS)?;
+    let failed = |call| OpenError::call::<Errno>(call, "bring the loopback interface up");
+    let also_failed = |call| OpenError::call::<io::Error>(call, "none known");
+    let listener = stream_socket(address, spec)?;
+    bind(&listener, &SocketAddr::new(address, 0)).map_err(failed("bind to loopback"))?;
+    listen(&listener, 128).map_err(failed("listen"))?;
     visitor.passed(Step::Bound);
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let near = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-        .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?;
-    socket::set_buffers(&near, spec, Tcp::OPTIONS)?;
-    let at = listener.local_addr().map_err(failed("getsockname"))?;
-    connect(&near, &at).map_err(|error| failed("connect to loopback")(error.into()))?;
+    let listener = TcpListener::from(listener);
+    let at = listener.local_addr().map_err(also_failed("getsockname"))?;
+    let near = stream_socket(address, spec)?;
+    connect(&near, &at).map_err(failed("connect to loopback"))?;
     visitor.passed(Step::Connected);
     let near = TcpStream::from(near);
-    let ours = near.local_addr().map_err(failed("getsockname"))?;
+    let ours = near.local_addr().map_err(also_failed("getsockname"))?;
     loop {
-        let (far, from) = listener.accept().map_err(failed("accept"))?;
+        let (far, from) = listener.accept().map_err(also_failed("accept"))?;
         if from == ours {
             visitor.passed(Step::Accepted);
             return Ok((near, far));
+        }
+    }
+}
+
+/// A socket of the protocol asked for, with the buffers asked for.
+fn stream_socket(address: IpAddr, spec: &OpenSpec) -> Result<OwnedFd, OpenError> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let open = |protocol| socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, protocol);
+    let socket = if is_multipath(spec) {
+        open(Some(ipproto::MPTCP)).map_err(no_multipath)?
+    } else {
+        open(None)
+            .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?
+    };
+    socket::set_buffers(&socket, spec, Tcp::OPTIONS)?;
+    Ok(socket)
+}
+
+/// Why there is no Multipath TCP socket: this kernel has none, or a setting forbids it.
+fn no_multipath(error: Errno) -> OpenError {
+    let call = "socket IPPROTO_MPTCP";
+    if error == Errno::NOPROTOOPT && socket::sysctl("net/mptcp/enabled").as_deref() == Some("0") {
+        return OpenError::Unavailable(Unavailable {
+            cause: Cause::Denied,
+            reason: format!("{call}: {error}; net.mptcp.enabled is 0"),
+            way_out: "`sysctl -w net.mptcp.enabled=1`".into(),
+        });
+    }
+    OpenError::call(call, "it needs Linux 5.6, built with CONFIG_MPTCP")(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_fallback_to_plain_tcp_is_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let Ok(near) = socket_with(
+            AddressFamily::INET,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            Some(ipproto::MPTCP),
+        ) else {
+            let _ = writeln!(io::stderr(), "skipped: no Multipath TCP here");
+            return;
+        };
+        connect(&near, &listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        for stream in [TcpStream::from(near), far] {
+            let error = subflows(&stream).unwrap_err().to_string();
+            assert!(error.contains("fell back to plain TCP"), "{error}");
         }
     }
 }

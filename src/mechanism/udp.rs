@@ -1,10 +1,13 @@
-//! `udp`: two connected UDP sockets over loopback; a message is one datagram, bare.
+//! `udp`: two connected UDP sockets over loopback; a message is one datagram, bare, or, if it is
+//! larger, several fragments with a header (`fragments`).
 //!
 //! UDP drops what the receiver's buffer can't hold, so a sender has at most a window of
 //! datagrams on the way; the receiver returns a credit (an empty datagram) for every half
 //! window it has read, unless its own message has said so already. A round trip therefore
 //! carries nothing but the two messages. A wait is bounded: after [`PATIENCE`] a datagram
 //! counts as lost, and the launch fails with the kernel's count of drops.
+
+mod fragments;
 
 use std::io;
 use std::net::UdpSocket;
@@ -43,48 +46,136 @@ pub struct End {
     owed: u32,
 }
 
+/// The smallest datagram that fragments may have: with its header away it cuts the largest
+/// message (64 GiB) into fewer pieces than a header can count.
+const SMALLEST_DATAGRAM: usize = 64;
+/// The least the kernel gives a receive buffer, by its own accounting (SOCK_MIN_RCVBUF).
+const SMALLEST_BUFFER: usize = 2304;
+
 impl Mechanism for Udp {
     const NAME: &'static str = "udp";
-    const SUMMARY: &'static str = "datagrams over loopback, in a window";
+    const SUMMARY: &'static str = "datagrams over loopback, fragments if large";
     const TRAITS: Traits =
         Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Message) };
-    const OPTIONS: &'static [OptionSpec] = &[FAMILY, socket::BUFFER];
+    const OPTIONS: &'static [OptionSpec] = &[
+        OptionSpec {
+            name: "datagram",
+            summary: "a message larger than this goes as fragments of this size",
+            words: &["largest"],
+            takes_size: true,
+        },
+        OptionSpec {
+            name: "gso",
+            summary: "UDP_SEGMENT: many fragments in one send, cut by the kernel",
+            words: &["off", "on"],
+            takes_size: false,
+        },
+        OptionSpec {
+            name: "gro",
+            summary: "UDP_GRO: many fragments in one receive; on loopback those of one gso send",
+            words: &["off", "on"],
+            takes_size: false,
+        },
+        FAMILY,
+        socket::BUFFER,
+        socket::BUSY_POLL,
+    ];
 
     fn largest(options: &Options) -> Option<usize> {
-        // 65,535 less the IPv4 and UDP headers; IPv6 doesn't count its own header (udp(7)).
-        let protocol = if loopback(options, Self::OPTIONS).is_ipv4() { 65_507 } else { 65_527 };
-        match options.get(Self::OPTIONS, "buffer") {
-            Choice::Size(bytes) => Some(protocol.min(2 * bytes)),
-            Choice::Word(_) => Some(protocol),
-        }
+        // Fragments carry any size, unless not even one of them fits the buffer.
+        let room = room(options);
+        (datagram(options) > room).then_some(room)
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let address = loopback(&spec.options, Self::OPTIONS);
-        let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
-        let bind = || UdpSocket::bind((address, 0)).map_err(failed("bind to loopback"));
-        let (near, far) = (bind()?, bind()?);
-        near.connect(far.local_addr().map_err(failed("getsockname"))?)
-            .map_err(failed("connect"))?;
-        far.connect(near.local_addr().map_err(failed("getsockname"))?)
-            .map_err(failed("connect"))?;
-        socket::set_buffers(&near, spec, Self::OPTIONS)?;
-        socket::set_buffers(&far, spec, Self::OPTIONS)?;
-        let mut granted = socket::granted(&near);
-        let initiator = End::new(near, spec.message_bytes).map_err(failed("setsockopt"))?;
-        let responder = End::new(far, spec.message_bytes).map_err(failed("setsockopt"))?;
+        let bytes = check_datagram(&spec.options)?;
+        let on = |name| spec.options.get(Self::OPTIONS, name) == Choice::Word("on");
+        let (gso, gro) = (on("gso"), on("gro"));
+        if spec.message_bytes > bytes {
+            return fragments::open(spec, bytes, (gso, gro), visitor);
+        }
+        if gso || gro {
+            return Err(OpenError::NotApplicable(format!(
+                "udp: gso and gro change nothing for a message of {} bytes, which one datagram of up to \
+                 {bytes} bytes carries: choose a larger message or a smaller `datagram=`",
+                spec.message_bytes
+            )));
+        }
+        let (near, far, mut granted) = connected(spec)?;
+        let initiator = End::new(near, spec.message_bytes).map_err(set_failed)?;
+        let responder = End::new(far, spec.message_bytes).map_err(set_failed)?;
         granted.push(("window_datagrams".into(), u64::from(initiator.window)));
         Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
     }
 }
 
+/// What the protocol lets a datagram carry: 65,535 bytes less the IPv4 and UDP headers; IPv6
+/// doesn't count its own header (udp(7)).
+fn protocol_limit(options: &Options) -> usize {
+    if loopback(options, Udp::OPTIONS).is_ipv4() { 65_507 } else { 65_527 }
+}
+
+/// The largest datagram that the buffers asked for are trusted with.
+fn room(options: &Options) -> usize {
+    match options.get(Udp::OPTIONS, "buffer") {
+        Choice::Size(bytes) => (2 * bytes).max(SMALLEST_BUFFER).min(protocol_limit(options)),
+        Choice::Word(_) => protocol_limit(options),
+    }
+}
+
+/// Bytes of a datagram, by the option `datagram`.
+fn datagram(options: &Options) -> usize {
+    match options.get(Udp::OPTIONS, "datagram") {
+        Choice::Size(bytes) => bytes,
+        Choice::Word(_) => room(options),
+    }
+}
+
+fn check_datagram(options: &Options) -> Result<usize, OpenError> {
+    let (asked, most) = (datagram(options), protocol_limit(options));
+    if (SMALLEST_DATAGRAM..=most).contains(&asked) {
+        return Ok(asked);
+    }
+    Err(OpenError::NotApplicable(format!(
+        "udp: datagram={asked}: choose from {SMALLEST_DATAGRAM} to {most} bytes"
+    )))
+}
+
+/// What the kernel granted, by name.
+type Granted = Vec<(String, u64)>;
+
+/// Two connected sockets with the options asked for, and what was granted.
+fn connected(spec: &OpenSpec) -> Result<(UdpSocket, UdpSocket, Granted), OpenError> {
+    let address = loopback(&spec.options, Udp::OPTIONS);
+    let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
+    let bind = || UdpSocket::bind((address, 0)).map_err(failed("bind to loopback"));
+    let (near, far) = (bind()?, bind()?);
+    near.connect(far.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
+    far.connect(near.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
+    socket::set_buffers(&near, spec, Udp::OPTIONS)?;
+    socket::set_buffers(&far, spec, Udp::OPTIONS)?;
+    let mut granted = socket::granted(&near);
+    granted.extend(socket::set_busy_poll([&near, &far], spec, Udp::OPTIONS)?);
+    Ok((near, far, granted))
+}
+
+fn set_failed(error: io::Error) -> OpenError {
+    OpenError::call("setsockopt", "none known")(error)
+}
+
+/// Has waits on `socket` end after [`PATIENCE`]; gives how many datagrams of `bytes` may be under
+/// way to a buffer like its own.
+fn window(socket: &UdpSocket, bytes: usize) -> io::Result<u32> {
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let room = sockopt::socket_recv_buffer_size(socket)?;
+    // Half of the buffer: the kernel gives back what was read a quarter at a time
+    // (udp_rmem_release), so that much of it may be taken by datagrams long gone.
+    Ok((room / 2 / accounted(bytes)).max(1) as u32)
+}
+
 impl End {
     fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<End> {
-        socket.set_read_timeout(Some(PATIENCE))?;
-        let room = sockopt::socket_recv_buffer_size(&socket)?;
-        // Half of the buffer: the kernel gives back what was read a quarter at a time
-        // (udp_rmem_release), so that much of it may be taken by datagrams long gone.
-        let window = (room / 2 / accounted(message_bytes)).max(1) as u32;
+        let window = window(&socket, message_bytes)?;
         Ok(End { socket, window, under_way: 0, owed: 0 })
     }
 

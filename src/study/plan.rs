@@ -290,16 +290,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_measured_is_a_row_with_its_reason() {
+        const LIMITED: &str = "unix-dgram:buffer=16K";
         let workloads: [(Workload, &[u64]); 2] =
             [(Workload::Latency, &[100_000]), (Workload::Throughput, &[64])];
-        let plan = planned(&request(&["udp", "shm-ring:wait=spin", "null"], &workloads));
+        let plan = planned(&request(&[LIMITED, "shm-ring:wait=spin", "null"], &workloads));
         let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
         let reason = |name: &str, workload| {
             let of =
                 |it: &&&Absent| it.case.variant.to_string() == name && it.case.workload == workload;
             absent.iter().find(of).map(|it| it.reason.clone()).unwrap_or_default()
         };
-        assert!(reason("udp", Workload::Latency).contains("at most 65507 bytes"));
+        assert!(reason(LIMITED, Workload::Latency).contains("at most 32736 bytes"));
         assert!(reason("shm-ring:wait=spin", Workload::Latency).contains("--spin-on-one-cpu"));
         assert!(reason("null", Workload::Throughput).contains("carries nothing"));
     }

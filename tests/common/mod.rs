@@ -16,7 +16,7 @@ use ipcmark::mechanism::{MECHANISMS, Variant};
 pub const MIB: usize = 1 << 20;
 
 /// Options beyond the shown variants whose code differs enough to be covered.
-const ALSO: [&str; 18] = [
+const ALSO: [&str; 25] = [
     "sysv-queue:namespace=host",
     "pipe:capacity=4K",
     "pipe:mode=packet",
@@ -35,6 +35,13 @@ const ALSO: [&str; 18] = [
     "tcp:family=6",
     "udp:family=6",
     "udp:buffer=64K",
+    "udp:datagram=1400",
+    "udp:datagram=1400,gro=on",
+    "udp:datagram=1400,gso=on",
+    "udp:datagram=1400,gro=on,gso=on",
+    "udp:buffer=4K,datagram=16K",
+    "tcp:mptcp=on",
+    "tcp:busy-poll=50",
 ];
 
 /// Says something aloud: unlike `eprintln!`, also when the test passes.
