@@ -12,6 +12,11 @@ use crate::workload::{Policy, Workload};
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;
 const LASTING_ACROSS: f64 = 35e6;
+/// Down to this share of it where the budget is tight: many cases then still get the launches
+/// of the first look, which say more than long ones.
+const LEAST_PACE: f64 = 0.5;
+/// What a launch costs beside what it times, in ns, quiet included: to see whether it is tight.
+const BESIDE: f64 = 8e6;
 /// Shortest transfer, in ns; and in acknowledgements, so that one stays under 0.5 % of it.
 const TRANSFER: f64 = 20e6;
 const TRANSFER_ACKS: f64 = 200.0;
@@ -91,9 +96,9 @@ impl Campaign<'_> {
             }
         }
         let mut rows = Vec::new();
-        let request = self.request.clone();
+        let (request, pace) = (self.request.clone(), self.pace());
         for (live, ending) in self.groups[nth].cases.iter_mut().zip(endings) {
-            live.fix(&ending, &request, &self.clock);
+            live.fix(&ending, &request, &self.clock, pace);
             self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
             rows.push(NewLaunch {
                 case: live.id,
@@ -108,6 +113,24 @@ impl Campaign<'_> {
         }
         self.with.store.add_launches(&rows)?;
         Ok(Ok(()))
+    }
+
+    /// By which factor latency launches are shortened, so that every case reaches the first look
+    /// within the budget.
+    fn pace(&self) -> f64 {
+        let Some(budget) = self.request.stopping.budget_ns else { return 1.0 };
+        let first_look = stats::LOOKS[0] as f64;
+        let (mut shortened, mut whole) = (0.0, 0.0);
+        for case in self.groups.iter().flat_map(|group| &group.cases).map(|live| &live.case) {
+            whole += first_look * BESIDE;
+            let one_cpu = case.place.shares_one_cpu();
+            match case.workload {
+                Workload::Throughput => whole += first_look * TRANSFER,
+                _ if one_cpu => shortened += first_look * LASTING_ON_ONE_CPU,
+                _ => shortened += first_look * LASTING_ACROSS,
+            }
+        }
+        ((budget as f64 - whole) / shortened).clamp(LEAST_PACE, 1.0)
     }
 
     fn pilot_spec(&self, live: &LiveCase) -> Spec {
@@ -125,9 +148,16 @@ impl Campaign<'_> {
 }
 
 impl LiveCase {
-    /// Fixes batch and samples from what the pilot found. A pilot that failed gives up the
+    /// Fixes batch and samples from what the pilot found; latency launches are shortened by
+    /// `pace`. A pilot that failed gives up the
     /// case: its record says why.
-    fn fix(&mut self, pilot: &Ending, request: &crate::study::Request, clock: &clock::Record) {
+    fn fix(
+        &mut self,
+        pilot: &Ending,
+        request: &crate::study::Request,
+        clock: &clock::Record,
+        pace: f64,
+    ) {
         let report = &pilot.record.initiator;
         let batch = report.batch.max(1);
         let value = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick);
@@ -138,7 +168,7 @@ impl LiveCase {
         };
         self.operation_ns = operation.max(0.1);
         let one_cpu = self.case.place.shares_one_cpu();
-        let lasting = if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS };
+        let lasting = pace * if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS };
         (self.batch, self.samples) = match self.case.workload {
             Workload::Latency | Workload::Connect => {
                 let shortest = (READS * clock.cost_ns).max(STEPS * clock.step_ns);

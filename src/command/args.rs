@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
-use crate::mechanism::{MECHANISMS, Variant};
+use crate::mechanism::{Entry, MECHANISMS, Variant};
 use crate::size;
 use crate::study::{Request, Stopping};
 use crate::workload::{Policy, Workload, connect};
@@ -66,7 +66,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N|TIME", value_parser = warmup)]
     pub warmup: Option<WarmupArg>,
     /// Samples per launch; one of a throughput is a whole transfer, which lasts 20 ms without
-    /// --total [default: latency for 20 ms on one CPU, 35 ms across; throughput 1]
+    /// --total [default: latency for 20 ms on one CPU, 35 ms across, down to half of that where
+    /// the budget is tight; throughput 1]
     #[arg(long, value_name = "N", value_parser = samples)]
     pub samples: Option<u64>,
     /// Exactly so many launches per case [default: looks after 12, 20, 30, 50, 100]
@@ -254,7 +255,7 @@ impl RunArgs {
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
         let mechanisms = match self.mechanisms.is_empty() {
-            true => every_shown_variant(),
+            true => variants(|entry| entry.measured),
             false => self.mechanisms.clone(),
         };
         let workloads = match self.workload.is_empty() {
@@ -320,10 +321,14 @@ impl RunArgs {
 
 /// Every mechanism, in the variants that it wants shown.
 fn every_shown_variant() -> Vec<String> {
+    variants(|entry| entry.shown)
+}
+
+fn variants(of: fn(&Entry) -> &'static [&'static str]) -> Vec<String> {
     MECHANISMS
         .iter()
-        .flat_map(|entry| entry.shown.iter().map(move |shown| (entry.name, *shown)))
-        .map(|(name, shown)| match shown {
+        .flat_map(|entry| of(entry).iter().map(move |options| (entry.name, *options)))
+        .map(|(name, options)| match options {
             "" => name.to_string(),
             options => format!("{name}:{options}"),
         })

@@ -112,8 +112,10 @@ pub trait Mechanism {
     const TRAITS: Traits;
     /// The options it knows; the first value of each is the default.
     const OPTIONS: &'static [OptionSpec] = &[];
-    /// Option strings that the default run measures; `""` is all defaults.
+    /// Option strings whose variants are shown as ways of their own; `""` is all defaults.
     const SHOWN: &'static [&'static str] = &[""];
+    /// Those of them that are measured where no mechanism is named.
+    const MEASURED: &'static [&'static str] = &[Self::SHOWN[0]];
 
     /// Largest message in bytes with these options on this machine; None without a limit.
     fn largest(_options: &Options) -> Option<usize> {
@@ -303,6 +305,8 @@ pub struct Entry {
     pub options: &'static [OptionSpec],
     /// See [`Mechanism::SHOWN`].
     pub shown: &'static [&'static str],
+    /// See [`Mechanism::MEASURED`].
+    pub measured: &'static [&'static str],
     /// See [`Mechanism::largest`].
     pub largest: fn(&Options) -> Option<usize>,
     /// See [`Mechanism::waits`].
@@ -322,6 +326,7 @@ macro_rules! mechanisms {
             traits: <$mechanism>::traits,
             options: <$mechanism>::OPTIONS,
             shown: <$mechanism>::SHOWN,
+            measured: <$mechanism>::MEASURED,
             largest: <$mechanism>::largest,
             waits: <$mechanism>::waits,
             leaves_objects: <$mechanism>::LEAVES_OBJECTS,

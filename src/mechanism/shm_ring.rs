@@ -41,6 +41,7 @@ impl Mechanism for ShmRing {
     }];
     const SHOWN: &'static [&'static str] =
         &["wait=futex", "wait=eventfd", "wait=yield", "wait=spin"];
+    const MEASURED: &'static [&'static str] = &["wait=futex", "wait=spin"];
 
     fn waits(options: &Options) -> Waits {
         match options.get(Self::OPTIONS, "wait") {

@@ -46,7 +46,7 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         [one] => head.code(&one.variant).plain(format!(", {}", words::value(leader))),
         several => {
             let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
-            head.code(words::list(&names)).plain(format!(
+            head.code(words::few(&names)).plain(format!(
                 " can't be told apart; {} has the smallest median, {}",
                 names[0],
                 words::value(leader)
@@ -74,7 +74,7 @@ fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         1 => text.plain("; best that sleeps: ").code(&first.variant).plain(format!(", {value}")),
         _ => {
             let names: Vec<String> = asleep.iter().map(|it| it.variant.clone()).collect();
-            text.plain("; of those that sleep, ").code(words::list(&names)).plain(format!(
+            text.plain("; of those that sleep, ").code(words::few(&names)).plain(format!(
                 " can't be told apart; {} has the smallest median, {value}",
                 first.variant
             ))

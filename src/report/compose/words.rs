@@ -185,6 +185,15 @@ pub fn list(names: &[String]) -> String {
     }
 }
 
+/// As [`list`], but of a long one only the first few and how many more there are.
+pub fn few(names: &[String]) -> String {
+    const NAMED: usize = 4;
+    match names.len().checked_sub(NAMED) {
+        Some(more @ 2..) => format!("{} and {more} more", names[..NAMED].join(", ")),
+        _ => list(names),
+    }
+}
+
 /// Workers and placements, in the order of the results.
 pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
     let mut places = Vec::new();
