@@ -126,6 +126,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         verify: false,
         spin_on_one_cpu: false,
         total_bytes: None,
+        study: None,
         warmup: WARMUP,
         samples: Some(1),
         stopping: Stopping {

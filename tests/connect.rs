@@ -212,6 +212,7 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
         verify: false,
         spin_on_one_cpu: false,
         total_bytes: None,
+        study: None,
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: Some(10),
         stopping: Stopping {

@@ -294,6 +294,7 @@ impl RunArgs {
             },
             samples: self.samples,
             stopping: self.stopping(),
+            study: None,
             seed: self.seed.map_or_else(drawn_seed, Ok)?,
         })
     }
@@ -335,7 +336,8 @@ fn variants(of: fn(&Entry) -> &'static [&'static str]) -> Vec<String> {
         .collect()
 }
 
-fn drawn_seed() -> Result<u64, String> {
+/// A seed of the system's own choice.
+pub fn drawn_seed() -> Result<u64, String> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|error| format!("getrandom: {error}; give a --seed"))?;

@@ -146,6 +146,10 @@ pub struct CaseResult {
     pub steady: Option<SteadySeen>,
     /// What happened beside.
     pub noise: Option<NoiseSeen>,
+    /// Mean of all operations, over launches alike, in the unit of the estimate: for tables that
+    /// reproduce a published mean, never a headline.
+    #[serde(skip)]
+    pub mean: Option<f64>,
     /// What the kernel granted: buffers, capacities.
     pub granted: BTreeMap<String, u64>,
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
@@ -162,6 +166,7 @@ pub struct CaseResult {
 /// What one launch contributes.
 struct LaunchValue {
     ns: f64,
+    mean_ns: f64,
     percentiles: Option<OfLaunch>,
     samples: u64,
     effective: f64,
@@ -254,6 +259,7 @@ impl CaseResult {
             modes: None,
             steady: None,
             noise: None,
+            mean: None,
             granted: BTreeMap::new(),
             by_round: Vec::new(),
             curve: Curve::new(),
@@ -297,6 +303,8 @@ impl CaseResult {
         let unit = self.unit();
         let in_unit: Vec<f64> = ns.iter().map(|ns| unit(*ns)).collect();
         self.launches = values.len() as u64;
+        let mean_ns = values.iter().map(|it| it.mean_ns).sum::<f64>() / values.len() as f64;
+        self.mean = Some(unit(mean_ns));
         self.samples = values.iter().map(|value| value.samples).sum();
         self.effective_samples = values.iter().map(|value| value.effective).sum();
         self.modes = stats::two_modes(&in_unit).map(|modes| ModesSeen {
@@ -403,6 +411,7 @@ impl Pool {
         let mut sorted = samples;
         sorted.sort_unstable();
         let value = LaunchValue {
+            mean_ns: scale * sorted.iter().sum::<u64>() as f64 / count.max(1) as f64,
             ns: stats::mid_quantile(&sorted, 0.5) * scale,
             percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
             samples: count as u64,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::factor::{Chosen, Factor, workers, workload};
 use super::format::{self, FigureKind, Fixed, Hypothesis, Levels, Study, Test, Words, line_at};
-use super::{Request, Stopping};
+use super::{Request, Stopping, StudyText};
 use crate::launch::{Placement, Warmup};
 use crate::mechanism::unknown;
 use crate::size;
@@ -190,6 +190,7 @@ impl Reader<'_> {
                 budget_ns,
                 budget_is_hard: budget_ns.is_some(),
             },
+            study: Some(StudyText { name: self.file.into(), text: self.text.into() }),
             seed: 0,
         })
     }

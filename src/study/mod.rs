@@ -42,8 +42,20 @@ pub struct Request {
     pub samples: Option<u64>,
     /// How a group ends.
     pub stopping: Stopping,
+    /// The study that asks, if one does.
+    #[serde(default)]
+    pub study: Option<StudyText>,
     /// Seed of every random choice; below 2^53, so that JSON keeps it exactly.
     pub seed: u64,
+}
+
+/// A study as its author wrote it: kept with the run, which can be written up by it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudyText {
+    /// Its name, or its file.
+    pub name: String,
+    /// TOML.
+    pub text: String,
 }
 
 /// When a group of cases has been measured enough.

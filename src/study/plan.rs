@@ -255,6 +255,7 @@ mod tests {
             verify: false,
             spin_on_one_cpu: false,
             total_bytes: None,
+            study: None,
             warmup: Warmup { operations: 10, ns: 1000 },
             samples: None,
             stopping: Stopping {

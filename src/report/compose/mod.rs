@@ -6,6 +6,7 @@ mod background;
 mod figures;
 pub mod findings;
 mod setup;
+mod study;
 mod tables;
 mod verdicts;
 mod words;
@@ -34,6 +35,11 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         Extent::Full => "How processes talk to each other on this machine".to_string(),
     });
     document.subtitle = subtitle(judged);
+    let study = study::Written::of(judged);
+    if let Some(study) = &study {
+        document.title = study.title().to_string();
+        document.sections.extend(study.opening());
+    }
     let mut verdicts = Section::new(
         "verdicts",
         match extent {
@@ -57,6 +63,16 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         Extent::Summary => verdicts::blocks(judged),
         Extent::Full => folded(verdicts::blocks(judged)),
     });
+    match &study {
+        // Whoever asked by a study reads its own tables first.
+        Some(study) if extent == Extent::Summary => {
+            document.sections.extend(study.results(judged));
+            document.sections.extend(background::remarks(judged));
+            return document;
+        }
+        Some(study) => document.sections.extend(study.results(judged)),
+        None => {}
+    }
     document.sections.push(verdicts);
     let mut results = Section::new("results", "Results");
     results.blocks.extend(tables::summaries(judged));
