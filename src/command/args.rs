@@ -109,7 +109,8 @@ pub enum Shown {
     Exported(Format),
 }
 
-fn shown_or_exported() -> impl TypedValueParser<Value = Shown> {
+/// Reads how a run is shown.
+pub fn shown_or_exported() -> impl TypedValueParser<Value = Shown> {
     let names = Format::NAMES.map(|(name, _)| name);
     let names = std::iter::once("text").chain(names);
     PossibleValuesParser::new(names)
@@ -218,7 +219,8 @@ fn warmup(text: &str) -> Result<WarmupArg, String> {
     Ok(WarmupArg::Time(in_ns(time(text)?)))
 }
 
-fn budget(text: &str) -> Result<Duration, String> {
+/// A time for measuring, which isn't zero.
+pub fn budget(text: &str) -> Result<Duration, String> {
     match time(text)? {
         Duration::ZERO => Err("a budget of 0 measures nothing: write 30s, or 5m".into()),
         budget => Ok(budget),

@@ -13,6 +13,7 @@ mod progress;
 mod report;
 mod run;
 mod runs;
+mod study;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -65,6 +66,8 @@ enum Command {
     List(list::ListArgs),
     /// Is this machine fit to measure on? Advice, never a change
     Doctor(doctor::DoctorArgs),
+    /// Experiments that were declared before they are run: built in, or from a TOML file
+    Study(study::StudyArgs),
     /// The runs in the store
     Runs,
     /// Write up a stored run again
@@ -119,6 +122,7 @@ pub fn main() -> ExitCode {
         Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
         Some(Command::Doctor(args)) => doctor::doctor(common, args),
+        Some(Command::Study(args)) => study::study(common, args),
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),

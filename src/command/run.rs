@@ -44,10 +44,19 @@ pub fn chosen(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
 fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
-    let planned = match args.resume {
-        None => Some(planned(&request)?),
+    let asked = match args.resume {
+        None => Some((request.clone(), planned(&request)?)),
         Some(_) => None,
     };
+    measure(common, args, asked)
+}
+
+/// Measures what was asked, or goes on with what `args` resume; shows it as `args` say.
+pub fn measure(
+    common: &Common,
+    args: &RunArgs,
+    asked: Option<(Request, Plan)>,
+) -> Result<u8, Failure> {
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
     for line in clean() {
@@ -74,8 +83,8 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let campaign = match (planned, resumed) {
-        (Some(plan), _) => Campaign::begin(with, request, &plan, &argv)?,
+    let campaign = match (asked, resumed) {
+        (Some((request, plan)), _) => Campaign::begin(with, request, &plan, &argv)?,
         (None, Some(id)) => Campaign::resume(with, id, args.budget)?,
         (None, None) => unreachable!("a run is planned or resumed"),
     };
@@ -95,7 +104,8 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-fn planned(request: &Request) -> Result<Plan, Failure> {
+/// The cases of a request on this machine.
+pub fn planned(request: &Request) -> Result<Plan, Failure> {
     let topology = Topology::read(Path::new("/"))
         .map_err(|error| Failure::other(format!("read the topology: {error}")))?;
     let allowed = match sched_getaffinity(None) {

@@ -1,0 +1,164 @@
+//! `ipcmark study`: experiments that were written down before they are run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::args::{RunArgs, Shown, budget, drawn_seed, shown_or_exported};
+use super::{Common, Failure, print, run};
+use crate::report::{Block, Column, Document, Row, Section, Table, Text};
+use crate::study::declared::{Declared, declare};
+use crate::study::{Plan, builtin};
+
+/// Flags of `study`.
+#[derive(Args)]
+pub struct StudyArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// The studies that come with the program
+    List,
+    /// A study's text, to read or to copy
+    Show {
+        /// Its name, or a file
+        #[arg(value_name = "NAME|FILE")]
+        name: String,
+    },
+    /// Run a study: measure, store, and write it up
+    Run(Box<StudyRunArgs>),
+}
+
+/// Flags of `study run`.
+#[derive(Args)]
+struct StudyRunArgs {
+    /// Its name, or a file
+    #[arg(value_name = "NAME|FILE")]
+    name: String,
+    /// Say what would be measured, and how long it would take; measure nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Time for measuring, as in 5m [default: the study's]
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    budget: Option<Duration>,
+    /// Launches of each case [default: the study's]
+    #[arg(long, value_name = "N")]
+    launches: Option<u64>,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Write the page with the figures here
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// text, json, ndjson, csv, markdown, hgrm, hlog, bmf
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = shown_or_exported())]
+    format: Shown,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// `ipcmark study …`.
+pub fn study(common: &Common, args: &StudyArgs) -> Result<u8, Failure> {
+    match &args.what {
+        What::List => list(common),
+        What::Show { name } => {
+            print(&text_of(name)?.1)?;
+            Ok(0)
+        }
+        What::Run(args) => conduct(common, args),
+    }
+}
+
+fn list(common: &Common) -> Result<u8, Failure> {
+    let mut table = Table {
+        caption: "`ipcmark study run NAME` runs one; a file of your own does as well".into(),
+        columns: vec![Column::text("name", 0), Column::text("what it asks", 0)],
+        ..Default::default()
+    };
+    for (name, text) in builtin::all() {
+        let declared = declare(text, name).map_err(Failure::other)?;
+        let title = Text::new().strong(&declared.study.title);
+        let asked = title.plain(format!(": {}", declared.study.question.trim()));
+        table.rows.push(Row::new([Text::new().code(name), asked]));
+    }
+    let mut document = Document::new("Studies");
+    document.sections.push(Section::new("studies", "Built in").with(table));
+    common.show(&document)?;
+    Ok(0)
+}
+
+/// A study's name in errors, and its text: a file where there is one, else a built-in.
+fn text_of(name: &str) -> Result<(String, String), Failure> {
+    if name.ends_with(".toml") || name.contains('/') {
+        let text = std::fs::read_to_string(name)
+            .map_err(|error| Failure::usage(format!("read {name}: {error}; name a TOML file")))?;
+        return Ok((name.to_string(), text));
+    }
+    let text = builtin::find(name).map_err(Failure::usage)?;
+    Ok((name.to_string(), text.to_string()))
+}
+
+fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
+    let (name, text) = text_of(&args.name)?;
+    let declared = declare(&text, &name).map_err(Failure::usage)?;
+    let mut request = declared.request.clone();
+    request.seed = match args.seed {
+        Some(seed) => seed,
+        None => drawn_seed().map_err(Failure::other)?,
+    };
+    if let Some(budget) = args.budget {
+        request.stopping.budget_ns = Some(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
+        request.stopping.budget_is_hard = true;
+    }
+    request.stopping.launches = args.launches.or(request.stopping.launches);
+    let plan = run::planned(&request)?;
+    if args.dry_run {
+        return dry(common, &declared, &plan);
+    }
+    let args = RunArgs {
+        html: args.html.clone(),
+        format: args.format,
+        output: args.output.clone(),
+        ..RunArgs::default()
+    };
+    run::measure(common, &args, Some((request, plan)))
+}
+
+/// What would be measured, and how long about.
+fn dry(common: &Common, declared: &Declared, plan: &Plan) -> Result<u8, Failure> {
+    /// What a launch takes about, with what surrounds it, in s.
+    const ABOUT: f64 = 0.045;
+    let stopping = &declared.request.stopping;
+    let launches = stopping.launches.unwrap_or(crate::stats::LOOKS[0] as u64);
+    let cases: usize = plan.groups.iter().map(|group| group.cases.len()).sum();
+    let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
+    let all = cases as u64 * launches;
+    let mut section = Section::new("plan", "What would be measured");
+    section.blocks.push(Block::paragraph(format!(
+        "{} groups of cases that are compared, {cases} cases, {launches} launches each: {all} \
+         launches, about {:.0} s{}.",
+        plan.groups.iter().filter(|it| !it.cases.is_empty()).count(),
+        all as f64 * ABOUT,
+        match stopping.budget_ns {
+            Some(ns) => format!(" (the budget ends it after {:.0} s)", ns as f64 / 1e9),
+            None => String::new(),
+        }
+    )));
+    let mut reasons: Vec<String> = absent.iter().map(|it| it.reason.clone()).collect();
+    reasons.sort();
+    reasons.dedup();
+    if !reasons.is_empty() {
+        section.blocks.push(Block::paragraph(format!("{} cases can't be:", absent.len())));
+        section.blocks.push(Block::List(reasons.into_iter().map(Text::from).collect()));
+    }
+    let mut document = Document::new(declared.study.title.clone());
+    document.subtitle = declared.study.question.trim().to_string();
+    document.sections.push(section);
+    common.show(&document)?;
+    Ok(0)
+}
