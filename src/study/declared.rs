@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::factor::{Chosen, Factor, workers, workload};
-use super::format::{self, FigureKind, Fixed, Hypothesis, Levels, Study, Test, Words, line_at};
+use super::format::{
+    self, FigureKind, Fixed, Hypothesis, Levels, PublishedFigure, Study, Test, Words, line_at,
+};
 use super::{Request, Stopping};
 use crate::launch::{Placement, Warmup};
 use crate::mechanism::unknown;
@@ -77,9 +79,10 @@ impl Reader<'_> {
         }
         for published in &study.published {
             for figure in &published.figures {
-                Chosen::of_words(&figure.levels).map_err(|error| {
-                    format!("{}: published `{}`: {error}", self.file, published.name)
-                })?;
+                let failed =
+                    |error| format!("{}: published `{}`: {error}", self.file, published.name);
+                Chosen::of_words(&figure.levels).map_err(failed)?;
+                check_printed(figure).map_err(failed)?;
             }
         }
         Ok(Declared { study, request, levels })
@@ -266,6 +269,15 @@ impl Reader<'_> {
     }
 }
 
+/// A figure as it was printed must be the figure: separators of thousands apart.
+fn check_printed(figure: &PublishedFigure) -> Result<(), String> {
+    let printed = figure.as_printed();
+    match printed.replace(',', "").parse::<f64>() {
+        Ok(number) if number == figure.value => Ok(()),
+        _ => Err(format!("printed = `{printed}` isn't its value, {}", figure.value)),
+    }
+}
+
 fn policy(word: &str) -> Result<Policy, String> {
     let all = [Policy::Untouched, Policy::Written, Policy::Read];
     let names = all.map(Policy::name);
@@ -307,6 +319,13 @@ statement = "pipes are faster"
 test = "faster"
 left = { mechanism = "pipe" }
 right = { mechanism = "tcp:nodelay=off" }
+[[published]]
+name = "elsewhere"
+machine = "another"
+place = "Table 1"
+unit = "us"
+statistic = "mean"
+figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }, { value = 1200, printed = "1,200" }]
 "#;
 
     #[test]
@@ -319,6 +338,8 @@ right = { mechanism = "tcp:nodelay=off" }
         assert_eq!(declared.request.warmup.operations, 5);
         let left = chosen(&declared.study.hypothesis[0].left);
         assert_eq!(left.level(Factor::Mechanism), Some("pipe"));
+        let figures = &declared.study.published[0].figures;
+        assert_eq!(figures.iter().map(|it| it.as_printed()).collect::<Vec<_>>(), ["7.0", "1,200"]);
     }
 
     #[track_caller]
@@ -343,6 +364,7 @@ right = { mechanism = "tcp:nodelay=off" }
         refused("launches = 12", "launches = 0", &["s.toml:9"]);
         refused("warmup = \"5\"", "warmup = \"soon\"", &["s.toml:10", "100ms"]);
         refused("right = { mechanism = \"tcp:nodelay=off\" }", "", &["right"]);
+        refused("printed = \"7.0\"", "printed = \"70\"", &["elsewhere", "`70`", "value, 7"]);
         refused("launches = 12", "launches = 12\nmechanism = \"pipe\"", &["fixed and varied"]);
     }
 }

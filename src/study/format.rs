@@ -290,11 +290,20 @@ pub struct Published {
 pub struct PublishedFigure {
     /// In the unit of its table.
     pub value: f64,
+    /// The same as it stands in print, where a number would lose zeros: `"7.0"`.
+    pub printed: Option<String>,
     /// Which statistic, where the table has several: `p99`.
     pub show: Option<String>,
     /// The levels it belongs to.
     #[serde(flatten)]
     pub levels: BTreeMap<String, String>,
+}
+
+impl PublishedFigure {
+    /// The figure, digit by digit as it was printed.
+    pub fn as_printed(&self) -> String {
+        self.printed.clone().unwrap_or_else(|| self.value.to_string())
+    }
 }
 
 /// A factor whose best level is looked for.
