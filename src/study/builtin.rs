@@ -71,7 +71,9 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("studies");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
-            .filter_map(|it| it.unwrap().file_name().to_str()?.strip_suffix(".toml").map(Into::into))
+            .filter_map(|it| {
+                it.unwrap().file_name().to_str()?.strip_suffix(".toml").map(Into::into)
+            })
             .collect();
         files.sort();
         let names: Vec<&str> = all().into_iter().map(|(name, _)| name).collect();

@@ -178,7 +178,8 @@ pub struct Hypothesis {
     pub order: Vec<Selector>,
     /// How far from 1 a ratio may be for `equivalent` and `same-shape`: `"2%"`.
     pub margin: Option<Spanned<String>>,
-    /// The claimed interval of `ratio`, and the claimed places of `peak`.
+    /// The claimed interval of `ratio`, and the claimed places of `peak`: two levels, the lower
+    /// first. Along size they may be parts of the last-level cache: `"llc/8"`.
     pub within: Option<Vec<Spanned<String>>>,
     /// Where the source makes the claim.
     pub claimed: Option<String>,

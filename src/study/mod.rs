@@ -6,6 +6,7 @@
 
 pub mod builtin;
 pub mod declared;
+pub mod extent;
 pub mod factor;
 pub mod format;
 mod plan;
