@@ -1,6 +1,9 @@
 //! Tells the program what it was compiled with, for the record of the machine (`observe::host`):
-//! the compiler, the target, and the flags that change what the timed loop becomes.
+//! the compiler, the target, and the flags that change what the timed loop becomes. And puts the
+//! files of `studies/` into it (`study::builtin`).
 
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -19,4 +22,25 @@ fn main() {
         println!("cargo:rustc-env=IPCMARK_{name}={}", value.replace('\n', " "));
     }
     println!("cargo:rerun-if-changed=build.rs");
+    embed_studies(
+        &Path::new(&variable("CARGO_MANIFEST_DIR")).join("studies"),
+        &Path::new(&variable("OUT_DIR")).join("studies.rs"),
+    );
+}
+
+/// Writes an array of (name, text) to `list`, one for each TOML file of `folder`, by name.
+fn embed_studies(folder: &Path, list: &Path) {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let entries = std::fs::read_dir(folder).expect("the folder studies/ can be read");
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|it| it == "toml"));
+    files.sort();
+    let mut text = String::from("&[\n");
+    for file in files {
+        let name = file.file_stem().and_then(|it| it.to_str()).expect("a name in UTF-8");
+        let path = file.to_str().expect("a path in UTF-8");
+        writeln!(text, "    ({name:?}, include_str!({path:?})),").expect("room in a string");
+    }
+    text.push_str("]\n");
+    std::fs::write(list, text).expect("OUT_DIR can be written");
 }

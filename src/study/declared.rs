@@ -5,8 +5,11 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
+use super::extent::Extent;
 use super::factor::{Chosen, Factor, workers, workload};
-use super::format::{self, FigureKind, Fixed, Hypothesis, Levels, Study, Test, Words, line_at};
+use super::format::{
+    self, FigureKind, Fixed, Hypothesis, Levels, PublishedFigure, Study, Test, Words, line_at,
+};
 use super::{Request, Stopping, StudyText};
 use crate::launch::{Placement, Warmup};
 use crate::mechanism::unknown;
@@ -77,9 +80,10 @@ impl Reader<'_> {
         }
         for published in &study.published {
             for figure in &published.figures {
-                Chosen::of_words(&figure.levels).map_err(|error| {
-                    format!("{}: published `{}`: {error}", self.file, published.name)
-                })?;
+                let failed =
+                    |error| format!("{}: published `{}`: {error}", self.file, published.name);
+                Chosen::of_words(&figure.levels).map_err(failed)?;
+                check_printed(figure).map_err(failed)?;
             }
         }
         Ok(Declared { study, request, levels })
@@ -262,8 +266,65 @@ impl Reader<'_> {
             Test::Ratio | Test::Peak if claim.within.as_ref().is_none_or(|it| it.len() != 2) => {
                 wanting("within = [LOW, HIGH]")
             }
+            _ => self.check_ends(claim, levels),
+        }
+    }
+
+    /// The ends of the claimed interval, and the margin.
+    fn check_ends(
+        &self,
+        claim: &Hypothesis,
+        levels: &BTreeMap<Factor, Vec<String>>,
+    ) -> Result<(), String> {
+        if let Some(margin) = &claim.margin {
+            let share = margin.get_ref().strip_suffix('%').and_then(|it| it.parse::<f64>().ok());
+            if !share.is_some_and(|it| it > 0.0 && it.is_finite()) {
+                return Err(self.at(margin.span(), "not a margin: write a percentage, as in 2%"));
+            }
+        }
+        let along = claim.along.as_ref().map(|it| self.factor(it)).transpose()?;
+        let ends = claim.within.iter().flatten().map(|word| {
+            let end = match (claim.test, along) {
+                (Test::Ratio, _) => ratio(word.get_ref()),
+                (_, Some(Factor::Size)) => Extent::parse(word.get_ref()).map(place_of),
+                (_, Some(factor)) => position(factor, word.get_ref(), &levels[&factor]),
+                (_, None) => Ok(None),
+            };
+            Ok((word, end.map_err(|error| self.at(word.span(), error))?))
+        });
+        let ends = ends.collect::<Result<Vec<_>, String>>()?;
+        match ends.as_slice() {
+            [(_, Some(low)), (word, Some(high))] if low > high => {
+                Err(self.at(word.span(), "runs backwards: write the lower end first"))
+            }
             _ => Ok(()),
         }
+    }
+}
+
+fn ratio(word: &str) -> Result<Option<f64>, String> {
+    let number = word.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+    number.map(Some).ok_or_else(|| format!("`{word}` is not a ratio: write a number, as in 1.5"))
+}
+
+/// Bytes, where they don't depend on the machine.
+fn place_of(extent: Extent) -> Option<f64> {
+    extent.bytes(None).map(|bytes| bytes as f64)
+}
+
+fn position(factor: Factor, word: &str, levels: &[String]) -> Result<Option<f64>, String> {
+    let level = factor.level(word)?;
+    let at = levels.iter().position(|it| *it == level);
+    let known: Vec<&str> = levels.iter().map(String::as_str).collect();
+    at.map(|at| Some(at as f64)).ok_or_else(|| unknown(factor.name(), word, &known))
+}
+
+/// A figure as it was printed must be the figure: separators of thousands apart.
+fn check_printed(figure: &PublishedFigure) -> Result<(), String> {
+    let printed = figure.as_printed();
+    match printed.replace(',', "").parse::<f64>() {
+        Ok(number) if number == figure.value => Ok(()),
+        _ => Err(format!("printed = `{printed}` isn't its value, {}", figure.value)),
     }
 }
 
@@ -308,6 +369,26 @@ statement = "pipes are faster"
 test = "faster"
 left = { mechanism = "pipe" }
 right = { mechanism = "tcp:nodelay=off" }
+[[hypothesis]]
+statement = "the peak is where the cache is"
+test = "peak"
+along = "size"
+left = { mechanism = "pipe" }
+within = ["2K", "llc/4"]
+[[hypothesis]]
+statement = "a pipe takes half the time"
+test = "ratio"
+left = { mechanism = "pipe" }
+right = { mechanism = "tcp:nodelay=off" }
+within = ["0.4", "0.6"]
+margin = "5%"
+[[published]]
+name = "elsewhere"
+machine = "another"
+place = "Table 1"
+unit = "us"
+statistic = "mean"
+figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }, { value = 1200, printed = "1,200" }]
 "#;
 
     #[test]
@@ -320,6 +401,8 @@ right = { mechanism = "tcp:nodelay=off" }
         assert_eq!(declared.request.warmup.operations, 5);
         let left = chosen(&declared.study.hypothesis[0].left);
         assert_eq!(left.level(Factor::Mechanism), Some("pipe"));
+        let figures = &declared.study.published[0].figures;
+        assert_eq!(figures.iter().map(|it| it.as_printed()).collect::<Vec<_>>(), ["7.0", "1,200"]);
     }
 
     #[track_caller]
@@ -344,6 +427,12 @@ right = { mechanism = "tcp:nodelay=off" }
         refused("launches = 12", "launches = 0", &["s.toml:9"]);
         refused("warmup = \"5\"", "warmup = \"soon\"", &["s.toml:10", "100ms"]);
         refused("right = { mechanism = \"tcp:nodelay=off\" }", "", &["right"]);
+        refused("llc/4", "llc/x", &["s.toml:24", "llc/8"]);
+        refused("llc/4", "1K", &["s.toml:24", "backwards"]);
+        refused("\"0.4\"", "\"half\"", &["s.toml:30", "`half`"]);
+        refused("\"0.6\"", "\"0.3\"", &["s.toml:30", "backwards"]);
+        refused("\"5%\"", "\"5\"", &["s.toml:31", "2%"]);
+        refused("printed = \"7.0\"", "printed = \"70\"", &["elsewhere", "`70`", "value, 7"]);
         refused("launches = 12", "launches = 12\nmechanism = \"pipe\"", &["fixed and varied"]);
     }
 }

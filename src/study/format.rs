@@ -178,7 +178,8 @@ pub struct Hypothesis {
     pub order: Vec<Selector>,
     /// How far from 1 a ratio may be for `equivalent` and `same-shape`: `"2%"`.
     pub margin: Option<Spanned<String>>,
-    /// The claimed interval of `ratio`, and the claimed places of `peak`.
+    /// The claimed interval of `ratio`, and the claimed places of `peak`: two levels, the lower
+    /// first. Along size they may be parts of the last-level cache: `"llc/8"`.
     pub within: Option<Vec<Spanned<String>>>,
     /// Where the source makes the claim.
     pub claimed: Option<String>,
@@ -290,11 +291,20 @@ pub struct Published {
 pub struct PublishedFigure {
     /// In the unit of its table.
     pub value: f64,
+    /// The same as it stands in print, where a number would lose zeros: `"7.0"`.
+    pub printed: Option<String>,
     /// Which statistic, where the table has several: `p99`.
     pub show: Option<String>,
     /// The levels it belongs to.
     #[serde(flatten)]
     pub levels: BTreeMap<String, String>,
+}
+
+impl PublishedFigure {
+    /// The figure, digit by digit as it was printed.
+    pub fn as_printed(&self) -> String {
+        self.printed.clone().unwrap_or_else(|| self.value.to_string())
+    }
 }
 
 /// A factor whose best level is looked for.

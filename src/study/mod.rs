@@ -4,7 +4,9 @@
 //! group: same workload, size, placement and workers; the mechanisms differ. What can't be
 //! measured stays in the plan as a row with its reason.
 
+pub mod builtin;
 pub mod declared;
+pub mod extent;
 pub mod factor;
 pub mod format;
 mod plan;

@@ -122,15 +122,19 @@ impl Curve {
         Told::new(decision, text, Some(rising.max(falling)))
     }
 
-    /// Whether the peak lies between two levels.
-    pub fn peaks_within(&self, low: &str, high: &str, order: &[String]) -> Told {
+    /// Whether the peak lies between two sizes, in bytes. A claim about sizes that the curve
+    /// doesn't reach can't be tested.
+    pub fn peaks_within(&self, least: u64, most: u64) -> Told {
         let Some(top) = peak::peak(&self.rounds, ALPHA) else {
             return Told::not_testable(format!("{}: too few rounds", self.name));
         };
-        let position = |level: &str| order.iter().position(|it| it == level);
-        let place = |at: usize| position(&self.levels[at]);
-        let (from, to) = (place(top.low), place(top.high));
-        let (least, most) = (position(low), position(high));
+        let bytes = |at: usize| crate::size::parse(&self.levels[at]).unwrap_or(0);
+        if bytes(self.last()) < most {
+            let most = crate::size::format(most);
+            let text = format!("{}: the sizes end below {most}, where it may lie", self.name);
+            return Told::not_testable(text);
+        }
+        let (from, to) = (bytes(top.low), bytes(top.high));
         let text = format!(
             "{}: peak at {} [{}, {}]",
             self.name, self.levels[top.at], self.levels[top.low], self.levels[top.high]

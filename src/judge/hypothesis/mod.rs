@@ -91,12 +91,21 @@ impl Told {
     }
 }
 
+/// What claims are decided on.
+pub struct Ground<'a> {
+    /// The study.
+    pub declared: &'a Declared,
+    /// Its results.
+    pub results: &'a [CaseResult],
+    /// Bytes of the machine's last-level cache, where they are known.
+    pub llc_bytes: Option<u64>,
+}
+
 /// Decides every claim of a study. A difference is only supported if its p is still below 5 %
 /// after correction.
-pub fn decide(declared: &Declared, results: &[CaseResult]) -> Vec<Finding> {
-    let claims = &declared.study.hypothesis;
-    let told: Vec<Told> =
-        claims.iter().map(|claim| tests::decide(claim, declared, results)).collect();
+pub fn decide(on: &Ground) -> Vec<Finding> {
+    let claims = &on.declared.study.hypothesis;
+    let told: Vec<Told> = claims.iter().map(|claim| tests::decide(claim, on)).collect();
     let family: Vec<f64> = told.iter().filter_map(|it| it.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
     claims.iter().zip(told).map(|(claim, told)| finding(claim, told, &mut corrected)).collect()

@@ -2,19 +2,20 @@
 
 use super::curves::{Curve, curves, times};
 use super::select::{goodness, pairs, quantity, shared};
-use super::{ALPHA, CaseResult, Decision, Told};
+use super::{ALPHA, CaseResult, Decision, Ground, Told};
 use crate::judge::EQUIVALENT_WITHIN;
 use crate::stats::{self, Interval};
-use crate::study::declared::Declared;
+use crate::study::extent::Extent;
 use crate::study::factor::{Chosen, Factor, chosen};
 use crate::study::format::{Hypothesis, Test};
 
 /// Decides one claim.
-pub fn decide(claim: &Hypothesis, declared: &Declared, results: &[CaseResult]) -> Told {
-    attempt(claim, declared, results).unwrap_or_else(|untestable| untestable)
+pub fn decide(claim: &Hypothesis, on: &Ground) -> Told {
+    attempt(claim, on).unwrap_or_else(|untestable| untestable)
 }
 
-fn attempt(claim: &Hypothesis, declared: &Declared, results: &[CaseResult]) -> Result<Told, Told> {
+fn attempt(claim: &Hypothesis, on: &Ground) -> Result<Told, Told> {
+    let results = on.results;
     let left = chosen(&claim.left);
     let right = claim.right.as_ref().map(chosen).unwrap_or_default();
     let margin = share(claim.margin.as_ref().map(|it| it.get_ref().as_str()));
@@ -29,7 +30,7 @@ fn attempt(claim: &Hypothesis, declared: &Declared, results: &[CaseResult]) -> R
             Ok(ratio.within(numbers(claim)))
         }
         Test::Ranking => ranking(&claim.order.iter().map(chosen).collect::<Vec<_>>(), results),
-        _ => along(claim, &left, &right, margin, declared, results),
+        _ => along(claim, &left, &right, margin, on),
     }
 }
 
@@ -39,12 +40,12 @@ fn along(
     left: &Chosen,
     right: &Chosen,
     margin: Option<f64>,
-    declared: &Declared,
-    results: &[CaseResult],
+    on: &Ground,
 ) -> Result<Told, Told> {
+    let results = on.results;
     let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
     let factor = factor.ok_or_else(|| Told::not_testable("the claim names no factor"))?;
-    let order = &declared.levels[&factor];
+    let order = &on.declared.levels[&factor];
     let lefts = curves(left, factor, order, results)?;
     let each = |test: &dyn Fn(&Curve) -> Told| together(lefts.iter().map(test).collect());
     let against = |test: &dyn Fn(&Curve, &Curve) -> Told| {
@@ -61,11 +62,14 @@ fn along(
         Test::RisesThenFalls => Ok(each(&Curve::hill)),
         Test::Peak => {
             let within = claim.within.as_deref().unwrap_or_default();
-            let word = |at: usize| {
-                let word = within.get(at).map_or("", |it| it.get_ref().as_str());
-                factor.level(word).unwrap_or_default()
+            let bytes = |at: usize| {
+                let word = within.get(at)?.get_ref();
+                Extent::parse(word).ok()?.bytes(on.llc_bytes)
             };
-            Ok(each(&|curve| curve.peaks_within(&word(0), &word(1), order)))
+            match (bytes(0), bytes(1)) {
+                (Some(least), Some(most)) => Ok(each(&|curve| curve.peaks_within(least, most))),
+                _ => Err(Told::not_testable("the size of the last-level cache isn't known here")),
+            }
         }
         Test::PeaksEarlier => against(&Curve::peaks_before),
         _ => against(&|a, b| a.has_shape_of(b, margin.unwrap_or(0.1))),

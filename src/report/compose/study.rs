@@ -2,7 +2,7 @@
 //! the published figures beside, and what the original could not see.
 
 use super::words;
-use crate::judge::hypothesis::{Decision, Finding, decide, level};
+use crate::judge::hypothesis::{Decision, Finding, Ground, decide, level};
 use crate::judge::{CaseResult, Judged, Status};
 use crate::report::{
     Block, Column, Emphasis, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
@@ -22,7 +22,11 @@ impl Written {
     pub fn of(judged: &Judged) -> Option<Written> {
         let text = judged.run.request.study.as_ref()?;
         let declared = declare(&text.text, &text.name).ok()?;
-        let findings = decide(&declared, &judged.results);
+        let copy = judged.run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
+        let caches = copy.iter().flat_map(|copy| &copy.levels).filter_map(|it| it.cache_bytes);
+        let ground =
+            Ground { declared: &declared, results: &judged.results, llc_bytes: caches.max() };
+        let findings = decide(&ground);
         Some(Written { declared, findings })
     }
 

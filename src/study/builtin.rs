@@ -1,0 +1,133 @@
+//! The studies that come with the program: the files of `studies/`, put in by build.rs.
+//!
+//! No line of code knows one of them by name. A new file there is a new study.
+
+use crate::mechanism::unknown;
+
+static STUDIES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
+
+/// Every built-in study, by name: the name (its file's, without `.toml`) and its text.
+pub fn all() -> Vec<(&'static str, &'static str)> {
+    STUDIES.to_vec()
+}
+
+/// The text of the study called `name`.
+///
+/// # Errors
+/// The nearest right name, or all of them.
+pub fn find(name: &str) -> Result<&'static str, String> {
+    let found = STUDIES.iter().find(|(it, _)| *it == name).map(|(_, text)| *text);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = STUDIES.iter().map(|(name, _)| *name).collect();
+        unknown("study", name, &names)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::observe::Topology;
+    use crate::size;
+    use crate::study::declared::{Declared, declare};
+    use crate::study::factor::{Chosen, Factor, chosen};
+    use crate::study::{Case, Machine, plan};
+
+    /// Every built-in study with its cases on this machine, measured or absent with a reason.
+    fn planned() -> Vec<(&'static str, Declared, Vec<Case>)> {
+        let topology = Topology::read(Path::new("/")).unwrap();
+        let allowed = topology.online();
+        let machine = Machine { topology: &topology, allowed: &allowed };
+        let planned = |(name, text): (&'static str, &str)| {
+            let declared = declare(text, &format!("studies/{name}.toml")).unwrap();
+            let plan = plan(&declared.request, &machine).unwrap();
+            let cases = plan.groups.into_iter().flat_map(|group| {
+                assert!(group.absent.iter().all(|it| !it.reason.is_empty()));
+                group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+            });
+            let cases = cases.collect();
+            (name, declared, cases)
+        };
+        all().into_iter().map(planned).collect()
+    }
+
+    /// Whether `chosen` means `case`, which stands for every size if messages have none.
+    fn takes(chosen: &Chosen, case: &Case) -> bool {
+        chosen.takes(|factor| match factor {
+            Factor::Mechanism => case.variant.to_string(),
+            Factor::Workload => case.workload.name().to_string(),
+            Factor::Size => match case.message_bytes {
+                Some(bytes) => size::format(bytes),
+                None => chosen.level(Factor::Size).unwrap_or_default().to_string(),
+            },
+            Factor::Placement => case.placement.to_string(),
+            Factor::Workers => case.workers.name().to_string(),
+        })
+    }
+
+    #[test]
+    fn names_are_those_of_the_files() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("studies");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .filter_map(|it| {
+                it.unwrap().file_name().to_str()?.strip_suffix(".toml").map(Into::into)
+            })
+            .collect();
+        files.sort();
+        let names: Vec<&str> = all().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, files);
+        assert!(!names.is_empty());
+        for (name, text) in all() {
+            assert_eq!(find(name), Ok(text));
+        }
+        assert!(find("no such study").unwrap_err().contains(names[0]));
+    }
+
+    #[test]
+    fn every_claim_table_and_figure_is_about_cases_of_its_plan() {
+        for (name, declared, cases) in planned() {
+            let some = |selector: &_, what: &str| {
+                let chosen = chosen(selector);
+                let any = cases.iter().any(|case| takes(&chosen, case));
+                assert!(any, "{name}: `{what}` chooses nothing by `{chosen}`");
+            };
+            for claim in &declared.study.hypothesis {
+                let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
+                sides.for_each(|it| some(it, &claim.statement));
+                assert!(claim.claimed.is_some(), "{name}: `{}`: claimed where?", claim.statement);
+            }
+            declared.study.table.iter().for_each(|it| some(&it.only, &it.title));
+            declared.study.figure.iter().for_each(|it| some(&it.only, &it.title));
+            declared.study.search.iter().for_each(|it| some(&it.only, &it.title));
+        }
+    }
+
+    #[test]
+    fn every_printed_figure_stands_beside_a_case() {
+        for (name, declared, cases) in planned() {
+            for published in &declared.study.published {
+                assert!(!published.place.is_empty());
+                for figure in &published.figures {
+                    let chosen = Chosen::of_words(&figure.levels).unwrap();
+                    let any = cases.iter().any(|case| takes(&chosen, case));
+                    assert!(any, "{name}: `{}`: no case for `{chosen}`", published.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_ends_by_itself_and_says_what_the_original_could_not_see() {
+        for (name, declared, _) in planned() {
+            let stopping = &declared.request.stopping;
+            assert!((12..=30).contains(&stopping.launches.unwrap_or(0)), "{name}");
+            let minutes = stopping.budget_ns.unwrap_or(0) / 60_000_000_000;
+            assert!((1..=5).contains(&minutes), "{name}: {minutes} minutes");
+            assert!(declared.study.source.is_some(), "{name}");
+            assert!(!declared.study.hypothesis.is_empty(), "{name}");
+            assert!(!declared.study.critique.is_empty(), "{name}");
+        }
+    }
+}
