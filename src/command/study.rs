@@ -131,8 +131,10 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
 
 /// What would be measured, and how long about.
 fn dry(common: &Common, declared: &Declared, plan: &Plan) -> Result<u8, Failure> {
-    /// What a launch takes about, with what surrounds it, in s.
+    /// What a launch takes about, with what surrounds it, in s; and a round trip, where their
+    /// number is fixed.
     const ABOUT: f64 = 0.045;
+    const OPERATION: f64 = 20e-6;
     let stopping = &declared.request.stopping;
     let launches = stopping.launches.unwrap_or(crate::stats::LOOKS[0] as u64);
     let cases: usize = plan.groups.iter().map(|group| group.cases.len()).sum();
@@ -143,7 +145,7 @@ fn dry(common: &Common, declared: &Declared, plan: &Plan) -> Result<u8, Failure>
         "{} groups of cases that are compared, {cases} cases, {launches} launches each: {all} \
          launches, about {:.0} s{}.",
         plan.groups.iter().filter(|it| !it.cases.is_empty()).count(),
-        all as f64 * ABOUT,
+        all as f64 * (ABOUT + declared.request.samples.unwrap_or(0) as f64 * OPERATION),
         match stopping.budget_ns {
             Some(ns) => format!(" (the budget ends it after {:.0} s)", ns as f64 / 1e9),
             None => String::new(),

@@ -11,6 +11,11 @@ use crate::study::declared::{Declared, declare};
 use crate::study::factor::{Chosen, Factor, chosen};
 use crate::study::format::{Published, Search, TableSpec};
 
+/// Columns beside which published figures still fit.
+const BESIDE: usize = 3;
+/// Where nothing was printed.
+const NOTHING: &str = "–";
+
 /// A run's study, judged.
 pub struct Written {
     declared: Declared,
@@ -138,8 +143,11 @@ impl Written {
         for head in &heads {
             table.columns.push(Column::number(&head.name, 0));
         }
+        // Few columns stand beside each other; many would not fit, and stand below each other.
+        let below = heads.len() > BESIDE;
         for published in &beside {
-            table.columns.extend(heads.iter().map(|head| published_column(published, head)));
+            let told = heads.iter().filter(|head| !below && told_of(published, head));
+            table.columns.extend(told.map(|head| published_column(published, head)));
             table.notes.push(Text::from(format!(
                 "{}: {} in {}, {}{}; {}.",
                 published.name,
@@ -163,10 +171,20 @@ impl Written {
                 cells.push(cell(case, &head.show, rows, &head.at(&only), results));
             }
             for published in &beside {
-                cells.extend(heads.iter().map(|head| printed(published, head, rows, row)));
+                let told = heads.iter().filter(|head| !below && told_of(published, head));
+                cells.extend(told.map(|head| printed(published, head, rows, row)));
             }
             let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
             table.rows.push(Row::new(cells).emphasis(emphasis));
+            for published in beside.iter().filter(|_| below) {
+                let told = heads.iter().map(|head| printed(published, head, rows, row));
+                let told: Vec<Text> = told.collect();
+                if told.iter().any(|it| it.to_plain() != NOTHING) {
+                    let name = Text::new().muted(format!("  {}", published.name));
+                    let cells = std::iter::once(name).chain(told);
+                    table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+                }
+            }
         }
         table
     }
@@ -382,6 +400,15 @@ fn percentile_of(case: &CaseResult, name: &str, unit: Unit) -> String {
     }
 }
 
+/// Whether a published table has something to stand beside a column: of the same statistic.
+fn told_of(published: &Published, head: &Head) -> bool {
+    let of_figure = |show: &Option<String>| match show {
+        Some(show) => *show == head.show,
+        None => published.statistic == head.show,
+    };
+    published.figures.iter().any(|figure| of_figure(&figure.show))
+}
+
 fn published_column(published: &Published, head: &Head) -> Column {
     let of = if head.level.is_some() || head.show != "median" {
         format!("{} {}", published.name, head.name)
@@ -400,10 +427,10 @@ fn printed(published: &Published, head: &Head, rows: Factor, row: &str) -> Text 
         level_fits(rows, row)
             && levels.level(rows).is_some()
             && head.level.as_ref().is_none_or(|(factor, level)| level_fits(*factor, level))
-            && figure.show.as_ref().is_none_or(|it| *it == head.show)
+            && figure.show.as_ref().unwrap_or(&published.statistic) == &head.show
     });
     match found {
         Some(figure) => Text::from(format!("{} {}", figure.value, published.unit)),
-        None => Text::new().muted("–"),
+        None => Text::new().muted(NOTHING),
     }
 }
