@@ -1,0 +1,49 @@
+//! docs/STUDIES.md against the program: its example declares, and its tables hold every study.
+
+use ipcmark::study::builtin;
+use ipcmark::study::declared::declare;
+use ipcmark::study::format::PublishedFigure;
+
+const TEXT: &str = include_str!("../docs/STUDIES.md");
+
+/// The fenced blocks of `language`.
+fn fenced(language: &str) -> Vec<&'static str> {
+    let start = format!("```{language}\n");
+    TEXT.split(start.as_str()).skip(1).filter_map(|rest| rest.split("\n```").next()).collect()
+}
+
+#[test]
+fn the_example_declares() {
+    let examples = fenced("toml");
+    assert_eq!(examples.len(), 1, "one example to copy");
+    let declared = declare(examples[0], "docs/STUDIES.md").unwrap();
+    assert_eq!(declared.study.hypothesis.len(), 2);
+    assert_eq!(declared.request.workloads[0].1.len(), 6, "1K to 1M by 4");
+}
+
+#[test]
+fn the_table_asks_every_built_in_question_once() {
+    let questions = TEXT.split("## The built-in ones").nth(1).unwrap();
+    let questions = questions.split("###").next().unwrap();
+    for (name, _) in builtin::all() {
+        let row = format!("| `{name}` |");
+        assert_eq!(questions.matches(&row).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn the_document_shows_the_headline_figures_as_they_are_printed() {
+    // Percentiles and ranks are too many to repeat: of those only the medians are shown.
+    let repeated = |figure: &&PublishedFigure| {
+        figure.show.as_deref().is_none_or(|it| it == "p50" || it == "mean" || it == "total")
+    };
+    for (name, text) in builtin::all() {
+        let declared = declare(text, name).unwrap();
+        for published in &declared.study.published {
+            for figure in published.figures.iter().filter(repeated) {
+                let printed = figure.as_printed();
+                assert!(TEXT.contains(&printed), "{name}, `{}`: {printed}", published.name);
+            }
+        }
+    }
+}
