@@ -132,7 +132,7 @@ fn what_is_wrong_is_one_line_with_file_line_and_word() {
         assert!(said.err.contains("broken.toml:") && said.err.contains(word), "{}", said.err);
     }
     for (line, word) in [
-        ("study run 0004", "`004`"),
+        ("study run 0004", "did you mean"),
         ("study show nothing-like-it", "choose one of"),
         ("study run ./absent.toml", "absent.toml"),
     ] {

@@ -15,7 +15,7 @@ use crate::stats;
 use crate::study::declared::Declared;
 use crate::study::format::{Hypothesis, Test};
 
-pub use select::level;
+pub use select::{level, takes};
 
 /// What the results say of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -17,7 +17,7 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
 }
 
 /// Whether the selector takes a case. What has no size is taken at any size.
-fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
+pub fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
     chosen.takes(|factor| match (factor, case.message_bytes) {
         (Factor::Size, None) => chosen.level(Factor::Size).unwrap_or_default().to_string(),
         _ => level(case, factor),

@@ -2,7 +2,7 @@
 //! the published figures beside, and what the original could not see.
 
 use super::words;
-use crate::judge::hypothesis::{Decision, Finding, Ground, decide, level};
+use crate::judge::hypothesis::{Decision, Finding, Ground, decide, level, takes};
 use crate::judge::{CaseResult, Judged, Status};
 use crate::report::{
     Block, Column, Emphasis, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
@@ -297,7 +297,7 @@ fn is_at(case: &CaseResult, factor: Factor, wanted: &str) -> bool {
 }
 
 fn find<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Option<&'a CaseResult> {
-    results.iter().find(|case| !case.twin && chosen.takes(|factor| level(case, factor)))
+    results.iter().find(|case| !case.twin && takes(chosen, case))
 }
 
 fn claim(finding: &Finding) -> Block {
@@ -370,7 +370,7 @@ fn rank(case: &CaseResult, _rows: Factor, column: &Chosen, results: &[CaseResult
     let ahead = results
         .iter()
         .filter(|it| !it.twin && it.status == Status::Ok && !it.carries.is_control())
-        .filter(|it| column.takes(|factor| level(it, factor)) && it.workload == case.workload)
+        .filter(|it| takes(column, it) && it.workload == case.workload)
         .filter(|it| time(it).is_some_and(|other| other < own))
         .count();
     (ahead + 1).to_string()
@@ -430,7 +430,7 @@ fn printed(published: &Published, head: &Head, rows: Factor, row: &str) -> Text 
             && figure.show.as_ref().unwrap_or(&published.statistic) == &head.show
     });
     match found {
-        Some(figure) => Text::from(format!("{} {}", figure.value, published.unit)),
+        Some(figure) => Text::from(format!("{} {}", figure.as_printed(), published.unit)),
         None => Text::new().muted(NOTHING),
     }
 }
