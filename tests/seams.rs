@@ -71,8 +71,8 @@ const SEAMS: &[Seam] = &[
     ),
     seam(
         "report",
-        &["judge", "stats", "size", "observe", "clock", "store"],
-        "a report shows what was judged, and never sees a launch",
+        &["judge", "stats", "size", "observe", "clock", "store", "study"],
+        "a report shows what was judged, in the words of the study that asked, and never sees a launch",
     ),
     seam(
         "export",
