@@ -1,5 +1,6 @@
 //! `ipcmark floor`: the bounds of this machine, each with what it means to a reader.
 
+mod map;
 mod page;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use super::{Common, Failure, complain, print};
 use crate::campaign::{TOOL, now_utc};
 use crate::floor::{self, Floors, Order};
 use crate::launch::Interrupt;
-use crate::report::terminal;
+use crate::report::{html, terminal};
 
 /// Flags of `floor`.
 #[derive(Args)]
@@ -23,6 +24,9 @@ pub struct FloorArgs {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write a page with the heat map of cache lines here
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// Floors as one JSON object.
@@ -45,6 +49,11 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     if let Some(signal) = interrupt.signal() {
         complain("interrupted; nothing was kept");
         return Ok(128 + signal as u8);
+    }
+    if let Some(path) = &args.html {
+        let mut document = page::compose(&floors);
+        map::draw(&mut document, &floors);
+        write(path, &html::render(&document))?;
     }
     if args.format == "json" {
         let export = Export { schema_version: 1, tool: TOOL, measured: now_utc(), floors: &floors };
