@@ -2,6 +2,7 @@
 
 mod args;
 mod clean;
+mod compare;
 mod completions;
 mod events;
 mod export;
@@ -64,6 +65,8 @@ enum Command {
     List(list::ListArgs),
     /// The runs in the store
     Runs,
+    /// Two runs, case by case: faster, slower, equivalent; an exit code for a gate
+    Compare(compare::CompareArgs),
     /// Write up a stored run again
     Report(report::ReportArgs),
     /// A stored run for other programs
@@ -116,6 +119,7 @@ pub fn main() -> ExitCode {
         Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
         Some(Command::Runs) => runs::runs(common),
+        Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
         Some(Command::Clean) => clean::run(common),

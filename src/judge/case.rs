@@ -123,6 +123,8 @@ pub struct CaseResult {
     pub throughput_bytes_per_sec: Option<Estimate>,
     /// Wake-ups per second, where no bytes are carried.
     pub wakeups_per_sec: Option<Estimate>,
+    /// What each launch came to, by round, in the unit of the estimate; null where it failed.
+    pub launch_medians: Vec<Option<f64>>,
     /// Effectively independent samples that each launch lacks for a percentile.
     pub samples_missing: BTreeMap<String, u64>,
     /// Cost of the clock over the time of a sample.
@@ -235,6 +237,7 @@ impl CaseResult {
             latency_ns: None,
             throughput_bytes_per_sec: None,
             wakeups_per_sec: None,
+            launch_medians: Vec::new(),
             samples_missing: BTreeMap::new(),
             clock_share: None,
             cpu_ns_per_operation: None,
@@ -284,6 +287,7 @@ impl CaseResult {
         let ns: Vec<f64> = values.iter().map(|value| value.ns).collect();
         let unit = self.unit();
         let in_unit: Vec<f64> = ns.iter().map(|ns| unit(*ns)).collect();
+        self.launch_medians = self.by_round.iter().map(|ns| ns.map(&unit)).collect();
         self.launches = values.len() as u64;
         self.samples = values.iter().map(|value| value.samples).sum();
         self.effective_samples = values.iter().map(|value| value.effective).sum();

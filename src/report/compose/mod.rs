@@ -3,10 +3,13 @@
 
 mod answer;
 mod background;
+mod compare;
 mod figures;
 mod tables;
 mod verdicts;
 mod words;
+
+pub use compare::comparison;
 
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
