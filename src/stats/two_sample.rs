@@ -110,16 +110,26 @@ fn choices(ranks: &[u64], chosen: usize, most: u64) -> Vec<f64> {
     let columns = (room / step) as usize + 1;
     let mut table = vec![vec![0.0; columns]; chosen + 1];
     table[0][0] = 1.0;
+    let sums: Vec<u64> = std::iter::once(0)
+        .chain(ranks.iter().scan(0, |sum, rank| {
+            *sum += rank;
+            Some(*sum)
+        }))
+        .collect();
     for (nth, rank) in ranks.iter().enumerate() {
-        for taken in (0..=chosen.min(nth)).rev() {
-            let take = (chosen - taken) as f64 / (ranks.len() - nth) as f64;
+        let left = ranks.len() - nth;
+        // With fewer taken, those that are left would be too few.
+        for taken in (chosen.saturating_sub(left)..=chosen.min(nth)).rev() {
+            let farthest = (sums[nth] - sums[nth - taken] - sums[taken]) / step;
+            let reach = columns.min(farthest as usize + 1);
+            let take = (chosen - taken) as f64 / left as f64;
             if take > 0.0 {
                 let further = ((rank - ranks[taken]) / step) as usize;
                 let (here, next) = table.split_at_mut(taken + 1);
                 let next = next[0].iter_mut().skip(further);
-                next.zip(&here[taken]).for_each(|(next, here)| *next += here * take);
+                next.zip(&here[taken][..reach]).for_each(|(next, here)| *next += here * take);
             }
-            table[taken].iter_mut().for_each(|here| *here *= (1.0 - take).max(0.0));
+            table[taken][..reach].iter_mut().for_each(|here| *here *= 1.0 - take);
         }
     }
     for (at, p) in table[chosen].iter().enumerate() {

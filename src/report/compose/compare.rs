@@ -1,13 +1,14 @@
 //! Two runs compared, as a document: the answer, then a table per workload and place, then a
 //! forest of ratios, then how far the answer may be trusted.
 
+mod forest;
+mod tables;
 mod trust;
 
 use super::{Extent, words};
 use crate::judge::compare::{CaseChange, Change, Gate, RunComparison};
 use crate::report::{
-    Axis, Block, Column, Document, Emphasis, Figure, FigureKind, Mark, Point, Row, Scale, Section,
-    Series, Table, Text, Unit, Verdict, VerdictKind, units,
+    Block, Column, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
 };
 
 /// Differences between machines that are listed before the rest is counted.
@@ -16,21 +17,23 @@ const LISTED: usize = 12;
 /// Writes up a comparison.
 pub fn comparison(found: &RunComparison, extent: Extent) -> Document {
     let mut document = Document::new(format!("{} beside {}", name(found, 'B'), name(found, 'A')));
-    document.subtitle = "Time per operation in B over that in A; over launches, which two runs \
-         can't pair."
-        .into();
+    document.subtitle =
+        "Time per operation of B over that of A; launches of two runs are not paired.".into();
     document.meta = ['A', 'B'].map(|side| (side.to_string(), told(found, side))).to_vec();
     let mut answer = Section::new("answer", "Answer").with(verdict(found));
     answer.blocks.extend(gate(found).map(Block::from));
     answer.blocks.extend(differences(found));
     document.sections.push(answer);
+    if !(found.differences.is_empty() || found.forced) {
+        return document; // of no case there is anything to tell
+    }
     let mut cases = Section::new("cases", "Cases");
-    cases.blocks.extend(tables(found));
+    cases.blocks.extend(tables::blocks(found));
     if !cases.blocks.is_empty() {
         document.sections.push(cases);
     }
     if extent == Extent::Full {
-        let figures = figures(found);
+        let figures = forest::figures(found);
         if !figures.is_empty() {
             let mut section = Section::new("figures", "Ratios");
             section.blocks.extend(figures.into_iter().map(Block::from));
@@ -53,7 +56,9 @@ fn name(found: &RunComparison, side: char) -> String {
 fn told(found: &RunComparison, side: char) -> String {
     let run = if side == 'A' { &found.a } else { &found.b };
     let cut = if run.status == "complete" { "" } else { ", not finished" };
-    format!("{} (run {}), {}{cut}", name(found, side), run.run, run.started)
+    let (name, number) = (name(found, side), format!("run {}", run.run));
+    let known = if name == number { name } else { format!("{name} ({number})") };
+    format!("{known}, {}{cut}", run.started)
 }
 
 /// Cases that count: controls show the harness.
@@ -102,7 +107,7 @@ fn verdict(found: &RunComparison) -> Verdict {
 
 fn way_out(found: &RunComparison) -> &'static str {
     match found.differences.is_empty() {
-        true => "The reasons stand below.",
+        true => "The reasons stand under the tables.",
         false => "--force compares them anyway: what changed is then all of these together.",
     }
 }
@@ -140,7 +145,10 @@ fn gate(found: &RunComparison) -> Option<Verdict> {
         Gate::Beyond => Verdict::new(
             VerdictKind::Bad,
             head.plain("regression in ").code(few(&beyond)).plain("."),
-            "The whole interval lies beyond the gate, and the corrected p is below 5 %.",
+            told_of_the_open(
+                "The whole interval lies beyond it, and the corrected p is below 5 %.",
+                &open,
+            ),
         ),
         Gate::Within => Verdict::new(
             VerdictKind::Good,
@@ -153,16 +161,27 @@ fn gate(found: &RunComparison) -> Option<Verdict> {
         Gate::Open => Verdict::new(
             VerdictKind::Unknown,
             head.plain("can't be told of ").code(few(&open)).plain("."),
-            "More launches (--launches, --budget) narrow intervals.",
+            match with(found, Change::Incomparable).len() == counted(found).count() {
+                true => "There is nothing to hold against it.",
+                false => "More launches (--launches, --budget) narrow intervals.",
+            },
         ),
     })
 }
 
-/// The first names, and how many more.
+fn told_of_the_open(told: &str, open: &[String]) -> Text {
+    let text = Text::from(told);
+    match open {
+        [] => text,
+        some => text.plain(" It can't be told of ").code(few(some)).plain("."),
+    }
+}
+
+/// The first names, which hold commas, and how many more.
 fn few(names: &[String]) -> String {
     match names.len() {
-        0..=4 => words::list(names),
-        many => format!("{} and {} more", names[..3].join(", "), many - 3),
+        0..=4 => names.join("; "),
+        many => format!("{}; {} more", names[..3].join("; "), many - 3),
     }
 }
 
@@ -203,180 +222,6 @@ fn differences(found: &RunComparison) -> Vec<Block> {
     blocks
 }
 
-// ---- tables ------------------------------------------------------------------------------------
-
-/// Cases that stand in one table.
-fn sections(found: &RunComparison) -> Vec<(&str, &str, &str)> {
-    let mut keys = Vec::new();
-    for case in counted(found) {
-        let key = (case.workload.as_str(), case.placement.as_str(), case.workers.as_str());
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    keys
-}
-
-fn tables(found: &RunComparison) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    for (workload, placement, workers) in sections(found) {
-        let here = |case: &&CaseChange| {
-            (case.workload.as_str(), case.placement.as_str(), case.workers.as_str())
-                == (workload, placement, workers)
-        };
-        let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
-        blocks.push(table(workload, placement, workers, &cases).into());
-    }
-    blocks
-}
-
-fn table(workload: &str, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
-    let what = if workload == "latency" { "Round trip" } else { "Transfers" };
-    let threads = if workers == "thread" { ", threads" } else { "" };
-    Table {
-        caption: format!("{what}, {}{threads}", words::place(placement)),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::number("size", 0),
-            Column::number("A", 3),
-            Column::number("B", 2),
-            Column::number("change of time [95 %]", 0),
-            Column::number("p, Holm", 1),
-            Column::text("verdict", 0),
-        ],
-        rows: cases.iter().map(|case| row(case)).collect(),
-        notes: notes(cases),
-    }
-}
-
-fn row(case: &CaseChange) -> Row {
-    let value = |it: Option<f64>| it.map_or("–".into(), |it| unit(case).format(it));
-    let modes = if case.two_modes { " +" } else { "" };
-    let cells = [
-        Text::new().code(format!("{}{modes}", case.variant)),
-        Text::from(case.message_bytes.map_or("–".into(), units::size)),
-        Text::from(value(case.median_a)),
-        Text::from(value(case.median_b)),
-        Text::from(if case.ratio.is_some() { effect(case) } else { "–".into() }),
-        Text::from(case.p_holm.map_or("–".into(), probability)),
-        verdict_cell(case),
-    ];
-    Row::new(cells).emphasis(match case.verdict {
-        Change::Slower => Emphasis::Warning,
-        Change::Incomparable => Emphasis::Muted,
-        _ => Emphasis::Normal,
-    })
-}
-
-fn verdict_cell(case: &CaseChange) -> Text {
-    match case.verdict {
-        Change::Slower => Text::new().strong("slower"),
-        Change::Faster => Text::new().strong("faster"),
-        Change::Equivalent => "equivalent".into(),
-        Change::Incomparable => Text::new().muted("incomparable"),
-        Change::Inconclusive => match case.smallest_effect.filter(|it| it.is_finite()) {
-            Some(effect) => format!("unclear (<{})", percent(effect)).into(),
-            None => "unclear".into(),
-        },
-    }
-}
-
-fn notes(cases: &[&CaseChange]) -> Vec<Text> {
-    let mut notes = Vec::new();
-    if cases.iter().any(|case| case.smallest_effect.is_some()) {
-        notes.push(
-            "unclear (<x): inconclusive; a difference smaller than x could not have been seen \
-             with so many launches."
-                .into(),
-        );
-    }
-    if cases.iter().any(|case| case.two_modes) {
-        notes.push(
-            "+: two modes among the launches; the change is of their mixture, and moves with \
-             their shares."
-                .into(),
-        );
-    }
-    for case in cases.iter().filter(|it| it.verdict == Change::Incomparable) {
-        let head = Text::new().code(short_name(case)).plain(": ");
-        let differs = |it: &crate::judge::compare::Difference| {
-            format!("{} is {} in A, {} in B", it.field, it.a, it.b)
-        };
-        let each: Vec<String> = case.differences.iter().map(differs).collect();
-        if let Some(why) = &case.reason {
-            notes.push(head.plain(format!("{why}.")));
-        } else if !each.is_empty() {
-            notes.push(head.plain(format!("{}.", each.join("; "))));
-        }
-    }
-    for case in cases.iter().filter(|it| it.verdict == Change::Inconclusive) {
-        if let Some(why) = &case.reason {
-            let head = Text::new().code(short_name(case));
-            notes.push(head.plain(format!(": {why}.")));
-        }
-    }
-    notes
-}
-
-// ---- the figure --------------------------------------------------------------------------------
-
-/// A forest of ratios per workload; the colour is the verdict.
-fn figures(found: &RunComparison) -> Vec<Figure> {
-    let mut workloads: Vec<&str> = Vec::new();
-    for case in counted(found).filter(|case| case.ratio.is_some()) {
-        if !workloads.contains(&case.workload.as_str()) {
-            workloads.push(&case.workload);
-        }
-    }
-    workloads.into_iter().map(|workload| figure(found, workload)).collect()
-}
-
-fn figure(found: &RunComparison, workload: &str) -> Figure {
-    let here = |case: &&CaseChange| case.workload == workload && case.ratio.is_some();
-    let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
-    let x = Axis::categories("case", cases.iter().map(|case| case_name(case)));
-    let y = Axis::new("time in B over time in A", Unit::Ratio, Scale::Log);
-    let what = if workload == "latency" { "Round trips" } else { "Transfers" };
-    let caption = "Right of 1 the second run is slower: the ratio of times, and the interval that \
-         covers it with at least 95 %. Dashed: no change, the margin of equivalence, the gate.";
-    let kind = FigureKind::Intervals;
-    let id = format!("ratios-{workload}");
-    let mut figure = Figure::new(kind, id, format!("{what}, B over A"), caption, x, y);
-    for (change, name) in [
-        (Change::Slower, "slower"),
-        (Change::Faster, "faster"),
-        (Change::Equivalent, "equivalent"),
-        (Change::Inconclusive, "inconclusive"),
-    ] {
-        let points: Vec<Point> = cases
-            .iter()
-            .enumerate()
-            .filter(|(_, case)| case.verdict == change)
-            .filter_map(|(nth, case)| Some(point(nth as f64, case)?.labelled(launches(case))))
-            .collect();
-        if !points.is_empty() {
-            figure.series.push(Series::new(name, points));
-        }
-    }
-    figure.marks = vec![
-        Mark::new("margin", 1.0 / (1.0 + found.margin)),
-        Mark::new("no change", 1.0),
-        Mark::new("margin", 1.0 + found.margin),
-    ];
-    figure.marks.extend(found.gate.map(|gate| Mark::new("gate", 1.0 + gate)));
-    figure
-}
-
-fn point(x: f64, case: &CaseChange) -> Option<Point> {
-    Some(Point::new(x, case.ratio?).between(case.low?, case.high?))
-}
-
-fn launches(case: &CaseChange) -> String {
-    format!("{} and {} launches", case.launches_a, case.launches_b)
-}
-
-// ---- words -------------------------------------------------------------------------------------
-
 fn unit(case: &CaseChange) -> Unit {
     match (case.workload.as_str(), case.message_bytes) {
         ("latency", _) => Unit::Nanoseconds,
@@ -412,7 +257,11 @@ pub(super) fn change(ratio: f64, low: f64, high: f64) -> String {
     let decimals = if high - low < 0.002 { 2 } else { 1 };
     let signed = |ratio: f64| {
         let text = format!("{:+.decimals$}", 100.0 * (ratio - 1.0));
-        text.replace('-', "−")
+        // What rounds to nothing has no sign.
+        match text.trim_matches(['+', '-', '0', '.']) {
+            "" => text[1..].to_string(),
+            _ => text.replace('-', "−"),
+        }
     };
     format!("{} % [{}, {}]", signed(ratio), signed(low), signed(high))
 }
