@@ -259,7 +259,7 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
         let others = |it: &&MeasuredCase| {
             it.is(case) && !a.results.iter().any(|a| a.is(it) && a.payload == it.payload)
         };
-        let at = at.or_else(|| left.iter().position(|it| others(it)));
+        let at = at.or_else(|| left.iter().position(others));
         found.push((Some(case), at.map(|at| left.remove(at))));
     }
     found.extend(left.into_iter().map(|case| (None, Some(case))));
