@@ -44,6 +44,9 @@ impl Draw {
     }
 }
 
+/// What draws a launch.
+type Shape = fn(&mut Draw) -> f64;
+
 /// The standard error of a share of `p` over so many draws.
 fn standard_error(p: f64, draws: usize) -> f64 {
     (p * (1.0 - p) / draws as f64).sqrt()
@@ -95,12 +98,7 @@ impl Rule {
 /// Runs that stop as soon as they are precise, for numbers of launches that a budget may allow,
 /// each look's among them: the reported interval holds `truth` in at least 95 % of them, less three standard
 /// errors of so many draws. Gives the shares that stopped at each look.
-fn assert_covers_under_stopping(
-    seed: u64,
-    truth: f64,
-    asked: f64,
-    one: fn(&mut Draw) -> f64,
-) -> Vec<f64> {
+fn assert_covers_under_stopping(seed: u64, truth: f64, asked: f64, one: Shape) -> Vec<f64> {
     let allowed = (6..=30).chain((35..=100).step_by(5));
     let rules: Vec<Rule> = allowed.map(Rule::lasting).collect();
     let schedule = stats::schedule();
@@ -150,7 +148,7 @@ fn headlines_of_launches_with_two_modes_cover_95_percent_however_they_stop() {
 
 #[test]
 fn headlines_of_a_fixed_number_of_launches_cover_95_percent() {
-    let shapes: [(f64, fn(&mut Draw) -> f64); 2] = [
+    let shapes: [(f64, Shape); 2] = [
         (100.0 + 6.0 * std::f64::consts::LN_2, Draw::skewed),
         (100.0 * (0.02f64 * 0.565_948_821_932_863).exp(), Draw::bimodal),
     ];
@@ -224,7 +222,7 @@ fn a_a_pairs_of_one_run_alarm_in_five_percent() {
 
 #[test]
 fn a_a_runs_alarm_in_five_percent() {
-    let shapes: [fn(&mut Draw) -> f64; 2] = [Draw::skewed, Draw::bimodal];
+    let shapes: [Shape; 2] = [Draw::skewed, Draw::bimodal];
     for (nth, one) in shapes.into_iter().enumerate() {
         let mut draw = Draw::seeded(400 + nth as u64);
         let alarms = (0..PAIRS).filter(|_| {
