@@ -189,6 +189,58 @@ fn hodges_lehmann_intervals_are_those_of_all_averages() {
     }
 }
 
+#[derive(Deserialize)]
+struct TwoSampleRow {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    statistic: f64,
+    p: f64,
+}
+
+fn assert_mann_whitney(key: &str, relative: f64) {
+    for row in rows::<TwoSampleRow>("two_sample.json", key) {
+        let test = stats::mann_whitney(&row.a, &row.b);
+        assert_eq!(test.statistic, row.statistic, "{:?} {:?}", row.a, row.b);
+        assert_close(test.p, row.p, relative);
+    }
+}
+
+#[test]
+fn mann_whitney_p_without_ties_is_that_of_scipy() {
+    assert_mann_whitney("exact", 1e-12);
+}
+
+#[test]
+fn mann_whitney_p_with_ties_is_that_of_all_divisions() {
+    assert_mann_whitney("tied", 1e-12);
+}
+
+#[test]
+fn mann_whitney_p_of_many_values_is_that_of_scipy() {
+    assert_mann_whitney("normal", 1e-10);
+}
+
+#[test]
+fn shifts_and_their_intervals_are_those_of_all_differences() {
+    #[derive(Deserialize)]
+    struct Row {
+        a: Vec<f64>,
+        b: Vec<f64>,
+        alpha: f64,
+        estimate: f64,
+        low: f64,
+        high: f64,
+        coverage: f64,
+    }
+    for row in rows::<Row>("two_sample.json", "shifts") {
+        let found = stats::hodges_lehmann_shift(&row.a, &row.b, row.alpha).unwrap();
+        assert_close(found.estimate, row.estimate, 1e-12);
+        assert_close(found.low, row.low, 1e-12);
+        assert_close(found.high, row.high, 1e-12);
+        assert_close(1.0 - found.coverage, 1.0 - row.coverage, 1e-11);
+    }
+}
+
 #[test]
 fn holm_is_holm_by_definition() {
     #[derive(Deserialize)]

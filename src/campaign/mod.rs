@@ -17,7 +17,7 @@ use crate::clock::{self, Anchor};
 use crate::floor::{self, Extent, Order};
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
 use crate::observe::{Host, noise::load};
-use crate::store::{Closed, NewCase, NewRun, RunStatus, Store, StoreError};
+use crate::store::{Closed, Label, NewCase, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Request};
 
 pub use look::value_ns;
@@ -140,6 +140,11 @@ impl<'a> Campaign<'a> {
         // Floors are no part of the budget.
         campaign.began = Instant::now();
         Ok(campaign)
+    }
+
+    /// Gives the run a label.
+    pub fn label(&mut self, label: &Label) -> Result<(), StoreError> {
+        self.with.store.set_label(self.run, label)
     }
 
     /// Measures the bounds that the results will stand beside, and keeps them.

@@ -9,6 +9,7 @@ use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
 use crate::mechanism::{Entry, MECHANISMS, Variant};
 use crate::size;
+use crate::store::Label;
 use crate::study::{Request, Stopping};
 use crate::workload::{Policy, Workload, connect};
 
@@ -82,7 +83,10 @@ pub struct RunArgs {
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
     pub seed: Option<u64>,
-    /// Go on with an interrupted run: its number, or `last`
+    /// A name for this run, by which report, export and compare find it
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<Label>,
+    /// Go on with an interrupted run: its number, label, or `last`
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches"])]
     pub resume: Option<String>,

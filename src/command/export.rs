@@ -12,7 +12,7 @@ use crate::store::Store;
 /// Flags of `export`.
 #[derive(Args)]
 pub struct ExportArgs {
-    /// Number of the run, or `last`
+    /// The run: its number, label, `last`, or `last~1` for the one before it
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
     /// json, ndjson (events), csv, markdown, hgrm and hlog (HdrHistogram's percentile spectrum

@@ -16,6 +16,8 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
             ("0", "Done."),
             ("1", "Failed; one line on standard error says why, and the way out."),
             ("2", "A wrong command line."),
+            ("3", "compare --gate: a case is slower by more than the gate."),
+            ("4", "compare --gate: no case is, but of some it can't be told."),
             ("5", "A mechanism that was asked for is not available."),
             ("129, 130, 143", "Ended by SIGHUP, SIGINT, SIGTERM; what was measured is stored."),
         ],
@@ -43,6 +45,7 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
             ("ipcmark run pipe unix-stream -s 1..1M:x4", "Two mechanisms over message size."),
             ("ipcmark run --format ndjson -o events.ndjson", "Events for another program."),
             ("ipcmark export last --format csv", "The newest run as a table."),
+            ("ipcmark compare last~1 last --gate 5%", "Has anything become slower since?"),
         ],
     ),
 ];

@@ -2,6 +2,7 @@
 
 mod args;
 mod clean;
+mod compare;
 mod completions;
 mod doctor;
 mod events;
@@ -70,6 +71,8 @@ enum Command {
     Study(study::StudyArgs),
     /// The runs in the store
     Runs,
+    /// Two runs, case by case: faster, slower, equivalent; an exit code for a gate
+    Compare(compare::CompareArgs),
     /// Write up a stored run again
     Report(report::ReportArgs),
     /// A stored run for other programs
@@ -124,6 +127,7 @@ pub fn main() -> ExitCode {
         Some(Command::Doctor(args)) => doctor::doctor(common, args),
         Some(Command::Study(args)) => study::study(common, args),
         Some(Command::Runs) => runs::runs(common),
+        Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
         Some(Command::Clean) => clean::run(common),

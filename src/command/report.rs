@@ -13,7 +13,7 @@ use crate::store::Store;
 /// Flags of `report`.
 #[derive(Args)]
 pub struct ReportArgs {
-    /// Number of the run, or `last`
+    /// The run: its number, label, `last`, or `last~1` for the one before it
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
     /// Write the page with the figures here

@@ -83,11 +83,14 @@ pub fn measure(
     };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let campaign = match (asked, resumed) {
+    let mut campaign = match (asked, resumed) {
         (Some((request, plan)), _) => Campaign::begin(with, request, &plan, &argv)?,
         (None, Some(id)) => Campaign::resume(with, id, args.budget)?,
         (None, None) => unreachable!("a run is planned or resumed"),
     };
+    if let Some(label) = &args.label {
+        campaign.label(label)?;
+    }
     let (id, status) = campaign.conduct()?;
     let judged = Judged::of(&store, id)?;
     show(common, args, &judged, &store)?;

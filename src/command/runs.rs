@@ -8,10 +8,13 @@ use crate::store::{RunRow, RunStatus, Store};
 /// Lists the runs.
 pub fn runs(common: &Common) -> Result<u8, Failure> {
     let store = Store::open_existing(&common.store_path())?;
+    let runs = store.runs()?;
+    let labelled = runs.iter().any(|run| run.label.is_some());
     let mut table = Table {
         caption: format!("Runs in {}", store.path().display()),
         columns: vec![
             Column::number("run", 0),
+            Column::text("label", 0),
             Column::text("started (UTC)", 0),
             Column::text("status", 0),
             Column::number("launches", 1),
@@ -19,15 +22,20 @@ pub fn runs(common: &Common) -> Result<u8, Failure> {
         ],
         ..Default::default()
     };
-    for run in store.runs()? {
+    for run in runs {
         let command: Vec<&str> = run.argv.iter().skip(1).map(String::as_str).collect();
         table.rows.push(Row::new([
             Text::from(run.id.to_string()),
+            Text::from(run.label.as_deref().unwrap_or("")),
             Text::from(run.started.as_str()),
             Text::from(status(&run)),
             Text::from(run.launches.to_string()),
             Text::new().code(format!("ipcmark {}", command.join(" ")).trim_end()),
         ]));
+    }
+    if !labelled {
+        table.columns.remove(1);
+        table.rows.iter_mut().for_each(|row| drop(row.cells.remove(1)));
     }
     let mut document = Document::new("What was measured");
     document.sections.push(Section::new("runs", "Runs").with(table));

@@ -10,7 +10,8 @@ pub fn text(judged: &Judged) -> String {
     render(&compose(judged, Extent::Summary))
 }
 
-fn render(document: &Document) -> String {
+/// Any document, as Markdown.
+pub fn render(document: &Document) -> String {
     let mut parts = vec![format!("# {}", plain(&document.title))];
     if !document.subtitle.is_empty() {
         parts.push(plain(&document.subtitle));

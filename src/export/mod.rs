@@ -15,6 +15,7 @@ use crate::size;
 use crate::store::{Store, StoreError, StoredCase, StoredLaunch};
 
 pub use hgrm::spectra;
+pub use markdown::render as markdown;
 
 /// A format that a run can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

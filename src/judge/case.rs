@@ -130,6 +130,8 @@ pub struct CaseResult {
     pub setup_phases_ns: Vec<SetupPhase>,
     /// The first round trip after set-up, in ns; null where none was made.
     pub first_message_ns: Option<OncePerLaunch>,
+    /// What each launch came to, by round, in the unit of the estimate; null where it failed.
+    pub launch_medians: Vec<Option<f64>>,
     /// Effectively independent samples that each launch lacks for a percentile.
     pub samples_missing: BTreeMap<String, u64>,
     /// Cost of the clock over the time of a sample.
@@ -251,6 +253,7 @@ impl CaseResult {
             setup_ns: None,
             setup_phases_ns: Vec::new(),
             first_message_ns: None,
+            launch_medians: Vec::new(),
             samples_missing: BTreeMap::new(),
             clock_share: None,
             cpu_ns_per_operation: None,
@@ -302,6 +305,7 @@ impl CaseResult {
         let ns: Vec<f64> = values.iter().map(|value| value.ns).collect();
         let unit = self.unit();
         let in_unit: Vec<f64> = ns.iter().map(|ns| unit(*ns)).collect();
+        self.launch_medians = self.by_round.iter().map(|ns| ns.map(&unit)).collect();
         self.launches = values.len() as u64;
         let mean_ns = values.iter().map(|it| it.mean_ns).sum::<f64>() / values.len() as f64;
         self.mean = Some(unit(mean_ns));

@@ -4,6 +4,7 @@
 //! Pilots (round 0) are kept in the store and left out here.
 
 mod case;
+pub mod compare;
 mod course;
 mod cpu;
 mod floor;
@@ -21,6 +22,7 @@ pub use crate::mechanism::Carries;
 use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
+use crate::study::Request;
 
 pub use case::{CaseResult, Estimate, Floor, Status};
 pub use course::{Course, Slice};
@@ -53,7 +55,9 @@ pub struct Export<'a> {
     schema_version: u32,
     tool: &'a str,
     run: i64,
+    label: Option<&'a str>,
     argv: &'a [String],
+    request: &'a Request,
     seed: u64,
     started: &'a str,
     ended: Option<&'a str>,
@@ -97,7 +101,9 @@ impl Judged {
             schema_version: 1,
             tool: &self.run.tool,
             run: self.run.id,
+            label: self.run.label.as_deref(),
             argv: &self.run.argv,
+            request: &self.run.request,
             seed: self.run.request.seed,
             started: &self.run.started,
             ended: self.run.ended.as_deref(),

@@ -1,12 +1,12 @@
 //! What was seen beside the measurement: modes, steadiness, noise, where free workers ran.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::stats;
 use crate::store::StoredLaunch;
 
 /// Two modes among the launches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModesSeen {
     /// Median of the launches in the mode of smaller values.
     pub low: f64,

@@ -74,9 +74,7 @@ pub fn compare_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Comparison> {
 /// `log_ratios` are natural logarithms of paired ratios; `delta` is a relative difference
 /// (0.02 is 2 %). False when they are too few, or one is not finite.
 pub fn equivalent(log_ratios: &[f64], delta: f64, alpha: f64) -> bool {
-    let margin = delta.ln_1p();
-    hodges_lehmann(log_ratios, 2.0 * alpha)
-        .is_some_and(|interval| -margin < interval.low && interval.high < margin)
+    hodges_lehmann(log_ratios, 2.0 * alpha).is_some_and(|it| is_within(&it, delta))
 }
 
 /// The verdict on paired log ratios, of a quantity of which less is better.
@@ -85,10 +83,23 @@ pub fn equivalent(log_ratios: &[f64], delta: f64, alpha: f64) -> bool {
 /// smallest relative difference that matters, stated before. A difference that is real but
 /// inside the margin is `Equivalent`.
 pub fn verdict(log_ratios: &[f64], p: f64, delta: f64, alpha: f64) -> Verdict {
-    if equivalent(log_ratios, delta, alpha) {
+    let log = |alpha| hodges_lehmann(log_ratios, alpha);
+    decide(log(alpha), log(2.0 * alpha), p, delta, alpha)
+}
+
+/// The verdict by two intervals of a log ratio: the `narrow` one, at `1 - 2 alpha`, decides on
+/// equivalence, the `wide` one, at `1 - alpha`, tells what could have been seen.
+pub(super) fn decide(
+    wide: Option<Interval>,
+    narrow: Option<Interval>,
+    p: f64,
+    delta: f64,
+    alpha: f64,
+) -> Verdict {
+    if narrow.is_some_and(|it| is_within(&it, delta)) {
         return Verdict::Equivalent;
     }
-    let Some(log) = hodges_lehmann(log_ratios, alpha) else {
+    let Some(log) = wide else {
         return Verdict::Inconclusive { smallest_effect: f64::INFINITY };
     };
     let longer_arm = (log.high - log.estimate).max(log.estimate - log.low);
@@ -97,6 +108,12 @@ pub fn verdict(log_ratios: &[f64], p: f64, delta: f64, alpha: f64) -> Verdict {
         Ordering::Greater if p < alpha => Verdict::Slower,
         _ => Verdict::Inconclusive { smallest_effect: longer_arm.exp_m1() },
     }
+}
+
+/// Whether an interval of a log ratio lies inside the margin.
+fn is_within(log: &Interval, delta: f64) -> bool {
+    let margin = delta.ln_1p();
+    -margin < log.low && log.high < margin
 }
 
 /// Holm's adjusted p of each claim of a family, in the order given: all claims whose

@@ -4,6 +4,7 @@
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have
 //! - [`looks`]: when a group may be looked at, and the ranks that keep the error at 5 %
 //! - [`mod@signed_rank`]: exact paired tests, the pseudo-median and its interval
+//! - [`two_sample`]: the same for two samples that share no rounds
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //! - [`modes`]: one or two modes among the launches of a case
 //! - [`change_point`]: where the level changes within a launch, and its steady tail
@@ -23,6 +24,7 @@ pub mod peak;
 pub mod quantile;
 pub mod signed_rank;
 pub mod tail;
+pub mod two_sample;
 
 #[cfg(test)]
 mod draw;
@@ -39,3 +41,6 @@ pub use peak::{Peak, peak};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
 pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
 pub use tail::effective_samples;
+pub use two_sample::{
+    MannWhitney, Shift, compare_unpaired, hodges_lehmann_shift, mann_whitney, verdict_unpaired,
+};

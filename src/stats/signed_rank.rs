@@ -166,7 +166,7 @@ fn walsh_rank(n: usize, alpha: f64) -> Option<(usize, f64)> {
 }
 
 /// The probability that a normal value is at least `distance` away from its mean, either way.
-fn two_sided_normal(distance: f64, spread: f64) -> f64 {
+pub(super) fn two_sided_normal(distance: f64, spread: f64) -> f64 {
     if spread == 0.0 { 1.0 } else { erfc(distance / spread / std::f64::consts::SQRT_2) }
 }
 

@@ -4,6 +4,7 @@
 //! that after any kill the file opens and holds every finished launch (WAL; a crash of the
 //! machine itself may cost the last second). docs/FORMAT.md describes it for other readers.
 
+mod label;
 mod read;
 mod ticks;
 mod write;
@@ -15,17 +16,20 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use serde::{Deserialize, Serialize};
 
+pub use label::Label;
 pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
 /// Version of the schema: `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 2;
+pub const SCHEMA_VERSION: i64 = 3;
 /// `PRAGMA application_id`: "ipcm".
 const APPLICATION_ID: i64 = 0x6970_636d;
 
 /// What brings a store from the version beside it to the next one.
-const MIGRATIONS: [(i64, &str); 1] =
-    [(1, "ALTER TABLE runs ADD COLUMN floors TEXT NOT NULL DEFAULT '{}'")];
+const MIGRATIONS: [(i64, &str); 2] = [
+    (1, "ALTER TABLE runs ADD COLUMN floors TEXT NOT NULL DEFAULT '{}'"),
+    (2, "ALTER TABLE runs ADD COLUMN label TEXT"),
+];
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,12 +230,16 @@ mod tests {
         assert!(Store::open_existing(&path).unwrap().runs().unwrap().is_empty());
     }
 
-    /// A store as version 1 left it, with one run and a warning in it.
-    fn version_1(path: &Path) {
+    /// A store as an older version left it, with one run and a warning in it.
+    fn of_version(version: i64, path: &Path) {
+        let schema = match version {
+            1 => include_str!("../../tests/stores/schema-1.sql"),
+            _ => include_str!("../../tests/stores/schema-2.sql"),
+        };
         let db = Connection::open(path).unwrap();
-        db.execute_batch(include_str!("../../tests/stores/schema-1.sql")).unwrap();
+        db.execute_batch(schema).unwrap();
         db.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
-        db.pragma_update(None, "user_version", 1).unwrap();
+        db.pragma_update(None, "user_version", version).unwrap();
         db.execute_batch(
             r#"INSERT INTO runs (started, status, pid, tool, argv, request, host, clock, settle)
                VALUES ('2026-01-01T00:00:00Z', 'complete', 7, 'ipcmark 0.1.0', '["ipcmark"]',
@@ -250,36 +258,42 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_version_1_is_upgraded_and_keeps_what_it_held() {
+    fn an_older_store_is_upgraded_and_keeps_what_it_held() {
         let folder = tempfile::tempdir().unwrap();
-        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
-        version_1(&old);
+        let new = folder.path().join("new");
         Store::open(&new).unwrap();
-        for _ in 0..2 {
-            let store = Store::open_existing(&old).unwrap();
-            let version = store.db.pragma_query_value(None, "user_version", |row| row.get(0));
-            assert_eq!(version, Ok(SCHEMA_VERSION));
-            assert_eq!(columns(&store.db), columns(&Store::open(&new).unwrap().db));
-            let runs = store.runs().unwrap();
-            assert_eq!((runs.len(), runs[0].pid, runs[0].status), (1, 7, RunStatus::Complete));
-            let told = "SELECT floors || text FROM runs JOIN warnings ON run = id";
-            let told: String = store.db.query_row(told, [], |row| row.get(0)).unwrap();
-            assert_eq!(told, "{}kept");
+        for older in 1..SCHEMA_VERSION {
+            let old = folder.path().join(format!("old-{older}"));
+            of_version(older, &old);
+            for _ in 0..2 {
+                let store = Store::open_existing(&old).unwrap();
+                let version = store.db.pragma_query_value(None, "user_version", |row| row.get(0));
+                assert_eq!(version, Ok(SCHEMA_VERSION));
+                assert_eq!(columns(&store.db), columns(&Store::open(&new).unwrap().db));
+                let runs = store.runs().unwrap();
+                assert_eq!((runs.len(), runs[0].pid, runs[0].status), (1, 7, RunStatus::Complete));
+                assert_eq!(runs[0].label, None);
+                let told = "SELECT floors || text FROM runs JOIN warnings ON run = id";
+                let told: String = store.db.query_row(told, [], |row| row.get(0)).unwrap();
+                assert_eq!(told, "{}kept");
+            }
         }
     }
 
     #[test]
     fn an_upgrade_that_fails_leaves_the_store_as_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("old");
-        version_1(&path);
-        let db = Connection::open(&path).unwrap();
-        // The column is there already: the step from version 1 can't be taken.
-        db.execute_batch(MIGRATIONS[0].1).unwrap();
-        let error = Store::open(&path).err().unwrap().to_string();
-        assert!(error.starts_with("upgrade ") && error.contains("--store FILE"), "{error}");
-        let version = db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
-        assert_eq!(version, Ok(1));
+        for (from, sql) in MIGRATIONS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("old");
+            of_version(from, &path);
+            let db = Connection::open(&path).unwrap();
+            // The column is there already: the step from this version can't be taken.
+            db.execute_batch(sql).unwrap();
+            let error = Store::open(&path).err().unwrap().to_string();
+            assert!(error.starts_with("upgrade ") && error.contains("--store FILE"), "{error}");
+            let version = db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+            assert_eq!(version, Ok(from));
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::study::Request;
 pub struct RunRow {
     /// Its number.
     pub id: i64,
+    /// What the user calls it.
+    pub label: Option<String>,
     /// UTC, RFC 3339.
     pub started: String,
     /// How it stands.
@@ -35,6 +37,8 @@ pub struct RunRow {
 pub struct StoredRun {
     /// Its number.
     pub id: i64,
+    /// What the user calls it.
+    pub label: Option<String>,
     /// UTC, RFC 3339.
     pub started: String,
     /// UTC, RFC 3339; None while it runs, or if it was killed.
@@ -140,7 +144,7 @@ impl Store {
     pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
         let sql = "SELECT id, started, status, pid, argv,
                 (SELECT count(*) FROM launches JOIN cases ON case_id = cases.id
-                 WHERE cases.run = runs.id)
+                 WHERE cases.run = runs.id), label
              FROM runs ORDER BY id";
         self.rows(sql, params![], |row| {
             Ok(RunRow {
@@ -150,26 +154,16 @@ impl Store {
                 pid: row.get(3)?,
                 argv: json(row, 4)?,
                 launches: row.get(5)?,
+                label: row.get(6)?,
             })
         })
     }
 
-    /// The run called `name`: a number, or `last`.
-    pub fn find_run(&self, name: &str) -> Result<i64, StoreError> {
-        let found = match name.parse::<i64>() {
-            Ok(id) => self.one("SELECT id FROM runs WHERE id = ?", params![id])?,
-            Err(_) if name == "last" => self.one("SELECT max(id) FROM runs", params![])?,
-            Err(_) => None,
-        };
-        found.ok_or_else(|| {
-            StoreError(format!(
-                "no run `{name}` in {}: `ipcmark runs` lists them",
-                self.path().display()
-            ))
-        })
-    }
-
-    fn one(&self, sql: &str, values: impl rusqlite::Params) -> Result<Option<i64>, StoreError> {
+    pub(super) fn one(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<Option<i64>, StoreError> {
         let found = self.db.query_row(sql, values, |row| row.get::<_, Option<i64>>(0)).optional();
         found.map(Option::flatten).map_err(self.failed("read"))
     }
@@ -177,7 +171,7 @@ impl Store {
     /// A run, with its groups and cases.
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
         let sql = "SELECT started, ended, status, tool, argv, request, host, clock, settle,
-                measuring_ns, nullif(floors, '{}') FROM runs WHERE id = ?";
+                measuring_ns, nullif(floors, '{}'), label FROM runs WHERE id = ?";
         let mut run = self
             .db
             .query_row(sql, [id], |row| {
@@ -198,6 +192,7 @@ impl Store {
                         .as_str_or_null()?
                         .map(|_| json(row, 10))
                         .transpose()?,
+                    label: row.get(11)?,
                     warnings: Vec::new(),
                     groups: Vec::new(),
                     rounds: Vec::new(),

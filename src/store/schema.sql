@@ -13,7 +13,8 @@ CREATE TABLE runs (
     clock         TEXT    NOT NULL,             -- JSON object; its ns_per_tick scales all samples
     settle        TEXT    NOT NULL,             -- JSON object: quiet before timing
     floors        TEXT    NOT NULL DEFAULT '{}', -- JSON object: bounds of the machine; {} if none
-    measuring_ns  INTEGER NOT NULL DEFAULT 0    -- wall time of measuring, resumed parts added
+    measuring_ns  INTEGER NOT NULL DEFAULT 0,   -- wall time of measuring, resumed parts added
+    label         TEXT                          -- what the user calls it; NULL if nothing
 ) STRICT;
 
 CREATE TABLE cases (

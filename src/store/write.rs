@@ -224,7 +224,11 @@ impl Store {
         )
     }
 
-    fn update(&self, sql: &str, values: impl rusqlite::Params) -> Result<(), StoreError> {
+    pub(super) fn update(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+    ) -> Result<(), StoreError> {
         self.db.execute(sql, values).map(drop).map_err(self.failed("write to"))
     }
 }

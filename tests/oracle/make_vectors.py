@@ -210,6 +210,70 @@ def hodges_lehmann(rng):
     write("hodges_lehmann", intervals=rows)
 
 
+# Two samples
+
+
+def rank_sums(ranks, m):
+    """How many choices of m of the ranks have each sum."""
+    ways = [{0: 1}] + [{} for _ in range(m)]
+    for rank in ranks:
+        for taken in range(m, 0, -1):
+            for total, count in ways[taken - 1].items():
+                ways[taken][total + rank] = ways[taken].get(total + rank, 0) + count
+    return ways[m]
+
+
+def divisions(ranks, m):
+    """Two-sided exact p of the first m of the ranks: twice the share of divisions that are as
+    far out on the side of the one seen."""
+    ways, seen = rank_sums(ranks, m), sum(ranks[:m])
+    all_ways = sum(ways.values())
+    below = sum(count for total, count in ways.items() if total <= seen)
+    above = sum(count for total, count in ways.items() if total >= seen)
+    return float(min(Fraction(1), Fraction(2 * min(below, above), all_ways)))
+
+
+def two_samples(rng):
+    exact, tied, normal, shifts = [], [], [], []
+    for m, n, shift in [(1, 1, 0), (2, 5, 1), (4, 4, 3), (7, 5, 1), (12, 12, 0.9), (12, 20, 0.4),
+                        (30, 30, 0.6), (8, 60, 0.7), (50, 50, 0.3)]:
+        a, b = rounded(rng.normal(shift, 1, m)), rounded(rng.normal(0, 1, n))
+        test = stats.mannwhitneyu(a, b, method="exact")
+        exact.append({"a": a, "b": b, "statistic": test.statistic, "p": test.pvalue})
+    for m, n, shift, width in [(3, 4, 1, 1), (6, 6, 0, 2), (9, 5, 2, 2), (12, 12, 1, 2), (12, 9, 0, 1),
+                               (30, 20, 0.8, 2)]:
+        a = [float(x) for x in np.round(rng.normal(shift, width, m))]
+        b = [float(x) for x in np.round(rng.normal(0, width, n))]
+        ranks = [int(2 * rank) for rank in stats.rankdata(a + b)]
+        statistic = stats.mannwhitneyu(a, b, method="asymptotic").statistic
+        tied.append({"a": a, "b": b, "statistic": statistic, "p": divisions(ranks, m)})
+    for m, n, digits in [(51, 50, 5), (100, 100, 1), (100, 30, 0)]:
+        a, b = rounded(rng.normal(0.3, 1, m), digits), rounded(rng.normal(0, 1, n), digits)
+        test = stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=True)
+        normal.append({"a": a, "b": b, "statistic": test.statistic, "p": test.pvalue})
+    for m, n, alpha in [(4, 4, 0.05), (6, 9, 0.1), (12, 12, 0.05), (12, 30, 0.05), (30, 30, 0.1)]:
+        a, b = rounded(rng.normal(0.2, 1, m)), rounded(rng.normal(0, 1, n))
+        differences = sorted(x - y for x in a for y in b)
+        # The largest statistic whose exact two-sided p is still at most alpha.
+        ways = rank_sums(range(m + n), m)
+        least, total_ways, error, rank = m * (m - 1) // 2, sum(ways.values()), Fraction(0), 0
+        while error + Fraction(2 * ways[least + rank], total_ways) <= Fraction(str(alpha)):
+            error += Fraction(2 * ways[least + rank], total_ways)
+            rank += 1
+        shifts.append(
+            {
+                "a": a,
+                "b": b,
+                "alpha": alpha,
+                "estimate": float(np.median(differences)),
+                "low": differences[rank - 1],
+                "high": differences[len(differences) - rank],
+                "coverage": float(1 - error),
+            }
+        )
+    write("two_sample", exact=exact, tied=tied, normal=normal, shifts=shifts)
+
+
 def holm(rng):
     rows = []
     for n in [1, 2, 5, 15, 40]:
@@ -301,6 +365,8 @@ def main():
     change_points(rng)
     modes(rng)
     tails(rng)
+    # A stream of its own: what stands above keeps its numbers.
+    two_samples(np.random.default_rng(1947))
 
 
 if __name__ == "__main__":

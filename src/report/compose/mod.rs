@@ -3,6 +3,7 @@
 
 mod answer;
 mod background;
+mod compare;
 mod figures;
 pub mod findings;
 mod setup;
@@ -10,6 +11,8 @@ mod study;
 mod tables;
 mod verdicts;
 mod words;
+
+pub use compare::comparison;
 
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;

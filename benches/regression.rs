@@ -1,0 +1,75 @@
+//! A real delay, planted and looked for: does `ipcmark compare` find it, and nothing without it?
+//!
+//! Three runs of the same cases, one after the other: as they are, with `--verify` (each side
+//! checks every byte of every message inside the timed part: a delay that grows with the size,
+//! from little to much), and as they are again. The first and the second are compared by
+//! --force, since the tool itself would refuse them; the first and the third as they stand.
+//!
+//! `cargo bench --bench regression [-- --quick]`. It prints; exit code 1 when the largest
+//! message's delay isn't found, or the gate fires where nothing was planted.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use common::{Machine, PROGRAM, SEED, quick};
+
+const CASES: &str = "run pipe unix-stream -w latency -s 64,1K,16K -p same-cpu";
+/// Launches a case, and of a quick look.
+const LAUNCHES: [usize; 2] = [30, 12];
+
+fn main() -> ExitCode {
+    Machine::look();
+    match found() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn found() -> Result<bool, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let store = folder.path().join("runs.sqlite");
+    let launches = LAUNCHES[usize::from(quick())];
+    let measure = |label: &str, seed: u64, more: &str| {
+        let line = format!(
+            "{CASES} --launches {launches} --samples 1000 --seed {seed} --label {label} {more} -q"
+        );
+        run(&store, &line, Stdio::null())
+    };
+    measure("before", SEED, "")?;
+    measure("delayed", SEED + 1, "--verify")?;
+    measure("again", SEED + 2, "")?;
+    println!("A delay planted in every message (--verify):");
+    let planted = run(&store, "compare before delayed --force --gate 5%", Stdio::inherit())?;
+    println!("\nNothing planted:");
+    let nothing = run(&store, "compare before again --gate 5%", Stdio::inherit())?;
+    let told = |code: i32| match code {
+        0 => "within the gate",
+        3 => "regression",
+        4 => "can't tell",
+        _ => "failed",
+    };
+    println!("\nplanted: {} (3 expected: {planted})", told(planted));
+    println!("nothing: {} (0 or 4 expected: {nothing})", told(nothing));
+    Ok(planted == 3 && [0, 4].contains(&nothing))
+}
+
+/// Runs the program with the words of a command line; gives its exit code.
+fn run(store: &Path, line: &str, out: Stdio) -> Result<i32, String> {
+    let status = Command::new(PROGRAM)
+        .args(line.split_whitespace())
+        .env("IPCMARK_STORE", store)
+        .stdin(Stdio::null())
+        .stdout(out)
+        .status()
+        .map_err(|error| format!("start {PROGRAM}: {error}"))?;
+    match status.code() {
+        Some(code @ (0 | 3 | 4)) => Ok(code),
+        _ => Err(format!("ipcmark {line}: {status}")),
+    }
+}

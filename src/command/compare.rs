@@ -1,0 +1,122 @@
+//! `ipcmark compare A B`: what a second run is beside the first, case by case.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{Common, Failure, print};
+use crate::export;
+use crate::judge::compare::{Gate, Measured, RunComparison, Terms, compare as judge};
+use crate::judge::{EQUIVALENT_WITHIN, Judged};
+use crate::report::compose::{Extent, comparison};
+use crate::report::html;
+use crate::store::Store;
+
+/// Exit code where a case is slower by more than the gate.
+const REGRESSION: u8 = 3;
+/// Exit code where it can't be told whether one is.
+const INCONCLUSIVE: u8 = 4;
+
+/// Flags of `compare`.
+#[derive(Args)]
+pub struct CompareArgs {
+    /// The run to hold against: number, label, `last~1`, or a file written by `ipcmark export`
+    #[arg(value_name = "A")]
+    a: String,
+    /// The run that is held against it
+    #[arg(value_name = "B")]
+    b: String,
+    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that can't be told
+    #[arg(long, value_name = "SLOWER", value_parser = share)]
+    gate: Option<f64>,
+    /// Within this distance of 1 a ratio is equivalent [default: 2%]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    margin: Option<f64>,
+    /// Compare runs or cases that differ in more than the moment
+    #[arg(long)]
+    force: bool,
+    /// text, json, markdown
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = ["text", "json", "markdown"])]
+    format: String,
+    /// Write the page with the figure here
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// `5%`, `0.05`.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share: Option<f64> = number.trim().parse().ok().map(|it: f64| it / scale);
+    share
+        .filter(|it| (0.0001..=1.0).contains(it))
+        .ok_or_else(|| format!("`{text}`: write a share from 0.01% to 100%, as in 5%"))
+}
+
+/// Compares two runs, and shows what came of it.
+pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
+    let (a, b) = (measured(common, &args.a)?, measured(common, &args.b)?);
+    let margin = args.margin.unwrap_or(EQUIVALENT_WITHIN);
+    let terms = Terms { margin, gate: args.gate, force: args.force };
+    let found = judge((&args.a, &a), (&args.b, &b), terms);
+    if let Some(path) = &args.html {
+        write(path, &html::render(&comparison(&found, Extent::Full)))?;
+    }
+    match args.format.as_str() {
+        "json" => {
+            let text = serde_json::to_string_pretty(&found)
+                .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
+            print(&(text + "\n"))?;
+        }
+        "markdown" => print(&export::markdown(&comparison(&found, Extent::Summary)))?,
+        _ => common.show(&comparison(&found, Extent::Summary))?,
+    }
+    Ok(exit_code(&found))
+}
+
+fn exit_code(found: &RunComparison) -> u8 {
+    match found.outcome {
+        None | Some(Gate::Within) => 0,
+        Some(Gate::Beyond) => REGRESSION,
+        Some(Gate::Open) => INCONCLUSIVE,
+    }
+}
+
+/// The run that the user named: of the store, or a file.
+fn measured(common: &Common, name: &str) -> Result<Measured, Failure> {
+    if name.contains('/') || name.ends_with(".json") {
+        let text = std::fs::read_to_string(name).map_err(|error| {
+            Failure::usage(format!(
+                "read {name}: {error}; write it with `ipcmark export RUN -o {name}`"
+            ))
+        })?;
+        return Measured::parse(&text).map_err(|why| Failure::usage(format!("{name} {why}")));
+    }
+    // A store that can't be used is as wrong a word on the command line as a file that can't.
+    let usage = |error: crate::store::StoreError| Failure::usage(error.to_string());
+    let store = Store::open_existing(&common.store_path()).map_err(usage)?;
+    let id = store.find_run(name).map_err(usage)?;
+    Ok(Measured::of(&Judged::of(&store, id).map_err(usage)?))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        Failure::other(format!("write {}: {error}; name another file", path.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_share_is_a_percentage_or_a_fraction() {
+        assert_eq!((share("5%"), share("0.05"), share("2.5 %")), (Ok(0.05), Ok(0.05), Ok(0.025)));
+        for bad in ["", "%", "5", "-5%", "0", "NaN", "five"] {
+            assert!(share(bad).unwrap_err().contains("as in 5%"), "{bad}");
+        }
+    }
+}

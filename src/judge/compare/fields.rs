@@ -1,0 +1,138 @@
+//! What must be alike for two runs to be compared: fields of the machine and of the program for
+//! all cases, and how a case was measured for each.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::measured::{Measured, MeasuredCase};
+
+/// A field in which two runs differ.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Difference {
+    /// What it is.
+    pub field: String,
+    /// In the first run.
+    pub a: String,
+    /// In the second.
+    pub b: String,
+}
+
+/// Names, and where exports hold them. The boot is not among them, nor is the host's name: one
+/// machine is comparable with itself, and so are two that are alike in all of these.
+const OF_THE_MACHINE: [(&str, &str); 23] = [
+    ("ipcmark", "/tool"),
+    ("architecture", "/host/processor/architecture"),
+    ("CPU", "/host/processor/name"),
+    ("CPU stepping", "/host/processor/stepping"),
+    ("CPU parts", "/host/processor/parts"),
+    ("microcode", "/host/processor/microcode"),
+    ("online CPUs", "/host/cpus_online"),
+    ("SMT", "/host/smt/active"),
+    ("kernel", "/host/kernel/release"),
+    ("kernel build", "/host/kernel/version"),
+    ("preemption", "/host/kernel/preemption/mode"),
+    ("timer tick (Hz)", "/host/kernel/hz"),
+    ("mitigations", "/host/kernel/mitigations"),
+    ("governor", "/host/frequency/governors"),
+    ("frequency driver", "/host/frequency/driver"),
+    ("boost", "/host/frequency/boost/on"),
+    ("hypervisor", "/host/hypervisor"),
+    ("container", "/host/container/kind"),
+    ("CPU quota", "/host/cgroup/cpu_quota"),
+    ("usable CPUs", "/host/cgroup/cpus_effective"),
+    ("memory limit", "/host/cgroup/memory_max_bytes"),
+    ("clock source", "/host/clock_source/current"),
+    ("clock", "/clock/kind"),
+];
+
+/// The fields in which the machines or the programs differ.
+pub fn of_the_machine(a: &Measured, b: &Measured) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for (name, pointer) in OF_THE_MACHINE {
+        differing(name, a.field(pointer), b.field(pointer), &mut found);
+    }
+    found
+}
+
+/// The fields in which the same case was measured otherwise.
+///
+/// What a pilot chose (samples that last 20 ms, a transfer that does) follows from how fast the
+/// case is and is no difference; what was asked is. A batch of one and one of several are
+/// different quantities: medians of single round trips, and of means.
+pub fn of_the_case(
+    a: (&Measured, &MeasuredCase),
+    b: (&Measured, &MeasuredCase),
+) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut take = |name: &str, a: Value, b: Value| differing(name, &a, &b, &mut found);
+    take("payload", a.1.payload.as_str().into(), b.1.payload.as_str().into());
+    let cpus = |case: &MeasuredCase| case.cpus.map(|it| it.to_vec()).into();
+    take("CPUs", cpus(a.1), cpus(b.1));
+    let mut asked = vec![
+        ("--verify", "/request/verify"),
+        ("--samples", "/request/samples"),
+        ("--warmup", "/request/warmup"),
+    ];
+    if a.1.workload == "throughput" {
+        asked.push(("--total", "/request/total_bytes"));
+    } else {
+        let batch = |case: &MeasuredCase| match case.batch {
+            Some(1) => Value::from("1"),
+            _ => Value::from("several"),
+        };
+        take("round trips per sample", batch(a.1), batch(b.1));
+    }
+    for (name, pointer) in asked {
+        differing(name, a.0.field(pointer), b.0.field(pointer), &mut found);
+    }
+    found
+}
+
+/// Of two objects, the entries that differ, each under its own name.
+fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<Difference>) {
+    match (a, b) {
+        (Value::Object(in_a), Value::Object(in_b)) => {
+            let added = in_b.keys().filter(|key| !in_a.contains_key(*key));
+            for key in in_a.keys().chain(added) {
+                let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
+                let (a, b) = (of(in_a).unwrap_or_default(), of(in_b).unwrap_or_default());
+                differing(&format!("{name}: {key}"), &a, &b, found);
+            }
+        }
+        _ if a == b => {}
+        _ => found.push(Difference { field: name.into(), a: words(a), b: words(b) }),
+    }
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::Null => "none".into(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_number) => {
+            let items: Vec<String> = items.iter().map(Value::to_string).collect();
+            items.join(",")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn found(a: Value, b: Value) -> Vec<String> {
+        let mut found = Vec::new();
+        differing("x", &a, &b, &mut found);
+        found.into_iter().map(|it| format!("{} {} {}", it.field, it.a, it.b)).collect()
+    }
+
+    #[test]
+    fn an_object_tells_which_entry_differs() {
+        let (a, b) = (json!({"p": 1, "q": "on", "r": null}), json!({"p": 1, "q": "off", "s": 2}));
+        assert_eq!(found(a, b), ["x: q on off", "x: s none 2"]);
+        assert_eq!(found(json!(null), json!({"p": 1})), ["x none {\"p\":1}"]);
+        assert_eq!(found(json!([0, 1]), json!([0])), ["x 0,1 0"]);
+        assert!(found(json!("same"), json!("same")).is_empty());
+    }
+}

@@ -1,0 +1,203 @@
+//! One side of a comparison: what an export holds of a run. A stored run is read the same way,
+//! so that a file says neither more nor less than the store.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::{Judged, ModesSeen};
+
+/// The version of exports that is read here.
+const VERSION: u64 = 1;
+
+/// A run, as far as a comparison needs it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Measured {
+    /// Program and version.
+    pub tool: String,
+    /// Number in its store.
+    pub run: i64,
+    /// What its user calls it.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// `complete`, `interrupted`.
+    pub status: String,
+    /// One entry per case.
+    pub results: Vec<MeasuredCase>,
+    /// One entry per group.
+    pub comparisons: Vec<MeasuredGroup>,
+    /// The whole of it, for the fields that tell whether two runs can be compared.
+    #[serde(skip)]
+    pub(super) whole: Value,
+}
+
+/// A case of a run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MeasuredCase {
+    /// With options.
+    pub variant: String,
+    /// `bytes`, `signal`; else a control.
+    pub carries: String,
+    /// Second name of another case.
+    pub twin: bool,
+    /// `latency`, `throughput`.
+    pub workload: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// Where it was asked to run.
+    pub placement: String,
+    /// The CPUs of that placement.
+    pub cpus: Option<[u32; 2]>,
+    /// None where no bytes are carried.
+    pub message_bytes: Option<u64>,
+    /// `untouched`, `written`, `read`.
+    pub payload: String,
+    /// Operations per sample.
+    pub batch: Option<u64>,
+    /// `ok`, or why there is nothing.
+    pub status: String,
+    /// Why it isn't ok.
+    pub reason: Option<String>,
+    /// By round, in the unit of the estimate.
+    pub launch_medians: Vec<Option<f64>>,
+    /// Two modes among the launches.
+    pub modes: Option<ModesSeen>,
+}
+
+/// A group of a run.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MeasuredGroup {
+    /// `latency`, `throughput`.
+    pub workload: String,
+    /// Where its workers ran.
+    pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// None for wake-ups.
+    pub message_bytes: Option<u64>,
+    /// The same case under two names.
+    pub twin: Option<MeasuredTwin>,
+}
+
+/// An A/A pair.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MeasuredTwin {
+    /// What was measured twice.
+    pub variant: String,
+    /// Ratio of the two.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Measured {
+    /// A run of a store, by way of its text: to the last bit what its file says.
+    pub fn of(judged: &Judged) -> Measured {
+        let text = serde_json::to_string(&judged.export()).expect("a run is always JSON");
+        Measured::parse(&text).expect("an export of this version")
+    }
+
+    /// A file that `ipcmark export` wrote.
+    ///
+    /// # Errors
+    /// A sentence without the file's name, that ends with the way out.
+    pub fn parse(text: &str) -> Result<Measured, String> {
+        let whole: Value =
+            serde_json::from_str(text).map_err(|error| format!("is no JSON ({error}); {AGAIN}"))?;
+        Measured::read(whole)
+    }
+
+    fn read(whole: Value) -> Result<Measured, String> {
+        match whole.get("schema_version").and_then(Value::as_u64) {
+            Some(VERSION) => {}
+            Some(newer) if newer > VERSION => {
+                return Err(format!(
+                    "was written by a newer ipcmark (schema_version {newer}, this one knows \
+                     {VERSION}): update"
+                ));
+            }
+            _ => return Err(format!("is no export of a run; {AGAIN}")),
+        }
+        let first = whole.pointer("/results/0");
+        if first.is_some_and(|case| case.get("launch_medians").is_none()) {
+            return Err(format!("was exported without what its launches came to; {AGAIN}"));
+        }
+        let read = serde_json::from_value::<Measured>(whole.clone());
+        let mut read = read.map_err(|error| format!("is damaged ({error}); {AGAIN}"))?;
+        read.whole = whole;
+        Ok(read)
+    }
+
+    /// A field of the export, by its JSON pointer; null where it isn't there.
+    pub(super) fn field(&self, pointer: &str) -> &Value {
+        self.whole.pointer(pointer).unwrap_or(&Value::Null)
+    }
+
+    /// Number, label and start: `run 3 (before)`.
+    pub fn name(&self) -> String {
+        match &self.label {
+            Some(label) => format!("run {} ({label})", self.run),
+            None => format!("run {}", self.run),
+        }
+    }
+}
+
+const AGAIN: &str = "write it with `ipcmark export RUN -o FILE`";
+
+impl MeasuredCase {
+    /// Whether it shows the harness and not a mechanism.
+    pub fn is_control(&self) -> bool {
+        !matches!(self.carries.as_str(), "bytes" | "signal")
+    }
+
+    /// Whether it was measured.
+    pub fn is_ok(&self) -> bool {
+        self.status == "ok"
+    }
+
+    /// Time per operation of each launch that was measured, up to a factor that is the same in
+    /// every run: rates are turned round.
+    pub(super) fn times(&self) -> Vec<f64> {
+        let values = self.launch_medians.iter().flatten();
+        match self.workload.as_str() {
+            "latency" => values.copied().collect(),
+            _ => values.map(|rate| 1.0 / rate).collect(),
+        }
+    }
+
+    /// Whether it is the same case of another run; how it was measured may differ.
+    pub(super) fn is(&self, other: &MeasuredCase) -> bool {
+        let key = |it: &MeasuredCase| (it.message_bytes, it.twin);
+        self.variant == other.variant
+            && self.workload == other.workload
+            && self.placement == other.placement
+            && self.workers == other.workers
+            && key(self) == key(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_export_is_refused_with_the_way_out() {
+        for (text, word) in [
+            ("", "no JSON"),
+            ("{", "no JSON"),
+            ("[1]", "no export"),
+            ("{}", "no export"),
+            (r#"{"schema_version": 2, "results": []}"#, "newer ipcmark"),
+            (r#"{"schema_version": 1, "results": [{"variant": "pipe"}]}"#, "launches came to"),
+            (r#"{"schema_version": 1, "results": []}"#, "damaged"),
+        ] {
+            let error = Measured::parse(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+            assert!(error.contains("ipcmark export") || error.ends_with("update"), "{error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Two runs compared, case by case: faster, slower, equivalent, inconclusive, or incomparable.
+//!
+//! Launches of two runs share no rounds, so they are compared unpaired: the exact
+//! Mann–Whitney test of the launch medians, corrected by Holm over the cases, and the
+//! Hodges–Lehmann shift of their logarithms. Two runs are two moments of a machine: what
+//! drifted between them looks like a difference and is in no interval.
+
+mod fields;
+mod measured;
+
+use serde::Serialize;
+
+use super::ALPHA;
+use crate::stats::{self, Shift, Verdict};
+
+pub use fields::Difference;
+pub use measured::{Measured, MeasuredCase, MeasuredGroup, MeasuredTwin};
+
+/// What is asked of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// Ratios within this distance of 1 are equivalent.
+    pub margin: f64,
+    /// A case that is slower by more is a regression.
+    pub gate: Option<f64>,
+    /// Compare what differs in more than the moment.
+    pub force: bool,
+}
+
+/// A run, by its names.
+#[derive(Clone, Debug, Serialize)]
+pub struct Named {
+    /// As the user named it.
+    pub given: String,
+    /// Number in its store.
+    pub run: i64,
+    /// Its label.
+    pub label: Option<String>,
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// `complete`, `interrupted`.
+    pub status: String,
+    /// /proc/sys/kernel/hostname.
+    pub hostname: Option<String>,
+}
+
+/// What a comparison of one case came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// The second run takes less time.
+    Faster,
+    /// The second run takes more.
+    Slower,
+    /// The ratio is shown to be within the margin of 1.
+    Equivalent,
+    /// Neither could be shown.
+    Inconclusive,
+    /// There is nothing to compare, or it was measured otherwise.
+    Incomparable,
+}
+
+/// How a case stands to the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// The whole interval is at most the gate.
+    Within,
+    /// The whole interval is beyond the gate, and the difference survives the correction.
+    Beyond,
+    /// It can't be told.
+    Open,
+}
+
+/// One case of both runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseChange {
+    /// With options.
+    pub variant: String,
+    /// `latency`, `throughput`.
+    pub workload: String,
+    /// Null where no bytes are carried.
+    pub message_bytes: Option<u64>,
+    /// Where it was asked to run.
+    pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// Whether it shows the harness, not a mechanism: outside of the family and of the gate.
+    pub control: bool,
+    /// What it came to.
+    pub verdict: Change,
+    /// Median over launches in the first run, in the unit of the workload.
+    pub median_a: Option<f64>,
+    /// The same in the second.
+    pub median_b: Option<f64>,
+    /// Launches in the first run.
+    pub launches_a: u64,
+    /// Launches in the second.
+    pub launches_b: u64,
+    /// Time per operation in the second run over that in the first, of rates too.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Mann–Whitney p.
+    pub p: Option<f64>,
+    /// The same, corrected by Holm over the cases.
+    pub p_holm: Option<f64>,
+    /// The smallest relative difference that could have been seen, where it is inconclusive.
+    pub smallest_effect: Option<f64>,
+    /// Whether the launches of either run fall into two modes.
+    pub two_modes: bool,
+    /// Fields in which the case was measured otherwise.
+    pub differences: Vec<Difference>,
+    /// Why there is nothing to compare.
+    pub reason: Option<String>,
+    /// How it stands to the gate; null without one.
+    pub gate: Option<Gate>,
+}
+
+/// An A/A pair of one of the runs: the machine's noise inside it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Noise {
+    /// `a`, `b`.
+    pub side: &'static str,
+    /// What was measured twice.
+    pub variant: String,
+    /// `latency`, `throughput`.
+    pub workload: String,
+    /// Null where no bytes are carried.
+    pub message_bytes: Option<u64>,
+    /// Where its workers ran.
+    pub placement: String,
+    /// Ratio of the two.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Two runs, compared; docs/comparison.schema.json describes it as JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunComparison {
+    schema_version: u32,
+    /// Program and version that compared.
+    pub tool: String,
+    /// The first run: the one to hold against.
+    pub a: Named,
+    /// The second.
+    pub b: Named,
+    /// Ratios within this distance of 1 are equivalent.
+    pub margin: f64,
+    /// The gate.
+    pub gate: Option<f64>,
+    /// Error probability of all verdicts together.
+    pub alpha: f64,
+    /// Whether they are compared although they differ.
+    pub forced: bool,
+    /// Fields in which the machines or the programs differ.
+    pub differences: Vec<Difference>,
+    /// The outcome of the gate: the worst of its cases; null without one.
+    pub outcome: Option<Gate>,
+    /// One per case that either run measured, in the order of the runs.
+    pub cases: Vec<CaseChange>,
+    /// A/A pairs of both runs.
+    pub noise: Vec<Noise>,
+}
+
+/// Compares two runs, each with the name that its user gave.
+pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunComparison {
+    let differences = fields::of_the_machine(a.1, b.1);
+    let comparable = differences.is_empty() || terms.force;
+    let mut pairs: Vec<Pair> = pairs(a.1, b.1);
+    for pair in &mut pairs {
+        pair.measure((a.1, b.1), comparable, terms.force);
+    }
+    // Controls ask another question: whether the harness has changed.
+    let family = |pair: &&mut Pair| !pair.change.control && pair.change.p.is_some();
+    let p: Vec<f64> =
+        pairs.iter_mut().filter(|it| family(it)).filter_map(|it| it.change.p).collect();
+    let corrected = stats::holm(&p);
+    for (pair, p) in pairs.iter_mut().filter(|it| family(it)).zip(corrected) {
+        pair.change.p_holm = Some(p);
+    }
+    let cases: Vec<CaseChange> = pairs.into_iter().map(|pair| pair.judged(terms)).collect();
+    RunComparison {
+        schema_version: 1,
+        tool: concat!("ipcmark ", env!("CARGO_PKG_VERSION")).into(),
+        a: named(a),
+        b: named(b),
+        margin: terms.margin,
+        gate: terms.gate,
+        alpha: ALPHA,
+        forced: terms.force && !(differences.is_empty() && alike(&cases)),
+        differences,
+        outcome: terms.gate.map(|_| outcome(&cases)),
+        cases,
+        noise: noise("a", a.1).chain(noise("b", b.1)).collect(),
+    }
+}
+
+fn alike(cases: &[CaseChange]) -> bool {
+    cases.iter().all(|case| case.differences.is_empty())
+}
+
+fn named((given, run): (&str, &Measured)) -> Named {
+    Named {
+        given: given.into(),
+        run: run.run,
+        label: run.label.clone(),
+        started: run.started.clone(),
+        status: run.status.clone(),
+        hostname: run.field("/host/hostname").as_str().map(str::to_string),
+    }
+}
+
+fn noise(side: &'static str, run: &Measured) -> impl Iterator<Item = Noise> {
+    run.comparisons.iter().filter_map(move |group| {
+        let twin = group.twin.as_ref()?;
+        Some(Noise {
+            side,
+            variant: twin.variant.clone(),
+            workload: group.workload.clone(),
+            message_bytes: group.message_bytes,
+            placement: group.placement.clone(),
+            ratio: twin.ratio,
+            low: twin.low,
+            high: twin.high,
+        })
+    })
+}
+
+/// The worst of the cases; that nothing stands to the gate tells nothing.
+fn outcome(cases: &[CaseChange]) -> Gate {
+    let any = |gate| cases.iter().any(|case| case.gate == Some(gate));
+    match (any(Gate::Beyond), any(Gate::Open) || !any(Gate::Within)) {
+        (true, _) => Gate::Beyond,
+        (false, true) => Gate::Open,
+        (false, false) => Gate::Within,
+    }
+}
+
+/// A case on its way to a verdict.
+struct Pair<'a> {
+    a: Option<&'a MeasuredCase>,
+    b: Option<&'a MeasuredCase>,
+    change: CaseChange,
+}
+
+/// Cases that either run measured, the first run's first.
+fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
+    let mut left: Vec<&MeasuredCase> = b.results.iter().filter(|case| !case.twin).collect();
+    let mut found = Vec::new();
+    for case in a.results.iter().filter(|case| !case.twin) {
+        // A run may hold one case with several payloads; whoever has just one may have another.
+        let at = left.iter().position(|it| it.is(case) && it.payload == case.payload);
+        let others = |it: &&MeasuredCase| {
+            it.is(case) && !a.results.iter().any(|a| a.is(it) && a.payload == it.payload)
+        };
+        let at = at.or_else(|| left.iter().position(others));
+        found.push((Some(case), at.map(|at| left.remove(at))));
+    }
+    found.extend(left.into_iter().map(|case| (None, Some(case))));
+    let measured = |case: Option<&MeasuredCase>| case.is_some_and(MeasuredCase::is_ok);
+    found.retain(|(a, b)| measured(*a) || measured(*b));
+    found.into_iter().map(|(a, b)| Pair { a, b, change: blank(a, b) }).collect()
+}
+
+fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
+    let any = a.or(b).expect("a case of either run");
+    let launches = |case: Option<&MeasuredCase>| {
+        case.map_or(0, |it| it.launch_medians.iter().flatten().count() as u64)
+    };
+    CaseChange {
+        variant: any.variant.clone(),
+        workload: any.workload.clone(),
+        message_bytes: any.message_bytes,
+        placement: any.placement.clone(),
+        workers: any.workers.clone(),
+        control: any.is_control(),
+        verdict: Change::Incomparable,
+        median_a: a.and_then(median),
+        median_b: b.and_then(median),
+        launches_a: launches(a),
+        launches_b: launches(b),
+        ratio: None,
+        low: None,
+        high: None,
+        p: None,
+        p_holm: None,
+        smallest_effect: None,
+        two_modes: [a, b].into_iter().flatten().any(|it| it.modes.is_some()),
+        differences: Vec::new(),
+        reason: None,
+        gate: None,
+    }
+}
+
+fn median(case: &MeasuredCase) -> Option<f64> {
+    let mut values: Vec<f64> = case.launch_medians.iter().flatten().copied().collect();
+    values.sort_by(f64::total_cmp);
+    (!values.is_empty()).then(|| stats::median(&values))
+}
+
+impl Pair<'_> {
+    /// Why the case isn't in a run, or isn't measured there.
+    fn absence(&self) -> Option<String> {
+        let missing = |name: &str, case: Option<&MeasuredCase>| match case {
+            Some(case) if case.is_ok() => None,
+            Some(case) => {
+                let why = case.reason.as_deref().unwrap_or("no reason was given");
+                Some(format!("not measured in {name}: {why}"))
+            }
+            None => Some(format!("no case of {name}")),
+        };
+        missing("A", self.a).or_else(|| missing("B", self.b))
+    }
+
+    /// Takes the ratio and its p, where both runs have what it needs.
+    fn measure(&mut self, runs: (&Measured, &Measured), comparable: bool, force: bool) {
+        self.change.reason = self.absence();
+        let (None, Some(a), Some(b)) = (&self.change.reason, self.a, self.b) else { return };
+        self.change.differences = fields::of_the_case((runs.0, a), (runs.1, b));
+        if !comparable || (!self.change.differences.is_empty() && !force) {
+            return;
+        }
+        self.change.verdict = Change::Inconclusive;
+        match stats::compare_unpaired(&b.times(), &a.times(), ALPHA) {
+            Some(Shift { ratio, p }) => {
+                self.change.ratio = Some(ratio.estimate);
+                (self.change.low, self.change.high) = (Some(ratio.low), Some(ratio.high));
+                self.change.p = Some(p);
+            }
+            None => self.change.reason = Some("too few launches for an interval".into()),
+        }
+    }
+
+    fn judged(mut self, terms: Terms) -> CaseChange {
+        let p = self.change.p_holm.or(self.change.p);
+        if let (Some(p), Some(a), Some(b)) = (p, self.a, self.b) {
+            let verdict = stats::verdict_unpaired(&b.times(), &a.times(), p, terms.margin, ALPHA);
+            self.change.verdict = match verdict {
+                Verdict::Faster => Change::Faster,
+                Verdict::Slower => Change::Slower,
+                Verdict::Equivalent => Change::Equivalent,
+                Verdict::Inconclusive { smallest_effect } => {
+                    self.change.smallest_effect = Some(smallest_effect);
+                    Change::Inconclusive
+                }
+            };
+        }
+        // What the first run didn't have can't have become slower.
+        let gated = !self.change.control && self.a.is_some_and(MeasuredCase::is_ok);
+        self.change.gate = terms.gate.filter(|_| gated).map(|gate| self.change.stands(1.0 + gate));
+        self.change
+    }
+}
+
+impl CaseChange {
+    fn stands(&self, gate: f64) -> Gate {
+        match (self.low, self.high, self.p_holm) {
+            (Some(low), _, Some(p)) if low > gate && p < ALPHA => Gate::Beyond,
+            (_, Some(high), _) if high <= gate => Gate::Within,
+            _ => Gate::Open,
+        }
+    }
+}

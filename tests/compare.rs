@@ -1,0 +1,535 @@
+//! `ipcmark compare` on runs that nobody measured: their stores are written through
+//! `ipcmark::store` with samples drawn from a seed, so that what was planted is known.
+
+mod cli_support;
+
+use std::path::{Path, PathBuf};
+
+use boon::{Compiler, Schemas};
+use cli_support::{Bench, Said};
+use ipcmark::clock;
+use ipcmark::launch::placement::Place;
+use ipcmark::launch::{Outcome, Placement, Record, Warmup, Workers};
+use ipcmark::mechanism::Variant;
+use ipcmark::observe::Host;
+use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
+use ipcmark::study::{Absence, Case, Request, Stopping};
+use ipcmark::workload::{Policy, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+const NS_PER_TICK: f64 = 0.01;
+const LAUNCHES: usize = 20;
+
+/// A case to write, and what its launches come to.
+#[derive(Clone)]
+struct Made {
+    variant: &'static str,
+    workload: Workload,
+    bytes: Option<u64>,
+    payload: Policy,
+    batch: u64,
+    /// Time of one operation, in ns.
+    ns: f64,
+    /// Spread of the launches, as a share.
+    spread: f64,
+    launches: usize,
+    twin: bool,
+    absent: bool,
+}
+
+fn latency(variant: &'static str, ns: f64) -> Made {
+    Made {
+        variant,
+        workload: Workload::Latency,
+        bytes: Some(64),
+        payload: Policy::Untouched,
+        batch: 1,
+        ns,
+        spread: 0.01,
+        launches: LAUNCHES,
+        twin: false,
+        absent: false,
+    }
+}
+
+/// Four mechanisms, a wake-up among them, a transfer, the harness, and an A/A pair.
+fn usual() -> Vec<Made> {
+    vec![
+        latency("pipe", 4_000.0),
+        latency("unix-stream", 8_000.0),
+        latency("tcp", 14_000.0),
+        Made { bytes: None, ..latency("eventfd", 4_400.0) },
+        Made { bytes: None, batch: 40, ..latency("null", 2.0) },
+        Made { twin: true, ..latency("pipe", 4_000.0) },
+        Made { workload: Workload::Throughput, batch: 500, ..latency("pipe", 900.0) },
+    ]
+}
+
+/// The usual cases, the one at `nth` as many times as slow.
+fn planted(nth: usize, factor: f64) -> Vec<Made> {
+    let mut cases = usual();
+    cases[nth].ns *= factor;
+    cases
+}
+
+/// What a run is written with beside its cases.
+struct Setting {
+    host: Host,
+    tool: &'static str,
+    request: Request,
+    seed: u64,
+    label: Option<&'static str>,
+}
+
+impl Setting {
+    fn seeded(seed: u64) -> Setting {
+        let request = Request {
+            mechanisms: vec!["pipe".into()],
+            workloads: vec![(Workload::Latency, vec![64])],
+            placements: vec![Placement::SameCpu],
+            workers: vec![Workers::Process],
+            payload: Policy::Untouched,
+            verify: false,
+            spin_on_one_cpu: false,
+            total_bytes: None,
+            study: None,
+            warmup: Warmup { operations: 10, ns: 1000 },
+            samples: None,
+            stopping: Stopping {
+                launches: Some(LAUNCHES as u64),
+                precision: None,
+                budget_ns: None,
+                budget_is_hard: false,
+            },
+            seed,
+        };
+        let host = Host::read(Path::new("/"));
+        Setting { host, tool: "ipcmark 0.1.0", request, seed, label: None }
+    }
+
+    fn labelled(mut self, label: &'static str) -> Setting {
+        self.label = Some(label);
+        self
+    }
+}
+
+fn at_work() -> clock::Record {
+    clock::Record {
+        kind: clock::Kind::Tsc,
+        tsc_unavailable: None,
+        cost_ns: 10.0,
+        step_ns: 1.0,
+        ns_per_tick: NS_PER_TICK,
+        drift_ppm: Some(0.0),
+        monotonic_ppm: Some(0.0),
+        readings: Vec::new(),
+    }
+}
+
+/// Writes a run, its last case in a group of its own if it is a transfer.
+fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
+    let mut store = Store::open(path).unwrap();
+    let argv = ["ipcmark".to_string(), "run".into()];
+    let run = store
+        .begin_run(&NewRun {
+            started: "2026-01-01T00:00:00Z".into(),
+            tool: setting.tool,
+            argv: &argv,
+            request: &setting.request,
+            host: &setting.host,
+            clock: &at_work(),
+        })
+        .unwrap();
+    if let Some(label) = setting.label {
+        store.set_label(run, &label.parse().unwrap()).unwrap();
+    }
+    let mut draw = ChaCha8Rng::seed_from_u64(setting.seed);
+    for (nth, made) in cases.iter().enumerate() {
+        let group = usize::from(made.workload == Workload::Throughput);
+        let case = case_of(made);
+        let why = "taken away by the test";
+        let absence = made.absent.then_some((Absence::Unavailable, why));
+        let id = store.add_cases(run, &[NewCase { group, nth, case: &case, absence }]).unwrap()[0];
+        store.set_pilot(id, made.batch, 41, made.ns).unwrap();
+        let launches = if made.absent { 0 } else { made.launches };
+        let rows: Vec<NewLaunch> =
+            (1..=launches).map(|round| launch(id, round as u64, made, &mut draw)).collect();
+        store.add_launches(&rows).unwrap();
+        store.set_group(run, group, 0.0, Some(Closed::Launches)).unwrap();
+    }
+    let ended = "2026-01-01T00:01:00Z";
+    store.end_run(run, RunStatus::Complete, ended, &at_work(), 1_000_000_000).unwrap();
+    run
+}
+
+fn case_of(made: &Made) -> Case {
+    Case {
+        variant: Variant::parse(made.variant).unwrap(),
+        workload: made.workload,
+        message_bytes: made.bytes,
+        placement: Placement::SameCpu,
+        place: Place { cpus: Some((0, 0)), swappable: false },
+        workers: Workers::Process,
+        payload: made.payload,
+        twin: made.twin,
+    }
+}
+
+fn launch(case: i64, round: u64, made: &Made, draw: &mut ChaCha8Rng) -> NewLaunch {
+    let level = made.ns * (made.spread * normal(draw)).exp();
+    let mut record = Record::without_samples(Outcome::Ok);
+    record.initiator.batch = made.batch;
+    let sample = |draw: &mut ChaCha8Rng| {
+        let one = level * made.batch as f64 * (0.05 * normal(draw)).exp();
+        (one / NS_PER_TICK) as u64
+    };
+    let samples = (0..201).map(|_| sample(draw)).collect();
+    NewLaunch { case, round, position: 0, swapped: false, padding: 0, offset: 0, record, samples }
+}
+
+fn normal(draw: &mut ChaCha8Rng) -> f64 {
+    let mut uniform = || 1.0 - draw.random::<f64>();
+    (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
+}
+
+/// A store with these two runs, labelled `before` and `after`.
+fn two(before: &[Made], after: &[Made]) -> Bench {
+    with_settings(before, after, |_| {})
+}
+
+/// The same, the second run's setting changed.
+fn with_settings(before: &[Made], after: &[Made], change: impl Fn(&mut Setting)) -> Bench {
+    let bench = Bench::new();
+    write(&bench.store(), before, &Setting::seeded(1).labelled("before"));
+    let mut setting = Setting::seeded(2).labelled("after");
+    change(&mut setting);
+    write(&bench.store(), after, &setting);
+    bench
+}
+
+fn compared(bench: &Bench, more: &str) -> Value {
+    let said = bench.run(&format!("compare before after --format json {more}"));
+    let found: Value = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}", said.err));
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    let schema = serde_json::from_str(include_str!("../docs/comparison.schema.json")).unwrap();
+    compiler.add_resource("comparison.schema.json", schema).unwrap();
+    let index = compiler.compile("comparison.schema.json", &mut schemas).unwrap();
+    schemas.validate(&found, index).unwrap_or_else(|error| panic!("{error:#}\n{found:#}"));
+    found
+}
+
+fn verdicts(found: &Value) -> Vec<(String, String)> {
+    let word = |value: &Value| value.as_str().unwrap().to_string();
+    let cases = found["cases"].as_array().unwrap().iter();
+    cases
+        .map(|it| {
+            (format!("{} {}", word(&it["variant"]), word(&it["workload"])), word(&it["verdict"]))
+        })
+        .collect()
+}
+
+fn verdict_of(found: &Value, name: &str) -> String {
+    let found = verdicts(found);
+    found.iter().find(|it| it.0 == name).unwrap_or_else(|| panic!("{name}: {found:?}")).1.clone()
+}
+
+#[test]
+fn a_planted_five_percent_is_found_and_nothing_else() {
+    for (nth, name) in [(0, "pipe latency"), (3, "eventfd latency"), (6, "pipe throughput")] {
+        let bench = two(&usual(), &planted(nth, 1.05));
+        let found = compared(&bench, "");
+        assert_eq!(verdict_of(&found, name), "slower", "{found:#}");
+        let others = verdicts(&found).into_iter().filter(|it| it.0 != name);
+        assert!(others.into_iter().all(|it| it.1 == "equivalent"), "{found:#}");
+        let cases = found["cases"].as_array().unwrap();
+        let case = cases.iter().find(|it| it["verdict"] == "slower").unwrap();
+        let field = |name: &str| case[name].as_f64().unwrap();
+        assert!(field("low") <= 1.05 && 1.05 <= field("high"), "{case:#}");
+        assert!(field("low") > 1.0 && field("p_holm") >= field("p"), "{case:#}");
+    }
+}
+
+#[test]
+fn what_became_faster_is_faster() {
+    let found = compared(&two(&usual(), &planted(6, 0.9)), "");
+    assert_eq!(verdict_of(&found, "pipe throughput"), "faster");
+    // A rate that rises is a time that falls: the medians are rates, the ratio is of times.
+    let case = &found["cases"].as_array().unwrap()[5];
+    assert!(case["median_b"].as_f64() > case["median_a"].as_f64(), "{case:#}");
+    assert!(case["ratio"].as_f64().unwrap() < 0.95, "{case:#}");
+}
+
+#[test]
+fn nothing_planted_is_nothing_found() {
+    let found = compared(&two(&usual(), &usual()), "");
+    assert!(verdicts(&found).iter().all(|it| it.1 == "equivalent"), "{found:#}");
+    // The A/A pair and the harness are told, and are no cases of their own.
+    assert_eq!(found["noise"].as_array().unwrap().len(), 2);
+    let names: Vec<String> = verdicts(&found).into_iter().map(|it| it.0).collect();
+    assert_eq!(
+        names,
+        [
+            "pipe latency",
+            "unix-stream latency",
+            "tcp latency",
+            "eventfd latency",
+            "null latency",
+            "pipe throughput"
+        ]
+    );
+    let control = |it: &Value| it["control"] == true && it["p_holm"].is_null();
+    assert_eq!(found["cases"].as_array().unwrap().iter().filter(|it| control(it)).count(), 1);
+}
+
+#[test]
+fn noise_is_inconclusive_and_says_what_could_have_been_seen() {
+    let noisy =
+        |_| -> Vec<Made> { usual().into_iter().map(|made| Made { spread: 0.2, ..made }).collect() };
+    let found = compared(&two(&noisy(()), &noisy(())), "");
+    for case in found["cases"].as_array().unwrap() {
+        assert_eq!(case["verdict"], "inconclusive", "{case:#}");
+        assert!((0.05..0.5).contains(&case["smallest_effect"].as_f64().unwrap()), "{case:#}");
+    }
+    // A wide margin makes the same noise equivalent.
+    let found = compared(&two(&noisy(()), &noisy(())), "--margin 60%");
+    assert!(verdicts(&found).iter().all(|it| it.1 == "equivalent"), "{found:#}");
+}
+
+#[test]
+fn too_few_launches_decide_nothing() {
+    let few: Vec<Made> = usual().into_iter().map(|it| Made { launches: 3, ..it }).collect();
+    let bench = two(&few, &few);
+    let found = compared(&bench, "--gate 5%");
+    assert!(verdicts(&found).iter().all(|it| it.1 == "inconclusive"), "{found:#}");
+    assert!(found["cases"][0]["reason"].as_str().unwrap().contains("too few launches"));
+    assert_eq!(bench.run("compare before after --gate 5%").code, Some(4));
+}
+
+#[test]
+fn the_gate_sets_the_exit_code() {
+    let code = |bench: &Bench, gate: &str| bench.run(&format!("compare before after {gate}")).code;
+    let same = two(&usual(), &usual());
+    assert_eq!((code(&same, ""), code(&same, "--gate 5%")), (Some(0), Some(0)));
+    // An interval of a percent or so around 0 can't be told from half a percent.
+    assert_eq!(code(&same, "--gate 0.1%"), Some(4));
+    let slower = two(&usual(), &planted(1, 1.2));
+    assert_eq!((code(&slower, ""), code(&slower, "--gate 5%")), (Some(0), Some(3)));
+    assert_eq!((code(&slower, "--gate 20%"), code(&slower, "--gate 40%")), (Some(4), Some(0)));
+    let faster = two(&usual(), &planted(1, 0.8));
+    assert_eq!(code(&faster, "--gate 5%"), Some(0));
+    assert_eq!(compared(&slower, "--gate 5%")["outcome"], "beyond");
+    // The harness is outside of it.
+    assert_eq!(code(&two(&usual(), &planted(4, 1.5)), "--gate 5%"), Some(0));
+}
+
+#[test]
+fn a_case_that_is_gone_is_open_and_a_new_one_is_not() {
+    let mut fewer = usual();
+    fewer.remove(2);
+    let gone = two(&usual(), &fewer);
+    let found = compared(&gone, "--gate 5%");
+    assert_eq!(
+        (verdict_of(&found, "tcp latency").as_str(), &found["outcome"]),
+        ("incomparable", &"open".into())
+    );
+    assert_eq!(gone.run("compare before after --gate 5%").code, Some(4));
+    assert_eq!(two(&fewer, &usual()).run("compare before after --gate 5%").code, Some(0));
+
+    let mut unavailable = usual();
+    unavailable[2].absent = true;
+    let found = compared(&two(&usual(), &unavailable), "");
+    let case = &found["cases"].as_array().unwrap()[2];
+    assert!(case["reason"].as_str().unwrap().contains("not measured in B: taken away"), "{case:#}");
+    // Absent from both is nothing to tell.
+    let found = compared(&two(&unavailable, &unavailable), "");
+    assert!(verdicts(&found).iter().all(|it| it.0 != "tcp latency"));
+}
+
+#[test]
+fn another_machine_is_incomparable_and_the_field_is_named() {
+    type Change = (&'static str, fn(&mut Setting));
+    let changes: [Change; 8] = [
+        ("CPU", |it| it.host.processor.name = Some("Other 9000".into())),
+        ("microcode", |it| it.host.processor.microcode = Some("0xffff".into())),
+        ("kernel", |it| it.host.kernel.release = Some("1.2.3".into())),
+        ("mitigations: meltdown", |it| {
+            it.host.kernel.mitigations.insert("meltdown".into(), "Vulnerable, by the test".into());
+        }),
+        ("governor: other", |it| {
+            it.host.frequency.governors.insert("other".into(), vec![0]);
+        }),
+        ("clock source", |it| it.host.clock_source.current = Some("hpet".into())),
+        ("usable CPUs", |it| it.host.cgroup.cpus_effective = Some(vec![7])),
+        ("ipcmark", |it| it.tool = "ipcmark 0.0.9"),
+    ];
+    for (field, change) in changes {
+        let bench = with_settings(&usual(), &planted(0, 1.5), change);
+        let found = compared(&bench, "");
+        let first = &found["differences"][0];
+        assert_eq!(first["field"], field, "{found:#}");
+        assert_ne!(first["a"], first["b"]);
+        assert!(verdicts(&found).iter().all(|it| it.1 == "incomparable"), "{found:#}");
+        let said = bench.run("compare before after");
+        let told = first["b"].as_str().unwrap().split(' ').next().unwrap();
+        assert!(said.out.contains(field) && said.out.contains(told), "{}", said.out);
+        assert!(said.out.contains("Nothing can be compared"), "{}", said.out);
+        assert_eq!(bench.run("compare before after --gate 5%").code, Some(4));
+        let forced = bench.run("compare before after --force --gate 5%");
+        assert!(forced.out.contains("Compared by --force"), "{}", forced.out);
+        assert_eq!(forced.code, Some(3), "{}", forced.out);
+    }
+}
+
+#[test]
+fn another_boot_or_name_of_a_machine_is_comparable() {
+    let bench = with_settings(&usual(), &usual(), |it| {
+        it.host.boot_id = Some("another".into());
+        it.host.hostname = Some("renamed".into());
+    });
+    let said = bench.run("compare before after --gate 5%");
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    assert!(said.out.contains("renamed"), "{}", said.out);
+}
+
+#[test]
+fn a_case_that_was_measured_otherwise_is_incomparable_alone() {
+    let mut other = usual();
+    other[0].payload = Policy::Written;
+    other[1].batch = 8;
+    let bench = two(&usual(), &other);
+    let found = compared(&bench, "");
+    assert_eq!(verdict_of(&found, "pipe latency"), "incomparable");
+    assert_eq!(verdict_of(&found, "unix-stream latency"), "incomparable");
+    assert_eq!(verdict_of(&found, "tcp latency"), "equivalent");
+    let fields: Vec<&str> = found["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|case| case["differences"][0]["field"].as_str())
+        .collect();
+    assert_eq!(fields, ["payload", "round trips per sample"]);
+    assert_eq!(verdict_of(&compared(&bench, "--force"), "pipe latency"), "equivalent");
+
+    let asked = |change: fn(&mut Request)| {
+        let bench = with_settings(&usual(), &usual(), |it| change(&mut it.request));
+        let found = compared(&bench, "");
+        assert_eq!(verdict_of(&found, "pipe throughput"), "incomparable");
+        let case = found["cases"].as_array().unwrap().last().unwrap().clone();
+        case["differences"][0]["field"].as_str().unwrap().to_string()
+    };
+    assert_eq!(asked(|it| it.verify = true), "--verify");
+    assert_eq!(asked(|it| it.samples = Some(7)), "--samples");
+    assert_eq!(asked(|it| it.total_bytes = Some(1 << 20)), "--total");
+}
+
+#[test]
+fn runs_have_names_and_so_have_files() {
+    let bench = two(&usual(), &planted(0, 1.2));
+    for run in ["1", "before", "last~1"] {
+        for (format, file) in [("json", format!("{run}.json")), ("csv", format!("{run}.csv"))] {
+            bench.must(&format!("export {run} --format {format} -o {file}"));
+        }
+        assert!(bench.must(&format!("report {run}")).out.contains("Run 1"));
+    }
+    let runs = bench.must("runs").out;
+    assert!(runs.contains("before") && runs.contains("after") && runs.contains("label"), "{runs}");
+    bench.must("export after -o b.json");
+    let told = |a: &str, b: &str| {
+        let said = bench.run(&format!("compare {a} {b} --format json --gate 5%"));
+        assert_eq!(said.code, Some(3), "{a} {b}: {}", said.err);
+        let mut found: Value = serde_json::from_str(&said.out).unwrap();
+        found["a"]["given"] = Value::Null;
+        found["b"]["given"] = Value::Null;
+        found
+    };
+    let by_label = told("before", "after");
+    assert_eq!(told("1", "2"), by_label);
+    assert_eq!(told("last~1", "last"), by_label);
+    // A file says what the store does.
+    assert_eq!(told("before.json", "b.json"), by_label);
+    assert_eq!(told("./1.json", "last"), by_label);
+    assert_eq!(by_label["a"]["label"], "before");
+}
+
+fn refused(said: &Said, words: &[&str]) {
+    assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{}", said.err);
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    for word in words {
+        assert!(said.err.contains(word), "{word}: {}", said.err);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_ends_with_one_line_and_2() {
+    let bench = two(&usual(), &usual());
+    let file = |name: &str, text: &str| -> PathBuf {
+        std::fs::write(bench.path(name), text).unwrap();
+        bench.path(name)
+    };
+    bench.must("export after -o good.json");
+    let good = std::fs::read_to_string(bench.path("good.json")).unwrap();
+    file("cut.json", &good[..good.len() / 2]);
+    file("empty.json", "");
+    file("newer.json", &good.replace("\"schema_version\": 1", "\"schema_version\": 9"));
+    file("older.json", &good.replace("launch_medians", "launch_means"));
+    file("other.json", "{\"name\": \"something\"}");
+    for (name, word) in [
+        ("cut.json", "no JSON"),
+        ("empty.json", "no JSON"),
+        ("newer.json", "newer ipcmark"),
+        ("older.json", "export"),
+        ("other.json", "no export"),
+        ("absent.json", "read absent.json"),
+    ] {
+        refused(&bench.run(&format!("compare before {name}")), &[name, word]);
+        refused(&bench.run(&format!("compare {name} before --gate 5%")), &[name, word]);
+    }
+    refused(&bench.run("compare before nobody"), &["no run `nobody`", "ipcmark runs"]);
+    refused(&bench.run("compare before last~7"), &["no run `last~7`"]);
+    refused(&bench.run("compare before"), &["--help"]);
+    refused(&bench.run("compare before after --gate 0"), &["as in 5%"]);
+    refused(&bench.run("compare before after --margin x"), &["as in 5%"]);
+    refused(&bench.run("run pipe --label last"), &["means the newest run"]);
+    bench.open().pragma_update(None, "user_version", 99).unwrap();
+    refused(&bench.run("compare before after"), &["newer ipcmark", "--store FILE"]);
+    std::fs::write(bench.path("damaged"), "x".repeat(5000)).unwrap();
+    refused(&bench.run("compare 1 2 --store damaged"), &["damaged", "--store FILE"]);
+    refused(&bench.run("compare 1 2 --store nowhere"), &["no store"]);
+}
+
+#[test]
+fn what_is_shown_fits_80_columns_and_answers_first() {
+    let bench = two(&usual(), &planted(0, 1.1));
+    let said = bench.run("compare before after --gate 5% --html page.html");
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    for line in said.out.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let at = |word: &str| said.out.find(word).unwrap_or_else(|| panic!("{word}: {}", said.out));
+    assert!(at("1 slower") < at("regression in pipe 64 B"), "{}", said.out);
+    assert!(at("regression in pipe 64 B") < at("Round trip, one CPU"), "{}", said.out);
+    assert!(at("Round trip, one CPU") < at("two moments"), "{}", said.out);
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("ratios-latency") && page.contains("ratios-throughput"));
+    let markdown = bench.run("compare before after --format markdown").out;
+    assert!(
+        markdown.contains("| `pipe` | 64 B |") && markdown.contains("**slower**"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn a_label_is_stored_with_a_run() {
+    let bench = Bench::new();
+    let short = "run pipe -w latency -s 64 -p same-cpu --launches 1 --samples 20";
+    bench.must(&format!("{short} --label first"));
+    bench.must(short);
+    assert!(bench.must("runs").out.contains("first"));
+    let label = |run: &str| {
+        let text = bench.must(&format!("export {run}")).out;
+        serde_json::from_str::<Value>(&text).unwrap()["label"].clone()
+    };
+    assert_eq!((label("first"), label("last")), ("first".into(), Value::Null));
+}
