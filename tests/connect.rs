@@ -66,6 +66,8 @@ fn a_thousand_set_ups_leave_nothing_behind() {
                 say(&format!("skipped {variant}: {}", why.reason));
                 continue;
             }
+            // gso and gro are for messages of several datagrams.
+            Err(OpenError::NotApplicable(_)) if !variant.options.chosen().is_empty() => continue,
             Err(error) => panic!("{variant}: {error}"),
         }
         assert_eq!(before, Held::now(), "{variant}: left something open or mapped");

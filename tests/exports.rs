@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// Single and batched round trips, a wake-up, an absent case, and options with a comma.
-const MIXED: &str = "run pipe eventfd null udp tcp:buffer=64K,nodelay=off -w latency -s 64,100K \
+const MIXED: &str = "run pipe eventfd null posix-queue tcp:buffer=64K,nodelay=off -w latency -s 64,100K \
      -p same-cpu --launches 7 --samples 400 --seed 7";
 /// One case, quickly, and its second name.
 const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
@@ -130,7 +130,7 @@ fn each_line_of_a_launch_names_its_case() {
     let events = events(&bench.must("export --format ndjson").out);
     let planned = events[0]["cases"].as_array().unwrap();
     let absent = planned.iter().filter(|case| !case["absence"].is_null()).count();
-    assert!(absent > 0, "udp doesn't carry 100K");
+    assert!(absent > 0, "a queue doesn't carry 100K");
     let launches: Vec<&Value> = events.iter().filter(|it| kind(it) == "launch").collect();
     for launch in &launches {
         let case = &planned[launch["case"].as_u64().unwrap() as usize];
@@ -577,7 +577,7 @@ fn unbase64(text: &str) -> Vec<u8> {
 #[test]
 fn every_format_survives_a_run_with_nothing_measured() {
     let bench = Bench::new();
-    bench.run("run udp -w latency -s 100K -p same-cpu --launches 1");
+    bench.run("run posix-queue -w latency -s 100K -p same-cpu --launches 1");
     for format in ["json", "ndjson", "csv", "markdown", "hgrm", "hlog", "bmf"] {
         bench.must(&format!("export --format {format} -o out.{format}"));
         let text = std::fs::read_to_string(bench.path(&format!("out.{format}"))).unwrap();
