@@ -59,7 +59,7 @@ pub fn measure(
 ) -> Result<u8, Failure> {
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
-    for line in clean() {
+    for line in clean().iter().filter(|_| !common.quiet) {
         complain(&format!("removed {line}"));
     }
     let mut store = match args.resume {

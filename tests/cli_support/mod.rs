@@ -65,6 +65,7 @@ impl Bench {
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .env("HOME", self.folder.path())
+            .env("TMPDIR", self.folder.path())
             .env("IPCMARK_STORE", self.store())
             .env(name, value)
             .current_dir(self.folder.path())
