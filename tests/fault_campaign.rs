@@ -10,7 +10,7 @@ mod cli_support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cli_support::{Bench, Running, number, send, wait_for};
 use rand::seq::SliceRandom;
@@ -106,6 +106,12 @@ fn names(bench: &Bench) -> Vec<String> {
     names.filter(|name| name.contains("ipcmark.")).collect()
 }
 
+/// Rounds stored so far.
+fn rounds(bench: &Bench) -> i64 {
+    let db = rusqlite::Connection::open(bench.store()).expect("the store is there");
+    db.query_row("SELECT count(*) FROM rounds", [], |row| row.get(0)).unwrap_or(0)
+}
+
 /// One moment: begins a run, strikes, lets it end; gives the launches kept, and those that
 /// failed.
 fn moment(rng: &mut ChaCha8Rng, nth: u64) -> (&'static str, i64, i64) {
@@ -123,8 +129,18 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64) -> (&'static str, i64, i64) {
     let mut command = bench.command(line.split_whitespace());
     command.env("TMPDIR", bench.path("tmp"));
     let running = bench.begin_with(command);
+    // Some strikes at the coordinator fall before the first launch: into floors and pilots.
+    if victim != Victim::Coordinator || rng.random_range(0..4) > 0 {
+        wait_for(&format!("{what}: a first round"), SOON, || (rounds(&bench) > 0).then_some(()));
+    }
     std::thread::sleep(Duration::from_micros(rng.random_range(0..400_000)));
-    let struck = victim.pid(&bench, &running).is_some_and(|pid| send(pid, signal));
+    // Between two batches there is nobody to strike: the next one comes soon.
+    let until = Instant::now() + GONE;
+    let mut found = victim.pid(&bench, &running);
+    while found.is_none() && Instant::now() < until {
+        found = victim.pid(&bench, &running);
+    }
+    let struck = found.is_some_and(|pid| send(pid, signal));
     if victim != Victim::Coordinator {
         // It goes on without the one that was struck, until it is asked to end.
         std::thread::sleep(Duration::from_millis(rng.random_range(0..150)));
