@@ -35,7 +35,7 @@ pub enum Message {
 const VERIFIED: u64 = 2;
 /// How long the partner gets to fall asleep before the first message, so that what is timed is
 /// the message, and not the partner's way out of the wait for a command.
-const SETTLED: Duration = Duration::from_millis(1);
+const SETTLED: Duration = Duration::from_micros(100);
 /// Untimed operations right before the first sample, so that none is woken from a command.
 const LEAD: u64 = 16;
 /// What a pilot's transfer should last, in ns.
