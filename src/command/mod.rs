@@ -61,7 +61,7 @@ struct Common {
 enum Command {
     /// Measure chosen mechanisms, workloads, sizes and placements
     Run(Box<args::RunArgs>),
-    /// Clocks, kernel calls, copying, cache lines, wake-ups: what no mechanism here can beat
+    /// Clocks, kernel calls, copying, cache lines, wake-ups: the bounds to hold results against
     Floor(floor::FloorArgs),
     /// What this machine offers; why not, and what would enable it
     List(list::ListArgs),

@@ -149,12 +149,12 @@ impl<W: Wait> Endpoint for End<W> {
     #[inline(always)]
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
         let ring = &mut self.into;
-        let (number, slot) = (ring.next, ring.next as usize);
-        let (slots, header) = (&ring.slots, ring.slots.header(slot));
+        let slot = ring.next as usize;
+        let header = ring.slots.header(slot);
         let mut length = 0;
         ring.consumer.wait(|| {
-            slots.prefetch(slot);
-            published(header, number).inspect(|found| length = *found).is_some()
+            ring.slots.prefetch(slot);
+            published(header, ring.next).inspect(|found| length = *found).is_some()
         });
         if length != message.len() {
             return Err(wrong_length("ring", length, message.len()));

@@ -62,8 +62,7 @@ fn caption(cases: &[&CaseResult], workload: &str, floors: bool) -> String {
         caption += " Two points of one mechanism in one placement are two modes.";
     }
     if floors {
-        caption +=
-            " Dashed: the floor that was measured beside it, which nothing of its kind beats.";
+        caption += " Dashed: the floor that was measured beside it, to hold the others against.";
     }
     caption
 }
