@@ -26,8 +26,9 @@ pub struct ShmRing;
 
 /// Bytes of slots a ring aims at; it has at least two and at most [`Wait::MOST_SLOTS`].
 const RING_BYTES: usize = 256 << 10;
-/// Lines before the slots: released count, consumer's parking word, producer's parking word.
-const HEAD: usize = 3 * LINE;
+/// Lines before the slots: released count, consumer's parking word, producer's parking word, and
+/// one that keeps pairs of lines together, since processors fetch a line's other half with it.
+const HEAD: usize = 4 * LINE;
 
 impl Mechanism for ShmRing {
     const NAME: &'static str = "shm-ring";

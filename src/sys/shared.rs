@@ -209,10 +209,13 @@ impl Slots {
         unsafe { AtomicU64::from_ptr(self.at(index).as_ptr().cast()) }
     }
 
-    /// Asks for the line after the first of slot `index`: a consumer that polls the first line
-    /// then has both on their way at once, instead of one after the other.
+    /// Asks for the line after the first of slot `index`, if the slot has one: a consumer that
+    /// polls the first line then has both on their way at once, instead of one after the other.
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {
+        if self.stride == LINE {
+            return; // What lies there is the next slot, which is the producer's to write.
+        }
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch touches nothing but caches, and faults nowhere.
         unsafe {

@@ -1,6 +1,8 @@
 //! How a worker waits for the other side of a ring, and wakes it: a type for each way, so that
 //! the timed path has no branch for it.
 
+use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -29,20 +31,39 @@ const SLOTS_TO_SLEEP: usize = 256;
 const SLOTS_TO_SPIN: usize = 64;
 
 /// `wait=spin`: burns the CPU.
+///
+/// Every look takes the line away from the writer, who then has to fetch it back. How long that
+/// takes against the pause instruction differs tenfold between processors, so the side that
+/// waits learns to look [`LOOKS`] times a wait, with up to [`MOST_PAUSES`] pauses in between.
 #[derive(Clone)]
-pub struct Spin;
+pub struct Spin {
+    pauses: Cell<u32>,
+}
+
+/// Looks in vain that a wait should take: fewer, and it pauses less; more, and it pauses longer.
+const LOOKS: RangeInclusive<u32> = 2..=3;
+/// Between two looks at most this many pauses: a message is seen at once after a long wait, too.
+const MOST_PAUSES: u32 = 8;
 
 impl Wait for Spin {
     const MOST_SLOTS: usize = SLOTS_TO_SPIN;
 
     fn new(_word: Word, _spec: &OpenSpec) -> Result<Spin, OpenError> {
-        Ok(Spin)
+        Ok(Spin { pauses: Cell::new(1) })
     }
 
     #[inline(always)]
     fn wait(&self, mut ready: impl FnMut() -> bool) {
+        let pauses = self.pauses.get();
+        let mut looks = 0u32;
         while !ready() {
-            std::hint::spin_loop();
+            looks = looks.saturating_add(1);
+            (0..pauses).for_each(|_| std::hint::spin_loop());
+        }
+        if looks > *LOOKS.end() {
+            self.pauses.set(MOST_PAUSES.min(pauses + 1));
+        } else if looks < *LOOKS.start() {
+            self.pauses.set(1.max(pauses - 1));
         }
     }
 
