@@ -3,8 +3,8 @@
 //! The coordinator never measures. It starts this program again (`handle`), hands over a spec
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
 //! single-threaded, it opens the mechanism, forks the workers (`crew`) and watches them until
-//! the end. The workers (`worker`) command each other over a shared page (`page`);
-//! set-ups are timed by one of them alone (`set_up`).
+//! the end. The workers (`worker`) talk (`exchange`): they command each other over a shared page
+//! (`page`) and run the timed loops (`loops`); set-ups are timed by one of them alone (`set_up`).
 //!
 //! ```text
 //! coordinator ──spec──▶ supervisor ──fork──▶ initiator, responder
@@ -16,7 +16,9 @@
 //! ```
 
 mod crew;
+mod exchange;
 mod handle;
+mod loops;
 mod page;
 mod set_up;
 mod supervisor;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 
 use super::spec::{Spec, WorkerReport};
-use crate::clock::Clock;
+use crate::clock::{Kind, MonotonicRaw, Tsc};
 use crate::mechanism::OpenError;
 use crate::workload::connect;
 
@@ -13,22 +13,29 @@ use crate::workload::connect;
 const DISSECTED: u64 = 50;
 
 /// Fills `samples` with `batch` set-ups each.
-pub fn initiate<C: Clock>(
+pub fn initiate(
     spec: &Spec,
     report: &mut WorkerReport,
     samples: &[AtomicU64],
     batch: u64,
 ) -> io::Result<()> {
     let (variant, open) = spec.to_open().map_err(io::Error::other)?;
-    connect::initiate::<C>(variant.entry.name, &open, samples, batch)
-        .map_err(|error| refused(report, error))
+    let initiate = match spec.clock {
+        Kind::Tsc => connect::initiate::<Tsc>,
+        Kind::MonotonicRaw => connect::initiate::<MonotonicRaw>,
+    };
+    initiate(variant.entry.name, &open, samples, batch).map_err(|error| refused(report, error))
 }
 
 /// Reports what each part of a set-up takes.
-pub fn dissect<C: Clock>(spec: &Spec, report: &mut WorkerReport) -> io::Result<()> {
+pub fn dissect(spec: &Spec, report: &mut WorkerReport) -> io::Result<()> {
     let (variant, open) = spec.to_open().map_err(io::Error::other)?;
-    let all = connect::phases::<C>(variant.entry.name, &open, DISSECTED)
-        .map_err(|error| refused(report, error))?;
+    let phases = match spec.clock {
+        Kind::Tsc => connect::phases::<Tsc>,
+        Kind::MonotonicRaw => connect::phases::<MonotonicRaw>,
+    };
+    let all =
+        phases(variant.entry.name, &open, DISSECTED).map_err(|error| refused(report, error))?;
     let median = |at: usize| {
         let mut ticks: Vec<u64> = all.iter().map(|phases| phases[at].1).collect();
         ticks.sort_unstable();

@@ -1,0 +1,240 @@
+//! The exchange of one worker with its partner: the first message, verify, warm up, time. The
+//! initiator leads, by commands over the page; the responder follows. Set-ups (`connect`) the
+//! initiator does alone, and the responder sleeps.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::thread::{sched_getcpu, sched_yield};
+
+use super::loops::{Loops, With};
+use super::page::{Command, Page};
+use super::set_up;
+use super::spec::{Role, SampleCount, Spec, WorkerReport};
+use crate::mechanism::Carries;
+use crate::sys::process::Usage;
+use crate::workload::Workload;
+
+/// Round trips of the check before timing; each direction carries as many messages.
+const VERIFIED: u64 = 2;
+/// How long the partner gets to fall asleep before the first message, so that what is timed is
+/// the message, and not the partner's way out of the wait for a command.
+const SETTLED: Duration = Duration::from_micros(100);
+/// Untimed operations right before the first sample, so that none is woken from a command.
+const LEAD: u64 = 16;
+/// What a pilot's transfer should last, in ns.
+const PILOT_TRANSFER_NS: f64 = 20e6;
+/// Stretches into which the timed part of a free worker is cut, to see where it runs.
+const STRETCHES: u64 = 16;
+
+/// The conversation of one worker with its partner.
+pub struct Exchange<'a> {
+    loops: &'a mut dyn Loops,
+    spec: &'a Spec,
+    carries: Carries,
+    page: &'a Page,
+    report: WorkerReport,
+}
+
+impl<'a> Exchange<'a> {
+    /// An exchange over `loops`, commanded over `page`, of a mechanism that `carries` so much.
+    pub fn new(
+        loops: &'a mut dyn Loops,
+        spec: &'a Spec,
+        carries: Carries,
+        page: &'a Page,
+    ) -> Exchange<'a> {
+        Exchange { loops, spec, carries, page, report: WorkerReport::default() }
+    }
+
+    /// Plays `role` to the end; gives what was found, or how far it came.
+    pub fn hold(mut self, role: Role) -> WorkerReport {
+        let result = match role {
+            Role::Initiator => self.lead(),
+            Role::Responder => self.follow(),
+        };
+        self.report.lost = self.loops.lost();
+        self.report.error = result.err().map(|error| error.to_string());
+        self.report
+    }
+
+    /// The initiator: verify, warm up, time.
+    fn lead(&mut self) -> io::Result<()> {
+        let spec = self.spec;
+        if spec.workload == Workload::Latency {
+            self.first()?;
+        }
+        if self.carries == Carries::Bytes && spec.workload.has_size() {
+            self.page.issue(Command::Verify(VERIFIED));
+            let one = Page::new(VERIFIED as usize)?;
+            self.loops.round_trips(With::Pattern(!spec.seed), one.samples(VERIFIED as usize), 1)?;
+        }
+        self.warm_up()?;
+        self.time()?;
+        if spec.workload == Workload::Connect && self.report.batch == 1 {
+            set_up::dissect(spec, &mut self.report)?;
+        }
+        self.page.issue(Command::Stop);
+        Ok(())
+    }
+
+    /// The first round trip since set-up: cold code, cold memory, a partner that waits.
+    fn first(&mut self) -> io::Result<()> {
+        self.page.issue(Command::First);
+        // Yielding, not sleeping: a wake-up could move a free worker to its partner's CPU.
+        let issued = Instant::now();
+        while issued.elapsed() < SETTLED {
+            sched_yield();
+        }
+        let sample = [AtomicU64::new(0)];
+        self.loops.round_trips(With::Nothing, &sample, 1)?;
+        let ticks = sample[0].load(Ordering::Relaxed);
+        self.report.first_ns = Some(ticks as f64 * self.spec.ns_per_tick);
+        Ok(())
+    }
+
+    /// Doubles the stretch until operations or time are used up; the last whole stretch gives
+    /// the estimate.
+    fn warm_up(&mut self) -> io::Result<()> {
+        let Spec { warmup, ns_per_tick, clock, .. } = *self.spec;
+        let ticks = (warmup.ns as f64 / ns_per_tick) as u64;
+        let scratch = Page::new(1)?;
+        let started = clock.now();
+        let (mut stretch, mut done) = (1, 0);
+        loop {
+            let opened = clock.now();
+            self.stretch(stretch, scratch.samples(1))?;
+            let now = clock.now();
+            done += stretch;
+            self.report.estimate_ns = (now - opened) as f64 * ns_per_tick / stretch as f64;
+            if stretch == 1 {
+                self.report.ack_ns = self.report.estimate_ns;
+            }
+            let spent = now - started;
+            if done >= warmup.operations || spent >= ticks {
+                break;
+            }
+            let fitting = (ticks - spent) as f64 * ns_per_tick / self.report.estimate_ns;
+            stretch = (2 * stretch).min(warmup.operations - done).min(fitting as u64).max(1);
+            if stretch < done / 8 {
+                break;
+            }
+        }
+        self.report.warmup_operations = done;
+        Ok(())
+    }
+
+    fn stretch(&mut self, operations: u64, sample: &[AtomicU64]) -> io::Result<()> {
+        match self.spec.workload {
+            Workload::Latency => self.page.issue(Command::Respond(operations)),
+            Workload::Throughput => {
+                let lead = Command::Receive { lead: operations, transfers: 0, messages: 0 };
+                self.page.issue(lead);
+            }
+            Workload::Connect => {}
+        }
+        self.fill(sample, operations)
+    }
+
+    /// Fills `samples` with the ticks of `batch` operations each.
+    fn fill(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
+        match self.spec.workload {
+            Workload::Latency => self.loops.round_trips(With::Asked, samples, batch),
+            Workload::Throughput => self.loops.transfers(samples, batch),
+            Workload::Connect => set_up::initiate(self.spec, &mut self.report, samples, batch),
+        }
+    }
+
+    fn time(&mut self) -> io::Result<()> {
+        let (samples, batch) = self.how_many();
+        let page = self.page;
+        page.populate(samples as usize)?;
+        let lead = Page::new(1)?;
+        let stretches = if self.spec.pinned() { 1 } else { STRETCHES };
+        let chunk = (samples.div_ceil(stretches)).max(1) as usize;
+        match self.spec.workload {
+            Workload::Latency => page.issue(Command::Respond(LEAD + samples * batch)),
+            Workload::Throughput => {
+                let timed = Command::Receive { lead: LEAD, transfers: samples, messages: batch };
+                page.issue(timed);
+            }
+            Workload::Connect => {}
+        }
+        self.fill(lead.samples(1), LEAD)?;
+        let before = Usage::of_thread();
+        for samples in page.samples(samples as usize).chunks(chunk) {
+            self.report.cpus.push(sched_getcpu() as u32);
+            self.fill(samples, batch)?;
+        }
+        self.report.usage = Usage::of_thread().since(&before);
+        self.report.cpus.push(sched_getcpu() as u32);
+        (self.report.samples, self.report.batch) = (samples, batch);
+        Ok(())
+    }
+
+    /// Samples to take, and operations in each.
+    fn how_many(&self) -> (u64, u64) {
+        let Spec { samples, batch, workload, .. } = *self.spec;
+        let estimate = self.report.estimate_ns.max(1.0);
+        let batch = match (batch, workload) {
+            (0, Workload::Throughput) => (PILOT_TRANSFER_NS / estimate).ceil() as u64,
+            (0, Workload::Latency | Workload::Connect) => 1,
+            (batch, _) => batch,
+        };
+        let samples = match samples {
+            SampleCount::Exactly(samples) => samples,
+            SampleCount::Lasting(ns) => (ns as f64 / (estimate * batch as f64)).ceil() as u64,
+        };
+        (samples.clamp(1, self.page.room() as u64), batch.max(1))
+    }
+
+    /// The responder: does what it is told, until told to stop.
+    fn follow(&mut self) -> io::Result<()> {
+        for taken in 0.. {
+            let command = self.page.next_command(taken);
+            let before = Usage::of_thread();
+            match command {
+                Command::First if self.carries == Carries::Own => {}
+                Command::First => self.loops.answer(With::Nothing, 1)?,
+                Command::Verify(count) => {
+                    self.loops.answer(With::Pattern(!self.spec.seed), count)?;
+                }
+                Command::Respond(count) => self.respond(count)?,
+                Command::Receive { lead, transfers, messages } => {
+                    self.receive(1, lead)?;
+                    self.receive(transfers, messages)?;
+                }
+                Command::Stop => return Ok(()),
+            }
+            // The last command before Stop is the timed one.
+            self.report.usage = Usage::of_thread().since(&before);
+        }
+        Ok(())
+    }
+
+    fn respond(&mut self, count: u64) -> io::Result<()> {
+        if self.carries == Carries::Own {
+            return Ok(()); // its partner talks to itself
+        }
+        let stretches = if self.spec.pinned() { 1 } else { STRETCHES.min(count).max(1) };
+        self.report.cpus.clear();
+        for nth in 0..stretches {
+            let part = count * (nth + 1) / stretches - count * nth / stretches;
+            self.loops.answer(With::Asked, part)?;
+            self.report.cpus.push(sched_getcpu() as u32);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, transfers: u64, messages: u64) -> io::Result<()> {
+        self.report.cpus.clear();
+        for _ in 0..transfers {
+            self.loops.take(messages)?;
+            if self.report.cpus.len() < STRETCHES as usize {
+                self.report.cpus.push(sched_getcpu() as u32);
+            }
+        }
+        Ok(())
+    }
+}
