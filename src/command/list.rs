@@ -104,8 +104,7 @@ impl Offered {
             (true, None) => "any".into(),
             (false, _) => "–".into(),
         };
-        let copies =
-            if traits.carries.has_size() { traits.copies.to_string() } else { "–".into() };
+        let copies = traits.copied().map_or("–".into(), |copies| copies.to_string());
         let reach = match traits.reach {
             Reach::Host => "host",
             Reach::Network => "network",
@@ -146,7 +145,7 @@ impl Offered {
             "carries": traits.carries,
             "keeps_boundaries": traits.framing == Framing::Message,
             "reach": if traits.reach == Reach::Host { "host" } else { "network" },
-            "copies": traits.carries.has_size().then_some(traits.copies),
+            "copies": traits.copied(),
             "largest_message_bytes": self.largest(),
             "waits": match self.variant.waits() {
                 Waits::Asleep => "asleep",

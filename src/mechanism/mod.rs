@@ -235,6 +235,11 @@ impl Traits {
         let copies = if matches!(carries, Carries::Bytes | Carries::Own) { 2 } else { 0 };
         Traits { carries, framing, reach: Reach::Host, copies }
     }
+
+    /// The copies of a message; None where there is no message of some size to copy.
+    pub fn copied(&self) -> Option<u8> {
+        self.carries.has_size().then_some(self.copies)
+    }
 }
 
 /// What a worker does while it waits for its partner.
