@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
-use crate::mechanism::{Entry, MECHANISMS, Variant};
+use crate::mechanism::{MECHANISMS, Variant};
 use crate::size;
 use crate::store::Label;
 use crate::study::{Request, Stopping};
@@ -277,7 +277,7 @@ impl RunArgs {
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
         let mechanisms = match self.mechanisms.is_empty() {
-            true => variants(|entry| entry.measured),
+            true => MECHANISMS.iter().flat_map(|it| it.with_each(it.measured)).collect(),
             false => self.mechanisms.clone(),
         };
         let workloads = match self.workload.is_empty() {
@@ -344,18 +344,7 @@ impl RunArgs {
 
 /// Every mechanism, in the variants that it wants shown.
 fn every_shown_variant() -> Vec<String> {
-    variants(|entry| entry.shown)
-}
-
-fn variants(of: fn(&Entry) -> &'static [&'static str]) -> Vec<String> {
-    MECHANISMS
-        .iter()
-        .flat_map(|entry| of(entry).iter().map(move |options| (entry.name, *options)))
-        .map(|(name, options)| match options {
-            "" => name.to_string(),
-            options => format!("{name}:{options}"),
-        })
-        .collect()
+    Variant::shown().iter().map(ToString::to_string).collect()
 }
 
 /// A seed of the system's own choice.
