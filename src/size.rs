@@ -9,6 +9,12 @@ pub const LARGEST: u64 = 64 << 30;
 pub fn parse(text: &str) -> Result<u64, String> {
     let way_out = "write bytes, or K, M, G for binary units: 64, 4K, 1M";
     let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("a size is missing: {way_out}"));
+    }
+    if text.strip_prefix('-').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err(format!("`{text}`: sizes start at 1: {way_out}"));
+    }
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {
@@ -21,7 +27,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     };
     let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: {way_out}"))?;
     match number.checked_mul(factor) {
-        Some(0) => Err(format!("size 0 carries nothing: {way_out}")),
+        Some(0) => Err(format!("size 0 carries nothing, sizes start at 1: {way_out}")),
         Some(bytes) if bytes <= LARGEST => Ok(bytes),
         _ => Err(format!("size `{text}` is beyond the largest taken, 64G: choose a smaller one")),
     }
@@ -66,6 +72,15 @@ pub fn format(bytes: u64) -> String {
     }
 }
 
+/// The same as people read it: `64 B`, `4 KiB`.
+pub fn spell(bytes: u64) -> String {
+    let short = format(bytes);
+    match short.split_at(short.len() - 1) {
+        (number, unit @ ("K" | "M" | "G")) => format!("{number} {unit}iB"),
+        _ => format!("{short} B"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,12 +101,17 @@ mod tests {
         for text in ["64..1M:x1", "1M..64", "64..", "64,,1"] {
             assert!(parse_list(text).is_err(), "{text}");
         }
+        for (text, why) in [("-1", "start at 1"), ("-1K", "start at 1"), ("64..", "is missing")] {
+            assert!(parse_list(text).unwrap_err().contains(why), "{text}");
+        }
     }
 
     #[test]
     fn writes_what_it_reads() {
         for bytes in [1, 63, 64, 1024, 1025, 4096, 1 << 20, 3 << 30] {
             assert_eq!(parse(&format(bytes)), Ok(bytes));
+            assert_eq!(parse(&spell(bytes).replace(' ', "")), Ok(bytes));
         }
+        assert_eq!((spell(64), spell(64 << 10)), ("64 B".into(), "64 KiB".into()));
     }
 }

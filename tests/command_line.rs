@@ -48,15 +48,22 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("run -w latencies", &["`latencies`", "`latency`"]),
         ("run -w latency,troughput", &["`troughput`", "`throughput`"]),
         ("run -p same-cpus", &["`same-cpus`", "`same-cpu`"]),
-        ("run -p 0,x", &["0,x"]),
+        ("run -p 0,x", &["`0,x`: a pair is two CPUs, INITIATOR,RESPONDER, as in 0,1"]),
+        ("run -p 0", &["`0`: a pair is two CPUs"]),
+        ("run -p 0,1,0", &["`0,1,0`: a pair is two CPUs"]),
+        ("run -p same-cpu,1", &["`same-cpu,1`: a pair is two CPUs"]),
+        ("run -p same-cpu,fre", &["`fre`", "`free`"]),
         ("run -p 0,9999", &["CPU 9999"]),
         ("run --initiator-cpu 9999 --responder-cpu 0", &["CPU 9999", "choose from"]),
-        ("run --initiator-cpu 0", &["--responder-cpu"]),
+        ("run --initiator-cpu 0", &["not provided: --responder-cpu"]),
         ("run -p free --initiator-cpu 0 --responder-cpu 0", &["--placement", "--initiator-cpu"]),
-        ("run -s 0", &["size 0"]),
+        ("run --initiator-cpu x --responder-cpu 0", &["`x` is not a CPU"]),
+        ("run --initiator-cpu -1 --responder-cpu 0", &["`-1` is not a CPU"]),
+        ("run -s 0", &["size 0", "start at 1"]),
         ("run -s abc", &["`abc`", "64, 4K, 1M"]),
-        ("run -s -1", &["-1"]),
-        ("run -s=-1", &["`-1`", "64, 4K, 1M"]),
+        ("run -s -1", &["`-1`: sizes start at 1", "64, 4K, 1M"]),
+        ("run -s=-1K", &["`-1K`: sizes start at 1"]),
+        ("run -s 64..", &["a size is missing"]),
         ("run -s 1TiB", &["`1TiB`", "smaller"]),
         ("run -s 2G", &["`2G`", "smaller"]),
         ("run -s 64..1:x4", &["`64..1:x4`", "smaller size first"]),
@@ -68,10 +75,16 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
         ("run --precision 0", &["2%"]),
         ("run --precision 90%", &["50%"]),
         ("run --launches 0", &["from 1"]),
+        ("run --launches -3", &["`-3`", "from 1"]),
         ("run --launches many", &["`many`", "from 1"]),
         ("run --samples 0", &["from 1"]),
         ("run --warmup x", &["`x`", "100ms"]),
-        ("run --seed 9007199254740992", &["9007199254740992"]),
+        ("run --seed 9007199254740992", &["9007199254740992", "from 0 to 9007199254740991"]),
+        ("run --seed -1", &["`-1`", "from 0"]),
+        ("run --bogus", &["'--bogus' found (see"]),
+        ("study", &["a command is missing"]),
+        ("pipe", &["`ipcmark run pipe`"]),
+        ("compare", &["not provided: <A>; <B>"]),
         ("run --workers proces", &["proces", "'process'"]),
         ("run --payload writen", &["writen", "'written'"]),
         ("run --format jsn", &["jsn", "'json'"]),
@@ -292,6 +305,8 @@ fn columns_widen_the_output() {
     };
     assert!(width("120") > 80 && width("120") <= 120);
     assert!(width("60") <= 60);
+    // Narrower than any table can be: as narrow as it gets.
+    assert!(width("20") <= 40);
     assert!(width("nonsense") <= 80 && width("0") <= 80);
 }
 
@@ -377,6 +392,31 @@ fn works_without_a_home() {
     let said = output(bare(SHORT).env("HOME", bench.path("home")));
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(bench.path("home/.local/share/ipcmark/runs.sqlite").exists());
+}
+
+#[test]
+fn says_where_a_run_is_kept_that_has_no_home() {
+    // The folder is one and the same for everybody: what was there is left alone.
+    if std::path::Path::new("/tmp/.local").exists() {
+        eprintln!("skipped: /tmp/.local is somebody's");
+        return;
+    }
+    let bench = Bench::new();
+    let homeless = |line: &str| {
+        let mut command = bench.command(line.split_whitespace());
+        output(command.env_remove("IPCMARK_STORE").env("HOME", ""))
+    };
+    let said = homeless(SHORT);
+    let quiet = homeless(&format!("{SHORT} -q"));
+    let listed = homeless("runs");
+    let named = homeless(&format!("{SHORT} --store here.sqlite"));
+    let _ = std::fs::remove_dir_all("/tmp/.local");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let told = "HOME is not set: runs are kept in /tmp/.local/share/ipcmark/runs.sqlite";
+    assert!(said.err.contains(told) && said.err.contains("--store FILE"), "{}", said.err);
+    assert_eq!((quiet.code, quiet.err.as_str()), (Some(0), ""));
+    assert_eq!(listed.out.matches("ipcmark run pipe").count(), 2, "{}", listed.out);
+    assert!(!named.err.contains("HOME"), "{}", named.err);
 }
 
 #[test]
@@ -605,6 +645,53 @@ fn runs_lists_every_run_with_its_command() {
 }
 
 /// In a network namespace of its own, loopback is down: TCP can't be had.
+#[test]
+fn a_store_without_runs_says_so() {
+    let bench = Bench::new();
+    std::fs::write(bench.store(), "").unwrap();
+    let said = bench.must("runs");
+    assert!(said.out.contains("None yet: `ipcmark` measures"), "{}", said.out);
+    assert_refused(&bench.run("report"), "report", 2, &["last"]);
+}
+
+#[test]
+fn options_of_every_command_stand_after_its_own() {
+    let bench = Bench::new();
+    for line in ["--help", "run --help", "list --help", "study run --help"] {
+        let help = bench.must(line).out;
+        let (own, common) = help.split_once("Options of every command:").expect(line);
+        for option in ["--store", "--color", "--quiet", "--verbose"] {
+            assert!(common.contains(option) && !own.contains(option), "{line}: {option}");
+        }
+    }
+}
+
+#[test]
+fn cases_that_are_not_precise_are_counted_here_and_named_in_the_page() {
+    let bench = Bench::new();
+    let run = "run pipe unix-stream fifo unix-dgram eventfd -w latency -s 64 -p same-cpu \
+        --launches 6 --samples 10 --precision 0.01% --html page.html";
+    let said = bench.must(run).out.replace('\n', " ");
+    let short = said.split("Less precise than asked").nth(1).expect("it is said");
+    let short = short.split("More time").next().unwrap();
+    assert!(short.contains(" of 5 cases; "), "{short}");
+    let named = |text: &str, name: &str| text.contains(&format!("{name}, 64 B, one CPU (±"));
+    let all = ["pipe", "unix-stream", "fifo", "unix-dgram", "eventfd"];
+    assert!(all.iter().filter(|name| named(short, name)).count() <= 3, "{short}");
+    assert!(said.contains("`ipcmark report 1 -v` and the page (--html) name them all"), "{said}");
+    let results = bench.export();
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    let full = bench.must("report 1 -v").out;
+    let told = full.split("Less precise than asked").nth(1).expect("it is said");
+    for case in results["results"].as_array().unwrap() {
+        let name = case["variant"].as_str().unwrap();
+        if case["precision_reached"]["reached"] == false && case["twin"] == false {
+            assert!(told.contains(name), "no {name}: {told}");
+        }
+    }
+    assert!(page.contains("Less precise than asked"));
+}
+
 #[test]
 fn exits_with_5_if_a_mechanism_that_was_asked_for_is_unavailable() {
     let bench = Bench::new();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::ends::{End, HANG, Pair, await_threads, both, open, try_open};
 use common::launching::{conclude, quick, start};
 use common::proc::{Held, Process, listening, lying_around};
-use common::{Rng, alone, contents, largest, say, shown, sizes, variants};
+use common::{Rng, alone, contents, largest, say, sizes, variants};
 use ipcmark::launch::{Outcome, SampleCount, Spec, Workers};
 use ipcmark::mechanism::{Carries, Framing, MECHANISMS, OpenError, Variant, Waits, probe};
 use ipcmark::workload::Workload;
@@ -379,7 +379,7 @@ fn workloads(variant: &Variant) -> Vec<Workload> {
 fn launch_specs(variant: &Variant, workers: Workers) -> Vec<Spec> {
     let largest = largest(variant);
     let (mut sizes, mut placements) = (vec![1, 64, 4_096, 65_536, largest], placements());
-    if !shown().contains(variant) {
+    if !Variant::shown().contains(variant) {
         sizes = vec![64, largest.min(65_536)];
         placements.drain(..placements.len() - 1);
     }
@@ -507,7 +507,7 @@ fn grants_are_those_of_the_object_that_was_opened() {
 #[test]
 fn a_launch_with_too_large_a_message_has_a_reason_and_no_samples() {
     let _alone = alone();
-    for variant in shown() {
+    for variant in Variant::shown() {
         let Some(largest) = (variant.entry.largest)(&variant.options) else { continue };
         let ending = conclude(start(&quick(&variant.to_string(), largest + 1)));
         assert!(ending.samples.is_empty(), "{variant}");

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
 use common::proc::{Held, Process, children, lying_around, soon};
-use common::{Rng, alone, say, shown, variants};
+use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress};
 use ipcmark::clock::MonotonicRaw;
 use ipcmark::judge::{Judged, Status};
@@ -278,7 +278,7 @@ fn with_only_a_few_descriptors_every_mechanism_says_which_limit_is_in_the_way() 
 #[test]
 fn every_latency_launch_knows_its_first_message_and_still_checks_all_that_follow() {
     let _alone = alone();
-    for variant in shown() {
+    for variant in Variant::shown() {
         for workers in [Workers::Process, Workers::Thread] {
             let what = format!("{variant}, {}", workers.name());
             let ending = conclude(start(&Spec { workers, ..quick(&variant.to_string(), 64) }));

@@ -75,6 +75,8 @@ fn assert_consistent(document: &Value) {
         if ok && case["placement"] == "free" && case["workload"] != "connect" {
             assert!(case["observed_placement"].is_object(), "{of}");
         }
+        let carried = ["bytes", "own"].contains(&case["carries"].as_str().unwrap());
+        assert_eq!(case["copies"].is_u64(), carried, "{of}");
         let name = case["variant"].as_str().unwrap();
         assert!(name.starts_with(case["mechanism"].as_str().unwrap()), "{of}");
         for field in ESTIMATES {

@@ -5,7 +5,7 @@ mod cli_support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas};
@@ -168,15 +168,16 @@ fn long() -> String {
     SHORT.replace("--launches 6", "--launches 5000") + " --format ndjson"
 }
 
+/// Starts it; whoever calls reads its events, or doesn't.
+fn begin(bench: &Bench, stderr: Stdio) -> Child {
+    let mut command = bench.command(long().split(' '));
+    command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap()
+}
+
 #[test]
 fn events_come_while_the_run_goes_on() {
     let bench = Bench::new();
-    let mut child = bench
-        .command(long().split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = begin(&bench, Stdio::null());
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next = || parse(&lines.next().expect("a line").unwrap());
     assert_eq!(next()["event"], "start");
@@ -194,12 +195,7 @@ fn events_come_while_the_run_goes_on() {
 
 /// Reads a run's events until one of `last`, then leaves, as `head` does.
 fn leave_after(bench: &Bench, last: &str) -> String {
-    let mut child = bench
-        .command(long().split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = begin(bench, Stdio::piped());
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     while kind(&parse(&lines.next().expect("an event").unwrap())) != last {}
     drop(lines);
@@ -233,12 +229,7 @@ fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
 #[test]
 fn a_reader_that_stands_still_does_not_hold_up_a_signal() {
     let bench = Bench::new();
-    let mut child = bench
-        .command(long().split(' '))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = begin(&bench, Stdio::null());
     // Nobody reads: the pipe fills, and no further round begins.
     let rounds = || match bench.store().exists() {
         true => {

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
 /// How soon a run must be over after a signal that asks it to end.
-const SOON: Duration = Duration::from_secs(2);
+const SOON: Duration = Duration::from_secs(5);
 /// How soon the processes of a run that was killed must be gone.
 const GONE: Duration = Duration::from_secs(3);
 /// Longer than any deadline of these launches.
@@ -99,6 +99,26 @@ fn a_terminal_that_hangs_up_ends_a_run_with_129() {
     wait_for_launches(&bench, 1);
     running.signal(Signal::HUP);
     assert_ended(&bench, &running.finish(SOON), 129, "SIGHUP");
+}
+
+/// As nohup(1) starts it.
+#[test]
+fn a_hang_up_that_is_ignored_ends_nothing() {
+    let bench = Bench::new();
+    let line = "run pipe -w latency -s 64 -p same-cpu --launches 12 --samples 200";
+    let command = bench.command(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    let program = command.get_program().to_owned();
+    let mut shell = std::process::Command::new("sh");
+    for (name, value) in command.get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    shell.args(command.get_args()).arg(program).args(line.split(' '));
+    let running = bench.begin_with(shell);
+    wait_for_launches(&bench, 1);
+    running.signal(Signal::HUP);
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(whole_launches(&bench), 12);
 }
 
 /// As Ctrl-C does it: the whole foreground process group gets the signal.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use common::launching::{conclude, endless, finish, quick, reach, start};
 use common::proc::{Process, children, soon};
-use common::{Rng, say, shown};
+use common::{Rng, say};
 use ipcmark::launch::spec::BUILD;
 use ipcmark::launch::wire::{self, Kind, write_frame};
 use ipcmark::launch::{Ending, Launch, Outcome, SampleCount, Spec, Stage, Workers};
@@ -27,7 +27,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Mechanisms that move something, and so can be caught in the act.
 fn moving() -> Vec<Variant> {
-    shown().into_iter().filter(|it| it.traits().carries != Carries::Nothing).collect()
+    Variant::shown().into_iter().filter(|it| it.traits().carries != Carries::Nothing).collect()
 }
 
 fn any<'a, T>(rng: &mut Rng, of: &'a [T]) -> &'a T {

@@ -5,7 +5,8 @@
 #
 #   BASE=/path/to/base/ipcmark CHANGE=/path/to/changed/ipcmark sh gate.sh
 #
-# CASES and GATE may be set too. Writes *.json and gate-*.md here. Exit code 0 passed, 3 regression, 4 can't tell, 1 failed.
+# CASES and GATE may be set too. Writes *.json and gate-*.md here.
+# Exit code 0 passed, 3 regression, 4 can't tell, 1 failed.
 set -u
 CASES=${CASES:-"pipe unix-stream -w latency -s 64 -p same-cpu --launches 20"}
 GATE=${GATE:-5%}

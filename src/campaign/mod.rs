@@ -53,7 +53,7 @@ impl LiveGroup {
     fn title(&self) -> String {
         let case = &self.cases[0].case;
         let size = match case.message_bytes {
-            Some(bytes) => format!(" {} B", crate::size::format(bytes)),
+            Some(bytes) => format!(" {}", crate::size::spell(bytes)),
             None => String::new(),
         };
         format!("{}{size}, {}, {}", case.workload.name(), case.placement, case.workers.name())

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
-use crate::mechanism::{Entry, MECHANISMS, Variant};
+use crate::mechanism::{MECHANISMS, Variant};
 use crate::size;
 use crate::store::Label;
 use crate::study::{Request, Stopping};
@@ -33,7 +33,7 @@ pub struct RunArgs {
           value_parser = Suggesting { parser: workload, words: workload_names })]
     pub workload: Vec<Workload>,
     /// Message sizes: 64, 4K, 1..1M:x4 [default: 64,4K for latency, 64,64K for throughput]
-    #[arg(short, long, value_name = "LIST", value_parser = sizes)]
+    #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
     /// a pair of CPUs as in 0,1 [default: every pinned placement that exists]
@@ -41,10 +41,12 @@ pub struct RunArgs {
           value_parser = Suggesting { parser: placements, words: placement_names })]
     pub placement: Vec<Placements>,
     /// CPU of the initiator; with --responder-cpu
-    #[arg(long, value_name = "CPU", requires = "responder_cpu", conflicts_with = "placement")]
+    #[arg(long, value_name = "CPU", requires = "responder_cpu", conflicts_with = "placement",
+          value_parser = cpu, allow_negative_numbers = true)]
     pub initiator_cpu: Option<u32>,
     /// CPU of the responder; with --initiator-cpu
-    #[arg(long, value_name = "CPU", requires = "initiator_cpu", conflicts_with = "placement")]
+    #[arg(long, value_name = "CPU", requires = "initiator_cpu", conflicts_with = "placement",
+          value_parser = cpu, allow_negative_numbers = true)]
     pub responder_cpu: Option<u32>,
     /// process, thread, or both
     #[arg(long, value_name = "KIND", default_value = "process",
@@ -61,27 +63,27 @@ pub struct RunArgs {
     #[arg(long)]
     pub spin_on_one_cpu: bool,
     /// Bytes of one throughput transfer [default: what lasts 20 ms]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     pub total: Option<u64>,
     /// Untimed operations, or time, before each launch's first sample
-    #[arg(long, value_name = "N|TIME", value_parser = warmup)]
+    #[arg(long, value_name = "N|TIME", value_parser = warmup, allow_negative_numbers = true)]
     pub warmup: Option<WarmupArg>,
     /// Samples per launch; one of a throughput is a whole transfer, which lasts 20 ms without
     /// --total [default: latency for 20 ms on one CPU, 35 ms across, down to half of that where
     /// the budget is tight; throughput 1]
-    #[arg(long, value_name = "N", value_parser = samples)]
+    #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     pub samples: Option<u64>,
     /// Exactly so many launches per case [default: looks after 12, 20, 30, 50, 100]
-    #[arg(long, value_name = "N", value_parser = launches)]
+    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     pub launches: Option<u64>,
     /// Half-width of the interval that is enough, as in 2% [default: 2% on one CPU, else 5%]
-    #[arg(long, value_name = "SHARE", value_parser = precision)]
+    #[arg(long, value_name = "SHARE", value_parser = precision, allow_negative_numbers = true)]
     pub precision: Option<f64>,
     /// Time for measuring, as in 30s or 5m [default: 50s, or more for 12 launches a case]
-    #[arg(long, value_name = "TIME", value_parser = budget)]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     pub budget: Option<Duration>,
     /// Seed of every random choice [default: drawn]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// A name for this run, by which report, export and compare find it
     #[arg(long, value_name = "NAME")]
@@ -198,12 +200,26 @@ fn sizes(text: &str) -> Result<Sizes, String> {
     }
 }
 
+/// A list of names, or one pair of CPUs: whatever holds a number is meant as a pair.
 fn placements(text: &str) -> Result<Placements, String> {
-    let is_pair = text.split(',').all(|part| part.trim().parse::<u32>().is_ok());
-    if is_pair && text.contains(',') {
-        return Ok(Placements(vec![Placement::parse(text)?]));
+    let is_cpu = |part: &str| part.trim().parse::<i64>().is_ok();
+    if !text.split(',').any(is_cpu) {
+        return text.split(',').map(Placement::parse).collect::<Result<_, _>>().map(Placements);
     }
-    text.split(',').map(Placement::parse).collect::<Result<_, _>>().map(Placements)
+    let pair = Placement::parse(text)
+        .map_err(|_| format!("`{text}`: a pair is two CPUs, INITIATOR,RESPONDER, as in 0,1"));
+    Ok(Placements(vec![pair?]))
+}
+
+fn cpu(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a CPU: write its number, as in 0"))
+}
+
+/// A seed that JSON can hold.
+pub fn seed(text: &str) -> Result<u64, String> {
+    let seed: Option<u64> = text.parse().ok();
+    seed.filter(|it| *it <= LARGEST_SEED)
+        .ok_or_else(|| format!("`{text}`: write a whole number from 0 to {LARGEST_SEED}"))
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -261,7 +277,7 @@ impl RunArgs {
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
         let mechanisms = match self.mechanisms.is_empty() {
-            true => variants(|entry| entry.measured),
+            true => MECHANISMS.iter().flat_map(|it| it.with_each(it.measured)).collect(),
             false => self.mechanisms.clone(),
         };
         let workloads = match self.workload.is_empty() {
@@ -328,18 +344,7 @@ impl RunArgs {
 
 /// Every mechanism, in the variants that it wants shown.
 fn every_shown_variant() -> Vec<String> {
-    variants(|entry| entry.shown)
-}
-
-fn variants(of: fn(&Entry) -> &'static [&'static str]) -> Vec<String> {
-    MECHANISMS
-        .iter()
-        .flat_map(|entry| of(entry).iter().map(move |options| (entry.name, *options)))
-        .map(|(name, options)| match options {
-            "" => name.to_string(),
-            options => format!("{name}:{options}"),
-        })
-        .collect()
+    Variant::shown().iter().map(ToString::to_string).collect()
 }
 
 /// A seed of the system's own choice.

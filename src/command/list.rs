@@ -23,7 +23,7 @@ pub struct ListArgs {
 
 /// Lists mechanisms and their options.
 pub fn list(common: &Common, args: &ListArgs) -> Result<u8, Failure> {
-    let variants: Vec<Offered> = shown().into_iter().map(Offered::of).collect();
+    let variants: Vec<Offered> = Variant::shown().into_iter().map(Offered::of).collect();
     if args.format == "json" {
         let rows: Vec<Value> = variants.iter().map(Offered::json).collect();
         print(&format!("{:#}\n", json!({ "schema_version": 1, "mechanisms": rows })))?;
@@ -42,19 +42,6 @@ pub fn list(common: &Common, args: &ListArgs) -> Result<u8, Failure> {
     document.sections.push(section);
     common.show(&document)?;
     Ok(0)
-}
-
-/// Every mechanism, in the variants that it wants shown.
-fn shown() -> Vec<Variant> {
-    let text = |name: &str, options: &str| match options {
-        "" => name.to_string(),
-        _ => format!("{name}:{options}"),
-    };
-    MECHANISMS
-        .iter()
-        .flat_map(|entry| entry.shown.iter().map(move |options| text(entry.name, options)))
-        .map(|text| Variant::parse(&text).expect("a shown variant parses"))
-        .collect()
 }
 
 /// A variant, and whether it can be had here.
@@ -104,8 +91,7 @@ impl Offered {
             (true, None) => "any".into(),
             (false, _) => "–".into(),
         };
-        let copies =
-            if traits.carries.has_size() { traits.copies.to_string() } else { "–".into() };
+        let copies = traits.copied().map_or("–".into(), |copies| copies.to_string());
         let reach = match traits.reach {
             Reach::Host => "host",
             Reach::Network => "network",
@@ -146,7 +132,7 @@ impl Offered {
             "carries": traits.carries,
             "keeps_boundaries": traits.framing == Framing::Message,
             "reach": if traits.reach == Reach::Host { "host" } else { "network" },
-            "copies": traits.carries.has_size().then_some(traits.copies),
+            "copies": traits.copied(),
             "largest_message_bytes": self.largest(),
             "waits": match self.variant.waits() {
                 Waits::Asleep => "asleep",

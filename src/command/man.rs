@@ -19,7 +19,7 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
             ("3", "compare --gate: a case is slower by more than the gate."),
             ("4", "compare --gate: no case is, but of some it can't be told."),
             ("5", "A mechanism that was asked for is not available."),
-            ("129, 130, 143", "Ended by SIGHUP, SIGINT, SIGTERM; what was measured is stored."),
+            ("129, 130, 143", "Ended by SIGHUP (not under nohup), SIGINT, SIGTERM; all is stored."),
         ],
     ),
     (

@@ -20,9 +20,10 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
+use crate::mechanism::MECHANISMS;
 use crate::report::{Document, terminal};
 use crate::store::{Store, StoreError};
 
@@ -41,6 +42,7 @@ struct Cli {
 
 /// Flags of every command.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 struct Common {
     /// The file that keeps every run [default: $IPCMARK_STORE, else ~/.local/share/ipcmark]
     #[arg(long, global = true, value_name = "FILE")]
@@ -146,24 +148,71 @@ pub fn main() -> ExitCode {
 
 /// A wrong command line in one line; help and version as they are.
 fn refuse(error: &clap::Error) -> ExitCode {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return match error.print() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        };
+    let done = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let text = error.render();
+            let colored = io::stdout().is_terminal()
+                && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
+            let text = if colored { text.ansi().to_string() } else { text.to_string() };
+            print(&text)
+        }
+        _ => Err(Failure::usage(in_one_line(error))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            complain(&failure.line);
+            ExitCode::from(failure.code)
+        }
     }
-    let text = error.render().to_string();
-    let told = text.split("\n\nUsage:").next().unwrap_or_default();
-    let told = told.split("\n\nFor more information").next().unwrap_or_default();
-    let lines: Vec<&str> = told.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let line = lines.join("; ");
-    complain(&format!("{} (see --help)", line.trim_start_matches("error: ")));
-    ExitCode::from(2)
+}
+
+/// What is wrong with a command line, without what clap wraps around it.
+fn in_one_line(error: &clap::Error) -> String {
+    let said = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        Some(ContextValue::Strings(texts)) => texts.join(", "),
+        _ => String::new(),
+    };
+    let word = said(ContextKind::InvalidSubcommand);
+    let line = match error.kind() {
+        // Of a command that needs another, clap tells the whole help.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "what is to be done? a command is missing".into()
+        }
+        ErrorKind::InvalidSubcommand
+            if MECHANISMS.iter().any(|entry| word.starts_with(entry.name)) =>
+        {
+            format!("`{word}` is no command: `ipcmark run {word}` measures it")
+        }
+        _ => {
+            let text = error.render().to_string();
+            let told = text.split("\n\nUsage:").next().unwrap_or_default();
+            let told = told.split("\n\nFor more information").next().unwrap_or_default();
+            let lines = told.lines().map(str::trim).filter(|line| !line.is_empty());
+            // No word of a command begins with a dash, and `--` before one helps nobody.
+            let lines: Vec<&str> = lines.filter(|line| !line.contains("as a value, use")).collect();
+            let line = lines.join("; ").replace(":; ", ": ");
+            line.trim_start_matches("error: ").to_string()
+        }
+    };
+    format!("{line} (see --help)")
 }
 
 impl Common {
     fn store_path(&self) -> PathBuf {
         self.store.clone().unwrap_or_else(Store::default_path)
+    }
+
+    /// Says where a run is kept if nobody chose the place and there is no home for it.
+    fn tell_homeless_store(&self) {
+        if self.store.is_none() && Store::is_homeless() && !self.quiet {
+            let path = self.store_path();
+            complain(&format!(
+                "HOME is not set: runs are kept in {}; choose another place with --store FILE",
+                path.display()
+            ));
+        }
     }
 
     fn colored(&self, stream: &impl IsTerminal) -> bool {
@@ -204,5 +253,6 @@ fn print(text: &str) -> Result<(), Failure> {
 fn terminal_width() -> usize {
     let asked = std::env::var("COLUMNS").ok().and_then(|it| it.parse().ok());
     let seen = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|it| usize::from(it.ws_col));
-    asked.or(seen).filter(|width| *width >= 40).unwrap_or(80).min(120)
+    // Zero columns are a terminal that doesn't know its width.
+    asked.or(seen).filter(|width| *width > 0).unwrap_or(80).clamp(40, 120)
 }

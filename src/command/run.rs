@@ -63,7 +63,10 @@ pub fn measure(
         complain(&format!("removed {line}"));
     }
     let mut store = match args.resume {
-        None => Store::open(&common.store_path())?,
+        None => {
+            common.tell_homeless_store();
+            Store::open(&common.store_path())?
+        }
         Some(_) => Store::open_existing(&common.store_path())?,
     };
     let events = match args.format {

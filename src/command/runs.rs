@@ -2,7 +2,7 @@
 
 use super::{Common, Failure};
 use crate::campaign::alive;
-use crate::report::{Column, Document, Row, Section, Table, Text};
+use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::store::{RunRow, RunStatus, Store};
 
 /// Lists the runs.
@@ -38,7 +38,14 @@ pub fn runs(common: &Common) -> Result<u8, Failure> {
         table.rows.iter_mut().for_each(|row| drop(row.cells.remove(1)));
     }
     let mut document = Document::new("What was measured");
-    document.sections.push(Section::new("runs", "Runs").with(table));
+    let section = Section::new("runs", "Runs");
+    document.sections.push(match table.rows.is_empty() {
+        true => section.with(Block::paragraph(Text::from(format!(
+            "None yet: `ipcmark` measures, and keeps it in {}.",
+            store.path().display()
+        )))),
+        false => section.with(table),
+    });
     common.show(&document)?;
     Ok(0)
 }

@@ -86,6 +86,8 @@ pub struct CaseResult {
     pub options: BTreeMap<String, String>,
     /// `bytes`, `signal`, `nothing`.
     pub carries: Carries,
+    /// How often the mechanism copies a message; null where there is none to copy.
+    pub copies: Option<u8>,
     /// Whether a waiting worker burns its CPU.
     pub spins: bool,
     /// Second name of another case (A/A).
@@ -231,6 +233,7 @@ impl CaseResult {
             mechanism: name.to_string(),
             options: variant.as_ref().map(|it| it.options.chosen().clone()).unwrap_or_default(),
             carries: variant.as_ref().map_or(Carries::Bytes, |it| it.traits().carries),
+            copies: variant.as_ref().and_then(|it| it.traits().copied()),
             spins: variant.is_some_and(|it| it.burns()),
             twin: case.twin,
             workload: case.workload.clone(),

@@ -32,12 +32,14 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Takes over the three signals for this process. A second one ends it at once.
+    /// Takes over the three signals for this process. A second one ends it at once. A hang-up
+    /// that whoever started it wants ignored, as nohup(1) does, stays ignored.
     pub fn install() -> io::Result<Interrupt> {
         let signal = Arc::new(AtomicUsize::new(0));
         let again = Arc::new(AtomicBool::new(false));
         let (wake, write) = UnixStream::pair()?;
-        for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let hang_up = (!ignored(libc::SIGHUP)).then_some(libc::SIGHUP);
+        for number in [libc::SIGINT, libc::SIGTERM].into_iter().chain(hang_up) {
             signal_hook::flag::register_conditional_shutdown(number, 128 + number, again.clone())?;
             signal_hook::flag::register(number, again.clone())?;
             signal_hook::flag::register_usize(number, signal.clone(), number as usize)?;
@@ -284,4 +286,13 @@ fn said_nothing(missing: &Missing) -> String {
         Missing::Interrupted => "interrupted".into(),
         Missing::Broken(error) => format!("the supervisor's stream broke: {error}"),
     }
+}
+
+/// Whether a signal is ignored by this process, as it was by the one that started it
+/// (proc_pid_status(5)).
+fn ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
+    mask.is_some_and(|it| it & (1 << (signal - 1)) != 0)
 }

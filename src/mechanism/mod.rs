@@ -14,11 +14,13 @@
 //!
 //! No mechanism sees a clock, a statistic or the store.
 
+mod counts;
 mod kin;
 mod lent;
 mod options;
 mod residue;
 mod socket;
+mod traits;
 mod unavailable;
 
 pub mod condvar;
@@ -47,11 +49,10 @@ pub mod vmsplice;
 
 use std::io;
 
-use serde::{Deserialize, Serialize};
-
 pub use options::{Choice, OptionSpec, Options, Variant, unknown};
 use residue::private_names;
 pub use residue::{Residue, clean, clean_up_after_process};
+pub use traits::{Carries, Framing, Reach, Traits, Waits};
 pub use unavailable::{Cause, OpenError, Unavailable};
 
 /// One side of an open mechanism. `send` and `recv` are what is timed.
@@ -213,84 +214,6 @@ impl<E> Opened<E> {
     pub fn residue(self, residue: Residue) -> Opened<E> {
         Opened { residue, ..self }
     }
-}
-
-/// What a mechanism carries, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traits {
-    /// Bytes, only a wake-up, or nothing.
-    pub carries: Carries,
-    /// Whether boundaries between messages survive.
-    pub framing: Framing,
-    /// How far apart the workers may be.
-    pub reach: Reach,
-    /// How often a message's bytes are copied on their way from the sender's buffer to the
-    /// receiver's, as far as the mechanism decides it; with in-place filling.
-    pub copies: u8,
-}
-
-impl Traits {
-    /// A mechanism on this host that copies a message in and out.
-    pub const fn host(carries: Carries, framing: Framing) -> Traits {
-        let copies = if matches!(carries, Carries::Bytes | Carries::Own) { 2 } else { 0 };
-        Traits { carries, framing, reach: Reach::Host, copies }
-    }
-}
-
-/// What a worker does while it waits for its partner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
-    /// It sleeps in the kernel.
-    Asleep,
-    /// It burns its CPU, but offers it to others at every look (sched_yield(2)).
-    Yielding,
-    /// It burns its CPU: on a shared CPU every message costs a time slice.
-    Spinning,
-}
-
-/// What arrives at the other side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Carries {
-    /// Any bytes.
-    Bytes,
-    /// A wake-up without contents: sizes mean nothing, throughput is wake-ups per second.
-    Signal,
-    /// Nothing at all: the harness's own cost. Can't be verified, is never ranked.
-    Nothing,
-    /// Each worker's own message back to itself: a control, wired wrong on purpose. Verifying
-    /// it would prove nothing; it is never ranked.
-    Own,
-}
-
-impl Carries {
-    /// Whether this is a control, which is compared with nothing.
-    pub fn is_control(self) -> bool {
-        matches!(self, Carries::Nothing | Carries::Own)
-    }
-
-    /// Whether messages have a size.
-    pub fn has_size(self) -> bool {
-        matches!(self, Carries::Bytes | Carries::Own)
-    }
-}
-
-/// Whether boundaries between messages survive the transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// A byte stream.
-    Stream,
-    /// Messages arrive whole or not at all.
-    Message,
-}
-
-/// How far apart the workers may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// On one machine.
-    Host,
-    /// Across a network too.
-    Network,
 }
 
 /// A row of the table: what can be said of a mechanism without opening it.

@@ -69,7 +69,24 @@ pub struct Variant {
     pub options: Options,
 }
 
+impl Entry {
+    /// This mechanism with each of some options: `tcp`, `tcp:nodelay=off`.
+    pub fn with_each(&self, options: &[&str]) -> Vec<String> {
+        let spelled = |options: &&str| match *options {
+            "" => self.name.to_string(),
+            options => format!("{}:{options}", self.name),
+        };
+        options.iter().map(spelled).collect()
+    }
+}
+
 impl Variant {
+    /// Every mechanism, in the variants that it wants shown.
+    pub fn shown() -> Vec<Variant> {
+        let names = MECHANISMS.iter().flat_map(|entry| entry.with_each(entry.shown));
+        names.map(|name| Variant::parse(&name).expect("a shown variant parses")).collect()
+    }
+
     /// Parses `name` or `name:option=value,option=value`.
     pub fn parse(text: &str) -> Result<Variant, String> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));

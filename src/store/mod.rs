@@ -84,15 +84,19 @@ impl std::error::Error for StoreError {}
 
 impl Store {
     /// `$IPCMARK_STORE`, else `ipcmark/runs.sqlite` below `$XDG_DATA_HOME` or
-    /// `~/.local/share`.
+    /// `~/.local/share`, and below `/tmp` where there is no home.
     pub fn default_path() -> PathBuf {
-        if let Some(path) = std::env::var_os("IPCMARK_STORE").filter(|path| !path.is_empty()) {
-            return path.into();
+        if let Some(path) = named("IPCMARK_STORE") {
+            return path;
         }
-        let data = std::env::var_os("XDG_DATA_HOME").filter(|path| !path.is_empty());
-        let data = data.map(PathBuf::from);
-        let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or("/tmp".into()));
-        data.unwrap_or_else(|| home().join(".local/share")).join("ipcmark/runs.sqlite")
+        let home = || named("HOME").unwrap_or("/tmp".into());
+        let data = named("XDG_DATA_HOME").unwrap_or_else(|| home().join(".local/share"));
+        data.join("ipcmark/runs.sqlite")
+    }
+
+    /// Whether [`Store::default_path`] is below `/tmp`, for want of a better place.
+    pub fn is_homeless() -> bool {
+        ["IPCMARK_STORE", "XDG_DATA_HOME", "HOME"].into_iter().all(|name| named(name).is_none())
     }
 
     /// Opens the store at `path`, and makes it if it isn't there.
@@ -214,6 +218,11 @@ fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
         _ => "choose another store with --store FILE",
     };
     StoreError(format!("{what} {}: {error}; {way_out}", path.display()))
+}
+
+/// A path in the environment; an empty one says nothing.
+fn named(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 #[cfg(test)]

@@ -84,31 +84,53 @@ impl<T> Clone for Placed<T> {
 // SAFETY: what lives at the place is a C library object made for use by many threads.
 unsafe impl<T> Send for Placed<T> {}
 
-/// An unnamed semaphore in shared memory.
+/// A count in shared memory that one side raises and the other waits for.
+pub trait Count: Clone + Send {
+    /// Bytes it takes in a mapping.
+    const BYTES: usize;
+    /// The call that makes it, for errors.
+    const MADE_BY: &'static str;
+
+    /// A count of zero at byte `offset` of `mapping`; nothing else may live there.
+    fn new(mapping: &Arc<Mapping>, offset: usize) -> io::Result<Self>;
+
+    /// Adds one and wakes a sleeper.
+    fn post(&self) -> io::Result<()>;
+
+    /// Takes one; sleeps while there is none.
+    fn wait(&self) -> io::Result<()>;
+}
+
+/// An unnamed semaphore in shared memory: sem_post(3), sem_wait(3).
 #[derive(Clone)]
 pub struct Semaphore(Placed<libc::sem_t>);
 
-impl Semaphore {
-    /// A semaphore of value zero at byte `offset` of `mapping`; nothing else may live there.
-    pub fn new(mapping: &Arc<Mapping>, offset: usize) -> io::Result<Semaphore> {
+impl Count for Semaphore {
+    const BYTES: usize = size_of::<libc::sem_t>();
+    const MADE_BY: &'static str = "sem_init";
+
+    fn new(mapping: &Arc<Mapping>, offset: usize) -> io::Result<Semaphore> {
         let placed = Placed::<libc::sem_t>::new(mapping, offset);
         // SAFETY: the place is inside the mapping, aligned, and used for nothing else.
         checked(i64::from(unsafe { libc::sem_init(placed.place(), 1, 0) }))?;
         Ok(Semaphore(placed))
     }
 
-    /// Adds one, and wakes a sleeper (sem_post(3)).
     #[inline(always)]
-    pub fn post(&self) -> io::Result<()> {
+    fn post(&self) -> io::Result<()> {
         // SAFETY: the semaphore was initialised in `new` and is never destroyed.
         checked(i64::from(unsafe { libc::sem_post(self.0.place()) })).map(drop)
     }
 
-    /// Takes one; sleeps while there is none (sem_wait(3)).
     #[inline(always)]
-    pub fn wait(&self) -> io::Result<()> {
-        // SAFETY: as in `post`.
-        checked(i64::from(unsafe { libc::sem_wait(self.0.place()) })).map(drop)
+    fn wait(&self) -> io::Result<()> {
+        loop {
+            // SAFETY: as in `post`.
+            match checked(i64::from(unsafe { libc::sem_wait(self.0.place()) })) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result.map(drop),
+            }
+        }
     }
 }
 
@@ -124,12 +146,11 @@ struct Shared {
 #[derive(Clone)]
 pub struct Condition(Placed<Shared>);
 
-impl Condition {
-    /// Bytes it takes in a mapping.
-    pub const BYTES: usize = size_of::<Shared>();
+impl Count for Condition {
+    const BYTES: usize = size_of::<Shared>();
+    const MADE_BY: &'static str = "pthread_cond_init";
 
-    /// A count of zero at byte `offset` of `mapping`; nothing else may live there.
-    pub fn new(mapping: &Arc<Mapping>, offset: usize) -> io::Result<Condition> {
+    fn new(mapping: &Arc<Mapping>, offset: usize) -> io::Result<Condition> {
         let placed = Placed::<Shared>::new(mapping, offset);
         let shared = placed.place();
         // SAFETY: the place is inside the mapping, aligned, zeroed and used for nothing else;
@@ -153,9 +174,8 @@ impl Condition {
         Ok(Condition(placed))
     }
 
-    /// Adds one and wakes a sleeper.
     #[inline(always)]
-    pub fn post(&self) -> io::Result<()> {
+    fn post(&self) -> io::Result<()> {
         let shared = self.0.place();
         // SAFETY: initialised in `new` and never destroyed; the count is touched only while the
         // mutex is held.
@@ -167,9 +187,8 @@ impl Condition {
         }
     }
 
-    /// Takes one; sleeps while there is none.
     #[inline(always)]
-    pub fn wait(&self) -> io::Result<()> {
+    fn wait(&self) -> io::Result<()> {
         let shared = self.0.place();
         // SAFETY: as in `post`; the wait gives the mutex up and takes it again.
         unsafe {

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::{Ipv6Addr, UdpSocket};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use ipcmark::mechanism::{MECHANISMS, Variant};
+use ipcmark::mechanism::Variant;
 
 /// Tried as the largest message of a mechanism without a limit.
 pub const MIB: usize = 1 << 20;
@@ -49,22 +49,9 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Every shown variant of every row of the table.
-pub fn shown() -> Vec<Variant> {
-    let text = |name: &str, options: &str| match options {
-        "" => name.to_string(),
-        _ => format!("{name}:{options}"),
-    };
-    MECHANISMS
-        .iter()
-        .flat_map(|entry| entry.shown.iter().map(move |options| text(entry.name, options)))
-        .map(|text| Variant::parse(&text).expect("a shown variant parses"))
-        .collect()
-}
-
 /// What the suite covers: every shown variant, and a few options that change the code.
 pub fn variants() -> Vec<Variant> {
-    let mut variants = shown();
+    let mut variants = Variant::shown();
     for text in ALSO {
         if text.contains("family=6") && !has_ipv6_loopback() {
             say(&format!("skipped {text}: this machine has no IPv6 loopback"));
@@ -125,7 +112,7 @@ pub fn contents(direction: u64, number: u64, bytes: usize) -> &'static [u8] {
     const PERIOD: u64 = 65_521;
     static NOISE: OnceLock<Vec<u8>> = OnceLock::new();
     let noise = NOISE.get_or_init(|| {
-        let longest = shown().iter().map(largest).max().unwrap_or(0).max(MIB) + 1;
+        let longest = Variant::shown().iter().map(largest).max().unwrap_or(0).max(MIB) + 1;
         let mut rng = Rng(1);
         let words = (PERIOD as usize + longest).div_ceil(8);
         (0..words).flat_map(|_| rng.next().to_le_bytes()).collect()

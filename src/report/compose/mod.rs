@@ -63,8 +63,8 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         verdicts.blocks.extend(answer::table(judged));
     }
     verdicts.blocks.extend(match extent {
-        Extent::Summary => verdicts::blocks(judged),
-        Extent::Full => folded(verdicts::blocks(judged)),
+        Extent::Summary => verdicts::blocks(judged, extent),
+        Extent::Full => folded(verdicts::blocks(judged, extent)),
     });
     match &study {
         // Whoever asked by a study reads its own tables first.

@@ -1,20 +1,23 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::words;
+use super::{Extent, words};
 use crate::judge::{ALPHA, Carries, CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Block, Text, Verdict, VerdictKind, units};
 use crate::stats;
 use crate::store::Closed;
 
+/// Cases with the widest intervals that a terminal names.
+const WORST_NAMED: usize = 3;
+
 /// The blocks of the section.
-pub fn blocks(judged: &Judged) -> Vec<Block> {
+pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
     let mut blocks: Vec<Block> = judged
         .groups
         .iter()
         .filter(|group| !group.standings.is_empty())
         .map(|group| Block::Verdict(verdict(judged, group)))
         .collect();
-    blocks.extend(open_cases(judged));
+    blocks.extend(open_cases(judged, extent));
     blocks.extend(failures(judged));
     blocks
 }
@@ -134,27 +137,64 @@ fn plain_ratio(times: f64) -> String {
     units::ratio(times).trim_end_matches('×').to_string()
 }
 
-/// Cases whose interval is wider than asked, by name, a line per group.
-fn open_cases(judged: &Judged) -> Vec<Block> {
-    let open = |case: &CaseResult| case.precision_reached.is_some_and(|it| !it.reached);
-    let lines: Vec<Text> = judged
-        .groups
-        .iter()
-        .filter_map(|group| {
-            let cases = group.standings.iter().map(|it| &judged.results[it.result]);
-            let names: Vec<String> =
-                cases.filter(|case| open(case)).map(name_with_reason).collect();
-            let head = format!("{}: ", words::group(group));
-            (!names.is_empty()).then(|| Text::new().strong(head).plain(names.join(", ")))
-        })
-        .collect();
-    if lines.is_empty() {
+/// Cases whose interval is wider than asked: all of them, or their count and the worst.
+fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
+    let all: Vec<&CaseResult> = judged.groups.iter().flat_map(|it| open(judged, it)).collect();
+    if all.is_empty() {
         return Vec::new();
     }
-    let asked = Text::new()
-        .strong("Less precise than asked. ")
-        .plain("More time (--budget) narrows intervals; modes stay.");
-    vec![Block::paragraph(asked), Block::List(lines)]
+    let way_out = "More time (--budget) narrows intervals; modes stay.";
+    let asked = Text::new().strong("Less precise than asked");
+    if extent == Extent::Full {
+        let lines = judged.groups.iter().filter_map(|group| {
+            let names: Vec<String> = open(judged, group).map(name_with_reason).collect();
+            let head = format!("{}: ", words::group(group));
+            (!names.is_empty()).then(|| Text::new().strong(head).plain(names.join(", ")))
+        });
+        let asked = asked.strong(". ").plain(way_out);
+        return vec![Block::paragraph(asked), Block::List(lines.collect())];
+    }
+    let ranked: usize = judged.groups.iter().map(|group| group.standings.len()).sum();
+    let counted = format!(": {} of {ranked} cases; {}.", all.len(), worst(&all));
+    let rest = format!(
+        " {way_out} `ipcmark report {} -v` and the page (--html) name them all.",
+        judged.run.id
+    );
+    vec![Block::paragraph(asked.plain(counted + &rest))]
+}
+
+/// The cases of a group that are less precise than asked.
+fn open<'a>(
+    judged: &'a Judged,
+    group: &'a GroupVerdict,
+) -> impl Iterator<Item = &'a CaseResult> + 'a {
+    let cases = group.standings.iter().map(|it| &judged.results[it.result]);
+    cases.filter(|case| case.precision_reached.is_some_and(|it| !it.reached))
+}
+
+/// The widest intervals by name, and how many have none: `the widest: pipe, 64 B, one CPU (±9 %);
+/// 3 with two modes`.
+fn worst(cases: &[&CaseResult]) -> String {
+    let half = |case: &CaseResult| match case.modes {
+        Some(_) => None,
+        None => case.precision_reached.and_then(|it| it.half_width),
+    };
+    let mut wide: Vec<(f64, &CaseResult)> =
+        cases.iter().filter_map(|case| Some((half(case)?, *case))).collect();
+    wide.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let named = |(half, case): &(f64, &CaseResult)| {
+        format!("{} (±{:.0} %)", words::case(case), 100.0 * half)
+    };
+    let widest: Vec<String> = wide.iter().take(WORST_NAMED).map(named).collect();
+    let modes = cases.iter().filter(|case| case.modes.is_some()).count();
+    let few = cases.len() - modes - wide.len();
+    let mut parts = Vec::new();
+    if !widest.is_empty() {
+        parts.push(format!("the widest: {}", widest.join("; ")));
+    }
+    parts.extend((modes > 0).then(|| format!("{modes} with two modes")));
+    parts.extend((few > 0).then(|| format!("{few} with too few launches for an interval")));
+    parts.join("; ")
 }
 
 fn name_with_reason(case: &CaseResult) -> String {

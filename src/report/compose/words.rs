@@ -105,7 +105,11 @@ pub fn brief_value(case: &CaseResult) -> String {
 /// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
 pub fn case(case: &CaseResult) -> String {
     let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
-    let workload = if case.workload == "latency" { "" } else { ", throughput" };
+    let workload = match case.workload.as_str() {
+        "latency" => "",
+        "connect" => ", set-up",
+        _ => ", throughput",
+    };
     let threads = if case.workers == "thread" { ", threads" } else { "" };
     format!("{}{workload}{size}, {}{threads}", case.variant, place(&case.placement))
 }
