@@ -214,6 +214,8 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
         verify: false,
         spin_on_one_cpu: false,
         total_bytes: None,
+        totals: Vec::new(),
+        samples_by_workload: Default::default(),
         study: None,
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: Some(10),

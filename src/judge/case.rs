@@ -13,6 +13,7 @@ use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use crate::mechanism::{Carries, Variant};
 use crate::stats;
 use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
+use crate::study::Total;
 
 /// How a case stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -102,6 +103,8 @@ pub struct CaseResult {
     pub observed_placement: Option<ObservedPlacement>,
     /// Null where the mechanism carries no bytes, or nothing was sent.
     pub message_bytes: Option<u64>,
+    /// What one transfer carries before it is acknowledged; null where no bytes are transferred.
+    pub total: Option<Total>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
     /// Round trips or set-ups per sample, or messages per transfer.
@@ -239,6 +242,7 @@ impl CaseResult {
             cpus: case.cpus.map(|(a, b)| [a, b]),
             observed_placement: None,
             message_bytes: case.message_bytes,
+            total: case.total,
             payload: case.payload.clone(),
             batch: case.batch,
             launches: 0,

@@ -150,6 +150,7 @@ mod tests {
             mechanism: mechanism.into(),
             workload: "latency".into(),
             message_bytes: Some(64),
+            total: None,
             placement: placement.into(),
             workers: "process".into(),
             payload: "untouched".into(),

@@ -1,6 +1,6 @@
 //! A study whose every word has been checked: what will be asked of the machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::factor::{Chosen, Factor, workers, workload};
 use super::format::{
     self, FigureKind, Fixed, Hypothesis, Levels, PublishedFigure, Study, Test, Words, line_at,
 };
-use super::{Request, Stopping, StudyText};
+use super::{Request, Stopping, StudyText, Total};
 use crate::launch::{Placement, Warmup};
 use crate::mechanism::unknown;
 use crate::size;
-use crate::workload::Policy;
+use crate::workload::{Policy, Workload};
 
 /// A study that can be run.
 #[derive(Debug)]
@@ -47,8 +47,9 @@ impl Reader<'_> {
     }
 
     fn declared(&self, study: Study) -> Result<Declared, String> {
-        let levels = self.levels(&study.fixed, &study.vary)?;
-        let request = self.request(&study.fixed, &levels)?;
+        let mut levels = self.levels(&study.fixed, &study.vary)?;
+        let mut request = self.request(&study.fixed, &levels)?;
+        self.add_own(&study, &mut request, &mut levels)?;
         for hypothesis in &study.hypothesis {
             self.check_hypothesis(hypothesis, &levels)?;
         }
@@ -98,6 +99,7 @@ impl Reader<'_> {
             Factor::Mechanism => (&fixed.mechanism, &vary.mechanism),
             Factor::Workload => (&fixed.workload, &vary.workload),
             Factor::Size => (&fixed.size, &vary.size),
+            Factor::Total => (&fixed.total, &vary.total),
             Factor::Placement => (&fixed.placement, &vary.placement),
             Factor::Workers => (&fixed.workers, &vary.workers),
         };
@@ -115,6 +117,7 @@ impl Reader<'_> {
                     }
                     Factor::Workload => vec!["latency".into()],
                     Factor::Size => vec!["64".into()],
+                    Factor::Total => vec!["long".into()],
                     Factor::Placement => vec!["same-cpu".into()],
                     Factor::Workers => vec!["process".into()],
                 },
@@ -122,6 +125,41 @@ impl Reader<'_> {
             levels.insert(factor, words);
         }
         Ok(levels)
+    }
+
+    /// Sizes and samples that a workload has of its own; the levels of size are then all of them.
+    fn add_own(
+        &self,
+        study: &Study,
+        request: &mut Request,
+        levels: &mut BTreeMap<Factor, Vec<String>>,
+    ) -> Result<(), String> {
+        let (vary, fixed) = (&study.vary, &study.fixed);
+        for (workload, own) in
+            [(Workload::Latency, &vary.latency), (Workload::Throughput, &vary.throughput)]
+        {
+            let Some(words) = &own.size else { continue };
+            let sizes = self.words(Factor::Size, words)?;
+            let Some(asked) = request.workloads.iter_mut().find(|it| it.0 == workload) else {
+                let span = words.each(self.text).next().map_or(0..0, |(_, span)| span);
+                return Err(self.at(span, format!("{} isn't measured", workload.name())));
+            };
+            asked.1 = sizes.iter().filter_map(|it| size::parse(it).ok()).collect();
+        }
+        let sized = request.workloads.iter().filter(|(workload, _)| workload.has_size());
+        let sizes: BTreeSet<u64> = sized.flat_map(|(_, sizes)| sizes).copied().collect();
+        if vary.latency.size.is_some() || vary.throughput.size.is_some() {
+            levels.insert(Factor::Size, sizes.into_iter().map(size::format).collect());
+        }
+        for (workload, own) in [
+            (Workload::Latency, &fixed.latency),
+            (Workload::Throughput, &fixed.throughput),
+            (Workload::Connect, &fixed.connect),
+        ] {
+            let samples = self.count(&own.samples)?;
+            request.samples_by_workload.extend(samples.map(|it| (workload, it)));
+        }
+        Ok(())
     }
 
     fn words(&self, factor: Factor, words: &Words) -> Result<Vec<String>, String> {
@@ -132,6 +170,10 @@ impl Reader<'_> {
                 Factor::Size => {
                     let sizes = size::parse_list(word).map_err(failed)?;
                     levels.extend(sizes.into_iter().map(size::format));
+                }
+                Factor::Total if word.contains("..") || word.contains(',') => {
+                    let totals = size::parse_list(word).map_err(failed)?;
+                    levels.extend(totals.into_iter().map(size::format));
                 }
                 _ => levels.push(factor.level(word).map_err(failed)?),
             }
@@ -153,12 +195,11 @@ impl Reader<'_> {
             None => Warmup { operations: 1000, ns: 5_000_000 },
             Some(word) => warmup(word.get_ref()).map_err(|error| self.at(word.span(), error))?,
         };
-        let total_bytes = match &fixed.total {
-            None => None,
-            Some(word) => {
-                let bytes = size::parse(word.get_ref());
-                Some(bytes.map_err(|error| self.at(word.span(), error))?)
-            }
+        let totals: Vec<Total> = of(Factor::Total).filter_map(|it| Total::parse(it).ok()).collect();
+        let (total_bytes, totals) = match totals.as_slice() {
+            [Total::Long] => (None, Vec::new()),
+            [Total::Bytes(bytes)] => (Some(*bytes), Vec::new()),
+            _ => (None, totals),
         };
         let budget_ns = match &fixed.budget {
             None => None,
@@ -186,8 +227,10 @@ impl Reader<'_> {
             verify: false,
             spin_on_one_cpu: fixed.spin_on_one_cpu,
             total_bytes,
+            totals,
             warmup,
             samples: self.count(&fixed.samples)?,
+            samples_by_workload: BTreeMap::new(),
             stopping: Stopping {
                 launches: self.count(&fixed.launches)?,
                 precision: None,
@@ -349,7 +392,6 @@ fn warmup(word: &str) -> Result<Warmup, String> {
 mod tests {
     use super::*;
     use crate::study::factor::chosen;
-    use crate::workload::Workload;
 
     const STUDY: &str = r#"
 version = 1
@@ -405,6 +447,33 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }, { value = 1200,
         assert_eq!(figures.iter().map(|it| it.as_printed()).collect::<Vec<_>>(), ["7.0", "1,200"]);
     }
 
+    /// The same with transfers beside, of three totals.
+    fn with_transfers(own: &str) -> String {
+        let more = "workload = [\"latency\", \"throughput\"]\n\
+                    total = [\"message\", \"1M..4M:x4\", \"long\"]\n";
+        STUDY.replace("[vary]\n", &format!("[vary]\n{more}")).replace("[[published]]", own)
+    }
+
+    #[test]
+    fn transfers_have_totals_and_workloads_sizes_and_samples_of_their_own() {
+        let plain = declare(&with_transfers("[[published]]"), "s.toml").unwrap();
+        assert_eq!(plain.levels[&Factor::Total], ["message", "1M", "4M", "long"]);
+        let bytes = |it: u64| Total::Bytes(it << 20);
+        assert_eq!(plain.request.totals(), [Total::Message, bytes(1), bytes(4), Total::Long]);
+
+        let own = "[vary.latency]\nsize = \"1\"\n[fixed.latency]\nsamples = 1000\n[[published]]";
+        let own = declare(&with_transfers(own), "s.toml").unwrap();
+        assert_eq!(own.levels[&Factor::Size], ["1", "1K", "2K", "4K"]);
+        let sizes = [(Workload::Latency, vec![1]), (Workload::Throughput, vec![1024, 2048, 4096])];
+        assert_eq!(own.request.workloads, sizes);
+        assert_eq!(own.request.samples_of(Workload::Latency), Some(1000));
+        assert_eq!(own.request.samples_of(Workload::Throughput), None);
+
+        let one = STUDY.replace("warmup = \"5\"", "warmup = \"5\"\ntotal = \"16M\"");
+        let one = declare(&one, "s.toml").unwrap().request;
+        assert_eq!((one.total_bytes, one.totals.len()), (Some(16 << 20), 0));
+    }
+
     #[track_caller]
     fn refused(from: &str, to: &str, words: &[&str]) {
         assert!(STUDY.contains(from), "{from}");
@@ -433,6 +502,8 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }, { value = 1200,
         refused("\"0.6\"", "\"0.3\"", &["s.toml:30", "backwards"]);
         refused("\"5%\"", "\"5\"", &["s.toml:31", "2%"]);
         refused("printed = \"7.0\"", "printed = \"70\"", &["elsewhere", "`70`", "value, 7"]);
+        refused("launches = 12", "launches = 12\ntotal = \"mesage\"", &["s.toml:10", "message"]);
+        refused("[vary]", "[vary.throughput]\nsize = \"1\"\n[vary]", &["throughput isn't"]);
         refused("launches = 12", "launches = 12\nmechanism = \"pipe\"", &["fixed and varied"]);
     }
 }

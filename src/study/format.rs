@@ -109,10 +109,34 @@ pub struct Levels {
     pub workload: Option<Words>,
     /// Message sizes: `64`, `"1K..16M:x2"`.
     pub size: Option<Words>,
+    /// What one transfer carries: `long`, `message`, `"16M"`.
+    pub total: Option<Words>,
     /// `free`, `same-cpu`, …
     pub placement: Option<Words>,
     /// `process`, `thread`.
     pub workers: Option<Words>,
+    /// What latencies have of their own.
+    #[serde(default)]
+    pub latency: OwnLevels,
+    /// What throughputs have of their own.
+    #[serde(default)]
+    pub throughput: OwnLevels,
+}
+
+/// Levels of one workload, before those of all.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnLevels {
+    /// Message sizes.
+    pub size: Option<Words>,
+}
+
+/// Conditions of one workload, before those of all.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnFixed {
+    /// Samples of each launch.
+    pub samples: Option<Spanned<i64>>,
 }
 
 /// What is held fixed: a level of each factor that isn't varied, and the conditions.
@@ -125,18 +149,27 @@ pub struct Fixed {
     pub workload: Option<Words>,
     /// As in `[vary]`.
     pub size: Option<Words>,
+    /// As in `[vary]`; without it `long`, which lasts 20 ms.
+    pub total: Option<Words>,
     /// As in `[vary]`.
     pub placement: Option<Words>,
     /// As in `[vary]`.
     pub workers: Option<Words>,
-    /// Bytes of one throughput transfer, as in `"16M"`; without it what lasts 20 ms.
-    pub total: Option<Spanned<String>>,
     /// `untouched`, `written`, `read`.
     pub payload: Option<Spanned<String>>,
     /// Operations, or a time: `"5"`, `"100ms"`.
     pub warmup: Option<Spanned<String>>,
     /// Samples of each launch.
     pub samples: Option<Spanned<i64>>,
+    /// What latencies have of their own.
+    #[serde(default)]
+    pub latency: OwnFixed,
+    /// What throughputs have of their own.
+    #[serde(default)]
+    pub throughput: OwnFixed,
+    /// What set-ups have of their own.
+    #[serde(default)]
+    pub connect: OwnFixed,
     /// Launches of each case.
     pub launches: Option<Spanned<i64>>,
     /// Time for measuring, unless the command line gives one: `"5m"`.

@@ -11,17 +11,25 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
         Factor::Mechanism => case.variant.clone(),
         Factor::Workload => case.workload.clone(),
         Factor::Size => case.message_bytes.map_or_else(String::new, size::format),
+        Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
         Factor::Placement => case.placement.clone(),
         Factor::Workers => case.workers.clone(),
     }
 }
 
+/// Whether a factor means nothing to a case, which then stands for every level of it: sizes of
+/// wake-ups and set-ups, totals of what isn't transferred.
+fn any_level(case: &CaseResult, factor: Factor) -> bool {
+    match factor {
+        Factor::Size => case.message_bytes.is_none(),
+        Factor::Total => case.total.is_none(),
+        _ => false,
+    }
+}
+
 /// Whether the selector takes a case. What has no size is taken at any size.
 pub fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
-    chosen.takes(|factor| match (factor, case.message_bytes) {
-        (Factor::Size, None) => chosen.level(Factor::Size).unwrap_or_default().to_string(),
-        _ => level(case, factor),
-    })
+    chosen.takes(|factor| (!any_level(case, factor)).then(|| level(case, factor)))
 }
 
 /// The measured cases that a selector chooses.
@@ -70,8 +78,7 @@ pub fn pairs<'a>(
     let free = |factor: &Factor| left.level(*factor).is_none() && right.level(*factor).is_none();
     let alike = |a: &CaseResult, b: &CaseResult| {
         Factor::ALL.iter().filter(|it| free(it)).all(|factor| {
-            let unsized_one = a.message_bytes.is_none() || b.message_bytes.is_none();
-            (*factor == Factor::Size && unsized_one) || level(a, *factor) == level(b, *factor)
+            any_level(a, *factor) || any_level(b, *factor) || level(a, *factor) == level(b, *factor)
         })
     };
     let mut found = Vec::new();
