@@ -128,6 +128,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         total_bytes: None,
         totals: Vec::new(),
         samples_by_workload: Default::default(),
+        placements_by_workload: Default::default(),
         study: None,
         warmup: WARMUP,
         samples: Some(1),

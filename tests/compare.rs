@@ -96,6 +96,7 @@ impl Setting {
             total_bytes: None,
             totals: Vec::new(),
             samples_by_workload: Default::default(),
+            placements_by_workload: Default::default(),
             study: None,
             warmup: Warmup { operations: 10, ns: 1000 },
             samples: None,

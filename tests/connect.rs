@@ -216,6 +216,7 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
         total_bytes: None,
         totals: Vec::new(),
         samples_by_workload: Default::default(),
+        placements_by_workload: Default::default(),
         study: None,
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: Some(10),

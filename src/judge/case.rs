@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::course::Course;
 use super::cpu::CpuCost;
+use super::derived::Derived;
 use super::headline;
 use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch, OverLaunches};
@@ -151,6 +152,8 @@ pub struct CaseResult {
     pub steady: Option<SteadySeen>,
     /// What happened beside.
     pub noise: Option<NoiseSeen>,
+    /// The columns that its study derives, by name; empty without one.
+    pub derived: BTreeMap<String, Derived>,
     /// Mean of all operations, over launches alike, in the unit of the estimate: for tables that
     /// reproduce a published mean, never a headline.
     #[serde(skip)]
@@ -160,6 +163,10 @@ pub struct CaseResult {
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
+    /// The same of other statistics of each launch: `mean`, `min` (its quickest sample), and those
+    /// of [`super::PERCENTILES`] where samples are single operations.
+    #[serde(skip)]
+    pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
     /// The pooled percentile curve, in ns.
     #[serde(skip)]
     pub curve: Curve,
@@ -172,6 +179,7 @@ pub struct CaseResult {
 struct LaunchValue {
     ns: f64,
     mean_ns: f64,
+    least_ns: f64,
     percentiles: Option<OfLaunch>,
     samples: u64,
     effective: f64,
@@ -215,6 +223,7 @@ impl CaseResult {
             result.course.push(Course::of(launch.round, &samples, scale, slices, steady));
             let value = pool.take(samples, launch, run.clock.ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
+            result.keep_others(at, &value);
             values.push(value);
         }
         result.settle_status(case, &all, &values);
@@ -266,12 +275,35 @@ impl CaseResult {
             modes: None,
             steady: None,
             noise: None,
+            derived: BTreeMap::new(),
             mean: None,
             granted: BTreeMap::new(),
             by_round: Vec::new(),
+            others_by_round: BTreeMap::new(),
             curve: Curve::new(),
             course: Vec::new(),
         }
+    }
+
+    /// Keeps what claims about other statistics than the median are made of.
+    fn keep_others(&mut self, at: usize, value: &LaunchValue) {
+        let tails = value.percentiles.iter().flat_map(|of_launch| {
+            percentile::PERCENTILES.iter().zip(of_launch).map(|((name, _), (ns, _))| (*name, *ns))
+        });
+        for (name, ns) in
+            [("mean", value.mean_ns), ("min", value.least_ns)].into_iter().chain(tails)
+        {
+            let rounds = self.others_by_round.entry(name).or_default();
+            rounds.resize(rounds.len().max(at + 1), None);
+            rounds[at] = Some(ns);
+        }
+    }
+
+    /// Voluntary switches of both workers for each operation.
+    pub fn switches_per_operation(&self) -> Option<f64> {
+        let operations =
+            self.samples as f64 / self.launches.max(1) as f64 * self.batch.unwrap_or(1) as f64;
+        Some(self.noise.as_ref()?.voluntary_switches? / operations)
     }
 
     fn settle_status(
@@ -420,6 +452,7 @@ impl Pool {
         sorted.sort_unstable();
         let value = LaunchValue {
             mean_ns: scale * sorted.iter().sum::<u64>() as f64 / count.max(1) as f64,
+            least_ns: scale * sorted.first().copied().unwrap_or(0) as f64,
             ns: stats::mid_quantile(&sorted, 0.5) * scale,
             percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
             samples: count as u64,

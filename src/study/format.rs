@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 use crate::mechanism::unknown;
@@ -38,6 +38,12 @@ pub struct Study {
     /// Claims, with the tests that decide them.
     #[serde(default)]
     pub hypothesis: Vec<Hypothesis>,
+    /// Columns that are worked out of others, for tables.
+    #[serde(default)]
+    pub derived: Vec<DerivedSpec>,
+    /// Tables of the machine's bounds.
+    #[serde(default)]
+    pub floor: Vec<FloorSpec>,
     /// Tables of the results.
     #[serde(default)]
     pub table: Vec<TableSpec>,
@@ -129,6 +135,8 @@ pub struct Levels {
 pub struct OwnLevels {
     /// Message sizes.
     pub size: Option<Words>,
+    /// `free`, `same-cpu`, …
+    pub placement: Option<Words>,
 }
 
 /// Conditions of one workload, before those of all.
@@ -206,6 +214,10 @@ pub struct Hypothesis {
     pub left: Selector,
     /// The cases they are held against.
     pub right: Option<Selector>,
+    /// The other cases that they may be held against, for `near-either`.
+    pub or: Option<Selector>,
+    /// Which statistic of each launch: `median` (if none is named), `mean`, `min`, `p90` … .
+    pub of: Option<Spanned<String>>,
     /// An order from best to worst, for `ranking`.
     #[serde(default)]
     pub order: Vec<Selector>,
@@ -226,6 +238,8 @@ pub enum Test {
     Faster,
     /// Left and right are within the margin of each other.
     Equivalent,
+    /// The left is within the margin of one or the other of two.
+    NearEither,
     /// Left over right lies within the claimed interval.
     Ratio,
     /// Along the factor the measure never falls.
@@ -244,6 +258,45 @@ pub enum Test {
     SameShape,
 }
 
+/// A column that is worked out of others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DerivedSpec {
+    /// Its name, for `show`.
+    pub name: Spanned<String>,
+    /// Its unit.
+    pub unit: String,
+    /// Arithmetic on statistics of a case: see [`super::expression`].
+    pub expression: Spanned<String>,
+}
+
+/// A table of the machine's bounds, which every run measures at its start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FloorSpec {
+    /// What it shows.
+    pub title: String,
+    /// Which of [`FLOORS`], a row or several each.
+    pub of: Vec<Spanned<String>>,
+    /// The published figures that stand beside, by name: those with `floor`.
+    pub beside: Option<Spanned<String>>,
+}
+
+/// The bounds that a table may show.
+pub const FLOORS: [&str; 11] = [
+    "clock-step-by-loop",
+    "clock-step-by-reads",
+    "clock-cost",
+    "getpid",
+    "getpid-of-library",
+    "getppid",
+    "getuid",
+    "read",
+    "cache-line",
+    "wake-up",
+    "copy",
+];
+
 /// A table of the results.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -255,14 +308,26 @@ pub struct TableSpec {
     /// The factor whose levels are columns, unless `show` names several measures.
     pub columns: Option<Spanned<String>>,
     /// What stands in the cells: `median`, `mean`, `min`, `q1`, `q3`, `max`, `p50` … `p99.999`,
-    /// `rank`, `switches`.
+    /// `rank`, `switches`, or a derived column.
     #[serde(default)]
     pub show: Vec<Spanned<String>>,
     /// Which cases.
     #[serde(default)]
     pub only: Selector,
-    /// The published figures that stand beside, by name.
-    pub beside: Option<Spanned<String>>,
+    /// The published figures that stand beside, by name: one, or several.
+    #[serde(default, deserialize_with = "names")]
+    pub beside: Vec<Spanned<String>>,
+}
+
+/// One name or several, each at the place of all.
+fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Spanned<String>>, D::Error> {
+    let words = Spanned::<OneOrMany>::deserialize(from)?;
+    let span = words.span();
+    let words = match words.into_inner() {
+        OneOrMany::One(word) => vec![word],
+        OneOrMany::Many(words) => words,
+    };
+    Ok(words.into_iter().map(|word| Spanned::new(span.clone(), word)).collect())
 }
 
 /// A figure of the results.
@@ -328,6 +393,10 @@ pub struct PublishedFigure {
     pub printed: Option<String>,
     /// Which statistic, where the table has several: `p99`.
     pub show: Option<String>,
+    /// Its own unit, where it isn't that of its table.
+    pub unit: Option<String>,
+    /// Which of [`FLOORS`], where it is no case.
+    pub floor: Option<String>,
     /// The levels it belongs to.
     #[serde(flatten)]
     pub levels: BTreeMap<String, String>,

@@ -5,7 +5,10 @@
 //! measured stays in the plan as a row with its reason.
 
 pub mod builtin;
+mod claims;
+mod columns;
 pub mod declared;
+pub mod expression;
 pub mod extent;
 pub mod factor;
 pub mod format;
@@ -32,6 +35,9 @@ pub struct Request {
     pub workloads: Vec<(Workload, Vec<u64>)>,
     /// Placements.
     pub placements: Vec<Placement>,
+    /// Those of single workloads, instead of the ones above.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub placements_by_workload: BTreeMap<Workload, Vec<Placement>>,
     /// Processes, threads, or both.
     pub workers: Vec<Workers>,
     /// What happens to the bytes of throughput messages.

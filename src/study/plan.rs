@@ -205,12 +205,13 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
 /// The placements of a workload. One worker alone sets up and tears down, so that all which pin
 /// are the same to it: of those that were asked for, the first that exists here.
 fn placements(workload: Workload, request: &Request, machine: &Machine) -> Vec<Placement> {
+    let all = request.placements_by_workload.get(&workload).unwrap_or(&request.placements);
     let pins = |it: &&Placement| Placement::PINNED.contains(it);
     let exists = |it: &&Placement| it.resolve(machine.topology, machine.allowed).is_ok();
-    let pinned = || request.placements.iter().filter(pins);
+    let pinned = || all.iter().filter(pins);
     let one = pinned().find(exists).or_else(|| pinned().next());
     let wanted = |it: &&Placement| workload != Workload::Connect || !pins(it) || Some(*it) == one;
-    request.placements.iter().filter(wanted).copied().collect()
+    all.iter().filter(wanted).copied().collect()
 }
 
 /// The place, or the reason why there is none; a CPU that the user named must exist.
@@ -295,6 +296,7 @@ mod tests {
             total_bytes: None,
             totals: Vec::new(),
             samples_by_workload: Default::default(),
+            placements_by_workload: Default::default(),
             study: None,
             warmup: Warmup { operations: 10, ns: 1000 },
             samples: None,

@@ -51,21 +51,41 @@ pub fn cases<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Result<Vec<&'a C
     }))
 }
 
-/// The measured quantity by round: ns of a latency or set-up, bytes or wake-ups per second of a
+/// The measured quantity by round, `of` a statistic of each launch: ns of a latency or set-up, bytes or wake-ups per second of a
 /// throughput.
-pub fn quantity(case: &CaseResult) -> Vec<Option<f64>> {
+pub fn quantity(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
     let amount = case.message_bytes.unwrap_or(1) as f64;
     let in_unit = |ns: f64| match case.workload.as_str() {
         "throughput" => amount * 1e9 / ns,
         _ => ns,
     };
-    case.by_round.iter().map(|ns| ns.map(in_unit)).collect()
+    let by_round = match of {
+        "median" => Some(&case.by_round),
+        other => case.others_by_round.get(other),
+    };
+    by_round.into_iter().flatten().map(|ns| ns.map(in_unit)).collect()
 }
 
 /// How good it is: the quantity where more is better, else its inverse.
-pub fn goodness(case: &CaseResult) -> Vec<Option<f64>> {
+pub fn goodness(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
     let better = |value: f64| if case.workload == "throughput" { value } else { 1.0 / value };
-    quantity(case).into_iter().map(|value| value.map(better)).collect()
+    quantity(case, of).into_iter().map(|value| value.map(better)).collect()
+}
+
+/// Whether each chosen case has that statistic of its launches.
+///
+/// # Errors
+/// What its launches lack.
+pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), Told> {
+    for case in cases(chosen, results)? {
+        let reason = match case.samples_missing.get(of) {
+            Some(missing) => format!("{missing} more independent samples a launch are needed"),
+            None if of == "median" || case.others_by_round.contains_key(of) => continue,
+            None => "its samples aren't single operations".into(),
+        };
+        return Err(Told::not_testable(format!("{of} of {chosen}: {reason}")));
+    }
+    Ok(())
 }
 
 /// Pairs of a left and a right case that agree in every factor that neither selector names.
