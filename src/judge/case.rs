@@ -10,6 +10,7 @@ use super::derived::Derived;
 use super::headline;
 use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch, OverLaunches};
+use super::pool::{LaunchValue, Pool};
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use crate::mechanism::{Carries, Variant};
 use crate::stats;
@@ -173,16 +174,6 @@ pub struct CaseResult {
     /// Its samples over time, launch by launch.
     #[serde(skip)]
     pub course: Vec<Course>,
-}
-
-/// What one launch contributes.
-struct LaunchValue {
-    ns: f64,
-    mean_ns: f64,
-    least_ns: f64,
-    percentiles: Option<OfLaunch>,
-    samples: u64,
-    effective: f64,
 }
 
 impl CaseResult {
@@ -421,48 +412,5 @@ impl CaseResult {
             max: sorted[sorted.len() - 1],
             percentiles,
         }
-    }
-}
-
-/// The samples of a case, pooled, and the time they took.
-#[derive(Default)]
-struct Pool {
-    ticks: Vec<u64>,
-    timed_ticks: f64,
-}
-
-impl Pool {
-    /// Takes one launch's samples in, and says what they come to. `single`: each of them is
-    /// one operation, fit for percentiles.
-    fn take(
-        &mut self,
-        samples: Vec<u64>,
-        launch: &StoredLaunch,
-        ns_per_tick: f64,
-        single: bool,
-    ) -> LaunchValue {
-        let batch = launch.record.initiator.batch.max(1);
-        let scale = ns_per_tick / batch as f64;
-        self.timed_ticks += samples.iter().sum::<u64>() as f64;
-        let count = samples.len();
-        let effective = stats::effective_samples(&samples, 0.9);
-        let tails = single.then(|| percentile::effective(&samples));
-        // From here on order doesn't matter: one buffer serves to sort and to pool.
-        let mut sorted = samples;
-        sorted.sort_unstable();
-        let value = LaunchValue {
-            mean_ns: scale * sorted.iter().sum::<u64>() as f64 / count.max(1) as f64,
-            least_ns: scale * sorted.first().copied().unwrap_or(0) as f64,
-            ns: stats::mid_quantile(&sorted, 0.5) * scale,
-            percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
-            samples: count as u64,
-            effective,
-        };
-        if single && self.ticks.is_empty() {
-            self.ticks = sorted;
-        } else if single {
-            self.ticks.extend(sorted);
-        }
-        value
     }
 }

@@ -14,6 +14,7 @@ mod group;
 pub mod hypothesis;
 mod once;
 mod percentile;
+mod pool;
 mod seen;
 
 use serde::Serialize;

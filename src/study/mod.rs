@@ -13,6 +13,7 @@ pub mod extent;
 pub mod factor;
 pub mod format;
 mod plan;
+mod shown;
 mod total;
 
 use std::collections::BTreeMap;
