@@ -135,10 +135,11 @@ fn cases_of(plan: &Plan) -> impl Iterator<Item = &Case> {
 
 /// What would be measured, and how long about.
 fn dry(common: &Common, declared: &Declared, plan: &Plan) -> Result<u8, Failure> {
-    /// What a launch takes about, with what surrounds it, in s; and a round trip, where their
-    /// number is fixed.
+    /// What a launch takes about, with what surrounds it, in s; and a round trip or a message of
+    /// a transfer, where their number is fixed.
     const ABOUT: f64 = 0.045;
-    const OPERATION: f64 = 20e-6;
+    const ROUND_TRIP: f64 = 20e-6;
+    const MESSAGE: f64 = 1e-6;
     let stopping = &declared.request.stopping;
     let launches = stopping.launches.unwrap_or(crate::stats::LOOKS[0] as u64);
     let cases = cases_of(plan).count();
@@ -146,7 +147,8 @@ fn dry(common: &Common, declared: &Declared, plan: &Plan) -> Result<u8, Failure>
         let samples = declared.request.samples_of(case.workload).unwrap_or(0);
         let messages = case.total.zip(case.message_bytes).and_then(|(it, size)| it.messages(size));
         // The 20 ms that a launch is for are in what surrounds it.
-        ABOUT + samples as f64 * messages.unwrap_or(1) as f64 * OPERATION
+        let sample = messages.map_or(ROUND_TRIP, |it| it as f64 * MESSAGE);
+        ABOUT + samples as f64 * sample
     };
     let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
     let all = cases as u64 * launches;
