@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::judge::Total;
 use crate::judge::{CaseResult, Estimate, Judged, PERCENTILES, Standing};
-use crate::study::Total;
 
 /// One cell after the other, with the names of their columns.
 #[derive(Default)]

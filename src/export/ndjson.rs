@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::{launches, stored};
 use crate::clock::{self, Kind, Reading, TscUnavailable};
+use crate::judge::Total;
 use crate::judge::{CaseResult, GroupVerdict, Judged};
 use crate::observe::Host;
 use crate::store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
-use crate::study::Total;
 
 /// Version of the events: grows when a reader could misread the next one.
 pub const SCHEMA_VERSION: u32 = 1;

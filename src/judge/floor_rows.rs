@@ -1,6 +1,7 @@
 //! The bounds of a run by the names that studies use, as rows of a table.
 
-use crate::floor::{ClockFloor, Floors, Repeats};
+use crate::floor::ClockFloor;
+pub use crate::floor::{Floors, Repeats};
 
 /// A bound of the machine.
 #[derive(Clone, Debug, PartialEq)]

@@ -26,6 +26,7 @@ use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 use crate::study::Request;
+pub use crate::study::Total;
 
 pub use case::{CaseResult, Estimate, Floor, Status};
 pub use course::{Course, Slice};

@@ -1,7 +1,6 @@
 //! A study's tables of the machine's bounds, with the published figures beside.
 
-use crate::floor::{Floors, Repeats};
-use crate::judge::floor_rows::{FloorRow, rows};
+use crate::judge::floor_rows::{FloorRow, Floors, Repeats, rows};
 use crate::report::{Column, Emphasis, Row, Table, Text, units};
 use crate::study::format::{FloorSpec, Published};
 
