@@ -96,6 +96,115 @@ fn a_study_is_run_decided_and_written_up_again() {
     assert!(page.contains("A ring against a socket") && page.contains("<title>"));
 }
 
+/// Transfers of three totals, two of which a message fits, with a derived column and bounds beside.
+const TRANSFERS: &str = r#"
+version = 1
+title = "Two throughputs"
+question = "Is one acknowledgement for each message a bandwidth?"
+[variables]
+cause = { total = "what one acknowledgement closes" }
+effect = { throughput = "bytes over time" }
+[fixed]
+mechanism = "pipe"
+placement = "same-cpu"
+launches = 6
+[fixed.latency]
+samples = 50
+[vary]
+workload = ["latency", "throughput"]
+total = ["message", "1K", "64K"]
+[vary.latency]
+size = "1"
+[vary.throughput]
+size = "4K"
+[[hypothesis]]
+statement = "More in a transfer carries more"
+test = "faster"
+left = { workload = "throughput", total = "64K" }
+right = { workload = "throughput", total = "message" }
+[[hypothesis]]
+statement = "A kilobyte of 4 KiB messages is quick"
+test = "faster"
+left = { workload = "throughput", total = "1K" }
+right = { workload = "throughput", total = "message" }
+[[hypothesis]]
+statement = "The tail is near one of two"
+test = "near-either"
+of = "p99.99"
+left = { workload = "throughput", total = "message" }
+right = { workload = "throughput", total = "message" }
+or = { workload = "throughput", total = "64K" }
+[[derived]]
+name = "each"
+unit = "parts"
+expression = "total / size * 100"
+[[table]]
+title = "By total"
+rows = "total"
+show = ["median", "each"]
+only = { workload = "throughput" }
+beside = ["old", "older"]
+[[floor]]
+title = "Kernel calls"
+of = ["getpid-of-library", "getuid"]
+beside = "old"
+[[published]]
+name = "old"
+machine = "an old one"
+place = "Table 1"
+unit = "ns"
+statistic = "not said"
+figures = [
+  { floor = "getuid", value = 59 },
+  { total = "64K", show = "each", unit = "pieces", value = 77 },
+]
+[[published]]
+name = "older"
+machine = "an older one"
+place = "Table 2"
+unit = "MB/s"
+statistic = "median"
+figures = [{ total = "message", value = 31.5 }]
+"#;
+
+#[test]
+fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
+    let bench = Bench::new();
+    let file = bench.path("transfers.toml");
+    std::fs::write(&file, TRANSFERS).expect("write the study");
+    let out = bench.must(&format!("-q study run {} --seed 5", file.display())).out;
+    let row = |start: &str| {
+        let found = out.lines().find(|line| line.trim_start().starts_with(start));
+        found.unwrap_or_else(|| panic!("{start}: {out}")).to_string()
+    };
+    assert!(row("64K").contains("1600 parts") && row("64K").contains("77 pieces"), "{out}");
+    assert!(row("message").contains("100.0 parts"), "{out}");
+    assert!(row("message").contains("31.5 MB/s"), "{out}");
+    assert!(row("getuid, by syscall(2)").contains("59 ns"), "{out}");
+    assert!(row("getpid, by C library").contains('–'), "{out}");
+    assert!(out.contains("less than one message of 4096 bytes"), "{out}");
+
+    let sql = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id
+         WHERE round > 0 AND workload = 'throughput' AND total = 'message' AND batch = 1
+           AND NOT twin";
+    assert_eq!(number(&bench.open(), sql), 6, "a message a transfer");
+    let sql = "SELECT count(*) FROM cases WHERE workload = 'latency' AND total IS NULL
+         AND message_bytes = 1 AND samples_per_launch = 50";
+    assert!(number(&bench.open(), sql) >= 1);
+    let document = bench.export();
+    let results = document["results"].as_array().unwrap();
+    let of = |total: serde_json::Value| {
+        results.iter().find(|it| it["total"] == total).cloned().expect("a row")
+    };
+    assert_eq!(of(65536.into())["batch"], 16);
+    assert_eq!(of(65536.into())["derived"]["each"]["value"], 1600.0);
+    assert_eq!(of(1024.into())["status"], "not_applicable");
+    let message = of("message".into());
+    assert_eq!((&message["batch"], &message["message_bytes"]), (&1.into(), &4096.into()));
+    let closed = document["comparisons"].as_array().unwrap();
+    assert!(closed.iter().any(|it| it["total"] == "message"), "{closed:?}");
+}
+
 #[test]
 fn a_control_is_marked_and_never_ranked() {
     let bench = Bench::new();

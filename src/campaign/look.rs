@@ -146,6 +146,7 @@ fn case_of(stored: &StoredCase) -> Option<Case> {
         variant: Variant::parse(&stored.mechanism).ok()?,
         workload: serde_json::from_value::<Workload>(word(&stored.workload)).ok()?,
         message_bytes: stored.message_bytes,
+        total: stored.total,
         placement: Placement::parse(&stored.placement).ok()?,
         place: Place { cpus: stored.cpus, swappable: stored.swappable },
         workers: serde_json::from_value::<Workers>(word(&stored.workers)).ok()?,

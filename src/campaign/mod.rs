@@ -18,7 +18,7 @@ use crate::floor::{self, Extent, Order};
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
 use crate::observe::{Host, noise::load};
 use crate::store::{Closed, Label, NewCase, NewRun, RunStatus, Store, StoreError};
-use crate::study::{Case, Plan, Request};
+use crate::study::{Case, Plan, Request, Total};
 
 pub use look::value_ns;
 pub use progress::{Launched, Progress, Status};
@@ -56,7 +56,16 @@ impl LiveGroup {
             Some(bytes) => format!(" {}", crate::size::spell(bytes)),
             None => String::new(),
         };
-        format!("{}{size}, {}, {}", case.workload.name(), case.placement, case.workers.name())
+        let total = match case.total {
+            Some(total) if total != Total::Long => format!(" of {total}"),
+            _ => String::new(),
+        };
+        format!(
+            "{}{size}{total}, {}, {}",
+            case.workload.name(),
+            case.placement,
+            case.workers.name()
+        )
     }
 }
 

@@ -134,13 +134,9 @@ impl Campaign<'_> {
     }
 
     fn pilot_spec(&self, live: &LiveCase) -> Spec {
-        let batch = match (live.case.workload, self.request.total_bytes, live.case.message_bytes) {
-            (Workload::Throughput, Some(total), Some(size)) => (total / size).max(1),
-            _ => 0,
-        };
         Spec {
             samples: SampleCount::Lasting(PILOT_NS),
-            batch,
+            batch: live.asked_messages().unwrap_or(0),
             deadline_ms: PILOT_DEADLINE_MS,
             ..self.spec(live)
         }
@@ -148,6 +144,11 @@ impl Campaign<'_> {
 }
 
 impl LiveCase {
+    /// Messages of a transfer, where the request says how many.
+    fn asked_messages(&self) -> Option<u64> {
+        self.case.total?.messages(self.case.message_bytes?)
+    }
+
     /// Fixes batch and samples from what the pilot found; latency launches are shortened by
     /// `pace`. A pilot that failed gives up the
     /// case: its record says why.
@@ -175,15 +176,19 @@ impl LiveCase {
                 let batch = (shortest / self.operation_ns).ceil().max(1.0);
                 (batch as u64, (lasting / (self.operation_ns * batch)).ceil().max(1.0) as u64)
             }
-            Workload::Throughput => match (request.total_bytes, self.case.message_bytes) {
-                (Some(total), Some(size)) => ((total / size).max(1), 1),
-                _ => {
+            Workload::Throughput => match self.asked_messages() {
+                // Of short transfers many: one alone would be a draw of the moment.
+                Some(batch) => {
+                    let transfer = self.operation_ns * batch as f64;
+                    (batch, (TRANSFER / transfer).floor().max(1.0) as u64)
+                }
+                None => {
                     let transfer = TRANSFER.max(TRANSFER_ACKS * report.ack_ns);
                     ((transfer / self.operation_ns).ceil().max(1.0) as u64, 1)
                 }
             },
         };
-        self.samples = request.samples.unwrap_or(self.samples).max(1);
+        self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
     }
 }
 

@@ -309,6 +309,9 @@ impl RunArgs {
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,
+            totals: Vec::new(),
+            samples_by_workload: Default::default(),
+            placements_by_workload: Default::default(),
             warmup: match self.warmup {
                 None => Warmup { operations: 1000, ns: 5_000_000 },
                 Some(WarmupArg::Operations(operations)) => Warmup { operations, ns: u64::MAX },

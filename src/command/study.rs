@@ -9,7 +9,7 @@ use super::args::{RunArgs, Shown, budget, drawn_seed, shown_or_exported};
 use super::{Common, Failure, print, run};
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
-use crate::study::{Plan, builtin};
+use crate::study::{Case, Plan, builtin};
 
 /// Flags of `study`.
 #[derive(Args)]
@@ -129,15 +129,27 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     run::measure(common, &args, Some((request, plan)))
 }
 
+fn cases_of(plan: &Plan) -> impl Iterator<Item = &Case> {
+    plan.groups.iter().flat_map(|group| &group.cases)
+}
+
 /// What would be measured, and how long about.
 fn dry(common: &Common, declared: &Declared, plan: &Plan) -> Result<u8, Failure> {
-    /// What a launch takes about, with what surrounds it, in s; and a round trip, where their
-    /// number is fixed.
+    /// What a launch takes about, with what surrounds it, in s; and a round trip or a message of
+    /// a transfer, where their number is fixed.
     const ABOUT: f64 = 0.045;
-    const OPERATION: f64 = 20e-6;
+    const ROUND_TRIP: f64 = 20e-6;
+    const MESSAGE: f64 = 1e-6;
     let stopping = &declared.request.stopping;
     let launches = stopping.launches.unwrap_or(crate::stats::LOOKS[0] as u64);
-    let cases: usize = plan.groups.iter().map(|group| group.cases.len()).sum();
+    let cases = cases_of(plan).count();
+    let launch = |case: &Case| {
+        let samples = declared.request.samples_of(case.workload).unwrap_or(0);
+        let messages = case.total.zip(case.message_bytes).and_then(|(it, size)| it.messages(size));
+        // The 20 ms that a launch is for are in what surrounds it.
+        let sample = messages.map_or(ROUND_TRIP, |it| it as f64 * MESSAGE);
+        ABOUT + samples as f64 * sample
+    };
     let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
     let all = cases as u64 * launches;
     let mut section = Section::new("plan", "What would be measured");
@@ -145,7 +157,7 @@ fn dry(common: &Common, declared: &Declared, plan: &Plan) -> Result<u8, Failure>
         "{} groups of cases that are compared, {cases} cases, {launches} launches each: {all} \
          launches, about {:.0} s{}.",
         plan.groups.iter().filter(|it| !it.cases.is_empty()).count(),
-        all as f64 * (ABOUT + declared.request.samples.unwrap_or(0) as f64 * OPERATION),
+        cases_of(plan).map(|case| launches as f64 * launch(case)).sum::<f64>(),
         match stopping.budget_ns {
             Some(ns) => format!(" (the budget ends it after {:.0} s)", ns as f64 / 1e9),
             None => String::new(),

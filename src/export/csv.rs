@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use crate::judge::Total;
 use crate::judge::{CaseResult, Estimate, Judged, PERCENTILES, Standing};
 
 /// One cell after the other, with the names of their columns.
@@ -81,6 +82,7 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("mechanism", &case.mechanism);
     cells.put("workload", &case.workload);
     cells.maybe("message_bytes", case.message_bytes);
+    cells.maybe("total", case.total.map(Total::stored));
     cells.put("placement", &case.placement);
     cells.maybe("cpu_first", case.cpus.map(|it| it[0]));
     cells.maybe("cpu_second", case.cpus.map(|it| it[1]));

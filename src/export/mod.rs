@@ -79,6 +79,9 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
         let unit = if size.ends_with(|it: char| it.is_ascii_digit()) { "B" } else { "iB" };
         format!("{size}{unit}")
     }));
+    // Names of runs without a total of their own stay as they were before there were any.
+    let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
+    parts.extend(total.map(|it| format!("of-{it}")));
     parts.extend([case.placement.clone(), case.workers.clone()]);
     if case.workload == "throughput" && case.payload != "untouched" {
         parts.push(case.payload.clone());

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{launches, stored};
 use crate::clock::{self, Kind, Reading, TscUnavailable};
+use crate::judge::Total;
 use crate::judge::{CaseResult, GroupVerdict, Judged};
 use crate::observe::Host;
 use crate::store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
@@ -38,6 +39,7 @@ struct Identity<'a> {
     variant: &'a str,
     workload: &'a str,
     message_bytes: Option<u64>,
+    total: Option<Total>,
     placement: &'a str,
     workers: &'a str,
     twin: bool,
@@ -50,6 +52,7 @@ impl Identity<'_> {
             variant: &stored.mechanism,
             workload: &stored.workload,
             message_bytes: stored.message_bytes,
+            total: stored.total,
             placement: &stored.placement,
             workers: &stored.workers,
             twin: stored.twin,

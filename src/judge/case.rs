@@ -6,13 +6,16 @@ use serde::Serialize;
 
 use super::course::Course;
 use super::cpu::CpuCost;
+use super::derived::Derived;
 use super::headline;
 use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch, OverLaunches};
+use super::pool::{LaunchValue, Pool};
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use crate::mechanism::{Carries, Variant};
 use crate::stats;
 use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
+use crate::study::Total;
 
 /// How a case stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -104,6 +107,8 @@ pub struct CaseResult {
     pub observed_placement: Option<ObservedPlacement>,
     /// Null where the mechanism carries no bytes, or nothing was sent.
     pub message_bytes: Option<u64>,
+    /// What one transfer carries before it is acknowledged; null where no bytes are transferred.
+    pub total: Option<Total>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
     /// Round trips or set-ups per sample, or messages per transfer.
@@ -150,6 +155,8 @@ pub struct CaseResult {
     pub steady: Option<SteadySeen>,
     /// What happened beside.
     pub noise: Option<NoiseSeen>,
+    /// The columns that its study derives, by name; empty without one.
+    pub derived: BTreeMap<String, Derived>,
     /// Mean of all operations, over launches alike, in the unit of the estimate: for tables that
     /// reproduce a published mean, never a headline.
     #[serde(skip)]
@@ -159,21 +166,16 @@ pub struct CaseResult {
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
+    /// The same of other statistics of each launch: `mean`, `min` (its quickest sample), and those
+    /// of [`super::PERCENTILES`] where samples are single operations.
+    #[serde(skip)]
+    pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
     /// The pooled percentile curve, in ns.
     #[serde(skip)]
     pub curve: Curve,
     /// Its samples over time, launch by launch.
     #[serde(skip)]
     pub course: Vec<Course>,
-}
-
-/// What one launch contributes.
-struct LaunchValue {
-    ns: f64,
-    mean_ns: f64,
-    percentiles: Option<OfLaunch>,
-    samples: u64,
-    effective: f64,
 }
 
 impl CaseResult {
@@ -214,6 +216,7 @@ impl CaseResult {
             result.course.push(Course::of(launch.round, &samples, scale, slices, steady));
             let value = pool.take(samples, launch, run.clock.ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
+            result.keep_others(at, &value);
             values.push(value);
         }
         result.settle_status(case, &all, &values);
@@ -242,6 +245,7 @@ impl CaseResult {
             cpus: case.cpus.map(|(a, b)| [a, b]),
             observed_placement: None,
             message_bytes: case.message_bytes,
+            total: case.total,
             payload: case.payload.clone(),
             batch: case.batch,
             launches: 0,
@@ -265,12 +269,35 @@ impl CaseResult {
             modes: None,
             steady: None,
             noise: None,
+            derived: BTreeMap::new(),
             mean: None,
             granted: BTreeMap::new(),
             by_round: Vec::new(),
+            others_by_round: BTreeMap::new(),
             curve: Curve::new(),
             course: Vec::new(),
         }
+    }
+
+    /// Keeps what claims about other statistics than the median are made of.
+    fn keep_others(&mut self, at: usize, value: &LaunchValue) {
+        let tails = value.percentiles.iter().flat_map(|of_launch| {
+            percentile::PERCENTILES.iter().zip(of_launch).map(|((name, _), (ns, _))| (*name, *ns))
+        });
+        for (name, ns) in
+            [("mean", value.mean_ns), ("min", value.least_ns)].into_iter().chain(tails)
+        {
+            let rounds = self.others_by_round.entry(name).or_default();
+            rounds.resize(rounds.len().max(at + 1), None);
+            rounds[at] = Some(ns);
+        }
+    }
+
+    /// Voluntary switches of both workers for each operation.
+    pub fn switches_per_operation(&self) -> Option<f64> {
+        let operations =
+            self.samples as f64 / self.launches.max(1) as f64 * self.batch.unwrap_or(1) as f64;
+        Some(self.noise.as_ref()?.voluntary_switches? / operations)
     }
 
     fn settle_status(
@@ -388,47 +415,5 @@ impl CaseResult {
             max: sorted[sorted.len() - 1],
             percentiles,
         }
-    }
-}
-
-/// The samples of a case, pooled, and the time they took.
-#[derive(Default)]
-struct Pool {
-    ticks: Vec<u64>,
-    timed_ticks: f64,
-}
-
-impl Pool {
-    /// Takes one launch's samples in, and says what they come to. `single`: each of them is
-    /// one operation, fit for percentiles.
-    fn take(
-        &mut self,
-        samples: Vec<u64>,
-        launch: &StoredLaunch,
-        ns_per_tick: f64,
-        single: bool,
-    ) -> LaunchValue {
-        let batch = launch.record.initiator.batch.max(1);
-        let scale = ns_per_tick / batch as f64;
-        self.timed_ticks += samples.iter().sum::<u64>() as f64;
-        let count = samples.len();
-        let effective = stats::effective_samples(&samples, 0.9);
-        let tails = single.then(|| percentile::effective(&samples));
-        // From here on order doesn't matter: one buffer serves to sort and to pool.
-        let mut sorted = samples;
-        sorted.sort_unstable();
-        let value = LaunchValue {
-            mean_ns: scale * sorted.iter().sum::<u64>() as f64 / count.max(1) as f64,
-            ns: stats::mid_quantile(&sorted, 0.5) * scale,
-            percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
-            samples: count as u64,
-            effective,
-        };
-        if single && self.ticks.is_empty() {
-            self.ticks = sorted;
-        } else if single {
-            self.ticks.extend(sorted);
-        }
-        value
     }
 }

@@ -58,7 +58,8 @@ fn over_launches(told: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
     let in_user: f64 = told.iter().map(|[user, _]| user).sum();
     // No time at all is no finding: the account is in whole microseconds.
     (total > 0.0).then(|| {
-        let user = total * in_user / all;
+        // Rounding must not make all of it a little more than it is.
+        let user = (total * in_user / all).min(total);
         CpuCost {
             user,
             system: total - user,
@@ -94,6 +95,12 @@ mod tests {
         let cost = over_launches(&told, &group()).unwrap();
         assert_eq!((cost.low, cost.high), (Some(13.0), Some(20.0)));
         assert_eq!(cost.total, 16.5);
+    }
+
+    #[test]
+    fn a_case_that_is_all_user_has_no_negative_rest() {
+        let cost = over_launches(&[[0.2, 0.0], [0.4, 0.0], [0.9, 0.0]], &group()).unwrap();
+        assert_eq!((cost.user, cost.system), (0.4, 0.0));
     }
 
     #[test]

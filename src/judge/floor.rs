@@ -138,18 +138,19 @@ fn quickest(bounds: impl Iterator<Item = Bound>) -> Option<Bound> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use crate::floor::{Copied, Copy, CopyLevel, Extent, Lines, Part, WakeUp, WakeUps};
     use crate::judge::Estimate;
     use crate::store::StoredCase;
 
-    fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {
+    pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {
         let mut result = CaseResult::blank(&StoredCase {
             id: 1,
             mechanism: mechanism.into(),
             workload: "latency".into(),
             message_bytes: Some(64),
+            total: None,
             placement: placement.into(),
             workers: "process".into(),
             payload: "untouched".into(),

@@ -9,6 +9,7 @@ use super::case::{CaseResult, Status};
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use crate::stats::{self, Verdict};
 use crate::store::{Closed, StoredGroup};
+use crate::study::Total;
 
 /// How one case stands against the leader of its group.
 #[derive(Clone, Debug, Serialize)]
@@ -55,6 +56,8 @@ pub struct GroupVerdict {
     pub workload: String,
     /// Null for a group of wake-ups or set-ups.
     pub message_bytes: Option<u64>,
+    /// What one transfer carries; null where no bytes are transferred.
+    pub total: Option<Total>,
     /// Where its workers ran.
     pub placement: String,
     /// `process`, `thread`.
@@ -93,6 +96,7 @@ impl GroupVerdict {
                 .iter()
                 .filter(|it| it.status == Status::Ok)
                 .find_map(|it| it.message_bytes),
+            total: head.total,
             placement: head.placement.clone(),
             workers: head.workers.clone(),
             rounds: members.iter().map(|it| it.by_round.len() as u64).max().unwrap_or(0),

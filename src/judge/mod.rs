@@ -7,11 +7,14 @@ mod case;
 pub mod compare;
 mod course;
 mod cpu;
+mod derived;
 mod floor;
+pub mod floor_rows;
 mod group;
 pub mod hypothesis;
 mod once;
 mod percentile;
+mod pool;
 mod seen;
 
 use serde::Serialize;
@@ -23,10 +26,12 @@ use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 use crate::study::Request;
+pub use crate::study::Total;
 
 pub use case::{CaseResult, Estimate, Floor, Status};
 pub use course::{Course, Slice};
 pub use cpu::CpuCost;
+pub use derived::Derived;
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use once::{OncePerLaunch, SetupPhase};
 pub use percentile::{Curve, PERCENTILES};
@@ -90,6 +95,7 @@ impl Judged {
             groups.extend(GroupVerdict::of(group, first, &results[first..]));
         }
         run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
+        derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
         Ok(Judged { run, results, groups, timed_share })

@@ -21,14 +21,23 @@ pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
 /// Version of the schema: `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 /// `PRAGMA application_id`: "ipcm".
 const APPLICATION_ID: i64 = 0x6970_636d;
 
 /// What brings a store from the version beside it to the next one.
-const MIGRATIONS: [(i64, &str); 2] = [
+const MIGRATIONS: [(i64, &str); 3] = [
     (1, "ALTER TABLE runs ADD COLUMN floors TEXT NOT NULL DEFAULT '{}'"),
     (2, "ALTER TABLE runs ADD COLUMN label TEXT"),
+    // Until then a run had one total for all its transfers.
+    (
+        3,
+        "ALTER TABLE cases ADD COLUMN total TEXT;
+         UPDATE cases SET total = coalesce(
+             (SELECT CAST(json_extract(request, '$.total_bytes') AS TEXT)
+              FROM runs WHERE runs.id = cases.run), 'long')
+         WHERE workload = 'throughput' AND message_bytes IS NOT NULL",
+    ),
 ];
 
 /// How a run stands.
@@ -243,7 +252,8 @@ mod tests {
     fn of_version(version: i64, path: &Path) {
         let schema = match version {
             1 => include_str!("../../tests/stores/schema-1.sql"),
-            _ => include_str!("../../tests/stores/schema-2.sql"),
+            2 => include_str!("../../tests/stores/schema-2.sql"),
+            _ => include_str!("../../tests/stores/schema-3.sql"),
         };
         let db = Connection::open(path).unwrap();
         db.execute_batch(schema).unwrap();
@@ -286,6 +296,37 @@ mod tests {
                 let told: String = store.db.query_row(told, [], |row| row.get(0)).unwrap();
                 assert_eq!(told, "{}kept");
             }
+        }
+    }
+
+    #[test]
+    fn transfers_of_an_older_store_get_the_total_of_their_run() {
+        let folder = tempfile::tempdir().unwrap();
+        for older in 1..=3 {
+            let path = folder.path().join(format!("old-{older}"));
+            of_version(older, &path);
+            let db = Connection::open(&path).unwrap();
+            db.execute_batch(
+                r#"INSERT INTO runs (id, started, status, pid, tool, argv, request, host, clock,
+                       settle)
+                   SELECT 2, started, status, pid, tool, argv, '{"total_bytes":65536}', host,
+                       clock, settle FROM runs;
+                   INSERT INTO cases (run, group_nth, nth, mechanism, workload, message_bytes,
+                       placement, workers, payload, twin, swappable)
+                   VALUES (1, 0, 0, 'pipe', 'throughput', 64, 'free', 'process', 'read', 0, 0),
+                          (1, 0, 1, 'pipe', 'latency', 64, 'free', 'process', 'read', 0, 0),
+                          (2, 0, 0, 'pipe', 'throughput', 64, 'free', 'process', 'read', 0, 0),
+                          (2, 0, 1, 'eventfd', 'throughput', NULL, 'free', 'process', 'read', 0, 0)
+                "#,
+            )
+            .unwrap();
+            drop(db);
+            let store = Store::open(&path).unwrap();
+            let mut query = store.db.prepare("SELECT total FROM cases ORDER BY id").unwrap();
+            let totals = query.query_map([], |row| row.get::<_, Option<String>>(0)).unwrap();
+            let totals: Vec<_> = totals.map(Result::unwrap).collect();
+            let word = |it: &str| Some(it.to_string());
+            assert_eq!(totals, [word("long"), None, word("65536"), None]);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::floor::Floors;
 use crate::launch::Record;
 use crate::observe::{Host, RoundNoise};
-use crate::study::Request;
+use crate::study::{Request, Total};
 
 /// A line of `ipcmark runs`.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +94,8 @@ pub struct StoredCase {
     pub workload: String,
     /// None where the mechanism carries none.
     pub message_bytes: Option<u64>,
+    /// What one transfer carries; None where no bytes are transferred.
+    pub total: Option<Total>,
     /// `same-cpu`, …
     pub placement: String,
     /// `process`, `thread`.
@@ -137,7 +139,7 @@ pub struct StoredLaunch {
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns";
+     operation_ns, total";
 
 impl Store {
     /// Every run, oldest first.
@@ -308,6 +310,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         batch: row.get(13)?,
         samples_per_launch: row.get(14)?,
         operation_ns: row.get(15)?,
+        total: row.get::<_, Option<String>>(16)?.and_then(|it| Total::parse(&it).ok()),
     })
 }
 

@@ -36,7 +36,8 @@ CREATE TABLE cases (
     reason             TEXT,
     batch              INTEGER,                 -- fixed by the pilot, before the first round
     samples_per_launch INTEGER,
-    operation_ns       REAL                     -- the pilot's estimate
+    operation_ns       REAL,                    -- the pilot's estimate
+    total              TEXT                     -- of a transfer: long, message, or bytes
 ) STRICT;
 
 CREATE TABLE groups (

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::floor::Floors;
 use crate::launch::{Outcome, Record};
 use crate::observe::{Host, RoundNoise};
-use crate::study::{Absence, Case, Request};
+use crate::study::{Absence, Case, Request, Total};
 
 /// A run about to be measured.
 pub struct NewRun<'a> {
@@ -237,8 +237,8 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
     let case = new.case;
     db.execute(
         "INSERT INTO cases (run, group_nth, nth, mechanism, workload, message_bytes, placement,
-             workers, payload, twin, cpu_first, cpu_second, swappable, absence, reason)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             workers, payload, twin, cpu_first, cpu_second, swappable, absence, reason, total)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             run,
             new.group,
@@ -255,6 +255,7 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
             case.place.swappable,
             new.absence.map(|(absence, _)| word(&absence)),
             new.absence.map(|(_, reason)| reason),
+            case.total.map(Total::stored),
         ],
     )?;
     Ok(())

@@ -52,17 +52,15 @@ mod tests {
         all().into_iter().map(planned).collect()
     }
 
-    /// Whether `chosen` means `case`, which stands for every size if messages have none.
+    /// Whether `chosen` means `case`, which stands for every size and total that mean nothing to it.
     fn takes(chosen: &Chosen, case: &Case) -> bool {
         chosen.takes(|factor| match factor {
-            Factor::Mechanism => case.variant.to_string(),
-            Factor::Workload => case.workload.name().to_string(),
-            Factor::Size => match case.message_bytes {
-                Some(bytes) => size::format(bytes),
-                None => chosen.level(Factor::Size).unwrap_or_default().to_string(),
-            },
-            Factor::Placement => case.placement.to_string(),
-            Factor::Workers => case.workers.name().to_string(),
+            Factor::Mechanism => Some(case.variant.to_string()),
+            Factor::Workload => Some(case.workload.name().to_string()),
+            Factor::Size => case.message_bytes.map(size::format),
+            Factor::Total => case.total.map(|it| it.to_string()),
+            Factor::Placement => Some(case.placement.to_string()),
+            Factor::Workers => Some(case.workers.name().to_string()),
         })
     }
 

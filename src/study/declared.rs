@@ -1,20 +1,17 @@
 //! A study whose every word has been checked: what will be asked of the machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::extent::Extent;
 use super::factor::{Chosen, Factor, workers, workload};
-use super::format::{
-    self, FigureKind, Fixed, Hypothesis, Levels, PublishedFigure, Study, Test, Words, line_at,
-};
-use super::{Request, Stopping, StudyText};
+use super::format::{self, FigureKind, Fixed, Levels, PublishedFigure, Study, Words, line_at};
+use super::{Request, Stopping, StudyText, Total};
 use crate::launch::{Placement, Warmup};
 use crate::mechanism::unknown;
 use crate::size;
-use crate::workload::Policy;
+use crate::workload::{Policy, Workload};
 
 /// A study that can be run.
 #[derive(Debug)]
@@ -36,33 +33,32 @@ pub fn declare(text: &str, file: &str) -> Result<Declared, String> {
     Reader { text, file }.declared(study)
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    file: &'a str,
+/// Reads a study's words, and names the file and the line of a wrong one.
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) file: &'a str,
 }
 
 impl Reader<'_> {
-    fn at(&self, span: Range<usize>, what: impl fmt::Display) -> String {
+    pub(super) fn at(&self, span: Range<usize>, what: impl fmt::Display) -> String {
         format!("{}:{}: {what}", self.file, line_at(self.text, span.start))
     }
 
     fn declared(&self, study: Study) -> Result<Declared, String> {
-        let levels = self.levels(&study.fixed, &study.vary)?;
-        let request = self.request(&study.fixed, &levels)?;
+        let mut levels = self.levels(&study.fixed, &study.vary)?;
+        let mut request = self.request(&study.fixed, &levels)?;
+        self.add_own(&study, &mut request, &mut levels)?;
         for hypothesis in &study.hypothesis {
             self.check_hypothesis(hypothesis, &levels)?;
         }
+        self.check_derived(&study)?;
+        self.check_floors(&study)?;
         for table in &study.table {
             self.factor(&table.rows)?;
             table.columns.iter().try_for_each(|it| self.factor(it).map(drop))?;
             self.selector(&table.only)?;
-            table.show.iter().try_for_each(|it| self.shown(it))?;
-            if let Some(name) = &table.beside
-                && !study.published.iter().any(|it| it.name == *name.get_ref())
-            {
-                let names: Vec<&str> = study.published.iter().map(|it| it.name.as_str()).collect();
-                return Err(self.at(name.span(), unknown("published", name.get_ref(), &names)));
-            }
+            table.show.iter().try_for_each(|it| self.shown(it, &study.derived))?;
+            table.beside.iter().try_for_each(|it| self.published(it, &study))?;
         }
         for figure in &study.figure {
             figure.x.iter().try_for_each(|it| self.factor(it).map(drop))?;
@@ -98,6 +94,7 @@ impl Reader<'_> {
             Factor::Mechanism => (&fixed.mechanism, &vary.mechanism),
             Factor::Workload => (&fixed.workload, &vary.workload),
             Factor::Size => (&fixed.size, &vary.size),
+            Factor::Total => (&fixed.total, &vary.total),
             Factor::Placement => (&fixed.placement, &vary.placement),
             Factor::Workers => (&fixed.workers, &vary.workers),
         };
@@ -115,6 +112,7 @@ impl Reader<'_> {
                     }
                     Factor::Workload => vec!["latency".into()],
                     Factor::Size => vec!["64".into()],
+                    Factor::Total => vec!["long".into()],
                     Factor::Placement => vec!["same-cpu".into()],
                     Factor::Workers => vec!["process".into()],
                 },
@@ -122,6 +120,57 @@ impl Reader<'_> {
             levels.insert(factor, words);
         }
         Ok(levels)
+    }
+
+    /// Sizes and samples that a workload has of its own; the levels of size are then all of them.
+    fn add_own(
+        &self,
+        study: &Study,
+        request: &mut Request,
+        levels: &mut BTreeMap<Factor, Vec<String>>,
+    ) -> Result<(), String> {
+        let (vary, fixed) = (&study.vary, &study.fixed);
+        for (workload, own) in
+            [(Workload::Latency, &vary.latency), (Workload::Throughput, &vary.throughput)]
+        {
+            let asked = request.workloads.iter_mut().find(|it| it.0 == workload);
+            let words = own.size.iter().chain(&own.placement).next();
+            let asked = match (asked, words) {
+                (_, None) => continue,
+                (Some(asked), _) => asked,
+                (None, Some(words)) => {
+                    let span = words.each(self.text).next().map_or(0..0, |(_, span)| span);
+                    return Err(self.at(span, format!("{} isn't measured", workload.name())));
+                }
+            };
+            if let Some(words) = &own.size {
+                let sizes = self.words(Factor::Size, words)?;
+                asked.1 = sizes.iter().filter_map(|it| size::parse(it).ok()).collect();
+            }
+            if let Some(words) = &own.placement {
+                let places = self.words(Factor::Placement, words)?;
+                let all = levels.entry(Factor::Placement).or_default();
+                all.extend(
+                    places.iter().filter(|it| !all.contains(it)).cloned().collect::<Vec<_>>(),
+                );
+                let places = places.iter().filter_map(|it| Placement::parse(it).ok());
+                request.placements_by_workload.insert(workload, places.collect());
+            }
+        }
+        let sized = request.workloads.iter().filter(|(workload, _)| workload.has_size());
+        let sizes: BTreeSet<u64> = sized.flat_map(|(_, sizes)| sizes).copied().collect();
+        if vary.latency.size.is_some() || vary.throughput.size.is_some() {
+            levels.insert(Factor::Size, sizes.into_iter().map(size::format).collect());
+        }
+        for (workload, own) in [
+            (Workload::Latency, &fixed.latency),
+            (Workload::Throughput, &fixed.throughput),
+            (Workload::Connect, &fixed.connect),
+        ] {
+            let samples = self.count(&own.samples)?;
+            request.samples_by_workload.extend(samples.map(|it| (workload, it)));
+        }
+        Ok(())
     }
 
     fn words(&self, factor: Factor, words: &Words) -> Result<Vec<String>, String> {
@@ -132,6 +181,10 @@ impl Reader<'_> {
                 Factor::Size => {
                     let sizes = size::parse_list(word).map_err(failed)?;
                     levels.extend(sizes.into_iter().map(size::format));
+                }
+                Factor::Total if word.contains("..") || word.contains(',') => {
+                    let totals = size::parse_list(word).map_err(failed)?;
+                    levels.extend(totals.into_iter().map(size::format));
                 }
                 _ => levels.push(factor.level(word).map_err(failed)?),
             }
@@ -153,12 +206,11 @@ impl Reader<'_> {
             None => Warmup { operations: 1000, ns: 5_000_000 },
             Some(word) => warmup(word.get_ref()).map_err(|error| self.at(word.span(), error))?,
         };
-        let total_bytes = match &fixed.total {
-            None => None,
-            Some(word) => {
-                let bytes = size::parse(word.get_ref());
-                Some(bytes.map_err(|error| self.at(word.span(), error))?)
-            }
+        let totals: Vec<Total> = of(Factor::Total).filter_map(|it| Total::parse(it).ok()).collect();
+        let (total_bytes, totals) = match totals.as_slice() {
+            [Total::Long] => (None, Vec::new()),
+            [Total::Bytes(bytes)] => (Some(*bytes), Vec::new()),
+            _ => (None, totals),
         };
         let budget_ns = match &fixed.budget {
             None => None,
@@ -186,8 +238,11 @@ impl Reader<'_> {
             verify: false,
             spin_on_one_cpu: fixed.spin_on_one_cpu,
             total_bytes,
+            totals,
             warmup,
             samples: self.count(&fixed.samples)?,
+            samples_by_workload: BTreeMap::new(),
+            placements_by_workload: BTreeMap::new(),
             stopping: Stopping {
                 launches: self.count(&fixed.launches)?,
                 precision: None,
@@ -207,116 +262,17 @@ impl Reader<'_> {
         }
     }
 
-    fn factor(&self, word: &toml::Spanned<String>) -> Result<Factor, String> {
+    pub(super) fn factor(&self, word: &toml::Spanned<String>) -> Result<Factor, String> {
         Factor::parse(word.get_ref()).map_err(|error| self.at(word.span(), error))
     }
 
-    fn selector(&self, selector: &format::Selector) -> Result<(), String> {
+    pub(super) fn selector(&self, selector: &format::Selector) -> Result<(), String> {
         for (name, word) in selector {
             let failed = |error| self.at(word.span(), error);
             Factor::parse(name).and_then(|it| it.level(word.get_ref())).map_err(failed)?;
         }
         Ok(())
     }
-
-    fn shown(&self, word: &toml::Spanned<String>) -> Result<(), String> {
-        let name = word.get_ref().as_str();
-        let known = ["median", "mean", "min", "q1", "q3", "max", "rank", "switches"];
-        let percentile = name.strip_prefix('p').is_some_and(|rest| rest.parse::<f64>().is_ok());
-        match known.contains(&name) || percentile {
-            true => Ok(()),
-            false => Err(self.at(word.span(), unknown("statistic", name, &known))),
-        }
-    }
-
-    fn check_hypothesis(
-        &self,
-        claim: &Hypothesis,
-        levels: &BTreeMap<Factor, Vec<String>>,
-    ) -> Result<(), String> {
-        self.selector(&claim.left)?;
-        claim.right.iter().try_for_each(|it| self.selector(it))?;
-        claim.order.iter().try_for_each(|it| self.selector(it))?;
-        let wanting = |what: &str| {
-            Err(format!("{}: hypothesis `{}`: it needs {what}", self.file, claim.statement))
-        };
-        if let Some(along) = &claim.along {
-            let factor = self.factor(along)?;
-            if levels[&factor].len() < 2 {
-                return Err(self.at(along.span(), format!("{factor} isn't varied")));
-            }
-        }
-        let needs_right = matches!(
-            claim.test,
-            Test::Faster | Test::Equivalent | Test::Ratio | Test::PeaksEarlier | Test::SameShape
-        );
-        let needs_along = matches!(
-            claim.test,
-            Test::Rises
-                | Test::Falls
-                | Test::RisesThenFalls
-                | Test::Peak
-                | Test::PeaksEarlier
-                | Test::SameShape
-        );
-        match claim.test {
-            _ if needs_right && claim.right.is_none() => wanting("right = { … }"),
-            _ if needs_along && claim.along.is_none() => wanting("along = FACTOR"),
-            Test::Ranking if claim.order.len() < 2 => wanting("order = [ … ]"),
-            Test::Ratio | Test::Peak if claim.within.as_ref().is_none_or(|it| it.len() != 2) => {
-                wanting("within = [LOW, HIGH]")
-            }
-            _ => self.check_ends(claim, levels),
-        }
-    }
-
-    /// The ends of the claimed interval, and the margin.
-    fn check_ends(
-        &self,
-        claim: &Hypothesis,
-        levels: &BTreeMap<Factor, Vec<String>>,
-    ) -> Result<(), String> {
-        if let Some(margin) = &claim.margin {
-            let share = margin.get_ref().strip_suffix('%').and_then(|it| it.parse::<f64>().ok());
-            if !share.is_some_and(|it| it > 0.0 && it.is_finite()) {
-                return Err(self.at(margin.span(), "not a margin: write a percentage, as in 2%"));
-            }
-        }
-        let along = claim.along.as_ref().map(|it| self.factor(it)).transpose()?;
-        let ends = claim.within.iter().flatten().map(|word| {
-            let end = match (claim.test, along) {
-                (Test::Ratio, _) => ratio(word.get_ref()),
-                (_, Some(Factor::Size)) => Extent::parse(word.get_ref()).map(place_of),
-                (_, Some(factor)) => position(factor, word.get_ref(), &levels[&factor]),
-                (_, None) => Ok(None),
-            };
-            Ok((word, end.map_err(|error| self.at(word.span(), error))?))
-        });
-        let ends = ends.collect::<Result<Vec<_>, String>>()?;
-        match ends.as_slice() {
-            [(_, Some(low)), (word, Some(high))] if low > high => {
-                Err(self.at(word.span(), "runs backwards: write the lower end first"))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-fn ratio(word: &str) -> Result<Option<f64>, String> {
-    let number = word.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
-    number.map(Some).ok_or_else(|| format!("`{word}` is not a ratio: write a number, as in 1.5"))
-}
-
-/// Bytes, where they don't depend on the machine.
-fn place_of(extent: Extent) -> Option<f64> {
-    extent.bytes(None).map(|bytes| bytes as f64)
-}
-
-fn position(factor: Factor, word: &str, levels: &[String]) -> Result<Option<f64>, String> {
-    let level = factor.level(word)?;
-    let at = levels.iter().position(|it| *it == level);
-    let known: Vec<&str> = levels.iter().map(String::as_str).collect();
-    at.map(|at| Some(at as f64)).ok_or_else(|| unknown(factor.name(), word, &known))
 }
 
 /// A figure as it was printed must be the figure: separators of thousands apart.
@@ -349,7 +305,6 @@ fn warmup(word: &str) -> Result<Warmup, String> {
 mod tests {
     use super::*;
     use crate::study::factor::chosen;
-    use crate::workload::Workload;
 
     const STUDY: &str = r#"
 version = 1
@@ -405,6 +360,36 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }, { value = 1200,
         assert_eq!(figures.iter().map(|it| it.as_printed()).collect::<Vec<_>>(), ["7.0", "1,200"]);
     }
 
+    /// The same with transfers beside, of three totals.
+    fn with_transfers(own: &str) -> String {
+        let more = "workload = [\"latency\", \"throughput\"]\n\
+                    total = [\"message\", \"1M..4M:x4\", \"long\"]\n";
+        STUDY.replace("[vary]\n", &format!("[vary]\n{more}")).replace("[[published]]", own)
+    }
+
+    #[test]
+    fn transfers_have_totals_and_workloads_sizes_and_samples_of_their_own() {
+        let plain = declare(&with_transfers("[[published]]"), "s.toml").unwrap();
+        assert_eq!(plain.levels[&Factor::Total], ["message", "1M", "4M", "long"]);
+        let bytes = |it: u64| Total::Bytes(it << 20);
+        assert_eq!(plain.request.totals(), [Total::Message, bytes(1), bytes(4), Total::Long]);
+
+        let own = "[vary.latency]\nsize = \"1\"\nplacement = \"free\"\n[fixed.latency]\nsamples = 1000\n[[published]]";
+        let own = declare(&with_transfers(own), "s.toml").unwrap();
+        assert_eq!(own.levels[&Factor::Size], ["1", "1K", "2K", "4K"]);
+        let sizes = [(Workload::Latency, vec![1]), (Workload::Throughput, vec![1024, 2048, 4096])];
+        assert_eq!(own.request.workloads, sizes);
+        assert_eq!(own.levels[&Factor::Placement], ["same-cpu", "free"]);
+        let free = BTreeMap::from([(Workload::Latency, vec![Placement::Free])]);
+        assert_eq!(own.request.placements_by_workload, free);
+        assert_eq!(own.request.samples_of(Workload::Latency), Some(1000));
+        assert_eq!(own.request.samples_of(Workload::Throughput), None);
+
+        let one = STUDY.replace("warmup = \"5\"", "warmup = \"5\"\ntotal = \"16M\"");
+        let one = declare(&one, "s.toml").unwrap().request;
+        assert_eq!((one.total_bytes, one.totals.len()), (Some(16 << 20), 0));
+    }
+
     #[track_caller]
     fn refused(from: &str, to: &str, words: &[&str]) {
         assert!(STUDY.contains(from), "{from}");
@@ -433,6 +418,23 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }, { value = 1200,
         refused("\"0.6\"", "\"0.3\"", &["s.toml:30", "backwards"]);
         refused("\"5%\"", "\"5\"", &["s.toml:31", "2%"]);
         refused("printed = \"7.0\"", "printed = \"70\"", &["elsewhere", "`70`", "value, 7"]);
+        refused("launches = 12", "launches = 12\ntotal = \"mesage\"", &["s.toml:10", "message"]);
+        refused("[vary]", "[vary.throughput]\nsize = \"1\"\n[vary]", &["throughput isn't"]);
+        refused("margin = \"5%\"", "margin = \"5%\"\nof = \"p98\"", &["s.toml:32", "p99"]);
+        refused("test = \"faster\"", "test = \"near-either\"", &["or = {"]);
+        let derived = |name: &str, expression: &str| {
+            format!(
+                "[[derived]]\nname = \"{name}\"\nunit = \"s\"\nexpression = \"{expression}\"\n\
+                 [[published]]"
+            )
+        };
+        refused("[[published]]", &derived("x", "medain / 2"), &["s.toml:35", "`median`"]);
+        refused("[[published]]", &derived("mean", "1"), &["s.toml:33", "nothing else has"]);
+        let floor = "[[floor]]\ntitle = \"t\"\nof = [\"getpdi\"]\n[[published]]";
+        refused("[[published]]", floor, &["s.toml:34", "`getpid`"]);
+        let beside = "[[floor]]\ntitle = \"t\"\nof = [\"read\"]\nbeside = \"x\"\n[[published]]";
+        refused("[[published]]", beside, &["s.toml:35", "elsewhere"]);
+        refused("value = 1200", "floor = \"copi\", value = 1200", &["elsewhere", "`copy`"]);
         refused("launches = 12", "launches = 12\nmechanism = \"pipe\"", &["fixed and varied"]);
     }
 }

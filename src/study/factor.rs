@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::Total;
 use super::format::Selector;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Variant, unknown};
@@ -18,6 +19,8 @@ pub enum Factor {
     Workload,
     /// Bytes of a message.
     Size,
+    /// What one transfer of a throughput carries.
+    Total,
     /// Where the workers run.
     Placement,
     /// Processes or threads.
@@ -26,8 +29,14 @@ pub enum Factor {
 
 impl Factor {
     /// Every factor.
-    pub const ALL: [Factor; 5] =
-        [Factor::Mechanism, Factor::Workload, Factor::Size, Factor::Placement, Factor::Workers];
+    pub const ALL: [Factor; 6] = [
+        Factor::Mechanism,
+        Factor::Workload,
+        Factor::Size,
+        Factor::Total,
+        Factor::Placement,
+        Factor::Workers,
+    ];
 
     /// Its key in a study.
     pub fn name(self) -> &'static str {
@@ -35,6 +44,7 @@ impl Factor {
             Factor::Mechanism => "mechanism",
             Factor::Workload => "workload",
             Factor::Size => "size",
+            Factor::Total => "total",
             Factor::Placement => "placement",
             Factor::Workers => "workers",
         }
@@ -61,6 +71,7 @@ impl Factor {
             Factor::Mechanism => Variant::parse(word).map(|it| it.to_string()),
             Factor::Workload => workload(word).map(|it| it.name().to_string()),
             Factor::Size => size::parse(word).map(size::format),
+            Factor::Total => Total::parse(word).map(|it| it.to_string()),
             Factor::Placement => Placement::parse(word).map(|it| it.to_string()),
             Factor::Workers => workers(word).map(|it| it.name().to_string()),
         }
@@ -78,9 +89,10 @@ impl fmt::Display for Factor {
 pub struct Chosen(BTreeMap<Factor, String>);
 
 impl Chosen {
-    /// Whether a case whose levels `level` gives is chosen.
-    pub fn takes(&self, level: impl Fn(Factor) -> String) -> bool {
-        self.0.iter().all(|(factor, wanted)| level(*factor) == *wanted)
+    /// Whether a case is chosen whose levels `level` gives; none of a factor that means nothing to
+    /// it, of which it stands for every level.
+    pub fn takes(&self, level: impl Fn(Factor) -> Option<String>) -> bool {
+        self.0.iter().all(|(factor, wanted)| level(*factor).is_none_or(|it| it == *wanted))
     }
 
     /// The level asked of a factor.

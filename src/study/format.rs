@@ -9,6 +9,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+pub use super::shown::{
+    DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
+};
 use crate::mechanism::unknown;
 
 /// The only version of the format so far.
@@ -38,6 +41,12 @@ pub struct Study {
     /// Claims, with the tests that decide them.
     #[serde(default)]
     pub hypothesis: Vec<Hypothesis>,
+    /// Columns that are worked out of others, for tables.
+    #[serde(default)]
+    pub derived: Vec<DerivedSpec>,
+    /// Tables of the machine's bounds.
+    #[serde(default)]
+    pub floor: Vec<FloorSpec>,
     /// Tables of the results.
     #[serde(default)]
     pub table: Vec<TableSpec>,
@@ -78,7 +87,7 @@ pub struct Words(Spanned<OneOrMany>);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum OneOrMany {
+pub(super) enum OneOrMany {
     One(String),
     Many(Vec<String>),
 }
@@ -109,10 +118,36 @@ pub struct Levels {
     pub workload: Option<Words>,
     /// Message sizes: `64`, `"1K..16M:x2"`.
     pub size: Option<Words>,
+    /// What one transfer carries: `long`, `message`, `"16M"`.
+    pub total: Option<Words>,
     /// `free`, `same-cpu`, …
     pub placement: Option<Words>,
     /// `process`, `thread`.
     pub workers: Option<Words>,
+    /// What latencies have of their own.
+    #[serde(default)]
+    pub latency: OwnLevels,
+    /// What throughputs have of their own.
+    #[serde(default)]
+    pub throughput: OwnLevels,
+}
+
+/// Levels of one workload, before those of all.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnLevels {
+    /// Message sizes.
+    pub size: Option<Words>,
+    /// `free`, `same-cpu`, …
+    pub placement: Option<Words>,
+}
+
+/// Conditions of one workload, before those of all.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnFixed {
+    /// Samples of each launch.
+    pub samples: Option<Spanned<i64>>,
 }
 
 /// What is held fixed: a level of each factor that isn't varied, and the conditions.
@@ -125,18 +160,27 @@ pub struct Fixed {
     pub workload: Option<Words>,
     /// As in `[vary]`.
     pub size: Option<Words>,
+    /// As in `[vary]`; without it `long`, which lasts 20 ms.
+    pub total: Option<Words>,
     /// As in `[vary]`.
     pub placement: Option<Words>,
     /// As in `[vary]`.
     pub workers: Option<Words>,
-    /// Bytes of one throughput transfer, as in `"16M"`; without it what lasts 20 ms.
-    pub total: Option<Spanned<String>>,
     /// `untouched`, `written`, `read`.
     pub payload: Option<Spanned<String>>,
     /// Operations, or a time: `"5"`, `"100ms"`.
     pub warmup: Option<Spanned<String>>,
     /// Samples of each launch.
     pub samples: Option<Spanned<i64>>,
+    /// What latencies have of their own.
+    #[serde(default)]
+    pub latency: OwnFixed,
+    /// What throughputs have of their own.
+    #[serde(default)]
+    pub throughput: OwnFixed,
+    /// What set-ups have of their own.
+    #[serde(default)]
+    pub connect: OwnFixed,
     /// Launches of each case.
     pub launches: Option<Spanned<i64>>,
     /// Time for measuring, unless the command line gives one: `"5m"`.
@@ -173,6 +217,10 @@ pub struct Hypothesis {
     pub left: Selector,
     /// The cases they are held against.
     pub right: Option<Selector>,
+    /// The other cases that they may be held against, for `near-either`.
+    pub or: Option<Selector>,
+    /// Which statistic of each launch: `median` (if none is named), `mean`, `min`, `p90` … .
+    pub of: Option<Spanned<String>>,
     /// An order from best to worst, for `ranking`.
     #[serde(default)]
     pub order: Vec<Selector>,
@@ -193,6 +241,8 @@ pub enum Test {
     Faster,
     /// Left and right are within the margin of each other.
     Equivalent,
+    /// The left is within the margin of one or the other of two.
+    NearEither,
     /// Left over right lies within the claimed interval.
     Ratio,
     /// Along the factor the measure never falls.
@@ -209,27 +259,6 @@ pub enum Test {
     Ranking,
     /// Along the factor left and right differ by a constant factor only.
     SameShape,
-}
-
-/// A table of the results.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TableSpec {
-    /// What it shows.
-    pub title: String,
-    /// The factor whose levels are rows.
-    pub rows: Spanned<String>,
-    /// The factor whose levels are columns, unless `show` names several measures.
-    pub columns: Option<Spanned<String>>,
-    /// What stands in the cells: `median`, `mean`, `min`, `q1`, `q3`, `max`, `p50` … `p99.999`,
-    /// `rank`, `switches`.
-    #[serde(default)]
-    pub show: Vec<Spanned<String>>,
-    /// Which cases.
-    #[serde(default)]
-    pub only: Selector,
-    /// The published figures that stand beside, by name.
-    pub beside: Option<Spanned<String>>,
 }
 
 /// A figure of the results.
@@ -264,62 +293,6 @@ pub enum FigureKind {
     HeatMap,
     /// Who sends what to whom, and what is timed.
     Protocol,
-}
-
-/// Figures that were printed elsewhere.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// Its name, for tables.
-    pub name: String,
-    /// The machine.
-    pub machine: String,
-    /// The year.
-    pub year: Option<i64>,
-    /// Where in the source they stand.
-    pub place: String,
-    /// Their unit, as the source has it; `ns`, `us`, `MB/s`.
-    pub unit: String,
-    /// Which statistic they are: `mean`, `median`, …
-    pub statistic: String,
-    /// The figures: levels, and `value`.
-    pub figures: Vec<PublishedFigure>,
-}
-
-/// One printed figure.
-#[derive(Clone, Debug, Deserialize)]
-pub struct PublishedFigure {
-    /// In the unit of its table.
-    pub value: f64,
-    /// The same as it stands in print, where a number would lose zeros: `"7.0"`.
-    pub printed: Option<String>,
-    /// Which statistic, where the table has several: `p99`.
-    pub show: Option<String>,
-    /// The levels it belongs to.
-    #[serde(flatten)]
-    pub levels: BTreeMap<String, String>,
-}
-
-impl PublishedFigure {
-    /// The figure, digit by digit as it was printed.
-    pub fn as_printed(&self) -> String {
-        self.printed.clone().unwrap_or_else(|| self.value.to_string())
-    }
-}
-
-/// A factor whose best level is looked for.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Search {
-    /// What is looked for, in a few words.
-    pub title: String,
-    /// The factor.
-    pub factor: Spanned<String>,
-    /// For each level of this factor.
-    pub each: Spanned<String>,
-    /// Among which cases.
-    #[serde(default)]
-    pub only: Selector,
 }
 
 /// Reads a study; `file` names it in errors.

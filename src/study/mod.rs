@@ -5,15 +5,23 @@
 //! measured stays in the plan as a row with its reason.
 
 pub mod builtin;
+mod claims;
+mod columns;
 pub mod declared;
+pub mod expression;
 pub mod extent;
 pub mod factor;
 pub mod format;
 mod plan;
+mod shown;
+mod total;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub use plan::{Absence, Absent, Case, Group, Machine, Plan, plan};
+pub use total::Total;
 
 use crate::launch::{Placement, Warmup, Workers};
 use crate::workload::{Policy, Workload};
@@ -28,6 +36,9 @@ pub struct Request {
     pub workloads: Vec<(Workload, Vec<u64>)>,
     /// Placements.
     pub placements: Vec<Placement>,
+    /// Those of single workloads, instead of the ones above.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub placements_by_workload: BTreeMap<Workload, Vec<Placement>>,
     /// Processes, threads, or both.
     pub workers: Vec<Workers>,
     /// What happens to the bytes of throughput messages.
@@ -36,12 +47,18 @@ pub struct Request {
     pub verify: bool,
     /// Measure spinning mechanisms on one CPU too.
     pub spin_on_one_cpu: bool,
-    /// Bytes of one throughput transfer; None lets a pilot choose.
+    /// Bytes of one throughput transfer; None lets a pilot choose, unless there are `totals`.
     pub total_bytes: Option<u64>,
+    /// What one throughput transfer carries, where that is varied; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub totals: Vec<Total>,
     /// Untimed operations before each launch's first sample.
     pub warmup: Warmup,
     /// Samples per launch; None lets a pilot choose.
     pub samples: Option<u64>,
+    /// The same of single workloads, before the one above.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub samples_by_workload: BTreeMap<Workload, u64>,
     /// How a group ends.
     pub stopping: Stopping,
     /// The study that asks, if one does.
@@ -49,6 +66,22 @@ pub struct Request {
     pub study: Option<StudyText>,
     /// Seed of every random choice; below 2^53, so that JSON keeps it exactly.
     pub seed: u64,
+}
+
+impl Request {
+    /// Samples of a launch of `workload`; None lets a pilot choose.
+    pub fn samples_of(&self, workload: Workload) -> Option<u64> {
+        self.samples_by_workload.get(&workload).copied().or(self.samples)
+    }
+
+    /// Every level of what one transfer carries.
+    pub fn totals(&self) -> Vec<Total> {
+        match (self.totals.is_empty(), self.total_bytes) {
+            (false, _) => self.totals.clone(),
+            (true, Some(bytes)) => vec![Total::Bytes(bytes)],
+            (true, None) => vec![Total::Long],
+        }
+    }
 }
 
 /// A study as its author wrote it: kept with the run, which can be written up by it again.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Request;
+use super::{Request, Total};
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Carries, OpenError, Variant, probe};
@@ -20,6 +20,8 @@ pub struct Case {
     pub workload: Workload,
     /// Bytes of a message; None where the mechanism carries none, or nothing is sent.
     pub message_bytes: Option<u64>,
+    /// What one transfer carries; None where no bytes are transferred.
+    pub total: Option<Total>,
     /// Where the workers run.
     pub placement: Placement,
     /// The CPUs of that placement here.
@@ -118,42 +120,44 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
         .map(|text| Variant::parse(text))
         .collect::<Result<Vec<_>, _>>()?;
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
-    let mut nth = 0;
-    for (workload, sizes) in &request.workloads {
-        for (at, size) in sizes.iter().enumerate() {
-            for workers in &request.workers {
-                for placement in &placements(*workload, request, machine) {
-                    let place = place(*placement, machine)?;
-                    for variant in &variants {
-                        let sized = variant.traits().carries.has_size() && workload.has_size();
-                        if !sized && at > 0 {
-                            continue; // sizes mean nothing to it: measured once
-                        }
-                        let signals = !sized && *workload == Workload::Throughput;
-                        let key = Key { nth, signals, workers: *workers, placement: *placement };
-                        let case = Case {
-                            variant: variant.clone(),
-                            workload: *workload,
-                            message_bytes: sized.then_some(*size),
-                            placement: *placement,
-                            place: place.clone().unwrap_or(Place { cpus: None, swappable: false }),
-                            workers: *workers,
-                            payload: request.payload,
-                            twin: false,
-                        };
-                        let group = groups
-                            .entry(key)
-                            .or_insert(Group { cases: Vec::new(), absent: Vec::new() });
-                        match absence(request, &case, &place) {
-                            None => group.cases.push(case),
-                            Some((absence, reason)) => {
-                                group.absent.push(Absent { case, absence, reason });
-                            }
+    for what in &exchanges(request) {
+        for workers in &request.workers {
+            for placement in &placements(what.workload, request, machine) {
+                let place = place(*placement, machine)?;
+                for variant in &variants {
+                    let sized = variant.traits().carries.has_size() && what.workload.has_size();
+                    if !sized && !what.first {
+                        continue; // sizes and totals mean nothing to it: measured once
+                    }
+                    let transfers = what.workload == Workload::Throughput;
+                    let case = Case {
+                        variant: variant.clone(),
+                        workload: what.workload,
+                        message_bytes: sized.then_some(what.size),
+                        total: (sized && transfers).then_some(what.total),
+                        placement: *placement,
+                        place: place.clone().unwrap_or(Place { cpus: None, swappable: false }),
+                        workers: *workers,
+                        payload: request.payload,
+                        twin: false,
+                    };
+                    let key = Key {
+                        nth: what.nth,
+                        signals: !sized && transfers,
+                        workers: *workers,
+                        placement: *placement,
+                    };
+                    let group = groups
+                        .entry(key)
+                        .or_insert(Group { cases: Vec::new(), absent: Vec::new() });
+                    match absence(request, &case, &place) {
+                        None => group.cases.push(case),
+                        Some((absence, reason)) => {
+                            group.absent.push(Absent { case, absence, reason });
                         }
                     }
                 }
             }
-            nth += 1;
         }
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
@@ -164,15 +168,50 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     Ok(Plan { groups })
 }
 
+/// What two workers do, by which cases are grouped.
+struct Exchange {
+    nth: usize,
+    workload: Workload,
+    size: u64,
+    total: Total,
+    /// Whether it is the first of its workload.
+    first: bool,
+}
+
+/// Every workload with every size and, of a throughput, every total, in the order of the request.
+fn exchanges(request: &Request) -> Vec<Exchange> {
+    let totals = request.totals();
+    let mut found = Vec::new();
+    for (workload, sizes) in &request.workloads {
+        let transfers = *workload == Workload::Throughput;
+        let totals = if transfers { &*totals } else { &[Total::Long] };
+        let start = found.len();
+        for size in sizes {
+            for total in totals {
+                let (nth, first) = (found.len(), found.len() == start);
+                found.push(Exchange {
+                    nth,
+                    workload: *workload,
+                    size: *size,
+                    total: *total,
+                    first,
+                });
+            }
+        }
+    }
+    found
+}
+
 /// The placements of a workload. One worker alone sets up and tears down, so that all which pin
 /// are the same to it: of those that were asked for, the first that exists here.
 fn placements(workload: Workload, request: &Request, machine: &Machine) -> Vec<Placement> {
+    let all = request.placements_by_workload.get(&workload).unwrap_or(&request.placements);
     let pins = |it: &&Placement| Placement::PINNED.contains(it);
     let exists = |it: &&Placement| it.resolve(machine.topology, machine.allowed).is_ok();
-    let pinned = || request.placements.iter().filter(pins);
+    let pinned = || all.iter().filter(pins);
     let one = pinned().find(exists).or_else(|| pinned().next());
     let wanted = |it: &&Placement| workload != Workload::Connect || !pins(it) || Some(*it) == one;
-    request.placements.iter().filter(wanted).copied().collect()
+    all.iter().filter(wanted).copied().collect()
 }
 
 /// The place, or the reason why there is none; a CPU that the user named must exist.
@@ -206,11 +245,11 @@ fn absence(
     {
         return Some((Absence::NotApplicable, reason));
     }
-    if let (Some(total), Some(size)) = (request.total_bytes, case.message_bytes)
-        && case.workload == Workload::Throughput
+    if let (Some(Total::Bytes(total)), Some(size)) = (case.total, case.message_bytes)
         && total < size
     {
-        let reason = format!("--total {total} is less than one message of {size} bytes");
+        let what = if request.study.is_some() { "a total of" } else { "--total" };
+        let reason = format!("{what} {total} is less than one message of {size} bytes");
         return Some((Absence::NotApplicable, reason));
     }
     match probe(&case.variant, case.opened_for()) {
@@ -255,6 +294,9 @@ mod tests {
             verify: false,
             spin_on_one_cpu: false,
             total_bytes: None,
+            totals: Vec::new(),
+            samples_by_workload: Default::default(),
+            placements_by_workload: Default::default(),
             study: None,
             warmup: Warmup { operations: 10, ns: 1000 },
             samples: None,
@@ -325,6 +367,31 @@ mod tests {
         let places: Vec<_> = plan.groups.iter().map(|group| group.cases[0].placement).collect();
         assert!(places.contains(&Placement::SameCpu) && places.contains(&Placement::Free));
         assert_eq!(plan.groups[0].absent.len(), 1, "{:?}", plan.groups[0].absent);
+    }
+
+    #[test]
+    fn each_total_is_a_case_of_its_own_where_bytes_are_transferred() {
+        let sizes: &[u64] = &[64, 4096];
+        let workloads = [(Workload::Latency, sizes), (Workload::Throughput, sizes)];
+        let mut request = request(&["pipe", "eventfd"], &workloads);
+        request.totals = vec![Total::Message, Total::Bytes(1024)];
+        let plan = planned(&request);
+        let of = |it: &Case| (it.variant.to_string(), it.message_bytes, it.total);
+        let told: Vec<_> =
+            plan.groups.iter().map(|it| it.cases.iter().map(of).collect::<Vec<_>>()).collect();
+        let pipe = |size, total| ("pipe".to_string(), Some(size), total);
+        let signal = || ("eventfd".to_string(), None, None);
+        let twin = pipe(64, None);
+        assert_eq!(told[0], [pipe(64, None), signal(), twin]);
+        assert_eq!(told[1], [pipe(4096, None)]);
+        assert_eq!(told[2], [pipe(64, Some(Total::Message))]);
+        assert_eq!(told[3], [signal()]);
+        assert_eq!(told[4], [pipe(64, Some(Total::Bytes(1024)))]);
+        assert_eq!(told[5], [pipe(4096, Some(Total::Message))]);
+        assert!(told[6].is_empty() && told.len() == 7);
+        let absent = &plan.groups[6].absent[0];
+        assert_eq!(of(&absent.case), pipe(4096, Some(Total::Bytes(1024))));
+        assert_eq!(absent.reason, "--total 1024 is less than one message of 4096 bytes");
     }
 
     #[test]

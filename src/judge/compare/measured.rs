@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::{Judged, ModesSeen};
+use crate::study::Total;
 
 /// The version of exports that is read here.
 const VERSION: u64 = 1;
@@ -51,6 +52,9 @@ pub struct MeasuredCase {
     pub cpus: Option<[u32; 2]>,
     /// None where no bytes are carried.
     pub message_bytes: Option<u64>,
+    /// What one transfer carries; None where no bytes are transferred.
+    #[serde(default)]
+    pub total: Option<Total>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
     /// Operations per sample.
@@ -128,7 +132,19 @@ impl Measured {
         let read = serde_json::from_value::<Measured>(whole.clone());
         let mut read = read.map_err(|error| format!("is damaged ({error}); {AGAIN}"))?;
         read.whole = whole;
+        read.complete();
         Ok(read)
+    }
+
+    /// An export of before there were totals has one for the whole run.
+    fn complete(&mut self) {
+        let asked = self.field("/request/total_bytes").as_u64();
+        let total = asked.map_or(Total::Long, Total::Bytes);
+        for case in &mut self.results {
+            if case.workload == "throughput" && case.message_bytes.is_some() {
+                case.total.get_or_insert(total);
+            }
+        }
     }
 
     /// A field of the export, by its JSON pointer; null where it isn't there.

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::ALPHA;
 use crate::stats::{self, Shift, Verdict};
+use crate::study::Total;
 
 pub use fields::Difference;
 pub use measured::{Measured, MeasuredCase, MeasuredGroup, MeasuredTwin};
@@ -81,6 +82,8 @@ pub struct CaseChange {
     pub workload: String,
     /// Null where no bytes are carried.
     pub message_bytes: Option<u64>,
+    /// What one transfer carries; null where no bytes are transferred.
+    pub total: Option<Total>,
     /// Where it was asked to run.
     pub placement: String,
     /// `process`, `thread`.
@@ -254,11 +257,13 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
     let mut left: Vec<&MeasuredCase> = b.results.iter().filter(|case| !case.twin).collect();
     let mut found = Vec::new();
     for case in a.results.iter().filter(|case| !case.twin) {
-        // A run may hold one case with several payloads; whoever has just one may have another.
-        let at = left.iter().position(|it| it.is(case) && it.payload == case.payload);
-        let others = |it: &&MeasuredCase| {
-            it.is(case) && !a.results.iter().any(|a| a.is(it) && a.payload == it.payload)
+        // A run may hold one case with several payloads or totals; whoever has just one may have
+        // another.
+        let same = |a: &MeasuredCase, b: &MeasuredCase| {
+            a.is(b) && a.payload == b.payload && a.total == b.total
         };
+        let at = left.iter().position(|it| same(it, case));
+        let others = |it: &&MeasuredCase| it.is(case) && !a.results.iter().any(|a| same(a, it));
         let at = at.or_else(|| left.iter().position(others));
         found.push((Some(case), at.map(|at| left.remove(at))));
     }
@@ -277,6 +282,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         variant: any.variant.clone(),
         workload: any.workload.clone(),
         message_bytes: any.message_bytes,
+        total: any.total,
         placement: any.placement.clone(),
         workers: any.workers.clone(),
         control: any.is_control(),

@@ -23,6 +23,7 @@ pub fn curves(
     along: Factor,
     order: &[String],
     results: &[CaseResult],
+    of: &str,
 ) -> Result<Vec<Curve>, Told> {
     let mut series: BTreeMap<Vec<String>, Vec<&CaseResult>> = BTreeMap::new();
     for case in cases(chosen, results)? {
@@ -31,9 +32,9 @@ pub fn curves(
         series.entry(key).or_default().push(case);
     }
     let curve = |(key, cases): (Vec<String>, Vec<&CaseResult>)| {
-        let of = |wanted: &String| cases.iter().find(|case| level(case, along) == *wanted);
-        let found: Vec<_> = order.iter().filter_map(|it| Some((it.clone(), *of(it)?))).collect();
-        let columns: Vec<_> = found.iter().map(|(_, case)| quantity(case)).collect();
+        let at = |wanted: &String| cases.iter().find(|case| level(case, along) == *wanted);
+        let found: Vec<_> = order.iter().filter_map(|it| Some((it.clone(), *at(it)?))).collect();
+        let columns: Vec<_> = found.iter().map(|(_, case)| quantity(case, of)).collect();
         let mut name = key;
         name.retain(|word| !word.is_empty());
         Curve {

@@ -11,17 +11,25 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
         Factor::Mechanism => case.variant.clone(),
         Factor::Workload => case.workload.clone(),
         Factor::Size => case.message_bytes.map_or_else(String::new, size::format),
+        Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
         Factor::Placement => case.placement.clone(),
         Factor::Workers => case.workers.clone(),
     }
 }
 
+/// Whether a factor means nothing to a case, which then stands for every level of it: sizes of
+/// wake-ups and set-ups, totals of what isn't transferred.
+fn any_level(case: &CaseResult, factor: Factor) -> bool {
+    match factor {
+        Factor::Size => case.message_bytes.is_none(),
+        Factor::Total => case.total.is_none(),
+        _ => false,
+    }
+}
+
 /// Whether the selector takes a case. What has no size is taken at any size.
 pub fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
-    chosen.takes(|factor| match (factor, case.message_bytes) {
-        (Factor::Size, None) => chosen.level(Factor::Size).unwrap_or_default().to_string(),
-        _ => level(case, factor),
-    })
+    chosen.takes(|factor| (!any_level(case, factor)).then(|| level(case, factor)))
 }
 
 /// The measured cases that a selector chooses.
@@ -43,21 +51,41 @@ pub fn cases<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Result<Vec<&'a C
     }))
 }
 
-/// The measured quantity by round: ns of a latency or set-up, bytes or wake-ups per second of a
+/// The measured quantity by round, `of` a statistic of each launch: ns of a latency or set-up, bytes or wake-ups per second of a
 /// throughput.
-pub fn quantity(case: &CaseResult) -> Vec<Option<f64>> {
+pub fn quantity(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
     let amount = case.message_bytes.unwrap_or(1) as f64;
     let in_unit = |ns: f64| match case.workload.as_str() {
         "throughput" => amount * 1e9 / ns,
         _ => ns,
     };
-    case.by_round.iter().map(|ns| ns.map(in_unit)).collect()
+    let by_round = match of {
+        "median" => Some(&case.by_round),
+        other => case.others_by_round.get(other),
+    };
+    by_round.into_iter().flatten().map(|ns| ns.map(in_unit)).collect()
 }
 
 /// How good it is: the quantity where more is better, else its inverse.
-pub fn goodness(case: &CaseResult) -> Vec<Option<f64>> {
+pub fn goodness(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
     let better = |value: f64| if case.workload == "throughput" { value } else { 1.0 / value };
-    quantity(case).into_iter().map(|value| value.map(better)).collect()
+    quantity(case, of).into_iter().map(|value| value.map(better)).collect()
+}
+
+/// Whether each chosen case has that statistic of its launches.
+///
+/// # Errors
+/// What its launches lack.
+pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), Told> {
+    for case in cases(chosen, results)? {
+        let reason = match case.samples_missing.get(of) {
+            Some(missing) => format!("{missing} more independent samples a launch are needed"),
+            None if of == "median" || case.others_by_round.contains_key(of) => continue,
+            None => "its samples aren't single operations".into(),
+        };
+        return Err(Told::not_testable(format!("{of} of {chosen}: {reason}")));
+    }
+    Ok(())
 }
 
 /// Pairs of a left and a right case that agree in every factor that neither selector names.
@@ -70,8 +98,7 @@ pub fn pairs<'a>(
     let free = |factor: &Factor| left.level(*factor).is_none() && right.level(*factor).is_none();
     let alike = |a: &CaseResult, b: &CaseResult| {
         Factor::ALL.iter().filter(|it| free(it)).all(|factor| {
-            let unsized_one = a.message_bytes.is_none() || b.message_bytes.is_none();
-            (*factor == Factor::Size && unsized_one) || level(a, *factor) == level(b, *factor)
+            any_level(a, *factor) || any_level(b, *factor) || level(a, *factor) == level(b, *factor)
         })
     };
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! The tests by name: what each makes of a claim.
 
 use super::curves::{Curve, curves, times};
-use super::select::{goodness, pairs, quantity, shared};
+use super::select::{goodness, have, pairs, quantity, shared};
 use super::{ALPHA, CaseResult, Decision, Ground, Told};
 use crate::judge::EQUIVALENT_WITHIN;
 use crate::stats::{self, Interval};
@@ -19,17 +19,35 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<Told, Told> {
     let left = chosen(&claim.left);
     let right = claim.right.as_ref().map(chosen).unwrap_or_default();
     let margin = share(claim.margin.as_ref().map(|it| it.get_ref().as_str()));
+    let of = claim.of.as_ref().map_or("median", |it| it.get_ref());
+    if of != "median" {
+        let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
+        sides.into_iter().try_for_each(|side| have(of, &chosen(side), results))?;
+    }
+    let goodness = |case: &CaseResult| goodness(case, of);
     match claim.test {
-        Test::Faster => faster(&left, &right, results),
+        Test::Faster => faster(&left, &right, results, &goodness),
         Test::Equivalent => {
-            let ratio = Ratio::of(&left, &right, results, goodness)?;
-            Ok(ratio.equivalent(margin.unwrap_or(EQUIVALENT_WITHIN)))
+            let ratio = Ratio::of(&left, &right, results, &goodness)?;
+            Ok(ratio.equivalent(margin.unwrap_or(EQUIVALENT_WITHIN), ALPHA))
+        }
+        Test::NearEither => {
+            let or = claim.or.as_ref().map(chosen).unwrap_or_default();
+            let near = |right: &Chosen| {
+                let ratio = Ratio::of(&left, right, results, &goodness)?;
+                // Either of the two may say yes: each gets half of the error probability.
+                Ok(ratio.equivalent(margin.unwrap_or(EQUIVALENT_WITHIN), ALPHA / 2.0))
+            };
+            Ok(either((&right, near(&right)), (&or, near(&or))))
         }
         Test::Ratio => {
-            let ratio = Ratio::of(&left, &right, results, quantity)?;
+            let ratio = Ratio::of(&left, &right, results, &|case| quantity(case, of))?;
             Ok(ratio.within(numbers(claim)))
         }
-        Test::Ranking => ranking(&claim.order.iter().map(chosen).collect::<Vec<_>>(), results),
+        Test::Ranking => {
+            let order: Vec<Chosen> = claim.order.iter().map(chosen).collect();
+            ranking(&order, results, &goodness)
+        }
         _ => along(claim, &left, &right, margin, on),
     }
 }
@@ -46,10 +64,11 @@ fn along(
     let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
     let factor = factor.ok_or_else(|| Told::not_testable("the claim names no factor"))?;
     let order = &on.declared.levels[&factor];
-    let lefts = curves(left, factor, order, results)?;
+    let of = claim.of.as_ref().map_or("median", |it| it.get_ref());
+    let lefts = curves(left, factor, order, results, of)?;
     let each = |test: &dyn Fn(&Curve) -> Told| together(lefts.iter().map(test).collect());
     let against = |test: &dyn Fn(&Curve, &Curve) -> Told| {
-        let rights = curves(right, factor, order, results)?;
+        let rights = curves(right, factor, order, results, of)?;
         let pairs = lefts.iter().enumerate().filter_map(|(nth, curve)| {
             // One right curve serves all; else they go by their order.
             Some((curve, rights.get(nth).or(rights.first())?))
@@ -104,7 +123,7 @@ impl Ratio {
         left: &Chosen,
         right: &Chosen,
         results: &[CaseResult],
-        value: fn(&CaseResult) -> Vec<Option<f64>>,
+        value: Value,
     ) -> Result<Ratio, Told> {
         let pairs = pairs(left, right, results)?;
         let columns: Vec<Vec<Option<f64>>> =
@@ -163,10 +182,10 @@ impl Ratio {
         Told::new(decision, text, Some(self.p))
     }
 
-    fn equivalent(&self, margin: f64) -> Told {
+    fn equivalent(&self, margin: f64, alpha: f64) -> Told {
         let text = format!("{}, within {} % asked", self.words("as fast"), 100.0 * margin);
         let decision = match () {
-            () if stats::equivalent(&self.logs, margin, ALPHA) => Decision::Supported,
+            () if stats::equivalent(&self.logs, margin, alpha) => Decision::Supported,
             () if self.interval.low > 1.0 + margin => Decision::Refuted,
             () if self.interval.high < 1.0 / (1.0 + margin) => Decision::Refuted,
             () => Decision::Inconclusive,
@@ -186,15 +205,50 @@ impl Ratio {
     }
 }
 
-fn faster(left: &Chosen, right: &Chosen, results: &[CaseResult]) -> Result<Told, Told> {
+/// What a case comes to, by round.
+type Value<'a> = &'a dyn Fn(&CaseResult) -> Vec<Option<f64>>;
+
+fn faster(
+    left: &Chosen,
+    right: &Chosen,
+    results: &[CaseResult],
+    goodness: Value,
+) -> Result<Told, Told> {
     Ok(Ratio::of(left, right, results, goodness)?.larger())
 }
 
+/// Whether it is near one or the other, and which. One that the machine lacks can't refute.
+fn either(one: (&Chosen, Result<Told, Told>), other: (&Chosen, Result<Told, Told>)) -> Told {
+    let flat = |(name, told): (&Chosen, Result<Told, Told>)| {
+        let told = told.unwrap_or_else(|untestable| untestable);
+        (name.to_string(), told.decision, told.effect)
+    };
+    let sides = [flat(one), flat(other)];
+    let near: Vec<&str> = sides
+        .iter()
+        .filter(|(_, decision, _)| *decision == Decision::Supported)
+        .map(|(name, ..)| name.as_str())
+        .collect();
+    let all = |wanted| sides.iter().all(|(_, decision, _)| *decision == wanted);
+    let any = |wanted| sides.iter().any(|(_, decision, _)| *decision == wanted);
+    let (decision, answer) = match near.as_slice() {
+        [] if all(Decision::Refuted) => (Decision::Refuted, "near neither".to_string()),
+        [] if any(Decision::Inconclusive) => {
+            (Decision::Inconclusive, "near neither for sure".into())
+        }
+        [] => (Decision::NotTestable, "one of the two can't be had".into()),
+        near => (Decision::Supported, format!("near {}", near.join(" and "))),
+    };
+    let told: Vec<String> =
+        sides.iter().map(|(name, _, effect)| format!("against {name}: {effect}")).collect();
+    Told::new(decision, format!("{answer}; {}", told.join("; ")), None)
+}
+
 /// Each of `order` is faster than the next.
-fn ranking(order: &[Chosen], results: &[CaseResult]) -> Result<Told, Told> {
+fn ranking(order: &[Chosen], results: &[CaseResult], goodness: Value) -> Result<Told, Told> {
     let mut parts = Vec::new();
     for pair in order.windows(2) {
-        let mut told = faster(&pair[0], &pair[1], results)?;
+        let mut told = faster(&pair[0], &pair[1], results, goodness)?;
         told.effect = format!("{} over {}: {}", pair[0], pair[1], told.effect);
         parts.push(told);
     }
@@ -215,4 +269,88 @@ fn numbers(claim: &Hypothesis) -> (f64, f64) {
     let within = claim.within.as_deref().unwrap_or_default();
     let number = |at: usize| within.get(at).and_then(|it| it.get_ref().parse().ok());
     (number(0).unwrap_or(f64::NEG_INFINITY), number(1).unwrap_or(f64::INFINITY))
+}
+
+#[cfg(test)]
+mod checks {
+    use super::*;
+    use crate::judge::floor::tests::case;
+    use crate::study::declared::{Declared, declare};
+
+    /// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
+    fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
+        let mut made = case("pipe", placement, None);
+        let around = |level: f64| {
+            (0..12).map(|nth| Some(level * (1.0 + 0.002 * f64::from(nth % 5 - 2)))).collect()
+        };
+        made.by_round = around(ns);
+        made.others_by_round.insert("p99", around(tail));
+        made
+    }
+
+    fn study(claim: &str) -> Declared {
+        let text = format!(
+            "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {{}}\neffect = {{}}\n\
+             [vary]\nmechanism = \"pipe\"\nplacement = [\"free\", \"same-cpu\", \"same-llc\"]\n\
+             [[hypothesis]]\nstatement = \"s\"\n{claim}"
+        );
+        declare(&text, "s.toml").unwrap()
+    }
+
+    fn told(claim: &str, results: &[CaseResult]) -> (Decision, String) {
+        let declared = study(claim);
+        let on = Ground { declared: &declared, results, llc_bytes: None };
+        let told = decide(&declared.study.hypothesis[0], &on);
+        (told.decision, told.effect)
+    }
+
+    const EITHER: &str = "test = \"near-either\"\nmargin = \"10%\"\n\
+        left = { placement = \"free\" }\nright = { placement = \"same-cpu\" }\n\
+        or = { placement = \"same-llc\" }\n";
+
+    #[test]
+    fn near_either_says_near_which() {
+        let results = |free: f64, far: f64| {
+            [("free", free), ("same-cpu", 4000.0), ("same-llc", far)]
+                .map(|(placement, ns)| measured(placement, ns, ns))
+        };
+        let (decision, effect) = told(EITHER, &results(40_000.0, 41_000.0));
+        assert_eq!(decision, Decision::Supported, "{effect}");
+        assert!(effect.starts_with("near same-llc; against same-cpu: "), "{effect}");
+        let (decision, effect) = told(EITHER, &results(4000.0, 4100.0));
+        assert_eq!(decision, Decision::Supported, "{effect}");
+        assert!(effect.starts_with("near same-cpu and same-llc; "), "{effect}");
+        let (decision, effect) = told(EITHER, &results(20_000.0, 41_000.0));
+        assert_eq!(decision, Decision::Refuted, "{effect}");
+        assert!(effect.starts_with("near neither; "), "{effect}");
+    }
+
+    #[test]
+    fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
+        let two = [measured("free", 20_000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
+        assert_eq!(told(EITHER, &two).0, Decision::NotTestable);
+        let near = [measured("free", 4000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
+        assert_eq!(told(EITHER, &near).0, Decision::Supported);
+    }
+
+    #[test]
+    fn a_claim_of_a_percentile_is_decided_by_the_percentiles_of_launches() {
+        let by = |of: &str| {
+            format!(
+                "test = \"faster\"\n{of}\nleft = {{ placement = \"same-cpu\" }}\n\
+                 right = {{ placement = \"free\" }}\n"
+            )
+        };
+        let mut results =
+            [measured("same-cpu", 4000.0, 90_000.0), measured("free", 8000.0, 9000.0)];
+        assert_eq!(told(&by(""), &results).0, Decision::Supported);
+        assert_eq!(told(&by("of = \"p99\""), &results).0, Decision::Refuted);
+        let (decision, effect) = told(&by("of = \"p99.9\""), &results);
+        assert_eq!(decision, Decision::NotTestable);
+        assert!(effect.contains("aren't single operations"), "{effect}");
+        results[1].samples_missing.insert("p99".into(), 1200);
+        let (decision, effect) = told(&by("of = \"p99\""), &results);
+        assert_eq!(decision, Decision::NotTestable);
+        assert!(effect.contains("1200 more independent samples"), "{effect}");
+    }
 }

@@ -8,6 +8,7 @@ mod figures;
 pub mod findings;
 mod setup;
 mod study;
+mod study_floors;
 mod tables;
 mod verdicts;
 mod words;

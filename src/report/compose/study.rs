@@ -1,7 +1,7 @@
 //! A study's own part of the document: what it asked, what became of each claim, its tables with
 //! the published figures beside, and what the original could not see.
 
-use super::words;
+use super::{study_floors, words};
 use crate::judge::hypothesis::{Decision, Finding, Ground, decide, level, takes};
 use crate::judge::{CaseResult, Judged, Status};
 use crate::report::{
@@ -73,6 +73,10 @@ impl Written {
     pub fn results(&self, judged: &Judged) -> Vec<Section> {
         let study = &self.declared.study;
         let mut tables = Section::new("study-tables", "Tables");
+        for spec in &study.floor {
+            let floors = judged.run.floors.as_ref();
+            tables.blocks.push(study_floors::table(spec, floors, &study.published).into());
+        }
         for spec in &study.table {
             tables.blocks.push(self.table(spec, &judged.results).into());
         }
@@ -346,6 +350,9 @@ fn cell(
     let unit = words::unit(case);
     let Some(estimate) = case.estimate() else { return Text::new().muted("n/a") };
     let plain = |value: f64| Text::from(unit.format(value));
+    if let Some(derived) = case.derived.get(show) {
+        return Text::from(derived.to_string());
+    }
     match show {
         "median" => Text::from(words::cell_value(case)),
         "mean" => case.mean.map_or(Text::from("–"), plain),
@@ -378,10 +385,7 @@ fn rank(case: &CaseResult, _rows: Factor, column: &Chosen, results: &[CaseResult
 
 /// Voluntary switches of both workers for each operation.
 fn switches(case: &CaseResult) -> String {
-    let switches = case.noise.as_ref().and_then(|it| it.voluntary_switches);
-    let operations =
-        case.samples as f64 / case.launches.max(1) as f64 * case.batch.unwrap_or(1) as f64;
-    switches.map_or("–".into(), |it| format!("{:.2}", it / operations))
+    case.switches_per_operation().map_or("–".into(), |it| format!("{it:.2}"))
 }
 
 /// A percentile over launches; where only the pooled samples have it, of those.
@@ -430,7 +434,10 @@ fn printed(published: &Published, head: &Head, rows: Factor, row: &str) -> Text 
             && figure.show.as_ref().unwrap_or(&published.statistic) == &head.show
     });
     match found {
-        Some(figure) => Text::from(format!("{} {}", figure.as_printed(), published.unit)),
+        Some(figure) => {
+            let unit = figure.unit.as_ref().unwrap_or(&published.unit);
+            Text::from(format!("{} {unit}", figure.as_printed()))
+        }
         None => Text::new().muted(NOTHING),
     }
 }

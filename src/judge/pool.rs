@@ -1,0 +1,58 @@
+//! The samples of a case: launch by launch for its statistics, and pooled for its curve.
+
+use super::percentile::{self, OfLaunch};
+use crate::stats;
+use crate::store::StoredLaunch;
+
+/// What one launch contributes.
+pub(super) struct LaunchValue {
+    pub(super) ns: f64,
+    pub(super) mean_ns: f64,
+    pub(super) least_ns: f64,
+    pub(super) percentiles: Option<OfLaunch>,
+    pub(super) samples: u64,
+    pub(super) effective: f64,
+}
+
+/// The samples of a case, pooled, and the time they took.
+#[derive(Default)]
+pub(super) struct Pool {
+    pub(super) ticks: Vec<u64>,
+    pub(super) timed_ticks: f64,
+}
+
+impl Pool {
+    /// Takes one launch's samples in, and says what they come to. `single`: each of them is
+    /// one operation, fit for percentiles.
+    pub(super) fn take(
+        &mut self,
+        samples: Vec<u64>,
+        launch: &StoredLaunch,
+        ns_per_tick: f64,
+        single: bool,
+    ) -> LaunchValue {
+        let batch = launch.record.initiator.batch.max(1);
+        let scale = ns_per_tick / batch as f64;
+        self.timed_ticks += samples.iter().sum::<u64>() as f64;
+        let count = samples.len();
+        let effective = stats::effective_samples(&samples, 0.9);
+        let tails = single.then(|| percentile::effective(&samples));
+        // From here on order doesn't matter: one buffer serves to sort and to pool.
+        let mut sorted = samples;
+        sorted.sort_unstable();
+        let value = LaunchValue {
+            mean_ns: scale * sorted.iter().sum::<u64>() as f64 / count.max(1) as f64,
+            least_ns: scale * sorted.first().copied().unwrap_or(0) as f64,
+            ns: stats::mid_quantile(&sorted, 0.5) * scale,
+            percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
+            samples: count as u64,
+            effective,
+        };
+        if single && self.ticks.is_empty() {
+            self.ticks = sorted;
+        } else if single {
+            self.ticks.extend(sorted);
+        }
+        value
+    }
+}

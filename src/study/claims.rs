@@ -1,0 +1,115 @@
+//! The claims of a study, checked: each has what its test needs, and every end of an interval is one.
+
+use std::collections::BTreeMap;
+
+use super::declared::Reader;
+use super::extent::Extent;
+use super::factor::Factor;
+use super::format::{Hypothesis, Test};
+use crate::mechanism::unknown;
+
+/// What a claim may be `of`: statistics of each launch.
+const STATISTICS: [&str; 8] = ["median", "mean", "min", "p90", "p99", "p99.9", "p99.99", "p99.999"];
+
+impl Reader<'_> {
+    pub(super) fn check_hypothesis(
+        &self,
+        claim: &Hypothesis,
+        levels: &BTreeMap<Factor, Vec<String>>,
+    ) -> Result<(), String> {
+        self.selector(&claim.left)?;
+        claim.right.iter().chain(&claim.or).try_for_each(|it| self.selector(it))?;
+        claim.order.iter().try_for_each(|it| self.selector(it))?;
+        if let Some(of) = &claim.of
+            && !STATISTICS.contains(&of.get_ref().as_str())
+        {
+            let error = unknown("statistic of a claim", of.get_ref(), &STATISTICS);
+            return Err(self.at(of.span(), error));
+        }
+        let wanting = |what: &str| {
+            Err(format!("{}: hypothesis `{}`: it needs {what}", self.file, claim.statement))
+        };
+        if let Some(along) = &claim.along {
+            let factor = self.factor(along)?;
+            if levels[&factor].len() < 2 {
+                return Err(self.at(along.span(), format!("{factor} isn't varied")));
+            }
+        }
+        let needs_right = matches!(
+            claim.test,
+            Test::Faster
+                | Test::Equivalent
+                | Test::NearEither
+                | Test::Ratio
+                | Test::PeaksEarlier
+                | Test::SameShape
+        );
+        let needs_along = matches!(
+            claim.test,
+            Test::Rises
+                | Test::Falls
+                | Test::RisesThenFalls
+                | Test::Peak
+                | Test::PeaksEarlier
+                | Test::SameShape
+        );
+        match claim.test {
+            _ if needs_right && claim.right.is_none() => wanting("right = { … }"),
+            _ if needs_along && claim.along.is_none() => wanting("along = FACTOR"),
+            Test::NearEither if claim.or.is_none() => wanting("or = { … }"),
+            Test::Ranking if claim.order.len() < 2 => wanting("order = [ … ]"),
+            Test::Ratio | Test::Peak if claim.within.as_ref().is_none_or(|it| it.len() != 2) => {
+                wanting("within = [LOW, HIGH]")
+            }
+            _ => self.check_ends(claim, levels),
+        }
+    }
+
+    /// The ends of the claimed interval, and the margin.
+    fn check_ends(
+        &self,
+        claim: &Hypothesis,
+        levels: &BTreeMap<Factor, Vec<String>>,
+    ) -> Result<(), String> {
+        if let Some(margin) = &claim.margin {
+            let share = margin.get_ref().strip_suffix('%').and_then(|it| it.parse::<f64>().ok());
+            if !share.is_some_and(|it| it > 0.0 && it.is_finite()) {
+                return Err(self.at(margin.span(), "not a margin: write a percentage, as in 2%"));
+            }
+        }
+        let along = claim.along.as_ref().map(|it| self.factor(it)).transpose()?;
+        let ends = claim.within.iter().flatten().map(|word| {
+            let end = match (claim.test, along) {
+                (Test::Ratio, _) => ratio(word.get_ref()),
+                (_, Some(Factor::Size)) => Extent::parse(word.get_ref()).map(place_of),
+                (_, Some(factor)) => position(factor, word.get_ref(), &levels[&factor]),
+                (_, None) => Ok(None),
+            };
+            Ok((word, end.map_err(|error| self.at(word.span(), error))?))
+        });
+        let ends = ends.collect::<Result<Vec<_>, String>>()?;
+        match ends.as_slice() {
+            [(_, Some(low)), (word, Some(high))] if low > high => {
+                Err(self.at(word.span(), "runs backwards: write the lower end first"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn ratio(word: &str) -> Result<Option<f64>, String> {
+    let number = word.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
+    number.map(Some).ok_or_else(|| format!("`{word}` is not a ratio: write a number, as in 1.5"))
+}
+
+/// Bytes, where they don't depend on the machine.
+fn place_of(extent: Extent) -> Option<f64> {
+    extent.bytes(None).map(|bytes| bytes as f64)
+}
+
+fn position(factor: Factor, word: &str, levels: &[String]) -> Result<Option<f64>, String> {
+    let level = factor.level(word)?;
+    let at = levels.iter().position(|it| *it == level);
+    let known: Vec<&str> = levels.iter().map(String::as_str).collect();
+    at.map(|at| Some(at as f64)).ok_or_else(|| unknown(factor.name(), word, &known))
+}

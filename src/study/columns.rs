@@ -1,0 +1,75 @@
+//! What tables show, checked: statistics, derived columns, floors, and the published figures beside.
+
+use super::declared::Reader;
+use super::expression::{Expression, STATISTICS, is_percentile};
+use super::format::{DerivedSpec, FLOORS, Study};
+use crate::mechanism::unknown;
+
+/// Statistics that a table may show, beside percentiles and derived columns.
+const SHOWN: [&str; 8] = ["median", "mean", "min", "q1", "q3", "max", "rank", "switches"];
+
+impl Reader<'_> {
+    pub(super) fn check_derived(&self, study: &Study) -> Result<(), String> {
+        for (nth, column) in study.derived.iter().enumerate() {
+            let name = column.name.get_ref().as_str();
+            let taken = SHOWN.contains(&name) || STATISTICS.contains(&name) || is_percentile(name);
+            let before = study.derived[..nth].iter().any(|it| it.name.get_ref() == name);
+            if taken || before || name.is_empty() {
+                let error = format!("derived `{name}`: choose a name that nothing else has");
+                return Err(self.at(column.name.span(), error));
+            }
+            let failed = |error| self.at(column.expression.span(), format!("expression: {error}"));
+            Expression::parse(column.expression.get_ref()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_floors(&self, study: &Study) -> Result<(), String> {
+        for table in &study.floor {
+            for name in &table.of {
+                floor(name.get_ref()).map_err(|error| self.at(name.span(), error))?;
+            }
+            table.beside.iter().try_for_each(|it| self.published(it, study))?;
+        }
+        for published in &study.published {
+            for name in published.figures.iter().filter_map(|it| it.floor.as_ref()) {
+                let failed =
+                    |error| format!("{}: published `{}`: {error}", self.file, published.name);
+                floor(name).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there are published figures of that name.
+    pub(super) fn published(
+        &self,
+        name: &toml::Spanned<String>,
+        study: &Study,
+    ) -> Result<(), String> {
+        if study.published.iter().any(|it| it.name == *name.get_ref()) {
+            return Ok(());
+        }
+        let names: Vec<&str> = study.published.iter().map(|it| it.name.as_str()).collect();
+        Err(self.at(name.span(), unknown("published", name.get_ref(), &names)))
+    }
+
+    /// Whether a table can show that.
+    pub(super) fn shown(
+        &self,
+        word: &toml::Spanned<String>,
+        derived: &[DerivedSpec],
+    ) -> Result<(), String> {
+        let name = word.get_ref().as_str();
+        let names = derived.iter().map(|it| it.name.get_ref().as_str());
+        let known: Vec<&str> = SHOWN.into_iter().chain(names).collect();
+        match known.contains(&name) || is_percentile(name) {
+            true => Ok(()),
+            false => Err(self.at(word.span(), unknown("statistic", name, &known))),
+        }
+    }
+}
+
+fn floor(name: &str) -> Result<(), String> {
+    if FLOORS.contains(&name) { Ok(()) } else { Err(unknown("floor", name, &FLOORS)) }
+}

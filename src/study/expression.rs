@@ -1,0 +1,193 @@
+//! The arithmetic of `[[derived]]` columns: numbers, named statistics of a case, `+ - * /` and
+//! parentheses, with the usual precedence.
+
+use crate::mechanism::unknown;
+
+/// Statistics that an expression may name, beside percentiles (`p99.9`): of the case's estimate,
+/// in ns or in bytes (or wake-ups) per second, and of the case itself.
+pub const STATISTICS: [&str; 12] = [
+    "median", "mean", "min", "q1", "q3", "max", // of its estimate
+    "size", "total", // bytes of a message, and of a transfer
+    "switches", "floor", // of an operation, counted; the bound that fits it
+    "slice", "getppid", // of the machine: the scheduler's slice and a kernel call, in ns
+];
+
+/// Deeper nesting is a slip, and would be one of the stack.
+const DEEPEST: usize = 32;
+
+/// A parsed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// A number.
+    Number(f64),
+    /// A statistic, by name.
+    Statistic(String),
+    /// Two operands, and the sign between them: one of `+-*/`.
+    Of(Box<Expression>, char, Box<Expression>),
+}
+
+impl Expression {
+    /// Reads `mean * 100000 / 1e9`.
+    ///
+    /// # Errors
+    /// What isn't understood, and for a misspelt statistic the nearest one.
+    pub fn parse(text: &str) -> Result<Expression, String> {
+        let mut reader = Reader { rest: text.trim_start() };
+        let read = reader.sum(0)?;
+        match reader.rest.chars().next() {
+            None => Ok(read),
+            Some(')') => Err("`)` closes nothing".into()),
+            Some(_) => Err(format!("`{}`: write + - * or / before it", reader.rest.trim_end())),
+        }
+    }
+
+    /// Its value, where `statistic` knows every name in it; None too where it divides by zero.
+    pub fn value(&self, statistic: &impl Fn(&str) -> Option<f64>) -> Option<f64> {
+        let value = match self {
+            Expression::Number(number) => *number,
+            Expression::Statistic(name) => statistic(name)?,
+            Expression::Of(left, sign, right) => {
+                let (left, right) = (left.value(statistic)?, right.value(statistic)?);
+                match sign {
+                    '+' => left + right,
+                    '-' => left - right,
+                    '*' => left * right,
+                    _ => left / right,
+                }
+            }
+        };
+        value.is_finite().then_some(value)
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl Reader<'_> {
+    fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest[bytes..].trim_start();
+    }
+
+    /// Takes one of `signs`, if it comes next.
+    fn sign(&mut self, signs: &str) -> Option<char> {
+        let sign = self.rest.chars().next().filter(|it| signs.contains(*it))?;
+        self.skip(sign.len_utf8());
+        Some(sign)
+    }
+
+    fn sum(&mut self, depth: usize) -> Result<Expression, String> {
+        let mut left = self.product(depth)?;
+        while let Some(sign) = self.sign("+-") {
+            left = Expression::Of(Box::new(left), sign, Box::new(self.product(depth)?));
+        }
+        Ok(left)
+    }
+
+    fn product(&mut self, depth: usize) -> Result<Expression, String> {
+        let mut left = self.operand(depth)?;
+        while let Some(sign) = self.sign("*/") {
+            left = Expression::Of(Box::new(left), sign, Box::new(self.operand(depth)?));
+        }
+        Ok(left)
+    }
+
+    fn operand(&mut self, depth: usize) -> Result<Expression, String> {
+        match self.rest.chars().next() {
+            None => Err("it ends where a number or a statistic should stand".into()),
+            Some('(') if depth == DEEPEST => Err("too many parentheses inside each other".into()),
+            Some('(') => {
+                self.skip(1);
+                let inner = self.sum(depth + 1)?;
+                self.sign(")").map(|_| inner).ok_or_else(|| "a `(` isn't closed".into())
+            }
+            Some(it) if it.is_ascii_digit() => self.number(),
+            Some(it) if it.is_ascii_alphabetic() => self.statistic(),
+            Some(it) => Err(format!("`{it}`: a number or a statistic should stand there")),
+        }
+    }
+
+    fn number(&mut self) -> Result<Expression, String> {
+        let mut before = ' ';
+        let end = self.rest.find(|it: char| {
+            let exponent = matches!(before, 'e' | 'E') && (it == '+' || it == '-');
+            before = it;
+            !(it.is_ascii_alphanumeric() || it == '.' || exponent)
+        });
+        let word = &self.rest[..end.unwrap_or(self.rest.len())];
+        let number = word.parse().ok().filter(|it: &f64| it.is_finite());
+        let number = number.ok_or_else(|| format!("`{word}` is not a number"))?;
+        self.skip(word.len());
+        Ok(Expression::Number(number))
+    }
+
+    fn statistic(&mut self) -> Result<Expression, String> {
+        let end = self.rest.find(|it: char| !(it.is_ascii_alphanumeric() || it == '.'));
+        let word = &self.rest[..end.unwrap_or(self.rest.len())];
+        if !STATISTICS.contains(&word) && !is_percentile(word) {
+            return Err(unknown("statistic", word, &STATISTICS));
+        }
+        let name = word.to_string();
+        self.skip(name.len());
+        Ok(Expression::Statistic(name))
+    }
+}
+
+/// Whether `word` names a percentile: `p50`, `p99.999`.
+pub fn is_percentile(word: &str) -> bool {
+    let number = word.strip_prefix('p').and_then(|it| it.parse::<f64>().ok());
+    number.is_some_and(|it| it > 0.0 && it < 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Option<f64> {
+        let of = |name: &str| match name {
+            "mean" => Some(9000.0),
+            "p99.9" => Some(18000.0),
+            "size" => Some(0.0),
+            _ => None,
+        };
+        Expression::parse(text).unwrap().value(&of)
+    }
+
+    #[test]
+    fn products_come_before_sums_and_parentheses_before_both() {
+        assert_eq!(value("1 + 2*3 - 4/2"), Some(5.0));
+        assert_eq!(value("(1+2) * (3 - 1.5)"), Some(4.5));
+        assert_eq!(value("20 - 5 - 3"), Some(12.0));
+        assert_eq!(value("64 / 4 / 2"), Some(8.0));
+        assert_eq!(value("mean * 100000 / 1e9"), Some(0.9));
+        assert_eq!(value("p99.9/mean + 1e-1"), Some(2.1));
+    }
+
+    #[test]
+    fn what_is_unknown_or_divided_by_zero_has_no_value() {
+        assert_eq!(value("mean / slice"), None);
+        assert_eq!(value("mean / size"), None);
+    }
+
+    #[test]
+    fn what_is_no_expression_says_what_is_wrong() {
+        for (text, word) in [
+            ("medain / 2", "`median`"),
+            ("", "it ends"),
+            ("mean *", "it ends"),
+            ("(mean + 1", "isn't closed"),
+            ("mean)", "closes nothing"),
+            ("mean 2", "`2`: write"),
+            ("2x", "`2x`"),
+            ("1 % 2", "`% 2`"),
+            ("* 2", "`*`"),
+            ("p100", "statistic"),
+            ("µ", "`µ`"),
+        ] {
+            let error = Expression::parse(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+        assert!(Expression::parse(&"(".repeat(100_000)).is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! What a study shows beside its figures, as its author wrote it: tables, derived columns, bounds,
+//! published figures, searches.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+use super::format::{OneOrMany, Selector};
+
+/// A column that is worked out of others.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DerivedSpec {
+    /// Its name, for `show`.
+    pub name: Spanned<String>,
+    /// Its unit.
+    pub unit: String,
+    /// Arithmetic on statistics of a case: see [`super::expression`].
+    pub expression: Spanned<String>,
+}
+
+/// A table of the machine's bounds, which every run measures at its start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FloorSpec {
+    /// What it shows.
+    pub title: String,
+    /// Which of [`FLOORS`], a row or several each.
+    pub of: Vec<Spanned<String>>,
+    /// The published figures that stand beside, by name: those with `floor`.
+    pub beside: Option<Spanned<String>>,
+}
+
+/// The bounds that a table may show.
+pub const FLOORS: [&str; 11] = [
+    "clock-step-by-loop",
+    "clock-step-by-reads",
+    "clock-cost",
+    "getpid",
+    "getpid-of-library",
+    "getppid",
+    "getuid",
+    "read",
+    "cache-line",
+    "wake-up",
+    "copy",
+];
+
+/// A table of the results.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSpec {
+    /// What it shows.
+    pub title: String,
+    /// The factor whose levels are rows.
+    pub rows: Spanned<String>,
+    /// The factor whose levels are columns, unless `show` names several measures.
+    pub columns: Option<Spanned<String>>,
+    /// What stands in the cells: `median`, `mean`, `min`, `q1`, `q3`, `max`, `p50` … `p99.999`,
+    /// `rank`, `switches`, or a derived column.
+    #[serde(default)]
+    pub show: Vec<Spanned<String>>,
+    /// Which cases.
+    #[serde(default)]
+    pub only: Selector,
+    /// The published figures that stand beside, by name: one, or several.
+    #[serde(default, deserialize_with = "names")]
+    pub beside: Vec<Spanned<String>>,
+}
+
+/// One name or several, each at the place of all.
+fn names<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Spanned<String>>, D::Error> {
+    let words = Spanned::<OneOrMany>::deserialize(from)?;
+    let span = words.span();
+    let words = match words.into_inner() {
+        OneOrMany::One(word) => vec![word],
+        OneOrMany::Many(words) => words,
+    };
+    Ok(words.into_iter().map(|word| Spanned::new(span.clone(), word)).collect())
+}
+
+/// Figures that were printed elsewhere.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Its name, for tables.
+    pub name: String,
+    /// The machine.
+    pub machine: String,
+    /// The year.
+    pub year: Option<i64>,
+    /// Where in the source they stand.
+    pub place: String,
+    /// Their unit, as the source has it; `ns`, `us`, `MB/s`.
+    pub unit: String,
+    /// Which statistic they are: `mean`, `median`, …
+    pub statistic: String,
+    /// The figures: levels, and `value`.
+    pub figures: Vec<PublishedFigure>,
+}
+
+/// One printed figure.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PublishedFigure {
+    /// In the unit of its table.
+    pub value: f64,
+    /// The same as it stands in print, where a number would lose zeros: `"7.0"`.
+    pub printed: Option<String>,
+    /// Which statistic, where the table has several: `p99`.
+    pub show: Option<String>,
+    /// Its own unit, where it isn't that of its table.
+    pub unit: Option<String>,
+    /// Which of [`FLOORS`], where it is no case.
+    pub floor: Option<String>,
+    /// The levels it belongs to.
+    #[serde(flatten)]
+    pub levels: BTreeMap<String, String>,
+}
+
+impl PublishedFigure {
+    /// The figure, digit by digit as it was printed.
+    pub fn as_printed(&self) -> String {
+        self.printed.clone().unwrap_or_else(|| self.value.to_string())
+    }
+}
+
+/// A factor whose best level is looked for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// What is looked for, in a few words.
+    pub title: String,
+    /// The factor.
+    pub factor: Spanned<String>,
+    /// For each level of this factor.
+    pub each: Spanned<String>,
+    /// Among which cases.
+    #[serde(default)]
+    pub only: Selector,
+}
