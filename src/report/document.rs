@@ -5,6 +5,8 @@
 //! meaning (strong, code, muted), never markup, so that every renderer escapes it in its
 //! own way and nothing that a user typed can become a command to a browser or a terminal.
 
+mod numbering;
+
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
@@ -20,6 +22,18 @@ pub struct Document {
     pub meta: Vec<(String, String)>,
     /// The body, in reading order.
     pub sections: Vec<Section>,
+    /// Who signs it; may be empty.
+    #[serde(default)]
+    pub byline: String,
+    /// The abstract, a paragraph each; a paper has one, a report may do without.
+    #[serde(default)]
+    pub summary: Vec<Text>,
+    /// Works that the text cites, in the order of their numbers.
+    #[serde(default)]
+    pub references: Vec<Text>,
+    /// Whether sections, figures and tables have numbers: see [`Document::number`].
+    #[serde(default)]
+    pub numbered: bool,
 }
 
 impl Document {
@@ -57,12 +71,15 @@ pub struct Section {
     pub title: String,
     /// The content, in reading order.
     pub blocks: Vec<Block>,
+    /// Stands behind a numbered document and has no numbers itself.
+    #[serde(default)]
+    pub appendix: bool,
 }
 
 impl Section {
     /// An empty section.
     pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
-        Self { id: id.into(), title: title.into(), blocks: Vec::new() }
+        Self { id: id.into(), title: title.into(), ..Self::default() }
     }
 
     /// Appends a block and returns the section, for building in one expression.
@@ -164,6 +181,9 @@ pub enum VerdictKind {
 /// Rows and columns with a caption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
+    /// A short name that is unique in the document, where the text refers to the table.
+    #[serde(default)]
+    pub id: String,
     /// What the table shows, one sentence or less.
     pub caption: String,
     /// The columns, left to right; the first one names the row.
@@ -288,6 +308,25 @@ pub enum Run {
     Code(String),
     /// An aside.
     Muted(String),
+    /// A reference: where to, and the words, which [`Document::number`] puts in.
+    Link {
+        /// What is referred to.
+        to: Target,
+        /// As it is read: `Figure 2`, `[1]`.
+        words: String,
+    },
+}
+
+/// What a text refers to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// The figure of this id.
+    Figure(String),
+    /// The table of this id.
+    Table(String),
+    /// A work, by its place among the references, from 1 on.
+    Work(usize),
 }
 
 impl Run {
@@ -297,6 +336,7 @@ impl Run {
             Self::Plain(words) | Self::Strong(words) | Self::Code(words) | Self::Muted(words) => {
                 words
             }
+            Self::Link { words, .. } => words,
         }
     }
 }
@@ -328,6 +368,12 @@ impl Text {
     /// Appends an aside.
     pub fn muted(mut self, words: impl Into<String>) -> Self {
         self.runs.push(Run::Muted(words.into()));
+        self
+    }
+
+    /// Appends a reference, which gets its words when the document is numbered.
+    pub fn refer(mut self, to: Target) -> Self {
+        self.runs.push(Run::Link { to, words: String::new() });
         self
     }
 

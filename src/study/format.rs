@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::paper::Paper;
 use crate::mechanism::unknown;
 
 /// The only version of the format so far.
@@ -53,6 +54,8 @@ pub struct Study {
     /// What the original could not see, a paragraph each.
     #[serde(default)]
     pub critique: Vec<String>,
+    /// Its form on paper.
+    pub paper: Option<Paper>,
 }
 
 /// A published work.

@@ -9,6 +9,7 @@ pub mod declared;
 pub mod extent;
 pub mod factor;
 pub mod format;
+pub mod paper;
 mod plan;
 
 use serde::{Deserialize, Serialize};

@@ -17,6 +17,7 @@ pub use compare::comparison;
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
 use crate::store::RunStatus;
+use crate::study::paper::Form;
 
 /// Verdicts that the page leaves open where there are more.
 const VERDICTS_OPEN: usize = 4;
@@ -39,10 +40,15 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     });
     document.subtitle = subtitle(judged);
     let study = study::Written::of(judged);
-    if let Some(study) = &study {
-        document.title = study.title().to_string();
-        document.sections.extend(study.opening());
+    match (&study, extent) {
+        (None, _) => {}
+        (Some(study), Extent::Full) => document = study.paper(judged, 0),
+        (Some(study), Extent::Summary) => {
+            document.title = study.title().to_string();
+            document.sections.extend(study.opening());
+        }
     }
+    let own = document.sections.len();
     let mut verdicts = Section::new(
         "verdicts",
         match extent {
@@ -66,18 +72,17 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         Extent::Summary => verdicts::blocks(judged),
         Extent::Full => folded(verdicts::blocks(judged)),
     });
-    match &study {
-        // Whoever asked by a study reads its own tables first.
-        Some(study) if extent == Extent::Summary => {
-            document.sections.extend(study.results(judged));
-            document.sections.extend(background::remarks(judged));
-            return document;
-        }
-        Some(study) => document.sections.extend(study.results(judged)),
-        None => {}
+    // Whoever asked by a study reads its own tables; the rest is in the page.
+    if let Some(study) = study.as_ref().filter(|_| extent == Extent::Summary) {
+        document.sections.extend(study.results(judged));
+        document.sections.extend(background::remarks(judged));
+        return document;
     }
     document.sections.push(verdicts);
-    let mut results = Section::new("results", "Results");
+    let mut results = match own {
+        0 => Section::new("results", "Results"),
+        _ => Section::new("all-results", "All results"),
+    };
     results.blocks.extend(tables::summaries(judged));
     results.blocks.extend(setup::tables(judged));
     if !results.blocks.is_empty() {
@@ -91,7 +96,40 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     } else {
         document.sections.extend(background::remarks(judged));
     }
+    // Behind a paper stands what any other run would show.
+    for section in document.sections.iter_mut().skip(own).filter(|_| own > 0) {
+        section.appendix = true;
+        section.id = format!("more-{}", section.id);
+        section.title = format!("Appendix: {}", section.title);
+    }
     document
+}
+
+/// A run as it stands on paper.
+pub struct Paper {
+    /// What is said.
+    pub document: Document,
+    /// The form of its pages.
+    pub form: Form,
+    /// How many of its parts could be left out in all.
+    pub dispensable: usize,
+}
+
+/// Writes up a run for paper: the paper of its study, else all of the report; without the
+/// `leaving` least important of its parts.
+pub fn paper(judged: &Judged, leaving: usize) -> Paper {
+    match study::Written::of(judged) {
+        Some(study) => Paper {
+            document: study.paper(judged, leaving),
+            form: study.form(),
+            dispensable: study.dispensable(),
+        },
+        None => Paper {
+            document: compose(judged, Extent::Full),
+            form: Form::PLAIN,
+            dispensable: 0,
+        },
+    }
 }
 
 /// The first verdicts stay open where there are many: the table above holds the answers.
