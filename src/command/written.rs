@@ -1,5 +1,6 @@
 //! A run as a document in a file: Markdown with its figures beside, Typst source, PDF.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::args::Script;
@@ -13,7 +14,7 @@ const PICTURE_PT: f64 = 640.0;
 
 /// Writes the document to a file, or to standard output.
 pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
-    let Paper { document, form, .. } = paper(judged, 0);
+    let Paper { document, form, .. } = paper(judged, &BTreeSet::new());
     let text = match (script, path) {
         (Script::Typst, _) => source::render(&document, &form),
         (Script::Markdown, Some(path)) => {
@@ -59,32 +60,45 @@ fn draw_all(folder: &Path, figures: &[&crate::report::Figure]) -> Result<(), Fai
 }
 
 /// Writes the PDF. Where the study allows so many pages only, the least important parts are left
-/// out, one more at a time, until it fits.
+/// out until the rest fits; of those, what still has room is taken in again.
 pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
     let compiler = typst::Compiler::find().map_err(|none| {
-        let told = format!("{none}; run {} is stored: `ipcmark report {0} --pdf FILE`", judged.run.id);
-        Failure { line: told, code: super::run::UNAVAILABLE }
+        let id = judged.run.id;
+        let line = format!("{none}; run {id} is stored: `ipcmark report {id} --pdf FILE`");
+        Failure { line, code: super::run::UNAVAILABLE }
     })?;
-    let mut leaving = 0;
-    let bytes = loop {
+    let printed = |leaving: &BTreeSet<usize>| {
         let Paper { document, form, dispensable } = paper(judged, leaving);
         let bytes = compiler.compile(&source::render(&document, &form)).map_err(|error| {
             Failure::other(format!("{error}; `--format typst` writes what it was given"))
         })?;
-        let (Some(most), Some(pages)) = (form.pages, typst::pages(&bytes)) else { break bytes };
-        if pages <= most {
-            break bytes;
-        }
-        if leaving == dispensable {
-            complain(&format!(
-                "{}: {pages} pages, and no more than {most} were asked; nothing is left that could \
-                 be left out",
-                path.display()
-            ));
-            break bytes;
-        }
-        leaving += 1;
+        let over = typst::pages(&bytes).zip(form.pages).filter(|(pages, most)| pages > most);
+        Ok::<_, Failure>((bytes, over, dispensable))
     };
+    let mut leaving = BTreeSet::new();
+    let mut bytes = loop {
+        let (bytes, over, dispensable) = printed(&leaving)?;
+        match over {
+            None => break bytes,
+            Some(_) if leaving.len() < dispensable => leaving.insert(leaving.len()),
+            Some((pages, most)) => {
+                complain(&format!(
+                    "{}: {pages} pages, where {most} were asked: nothing is left to leave out",
+                    path.display()
+                ));
+                break bytes;
+            }
+        };
+    };
+    for part in leaving.clone().into_iter().rev().skip(1) {
+        leaving.remove(&part);
+        match printed(&leaving)? {
+            (fits, None, _) => bytes = fits,
+            _ => {
+                leaving.insert(part);
+            }
+        }
+    }
     std::fs::write(path, bytes).map_err(|error| {
         Failure::other(format!(
             "write {}: {error}; the run is stored: `ipcmark report {} --pdf FILE`",

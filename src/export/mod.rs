@@ -14,8 +14,8 @@ use crate::report::compose::{Extent, compose};
 use crate::size;
 use crate::store::{Store, StoreError, StoredCase, StoredLaunch};
 
-pub use hgrm::spectra;
 pub use crate::report::markdown::render as markdown;
+pub use hgrm::spectra;
 
 /// A format that a run can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -377,6 +377,19 @@ impl Text {
         self
     }
 
+    /// Ordinary words, but what stands between two backticks is a name.
+    pub fn of_prose(words: &str) -> Self {
+        let pieces: Vec<&str> = words.split('`').collect();
+        if pieces.len().is_multiple_of(2) {
+            return Self::from(words);
+        }
+        pieces.into_iter().enumerate().fold(Self::new(), |text, (at, piece)| match at % 2 {
+            _ if piece.is_empty() => text,
+            0 => text.plain(piece),
+            _ => text.code(piece),
+        })
+    }
+
     /// Whether there is nothing to read.
     pub fn is_empty(&self) -> bool {
         self.runs.iter().all(|run| run.as_str().is_empty())

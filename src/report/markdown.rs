@@ -6,9 +6,7 @@ use super::figure::Figure;
 
 /// Any document, with a line in the place of each figure.
 pub fn render(document: &Document) -> String {
-    write(document, &mut |figure| {
-        format!("*{}: drawn in the HTML report.*", plain(&figure.title))
-    })
+    write(document, &mut |figure| format!("*{}: drawn in the HTML report.*", plain(&figure.title)))
 }
 
 /// Any document with its figures, each as a picture at the address that `place` gives for its

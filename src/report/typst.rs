@@ -54,13 +54,14 @@ impl Page {
              #show heading: it => block(above: {above}pt, below: {gap}pt, sticky: true, \
              text(size: {size}pt, weight: \"bold\", it))\n\
              #set list(indent: 0.5em, spacing: {gap}pt)\n\
-             #show figure: set block(spacing: {above}pt)\n\
+             #set place(clearance: {above}pt)\n\
              #show figure.caption: it => block(width: 100%, {{\n  \
              set par(leading: {tight}pt, first-line-indent: 0pt)\n  \
              set align(left)\n  it\n}})\n\
              #show figure.where(kind: table): set figure.caption(position: top)\n\
              #show table: set par(justify: false, leading: {tight}pt, first-line-indent: 0pt)\n\
-             #show raw: set text(font: \"DejaVu Sans Mono\", size: 0.85em / 0.8)\n\
+             #show raw: set text(font: \"DejaVu Sans Mono\", size: {size_raw}pt, \
+             top-edge: {top}pt, bottom-edge: -{bottom}pt)\n\
              #let title-line(it) = layout(room => {{\n  \
              let full = text(size: 16pt, weight: \"bold\", it)\n  \
              let size = calc.min(16pt, 16pt * (room.width / measure(full).width))\n  \
@@ -69,9 +70,14 @@ impl Page {
             above = form.leading_pt,
             size = form.font_pt + 1.0,
             tight = table::TIGHT_PT,
+            size_raw = 0.82 * form.font_pt,
+            top = 0.8 * form.font_pt,
+            bottom = 0.2 * form.font_pt,
         ));
         self.out.push_str(&format!("#title-line[{}]\n", words(&document.title)));
-        for line in [&document.byline, &document.subtitle] {
+        // A paper says in its text what a report says under its title.
+        let under = if self.numbered { "" } else { document.subtitle.as_str() };
+        for line in [document.byline.as_str(), under] {
             if !line.is_empty() {
                 self.out.push_str(&format!("#align(center)[{}]\n", words(line)));
             }
@@ -83,10 +89,8 @@ impl Page {
         }
         if !document.summary.is_empty() {
             let told: Vec<String> = document.summary.iter().map(inline).collect();
-            self.out.push_str(&format!(
-                "\n#pad(x: 2em)[*Abstract.* {}]\n",
-                told.join("\n\n")
-            ));
+            self.out
+                .push_str(&format!("\n#v(4pt)\n#pad(x: 2em)[*Abstract.* {}]\n", told.join("\n\n")));
         }
     }
 
@@ -112,8 +116,14 @@ impl Page {
     }
 
     fn blocks(&mut self, blocks: &[Block]) {
-        for block in blocks {
-            self.block(block);
+        for (at, block) in blocks.iter().enumerate() {
+            match (block, blocks.get(at + 1)) {
+                // What announces a list isn't left behind on the page before.
+                (Block::Paragraph(text), Some(Block::List(_))) => {
+                    self.out.push_str(&format!("#block(sticky: true)[{}]\n\n", inline(text)));
+                }
+                _ => self.block(block),
+            }
         }
     }
 
@@ -156,7 +166,8 @@ impl Page {
 
     fn figure(&mut self, figure: &Figure) {
         let drawn = svg::draw(figure, self.form.text_width_pt());
-        let told = [figure.title.as_str(), ".", " ", &figure.caption, " ", &figure.finding].concat();
+        let told =
+            [figure.title.as_str(), ".", " ", &figure.caption, " ", &figure.finding].concat();
         let numbering = if self.numbered { "\"1\"" } else { "none" };
         self.out.push_str(&format!(
             "#figure(\n  image(bytes({}), format: \"svg\", width: 100%, alt: {}),\n  \
@@ -169,7 +180,8 @@ impl Page {
     }
 
     fn facts(&mut self, facts: &[(String, String)]) {
-        self.out.push_str("#table(columns: (auto, 1fr), stroke: none, inset: (x: 3pt, y: 1.5pt),\n");
+        self.out
+            .push_str("#table(columns: (auto, 1fr), stroke: none, inset: (x: 3pt, y: 1.5pt),\n");
         for (key, value) in facts.iter().take(FACTS_SHOWN) {
             self.out.push_str(&format!("  [{}], [{}],\n", words(key), words(value)));
         }
@@ -181,22 +193,23 @@ impl Page {
     }
 }
 
-/// A text with its meanings as markup.
+/// A text with its meanings as markup. Every call ends with a semicolon, which isn't shown:
+/// without it a `.` or `(` behind would belong to the call.
 fn inline(text: &Text) -> String {
     let mut out = String::new();
     for run in &text.runs {
         match run {
             Run::Plain(told) => out.push_str(&words(told)),
-            Run::Strong(told) => out.push_str(&format!("#strong[{}]", words(told))),
-            Run::Code(told) => out.push_str(&format!("#raw({})", string(told))),
+            Run::Strong(told) => out.push_str(&format!("#strong[{}];", words(told))),
+            Run::Code(told) => out.push_str(&format!("#raw({});", string(told))),
             Run::Muted(told) => {
-                out.push_str(&format!("#text(fill: luma(40%))[{}]", words(told)));
+                out.push_str(&format!("#text(fill: luma(40%))[{}];", words(told)));
             }
             Run::Link { to: Target::Figure(id), words: told } => {
-                out.push_str(&format!("#link(<figure-{}>)[{}]", label(id), words(told)));
+                out.push_str(&format!("#link(<figure-{}>)[{}];", label(id), words(told)));
             }
             Run::Link { to: Target::Table(id), words: told } => {
-                out.push_str(&format!("#link(<table-{}>)[{}]", label(id), words(told)));
+                out.push_str(&format!("#link(<table-{}>)[{}];", label(id), words(told)));
             }
             Run::Link { to: Target::Work(_), words: told } => out.push_str(&words(told)),
         }

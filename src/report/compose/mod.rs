@@ -12,6 +12,8 @@ mod tables;
 mod verdicts;
 mod words;
 
+use std::collections::BTreeSet;
+
 pub use compare::comparison;
 
 use super::{Block, Document, Section, Text};
@@ -42,7 +44,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     let study = study::Written::of(judged);
     match (&study, extent) {
         (None, _) => {}
-        (Some(study), Extent::Full) => document = study.paper(judged, 0),
+        (Some(study), Extent::Full) => document = study.paper(judged, &BTreeSet::new()),
         (Some(study), Extent::Summary) => {
             document.title = study.title().to_string();
             document.sections.extend(study.opening());
@@ -115,20 +117,18 @@ pub struct Paper {
     pub dispensable: usize,
 }
 
-/// Writes up a run for paper: the paper of its study, else all of the report; without the
-/// `leaving` least important of its parts.
-pub fn paper(judged: &Judged, leaving: usize) -> Paper {
+/// Writes up a run for paper: the paper of its study, else all of the report; without the parts
+/// named by `leaving`, of which 0 is the least important.
+pub fn paper(judged: &Judged, leaving: &BTreeSet<usize>) -> Paper {
     match study::Written::of(judged) {
         Some(study) => Paper {
             document: study.paper(judged, leaving),
             form: study.form(),
             dispensable: study.dispensable(),
         },
-        None => Paper {
-            document: compose(judged, Extent::Full),
-            form: Form::PLAIN,
-            dispensable: 0,
-        },
+        None => {
+            Paper { document: compose(judged, Extent::Full), form: Form::PLAIN, dispensable: 0 }
+        }
     }
 }
 

@@ -157,7 +157,8 @@ mod tests {
         let told = told.labelled();
         let titles: Vec<&str> = told.sections.iter().map(|it| it.title.as_str()).collect();
         assert_eq!(titles, ["Abstract", "1 One", "References", "More"]);
-        let captions: Vec<&str> = told.sections.iter().flat_map(|it| &it.blocks).filter_map(caption).collect();
+        let captions: Vec<&str> =
+            told.sections.iter().flat_map(|it| &it.blocks).filter_map(caption).collect();
         assert_eq!(captions, ["Table 1. a", "", "Table 2. b", "c"]);
     }
 

@@ -58,7 +58,8 @@ fn plain(letter: char) -> char {
 /// Numbers stay on one line with their units.
 fn keep_with_units(text: &str) -> String {
     const UNITS: [&str; 13] = [
-        "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "KiB\\/s", "MiB\\/s", "GiB\\/s", "k\\/s",
+        "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "KiB\\/s", "MiB\\/s", "GiB\\/s",
+        "k\\/s",
     ];
     let mut out = String::with_capacity(text.len());
     let mut number = false;

@@ -16,11 +16,15 @@ const LONG: usize = 16;
 pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: bool) {
     let numbered = numbered && !table.id.is_empty();
     let breaks = table.rows.len() >= LONG;
+    let floats = numbered && !breaks;
+    if !floats {
+        out.push_str("#block(above: 12pt, below: 12pt, breakable: true)[");
+    }
     out.push_str("#figure(\n");
     out.push_str(&format!(
         "  kind: table, supplement: [Table], numbering: {}, placement: {},\n",
         if numbered { "\"1\"" } else { "none" },
-        if breaks || !numbered { "none" } else { "auto" },
+        if floats { "auto" } else { "none" },
     ));
     if !table.caption.is_empty() {
         out.push_str(&format!("  caption: [{}.],\n", words(table.caption.trim_end_matches('.'))));
@@ -52,14 +56,14 @@ pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: boo
     if !table.id.is_empty() {
         out.push_str(&format!(" <table-{}>", label(&table.id)));
     }
-    out.push_str("\n\n");
+    out.push_str(if floats { "\n\n" } else { "]\n\n" });
 }
 
 fn cells(row: &Row, columns: usize) -> Vec<String> {
     let of = |at: usize| row.cells.get(at).map_or(String::new(), inline);
     let cell = |at| match row.emphasis {
         Emphasis::Muted => format!("text(fill: luma(40%))[{}]", of(at)),
-        Emphasis::Best => format!("[#strong[{}]]", of(at)),
+        Emphasis::Best => format!("[#strong[{}];]", of(at)),
         Emphasis::Normal | Emphasis::Warning => format!("[{}]", of(at)),
     };
     (0..columns).map(cell).collect()

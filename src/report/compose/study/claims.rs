@@ -58,7 +58,7 @@ pub(super) fn table(findings: &[Finding], with_place: bool) -> Table {
             Text::from((at + 1).to_string()),
             claim,
             Text::from(finding.decision.name()),
-            Text::from(capitalised(finding.effect.trim_end_matches('.'))),
+            Text::from(finding.effect.trim_end_matches('.')),
             Text::from(p),
         ];
         table.rows.push(Row::new(cells).emphasis(emphasis));

@@ -4,7 +4,7 @@
 use super::Written;
 use crate::judge::{CaseResult, Judged, Status};
 use crate::report::compose::{tables, words};
-use crate::report::{Block, Column, Row, Section, Table, Target, Text, units};
+use crate::report::{Block, Column, Figure, Row, Section, Table, Target, Text, units};
 use crate::store::{Closed, RunStatus};
 use crate::study::factor::Factor;
 
@@ -23,14 +23,18 @@ impl Written {
             .plain(format!(" names what was set and what was seen. {}", self.held_fixed(judged)));
         section.blocks.push(Block::Paragraph(told));
         section.blocks.push(self.variable_table().into());
-        section.blocks.push(headed("Measurement.", measurement(judged)));
-        section.blocks.push(headed("Order.", format!(
+        let told = headed("Measurement.", measurement(judged));
+        section.blocks.push(self.diagrams().fold(told, |told, it| refer(told, &it.id)));
+        section.blocks.extend(self.diagrams().cloned().map(Block::from));
+        let order = Text::new().strong("Order. ").plain(format!(
             "The unit of every statistic is the launch: fresh processes, descriptors and mappings. A \
              round launches every case of a group of comparable cases once, in a new random order, so \
              that a drift of the machine meets all of them alike and every comparison is paired \
-             within its rounds. The order follows from the seed {}.",
+             within its rounds. The order follows from the seed {}; the command is given in ",
             run.request.seed
-        )));
+        ));
+        let order = order.refer(Target::Work(self.own_reference())).plain(".");
+        section.blocks.push(Block::Paragraph(order));
         section.blocks.push(headed("Stopping.", self.stopping(judged)));
         section.blocks.push(headed("Statistics.",
             "A value is the median over launches of each launch's median; the interval beside it is \
@@ -39,6 +43,11 @@ impl Written {
              all claims are one family, corrected by Holm; a claim counts as supported or refuted by \
              a difference only if its corrected p is below 0.05."));
         section
+    }
+
+    /// Figures of what is measured: they hold no results.
+    pub(super) fn diagrams(&self) -> impl Iterator<Item = &Figure> {
+        self.figures.iter().filter(|it| it.series.is_empty())
     }
 
     fn held_fixed(&self, judged: &Judged) -> String {
@@ -102,7 +111,9 @@ impl Written {
         let cut = closed(Closed::Budget);
         let ended = match (cut, closed(Closed::Precise)) {
             (0, 0) => "Every group ended as asked.".to_string(),
-            (0, precise) => format!("{} reached the precision asked.", groups_of(precise, groups.len())),
+            (0, precise) => {
+                format!("{} reached the precision asked.", groups_of(precise, groups.len()))
+            }
             (cut, _) => format!("The budget ended {} before that.", groups_of(cut, groups.len())),
         };
         let changed = match declared == stopping {
@@ -125,8 +136,12 @@ impl Written {
             let (least, most) = (measured.iter().min(), measured.iter().max());
             if let (Some(least), Some(most)) = (least, most) {
                 told.push(Text::from(match least == most {
-                    true => format!("The budget ended the run after {least} launches of each case."),
-                    false => format!("The budget ended the run after {least} to {most} launches of each case."),
+                    true => {
+                        format!("The budget ended the run after {least} launches of each case.")
+                    }
+                    false => format!(
+                        "The budget ended the run after {least} to {most} launches of each case."
+                    ),
                 }));
             }
         }
@@ -136,7 +151,9 @@ impl Written {
         let failed = |it: &&CaseResult| it.status == Status::Failed;
         for case in judged.results.iter().filter(failed) {
             let why = case.reason.clone().unwrap_or_else(|| "no launch was made".into());
-            told.push(Text::from("No result: ").code(words::case(case)).plain(format!(" ({why}).")));
+            told.push(
+                Text::from("No result: ").code(words::case(case)).plain(format!(" ({why}).")),
+            );
         }
         let modes: Vec<String> =
             judged.results.iter().filter(|it| it.modes.is_some()).map(words::case).collect();
@@ -146,7 +163,7 @@ impl Written {
                 words::few(&modes)
             )));
         }
-        told.extend(run.warnings.iter().map(|it| Text::from(sentence(it))));
+        told.extend(run.warnings.iter().map(|it| Text::of_prose(&sentence(it))));
         told
     }
 }
@@ -161,6 +178,13 @@ fn groups_of(some: usize, all: usize) -> String {
         (some, all) if some == all => "all groups".into(),
         (some, all) => format!("{some} of {all} groups"),
     }
+}
+
+/// A paragraph that goes on with a word on a diagram.
+fn refer(told: Block, id: &str) -> Block {
+    let Block::Paragraph(text) = told else { return told };
+    let text = text.plain(" ").refer(Target::Figure(id.into()));
+    Block::Paragraph(text.plain(" shows what is sent, and what is timed."))
 }
 
 fn headed(head: &str, told: impl Into<String>) -> Block {

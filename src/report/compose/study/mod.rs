@@ -10,7 +10,7 @@ mod tables;
 
 use crate::judge::hypothesis::{Decision, Finding, Ground, decide, level, takes};
 use crate::judge::{CaseResult, Judged};
-use crate::report::{Block, Column, Row, Section, Table, Text};
+use crate::report::{Block, Column, Figure, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
 use crate::study::factor::{Chosen, Factor};
 use crate::study::paper::Form;
@@ -19,6 +19,7 @@ use crate::study::paper::Form;
 pub struct Written {
     declared: Declared,
     findings: Vec<Finding>,
+    figures: Vec<Figure>,
 }
 
 impl Written {
@@ -31,7 +32,8 @@ impl Written {
         let ground =
             Ground { declared: &declared, results: &judged.results, llc_bytes: caches.max() };
         let findings = decide(&ground);
-        Some(Written { declared, findings })
+        let figures = figures::study_figures(&declared, &judged.results);
+        Some(Written { declared, findings, figures })
     }
 
     /// Its title.
@@ -155,4 +157,3 @@ fn capitalised(text: &str) -> String {
         None => String::new(),
     }
 }
-

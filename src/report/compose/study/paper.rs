@@ -5,13 +5,15 @@
 //! A paper may have to fit on few pages. Then the least important is left out, which is what was
 //! declared last, and the paper says what.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Written, claims, factor, find};
 use crate::judge::hypothesis::{Decision, Finding};
 use crate::judge::{CaseResult, Judged, Status};
 use crate::report::compose::{subtitle, words};
-use crate::report::{Block, Document, Section, Target, Text, units};
+use crate::report::{Block, Document, Figure, FigureKind, Run, Section, Target, Text, units};
 use crate::study::factor::chosen;
-use crate::study::format::{FigureKind, FigureSpec, TableSpec};
+use crate::study::format::TableSpec;
 
 /// Findings that the abstract tells with their effects.
 const TOLD_IN_BRIEF: usize = 3;
@@ -31,10 +33,12 @@ impl Written {
         self.parts().len()
     }
 
-    /// The paper, without the `leaving` least important of its parts.
-    pub fn paper(&self, judged: &Judged, leaving: usize) -> Document {
-        let parts = self.parts();
-        let left = &parts[..leaving.min(parts.len())];
+    /// The paper without some of its parts, counted from 0, the least important first.
+    pub fn paper(&self, judged: &Judged, leaving: &BTreeSet<usize>) -> Document {
+        let parts = self.parts().into_iter().enumerate();
+        let left: Vec<Part> =
+            parts.filter(|(at, _)| leaving.contains(at)).map(|(_, part)| part).collect();
+        let left = left.as_slice();
         let mut document = Document::new(self.title());
         document.subtitle = subtitle(judged);
         document.byline = self.author().unwrap_or_default();
@@ -59,17 +63,21 @@ impl Written {
     /// important, and a diagram of what is measured stays.
     fn parts(&self) -> Vec<Part> {
         let study = &self.declared.study;
-        let drawn = |at: &usize| study.figure[*at].kind != FigureKind::Protocol;
-        let figures: Vec<usize> = (0..study.figure.len()).filter(drawn).collect();
-        let most = study.table.len().max(figures.len()).max(study.search.len());
+        let figures = self.drawn().count();
+        let most = study.table.len().max(figures).max(study.search.len());
         let of_rank = |rank: usize| {
             let search = (rank < study.search.len()).then_some(Part::Search(rank));
-            let figure = figures.get(rank).map(|at| Part::Figure(*at));
+            let figure = (rank < figures).then_some(Part::Figure(rank));
             let table = (rank < study.table.len()).then_some(Part::Table(rank));
             [search, figure, table].into_iter().flatten()
         };
         let critique = (1..study.critique.len()).rev().map(Part::Critique);
         (1..most).rev().flat_map(of_rank).chain(critique).chain(of_rank(0)).collect()
+    }
+
+    /// The figures of results.
+    fn drawn(&self) -> impl Iterator<Item = &Figure> {
+        self.figures.iter().filter(|it| !it.series.is_empty())
     }
 
     fn decided(&self, decision: Decision) -> Vec<(usize, &Finding)> {
@@ -82,17 +90,18 @@ impl Written {
         let measured = judged.results.iter().filter(|it| it.launches > 0 && !it.twin).count();
         let launches: u64 = judged.results.iter().map(|it| it.launches).sum();
         let mut told = format!(
-            "{} To answer this, {} were measured on {} under Linux {}, {} in all, in random order \
-             within paired rounds.",
-            self.declared.study.question.trim(),
-            counted(measured, "case"),
+            "The effect of {} on {} was measured on {} under Linux {}, in {} and {}, in random \
+             order within paired rounds.",
+            names(&self.declared.study.variables.cause),
+            names(&self.declared.study.variables.effect),
             host.processor.name.as_deref().unwrap_or("one machine"),
             host.kernel.release.as_deref().unwrap_or("of unknown release"),
+            counted(measured, "case"),
             counted(launches as usize, "launch"),
         );
         if !self.findings.is_empty() {
             told.push(' ');
-            told.push_str(&self.in_brief());
+            told.push_str(&self.counted_verdicts());
         }
         let firm = [Decision::Supported, Decision::Refuted].map(|it| self.decided(it)).concat();
         for (_, finding) in firm.iter().take(TOLD_IN_BRIEF) {
@@ -109,14 +118,32 @@ impl Written {
         vec![Text::from(told)]
     }
 
+    /// `Of 5 claims, 2 are supported, 1 is refuted and 2 can't be tested here.`
+    fn counted_verdicts(&self) -> String {
+        let told = [
+            (Decision::Supported, ["is supported", "are supported"]),
+            (Decision::Refuted, ["is refuted", "are refuted"]),
+            (Decision::Inconclusive, ["stays open", "stay open"]),
+            (Decision::NotTestable, ["could not be tested", "could not be tested"]),
+        ];
+        let told = told.into_iter().filter_map(|(decision, [one, many])| {
+            match self.decided(decision).len() {
+                0 => None,
+                1 => Some(format!("1 {one}")),
+                n => Some(format!("{n} {many}")),
+            }
+        });
+        let told: Vec<String> = told.collect();
+        format!("Of {}, {}.", counted(self.findings.len(), "claim"), words::list(&told))
+    }
+
     fn introduction(&self) -> Section {
         let study = &self.declared.study;
         let mut section = Section::new("introduction", "Introduction");
         section.blocks.push(Block::paragraph(study.question.trim()));
         if let Some(source) = &study.source {
-            let machine = source.machine.as_ref().map_or(String::new(), |it| {
-                format!(", measured on {it}")
-            });
+            let machine =
+                source.machine.as_ref().map_or(String::new(), |it| format!(", measured on {it}"));
             let told = Text::from(format!("The question is that of {} ", source.author))
                 .refer(Target::Work(1))
                 .plain(format!(
@@ -126,9 +153,6 @@ impl Written {
                 ));
             section.blocks.push(Block::Paragraph(told));
         }
-        let names = |all: &std::collections::BTreeMap<String, String>| {
-            words::list(&all.keys().cloned().collect::<Vec<_>>())
-        };
         let mut told = format!(
             "The study sets {} and observes {}.",
             names(&study.variables.cause),
@@ -153,25 +177,27 @@ impl Written {
         if results.iter().all(|case| case.launches == 0) {
             section.blocks.push(Block::warning("Nothing was measured in this run."));
         }
-        for (at, spec) in study.figure.iter().enumerate() {
+        for (at, figure) in self.drawn().enumerate() {
             if left.contains(&Part::Figure(at)) {
-                missing.push(format!("the figure “{}”", spec.title.trim()));
+                missing.push(format!("the figure “{}”", figure.title));
                 continue;
             }
-            let id = format!("declared-{at}");
-            if let Some(figure) = self.figure(spec, &id, results) {
-                section.blocks.push(Block::Paragraph(introduced(spec, &id)));
-                section.blocks.push(figure.into());
-            }
+            section.blocks.push(Block::Paragraph(introduced(figure)));
+            section.blocks.push(figure.clone().into());
         }
-        for (at, spec) in study.table.iter().enumerate() {
-            if left.contains(&Part::Table(at)) {
-                missing.push(format!("the table “{}”", spec.title.trim()));
-                continue;
-            }
+        let is_left = |at: usize| left.contains(&Part::Table(at));
+        let (out, shown): (Vec<_>, Vec<_>) =
+            study.table.iter().enumerate().partition(|(at, _)| is_left(*at));
+        missing.extend(out.iter().map(|(_, it)| format!("the table “{}”", it.title.trim())));
+        section.blocks.extend(self.read_off(&shown, results).map(Block::Paragraph));
+        let mut told = Vec::new();
+        for (at, spec) in shown {
             let mut table = self.table(spec, results);
-            table.id = format!("declared-{at}");
-            section.blocks.push(Block::Paragraph(self.read_off(spec, &table.id, results)));
+            table.id = table_id(at);
+            // What holds for several tables is said under the first.
+            table.notes.retain(|note| !told.contains(note));
+            told.extend(table.notes.iter().cloned());
+            table.notes = table.notes.iter().map(|it| Text::of_prose(&it.to_plain())).collect();
             section.blocks.push(table.into());
         }
         for (at, search) in study.search.iter().enumerate() {
@@ -196,31 +222,51 @@ impl Written {
             missing.push(format!("{points} of {} points of the critique", study.critique.len()));
         }
         if !missing.is_empty() {
-            section.blocks.push(Block::paragraph(format!(
+            section.blocks.push(Block::Paragraph(Text::of_prose(&format!(
                 "Left out, because the form allows no more pages: {}. `ipcmark report {} --html FILE` \
                  shows all of it.",
                 words::list(&missing),
                 judged.run.id
-            )));
+            ))));
         }
         section
     }
 
-    /// A table in words: what it shows, and from where to where its medians reach.
-    fn read_off(&self, spec: &TableSpec, id: &str, results: &[CaseResult]) -> Text {
-        let rows = factor(spec.rows.get_ref());
-        let only = chosen(&spec.only);
-        let by = match &spec.columns {
-            Some(columns) => format!("{} and {}", rows.name(), columns.get_ref()),
-            None => rows.name().to_string(),
-        };
-        let shows = match spec.beside {
-            Some(_) => "shows the results beside the published ones, by",
-            None => "shows the results by",
-        };
-        let told = Text::new().refer(Target::Table(id.into())).plain(format!(" {shows} {by}."));
+    /// The tables in words: what they show, and from where to where their medians reach.
+    fn read_off(&self, shown: &[(usize, &TableSpec)], results: &[CaseResult]) -> Option<Text> {
+        let refer = |text: Text, at: usize| text.refer(Target::Table(table_id(at)));
+        let mut told = Text::new();
+        for (nth, (at, _)) in shown.iter().enumerate() {
+            let before = match nth {
+                0 => "",
+                _ if nth + 1 == shown.len() => " and ",
+                _ => ", ",
+            };
+            told = refer(told.plain(before), *at);
+        }
+        let beside = shown.iter().filter(|(_, spec)| spec.beside.is_some()).count();
+        let verb = if shown.len() == 1 { "holds" } else { "hold" };
+        told = told.plain(match beside {
+            0 => format!(" {verb} the results."),
+            n if n == shown.len() => format!(" {verb} the results beside the published figures."),
+            _ => format!(" {verb} the results, some beside published figures."),
+        });
+        let ranges = shown.iter().filter_map(|(at, spec)| Some((*at, self.range(spec, results)?)));
+        for (nth, (at, [least, most])) in ranges.enumerate() {
+            let head = if nth == 0 { " The medians reach from " } else { "; from " };
+            told = told.plain(head).plain(least.0).plain(" (").code(least.1).plain(") to ");
+            told = refer(told.plain(most.0).plain(" (").code(most.1).plain(") in "), at);
+        }
+        let ends = told.runs.last().is_some_and(|it| matches!(it, Run::Link { .. }));
+        (!shown.is_empty()).then(|| if ends { told.plain(".") } else { told })
+    }
+
+    /// The smallest and the largest median of a table of one measure, and where they are.
+    fn range(&self, spec: &TableSpec, results: &[CaseResult]) -> Option<[(String, String); 2]> {
+        let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
         let mut medians: Vec<(f64, &CaseResult, &String)> = self.declared.levels[&rows]
             .iter()
+            .filter(|level| only.level(rows).is_none_or(|it| it == *level))
             .filter_map(|level| {
                 let case = find(&only.with(rows, level), results)?;
                 let ok = case.status == Status::Ok && !case.carries.is_control();
@@ -229,20 +275,12 @@ impl Written {
             .collect();
         medians.sort_by(|a, b| a.0.total_cmp(&b.0));
         let one_kind = medians.windows(2).all(|it| words::unit(it[0].1) == words::unit(it[1].1));
-        match (medians.first(), medians.last()) {
-            (Some(least), Some(most))
-                if medians.len() > 1 && one_kind && spec.columns.is_none() =>
-            {
-                told.plain(format!(
-                    " The medians reach from {} (",
-                    words::brief_value(least.1)
-                ))
-                .code(least.2.as_str())
-                .plain(format!(") to {} (", words::brief_value(most.1)))
-                .code(most.2.as_str())
-                .plain(").")
+        let told = |it: &(f64, &CaseResult, &String)| (words::brief_value(it.1), it.2.clone());
+        match medians.as_slice() {
+            [least, .., most] if one_kind && spec.columns.is_none() => {
+                Some([told(least), told(most)])
             }
-            _ => told,
+            _ => None,
         }
     }
 
@@ -265,14 +303,16 @@ impl Written {
                 Text::new().strong("Deviations. ").plain("The run went as declared."),
             )),
             false => {
-                let head = Text::new().strong("Deviations. ").plain("The run departs from the plan, or was disturbed:");
+                let head = Text::new()
+                    .strong("Deviations. ")
+                    .plain("The run departs from the plan, or was disturbed:");
                 section.blocks.push(Block::Paragraph(head));
                 section.blocks.push(Block::List(deviations));
             }
         }
         let kept = study.critique.iter().enumerate();
         let kept = kept.filter(|(at, _)| !left.contains(&Part::Critique(*at)));
-        let points: Vec<Text> = kept.map(|(_, it)| Text::from(it.trim())).collect();
+        let points: Vec<Text> = kept.map(|(_, it)| Text::of_prose(it.trim())).collect();
         if !points.is_empty() {
             let about = match &study.source {
                 Some(_) => "What the original could not see, and what remains unseen here:",
@@ -287,13 +327,9 @@ impl Written {
 
     fn by_verdict(&self) -> String {
         let told = |decision: Decision| {
-            let numbers: Vec<String> =
-                self.decided(decision).iter().map(|(number, _)| number.to_string()).collect();
-            match numbers.len() {
-                0 => None,
-                1 => Some(format!("claim {} is {}", numbers[0], decision.name())),
-                _ => Some(format!("claims {} are {}", words::list(&numbers), decision.name())),
-            }
+            let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
+            let verb = if numbers.len() == 1 { "is" } else { "are" };
+            which(&numbers).map(|which| format!("{which} {verb} {}", decision.name()))
         };
         let all =
             [Decision::Supported, Decision::Refuted, Decision::Inconclusive, Decision::NotTestable];
@@ -305,28 +341,48 @@ impl Written {
         let mut section = Section::new("conclusions", "Conclusions");
         let host = &judged.run.host;
         let here = host.processor.name.as_deref().unwrap_or("this machine");
-        let groups = [
+        let firm = [
             (Decision::Supported, "These claims hold here:"),
-            (Decision::Refuted, "These don't:"),
-            (Decision::Inconclusive, "These launches can't tell whether the following hold:"),
-            (Decision::NotTestable, "It remains unknown, because this run could not test it, whether the following hold:"),
+            (Decision::Refuted, "These don't hold here:"),
         ];
-        for (decision, head) in groups {
-            let of_it = self.decided(decision);
-            if of_it.is_empty() {
-                continue;
-            }
-            let told: Vec<String> = of_it
+        let firm: Vec<_> = firm.map(|(it, head)| (self.decided(it), head)).into();
+        if !self.findings.is_empty() && firm.iter().all(|(found, _)| found.is_empty()) {
+            section.blocks.push(Block::paragraph("This run decides none of the claims."));
+        }
+        for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
+            let told = found
                 .iter()
-                .map(|(number, it)| format!("{} ({number})", it.statement.trim_end_matches('.')))
-                .collect();
-            section.blocks.push(Block::paragraph(format!("{head} {}.", told.join("; "))));
+                .map(|(number, it)| format!("{} ({number})", it.statement.trim_end_matches('.')));
+            let told = told.collect::<Vec<_>>().join("; ");
+            section.blocks.push(Block::paragraph(format!("{head} {told}.")));
+        }
+        let open = [
+            (
+                Decision::Inconclusive,
+                "these launches show neither that it holds nor that it doesn't",
+            ),
+            (Decision::NotTestable, "this run could not test it, for the reason in the table"),
+        ];
+        for (decision, why) in open {
+            let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
+            if let Some(which) = which(&numbers) {
+                section.blocks.push(Block::paragraph(format!(
+                    "{} remain{} open: {why}.",
+                    super::capitalised(&which),
+                    if numbers.len() == 1 { "s" } else { "" }
+                )));
+            }
         }
         section.blocks.push(Block::paragraph(format!(
             "All of this is said of one machine ({here}) and one run; another kernel or another \
              processor may answer otherwise."
         )));
         section
+    }
+
+    /// The number of this run itself among the references.
+    pub(super) fn own_reference(&self) -> usize {
+        1 + usize::from(self.declared.study.source.is_some())
     }
 
     fn references(&self, judged: &Judged) -> Vec<Text> {
@@ -346,19 +402,41 @@ impl Written {
 }
 
 /// A figure in words: what is drawn over what.
-fn introduced(spec: &FigureSpec, id: &str) -> Text {
-    let x = spec.x.as_ref().map_or("", |it| it.get_ref().as_str());
-    let told = match (spec.kind, &spec.series) {
-        (FigureKind::Protocol, _) => " shows what is sent, and what is timed.".to_string(),
-        (FigureKind::HeatMap, Some(series)) => {
-            format!(" is a map of the medians by {x} and {}.", series.get_ref())
+fn introduced(figure: &Figure) -> Text {
+    let (x, y) = (&figure.x.label, &figure.y.label);
+    let names: Vec<String> = figure.series.iter().map(|it| it.name.clone()).collect();
+    let told = match (figure.kind, names.as_slice()) {
+        (FigureKind::Heatmap, _) => format!(" maps {y} by {x}."),
+        (FigureKind::Curves, [_, _, ..]) => {
+            format!(" draws {y} over {x}, a curve each for {}.", words::few(&names))
         }
-        (_, Some(series)) => {
-            format!(" draws the medians over {x}, one line for each {}.", series.get_ref())
-        }
-        (_, None) => format!(" draws the medians by {x} with their intervals."),
+        (FigureKind::Curves, _) => format!(" draws {y} over {x}."),
+        _ => format!(" shows {y} by {x}."),
     };
-    Text::new().refer(Target::Figure(id.into())).plain(told)
+    Text::new().refer(Target::Figure(figure.id.clone())).plain(told)
+}
+
+fn table_id(at: usize) -> String {
+    format!("study-{}", at + 1)
+}
+
+/// The variables of one role.
+fn names(all: &BTreeMap<String, String>) -> String {
+    words::list(&all.keys().cloned().collect::<Vec<_>>())
+}
+
+/// `claim 3`, `claims 1, 2 and 5 to 9`; None of none.
+fn which(numbers: &[usize]) -> Option<String> {
+    let stretch = |run: &[usize]| match run {
+        [first, _, .., last] => vec![format!("{first} to {last}")],
+        few => few.iter().map(usize::to_string).collect(),
+    };
+    let told: Vec<String> = numbers.chunk_by(|a, b| a + 1 == *b).flat_map(stretch).collect();
+    match numbers.len() {
+        0 => None,
+        1 => Some(format!("claim {}", told[0])),
+        _ => Some(format!("claims {}", words::list(&told))),
+    }
 }
 
 /// `1 case`, `12 launches`.
@@ -369,4 +447,17 @@ fn counted(number: usize, what: &str) -> String {
         _ => "s",
     };
     format!("{} {what}{ending}", units::count(number as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_follow_each_other_are_a_stretch() {
+        assert_eq!(which(&[]), None);
+        assert_eq!(which(&[3]).unwrap(), "claim 3");
+        assert_eq!(which(&[1, 2]).unwrap(), "claims 1 and 2");
+        assert_eq!(which(&[1, 2, 3, 5, 7, 8, 9]).unwrap(), "claims 1 to 3, 5 and 7 to 9");
+    }
 }

@@ -36,10 +36,10 @@ impl Written {
             let told = heads.iter().filter(|head| !below && told_of(published, head));
             table.columns.extend(told.map(|head| published_column(published, head)));
             table.notes.push(Text::from(format!(
-                "{}: {} in {}, {}{}; {}.",
+                "{}: {}{}, {}{}; {}.",
                 published.name,
                 published.statistic,
-                published.unit,
+                if is_rank(published) { String::new() } else { format!(" in {}", published.unit) },
                 published.machine,
                 published.year.map(|it| format!(", {it}")).unwrap_or_default(),
                 published.place
@@ -220,7 +220,13 @@ fn printed(published: &Published, head: &Head, rows: Factor, row: &str) -> Text 
             && figure.show.as_ref().unwrap_or(&published.statistic) == &head.show
     });
     match found {
+        Some(figure) if is_rank(published) => Text::from(figure.as_printed()),
         Some(figure) => Text::from(format!("{} {}", figure.as_printed(), published.unit)),
         None => Text::new().muted(NOTHING),
     }
+}
+
+/// A place in an order has no unit.
+fn is_rank(published: &Published) -> bool {
+    published.unit == "rank"
 }
