@@ -54,8 +54,8 @@ struct StudyRunArgs {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the paper as PDF [default: the study's name and .pdf]; needs a Typst compiler
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
-    pdf: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pdf: Option<Option<PathBuf>>,
     /// text, markdown (the paper, its figures in FILE.figures), typst (its source), json,
     /// ndjson, csv, hgrm, hlog, bmf
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
@@ -124,10 +124,8 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     if args.dry_run {
         return dry(common, &declared, &plan);
     }
-    let pdf = args.pdf.as_ref().map(|path| match path.as_os_str().is_empty() {
-        true => PathBuf::from(&name).with_extension("pdf"),
-        false => path.clone(),
-    });
+    let named = || PathBuf::from(&name).with_extension("pdf");
+    let pdf = args.pdf.as_ref().map(|path| path.clone().unwrap_or_else(named));
     let args = RunArgs {
         html: args.html.clone(),
         pdf,

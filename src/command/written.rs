@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::args::Script;
 use super::{Failure, complain, print, report, typst};
 use crate::judge::Judged;
-use crate::report::compose::{Paper, paper};
+use crate::report::compose::Draft;
 use crate::report::{markdown, svg, typst as source};
 
 /// Width of a picture beside a Markdown file, in points: that of a text column on a screen.
@@ -14,9 +14,10 @@ const PICTURE_PT: f64 = 640.0;
 
 /// Writes the document to a file, or to standard output.
 pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
-    let Paper { document, form, .. } = paper(judged, &BTreeSet::new());
+    let draft = Draft::of(judged);
+    let document = draft.document(&BTreeSet::new());
     let text = match (script, path) {
-        (Script::Typst, _) => source::render(&document, &form),
+        (Script::Typst, _) => source::render(&document, &draft.form()),
         (Script::Markdown, Some(path)) => {
             let folder = pictures(path);
             draw_all(&folder, &document.figures())?;
@@ -67,17 +68,19 @@ pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
         let line = format!("{none}; run {id} is stored: `ipcmark report {id} --pdf FILE`");
         Failure { line, code: super::run::UNAVAILABLE }
     })?;
+    let draft = Draft::of(judged);
+    let (form, dispensable) = (draft.form(), draft.dispensable());
     let printed = |leaving: &BTreeSet<usize>| {
-        let Paper { document, form, dispensable } = paper(judged, leaving);
-        let bytes = compiler.compile(&source::render(&document, &form)).map_err(|error| {
+        let source = source::render(&draft.document(leaving), &form);
+        let bytes = compiler.compile(&source).map_err(|error| {
             Failure::other(format!("{error}; `--format typst` writes what it was given"))
         })?;
         let over = typst::pages(&bytes).zip(form.pages).filter(|(pages, most)| pages > most);
-        Ok::<_, Failure>((bytes, over, dispensable))
+        Ok::<_, Failure>((bytes, over))
     };
     let mut leaving = BTreeSet::new();
     let mut bytes = loop {
-        let (bytes, over, dispensable) = printed(&leaving)?;
+        let (bytes, over) = printed(&leaving)?;
         match over {
             None => break bytes,
             Some(_) if leaving.len() < dispensable => leaving.insert(leaving.len()),
@@ -93,7 +96,7 @@ pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
     for part in leaving.clone().into_iter().rev().skip(1) {
         leaving.remove(&part);
         match printed(&leaving)? {
-            (fits, None, _) => bytes = fits,
+            (fits, None) => bytes = fits,
             _ => {
                 leaving.insert(part);
             }

@@ -42,7 +42,7 @@ impl Page {
             "#set document(title: {title}, date: none)\n\
              #set page(paper: \"{sheet}\", margin: {margin}pt, numbering: \"1\")\n\
              #set text(font: (\"Libertinus Serif\", \"New Computer Modern\"), size: {size}pt, \
-             top-edge: 0.8em, bottom-edge: -0.2em, lang: \"en\")\n\
+             top-edge: 0.8em, bottom-edge: -0.2em, lang: \"en\", overhang: false)\n\
              #set par(justify: true, leading: {gap}pt, spacing: {gap}pt, first-line-indent: 1.5em)\n",
             title = string(&document.title),
             sheet = form.sheet.name(),

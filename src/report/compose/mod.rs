@@ -107,27 +107,33 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     document
 }
 
-/// A run as it stands on paper.
-pub struct Paper {
-    /// What is said.
-    pub document: Document,
-    /// The form of its pages.
-    pub form: Form,
-    /// How many of its parts could be left out in all.
-    pub dispensable: usize,
+/// A run that is written up for paper: the paper of its study, else all of the report.
+pub struct Draft<'a> {
+    judged: &'a Judged,
+    study: Option<study::Written>,
 }
 
-/// Writes up a run for paper: the paper of its study, else all of the report; without the parts
-/// named by `leaving`, of which 0 is the least important.
-pub fn paper(judged: &Judged, leaving: &BTreeSet<usize>) -> Paper {
-    match study::Written::of(judged) {
-        Some(study) => Paper {
-            document: study.paper(judged, leaving),
-            form: study.form(),
-            dispensable: study.dispensable(),
-        },
-        None => {
-            Paper { document: compose(judged, Extent::Full), form: Form::PLAIN, dispensable: 0 }
+impl<'a> Draft<'a> {
+    /// Decides the claims, once for all that is written of them.
+    pub fn of(judged: &'a Judged) -> Draft<'a> {
+        Draft { judged, study: study::Written::of(judged) }
+    }
+
+    /// The form of its pages.
+    pub fn form(&self) -> Form {
+        self.study.as_ref().map_or(Form::PLAIN, study::Written::form)
+    }
+
+    /// How many of its parts could be left out in all.
+    pub fn dispensable(&self) -> usize {
+        self.study.as_ref().map_or(0, study::Written::dispensable)
+    }
+
+    /// The document without the parts named by `leaving`, of which 0 is the least important.
+    pub fn document(&self, leaving: &BTreeSet<usize>) -> Document {
+        match &self.study {
+            Some(study) => study.paper(self.judged, leaving),
+            None => compose(self.judged, Extent::Full),
         }
     }
 }

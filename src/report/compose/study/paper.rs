@@ -357,11 +357,8 @@ impl Written {
             section.blocks.push(Block::paragraph(format!("{head} {told}.")));
         }
         let open = [
-            (
-                Decision::Inconclusive,
-                "these launches show neither that it holds nor that it doesn't",
-            ),
-            (Decision::NotTestable, "this run could not test it, for the reason in the table"),
+            (Decision::Inconclusive, "the launches of this run decide neither way"),
+            (Decision::NotTestable, "not testable in this run, for the reasons in the table"),
         ];
         for (decision, why) in open {
             let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
