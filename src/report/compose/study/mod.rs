@@ -5,6 +5,7 @@ mod claims;
 mod figures;
 mod method;
 mod paper;
+mod results;
 mod search;
 mod tables;
 
