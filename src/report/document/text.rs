@@ -22,7 +22,7 @@ pub enum Run {
     Code(String),
     /// An aside.
     Muted(String),
-    /// A reference: where to, and the words, which [`Document::number`] puts in.
+    /// A reference: where to, and the words, which numbering the document puts in.
     Link {
         /// What is referred to.
         to: Target,
