@@ -42,6 +42,7 @@ fn hostile() -> Document {
     document.subtitle = HOSTILE.to_string();
     document.meta = vec![(HOSTILE.to_string(), HOSTILE.to_string())];
     let table = Table {
+        id: String::new(),
         caption: HOSTILE.repeat(3),
         columns: vec![Column::text(HOSTILE, 0), Column::number("b", 0).unit(HOSTILE)],
         rows: vec![Row::new([HOSTILE.repeat(9), "宽".repeat(90)]), Row::new([HOSTILE])],

@@ -103,6 +103,9 @@ pub struct RunArgs {
     /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<std::path::PathBuf>,
+    /// Where the PDF goes; studies have the flag.
+    #[arg(skip)]
+    pub pdf: Option<std::path::PathBuf>,
 }
 
 /// How a run is shown once it is measured.
@@ -113,6 +116,41 @@ pub enum Shown {
     Text,
     /// For another program.
     Exported(Format),
+    /// As a document with its figures.
+    Written(Script),
+}
+
+/// A language that a document is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Script {
+    /// With the figures as pictures.
+    Markdown,
+    /// Typst source, figures inside.
+    Typst,
+}
+
+/// Reads how a study's run is shown: as any run, but its Markdown is the whole document.
+pub fn shown_or_written() -> impl TypedValueParser<Value = Shown> {
+    let names = Format::NAMES.map(|(name, _)| name);
+    let names = ["text", "typst"].into_iter().chain(names);
+    PossibleValuesParser::new(names).map(|name| match script(&name) {
+        Some(script) => Shown::Written(script),
+        None => Format::named(&name).map_or(Shown::Text, Shown::Exported),
+    })
+}
+
+/// Reads how a stored run is written up.
+pub fn text_or_written() -> impl TypedValueParser<Value = Shown> {
+    PossibleValuesParser::new(["text", "markdown", "typst"])
+        .map(|name| script(&name).map_or(Shown::Text, Shown::Written))
+}
+
+fn script(name: &str) -> Option<Script> {
+    match name {
+        "markdown" => Some(Script::Markdown),
+        "typst" => Some(Script::Typst),
+        _ => None,
+    }
 }
 
 /// Reads how a run is shown.

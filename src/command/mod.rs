@@ -15,6 +15,8 @@ mod report;
 mod run;
 mod runs;
 mod study;
+mod typst;
+mod written;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;

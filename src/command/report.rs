@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Common, Failure};
+use super::args::{Shown, text_or_written};
+use super::{Common, Failure, written};
 use crate::judge::Judged;
 use crate::report::compose::{Extent, compose};
 use crate::report::{html, terminal};
@@ -19,6 +20,16 @@ pub struct ReportArgs {
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write it as PDF; needs a Typst compiler
+    #[arg(long, value_name = "FILE")]
+    pdf: Option<PathBuf>,
+    /// text, markdown (with its figures in FILE.figures), typst (source)
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = text_or_written())]
+    format: Shown,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// Shows a run, and writes its page where asked.
@@ -28,7 +39,14 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         write_page(path, &judged)?;
     }
     let extent = if common.verbose { Extent::Full } else { Extent::Summary };
-    common.show(&compose(&judged, extent))?;
+    match (args.format, &args.output) {
+        (Shown::Written(script), path) => written::write(script, path.as_deref(), &judged)?,
+        (_, Some(path)) => write_text(path, &judged)?,
+        (_, None) => common.show(&compose(&judged, extent))?,
+    }
+    if let Some(path) = &args.pdf {
+        written::pdf(path, &judged)?;
+    }
     Ok(0)
 }
 

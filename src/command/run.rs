@@ -8,7 +8,7 @@ use rustix::thread::sched_getaffinity;
 use super::args::{RunArgs, Shown};
 use super::events::{Events, Live};
 use super::progress::StderrProgress;
-use super::{Common, Failure, complain, export, report};
+use super::{Common, Failure, complain, export, report, written};
 use crate::campaign::{Campaign, Conditions};
 use crate::export::Format;
 use crate::judge::{Judged, Status};
@@ -23,7 +23,7 @@ use crate::study::{Machine, Plan, Request, plan};
 const PAGE: &str = "report.html";
 
 /// Exit code where a mechanism that was asked for isn't there.
-const UNAVAILABLE: u8 = 5;
+pub const UNAVAILABLE: u8 = 5;
 
 /// The main job: every mechanism, and a page.
 pub fn default(common: &Common) -> Result<u8, Failure> {
@@ -151,6 +151,7 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         // Its events have been told while they happened; the last ones follow.
         (Shown::Exported(Format::Ndjson), _) => {}
         (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store)?,
+        (Shown::Written(script), path) => written::write(script, path.as_deref(), judged)?,
         (Shown::Text, Some(path)) => report::write_text(path, judged)?,
         (Shown::Text, None) => common.show(&compose(judged, Extent::Summary))?,
     }
@@ -159,7 +160,10 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
     {
         let _ = writeln!(std::io::stderr(), "The page with all figures: {}", path.display());
     }
-    Ok(())
+    match &args.pdf {
+        Some(path) => written::pdf(path, judged),
+        None => Ok(()),
+    }
 }
 
 fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::args::{RunArgs, Shown, budget, drawn_seed, shown_or_exported};
+use super::args::{RunArgs, Shown, budget, drawn_seed, shown_or_written};
 use super::{Common, Failure, print, run};
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
@@ -53,9 +53,13 @@ struct StudyRunArgs {
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// text, json, ndjson, csv, markdown, hgrm, hlog, bmf
+    /// Write the paper as PDF [default: the study's name and .pdf]; needs a Typst compiler
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pdf: Option<Option<PathBuf>>,
+    /// text, markdown (the paper, its figures in FILE.figures), typst (its source), json,
+    /// ndjson, csv, hgrm, hlog, bmf
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
-          value_parser = shown_or_exported())]
+          value_parser = shown_or_written())]
     format: Shown,
     /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -120,8 +124,11 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     if args.dry_run {
         return dry(common, &declared, &plan);
     }
+    let named = || PathBuf::from(&name).with_extension("pdf");
+    let pdf = args.pdf.as_ref().map(|path| path.clone().unwrap_or_else(named));
     let args = RunArgs {
         html: args.html.clone(),
+        pdf,
         format: args.format,
         output: args.output.clone(),
         ..RunArgs::default()

@@ -7,15 +7,15 @@ mod hdr;
 mod hgrm;
 mod hlog;
 mod json;
-mod markdown;
 pub mod ndjson;
 
 use crate::judge::{CaseResult, Judged};
+use crate::report::compose::{Extent, compose};
 use crate::size;
 use crate::store::{Store, StoreError, StoredCase, StoredLaunch};
 
+pub use crate::report::markdown::render as markdown;
 pub use hgrm::spectra;
-pub use markdown::render as markdown;
 
 /// A format that a run can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
         Format::Json => json::text(judged),
         Format::Ndjson => ndjson::text(judged, store)?,
         Format::Csv => csv::text(judged),
-        Format::Markdown => markdown::text(judged),
+        Format::Markdown => markdown(&compose(judged, Extent::Summary)),
         Format::Hgrm => hgrm::text(judged, store)?,
         Format::Hlog => hlog::text(judged, store)?,
         Format::Bmf => bmf::text(judged),

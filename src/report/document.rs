@@ -5,9 +5,14 @@
 //! meaning (strong, code, muted), never markup, so that every renderer escapes it in its
 //! own way and nothing that a user typed can become a command to a browser or a terminal.
 
+mod numbering;
+mod text;
+
 use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
+
+pub use text::{Run, Target, Text};
 
 /// A whole report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +25,18 @@ pub struct Document {
     pub meta: Vec<(String, String)>,
     /// The body, in reading order.
     pub sections: Vec<Section>,
+    /// Who signs it; may be empty.
+    #[serde(default)]
+    pub byline: String,
+    /// The abstract, a paragraph each; a paper has one, a report may do without.
+    #[serde(default)]
+    pub summary: Vec<Text>,
+    /// Works that the text cites, in the order of their numbers.
+    #[serde(default)]
+    pub references: Vec<Text>,
+    /// Whether sections, figures and tables have numbers: see [`Document::number`].
+    #[serde(default)]
+    pub numbered: bool,
 }
 
 impl Document {
@@ -57,12 +74,15 @@ pub struct Section {
     pub title: String,
     /// The content, in reading order.
     pub blocks: Vec<Block>,
+    /// Stands behind a numbered document and has no numbers itself.
+    #[serde(default)]
+    pub appendix: bool,
 }
 
 impl Section {
     /// An empty section.
     pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
-        Self { id: id.into(), title: title.into(), blocks: Vec::new() }
+        Self { id: id.into(), title: title.into(), ..Self::default() }
     }
 
     /// Appends a block and returns the section, for building in one expression.
@@ -164,6 +184,9 @@ pub enum VerdictKind {
 /// Rows and columns with a caption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
+    /// A short name that is unique in the document, where the text refers to the table.
+    #[serde(default)]
+    pub id: String,
     /// What the table shows, one sentence or less.
     pub caption: String,
     /// The columns, left to right; the first one names the row.
@@ -266,90 +289,4 @@ pub enum Emphasis {
     Muted,
     /// A case whose figure needs its warning read.
     Warning,
-}
-
-/// A short text as runs of one meaning each.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Text {
-    /// The runs, in order; spaces between them are part of the runs.
-    pub runs: Vec<Run>,
-}
-
-/// A stretch of text with one meaning.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Run {
-    /// Ordinary words.
-    Plain(String),
-    /// What the eye should find first.
-    Strong(String),
-    /// A name from the command line or the system.
-    Code(String),
-    /// An aside.
-    Muted(String),
-}
-
-impl Run {
-    /// The words of the run.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Plain(words) | Self::Strong(words) | Self::Code(words) | Self::Muted(words) => {
-                words
-            }
-        }
-    }
-}
-
-impl Text {
-    /// An empty text to build on.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Appends ordinary words.
-    pub fn plain(mut self, words: impl Into<String>) -> Self {
-        self.runs.push(Run::Plain(words.into()));
-        self
-    }
-
-    /// Appends words that stand out.
-    pub fn strong(mut self, words: impl Into<String>) -> Self {
-        self.runs.push(Run::Strong(words.into()));
-        self
-    }
-
-    /// Appends a name from the command line or the system.
-    pub fn code(mut self, words: impl Into<String>) -> Self {
-        self.runs.push(Run::Code(words.into()));
-        self
-    }
-
-    /// Appends an aside.
-    pub fn muted(mut self, words: impl Into<String>) -> Self {
-        self.runs.push(Run::Muted(words.into()));
-        self
-    }
-
-    /// Whether there is nothing to read.
-    pub fn is_empty(&self) -> bool {
-        self.runs.iter().all(|run| run.as_str().is_empty())
-    }
-
-    /// The words without their meaning.
-    pub fn to_plain(&self) -> String {
-        self.runs.iter().map(Run::as_str).collect()
-    }
-}
-
-impl From<&str> for Text {
-    fn from(words: &str) -> Self {
-        Self::new().plain(words)
-    }
-}
-
-impl From<String> for Text {
-    fn from(words: String) -> Self {
-        Self::new().plain(words)
-    }
 }

@@ -10,7 +10,8 @@ mod escape;
 mod figure;
 
 use super::document::{
-    Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Text, Verdict, VerdictKind,
+    Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Target, Text, Verdict,
+    VerdictKind,
 };
 use escape::{escape, sentence, slug};
 
@@ -33,6 +34,7 @@ const UNBROKEN: usize = 24;
 
 /// Renders a document as one self-contained page.
 pub fn render(document: &Document) -> String {
+    let document = &*document.labelled();
     let draws = !document.figures().is_empty();
     let mut out = String::with_capacity(if draws { ECHARTS.len() + 200_000 } else { 60_000 });
     head(&mut out, document, draws);
@@ -91,6 +93,9 @@ fn navigation(out: &mut String, sections: &[Section]) {
 fn masthead(out: &mut String, document: &Document) {
     out.push_str("<header>\n<button id=\"theme\" type=\"button\" hidden>Dark</button>\n");
     out.push_str(&format!("<h1>{}</h1>\n", escape(&document.title)));
+    if !document.byline.is_empty() {
+        out.push_str(&format!("<p class=\"subtitle\">{}</p>\n", escape(&document.byline)));
+    }
     if !document.subtitle.is_empty() {
         out.push_str(&format!("<p class=\"subtitle\">{}</p>\n", escape(&document.subtitle)));
     }
@@ -181,6 +186,14 @@ fn inline(text: &Text) -> String {
             }
             Run::Code(_) => out.push_str(&format!("<code>{words}</code>")),
             Run::Muted(_) => out.push_str(&format!("<span class=\"muted\">{words}</span>")),
+            Run::Link { to, .. } => {
+                let place = match to {
+                    Target::Figure(id) => format!("figure-{}", slug(id)),
+                    Target::Table(id) => format!("table-{}", slug(id)),
+                    Target::Work(_) => "references".to_string(),
+                };
+                out.push_str(&format!("<a href=\"#{place}\">{words}</a>"));
+            }
         }
     }
     out
@@ -224,7 +237,13 @@ fn fact_list(out: &mut String, facts: &[(String, String)]) {
 }
 
 fn table(out: &mut String, table: &Table) {
-    out.push_str("<div class=\"table\"><div class=\"scroll\" tabindex=\"0\" role=\"group\"");
+    let id = match table.id.is_empty() {
+        true => String::new(),
+        false => format!(" id=\"table-{}\"", slug(&table.id)),
+    };
+    out.push_str(&format!(
+        "<div class=\"table\"{id}><div class=\"scroll\" tabindex=\"0\" role=\"group\""
+    ));
     out.push_str(&format!(
         " aria-label=\"{}\"><table{}>\n",
         escape(&table.caption),

@@ -11,12 +11,15 @@ pub mod compose;
 pub mod document;
 pub mod figure;
 pub mod html;
+pub mod markdown;
+pub mod svg;
 pub mod terminal;
+pub mod typst;
 pub mod units;
 
 pub use document::{
-    ASIDE, Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Text, Verdict,
-    VerdictKind,
+    ASIDE, Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Target, Text,
+    Verdict, VerdictKind,
 };
 pub use figure::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Span};
 pub use units::Unit;

@@ -35,6 +35,7 @@ const FACTS_SHOWN: usize = 12;
 
 /// Renders a document; every line ends with a newline and none is wider than the style says.
 pub fn render(document: &Document, style: &Style) -> String {
+    let document = &*document.labelled();
     let mut page = Page { style: *style, lines: Vec::new() };
     page.style.width = style.width.max(40);
     page.head(document);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::factor::{Chosen, Factor, workers, workload};
 use super::format::{self, FigureKind, Fixed, Levels, PublishedFigure, Study, Words, line_at};
+use super::paper::Form;
 use super::{Request, Stopping, StudyText, Total};
 use crate::launch::{Placement, Warmup};
 use crate::mechanism::unknown;
@@ -22,6 +23,8 @@ pub struct Declared {
     pub request: Request,
     /// The levels of each factor, in the author's order.
     pub levels: BTreeMap<Factor, Vec<String>>,
+    /// Its form on paper.
+    pub form: Form,
 }
 
 /// Reads a study and checks every word of it; `file` names it in errors.
@@ -82,7 +85,8 @@ impl Reader<'_> {
                 check_printed(figure).map_err(failed)?;
             }
         }
-        Ok(Declared { study, request, levels })
+        let form = Form::of(study.paper.as_ref()).map_err(|(span, told)| self.at(span, told))?;
+        Ok(Declared { study, request, levels, form })
     }
 
     fn levels(

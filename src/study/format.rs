@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::paper::Paper;
 pub use super::shown::{
     DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
 };
@@ -62,6 +63,8 @@ pub struct Study {
     /// What the original could not see, a paragraph each.
     #[serde(default)]
     pub critique: Vec<String>,
+    /// Its form on paper.
+    pub paper: Option<Paper>,
 }
 
 /// A published work.

@@ -12,6 +12,7 @@ pub mod expression;
 pub mod extent;
 pub mod factor;
 pub mod format;
+pub mod paper;
 mod plan;
 mod shown;
 mod total;

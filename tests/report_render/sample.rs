@@ -275,6 +275,7 @@ fn latency_table() -> Table {
         Row::new(cells).emphasis(emphasis)
     });
     Table {
+        id: String::new(),
         caption: "Round trip on one CPU, 64-byte messages".to_string(),
         columns,
         rows: rows.collect(),

@@ -92,6 +92,7 @@ fn clocks(found: &Clocks) -> Vec<Block> {
         ])
     };
     let table = Table {
+        id: String::new(),
         caption: "What a read costs, and the smallest step by a growing loop and by reads".into(),
         columns: vec![
             Column::text("clock", 0),
@@ -173,6 +174,7 @@ fn calls(found: &Calls) -> Vec<Block> {
         ])
     };
     let table = Table {
+        id: String::new(),
         caption: "What a trivial call costs".into(),
         columns: vec![
             Column::text("call", 0),
@@ -216,6 +218,7 @@ fn copy(found: &Copy) -> Vec<Block> {
         Row::new([level_name, size(level.cache_bytes).into(), buffer.into(), rate])
     });
     let table = Table {
+        id: String::new(),
         caption: "Copying from one buffer to another, each byte counted once".into(),
         columns: vec![
             Column::text("in", 0),
@@ -272,6 +275,7 @@ fn each_pair(found: &Lines) -> Table {
         Row::new([format!("{a}, {b}").into(), Text::from(pair.relation.name()), trip])
     };
     Table {
+        id: String::new(),
         caption: "Round trip of a cache line".into(),
         columns: vec![
             Column::text("CPUs", 0),
@@ -300,6 +304,7 @@ fn by_relation(found: &Lines) -> Table {
         Row::new([relation.name().to_string(), count.to_string(), median, least, most])
     };
     Table {
+        id: String::new(),
         caption: "Round trip of a cache line, pairs of CPUs by relation".into(),
         columns: vec![
             Column::text("relation", 0),
@@ -335,6 +340,7 @@ fn heat_map(found: &Lines, cpus: &[u32]) -> Table {
     };
     let columns = cpus.iter().map(|cpu| Column::number(cpu.to_string(), 0));
     Table {
+        id: String::new(),
         caption: "From CPU to CPU and back, in ns".into(),
         columns: std::iter::once(Column::text("", 0)).chain(columns).collect(),
         rows: cpus.iter().map(row).collect(),
@@ -357,6 +363,7 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
         }
     }
     let table = Table {
+        id: String::new(),
         caption: "Round trip of two threads that sleep while they wait, by futex(2)".into(),
         columns: vec![
             Column::text("relation", 0),

@@ -8,16 +8,18 @@ mod figures;
 pub mod findings;
 mod setup;
 mod study;
-mod study_floors;
 mod tables;
 mod verdicts;
 mod words;
+
+use std::collections::BTreeSet;
 
 pub use compare::comparison;
 
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
 use crate::store::RunStatus;
+use crate::study::paper::Form;
 
 /// Verdicts that the page leaves open where there are more.
 const VERDICTS_OPEN: usize = 4;
@@ -40,10 +42,15 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     });
     document.subtitle = subtitle(judged);
     let study = study::Written::of(judged);
-    if let Some(study) = &study {
-        document.title = study.title().to_string();
-        document.sections.extend(study.opening());
+    match (&study, extent) {
+        (None, _) => {}
+        (Some(study), Extent::Full) => document = study.paper(judged, &BTreeSet::new()),
+        (Some(study), Extent::Summary) => {
+            document.title = study.title().to_string();
+            document.sections.extend(study.opening());
+        }
     }
+    let own = document.sections.len();
     let mut verdicts = Section::new(
         "verdicts",
         match extent {
@@ -67,18 +74,17 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         Extent::Summary => verdicts::blocks(judged, extent),
         Extent::Full => folded(verdicts::blocks(judged, extent)),
     });
-    match &study {
-        // Whoever asked by a study reads its own tables first.
-        Some(study) if extent == Extent::Summary => {
-            document.sections.extend(study.results(judged));
-            document.sections.extend(background::remarks(judged));
-            return document;
-        }
-        Some(study) => document.sections.extend(study.results(judged)),
-        None => {}
+    // Whoever asked by a study reads its own tables; the rest is in the page.
+    if let Some(study) = study.as_ref().filter(|_| extent == Extent::Summary) {
+        document.sections.extend(study.results(judged));
+        document.sections.extend(background::remarks(judged));
+        return document;
     }
     document.sections.push(verdicts);
-    let mut results = Section::new("results", "Results");
+    let mut results = match own {
+        0 => Section::new("results", "Results"),
+        _ => Section::new("all-results", "All results"),
+    };
     results.blocks.extend(tables::summaries(judged));
     results.blocks.extend(setup::tables(judged));
     if !results.blocks.is_empty() {
@@ -92,7 +98,44 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     } else {
         document.sections.extend(background::remarks(judged));
     }
+    // Behind a paper stands what any other run would show.
+    for section in document.sections.iter_mut().skip(own).filter(|_| own > 0) {
+        section.appendix = true;
+        section.id = format!("more-{}", section.id);
+        section.title = format!("Appendix: {}", section.title);
+    }
     document
+}
+
+/// A run that is written up for paper: the paper of its study, else all of the report.
+pub struct Draft<'a> {
+    judged: &'a Judged,
+    study: Option<study::Written>,
+}
+
+impl<'a> Draft<'a> {
+    /// Decides the claims, once for all that is written of them.
+    pub fn of(judged: &'a Judged) -> Draft<'a> {
+        Draft { judged, study: study::Written::of(judged) }
+    }
+
+    /// The form of its pages.
+    pub fn form(&self) -> Form {
+        self.study.as_ref().map_or(Form::PLAIN, study::Written::form)
+    }
+
+    /// How many of its parts could be left out in all.
+    pub fn dispensable(&self) -> usize {
+        self.study.as_ref().map_or(0, study::Written::dispensable)
+    }
+
+    /// The document without the parts named by `leaving`, of which 0 is the least important.
+    pub fn document(&self, leaving: &BTreeSet<usize>) -> Document {
+        match &self.study {
+            Some(study) => study.paper(self.judged, leaving),
+            None => compose(self.judged, Extent::Full),
+        }
+    }
 }
 
 /// The first verdicts stay open where there are many: the table above holds the answers.

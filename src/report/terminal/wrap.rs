@@ -43,7 +43,7 @@ impl Ink {
 
     fn of(run: &Run, base: Self) -> Self {
         match run {
-            Run::Plain(_) => base,
+            Run::Plain(_) | Run::Link { .. } => base,
             Run::Strong(_) if base == Self::Plain => Self::Strong,
             Run::Strong(_) => base,
             Run::Code(_) if matches!(base, Self::Plain) => Self::Code,

@@ -35,6 +35,7 @@ fn table(workload: &str, placement: &str, workers: &str, cases: &[&CaseChange]) 
     let what = if workload == "latency" { "Round trip" } else { "Transfers" };
     let threads = if workers == "thread" { ", threads" } else { "" };
     Table {
+        id: String::new(),
         caption: format!("{what}, {}{threads}", words::place(placement)),
         columns: vec![
             Column::text("mechanism", 0),

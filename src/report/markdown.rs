@@ -1,51 +1,80 @@
-//! Markdown as GitHub shows it: verdicts and results as tables with their intervals. The
-//! document is the one that a terminal shows.
+//! Markdown as GitHub shows it: verdicts and tables, and pictures where there is a place for
+//! them. Any document can be written so.
 
-use crate::judge::Judged;
-use crate::report::compose::{Extent, compose};
-use crate::report::{Align, Block, Document, Run, Table, Text, Verdict, VerdictKind};
+use super::document::{Align, Block, Document, Run, Table, Text, Verdict, VerdictKind};
+use super::figure::Figure;
 
-/// The run, written up.
-pub fn text(judged: &Judged) -> String {
-    render(&compose(judged, Extent::Summary))
+/// Any document, with a line in the place of each figure.
+pub fn render(document: &Document) -> String {
+    write(document, &mut |figure| format!("*{}: drawn in the HTML report.*", plain(&figure.title)))
 }
 
-/// Any document, as Markdown.
-pub fn render(document: &Document) -> String {
+/// Any document with its figures, each as a picture at the address that `place` gives for its
+/// number, from 1 on.
+pub fn illustrated(document: &Document, place: impl Fn(usize, &Figure) -> String) -> String {
+    let mut number = 0;
+    write(document, &mut |figure| {
+        number += 1;
+        let seen = [figure.title.as_str(), &figure.finding].join(" ");
+        let picture = format!("![{}]({})", plain(seen.trim()), place(number, figure));
+        let told = [plain(&figure.caption), plain(&figure.finding)].join(" ");
+        format!("{picture}\n\n**{}.** {}", plain(&figure.title), told.trim())
+    })
+}
+
+/// A picture as its own address, for a document that has no folder beside it.
+pub fn as_address(svg: &str) -> String {
+    format!("data:image/svg+xml,{}", escaped(svg))
+}
+
+/// A path as an address: what has a meaning in addresses or in Markdown is escaped.
+pub fn escaped(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                out.push(char::from(byte));
+            }
+            other => out.push_str(&format!("%{other:02X}")),
+        }
+    }
+    out
+}
+
+fn write(document: &Document, draw: &mut dyn FnMut(&Figure) -> String) -> String {
+    let document = document.labelled();
     let mut parts = vec![format!("# {}", plain(&document.title))];
-    if !document.subtitle.is_empty() {
-        parts.push(plain(&document.subtitle));
+    for line in [&document.byline, &document.subtitle] {
+        parts.push(plain(line));
     }
     if !document.meta.is_empty() {
         parts.push(facts(&document.meta));
     }
     for section in &document.sections {
         parts.push(format!("## {}", plain(&section.title)));
-        blocks(&section.blocks, &mut parts);
+        blocks(&section.blocks, &mut parts, draw);
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n") + "\n"
 }
 
-fn blocks(all: &[Block], parts: &mut Vec<String>) {
+fn blocks(all: &[Block], parts: &mut Vec<String>, draw: &mut dyn FnMut(&Figure) -> String) {
     let is_verdict = |block: &Block| matches!(block, Block::Verdict(_));
     for part in all.chunk_by(|a, b| is_verdict(a) && is_verdict(b)) {
         match &part[0] {
             Block::Verdict(_) => parts.push(verdicts(part)),
-            Block::Paragraph(told) => parts.push(inline(told)),
+            Block::Paragraph(told) => parts.push(begun(inline(told))),
             Block::Table(it) => table(it, parts),
-            Block::Figure(it) => {
-                parts.push(format!("*{}: drawn in the HTML report.*", plain(&it.title)));
-            }
+            Block::Figure(it) => parts.push(draw(it)),
             Block::Facts(it) => parts.push(facts(it)),
             Block::Warning(told) => parts.push(format!("> [!WARNING]\n> {}", inline(told))),
             Block::List(points) => {
-                let points = points.iter().map(|it| format!("- {}", inline(it)));
+                let points = points.iter().map(|it| format!("- {}", begun(inline(it))));
                 parts.push(points.collect::<Vec<_>>().join("\n"));
             }
             Block::Details { summary, blocks: folded } => {
                 parts.push(format!("<details><summary>{}</summary>", plain(&summary.to_plain())));
-                blocks(folded, parts);
+                blocks(folded, parts, draw);
                 parts.push("</details>".into());
             }
         }
@@ -115,7 +144,7 @@ fn inline(text: &Text) -> String {
         let start = words.len() - words.trim_start().len();
         out.push_str(&words[..start]);
         out.push_str(&match run {
-            Run::Plain(_) => plain(inner),
+            Run::Plain(_) | Run::Link { .. } => plain(inner),
             Run::Strong(_) => format!("**{}**", plain(inner)),
             Run::Code(_) => code(inner),
             Run::Muted(_) => format!("*{}*", plain(inner)),
@@ -136,7 +165,19 @@ fn plain(words: &str) -> String {
             c => out.push(c),
         }
     }
-    out.replace("](", "]\\(")
+    // A reference that is defined nowhere stays as it is; these two would not.
+    out.replace("](", "]\\(").replace("]:", "]\\:")
+}
+
+/// A block whose first letters make it no list and no rule: `1. `, `- `, `+ `, `===`.
+fn begun(block: String) -> String {
+    let digits = block.bytes().take_while(u8::is_ascii_digit).count();
+    let at = match block.as_bytes().get(digits) {
+        Some(b'.' | b')') if (1..10).contains(&digits) => digits,
+        Some(b'-' | b'+' | b'=') if digits == 0 => 0,
+        _ => return block,
+    };
+    format!("{}\\{}", &block[..at], &block[at..])
 }
 
 fn code(words: &str) -> String {
@@ -161,8 +202,18 @@ mod tests {
     }
 
     #[test]
+    fn a_paragraph_begins_no_list_and_pictures_have_addresses() {
+        let begins = ["1. a", "- a", "+ a", "=== a", "1970 a"];
+        let told = begins.map(|it| begun(plain(it)));
+        assert_eq!(told, ["1\\. a", "\\- a", "\\+ a", "\\=== a", "1970 a"]);
+        assert_eq!(escaped("a b(c).figures/1.svg"), "a%20b%28c%29.figures/1.svg");
+        assert_eq!(as_address("<svg/>"), "data:image/svg+xml,%3Csvg/%3E");
+    }
+
+    #[test]
     fn every_row_has_every_cell() {
         let table = Table {
+            id: String::new(),
             caption: "sizes".into(),
             columns: vec![Column::text("name", 0), Column::number("64 B", 0)],
             rows: vec![Row::new(["a|b", "1"]), Row::new(["c"])],

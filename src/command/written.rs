@@ -1,0 +1,112 @@
+//! A run as a document in a file: Markdown with its figures beside, Typst source, PDF.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::args::Script;
+use super::{Failure, complain, print, report, typst};
+use crate::judge::Judged;
+use crate::report::compose::Draft;
+use crate::report::{markdown, svg, typst as source};
+
+/// Width of a picture beside a Markdown file, in points: that of a text column on a screen.
+const PICTURE_PT: f64 = 640.0;
+
+/// Writes the document to a file, or to standard output.
+pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
+    let draft = Draft::of(judged);
+    let document = draft.document(&BTreeSet::new());
+    let text = match (script, path) {
+        (Script::Typst, _) => source::render(&document, &draft.form()),
+        (Script::Markdown, Some(path)) => {
+            let folder = pictures(path);
+            draw_all(&folder, &document.figures())?;
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            markdown::illustrated(&document, |number, _| {
+                markdown::escaped(&format!("{name}/{number}.svg"))
+            })
+        }
+        // Standard output has no folder beside it.
+        (Script::Markdown, None) => markdown::illustrated(&document, |_, figure| {
+            markdown::as_address(&svg::draw(figure, PICTURE_PT))
+        }),
+    };
+    match path {
+        Some(path) => report::write(path, &text),
+        None => print(&text),
+    }
+}
+
+/// `paper.md` has its pictures in `paper.md.figures`.
+fn pictures(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".figures");
+    path.with_file_name(name)
+}
+
+fn draw_all(folder: &Path, figures: &[&crate::report::Figure]) -> Result<(), Failure> {
+    if figures.is_empty() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::other(format!(
+            "make {}: {error}; the run is stored: `ipcmark report` writes it elsewhere",
+            folder.display()
+        ))
+    })?;
+    for (at, figure) in figures.iter().enumerate() {
+        report::write(&folder.join(format!("{}.svg", at + 1)), &svg::draw(figure, PICTURE_PT))?;
+    }
+    Ok(())
+}
+
+/// Writes the PDF. Where the study allows so many pages only, the least important parts are left
+/// out until the rest fits; of those, what still has room is taken in again.
+pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
+    let compiler = typst::Compiler::find().map_err(|none| {
+        let id = judged.run.id;
+        let line = format!("{none}; run {id} is stored: `ipcmark report {id} --pdf FILE`");
+        Failure { line, code: super::run::UNAVAILABLE }
+    })?;
+    let draft = Draft::of(judged);
+    let (form, dispensable) = (draft.form(), draft.dispensable());
+    let printed = |leaving: &BTreeSet<usize>| {
+        let source = source::render(&draft.document(leaving), &form);
+        let bytes = compiler.compile(&source).map_err(|error| {
+            Failure::other(format!("{error}; `--format typst` writes what it was given"))
+        })?;
+        let over = typst::pages(&bytes).zip(form.pages).filter(|(pages, most)| pages > most);
+        Ok::<_, Failure>((bytes, over))
+    };
+    let mut leaving = BTreeSet::new();
+    let mut bytes = loop {
+        let (bytes, over) = printed(&leaving)?;
+        match over {
+            None => break bytes,
+            Some(_) if leaving.len() < dispensable => leaving.insert(leaving.len()),
+            Some((pages, most)) => {
+                complain(&format!(
+                    "{}: {pages} pages, where {most} were asked: nothing is left to leave out",
+                    path.display()
+                ));
+                break bytes;
+            }
+        };
+    };
+    for part in leaving.clone().into_iter().rev().skip(1) {
+        leaving.remove(&part);
+        match printed(&leaving)? {
+            (fits, None) => bytes = fits,
+            _ => {
+                leaving.insert(part);
+            }
+        }
+    }
+    std::fs::write(path, bytes).map_err(|error| {
+        Failure::other(format!(
+            "write {}: {error}; the run is stored: `ipcmark report {} --pdf FILE`",
+            path.display(),
+            judged.run.id
+        ))
+    })
+}

@@ -1,0 +1,76 @@
+//! What became of each claim: as verdicts for a terminal, as one table for a paper.
+
+use super::capitalised;
+use crate::judge::hypothesis::{Decision, Finding};
+use crate::report::{Block, Column, Emphasis, Row, Table, Text, Verdict, VerdictKind};
+
+/// One claim as a verdict.
+pub(super) fn verdict(finding: &Finding) -> Block {
+    let kind = match finding.decision {
+        Decision::Supported => VerdictKind::Good,
+        Decision::Refuted => VerdictKind::Bad,
+        Decision::Inconclusive => VerdictKind::Unknown,
+        Decision::NotTestable => VerdictKind::Neutral,
+    };
+    let head = Text::new()
+        .strong(format!("{}: ", capitalised(finding.decision.name())))
+        .plain(finding.statement.trim_end_matches('.'))
+        .plain(".");
+    let p = match (finding.p, finding.p_holm) {
+        (Some(_), Some(corrected)) => format!(" Corrected p = {corrected:.2e}."),
+        _ => String::new(),
+    };
+    let claimed = finding.claimed.as_ref().map(|it| format!(" Claimed: {it}."));
+    let detail = format!(
+        "{}.{p}{}",
+        capitalised(finding.effect.trim_end_matches('.')),
+        claimed.unwrap_or_default()
+    );
+    Block::Verdict(Verdict::new(kind, head, detail))
+}
+
+/// All claims, numbered; with the place where each is made, if there is room for it.
+pub(super) fn table(findings: &[Finding], with_place: bool) -> Table {
+    let mut table = Table {
+        id: "claims".into(),
+        caption: "The claims, what became of each, and its p corrected over all of them".into(),
+        columns: vec![
+            Column::number("no.", 0),
+            Column::text("claim", 0),
+            Column::text("verdict", 0),
+            Column::text("effect [interval], or the reason", 0),
+            Column::number("p", 0),
+        ],
+        ..Default::default()
+    };
+    for (at, finding) in findings.iter().enumerate() {
+        let claimed = finding.claimed.as_ref().filter(|_| with_place);
+        let mut claim = Text::from(finding.statement.trim_end_matches('.'));
+        if let Some(place) = claimed {
+            claim = claim.muted(format!(" (source: {place})"));
+        }
+        let p = finding.p.and(finding.p_holm).map_or("–".to_string(), short_p);
+        let emphasis = match finding.decision {
+            Decision::NotTestable => Emphasis::Muted,
+            _ => Emphasis::Normal,
+        };
+        let cells = [
+            Text::from((at + 1).to_string()),
+            claim,
+            Text::from(finding.decision.name()),
+            Text::from(finding.effect.trim_end_matches('.')),
+            Text::from(p),
+        ];
+        table.rows.push(Row::new(cells).emphasis(emphasis));
+    }
+    table
+}
+
+/// Three digits are more than a p of a few dozen launches has.
+fn short_p(p: f64) -> String {
+    match p {
+        p if p >= 0.9995 => "1".into(),
+        p if p >= 0.001 => format!("{p:.3}"),
+        _ => format!("{p:.1e}"),
+    }
+}

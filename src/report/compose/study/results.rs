@@ -1,0 +1,160 @@
+//! The results of a paper: figures and tables with a sentence each, and what was left out.
+
+use super::paper::Part;
+use super::{Written, factor, find};
+use crate::judge::{CaseResult, Judged, Status};
+use crate::report::compose::words;
+use crate::report::{Block, Figure, FigureKind, Run, Section, Target, Text};
+use crate::study::factor::chosen;
+use crate::study::format::TableSpec;
+
+impl Written {
+    /// Figures first, which show the whole, then tables, then what was searched for.
+    pub(super) fn results_told(&self, judged: &Judged, left: &[Part]) -> Section {
+        let study = &self.declared.study;
+        let results = &judged.results;
+        let mut section = Section::new("results", "Results");
+        let mut missing = Vec::new();
+        if results.iter().all(|case| case.launches == 0) {
+            section.blocks.push(Block::warning("Nothing was measured in this run."));
+        }
+        for (at, figure) in self.drawn().enumerate() {
+            if left.contains(&Part::Figure(at)) {
+                missing.push(format!("the figure “{}”", figure.title));
+                continue;
+            }
+            section.blocks.push(Block::Paragraph(introduced(figure)));
+            section.blocks.push(figure.clone().into());
+        }
+        for (at, spec) in study.floor.iter().enumerate() {
+            if left.contains(&Part::Floor(at)) {
+                missing.push(format!("the table “{}”", spec.title.trim()));
+                continue;
+            }
+            let mut table = self.floor(spec, judged);
+            table.id = format!("floor-{}", at + 1);
+            section.blocks.push(Block::Paragraph(
+                Text::new().refer(Target::Table(table.id.clone())).plain(
+                    " holds what the machine itself allows, measured before the first round.",
+                ),
+            ));
+            section.blocks.push(table.into());
+        }
+        let is_left = |at: usize| left.contains(&Part::Table(at));
+        let (out, shown): (Vec<_>, Vec<_>) =
+            study.table.iter().enumerate().partition(|(at, _)| is_left(*at));
+        missing.extend(out.iter().map(|(_, it)| format!("the table “{}”", it.title.trim())));
+        section.blocks.extend(self.read_off(&shown, results).map(Block::Paragraph));
+        let mut told = Vec::new();
+        for (at, spec) in shown {
+            let mut table = self.table(spec, results);
+            table.id = table_id(at);
+            // What holds for several tables is said under the first.
+            table.notes.retain(|note| !told.contains(note));
+            told.extend(table.notes.iter().cloned());
+            table.notes = table.notes.iter().map(|it| Text::of_prose(&it.to_plain())).collect();
+            section.blocks.push(table.into());
+        }
+        for (at, search) in study.search.iter().enumerate() {
+            if left.contains(&Part::Search(at)) {
+                missing.push(format!("the search “{}”", search.title.trim()));
+                continue;
+            }
+            let mut table = self.search(search, results);
+            table.id = format!("search-{at}");
+            section.blocks.push(Block::Paragraph(
+                Text::new().refer(Target::Table(table.id.clone())).plain(format!(
+                    " gives, for each {}, the {} at which it is best, and those that these launches \
+                     can't tell from it.",
+                    search.each.get_ref(),
+                    search.factor.get_ref()
+                )),
+            ));
+            section.blocks.push(table.into());
+        }
+        let points = left.iter().filter(|it| matches!(it, Part::Critique(_))).count();
+        if points > 0 {
+            missing.push(format!("{points} of {} points of the critique", study.critique.len()));
+        }
+        if !missing.is_empty() {
+            section.blocks.push(Block::Paragraph(Text::of_prose(&format!(
+                "Left out, because the form allows no more pages: {}. `ipcmark report {} --html FILE` \
+                 shows all of it.",
+                words::list(&missing),
+                judged.run.id
+            ))));
+        }
+        section
+    }
+
+    /// The tables in words: what they show, and from where to where their medians reach.
+    fn read_off(&self, shown: &[(usize, &TableSpec)], results: &[CaseResult]) -> Option<Text> {
+        let refer = |text: Text, at: usize| text.refer(Target::Table(table_id(at)));
+        let mut told = Text::new();
+        for (nth, (at, _)) in shown.iter().enumerate() {
+            let before = match nth {
+                0 => "",
+                _ if nth + 1 == shown.len() => " and ",
+                _ => ", ",
+            };
+            told = refer(told.plain(before), *at);
+        }
+        let beside = shown.iter().filter(|(_, spec)| !spec.beside.is_empty()).count();
+        let verb = if shown.len() == 1 { "holds" } else { "hold" };
+        told = told.plain(match beside {
+            0 => format!(" {verb} the results."),
+            n if n == shown.len() => format!(" {verb} the results beside the published figures."),
+            _ => format!(" {verb} the results, some beside published figures."),
+        });
+        let ranges = shown.iter().filter_map(|(at, spec)| Some((*at, self.range(spec, results)?)));
+        for (nth, (at, [least, most])) in ranges.enumerate() {
+            let head = if nth == 0 { " The medians reach from " } else { "; from " };
+            told = told.plain(head).plain(least.0).plain(" (").code(least.1).plain(") to ");
+            told = refer(told.plain(most.0).plain(" (").code(most.1).plain(") in "), at);
+        }
+        let ends = told.runs.last().is_some_and(|it| matches!(it, Run::Link { .. }));
+        (!shown.is_empty()).then(|| if ends { told.plain(".") } else { told })
+    }
+
+    /// The smallest and the largest median of a table of one measure, and where they are.
+    fn range(&self, spec: &TableSpec, results: &[CaseResult]) -> Option<[(String, String); 2]> {
+        let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
+        let mut medians: Vec<(f64, &CaseResult, &String)> = self.declared.levels[&rows]
+            .iter()
+            .filter(|level| only.level(rows).is_none_or(|it| it == *level))
+            .filter_map(|level| {
+                let case = find(&only.with(rows, level), results)?;
+                let ok = case.status == Status::Ok && !case.carries.is_control();
+                Some((case.estimate().filter(|_| ok)?.median?, case, level))
+            })
+            .collect();
+        medians.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let one_kind = medians.windows(2).all(|it| words::unit(it[0].1) == words::unit(it[1].1));
+        let told = |it: &(f64, &CaseResult, &String)| (words::brief_value(it.1), it.2.clone());
+        match medians.as_slice() {
+            [least, .., most] if one_kind && spec.columns.is_none() => {
+                Some([told(least), told(most)])
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A figure in words: what is drawn over what.
+fn introduced(figure: &Figure) -> Text {
+    let (x, y) = (&figure.x.label, &figure.y.label);
+    let names: Vec<String> = figure.series.iter().map(|it| it.name.clone()).collect();
+    let told = match (figure.kind, names.as_slice()) {
+        (FigureKind::Heatmap, _) => format!(" maps {y} by {x}."),
+        (FigureKind::Curves, [_, _, ..]) => {
+            format!(" draws {y} over {x}, a curve each for {}.", words::few(&names))
+        }
+        (FigureKind::Curves, _) => format!(" draws {y} over {x}."),
+        _ => format!(" shows {y} by {x}."),
+    };
+    Text::new().refer(Target::Figure(figure.id.clone())).plain(told)
+}
+
+fn table_id(at: usize) -> String {
+    format!("study-{}", at + 1)
+}

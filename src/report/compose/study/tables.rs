@@ -1,0 +1,235 @@
+//! A study's own tables: measured values with the published figures beside.
+
+use super::{Written, factor, find, is_at};
+use crate::judge::hypothesis::takes;
+use crate::judge::{CaseResult, Status};
+use crate::report::compose::words;
+use crate::report::{Column, Emphasis, Row, Table, Text, Unit, units};
+use crate::study::factor::{Chosen, Factor, chosen};
+use crate::study::format::{Published, TableSpec};
+
+/// Columns beside which published figures still fit.
+const BESIDE: usize = 3;
+/// Where nothing was printed.
+const NOTHING: &str = "–";
+
+impl Written {
+    pub(super) fn table(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
+        let only = chosen(&spec.only);
+        let rows = factor(spec.rows.get_ref());
+        let shown: Vec<&str> = spec.show.iter().map(|it| it.get_ref().as_str()).collect();
+        let shown = if shown.is_empty() { vec!["median"] } else { shown };
+        let columns = spec.columns.as_ref().map(|it| factor(it.get_ref()));
+        let beside = spec.beside.iter().filter_map(|name| {
+            self.declared.study.published.iter().find(|it| it.name == *name.get_ref())
+        });
+        let beside: Vec<&Published> = beside.collect();
+        let heads = self.heads(columns, &only, &shown, results);
+        let mut table = Table { caption: spec.title.clone(), ..Default::default() };
+        table.columns.push(Column::text(rows.name(), 0));
+        for head in &heads {
+            table.columns.push(Column::number(&head.name, 0));
+        }
+        // Few columns stand beside each other; many would not fit, and stand below each other.
+        let below = heads.len() > BESIDE;
+        for published in &beside {
+            let told = heads.iter().filter(|head| !below && told_of(published, head));
+            table.columns.extend(told.map(|head| published_column(published, head)));
+            table.notes.push(Text::from(format!(
+                "{}: {}{}, {}{}; {}.",
+                published.name,
+                published.statistic,
+                if is_rank(published) { String::new() } else { format!(" in {}", published.unit) },
+                published.machine,
+                published.year.map(|it| format!(", {it}")).unwrap_or_default(),
+                published.place
+            )));
+        }
+        for row in &self.declared.levels[&rows] {
+            if only.level(rows).is_some_and(|it| it != row) {
+                continue;
+            }
+            let here = only.with(rows, row);
+            let mut cells = vec![Text::new().code(row)];
+            let mut missing = true;
+            for head in &heads {
+                let case = find(&head.at(&here), results);
+                missing &= case.is_none_or(|it| it.status != Status::Ok);
+                cells.push(cell(case, &head.show, rows, &head.at(&only), results));
+            }
+            for published in &beside {
+                let told = heads.iter().filter(|head| !below && told_of(published, head));
+                cells.extend(told.map(|head| printed(published, head, rows, row)));
+            }
+            let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
+            table.rows.push(Row::new(cells).emphasis(emphasis));
+            for published in beside.iter().filter(|_| below) {
+                let told = heads.iter().map(|head| printed(published, head, rows, row));
+                let told: Vec<Text> = told.collect();
+                if told.iter().any(|it| it.to_plain() != NOTHING) {
+                    let name = Text::new().muted(format!("  {}", published.name));
+                    let cells = std::iter::once(name).chain(told);
+                    table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+                }
+            }
+        }
+        table
+    }
+
+    /// The columns of measured values: levels of a factor, statistics, or both.
+    fn heads(
+        &self,
+        columns: Option<Factor>,
+        only: &Chosen,
+        shown: &[&str],
+        results: &[CaseResult],
+    ) -> Vec<Head> {
+        let Some(factor) = columns else {
+            return shown
+                .iter()
+                .map(|show| Head { name: show.to_string(), level: None, show: show.to_string() })
+                .collect();
+        };
+        let present = |level: &&String| {
+            only.level(factor).is_none_or(|it| it == *level)
+                && results.iter().any(|case| is_at(case, factor, level))
+        };
+        let mut heads = Vec::new();
+        for level in self.declared.levels[&factor].iter().filter(present) {
+            for show in shown {
+                let name = if shown.len() == 1 { level.clone() } else { format!("{level} {show}") };
+                let at = Some((factor, level.clone()));
+                heads.push(Head { name, level: at, show: show.to_string() });
+            }
+        }
+        heads
+    }
+}
+
+/// A column of measured values.
+struct Head {
+    name: String,
+    level: Option<(Factor, String)>,
+    show: String,
+}
+
+impl Head {
+    fn at(&self, chosen: &Chosen) -> Chosen {
+        match &self.level {
+            Some((factor, level)) => chosen.with(*factor, level),
+            None => chosen.clone(),
+        }
+    }
+}
+
+/// One measured value in a table.
+fn cell(
+    case: Option<&CaseResult>,
+    show: &str,
+    rows: Factor,
+    column: &Chosen,
+    results: &[CaseResult],
+) -> Text {
+    let Some(case) = case.filter(|it| it.status == Status::Ok) else {
+        return Text::new().muted("n/a");
+    };
+    let unit = words::unit(case);
+    let Some(estimate) = case.estimate() else { return Text::new().muted("n/a") };
+    let plain = |value: f64| Text::from(unit.format(value));
+    if let Some(derived) = case.derived.get(show) {
+        return Text::from(derived.to_string());
+    }
+    match show {
+        "median" => Text::from(words::cell_value(case)),
+        "mean" => case.mean.map_or(Text::from("–"), plain),
+        "min" => plain(estimate.min),
+        "q1" => plain(estimate.q1),
+        "q3" => plain(estimate.q3),
+        "max" => plain(estimate.max),
+        "rank" => Text::from(rank(case, rows, column, results)),
+        "switches" => Text::from(switches(case)),
+        percentile => Text::from(percentile_of(case, percentile, unit)),
+    }
+}
+
+/// The place of a case in its column, 1 for the quickest.
+fn rank(case: &CaseResult, _rows: Factor, column: &Chosen, results: &[CaseResult]) -> String {
+    let time = |case: &CaseResult| {
+        let mut known: Vec<f64> = case.by_round.iter().flatten().copied().collect();
+        known.sort_by(f64::total_cmp);
+        (!known.is_empty()).then(|| crate::stats::median(&known))
+    };
+    let Some(own) = time(case) else { return "–".into() };
+    let ahead = results
+        .iter()
+        .filter(|it| !it.twin && it.status == Status::Ok && !it.carries.is_control())
+        .filter(|it| takes(column, it) && it.workload == case.workload)
+        .filter(|it| time(it).is_some_and(|other| other < own))
+        .count();
+    (ahead + 1).to_string()
+}
+
+/// Voluntary switches of both workers for each operation.
+fn switches(case: &CaseResult) -> String {
+    case.switches_per_operation().map_or("–".into(), |it| format!("{it:.2}"))
+}
+
+/// A percentile over launches; where only the pooled samples have it, of those.
+fn percentile_of(case: &CaseResult, name: &str, unit: Unit) -> String {
+    let over_launches = case.estimate().and_then(|it| it.percentiles.get(name).copied().flatten());
+    if let Some(known) = over_launches {
+        return unit.format(known.value);
+    }
+    let wanted =
+        name.strip_prefix('p').and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0) / 100.0;
+    let pooled = case.curve.iter().find(|(probability, _)| *probability >= wanted - 1e-9);
+    match (pooled, case.samples_missing.get(name)) {
+        (Some((_, ns)), None) => units::duration(*ns),
+        (_, Some(missing)) => format!("{} more", units::count(*missing)),
+        (None, None) => "–".into(),
+    }
+}
+
+/// Whether a published table has something to stand beside a column: of the same statistic.
+fn told_of(published: &Published, head: &Head) -> bool {
+    let of_figure = |show: &Option<String>| match show {
+        Some(show) => *show == head.show,
+        None => published.statistic == head.show,
+    };
+    published.figures.iter().any(|figure| of_figure(&figure.show))
+}
+
+fn published_column(published: &Published, head: &Head) -> Column {
+    let of = if head.level.is_some() || head.show != "median" {
+        format!("{} {}", published.name, head.name)
+    } else {
+        published.name.clone()
+    };
+    Column::number(of, 1)
+}
+
+/// A printed figure as its source has it.
+fn printed(published: &Published, head: &Head, rows: Factor, row: &str) -> Text {
+    let found = published.figures.iter().find(|figure| {
+        let Ok(levels) = Chosen::of_words(&figure.levels) else { return false };
+        let level_fits =
+            |factor: Factor, wanted: &str| levels.level(factor).is_none_or(|it| it == wanted);
+        level_fits(rows, row)
+            && levels.level(rows).is_some()
+            && head.level.as_ref().is_none_or(|(factor, level)| level_fits(*factor, level))
+            && figure.show.as_ref().unwrap_or(&published.statistic) == &head.show
+    });
+    match found {
+        Some(figure) if is_rank(published) => Text::from(figure.as_printed()),
+        Some(figure) => {
+            let unit = figure.unit.as_ref().unwrap_or(&published.unit);
+            Text::from(format!("{} {unit}", figure.as_printed()))
+        }
+        None => Text::new().muted(NOTHING),
+    }
+}
+
+/// A place in an order has no unit.
+fn is_rank(published: &Published) -> bool {
+    published.unit == "rank"
+}

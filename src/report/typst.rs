@@ -1,0 +1,218 @@
+//! The document as Typst source: one file, figures inside it, which a Typst compiler turns into
+//! a PDF. The page has the form that is asked for: sheet, margins, size and distance of lines.
+//!
+//! Numbers, captions and the abstract are Typst's own, so that the source stays one that a
+//! person can go on with. Words are escaped: nothing that a user typed is a command.
+
+mod escape;
+mod table;
+
+use super::document::{Block, Document, Run, Section, Target, Text, Verdict, VerdictKind};
+use super::figure::Figure;
+use super::svg;
+use crate::study::paper::Form;
+use escape::{label, string, words};
+
+/// Facts that a page shows; a longer record is for a screen.
+const FACTS_SHOWN: usize = 24;
+
+/// A document as Typst source.
+pub fn render(document: &Document, form: &Form) -> String {
+    let mut page = Page { out: String::new(), form: *form, numbered: document.numbered };
+    page.head(document);
+    for section in &document.sections {
+        page.section(section, document.numbered && !section.appendix);
+    }
+    page.references(&document.references);
+    page.out
+}
+
+struct Page {
+    out: String,
+    form: Form,
+    numbered: bool,
+}
+
+impl Page {
+    fn head(&mut self, document: &Document) {
+        let form = &self.form;
+        // A line is as high as its letters, so that lines stand exactly `leading` apart.
+        let gap = form.leading_pt - form.font_pt;
+        self.out.push_str(&format!(
+            "#set document(title: {title}, date: none)\n\
+             #set page(paper: \"{sheet}\", margin: {margin}pt, numbering: \"1\")\n\
+             #set text(font: (\"Libertinus Serif\", \"New Computer Modern\"), size: {size}pt, \
+             top-edge: 0.8em, bottom-edge: -0.2em, lang: \"en\", overhang: false)\n\
+             #set par(justify: true, leading: {gap}pt, spacing: {gap}pt, first-line-indent: 1.5em)\n",
+            title = string(&document.title),
+            sheet = form.sheet.name(),
+            margin = form.margin_pt,
+            size = form.font_pt,
+        ));
+        self.out.push_str(&format!(
+            "#set heading(numbering: {numbering})\n\
+             #show heading: it => block(above: {above}pt, below: {gap}pt, sticky: true, \
+             text(size: {size}pt, weight: \"bold\", it))\n\
+             #set list(indent: 0.5em, spacing: {gap}pt)\n\
+             #set place(clearance: {above}pt)\n\
+             #show figure.caption: it => block(width: 100%, {{\n  \
+             set par(leading: {tight}pt, first-line-indent: 0pt)\n  \
+             set align(left)\n  it\n}})\n\
+             #show figure.where(kind: table): set figure.caption(position: top)\n\
+             #show table: set par(justify: false, leading: {tight}pt, first-line-indent: 0pt)\n\
+             #show raw: set text(font: \"DejaVu Sans Mono\", size: {size_raw}pt, \
+             top-edge: {top}pt, bottom-edge: -{bottom}pt)\n\
+             #let title-line(it) = layout(room => {{\n  \
+             let full = text(size: 16pt, weight: \"bold\", it)\n  \
+             let size = calc.min(16pt, 16pt * (room.width / measure(full).width))\n  \
+             align(center, text(size: size, weight: \"bold\", it))\n}})\n\n",
+            numbering = if self.numbered { "\"1\"" } else { "none" },
+            above = form.leading_pt,
+            size = form.font_pt + 1.0,
+            tight = table::TIGHT_PT,
+            size_raw = 0.82 * form.font_pt,
+            top = 0.8 * form.font_pt,
+            bottom = 0.2 * form.font_pt,
+        ));
+        self.out.push_str(&format!("#title-line[{}]\n", words(&document.title)));
+        // A paper says in its text what a report says under its title.
+        let under = if self.numbered { "" } else { document.subtitle.as_str() };
+        for line in [document.byline.as_str(), under] {
+            if !line.is_empty() {
+                self.out.push_str(&format!("#align(center)[{}]\n", words(line)));
+            }
+        }
+        let meta: Vec<String> =
+            document.meta.iter().map(|(key, value)| words(&format!("{key} {value}"))).collect();
+        if !meta.is_empty() && !self.numbered {
+            self.out.push_str(&format!("#align(center)[{}]\n", meta.join(" · ")));
+        }
+        if !document.summary.is_empty() {
+            let told: Vec<String> = document.summary.iter().map(inline).collect();
+            self.out
+                .push_str(&format!("\n#v(4pt)\n#pad(x: 2em)[*Abstract.* {}]\n", told.join("\n\n")));
+        }
+    }
+
+    fn section(&mut self, section: &Section, numbered: bool) {
+        match numbered || !self.numbered {
+            true => self.out.push_str(&format!("\n= {}\n\n", words(&section.title))),
+            false => self
+                .out
+                .push_str(&format!("\n#heading(numbering: none)[{}]\n\n", words(&section.title))),
+        }
+        self.blocks(&section.blocks);
+    }
+
+    fn references(&mut self, works: &[Text]) {
+        if works.is_empty() {
+            return;
+        }
+        self.out.push_str("\n#heading(numbering: none)[References]\n\n");
+        self.out.push_str("#set enum(numbering: \"[1]\")\n");
+        for work in works {
+            self.out.push_str(&format!("+ {}\n", inline(work)));
+        }
+    }
+
+    fn blocks(&mut self, blocks: &[Block]) {
+        for (at, block) in blocks.iter().enumerate() {
+            match (block, blocks.get(at + 1)) {
+                // What announces a list isn't left behind on the page before.
+                (Block::Paragraph(text), Some(Block::List(_))) => {
+                    self.out.push_str(&format!("#block(sticky: true)[{}]\n\n", inline(text)));
+                }
+                _ => self.block(block),
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Paragraph(text) => self.out.push_str(&format!("{}\n\n", inline(text))),
+            Block::Warning(text) => {
+                self.out.push_str(&format!("*Note.* {}\n\n", inline(text)));
+            }
+            Block::Verdict(it) => self.verdict(it),
+            Block::Table(it) => {
+                let room = self.form.text_width_pt();
+                table::write(&mut self.out, it, room, self.numbered);
+            }
+            Block::Figure(it) => self.figure(it),
+            Block::Facts(facts) => self.facts(facts),
+            Block::List(points) => {
+                for point in points {
+                    self.out.push_str(&format!("- {}\n", inline(point)));
+                }
+                self.out.push('\n');
+            }
+            Block::Details { summary, blocks } => {
+                self.out.push_str(&format!("*{}*\n\n", inline(summary)));
+                self.blocks(blocks);
+            }
+        }
+    }
+
+    fn verdict(&mut self, verdict: &Verdict) {
+        let sign = match verdict.kind {
+            VerdictKind::Good => "✓",
+            VerdictKind::Bad => "✗",
+            VerdictKind::Neutral => "\\=",
+            VerdictKind::Unknown => "?",
+        };
+        let (head, detail) = (inline(&verdict.headline), inline(&verdict.detail));
+        self.out.push_str(&format!("{sign} {head} {detail}\n\n"));
+    }
+
+    fn figure(&mut self, figure: &Figure) {
+        let drawn = svg::draw(figure, self.form.text_width_pt());
+        let told =
+            [figure.title.as_str(), ".", " ", &figure.caption, " ", &figure.finding].concat();
+        let numbering = if self.numbered { "\"1\"" } else { "none" };
+        self.out.push_str(&format!(
+            "#figure(\n  image(bytes({}), format: \"svg\", width: 100%, alt: {}),\n  \
+             kind: image, numbering: {numbering}, placement: auto,\n  caption: [{}],\n) <figure-{}>\n\n",
+            string(&drawn),
+            string(&figure.title),
+            words(told.trim()),
+            label(&figure.id),
+        ));
+    }
+
+    fn facts(&mut self, facts: &[(String, String)]) {
+        self.out
+            .push_str("#table(columns: (auto, 1fr), stroke: none, inset: (x: 3pt, y: 1.5pt),\n");
+        for (key, value) in facts.iter().take(FACTS_SHOWN) {
+            self.out.push_str(&format!("  [{}], [{}],\n", words(key), words(value)));
+        }
+        self.out.push_str(")\n\n");
+        if facts.len() > FACTS_SHOWN {
+            let more = facts.len() - FACTS_SHOWN;
+            self.out.push_str(&format!("{more} more are in the HTML report.\n\n"));
+        }
+    }
+}
+
+/// A text with its meanings as markup. Every call ends with a semicolon, which isn't shown:
+/// without it a `.` or `(` behind would belong to the call.
+fn inline(text: &Text) -> String {
+    let mut out = String::new();
+    for run in &text.runs {
+        match run {
+            Run::Plain(told) => out.push_str(&words(told)),
+            Run::Strong(told) => out.push_str(&format!("#strong[{}];", words(told))),
+            Run::Code(told) => out.push_str(&format!("#raw({});", string(told))),
+            Run::Muted(told) => {
+                out.push_str(&format!("#text(fill: luma(40%))[{}];", words(told)));
+            }
+            Run::Link { to: Target::Figure(id), words: told } => {
+                out.push_str(&format!("#link(<figure-{}>)[{}];", label(id), words(told)));
+            }
+            Run::Link { to: Target::Table(id), words: told } => {
+                out.push_str(&format!("#link(<table-{}>)[{}];", label(id), words(told)));
+            }
+            Run::Link { to: Target::Work(_), words: told } => out.push_str(&words(told)),
+        }
+    }
+    out
+}

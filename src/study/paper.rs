@@ -1,0 +1,181 @@
+//! The form of a study on paper: sheet, margins, letters, and how many pages it may take.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::mechanism::unknown;
+
+/// `[paper]`, as its author wrote it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paper {
+    /// A form with a name, which the other keys may change: `plain`, `assignment`.
+    pub form: Option<Spanned<String>>,
+    /// Who signs it.
+    pub author: Option<String>,
+    /// The most pages that it may take.
+    pub pages: Option<Spanned<i64>>,
+    /// Size of the letters: `"10pt"`.
+    pub font: Option<Spanned<String>>,
+    /// From line to line: `"18pt"`.
+    pub leading: Option<Spanned<String>>,
+    /// On all four sides: `"1in"`.
+    pub margin: Option<Spanned<String>>,
+    /// `a4`, `us-letter`.
+    pub sheet: Option<Spanned<String>>,
+}
+
+/// The form of a page, every word checked. Lengths are in points, 72 to the inch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Form {
+    /// The most pages; None sets no limit.
+    pub pages: Option<u64>,
+    /// Size of the letters.
+    pub font_pt: f64,
+    /// From line to line.
+    pub leading_pt: f64,
+    /// On all four sides.
+    pub margin_pt: f64,
+    /// The sheet.
+    pub sheet: Sheet,
+}
+
+/// A size of paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sheet {
+    /// 210 mm × 297 mm.
+    A4,
+    /// 8.5 in × 11 in.
+    UsLetter,
+}
+
+impl Sheet {
+    const ALL: [Sheet; 2] = [Sheet::A4, Sheet::UsLetter];
+
+    /// Its name, in a study and in Typst.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sheet::A4 => "a4",
+            Sheet::UsLetter => "us-letter",
+        }
+    }
+
+    fn width_pt(self) -> f64 {
+        match self {
+            Sheet::A4 => 595.28,
+            Sheet::UsLetter => 612.0,
+        }
+    }
+}
+
+impl Form {
+    /// What is used where a study doesn't say: one column on A4, as many pages as it takes.
+    pub const PLAIN: Form =
+        Form { pages: None, font_pt: 10.0, leading_pt: 14.0, margin_pt: 72.0, sheet: Sheet::A4 };
+    /// A course's paper assignment: six pages, 10 point on 18, 1-inch margins.
+    pub const ASSIGNMENT: Form = Form {
+        pages: Some(6),
+        font_pt: 10.0,
+        leading_pt: 18.0,
+        margin_pt: 72.0,
+        sheet: Sheet::UsLetter,
+    };
+    const NAMES: [(&'static str, Form); 2] =
+        [("plain", Form::PLAIN), ("assignment", Form::ASSIGNMENT)];
+
+    /// Width of a line of text.
+    pub fn text_width_pt(&self) -> f64 {
+        self.sheet.width_pt() - 2.0 * self.margin_pt
+    }
+
+    /// The form that a study declares.
+    ///
+    /// # Errors
+    /// What is wrong, and where in the study's text.
+    pub(super) fn of(paper: Option<&Paper>) -> Result<Form, (Range<usize>, String)> {
+        let Some(paper) = paper else { return Ok(Form::PLAIN) };
+        let mut form = match &paper.form {
+            None => Form::PLAIN,
+            Some(name) => {
+                let known = Form::NAMES.map(|it| it.0);
+                let found = Form::NAMES.into_iter().find(|it| it.0 == name.get_ref());
+                let failed = || (name.span(), unknown("form", name.get_ref(), &known));
+                found.ok_or_else(failed)?.1
+            }
+        };
+        if let Some(pages) = &paper.pages {
+            let failed = || (pages.span(), "write a whole number of pages, from 1 on".to_string());
+            let most = u64::try_from(*pages.get_ref()).ok().filter(|it| *it > 0);
+            form.pages = Some(most.ok_or_else(failed)?);
+        }
+        // Wide enough for a name a hand wrote, and for a page to hold some words.
+        form.font_pt = length(&paper.font, form.font_pt, 6.0..=24.0)?;
+        form.leading_pt = length(&paper.leading, form.leading_pt, form.font_pt..=72.0)?;
+        form.margin_pt = length(&paper.margin, form.margin_pt, 0.0..=216.0)?;
+        if let Some(name) = &paper.sheet {
+            let known = Sheet::ALL.map(Sheet::name);
+            let found = Sheet::ALL.into_iter().find(|it| it.name() == name.get_ref());
+            form.sheet =
+                found.ok_or_else(|| (name.span(), unknown("sheet", name.get_ref(), &known)))?;
+        }
+        Ok(form)
+    }
+}
+
+fn length(
+    word: &Option<Spanned<String>>,
+    otherwise: f64,
+    allowed: std::ops::RangeInclusive<f64>,
+) -> Result<f64, (Range<usize>, String)> {
+    let Some(word) = word else { return Ok(otherwise) };
+    let units = [("pt", 1.0), ("in", 72.0), ("mm", 72.0 / 25.4), ("cm", 72.0 / 2.54)];
+    let points = units.iter().find_map(|(unit, points)| {
+        Some(word.get_ref().strip_suffix(unit)?.trim().parse::<f64>().ok()? * points)
+    });
+    points.filter(|it| allowed.contains(it)).ok_or_else(|| {
+        let (from, to) = (allowed.start(), allowed.end());
+        let told = format!(
+            "`{}` is not such a length: write one from {from}pt to {to}pt, in pt, in, mm or cm",
+            word.get_ref()
+        );
+        (word.span(), told)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(text: &str) -> Result<Form, String> {
+        let paper: Paper = toml::from_str(text).expect("TOML");
+        Form::of(Some(&paper)).map_err(|(_, told)| told)
+    }
+
+    #[test]
+    fn a_form_is_named_and_changed() {
+        assert_eq!(Form::of(None), Ok(Form::PLAIN));
+        assert_eq!(form("form = \"assignment\""), Ok(Form::ASSIGNMENT));
+        let by_hand = "pages = 6\nfont = \"10pt\"\nleading = \"18pt\"\nmargin = \"1in\"\n\
+                       sheet = \"us-letter\"";
+        assert_eq!(form(by_hand), Ok(Form::ASSIGNMENT));
+        assert_eq!(form("form = \"assignment\"\npages = 2").unwrap().pages, Some(2));
+        assert_eq!(Form::ASSIGNMENT.text_width_pt(), 468.0);
+    }
+
+    #[test]
+    fn what_is_no_length_is_told() {
+        for (text, word) in [
+            ("form = \"asignment\"", "`assignment`"),
+            ("font = \"10\"", "in pt"),
+            ("leading = \"8pt\"", "from 10pt"),
+            ("margin = \"9in\"", "216pt"),
+            ("pages = 0", "from 1 on"),
+            ("sheet = \"letter\"", "us-letter"),
+        ] {
+            let told = form(text).unwrap_err();
+            assert!(told.contains(word), "{text}: {told}");
+        }
+    }
+}

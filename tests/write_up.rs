@@ -1,0 +1,312 @@
+//! A study as a document: Markdown with pictures, Typst source, a PDF of the asked form. Nothing
+//! that a user types becomes a command of any of them.
+//!
+//! The PDF needs a Typst compiler, and poppler's tools to look into it; without them these tests
+//! say that they skipped.
+
+mod cli_support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cli_support::{Bench, Said, output};
+
+/// Words that mean something to Typst, Markdown and HTML.
+const HOSTILE: &str = "#panic(1) $x$ *a* _b_ `c` <d> @e [f](g) ] ) \\\\ // \\u0022 ~ & |";
+
+/// A study of few and quick cases; `paper` is its form, `more` further tables.
+fn study(paper: &str, more: &str) -> String {
+    format!(
+        r#"version = 1
+title = "A ring against a socket, {HOSTILE}"
+question = "Which is quicker on one CPU? {HOSTILE}"
+critique = ["Twelve launches are few. {HOSTILE}", "- No list: 1. of one machine only."]
+[source]
+title = "None {HOSTILE}"
+author = "nobody {HOSTILE}"
+{paper}
+[variables]
+cause = {{ mechanism = "the way {HOSTILE}" }}
+effect = {{ latency = "round trip" }}
+[fixed]
+placement = "same-cpu"
+size = "64"
+launches = 12
+samples = 300
+budget = "60s"
+[vary]
+mechanism = ["shm-ring", "tcp"]
+[[hypothesis]]
+statement = "The ring is quicker than TCP {HOSTILE}"
+test = "faster"
+left = {{ mechanism = "shm-ring" }}
+right = {{ mechanism = "tcp" }}
+claimed = "everywhere {HOSTILE}"
+[[hypothesis]]
+statement = "On two sockets it is the other way round"
+test = "faster"
+left = {{ mechanism = "tcp", placement = "cross-node" }}
+right = {{ mechanism = "shm-ring", placement = "cross-node" }}
+[[figure]]
+title = "Round trips drawn {HOSTILE}"
+kind = "bars"
+x = "mechanism"
+caption = "Medians. {HOSTILE}"
+[[table]]
+title = "Round trips {HOSTILE}"
+rows = "mechanism"
+show = ["median", "min", "mean"]
+{more}"#
+    )
+}
+
+/// A bench with a stored run of a study.
+fn measured(paper: &str, more: &str) -> Bench {
+    let bench = Bench::new();
+    std::fs::write(bench.path("small.toml"), study(paper, more)).expect("write the study");
+    bench.must("-q study run ./small.toml --seed 5");
+    bench
+}
+
+/// The program with the tests' own PATH, where a compiler may be.
+fn with_path(bench: &Bench, line: &str) -> Said {
+    let mut command = bench.command(line.split_whitespace());
+    for name in ["PATH", "PYENV_ROOT", "PYENV_VERSION", "PYTHONPATH"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    // Python finds what a user installed for himself below his own home.
+    command.env("PYTHONUSERBASE", user_base());
+    output(&mut command)
+}
+
+fn user_base() -> PathBuf {
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    std::env::var_os("PYTHONUSERBASE").map_or(home.join(".local"), PathBuf::from)
+}
+
+fn answers(words: &[&str]) -> bool {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Whether a PDF can be made and read here; says aloud where it can't.
+fn can_print(test: &str) -> bool {
+    let compiler = answers(&["typst", "--version"]) || answers(&["python3", "-c", "import typst"]);
+    let poppler = ["pdfinfo", "pdffonts", "pdftotext"].into_iter().all(|it| answers(&[it, "-v"]));
+    if !compiler || !poppler {
+        eprintln!(
+            "SKIPPED {test}: no {}",
+            if compiler { "poppler-utils" } else { "Typst compiler" }
+        );
+    }
+    compiler && poppler
+}
+
+fn tool(words: &[&str], file: &Path) -> String {
+    let made = Command::new(words[0]).args(&words[1..]).arg(file).arg("-").output();
+    let made = match words[0] {
+        "pdftotext" => made,
+        _ => Command::new(words[0]).args(&words[1..]).arg(file).output(),
+    };
+    String::from_utf8(made.expect("run poppler").stdout).expect("UTF-8")
+}
+
+/// Left, top, right and bottom of every word, page by page, in points.
+fn words_of(pdf: &Path) -> Vec<Vec<([f64; 4], String)>> {
+    let text = tool(&["pdftotext", "-bbox"], pdf);
+    let of = |line: &str, name: &str| -> f64 {
+        let rest = line.split(&format!("{name}=\"")).nth(1).expect("a coordinate");
+        rest.split('"').next().and_then(|it| it.parse().ok()).expect("a number")
+    };
+    let word = |line: &str| {
+        let place = ["xMin", "yMin", "xMax", "yMax"].map(|name| of(line, name));
+        let told = line.split('>').nth(1).and_then(|it| it.split('<').next()).unwrap_or_default();
+        (place, told.to_string())
+    };
+    let pages = text.split("<page ").skip(1);
+    pages.map(|page| page.lines().filter(|it| it.contains("<word ")).map(word).collect()).collect()
+}
+
+const TABLES: usize = 36;
+
+/// More tables than six pages hold.
+fn many_tables() -> String {
+    let table = |nth: usize| {
+        format!(
+            "[[table]]\ntitle = \"Again, number {nth}\"\nrows = \"mechanism\"\nshow = [\"median\", \
+             \"min\", \"q1\", \"q3\", \"max\", \"mean\"]\n"
+        )
+    };
+    (1..=TABLES).map(table).collect()
+}
+
+#[test]
+fn the_assignments_form_holds_in_the_pdf() {
+    if !can_print("the_assignments_form_holds_in_the_pdf") {
+        return;
+    }
+    let bench =
+        measured("[paper]\nform = \"assignment\"\nauthor = \"A. Student\"\n", &many_tables());
+    let said = with_path(&bench, "report last --pdf paper.pdf");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let pdf = bench.path("paper.pdf");
+    let info = tool(&["pdfinfo"], &pdf);
+    let value = |key: &str| {
+        let line = info.lines().find(|it| it.starts_with(key)).expect(key);
+        line[key.len()..].trim().to_string()
+    };
+    let pages: usize = value("Pages:").parse().expect("a number");
+    assert!((2..=6).contains(&pages), "{pages} pages");
+    assert!(value("Page size:").starts_with("612 x 792"), "{info}");
+    let fonts = tool(&["pdffonts"], &pdf);
+    let listed: Vec<&str> = fonts.lines().skip(2).collect();
+    let embedded = listed.iter().all(|it| it.contains(" yes "));
+    assert!(fonts.contains("Serif") && embedded, "{fonts}");
+
+    let pages = words_of(&pdf);
+    let all: Vec<&([f64; 4], String)> = pages.iter().flatten().collect();
+    for ([left, _, right, _], word) in &all {
+        assert!(*left >= 71.5 && *right <= 540.5, "{word}: {left} to {right}");
+    }
+    for page in &pages {
+        // The lowest line is the page's number, which stands in the margin.
+        let (number, body) = page.split_last().expect("a page has words");
+        assert!(number.0[1] > 720.0 && number.1.parse::<u32>().is_ok(), "{number:?}");
+        let inside = |it: &&([f64; 4], String)| it.0[1] < 69.0 || it.0[3] > 723.0;
+        assert_eq!(body.iter().find(inside), None, "outside of the margins");
+    }
+    let steps = line_steps(&pages[0]);
+    let eighteen = steps.iter().filter(|it| (**it - 18.0).abs() < 0.1).count();
+    assert!(eighteen >= 8, "lines of the first page are 18 pt apart: {steps:?}");
+    let text = tool(&["pdftotext", "-layout"], &pdf);
+    assert!(text.contains("Left out, because the form allows no more pages"), "{text}");
+    assert!(text.contains("A. Student") && text.contains("References"), "{text}");
+    let kept = (1..=TABLES).filter(|nth| text.contains(&format!(": Again, number {nth}."))).count();
+    assert!(kept < TABLES, "{kept} tables");
+    let kept_first = (1..=kept).all(|nth| text.contains(&format!(": Again, number {nth}.")));
+    assert!(kept_first, "what is declared last goes first");
+}
+
+/// From the top of each line to the next one's, where the text runs on.
+fn line_steps(words: &[([f64; 4], String)]) -> Vec<f64> {
+    let mut tops: Vec<f64> = words.iter().map(|it| it.0[1]).collect();
+    tops.dedup_by(|a, b| (*a - *b).abs() < 0.1);
+    tops.windows(2).map(|it| it[1] - it[0]).collect()
+}
+
+#[test]
+fn what_a_user_types_is_printed_as_it_is() {
+    if !can_print("what_a_user_types_is_printed_as_it_is") {
+        return;
+    }
+    let bench = measured("", "");
+    let said = with_path(&bench, "report last --pdf paper.pdf");
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    let text = tool(&["pdftotext"], &bench.path("paper.pdf"));
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for sign in ["#panic(1) $x$ *a* _b_", "<d> @e [f](g) ] ) \\ //", "~ & |", "- No list: 1. of"] {
+        assert!(text.contains(sign), "{sign}: {text}");
+    }
+}
+
+#[test]
+fn without_a_compiler_the_run_is_kept_and_the_way_out_is_told() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("small.toml"), study("", "")).expect("write the study");
+    let mut command = bench.command("-q study run ./small.toml --pdf".split_whitespace());
+    let said = output(command.env("PATH", bench.path("nothing")));
+    assert_eq!((said.code, said.err.lines().count()), (Some(5), 1), "{}", said.err);
+    assert!(said.err.contains("pip install typst") && said.err.contains("run 1 is stored"));
+    assert!(said.out.contains("Of 2 claims here"), "what was found is shown all the same");
+    assert!(!bench.path("small.pdf").exists());
+    assert!(bench.must("report 1").out == said.out, "nothing is lost");
+}
+
+#[test]
+fn markdown_has_its_pictures_beside_or_inside() {
+    let bench = measured("", "");
+    bench.must("report last --format markdown -o paper.md");
+    let text = std::fs::read_to_string(bench.path("paper.md")).expect("the file");
+    assert!(text.contains("](paper.md.figures/1.svg)"), "{text}");
+    let drawn = std::fs::read_to_string(bench.path("paper.md.figures/1.svg")).expect("a picture");
+    assert!(drawn.starts_with("<svg"), "{drawn}");
+    let titles: Vec<&str> = text.lines().filter(|it| it.starts_with("## ")).collect();
+    let expected = [
+        "## Abstract",
+        "## 1 Introduction",
+        "## 2 Method",
+        "## 3 Results",
+        "## 4 Discussion",
+        "## 5 Conclusions",
+        "## References",
+    ];
+    assert_eq!(titles, expected);
+    for label in ["Figure 1", "Table 1", "Table 2", "Table 3"] {
+        let told = text.matches(label).count();
+        assert!(told >= 2, "{label} is shown and referred to: {told}\n{text}");
+    }
+    assert!(text.contains("| 1 | The ring is quicker than TCP"), "{text}");
+    assert!(text.contains("\\*a\\*") && !text.contains(" <d>"), "{text}");
+    let shown = bench.must("report last --format markdown").out;
+    assert!(shown.contains("](data:image/svg+xml,%3Csvg"), "{shown}");
+}
+
+#[test]
+fn typst_source_is_one_file_with_its_figures() {
+    let bench = measured("[paper]\nsheet = \"a4\"\nfont = \"11pt\"\nleading = \"15pt\"\n", "");
+    let source = bench.must("report last --format typst").out;
+    for part in [
+        "paper: \"a4\"",
+        "size: 11pt",
+        "leading: 4pt",
+        "format: \"svg\"",
+        "<figure-study-1>",
+        "= Conclusions",
+    ] {
+        assert!(source.contains(part), "{part}: {source}");
+    }
+    assert!(!source.contains("#panic") || source.contains("\\#panic"), "{source}");
+}
+
+#[test]
+fn the_page_holds_the_paper_and_all_else_behind_it() {
+    let bench = measured("", "");
+    bench.must("report last --html page.html");
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    for part in [
+        "<h2>1 Introduction</h2>",
+        "href=\"#table-claims\">Table 3</a>",
+        "id=\"table-claims\"",
+        "<h2>References</h2>",
+        "<h2>Appendix: The machine</h2>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let ids: Vec<&str> =
+        page.split(" id=\"").skip(1).filter_map(|it| it.split('"').next()).collect();
+    let mut once = ids.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), ids.len(), "ids are unique: {ids:?}");
+}
+
+#[test]
+fn a_form_that_is_none_is_told_before_anything_is_measured() {
+    let bench = Bench::new();
+    for (paper, word) in [
+        ("form = \"asignment\"", "`assignment`"),
+        ("font = \"ten\"", "not such a length"),
+        ("pages = 0", "whole number of pages"),
+        ("margins = \"1in\"", "`margin`"),
+    ] {
+        let text = study(&format!("[paper]\n{paper}\n"), "");
+        std::fs::write(bench.path("small.toml"), text).expect("write the study");
+        let said = bench.run("study run ./small.toml");
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{paper}: {}", said.err);
+        assert!(said.err.contains("small.toml:") && said.err.contains(word), "{}", said.err);
+    }
+    assert!(!bench.store().exists());
+}
