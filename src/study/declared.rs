@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::extent::Extent;
 use super::factor::{Chosen, Factor, workers, workload};
+use super::figure;
 use super::format::{
-    self, FigureKind, Fixed, Hypothesis, Levels, PublishedFigure, Study, Test, Words, line_at,
+    self, Fixed, Hypothesis, Levels, PublishedFigure, Study, Test, Words, line_at,
 };
 use super::{Request, Stopping, StudyText};
 use crate::launch::{Placement, Warmup};
@@ -65,13 +66,8 @@ impl Reader<'_> {
             }
         }
         for figure in &study.figure {
-            figure.x.iter().try_for_each(|it| self.factor(it).map(drop))?;
-            figure.series.iter().try_for_each(|it| self.factor(it).map(drop))?;
-            self.selector(&figure.only)?;
-            if figure.kind != FigureKind::Protocol && figure.x.is_none() {
-                let title = &figure.title;
-                return Err(format!("{}: figure `{title}`: it needs x = FACTOR", self.file));
-            }
+            figure::check(figure, &study, self.text, &levels[&Factor::Workload])
+                .map_err(|(span, what)| self.at(span, what))?;
         }
         for search in &study.search {
             self.factor(&search.factor)?;

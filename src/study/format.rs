@@ -11,6 +11,8 @@ use toml::Spanned;
 
 use crate::mechanism::unknown;
 
+pub use super::figure::{Band, FigureKind, FigureSpec};
+
 /// The only version of the format so far.
 const VERSION: i64 = 1;
 
@@ -230,40 +232,6 @@ pub struct TableSpec {
     pub only: Selector,
     /// The published figures that stand beside, by name.
     pub beside: Option<Spanned<String>>,
-}
-
-/// A figure of the results.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FigureSpec {
-    /// What it shows.
-    pub title: String,
-    /// `curves`, `bars`, `heat-map`, `protocol`.
-    pub kind: FigureKind,
-    /// The factor along the horizontal axis.
-    pub x: Option<Spanned<String>>,
-    /// The factor that tells series apart.
-    pub series: Option<Spanned<String>>,
-    /// Which cases.
-    #[serde(default)]
-    pub only: Selector,
-    /// A sentence under it.
-    #[serde(default)]
-    pub caption: String,
-}
-
-/// Kinds of figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FigureKind {
-    /// A line with a band for each series.
-    Curves,
-    /// A bar with an interval for each case.
-    Bars,
-    /// A cell for each pair of levels.
-    HeatMap,
-    /// Who sends what to whom, and what is timed.
-    Protocol,
 }
 
 /// Figures that were printed elsewhere.

@@ -8,6 +8,7 @@ pub mod builtin;
 pub mod declared;
 pub mod extent;
 pub mod factor;
+pub mod figure;
 pub mod format;
 mod plan;
 

@@ -1,6 +1,7 @@
 //! A study's own part of the document: what it asked, what became of each claim, its tables with
 //! the published figures beside, and what the original could not see.
 
+use super::figures::study_figures;
 use super::words;
 use crate::judge::hypothesis::{Decision, Finding, Ground, decide, level, takes};
 use crate::judge::{CaseResult, Judged, Status};
@@ -79,6 +80,8 @@ impl Written {
         for search in &study.search {
             tables.blocks.push(self.search(search, &judged.results).into());
         }
+        let figures = study_figures(&self.declared, &judged.results);
+        let figures = figures.into_iter().fold(Section::new("study-figures", "Figures"), Section::with);
         let mut discussion = Section::new("discussion", "What the original could not see");
         let points = study.critique.iter().map(|it| Text::from(it.trim())).collect::<Vec<_>>();
         if !points.is_empty() {
@@ -88,7 +91,7 @@ impl Written {
         variables.blocks.push(self.variables().into());
         let mut source = Section::new("source", "Source");
         source.blocks.extend(self.source());
-        [tables, discussion, variables, source]
+        [tables, figures, discussion, variables, source]
             .into_iter()
             .filter(|section| !section.blocks.is_empty())
             .collect()
