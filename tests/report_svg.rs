@@ -59,7 +59,8 @@ fn hostile(kind: FigureKind) -> Figure {
     };
     let y = Axis::new(HOSTILE, Unit::Nanoseconds, Scale::Log);
     let mut figure = Figure::new(kind, HOSTILE, HOSTILE, HOSTILE, x, y);
-    let values = [(0.0, f64::INFINITY), (1.0, f64::NAN), (f64::NAN, 4.0), (1.0, -4.0), (2.0, 1e300)];
+    let values =
+        [(0.0, f64::INFINITY), (1.0, f64::NAN), (f64::NAN, 4.0), (1.0, -4.0), (2.0, 1e300)];
     let mut points: Vec<Point> = values
         .map(|(x, y)| Point::new(x, y).between(y, f64::NEG_INFINITY).labelled(HOSTILE))
         .to_vec();
@@ -78,7 +79,11 @@ fn hostile(kind: FigureKind) -> Figure {
         let message = |from, to| Step::Message { from, to, label: HOSTILE.into() };
         figure.protocol = Some(Protocol {
             parties: vec![HOSTILE.into()],
-            steps: vec![message(0, 7), message(0, 0), Step::Act { by: 9, label: HOSTILE.repeat(9) }],
+            steps: vec![
+                message(0, 7),
+                message(0, 0),
+                Step::Act { by: 9, label: HOSTILE.repeat(9) },
+            ],
             timed: Some([0, 2]),
             timed_label: HOSTILE.repeat(9),
         });
@@ -123,7 +128,8 @@ fn nothing_is_outside_the_sheet_and_every_number_is_one() {
             let within = |value: f64, most: f64, of: &str| {
                 assert!((-0.01..=most + 0.01).contains(&value), "{what}: {of} {value} of {most}");
             };
-            for (names, most) in [(["x", "x1", "x2", "cx"], wide), (["y", "y1", "y2", "cy"], high)] {
+            for (names, most) in [(["x", "x1", "x2", "cx"], wide), (["y", "y1", "y2", "cy"], high)]
+            {
                 for name in names {
                     for value in attributes(&svg, name) {
                         within(value.parse().unwrap(), most, name);
@@ -171,7 +177,11 @@ fn every_series_name_and_label_is_said() {
             figure.x.categories.iter().for_each(|it| says(it));
         }
         let axes = figure.kind != FigureKind::Heatmap && figure.id != HOSTILE;
-        figure.marks.iter().filter(|it| axes && it.value.is_finite()).for_each(|it| says(&it.label));
+        figure
+            .marks
+            .iter()
+            .filter(|it| axes && it.value.is_finite())
+            .for_each(|it| says(&it.label));
     }
 }
 

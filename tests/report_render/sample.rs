@@ -257,9 +257,10 @@ fn grouped_figure() -> Figure {
     );
     for (at, (name, value)) in [("pipe", 4_120.0), ("unix-stream", 5_310.0)].iter().enumerate() {
         let points = [1.0, 2.4].map(|factor| value * factor);
-        let points = points.into_iter().enumerate().map(|(nth, value)| {
-            Point::new(nth as f64, value).between(value * 0.9, value * 1.07)
-        });
+        let points = points
+            .into_iter()
+            .enumerate()
+            .map(|(nth, value)| Point::new(nth as f64, value).between(value * 0.9, value * 1.07));
         let gap = Point::gap(2.0, "the machine has one memory node");
         figure.series.push(Series::new(*name, points.chain([gap])));
         let printed = Point::new(Figure::slot(at, 2), value * 2.2).labelled("printed: 9 us");
@@ -295,8 +296,7 @@ fn box_figure() -> Figure {
 }
 
 fn protocol_figure() -> Figure {
-    let message =
-        |from, to, label: &str| Step::Message { from, to, label: label.to_string() };
+    let message = |from, to, label: &str| Step::Message { from, to, label: label.to_string() };
     let protocol = Protocol {
         parties: ["initiator", "responder"].map(str::to_string).to_vec(),
         steps: vec![

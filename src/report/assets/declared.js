@@ -36,6 +36,16 @@ const wordsBehind = (figure, look, point, [x, y]) => ({ type: "text", silent: tr
   text: format(figure.y.unit, point.y), fill: look.muted, font: `11px ${look.font}`,
   x: x + 7, y, verticalAlign: "middle" } });
 
+// Where words may begin behind `from`: beyond the signs that stand at this bar.
+const clearOfSigns = (figure, api, point, off, from) => {
+  const slot = 0.4 / slotted(figure).length;
+  return figure.series.filter(({ drawn }) => drawn === "signs").flatMap(({ points }) => points)
+    .filter((p) => p.y != null && Math.abs(p.x - point.x - off) < slot)
+    .map((p) => across(figure, api, point.x, [place(figure.y, p.y)], off).spots[0])
+    .sort((a, b) => a[0] - b[0])
+    .reduce((at, sign) => (sign[0] > at[0] - 8 && sign[0] < at[0] + 58 ? sign : at), from);
+};
+
 const groupedSeries = (figure, series, index, look) => {
   const at = (v) => place(figure.y, v);
   if (series.drawn === "signs") {
@@ -63,7 +73,8 @@ const groupedSeries = (figure, series, index, look) => {
     const bar = boxBetween(figure, zero, mid, half, { fill: color,
       ...(index % 8 > 3 ? { opacity: 0.45, stroke: color, lineWidth: 1.5 } : {}) });
     const whisker = p.low == null ? [] : [line(low, high), capAt(figure, line, low, 4), capAt(figure, line, high, 4)];
-    const words = figure.horizontal && !look.narrow ? [wordsBehind(figure, look, p, high)] : [];
+    const words = figure.horizontal && !look.narrow ? 
+      ? [wordsBehind(figure, look, p, clearOfSigns(figure, api, p, off, high))] : [];
     return { type: "group", children: [bar, ...whisker, ...words] };
   };
   const data = series.points.map((p) => [p.x, at(p.y)]);

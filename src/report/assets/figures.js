@@ -240,7 +240,7 @@ const optionFor = (figure, look) => {
       outerBoundsMode: "same", outerBoundsContain: "all" },
     xAxis: axes[0], yAxis: axes[1], ...(sequence ? {} : controls(figure, axes, look)),
     legend: {
-      show: listed, type: "scroll", itemWidth: dots ? 11 : aside ? 30 : 22,
+      show: listed, type: "scroll", itemWidth: dots || figure.kind === "grouped_bars" ? 11 : aside ? 30 : 22,
       itemHeight: 10,
       data: figure.series.map(({ name }, n) => ({ name, ...icon(n) })),
       textStyle: { color: look.ink, fontSize: 12 }, inactiveColor: look.rule,

@@ -81,7 +81,8 @@ impl Written {
             tables.blocks.push(self.search(search, &judged.results).into());
         }
         let figures = study_figures(&self.declared, &judged.results);
-        let figures = figures.into_iter().fold(Section::new("study-figures", "Figures"), Section::with);
+        let figures =
+            figures.into_iter().fold(Section::new("study-figures", "Figures"), Section::with);
         let mut discussion = Section::new("discussion", "What the original could not see");
         let points = study.critique.iter().map(|it| Text::from(it.trim())).collect::<Vec<_>>();
         if !points.is_empty() {

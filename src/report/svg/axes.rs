@@ -1,9 +1,7 @@
 //! Grid, ticks and names of axes, and the bounds drawn across a plot.
 
 use super::frame::{Frame, LINE};
-use super::sheet::{
-    Anchor, INK, MUTED, RULE, Sheet, TEXT, Words, shorten, stroke, width_of, wrap,
-};
+use super::sheet::{Anchor, INK, MUTED, RULE, Sheet, TEXT, Words, fit, shorten, stroke, width_of};
 use super::track::Track;
 use crate::report::figure::{Figure, FigureKind, Mark, Scale};
 
@@ -52,6 +50,7 @@ pub(super) fn upright(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame) {
     let plot = frame.plot;
     for (y, words) in frame.measured.ticks(34.0) {
         sheet.line([plot.left, y], [plot.right, y], &stroke(RULE, 0.6));
+        let words = shorten(&words, plot.left - 8.0, TEXT);
         sheet.text([plot.left - 5.0, y], Words::new(Anchor::End, MUTED), &words);
     }
     let rows = match figure.x.scale {
@@ -86,14 +85,14 @@ pub(super) fn upright(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame) {
 fn names_below(sheet: &mut Sheet, figure: &Figure, frame: &Frame) -> usize {
     let room = frame.varied.step() - 4.0;
     let mut rows = 1;
-    for (nth, name) in figure.x.categories.iter().enumerate() {
+    let (size, names) = fit(figure.x.categories.iter(), room, 4);
+    for (nth, (name, lines)) in figure.x.categories.iter().zip(&names).enumerate() {
         let Some(x) = frame.varied.at(nth as f64) else { continue };
-        let lines = wrap(name, room, TEXT, 3);
         rows = rows.max(lines.len());
         sheet.named(name, |sheet| {
             for (row, line) in lines.iter().enumerate() {
                 let at = [x, frame.plot.bottom + 9.0 + LINE * row as f64];
-                sheet.text(at, Words::new(Anchor::Middle, INK), line);
+                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, INK) }, line);
             }
         });
     }

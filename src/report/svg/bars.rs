@@ -91,9 +91,28 @@ fn bar(
             }
         }
         if figure.horizontal {
-            words_behind(sheet, figure, y, [high[0].max(mid[0]), mid[1]]);
+            let from = clear_of_signs(figure, frame, point, aside, high[0].max(mid[0]));
+            words_behind(sheet, figure, y, [from, mid[1]]);
         }
     });
+}
+
+/// Where words may begin behind `from`: beyond the signs that stand at this bar.
+fn clear_of_signs(
+    figure: &Figure,
+    frame: &frame::Frame,
+    point: &Point,
+    aside: f64,
+    from: f64,
+) -> f64 {
+    const WORDS: f64 = 40.0;
+    let bar = frame.varied.at(point.x).unwrap_or(f64::NAN) + aside;
+    let signs = figure.series.iter().filter(|it| it.drawn == Drawn::Signs);
+    let here = signs.flat_map(|it| &it.points).filter_map(|it| frame.spot(it.x, it.y?, 0.0));
+    let mut here: Vec<f64> = here.filter(|it| (it[1] - bar).abs() < 2.0).map(|it| it[0]).collect();
+    here.sort_by(f64::total_cmp);
+    let near = |from: f64, sign: f64| sign > from - 5.0 && sign < from + WORDS;
+    here.into_iter().fold(from, |from, sign| if near(from, sign) { sign + 3.5 } else { from })
 }
 
 /// Signs of what comes from elsewhere; a fraction of `x` puts them at a bar.

@@ -1,7 +1,9 @@
 //! The course of things: a panel for each series, with gaps between the launches.
 
 use super::lines::runs;
-use super::sheet::{Anchor, Area, INK, MUTED, Sheet, Spot, TEXT, Words, color, shorten, stroke, wrap};
+use super::sheet::{
+    Anchor, Area, INK, MUTED, Sheet, Spot, TEXT, Words, color, shorten, stroke, wrap,
+};
 use super::{frame, legend};
 use crate::report::figure::{Figure, Point, finite};
 
@@ -15,10 +17,15 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let mut top = legend::draw(sheet, &stretches, 4.0);
     for (nth, series) in shown.iter().enumerate() {
         let mut panel = Figure { series: vec![series.clone()], ..figure.clone() };
+        panel.y.label.clear();
+        if nth == 0 {
+            let words = Words::new(Anchor::End, MUTED);
+            sheet.text([sheet.width - 12.0, top + 6.0], words, &figure.y.label);
+        }
         if nth + 1 < shown.len() {
             panel.x.label.clear();
         }
-        let name = shorten(&series.name, sheet.width - 8.0, TEXT);
+        let name = shorten(&series.name, 0.6 * sheet.width, TEXT);
         let words = Words { bold: true, ..Words::new(Anchor::Start, INK) };
         sheet.named(&series.name, |sheet| sheet.text([4.0, top + 6.0], words, &name));
         let frame = frame::lay_below(sheet, &panel, top + 8.0, TALL);
@@ -73,8 +80,7 @@ fn band(sheet: &mut Sheet, frame: &frame::Frame, run: &[Point]) {
 
 /// The names of what found no room.
 fn rest(sheet: &mut Sheet, figure: &Figure, top: f64) -> f64 {
-    let names: Vec<&str> =
-        figure.series.iter().skip(PANELS).map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> = figure.series.iter().skip(PANELS).map(|it| it.name.as_str()).collect();
     if names.is_empty() {
         return top;
     }

@@ -108,7 +108,7 @@ pub(super) fn lay_below<'a>(
         }
         false => {
             let ticks = measured.along(0.0, tall).ticks(34.0);
-            (widest(&mut ticks.iter().map(|it| &it.1)) + 24.0, 0.05)
+            (widest(&mut ticks.iter().map(|it| &it.1)).min(0.35 * width) + 24.0, 0.05)
         }
     };
     // What stands on the page from left to right, and from the foot to the head.

@@ -2,7 +2,7 @@
 
 use super::frame::LINE;
 use super::sheet::{
-    Anchor, Area, INK, MUTED, Sheet, TEXT, Words, shorten, stroke, width_of, wrap,
+    Anchor, Area, INK, MUTED, Sheet, TEXT, Words, fit, shorten, stroke, width_of, wrap,
 };
 use super::track::Track;
 use crate::report::figure::{Figure, Point, finite};
@@ -23,9 +23,8 @@ const CELL: f64 = 22.0;
 fn shade(share: f64) -> String {
     let at = share.clamp(0.0, 1.0) * (FIELD.len() - 1) as f64;
     let low = (at.floor() as usize).min(FIELD.len() - 2);
-    let mixed = |nth: usize| {
-        FIELD[low][nth] + (at - low as f64) * (FIELD[low + 1][nth] - FIELD[low][nth])
-    };
+    let mixed =
+        |nth: usize| FIELD[low][nth] + (at - low as f64) * (FIELD[low + 1][nth] - FIELD[low][nth]);
     format!("rgb({:.0},{:.0},{:.0})", mixed(0), mixed(1), mixed(2))
 }
 
@@ -99,14 +98,14 @@ fn cell(sheet: &mut Sheet, figure: &Figure, point: &Point, area: Area, share: Op
 
 fn columns_below(sheet: &mut Sheet, figure: &Figure, plot: Area, wide: f64) -> f64 {
     let mut rows = 1;
-    for (nth, name) in figure.x.categories.iter().enumerate() {
-        let lines = wrap(name, wide - 4.0, TEXT, 3);
+    let (size, names) = fit(figure.x.categories.iter(), wide - 4.0, 4);
+    for (nth, (name, lines)) in figure.x.categories.iter().zip(&names).enumerate() {
         rows = rows.max(lines.len());
         sheet.named(name, |sheet| {
             for (row, line) in lines.iter().enumerate() {
                 let at =
                     [plot.left + wide * (nth as f64 + 0.5), plot.bottom + 8.0 + LINE * row as f64];
-                sheet.text(at, Words::new(Anchor::Middle, INK), line);
+                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, INK) }, line);
             }
         });
     }
@@ -140,7 +139,7 @@ fn scale_below(
         let right = (x + step + 0.3).min(left + long);
         let area = Area { left: x, top: top + 4.0, right, bottom: top + 12.0 };
         let share = nth as f64 / (STEPS - 1) as f64;
-        sheet.rect(area, 0.0, &format!("fill=\"{}\"", shade(share)));
+        sheet.rect(area, 0.0, &format!("fill=\"{}\" shape-rendering=\"crispEdges\"", shade(share)));
     }
     let frame = Area { left, top: top + 4.0, right: left + long, bottom: top + 12.0 };
     sheet.rect(frame, 0.0, &stroke(MUTED, 0.5));

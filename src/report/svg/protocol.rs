@@ -58,7 +58,11 @@ fn label(sheet: &mut Sheet, [x, y]: Spot, short: &str, full: &str, radius: f64, 
     let x = x.min(sheet.width - 1.0 - half).max(1.0 + half);
     let area = Area { left: x - half, top: y - 7.5, right: x + half, bottom: y + 7.5 };
     sheet.named(full, |sheet| {
-        sheet.rect(area, radius, &format!("fill=\"#ffffff\" stroke=\"{edge}\" stroke-width=\"0.9\""));
+        sheet.rect(
+            area,
+            radius,
+            &format!("fill=\"#ffffff\" stroke=\"{edge}\" stroke-width=\"0.9\""),
+        );
         sheet.text([x, y], Words::new(Anchor::Middle, INK), short);
     });
 }
@@ -91,9 +95,8 @@ fn draw_step(sheet: &mut Sheet, lives: &Lives, row: usize, step: &Step) {
             let (x1, x2) = (lives.x(*from) + 4.0 * way, lives.x(*to) - 2.0 * way);
             let (start, end) = ([x1, y], [x2, y + FALL]);
             let angle = FALL.atan2(x2 - x1);
-            let barb = |turn: f64| {
-                [x2 - 7.0 * (angle + turn).cos(), end[1] - 7.0 * (angle + turn).sin()]
-            };
+            let barb =
+                |turn: f64| [x2 - 7.0 * (angle + turn).cos(), end[1] - 7.0 * (angle + turn).sin()];
             let middle = [(x1 + x2) / 2.0, y + FALL / 2.0 - 8.0];
             let short = shorten(label, (x2 - x1).abs() - 8.0, TEXT);
             sheet.named(&lives.protocol.words(step), |sheet| {
@@ -106,7 +109,14 @@ fn draw_step(sheet: &mut Sheet, lives: &Lives, row: usize, step: &Step) {
         }
         Step::Act { by, label: what } => {
             let short = shorten(what, 0.3 * sheet.width, TEXT);
-            label(sheet, [lives.x(*by), y + 3.0], &short, &lives.protocol.words(step), 7.5, color(0));
+            label(
+                sheet,
+                [lives.x(*by), y + 3.0],
+                &short,
+                &lives.protocol.words(step),
+                7.5,
+                color(0),
+            );
         }
         Step::More { label } => {
             let last = lives.protocol.parties.len().saturating_sub(1);

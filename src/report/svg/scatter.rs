@@ -47,7 +47,8 @@ fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
         .flat_map(|it| &it.points)
         .filter_map(|it| Some((frame.spot(it.x, it.y?, 0.0)?, it.label.as_deref()?)))
         .collect();
-    let around = |[x, y]: Spot, r: f64| Area { left: x - r, top: y - r, right: x + r, bottom: y + r };
+    let around =
+        |[x, y]: Spot, r: f64| Area { left: x - r, top: y - r, right: x + r, bottom: y + r };
     let mut taken: Vec<Area> = named.iter().map(|(spot, _)| around(*spot, 5.0)).collect();
     for (spot, name) in named {
         let short = shorten(name, frame.plot.width() / 2.0, TEXT);
@@ -90,8 +91,7 @@ fn places([x, y]: Spot, wide: f64) -> Vec<(Area, bool)> {
             (x - wide / 2.0, y + 11.0 + off),
         ] {
             let half = TEXT / 2.0 + 0.5;
-            let area =
-                Area { left, top: middle - half, right: left + wide, bottom: middle + half };
+            let area = Area { left, top: middle - half, right: left + wide, bottom: middle + half };
             places.push((area, off > 0.0));
         }
     }

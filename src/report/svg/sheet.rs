@@ -345,7 +345,7 @@ pub(super) fn shorten(text: &str, room: f64, size: f64) -> String {
 /// A text on as many lines as it takes, up to `most`, broken where words and options end.
 pub(super) fn wrap(text: &str, room: f64, size: f64, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for piece in text.split_inclusive([' ', ':', '-', ',', '_']) {
+    for piece in text.split_inclusive([' ', ':', '-', ',', '_', '=']) {
         let line = lines.last_mut().expect("there is always one");
         let fits = width_of(&format!("{line}{}", piece.trim_end()), size) <= room;
         if fits || line.is_empty() || lines.len() == most {
@@ -357,13 +357,32 @@ pub(super) fn wrap(text: &str, room: f64, size: f64, most: usize) -> Vec<String>
     lines.iter().map(|line| shorten(line.trim_end(), room, size)).collect()
 }
 
+/// As [`wrap`], in the largest of a few sizes in which no name must be cut.
+pub(super) fn fit<'a>(
+    names: impl Iterator<Item = &'a String> + Clone,
+    room: f64,
+    most: usize,
+) -> (f64, Vec<Vec<String>>) {
+    let at = |size: f64| {
+        let lines = names.clone().map(|it| wrap(it, room, size, most)).collect::<Vec<_>>();
+        (size, lines)
+    };
+    let whole =
+        |(_, lines): &(f64, Vec<Vec<String>>)| lines.iter().flatten().all(|it| !it.ends_with('…'));
+    let sizes = [TEXT, TEXT - 1.0, TEXT - 2.0];
+    sizes.into_iter().map(at).find(whole).unwrap_or_else(|| at(TEXT))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn text_is_escaped_and_numbers_are_finite() {
-        assert_eq!(escape("a<b & \"c\"\u{1b}\u{202e}"), "a&lt;b &amp; &quot;c&quot;\u{fffd}\u{fffd}");
+        assert_eq!(
+            escape("a<b & \"c\"\u{1b}\u{202e}"),
+            "a&lt;b &amp; &quot;c&quot;\u{fffd}\u{fffd}"
+        );
         assert_eq!([1.0, -0.001, 2.345, f64::NAN].map(number), ["1", "0", "2.35", "0"]);
     }
 

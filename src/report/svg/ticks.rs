@@ -62,9 +62,8 @@ pub(super) fn ratios(low: f64, high: f64, most: usize, unit: Unit) -> Vec<f64> {
     }
     let tidy = |ticks: &Vec<f64>| ticks.len() <= most && ticks.len() > 1;
     let found = choices.into_iter().find(tidy);
-    found.unwrap_or_else(|| {
-        even(low, high, most, unit).into_iter().filter(|it| *it > 0.0).collect()
-    })
+    found
+        .unwrap_or_else(|| even(low, high, most, unit).into_iter().filter(|it| *it > 0.0).collect())
 }
 
 /// The nines between two probabilities.

@@ -77,19 +77,13 @@ impl<'a> Track<'a> {
 }
 
 /// The range in coordinates: with a little air, from zero where zero means something.
-fn range(
-    figure: &Figure,
-    axis: &Axis,
-    values: impl Iterator<Item = f64>,
-    air: f64,
-) -> (f64, f64) {
+fn range(figure: &Figure, axis: &Axis, values: impl Iterator<Item = f64>, air: f64) -> (f64, f64) {
     if axis.scale == Scale::Category {
         return (-0.5, axis.categories.len().max(1) as f64 - 0.5);
     }
     let all = values.filter_map(|it| coordinate(axis.scale, it));
-    let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| {
-        (a.min(it), b.max(it))
-    });
+    let (low, high) =
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
     if low > high {
         return (0.0, 1.0);
     }

@@ -18,7 +18,8 @@ const BOXES: &str = "Box: from the first to the third quartile of the launches, 
      whiskers: to the smallest and the largest launch.";
 const CELLS: &str = "Each cell holds the median over launches, coloured by it. Hatched: not measured; \
      the table tells why.";
-const MODES: &str = " Two modes among the launches show as the more frequent, with the other at the far end.";
+const MODES: &str =
+    " Two modes among the launches show as the more frequent, with the other at the far end.";
 const FIRST: &str = " Launch 1 of each case is left out here, and here alone.";
 
 /// Every figure of a study, in its order.
@@ -169,7 +170,12 @@ impl<'a> Panel<'a> {
         let mut figure = Figure::new(kind, id, title, "", axis, self.y(scale));
         for (row, name) in self.rows() {
             let series = self.series(kind, x, &levels, row, name);
-            figure.series.extend(series.filter(|it| !it.points.is_empty()));
+            // A curve without a value is a name in the legend and nothing else.
+            let drawn = |it: &Series| match kind {
+                FigureKind::Curves => it.points.iter().any(|point| point.y.is_some()),
+                _ => !it.points.is_empty(),
+            };
+            figure.series.extend(series.filter(drawn));
         }
         for published in self.published() {
             figure.series.extend(self.printed(published, x, &levels));
