@@ -77,7 +77,13 @@ impl Extent {
     /// Round values inside the range: powers of ten, with 2 and 5 where there are few.
     fn ticks(&self) -> Vec<f64> {
         if !self.log {
-            return (0..=4).map(|n| self.low + (self.high - self.low) * n as f64 / 4.0).collect();
+            let raw = (self.high - self.low) / 4.0;
+            let power = 10f64.powf(raw.log10().floor());
+            let round = [1.0, 2.0, 5.0].into_iter().find(|it| it * power >= raw).unwrap_or(10.0);
+            let step = round * power;
+            let first = (self.low / step - 1e-9).ceil();
+            let ticks = (0..=4).map(|nth| (first + f64::from(nth)) * step);
+            return ticks.filter(|it| *it <= self.high).collect();
         }
         let steps: &[f64] = match self.high - self.low {
             span if span > 2.5 => &[1.0],
