@@ -77,7 +77,7 @@ fn hostile(kind: FigureKind) -> Figure {
     figure.marks = vec![Mark::new(HOSTILE, f64::NAN), Mark::new(HOSTILE, 3.0)];
     if kind == FigureKind::Protocol {
         let message = |from, to| Step::Message { from, to, label: HOSTILE.into() };
-        figure.protocol = Some(Protocol {
+        figure.protocol = Some(Box::new(Protocol {
             parties: vec![HOSTILE.into()],
             steps: vec![
                 message(0, 7),
@@ -86,7 +86,7 @@ fn hostile(kind: FigureKind) -> Figure {
             ],
             timed: Some([0, 2]),
             timed_label: HOSTILE.repeat(9),
-        });
+        }));
     }
     figure
 }

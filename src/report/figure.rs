@@ -41,7 +41,7 @@ pub struct Figure {
     pub marks: Vec<Mark>,
     /// What is drawn by [`FigureKind::Protocol`], and by no other kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<Box<Protocol>>,
 }
 
 impl Figure {
@@ -84,7 +84,7 @@ impl Figure {
     ) -> Self {
         let axis = || Axis::new("", Unit::Number, Scale::Linear);
         let figure = Self::new(FigureKind::Protocol, id, title, caption, axis(), axis());
-        Self { protocol: Some(protocol), ..figure }
+        Self { protocol: Some(Box::new(protocol)), ..figure }
     }
 
     /// Where series `nth` of `all` stands within its category, as a part of the distance from
