@@ -73,7 +73,7 @@ const groupedSeries = (figure, series, index, look) => {
     const bar = boxBetween(figure, zero, mid, half, { fill: color,
       ...(index % 8 > 3 ? { opacity: 0.45, stroke: color, lineWidth: 1.5 } : {}) });
     const whisker = p.low == null ? [] : [line(low, high), capAt(figure, line, low, 4), capAt(figure, line, high, 4)];
-    const words = figure.horizontal && !look.narrow ? 
+    const words = figure.horizontal && !look.narrow
       ? [wordsBehind(figure, look, p, clearOfSigns(figure, api, p, off, high))] : [];
     return { type: "group", children: [bar, ...whisker, ...words] };
   };
