@@ -137,6 +137,30 @@ fn the_terminal_shows_intervals_and_names_what_it_left_out() {
 }
 
 #[test]
+fn the_terminal_draws_boxes_bars_and_message_sequences_in_signs() {
+    let text = terminal::render(&sample(), &Style::default());
+    assert!(text.contains("━●━"), "a box and its median");
+    assert!(text.contains("the machine has one memory node"));
+    let arrows: Vec<&str> = text.lines().filter(|it| it.starts_with("┃   ")).collect();
+    assert_eq!(arrows.len(), 4, "{arrows:?}");
+    assert!(arrows[0].contains("├──") && arrows[0].contains(" message 1, 64 KiB "));
+    assert!(arrows[0].ends_with("▶│") && arrows[3].contains("│◀──"));
+    let ends: Vec<usize> = arrows.iter().map(|it| it.width()).collect();
+    assert!(ends.iter().all(|it| *it == ends[0]), "the life line is straight: {ends:?}");
+    assert!(text.contains("┃ timed: one transfer"));
+}
+
+#[test]
+fn a_message_sequence_is_in_the_page_as_data_and_in_words() {
+    let page = html::render(&sample());
+    assert!(page.contains("<td>initiator → responder: message n</td><td>one transfer</td>"));
+    assert!(page.contains("<td>initiator: connect</td><td>no</td>"));
+    let data = figure_data(&page);
+    let protocol = data.iter().find(|it| it["kind"] == "protocol").unwrap();
+    assert_eq!(protocol["protocol"]["steps"][1]["what"], "message");
+}
+
+#[test]
 fn a_terminal_gets_no_control_characters_from_names() {
     let text = terminal::render(&hostile(), &Style { unfold: true, ..Style::default() });
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()));

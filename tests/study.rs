@@ -44,6 +44,19 @@ title = "Round trips"
 rows = "mechanism"
 show = ["median", "min", "mean"]
 beside = "old"
+[[figure]]
+title = "Round trips beside an old one"
+kind = "bars"
+x = "mechanism"
+beside = "old"
+[[figure]]
+title = "Launches"
+kind = "boxes"
+x = "mechanism"
+leave-out-first = true
+[[figure]]
+title = "One round trip"
+kind = "protocol"
 [[published]]
 name = "old"
 machine = "an old one"
@@ -94,6 +107,14 @@ fn a_study_is_run_decided_and_written_up_again() {
     assert_eq!(bench.must("report last").out, *out, "written up from the store alone");
     let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
     assert!(page.contains("A ring against a socket") && page.contains("<title>"));
+    for (nth, words) in ["printed: 123.5 us", "11 launches", "message, 64 B"].iter().enumerate() {
+        let figure = page.split(&format!("id=\"figure-study-{}\"", nth + 1)).nth(1);
+        let figure = figure.and_then(|it| it.split("</figure>").next()).expect("it is drawn");
+        assert!(figure.contains(words), "{words}");
+    }
+    assert!(page.contains("Signs stand for what was printed: old (mean on an old one, 1999)."));
+    assert!(page.contains("Launch 1 of each case is left out here, and here alone."));
+    assert!(out.contains("┃ timed: one round trip"), "{out}");
 }
 
 /// Transfers of three totals, two of which a message fits, with a derived column and bounds beside.

@@ -7,7 +7,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+mod protocol;
+
 use super::units::Unit;
+pub use protocol::{Protocol, Step};
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,7 +31,7 @@ pub struct Figure {
     /// What was measured.
     pub y: Axis,
     /// Categories run down the page and values to the right. Only for kinds whose `x` is a
-    /// category; on by default for [`FigureKind::Intervals`] and [`FigureKind::Bars`].
+    /// category; on by default for intervals, bars and boxes.
     #[serde(default)]
     pub horizontal: bool,
     /// The data.
@@ -36,6 +39,9 @@ pub struct Figure {
     /// Bounds on the axis of the measured value, such as a floor of the same run.
     #[serde(default)]
     pub marks: Vec<Mark>,
+    /// What is drawn by [`FigureKind::Protocol`], and by no other kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Box<Protocol>>,
 }
 
 impl Figure {
@@ -56,10 +62,37 @@ impl Figure {
             kind,
             x,
             y,
-            horizontal: matches!(kind, FigureKind::Intervals | FigureKind::Bars),
+            horizontal: matches!(
+                kind,
+                FigureKind::Intervals
+                    | FigureKind::Bars
+                    | FigureKind::GroupedBars
+                    | FigureKind::Boxes
+            ),
             series: Vec::new(),
             marks: Vec::new(),
+            protocol: None,
         }
+    }
+
+    /// A message sequence diagram.
+    pub fn of_protocol(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        protocol: Protocol,
+    ) -> Self {
+        let axis = || Axis::new("", Unit::Number, Scale::Linear);
+        let figure = Self::new(FigureKind::Protocol, id, title, caption, axis(), axis());
+        Self { protocol: Some(Box::new(protocol)), ..figure }
+    }
+
+    /// Where series `nth` of `all` stands within its category, as a part of the distance from
+    /// one category to the next: 0 is its middle.
+    pub fn slot(nth: usize, all: usize) -> f64 {
+        const USED: f64 = 0.8;
+        let all = all.max(1) as f64;
+        USED * ((nth as f64 + 0.5) / all - 0.5)
     }
 
     /// The same figure with what it lets one conclude.
@@ -94,6 +127,15 @@ pub enum FigureKind {
     Heatmap,
     /// Bars stacked by series over categories.
     Bars,
+    /// Bars from zero beside each other, one per series in each category, with a whisker from
+    /// low to high. [`Drawn::Signs`] are values from elsewhere; a fraction of their `x` puts
+    /// them at a bar, see [`Figure::slot`].
+    GroupedBars,
+    /// A box per category and series: `y` is the median, low and high are the quartiles, and
+    /// `ends` the smallest and the largest value.
+    Boxes,
+    /// Who sends what to whom: drawn from the figure's `protocol`, without axes.
+    Protocol,
     /// Two measured quantities against each other: a sign per point, its label beside it.
     Scatter,
     /// The course of things, one series at a time: `y` is the median of a stretch, low and
@@ -235,6 +277,9 @@ pub struct Point {
     /// A remark shown with the value, such as why it is absent.
     #[serde(default)]
     pub label: Option<String>,
+    /// The smallest and the largest value, of a box.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<[f64; 2]>,
     /// Drawn with a ring: something happens here, and the label says what.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub marked: bool,
@@ -243,17 +288,23 @@ pub struct Point {
 impl Point {
     /// A value; one that is not finite becomes a gap.
     pub fn new(x: f64, y: f64) -> Self {
-        Self { x, y: finite(y), low: None, high: None, label: None, marked: false }
+        Self { x, y: finite(y), low: None, high: None, label: None, ends: None, marked: false }
     }
 
     /// A place where there is no value, and why.
     pub fn gap(x: f64, reason: impl Into<String>) -> Self {
-        Self { x, y: None, low: None, high: None, label: Some(reason.into()), marked: false }
+        Self { label: Some(reason.into()), ..Self::new(x, f64::NAN) }
     }
 
     /// The same point with an interval.
     pub fn between(mut self, low: f64, high: f64) -> Self {
         (self.low, self.high) = (finite(low), finite(high));
+        self
+    }
+
+    /// The same point with the smallest and the largest value.
+    pub fn within(mut self, least: f64, most: f64) -> Self {
+        self.ends = finite(least).zip(finite(most)).map(|(least, most)| [least, most]);
         self
     }
 

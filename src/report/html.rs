@@ -21,6 +21,7 @@ const SCRIPT: &str = concat!(
     include_str!("assets/numbers.js"),
     include_str!("assets/axes.js"),
     include_str!("assets/fields.js"),
+    include_str!("assets/declared.js"),
     include_str!("assets/figures.js"),
     include_str!("assets/report.js"),
 );

@@ -1,16 +1,18 @@
 //! The document as text for a terminal: no boxes, no line wider than asked.
 //!
 //! Colour only repeats what a sign or a word already says, so the output is the same with
-//! it and without. Tables drop their least important columns before they wrap, interval
-//! figures are plotted on one log axis, other figures get a line that points to the page.
+//! it and without. Tables drop their least important columns before they wrap, values
+//! of categories are plotted along one axis, message sequences are drawn in signs, other figures get
+//! a line that points to the page.
 //! Control characters in names are made visible, never passed on to the terminal.
 
 mod plot;
+mod protocol;
 mod table;
 mod wrap;
 
 use super::document::{Block, Document, Text, Verdict, VerdictKind};
-use super::figure::FigureKind;
+use super::figure::{Figure, FigureKind, Scale};
 use wrap::{Ink, Line, wrap_text};
 
 /// How the terminal is written to.
@@ -32,6 +34,10 @@ impl Default for Style {
 
 /// Facts shown before the rest is folded.
 const FACTS_SHOWN: usize = 12;
+
+/// Kinds that are values of categories along one axis.
+const PLOTTED: [FigureKind; 3] =
+    [FigureKind::Intervals, FigureKind::Boxes, FigureKind::GroupedBars];
 
 /// Renders a document; every line ends with a newline and none is wider than the style says.
 pub fn render(document: &Document, style: &Style) -> String {
@@ -98,20 +104,7 @@ impl Page {
                 let lines = table::render(table, self.style.width - indent);
                 self.indented(lines, indent);
             }
-            Block::Figure(figure) if figure.kind == FigureKind::Intervals => {
-                let lines = plot::render(figure, self.style.width - indent);
-                self.indented(lines, indent);
-            }
-            Block::Figure(figure) => {
-                let text = Text::new()
-                    .strong(&figure.title)
-                    .muted(" — drawn in the HTML report. ")
-                    .muted(match figure.finding.is_empty() {
-                        true => &figure.caption,
-                        false => &figure.finding,
-                    });
-                self.signed("▸", Ink::Muted, &text, indent);
-            }
+            Block::Figure(figure) => self.figure(figure, indent),
             Block::Facts(facts) => self.facts(facts, indent),
             Block::Warning(text) => self.signed("!", Ink::Warning, text, indent),
             Block::List(points) => {
@@ -127,6 +120,23 @@ impl Page {
                 self.signed("▸", Ink::Muted, &summary.clone().muted(" (folded)"), indent);
             }
         }
+    }
+
+    fn figure(&mut self, figure: &Figure, indent: usize) {
+        let room = self.style.width - indent;
+        if let Some(protocol) = &figure.protocol {
+            return self.indented(protocol::render(figure, protocol, room), indent);
+        }
+        if PLOTTED.contains(&figure.kind) && figure.x.scale == Scale::Category {
+            return self.indented(plot::render(figure, room), indent);
+        }
+        let text = Text::new().strong(&figure.title).muted(" — drawn in the HTML report. ").muted(
+            match figure.finding.is_empty() {
+                true => &figure.caption,
+                false => &figure.finding,
+            },
+        );
+        self.signed("▸", Ink::Muted, &text, indent);
     }
 
     fn verdict(&mut self, verdict: &Verdict, indent: usize) {

@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::factor::{Chosen, Factor, workers, workload};
-use super::format::{self, FigureKind, Fixed, Levels, PublishedFigure, Study, Words, line_at};
+use super::figure;
+use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
 use super::{Request, Stopping, StudyText, Total};
 use crate::launch::{Placement, Warmup};
@@ -64,13 +65,8 @@ impl Reader<'_> {
             table.beside.iter().try_for_each(|it| self.published(it, &study))?;
         }
         for figure in &study.figure {
-            figure.x.iter().try_for_each(|it| self.factor(it).map(drop))?;
-            figure.series.iter().try_for_each(|it| self.factor(it).map(drop))?;
-            self.selector(&figure.only)?;
-            if figure.kind != FigureKind::Protocol && figure.x.is_none() {
-                let title = &figure.title;
-                return Err(format!("{}: figure `{title}`: it needs x = FACTOR", self.file));
-            }
+            figure::check(figure, &study, self.text, &levels[&Factor::Workload])
+                .map_err(|(span, what)| self.at(span, what))?;
         }
         for search in &study.search {
             self.factor(&search.factor)?;

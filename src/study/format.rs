@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+pub use super::figure::{Band, FigureKind, FigureSpec};
 use super::paper::Paper;
 pub use super::shown::{
     DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
@@ -262,40 +263,6 @@ pub enum Test {
     Ranking,
     /// Along the factor left and right differ by a constant factor only.
     SameShape,
-}
-
-/// A figure of the results.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FigureSpec {
-    /// What it shows.
-    pub title: String,
-    /// `curves`, `bars`, `heat-map`, `protocol`.
-    pub kind: FigureKind,
-    /// The factor along the horizontal axis.
-    pub x: Option<Spanned<String>>,
-    /// The factor that tells series apart.
-    pub series: Option<Spanned<String>>,
-    /// Which cases.
-    #[serde(default)]
-    pub only: Selector,
-    /// A sentence under it.
-    #[serde(default)]
-    pub caption: String,
-}
-
-/// Kinds of figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FigureKind {
-    /// A line with a band for each series.
-    Curves,
-    /// A bar with an interval for each case.
-    Bars,
-    /// A cell for each pair of levels.
-    HeatMap,
-    /// Who sends what to whom, and what is timed.
-    Protocol,
 }
 
 /// Reads a study; `file` names it in errors.

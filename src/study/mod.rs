@@ -11,6 +11,7 @@ pub mod declared;
 pub mod expression;
 pub mod extent;
 pub mod factor;
+pub mod figure;
 pub mod format;
 pub mod paper;
 mod plan;

@@ -3,8 +3,8 @@
 
 use ipcmark::report::units::{duration, rate, ratio};
 use ipcmark::report::{
-    Axis, Block, Column, Document, Drawn, Emphasis, Figure, FigureKind, Mark, Point, Row, Scale,
-    Section, Series, Span, Table, Text, Unit, Verdict, VerdictKind,
+    Axis, Block, Column, Document, Drawn, Emphasis, Figure, FigureKind, Mark, Point, Protocol, Row,
+    Scale, Section, Series, Span, Step, Table, Text, Unit, Verdict, VerdictKind,
 };
 
 /// Name, round trip on one CPU and within a last-level cache in ns, copy rate in bytes/s.
@@ -246,6 +246,73 @@ fn course_figure() -> Figure {
     figure
 }
 
+fn grouped_figure() -> Figure {
+    let mut figure = Figure::new(
+        FigureKind::GroupedBars,
+        "beside",
+        "Round trips beside printed figures",
+        "The median over launches, and what covers it with at least 95 %. Signs: as printed.",
+        Axis::categories("placement", ["one CPU", "two CPUs, one cache", "two memory nodes"]),
+        Axis::new("round trip", Unit::Nanoseconds, Scale::Linear),
+    );
+    for (at, (name, value)) in [("pipe", 4_120.0), ("unix-stream", 5_310.0)].iter().enumerate() {
+        let points = [1.0, 2.4].map(|factor| value * factor);
+        let points = points
+            .into_iter()
+            .enumerate()
+            .map(|(nth, value)| Point::new(nth as f64, value).between(value * 0.9, value * 1.07));
+        let gap = Point::gap(2.0, "the machine has one memory node");
+        figure.series.push(Series::new(*name, points.chain([gap])));
+        let printed = Point::new(Figure::slot(at, 2), value * 2.2).labelled("printed: 9 us");
+        let elsewhere = ["a machine of 2009", "another of 2012"][at];
+        figure.series.push(Series::new(elsewhere, [printed]).drawn(Drawn::Signs));
+    }
+    figure
+}
+
+fn box_figure() -> Figure {
+    let mut figure = Figure::new(
+        FigureKind::Boxes,
+        "boxes",
+        "Launches of a round trip",
+        "Box: quartiles of the launches; whiskers: to the smallest and the largest.",
+        Axis::categories("mechanism", names()),
+        Axis::new("round trip", Unit::Nanoseconds, Scale::Log),
+    );
+    for (column, placement) in ["same-cpu", "same-llc"].iter().enumerate() {
+        let points = MECHANISMS.iter().enumerate().map(|(at, mechanism)| {
+            let value = [mechanism.1, mechanism.2][column];
+            if !value.is_finite() {
+                return Point::gap(at as f64, "not run: spinning on one CPU");
+            }
+            let wide = 1.05 + 0.2 * scatter(at + 7);
+            Point::new(at as f64, value)
+                .between(value / wide, value * wide)
+                .within(value / wide / 1.1, value * wide * 1.5)
+        });
+        figure.series.push(Series::new(*placement, points));
+    }
+    figure
+}
+
+fn protocol_figure() -> Figure {
+    let message = |from, to, label: &str| Step::Message { from, to, label: label.to_string() };
+    let protocol = Protocol {
+        parties: ["initiator", "responder"].map(str::to_string).to_vec(),
+        steps: vec![
+            Step::Act { by: 0, label: "connect".into() },
+            message(0, 1, "message 1, 64 KiB"),
+            Step::More { label: "as many as the transfer holds".into() },
+            message(0, 1, "message n"),
+            message(1, 0, "acknowledgement, 1 byte"),
+        ],
+        timed: Some([1, 4]),
+        timed_label: "one transfer".into(),
+    };
+    let caption = "Many messages one way, then one byte back, which stops the clock.";
+    Figure::of_protocol("protocol", "What a transfer holds", caption, protocol)
+}
+
 fn latency_table() -> Table {
     let columns = vec![
         Column::text("mechanism", 0),
@@ -355,8 +422,10 @@ pub fn sample() -> Document {
             .with(latency_figure())
             .with(latency_table())
             .with(percentile_figure())
-            .with(ecdf_figure()),
-        Section::new("throughput", "Throughput").with(throughput_figure()),
+            .with(ecdf_figure())
+            .with(box_figure())
+            .with(grouped_figure()),
+        Section::new("throughput", "Throughput").with(throughput_figure()).with(protocol_figure()),
         Section::new("why", "Where the time goes")
             .with(breakdown_figure())
             .with(heatmap_figure())

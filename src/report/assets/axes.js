@@ -14,7 +14,7 @@ const extentOf = (figure, axis, values, look) => {
   if (figure.kind === "course" && axis === figure.x) return [low, high];
   const fromZero = figure.kind !== "strip" || low < high / 3;
   // A value in words behind the last interval takes about sixty pixels.
-  const words = figure.kind === "intervals" && figure.horizontal && !look.narrow;
+  const words = ["intervals", "boxes", "grouped_bars"].includes(figure.kind) && figure.horizontal && !look.narrow;
   const right = words ? 100 / look.width : 0.03;
   const rounds = axis === figure.x && axis.unit === "count";
   if (axis.scale === "linear" && low >= 0 && fromZero && !rounds) return [0, high * (1 + right)];
@@ -42,7 +42,7 @@ const categoryAxis = (figure, axis, look, upright) => ({
   nameTextStyle: { color: look.muted, fontSize: look.narrow ? 11 : 12.5 },
   axisTick: { show: false },
   axisLine: { show: true, lineStyle: { color: look.rule } },
-  splitLine: { show: figure.kind === "intervals", lineStyle: { color: look.rule, opacity: 0.6 } },
+  splitLine: { show: ["intervals", "boxes"].includes(figure.kind), lineStyle: { color: look.rule, opacity: 0.6 } },
   axisLabel: {
     color: look.ink, fontSize: look.narrow ? 10.5 : 12.5, ...(look.narrow ? { lineHeight: 13 } : {}),
     interval: 0, overflow: figure.kind === "heatmap" && !upright ? "break" : "truncate",
@@ -79,13 +79,14 @@ const axesOf = (figure, look) => {
   const axis = (model, values, upright) => (model.scale === "category"
     ? categoryAxis(figure, model, look, upright)
     : valueAxis(figure, model, extentOf(figure, model, values, look), look, upright));
+  if (figure.kind === "protocol") return protocolAxes(figure);
   if (figure.kind === "heatmap") {
     const rows = { scale: "category", categories: figure.series.map((row) => row.name) };
     return [axis(figure.x, [], false), axis(rows, [], true)];
   }
   const total = (n) => stacked.reduce((sum, p) => sum + (p.x === n ? p.y ?? 0 : 0), 0);
   const measured = figure.kind === "bars" ? [...figure.x.categories.map((_, n) => total(n)), ...points.map((p) => p.y)]
-    : points.flatMap((p) => [p.y, p.low, p.high]);
+    : points.flatMap((p) => [p.y, p.low, p.high, p.least, p.most]);
   const bounds = figure.marks.map((mark) => mark.value);
   const x = axis(figure.x, points.map((p) => p.x), figure.horizontal);
   const y = axis(figure.y, [...measured, ...bounds], !figure.horizontal);

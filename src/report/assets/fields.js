@@ -30,7 +30,10 @@ const heatmap = (figure, look) => {
   const [min, max] = rangeOf(present.map(({ c }) => c));
   const letters = (c) => ((c - min) / (max - min || 1) > 0.55 ? "#111" : "#fff");
   const words = (c) => format(figure.y.unit, scales[figure.y.scale].from(c));
-  const said = ({ data }) => data.point.label ?? format(figure.y.unit, data.point.y);
+  const said = ({ data }) => {
+    const words = data.point.label ?? format(figure.y.unit, data.point.y);
+    return look.narrow ? words.replace(" | ", "\n") : words;
+  };
   return {
     visualMap: {
       min, max: Math.max(max, min + 1e-6), calculable: true, orient: "horizontal", left: "center",

@@ -124,7 +124,8 @@ const barSeries = (figure, series, index, look) => {
 };
 
 const drawers = { intervals: intervalSeries, curves: lineSeries, percentiles: lineSeries,
-  ecdf: lineSeries, strip: stripSeries, bars: barSeries, scatter: scatterSeries, course: courseSeries };
+  ecdf: lineSeries, strip: stripSeries, bars: barSeries, scatter: scatterSeries, course: courseSeries,
+  grouped_bars: groupedSeries, boxes: boxSeries };
 
 const node = (className, text, ...children) => {
   const made = Object.assign(document.createElement("div"), { className, textContent: text });
@@ -156,6 +157,7 @@ const tooltip = (figure, look) => (given) => {
   if (figure.kind === "heatmap") return cellTip(figure, given);
   const hits = hitsOf(figure, look, given);
   if (!hits.length) return "";
+  if (figure.kind === "boxes") return boxTip(figure, hits);
   const bars = figure.kind === "bars";
   const share = figure.kind === "ecdf";
   if (figure.kind === "scatter") return scatterTip(figure, hits);
@@ -205,29 +207,40 @@ const controls = (figure, axes, look) => {
   };
 };
 
+// In the legend a sign from elsewhere looks as it is drawn.
+const iconBeside = (figure, n, look) => {
+  const beside = figure.series.filter(({ drawn }) => drawn === "signs");
+  const nth = beside.indexOf(figure.series[n]);
+  if (nth < 0) return { icon: "roundRect" };
+  return { icon: symbols[(3 + nth) % 4], itemStyle: { color: look.card, borderColor: look.ink, borderWidth: 2 } };
+};
+
 // The whole option of a figure; `look` is colours, font and the room there is.
 const optionFor = (figure, look) => {
   const heat = figure.kind === "heatmap";
   const axes = axesOf(figure, look);
   const dots = ["intervals", "strip", "scatter"].includes(figure.kind);
-  const listed = !heat && figure.kind !== "course" && figure.series.length > 1;
+  const sequence = figure.kind === "protocol";
+  const listed = !heat && !sequence && figure.kind !== "course" && figure.series.length > 1;
   const aside = !look.narrow && figure.series.length > 5 && !heat;
   const icon = (n) => ({ ...(dots && figure.series[n].drawn !== "line" ? { icon: symbols[n % 4] } : {}),
-    ...(figure.kind === "bars" && figure.series[n].drawn === "signs" ? { icon: "diamond" } : {}) });
+    ...(figure.kind === "bars" && figure.series[n].drawn === "signs" ? { icon: "diamond" } : {}),
+    ...(figure.kind === "grouped_bars" ? iconBeside(figure, n, look) : {}) });
   const series = heat ? [] : figure.series.flatMap((one, n) =>
     drawers[figure.kind](figure, one, n, look).map((option, layer) =>
       ({ id: layer ? `band${n}-${layer}` : `main${n}`, name: one.name, color: look.series[n % 7], ...option })));
   if (figure.marks.length && !heat) series.push(markSeries(figure, look));
   if (figure.kind === "scatter") series.push(namesOver(figure, look));
+  if (sequence) series.push(...protocolSeries(figure, look));
   return {
     animation: false,
     textStyle: { fontFamily: look.font, color: look.ink },
     grid: { left: 2, right: aside ? 172 : 16, bottom: heat ? 58 : 2,
-      top: (figure.marks.length && figure.horizontal ? (figure.marks.length > 1 ? 75 : 60) : 42) + (look.narrow && listed ? 22 : 0),
+      top: sequence ? 8 : (figure.marks.length && figure.horizontal ? (figure.marks.length > 1 ? 75 : 60) : 42) + (look.narrow && listed ? 22 : 0),
       outerBoundsMode: "same", outerBoundsContain: "all" },
-    xAxis: axes[0], yAxis: axes[1], ...controls(figure, axes, look),
+    xAxis: axes[0], yAxis: axes[1], ...(sequence ? {} : controls(figure, axes, look)),
     legend: {
-      show: listed, type: "scroll", itemWidth: dots ? 11 : aside ? 30 : 22,
+      show: listed, type: "scroll", itemWidth: dots || figure.kind === "grouped_bars" ? 11 : aside ? 30 : 22,
       itemHeight: 10,
       data: figure.series.map(({ name }, n) => ({ name, ...icon(n) })),
       textStyle: { color: look.ink, fontSize: 12 }, inactiveColor: look.rule,
@@ -249,6 +262,10 @@ const optionFor = (figure, look) => {
 
 const heightOf = (figure, narrow) => {
   const rows = figure.x.categories?.length ?? 0;
+  if (figure.kind === "protocol") return (figure.protocol.steps.length + 1) * (narrow ? 54 : 48) + 20;
+  if (["grouped_bars", "boxes"].includes(figure.kind) && figure.horizontal) {
+    return rows * (slotted(figure).length * 24 + 12) + (narrow ? 140 : 112);
+  }
   if (figure.kind === "heatmap") return figure.series.length * 36 + (narrow ? 190 : 150);
   if (figure.kind === "bars" && figure.horizontal) return rows * 34 + (narrow ? 122 : 100);
   if (figure.kind === "intervals" && figure.horizontal) {

@@ -56,9 +56,11 @@ const describe = (unit, { y, low, high }) => {
   return `${write(y, digits)}${suffix} [${write(low, digits)}, ${write(high, digits)}]`;
 };
 
-const evenTicks = (low, high, most) => {
+// Steps of 1, 2 and 5; of bytes within their binary prefix.
+const evenTicks = (low, high, most, unit = "number") => {
   const raw = (high - low) / most;
-  const power = 10 ** Math.floor(Math.log10(raw));
+  const binary = unit.startsWith("bytes") ? K ** Math.floor(Math.log(Math.max(raw, 1)) / Math.log(K)) : 1;
+  const power = binary * 10 ** Math.floor(Math.log10(raw / binary));
   const step = power * ([1, 2, 5].find((n) => n * power >= raw) ?? 10);
   const first = Math.ceil(low / step - 1e-9);
   const many = Math.floor(high / step + 1e-9) - first + 1;
@@ -74,7 +76,7 @@ const logTicks = (low, high, most, unit) => {
       .flatMap((power) => steps.map((step) => power + Math.log10(step)))
       .filter((c) => c >= low - 1e-9 && c <= high + 1e-9);
   };
-  const fine = evenTicks(10 ** low, 10 ** high, most).filter((v) => v > 0).map(Math.log10);
+  const fine = evenTicks(10 ** low, 10 ** high, most, unit).filter((v) => v > 0).map(Math.log10);
   const coarse = unit.startsWith("bytes")
     ? [1, 2, 5, 10, 20].map((every) => powers(2, every))
     : [powers(10, 1, [1, 2, 5]), powers(10, 1, [1, 3]), ...[1, 2, 3].map((n) => powers(10, n))];
@@ -108,4 +110,4 @@ const place = (axis, v) => {
 };
 
 const wordsOn = (axis, v) =>
-  axis.scale === "category" ? axis.categories[v] ?? "" : format(axis.unit, v);
+  axis.scale === "category" ? axis.categories[Math.round(v)] ?? "" : format(axis.unit, v);

@@ -19,12 +19,12 @@ const currentLook = () => {
   return look;
 };
 
-// Points come as [x, y, low, high, label, marked] with trailing nulls left out.
+// Points come as [x, y, low, high, label, marked, least, most] with trailing nulls left out.
 const readFigure = (holder) => {
   const figure = JSON.parse(holder.querySelector("script").textContent);
   for (const series of figure.series) {
-    series.points = series.points.map(([x, y = null, low = null, high = null, label = null, marked = 0]) =>
-      ({ x, y, low, high, label, marked })).filter((p) => p.x != null);
+    series.points = series.points.map(([x, y = null, low = null, high = null, label = null, marked = 0, least = null, most = null]) =>
+      ({ x, y, low, high, label, marked, least, most })).filter((p) => p.x != null);
   }
   figure.marks = figure.marks.filter((mark) => mark.value != null);
   return figure;
@@ -61,7 +61,7 @@ const retick = ({ chart, figure, plot }) => {
   const change = {};
   for (const [name, room] of [["xAxis", plot.clientWidth / 84], ["yAxis", plot.clientHeight / 50]]) {
     const axis = (name === "xAxis") === figure.horizontal ? figure.y : figure.x;
-    if (axis.scale === "category" || figure.kind === "heatmap") continue;
+    if (axis.scale === "category" || ["heatmap", "protocol"].includes(figure.kind)) continue;
     const extent = chart.getModel().getComponent(name).axis.scale.getExtent();
     change[name] = ticksFor(axis, extent, room);
   }

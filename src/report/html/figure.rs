@@ -1,13 +1,13 @@
 //! A figure in a page: its data as JSON for the scripts, and as a table for everyone.
 //!
-//! Points are written as short arrays, `[x, y, low, high, label, marked]` without trailing nulls,
-//! because a strip has thousands of them. A table of thousands of rows helps nobody, so a
+//! Points are written as short arrays, `[x, y, low, high, label, marked, least, most]` without
+//! trailing nulls, because a strip has thousands of them. A table of thousands of rows helps nobody, so a
 //! large figure gets a summary per series instead.
 
 use serde_json::{Value, json};
 
 use super::escape::{escape, json_for_script, slug};
-use crate::report::figure::{Figure, FigureKind, Mark, Point, Series, finite};
+use crate::report::figure::{Figure, FigureKind, Mark, Point, Protocol, Series, Step, finite};
 
 /// Points up to which the table lists each.
 const LISTED: usize = 400;
@@ -53,6 +53,7 @@ fn payload(figure: &Figure) -> Value {
         "x": figure.x,
         "y": figure.y,
         "points": figure.points(),
+        "protocol": figure.protocol,
         "series": figure.series.iter().map(series).collect::<Vec<_>>(),
         "marks": figure.marks.iter().map(marks).collect::<Vec<_>>(),
     })
@@ -75,6 +76,8 @@ fn compact(point: &Point, digits: usize) -> Value {
         .collect();
     cells.push(json!(point.label));
     cells.push(if point.marked { json!(1) } else { Value::Null });
+    let [least, most] = point.ends.unwrap_or([f64::NAN; 2]);
+    cells.extend([least, most].map(|end| short(end, digits).unwrap_or(Value::Null)));
     while cells.last().is_some_and(Value::is_null) {
         cells.pop();
     }
@@ -82,38 +85,73 @@ fn compact(point: &Point, digits: usize) -> Value {
 }
 
 fn table(out: &mut String, figure: &Figure) {
-    let caption = escape(&figure.title);
     let lists = figure.points() <= LISTED;
     let x = escape(&figure.x.label);
     let y = escape(&figure.y.label);
-    let columns = if lists {
-        vec!["Series".to_string(), x, y, "Remark".to_string()]
-    } else {
-        ["Series", "Values", "Minimum", "Median", "p99", "Maximum"].map(str::to_string).to_vec()
+    let (columns, rows) = match &figure.protocol {
+        Some(protocol) => {
+            (["Step", "What happens", "Timed"].map(str::to_string).to_vec(), steps(protocol))
+        }
+        None if lists && figure.kind == FigureKind::Boxes => {
+            let columns = ["Series", &x, "Median, quartiles", "From smallest to largest", "Remark"];
+            (columns.map(str::to_string).to_vec(), rows_of(figure, listed))
+        }
+        None if lists => {
+            (["Series", &x, &y, "Remark"].map(str::to_string).to_vec(), rows_of(figure, listed))
+        }
+        None => {
+            let columns = ["Series", "Values", "Minimum", "Median", "p99", "Maximum"];
+            let summed = |figure: &Figure, series: &Series| vec![summed(figure, series)];
+            (columns.map(str::to_string).to_vec(), rows_of(figure, summed))
+        }
     };
+    let caption = escape(&figure.title);
     out.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n");
     out.push_str(&format!("<caption class=\"unseen\">{caption}</caption>\n<thead><tr>"));
     for column in columns {
         out.push_str(&format!("<th scope=\"col\">{column}</th>"));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
-    for series in &figure.series {
-        let rows = if lists { listed(figure, series) } else { vec![summed(figure, series)] };
-        for row in rows {
-            out.push_str(&format!("<tr><th scope=\"row\">{}</th>", escape(&series.name)));
-            for cell in row {
-                out.push_str(&format!("<td>{}</td>", escape(&cell)));
-            }
-            out.push_str("</tr>\n");
+    for row in rows {
+        for (nth, cell) in row.iter().enumerate() {
+            let cell = escape(cell);
+            out.push_str(&match nth {
+                0 => format!("<tr><th scope=\"row\">{cell}</th>"),
+                _ => format!("<td>{cell}</td>"),
+            });
         }
+        out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
+}
+
+/// The rows of every series, the name of the series in front.
+fn rows_of(figure: &Figure, rows: fn(&Figure, &Series) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let of = |series: &Series| {
+        let named = |row: Vec<String>| [series.name.clone()].into_iter().chain(row).collect();
+        rows(figure, series).into_iter().map(named).collect::<Vec<_>>()
+    };
+    figure.series.iter().flat_map(of).collect()
+}
+
+fn steps(protocol: &Protocol) -> Vec<Vec<String>> {
+    let row = |(nth, step): (usize, &Step)| {
+        let timed = if protocol.is_timed(nth) { &protocol.timed_label } else { "no" };
+        vec![(nth + 1).to_string(), protocol.words(step), timed.to_string()]
+    };
+    protocol.steps.iter().enumerate().map(row).collect()
 }
 
 fn listed(figure: &Figure, series: &Series) -> Vec<Vec<String>> {
     let row = |point: &Point| {
         let label = point.label.clone().unwrap_or_default();
-        vec![figure.x.format(point.x), point.describe(figure.y.unit), label]
+        let mut row = vec![figure.x.format(point.x), point.describe(figure.y.unit)];
+        if figure.kind == FigureKind::Boxes {
+            let ends = point.ends.map(|ends| ends.map(|end| figure.y.unit.format(end)));
+            row.push(ends.map_or("–".into(), |[least, most]| format!("{least} – {most}")));
+        }
+        row.push(label);
+        row
     };
     series.points.iter().map(row).collect()
 }

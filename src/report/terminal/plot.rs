@@ -1,7 +1,8 @@
-//! An interval figure for a terminal: a row per category and series, one shared axis.
+//! Intervals, boxes and bars for a terminal: a row per category and series, one shared axis.
 //!
 //! `├─●─┤` is the interval with its value; an interval narrower than a cell is the sign
-//! alone. The number stands at the end of the row, so that nothing has to be read off the
+//! alone; of a box `━` is between the quartiles, and the caps are the smallest and the largest
+//! value. The number stands at the end of the row, so that nothing has to be read off the
 //! axis. Signs differ between series, and colour only repeats them.
 
 use super::wrap::{Ink, Line, shorten, visible, width, wrap_text};
@@ -54,7 +55,10 @@ impl Extent {
         let log = figure.y.scale == Scale::Log;
         let values = figure.series.iter().flat_map(|series| &series.points);
         let drawn = values
-            .flat_map(|point| [point.y, point.low, point.high])
+            .flat_map(|point| {
+                let ends = point.ends.map_or([None; 2], |ends| ends.map(Some));
+                [point.y, point.low, point.high, ends[0], ends[1]]
+            })
             .flatten()
             .chain(figure.marks.iter().map(|mark| mark.value))
             .filter_map(|value| coordinate(value, log));
@@ -73,7 +77,13 @@ impl Extent {
     /// Round values inside the range: powers of ten, with 2 and 5 where there are few.
     fn ticks(&self) -> Vec<f64> {
         if !self.log {
-            return (0..=4).map(|n| self.low + (self.high - self.low) * n as f64 / 4.0).collect();
+            let raw = (self.high - self.low) / 4.0;
+            let power = 10f64.powf(raw.log10().floor());
+            let round = [1.0, 2.0, 5.0].into_iter().find(|it| it * power >= raw).unwrap_or(10.0);
+            let step = round * power;
+            let first = (self.low / step - 1e-9).ceil();
+            let ticks = (0..=4).map(|nth| (first + f64::from(nth)) * step);
+            return ticks.filter(|it| *it <= self.high).collect();
         }
         let steps: &[f64] = match self.high - self.low {
             span if span > 2.5 => &[1.0],
@@ -159,15 +169,23 @@ impl Columns {
         let at = point.y.and_then(|y| extent.cell(y, self.plot));
         let end = |value: Option<f64>| value.and_then(|v| extent.cell(v, self.plot)).or(at);
         let (low, high) = (end(point.low).min(at), end(point.high).max(at));
+        // A box lies from quartile to quartile, between the caps of the smallest and the largest.
+        let (least, most) = match point.ends {
+            Some([least, most]) => (end(Some(least)).min(low), end(Some(most)).max(high)),
+            None => (low, high),
+        };
         let bounds: Vec<usize> =
             figure.marks.iter().filter_map(|mark| extent.cell(mark.value, self.plot)).collect();
         for cell in 0..self.plot {
             let here = Some(cell);
             let (piece, ink) = match here {
                 _ if here == at => (SIGNS[number % SIGNS.len()], Ink::Series(number)),
-                _ if here == low => ("├", Ink::Series(number)),
-                _ if here == high => ("┤", Ink::Series(number)),
-                _ if here > low && here < high => ("─", Ink::Series(number)),
+                _ if point.ends.is_some() && here >= low && here <= high => {
+                    ("━", Ink::Series(number))
+                }
+                _ if here == least => ("├", Ink::Series(number)),
+                _ if here == most => ("┤", Ink::Series(number)),
+                _ if here > least && here < most => ("─", Ink::Series(number)),
                 _ if bounds.contains(&cell) => (BOUND, Ink::Muted),
                 _ => (" ", Ink::Plain),
             };

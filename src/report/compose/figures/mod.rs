@@ -5,10 +5,14 @@ mod cost;
 mod course;
 mod intervals;
 mod placement;
+mod protocol;
 mod sizes;
+mod study;
 mod tails;
 
 use std::collections::BTreeSet;
+
+pub use study::study_figures;
 
 use super::words;
 use crate::judge::{Carries, CaseResult, Judged, Status};

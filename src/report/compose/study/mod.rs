@@ -2,7 +2,6 @@
 //! the published figures beside, and what the original could not see.
 
 mod claims;
-mod figures;
 mod floors;
 mod method;
 mod paper;
@@ -10,6 +9,7 @@ mod results;
 mod search;
 mod tables;
 
+use super::figures::study_figures;
 use crate::judge::hypothesis::{Decision, Finding, Ground, decide, level, takes};
 use crate::judge::{CaseResult, Judged};
 use crate::report::{Block, Column, Figure, Row, Section, Table, Text};
@@ -34,7 +34,7 @@ impl Written {
         let ground =
             Ground { declared: &declared, results: &judged.results, llc_bytes: caches.max() };
         let findings = decide(&ground);
-        let figures = figures::study_figures(&declared, &judged.results);
+        let figures = study_figures(&declared, &judged.results);
         Some(Written { declared, findings, figures })
     }
 
@@ -90,6 +90,8 @@ impl Written {
         for search in &study.search {
             tables.blocks.push(self.search(search, &judged.results).into());
         }
+        let figures = self.figures.iter().cloned();
+        let figures = figures.fold(Section::new("study-figures", "Figures"), Section::with);
         let mut discussion = Section::new("discussion", "What the original could not see");
         let points = study.critique.iter().map(|it| Text::from(it.trim())).collect::<Vec<_>>();
         if !points.is_empty() {
@@ -99,7 +101,7 @@ impl Written {
         variables.blocks.push(self.variables().into());
         let mut source = Section::new("source", "Source");
         source.blocks.extend(self.source());
-        [tables, discussion, variables, source]
+        [tables, figures, discussion, variables, source]
             .into_iter()
             .filter(|section| !section.blocks.is_empty())
             .collect()

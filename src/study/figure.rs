@@ -1,0 +1,304 @@
+//! The figures that a study declares: `[[figure]]`, its keys, and which go with which kind.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::factor::{Chosen, Factor, chosen};
+use super::format::{Published, Selector, Study, Words};
+use crate::mechanism::unknown;
+
+/// A figure of the results.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FigureSpec {
+    /// What it shows.
+    pub title: String,
+    /// `curves`, `boxes`, `bars`, `heat-map`, `protocol`.
+    pub kind: Spanned<FigureKind>,
+    /// The factor along the horizontal axis.
+    pub x: Option<Spanned<String>>,
+    /// The factor that tells series apart.
+    pub series: Option<Spanned<String>>,
+    /// Which cases.
+    #[serde(default)]
+    pub only: Selector,
+    /// What the band of a curve is; without it the interval of the median.
+    pub band: Option<Spanned<Band>>,
+    /// Leave launch 1 of each case out of this figure, and of nothing else.
+    pub leave_out_first: Option<Spanned<bool>>,
+    /// Published figures that stand beside bars, by name.
+    pub beside: Option<Words>,
+    /// A sentence under it.
+    #[serde(default)]
+    pub caption: String,
+}
+
+impl FigureSpec {
+    /// Whether launch 1 is left out.
+    pub fn leaves_out_first(&self) -> bool {
+        self.leave_out_first.as_ref().is_some_and(|it| *it.get_ref())
+    }
+
+    /// Whether a curve has the band of the quartiles.
+    pub fn shows_quartiles(&self) -> bool {
+        self.band.as_ref().is_some_and(|it| *it.get_ref() == Band::Quartiles)
+    }
+
+    /// The factor along the horizontal axis, of a figure that has been checked.
+    pub fn x(&self) -> Option<Factor> {
+        Factor::parse(self.x.as_ref()?.get_ref()).ok()
+    }
+
+    /// The factor that tells series apart, of a figure that has been checked.
+    pub fn series(&self) -> Option<Factor> {
+        Factor::parse(self.series.as_ref()?.get_ref()).ok()
+    }
+}
+
+/// Kinds of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// A line with a band for each series.
+    Curves,
+    /// Minimum, quartiles, median and maximum of the launches of each case.
+    Boxes,
+    /// A bar with an interval for each case.
+    Bars,
+    /// A cell for each pair of levels.
+    HeatMap,
+    /// Who sends what to whom, and what is timed.
+    Protocol,
+}
+
+/// What the band of a curve is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Band {
+    /// The interval that covers the median over launches.
+    Interval,
+    /// From the first to the third quartile of the launches.
+    Quartiles,
+}
+
+/// What a printed number measures, once its unit is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Printed {
+    /// A time, in ns.
+    Time(f64),
+    /// Bytes per second.
+    Rate(f64),
+}
+
+impl Printed {
+    /// A printed number in base units; none where its unit is neither a time nor a bandwidth.
+    /// Without an `i`, prefixes of bytes are decimal, as sources print them.
+    pub fn of(value: f64, unit: &str) -> Option<Printed> {
+        let times = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+        let (kib, mib) = (1024.0, 1024.0 * 1024.0);
+        let rates = [
+            ("B/s", 1.0),
+            ("kB/s", 1e3),
+            ("MB/s", 1e6),
+            ("GB/s", 1e9),
+            ("KiB/s", kib),
+            ("MiB/s", mib),
+            ("GiB/s", kib * mib),
+        ];
+        let scale = |units: &[(&str, f64)]| units.iter().find(|it| it.0 == unit).map(|it| it.1);
+        let time = scale(&times).map(|it| Printed::Time(value * it));
+        time.or_else(|| scale(&rates).map(|it| Printed::Rate(value * it)))
+    }
+
+    /// Whether results of a workload are of the same kind.
+    pub fn is_of(self, workload: &str) -> bool {
+        matches!(self, Printed::Rate(_)) == (workload == "throughput")
+    }
+}
+
+/// Where in the text something is wrong, and what.
+type Wrong = (Range<usize>, String);
+
+/// Checks the words of a figure and whether its keys go with its kind; `workloads` are the levels
+/// of that factor.
+pub(super) fn check(
+    spec: &FigureSpec,
+    study: &Study,
+    text: &str,
+    workloads: &[String],
+) -> Result<(), Wrong> {
+    let kind = *spec.kind.get_ref();
+    let wrong = |span: Range<usize>, what: String| Err((span, what));
+    for word in spec.x.iter().chain(&spec.series) {
+        Factor::parse(word.get_ref()).map_err(|error| (word.span(), error))?;
+    }
+    check_selector(&spec.only)?;
+    match (kind, &spec.x, &spec.series) {
+        (FigureKind::Protocol, Some(word), _) | (FigureKind::Protocol, None, Some(word)) => {
+            let what = "a protocol is drawn from the workload: leave out x and series";
+            return wrong(word.span(), what.into());
+        }
+        (FigureKind::Protocol, None, None) => {}
+        (_, None, _) => {
+            return wrong(spec.kind.span(), format!("`{}`: it needs x = FACTOR", spec.title));
+        }
+        (FigureKind::HeatMap, _, None) => {
+            let what = "a heat map needs series = FACTOR, for its rows";
+            return wrong(spec.kind.span(), format!("`{}`: {what}", spec.title));
+        }
+        (_, Some(x), Some(series)) if x.get_ref() == series.get_ref() => {
+            return wrong(series.span(), "x and series are the same factor: choose two".into());
+        }
+        _ => {}
+    }
+    if let Some(band) = spec.band.as_ref().filter(|_| kind != FigureKind::Curves) {
+        return wrong(band.span(), "band goes with kind = \"curves\"".into());
+    }
+    let ranks = kind == FigureKind::Boxes || spec.shows_quartiles();
+    if let Some(first) = spec.leave_out_first.as_ref().filter(|_| spec.leaves_out_first() && !ranks)
+    {
+        let what = "leave-out-first goes with boxes, or with band = \"quartiles\": the interval of a \
+             median counts every launch";
+        return wrong(first.span(), what.into());
+    }
+    check_beside(spec, study, text, workloads)
+}
+
+fn check_selector(selector: &Selector) -> Result<(), Wrong> {
+    for (name, word) in selector {
+        let level = Factor::parse(name).and_then(|it| it.level(word.get_ref()));
+        level.map_err(|error| (word.span(), error))?;
+    }
+    Ok(())
+}
+
+/// Published figures must exist, and be of the kind that is shown.
+fn check_beside(
+    spec: &FigureSpec,
+    study: &Study,
+    text: &str,
+    workloads: &[String],
+) -> Result<(), Wrong> {
+    let only = chosen(&spec.only);
+    let shown = |workload: &&String| only.level(Factor::Workload).is_none_or(|it| it == *workload);
+    for (name, span) in spec.beside.iter().flat_map(|it| it.each(text)) {
+        if *spec.kind.get_ref() != FigureKind::Bars {
+            return Err((span, "beside goes with kind = \"bars\"".into()));
+        }
+        let Some(published) = study.published.iter().find(|it| it.name == name) else {
+            let names: Vec<&str> = study.published.iter().map(|it| it.name.as_str()).collect();
+            return Err((span, unknown("published", name, &names)));
+        };
+        let fits = |it: Printed| workloads.iter().filter(shown).any(|workload| it.is_of(workload));
+        if !Printed::of(1.0, &published.unit).is_some_and(fits) {
+            let what = format!("published `{name}` is in `{}`", published.unit);
+            return Err((span, format!("{what}, which can't stand beside these results")));
+        }
+    }
+    Ok(())
+}
+
+/// Of a published table the figures that may stand beside a median, with their levels: medians
+/// where it has any, else means, else those without a named statistic.
+pub fn beside_medians(published: &Published) -> Vec<(Chosen, String, f64)> {
+    let statistic = |show: &Option<String>| show.as_ref().unwrap_or(&published.statistic).clone();
+    let of = |names: &[&str]| {
+        let wanted = published.figures.iter().filter(|it| {
+            let statistic = statistic(&it.show);
+            names.contains(&statistic.as_str()) || (names.is_empty() && it.show.is_none())
+        });
+        let read = |it: &super::format::PublishedFigure| {
+            let levels = Chosen::of_words(&it.levels).ok()?;
+            Some((levels, format!("{} {}", it.as_printed(), published.unit), it.value))
+        };
+        wanted.filter_map(read).collect::<Vec<_>>()
+    };
+    let kinds: [&[&str]; 3] = [&["median", "p50"], &["mean"], &[]];
+    kinds.into_iter().map(of).find(|it| !it.is_empty()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::declared::declare;
+
+    const STUDY: &str = r#"version = 1
+title = "Small"
+question = "Is it drawn?"
+[variables]
+cause = { size = "bytes of a message" }
+effect = { latency = "round trip" }
+[vary]
+mechanism = ["pipe", "tcp"]
+size = "1K..4K:x2"
+[[figure]]
+title = "Round trip by size"
+kind = "curves"
+x = "size"
+series = "mechanism"
+band = "quartiles"
+leave-out-first = true
+[[figure]]
+title = "By mechanism"
+kind = "bars"
+x = "mechanism"
+beside = ["elsewhere"]
+[[published]]
+name = "elsewhere"
+machine = "another"
+place = "Table 1"
+unit = "us"
+statistic = "mean"
+figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
+"#;
+
+    #[track_caller]
+    fn refused(from: &str, to: &str, words: &[&str]) {
+        assert!(STUDY.contains(from), "{from}");
+        let error = declare(&STUDY.replace(from, to), "s.toml").unwrap_err();
+        assert_eq!(error.lines().count(), 1, "{error}");
+        for word in words {
+            assert!(error.contains(word), "`{word}` isn't in: {error}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_a_figure_is_checked() {
+        declare(STUDY, "s.toml").unwrap();
+        refused("kind = \"curves\"", "kind = \"curve\"", &["s.toml:12", "`curves`"]);
+        refused("kind = \"curves\"", "kind = \"boxes\"", &["s.toml:15", "curves"]);
+        refused("kind = \"curves\"", "kind = \"protocol\"", &["s.toml:13", "leave out x"]);
+        refused("x = \"size\"", "x = \"siz\"", &["s.toml:13", "`size`"]);
+        refused("series = \"mechanism\"", "series = \"size\"", &["s.toml:14", "choose two"]);
+        refused("series = \"mechanism\"", "serie = \"mechanism\"", &["s.toml:14", "`series`"]);
+        refused("band = \"quartiles\"", "band = \"quartile\"", &["s.toml:15", "`quartiles`"]);
+        refused("band = \"quartiles\"", "band = \"interval\"", &["s.toml:16", "boxes"]);
+        refused("leave-out-first", "leave-first-out", &["s.toml:16", "`leave-out-first`"]);
+        refused("kind = \"bars\"", "kind = \"heat-map\"", &["s.toml:19", "series = FACTOR"]);
+        refused("kind = \"bars\"\nx = \"mechanism\"", "kind = \"bars\"", &["s.toml:19", "x ="]);
+        refused("[\"elsewhere\"]", "\"elsewere\"", &["s.toml:21", "`elsewhere`"]);
+        refused("kind = \"bars\"", "kind = \"boxes\"", &["s.toml:21", "bars"]);
+        refused("unit = \"us\"", "unit = \"rank\"", &["s.toml:21", "`rank`"]);
+        refused("unit = \"us\"", "unit = \"MB/s\"", &["s.toml:21", "`MB/s`"]);
+    }
+
+    #[test]
+    fn a_printed_number_is_read_in_its_unit() {
+        assert_eq!(Printed::of(7.0, "us"), Some(Printed::Time(7000.0)));
+        assert_eq!(Printed::of(108.0, "MB/s"), Some(Printed::Rate(108e6)));
+        assert_eq!(Printed::of(3.0, "rank"), None);
+        assert!(Printed::Time(1.0).is_of("connect") && !Printed::Rate(1.0).is_of("latency"));
+    }
+
+    #[test]
+    fn beside_a_median_stand_medians_or_else_means() {
+        let study = |text: &str| declare(text, "s.toml").unwrap().study.published.remove(0);
+        let found = beside_medians(&study(STUDY));
+        assert_eq!(found[0].1, "7.0 us");
+        let both = STUDY.replace("figures = [", "figures = [{ value = 6.0, show = \"p50\" }, ");
+        assert_eq!(beside_medians(&study(&both)).len(), 1);
+        assert_eq!(beside_medians(&study(&both))[0].2, 6.0);
+    }
+}
