@@ -136,6 +136,7 @@ pub fn launch_spec(
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 20_000,
         buffer_offset: 0,
+        observe: None,
         seed: SEED,
     }
 }

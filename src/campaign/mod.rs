@@ -358,6 +358,7 @@ impl<'a> Campaign<'a> {
             ns_per_tick: self.clock.ns_per_tick,
             deadline_ms: deadline_ms(live),
             buffer_offset: 0,
+            observe: None,
             seed: self.request.seed,
         }
     }

@@ -13,6 +13,7 @@ use super::page::{Command, Page};
 use super::set_up;
 use super::spec::{Role, SampleCount, Spec, WorkerReport};
 use crate::mechanism::Carries;
+use crate::observe::counts::Counting;
 use crate::sys::process::Usage;
 use crate::workload::Workload;
 
@@ -34,18 +35,21 @@ pub struct Exchange<'a> {
     spec: &'a Spec,
     carries: Carries,
     page: &'a Page,
+    counting: Option<Counting<'static>>,
     report: WorkerReport,
 }
 
 impl<'a> Exchange<'a> {
-    /// An exchange over `loops`, commanded over `page`, of a mechanism that `carries` so much.
+    /// An exchange over `loops`, commanded over `page`, of a mechanism that `carries` so much;
+    /// `counting` goes on while it is timed.
     pub fn new(
         loops: &'a mut dyn Loops,
         spec: &'a Spec,
         carries: Carries,
         page: &'a Page,
+        counting: Option<Counting<'static>>,
     ) -> Exchange<'a> {
-        Exchange { loops, spec, carries, page, report: WorkerReport::default() }
+        Exchange { loops, spec, carries, page, counting, report: WorkerReport::default() }
     }
 
     /// Plays `role` to the end; gives what was found, or how far it came.
@@ -163,13 +167,27 @@ impl<'a> Exchange<'a> {
         }
         self.fill(lead.samples(1), LEAD)?;
         let before = Usage::of_thread();
+        self.start_counting()?;
         for samples in page.samples(samples as usize).chunks(chunk) {
             self.report.cpus.push(sched_getcpu() as u32);
             self.fill(samples, batch)?;
         }
+        self.stop_counting(samples * batch)?;
         self.report.usage = Usage::of_thread().since(&before);
         self.report.cpus.push(sched_getcpu() as u32);
         (self.report.samples, self.report.batch) = (samples, batch);
+        Ok(())
+    }
+
+    fn start_counting(&mut self) -> io::Result<()> {
+        self.counting.as_mut().map_or(Ok(()), Counting::start)
+    }
+
+    /// Keeps what was counted during the last `operations`.
+    fn stop_counting(&mut self, operations: u64) -> io::Result<()> {
+        if let Some(counting) = &mut self.counting {
+            self.report.counts = Some(counting.stop(operations)?);
+        }
         Ok(())
     }
 
@@ -200,10 +218,16 @@ impl<'a> Exchange<'a> {
                 Command::Verify(count) => {
                     self.loops.answer(With::Pattern(!self.spec.seed), count)?;
                 }
-                Command::Respond(count) => self.respond(count)?,
+                Command::Respond(count) => {
+                    self.start_counting()?;
+                    self.respond(count)?;
+                    self.stop_counting(count)?;
+                }
                 Command::Receive { lead, transfers, messages } => {
                     self.receive(1, lead)?;
+                    self.start_counting()?;
                     self.receive(transfers, messages)?;
+                    self.stop_counting(transfers * messages)?;
                 }
                 Command::Stop => return Ok(()),
             }

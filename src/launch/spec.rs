@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::mechanism::{OpenSpec, Unavailable, Variant};
 use crate::observe::Noise;
+use crate::observe::counts::{Counts, Family};
 use crate::sys::process::Usage;
 use crate::workload::{Policy, Workload};
 
@@ -115,6 +116,9 @@ pub struct Spec {
     pub buffer_offset: usize,
     /// Seed of the payload check.
     pub seed: u64,
+    /// What each worker counts while it is timed; a launch that is observed isn't a result.
+    #[serde(default)]
+    pub observe: Option<Family>,
 }
 
 impl Spec {
@@ -212,6 +216,9 @@ pub struct WorkerReport {
     /// Empty where a set-up is too short for the clock.
     #[serde(default)]
     pub phases_ns: Vec<(String, f64)>,
+    /// What its counters said, where they were asked.
+    #[serde(default)]
+    pub counts: Option<Counts>,
     /// Why it stopped early.
     pub error: Option<String>,
     /// Set beside `error` where the mechanism could no longer be had.

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -15,6 +16,8 @@ use super::page::Page;
 use super::spec::{Role, Spec, WorkerReport};
 use crate::clock::{self, Clock, MonotonicRaw, Tsc};
 use crate::mechanism::{Carries, Endpoint};
+use crate::observe::counts::Counting;
+use crate::sys::perf::Kernel;
 use crate::workload::payload::{Read, Untouched, Written};
 use crate::workload::{Buffers, Check, Payload, Policy};
 
@@ -46,21 +49,25 @@ pub struct Worker<E> {
 impl<E: Endpoint> Worker<E> {
     /// Lives the worker's life. Returns when the supervisor says so, or is gone.
     pub fn live(mut self) {
-        if let Err(error) = self.prepare() {
-            let report = WorkerReport { error: Some(error.to_string()), ..Default::default() };
-            self.tell(&Message::Report(Box::new(report)));
-            self.hear();
-            return;
-        }
+        let counting = match self.prepare() {
+            Ok(counting) => counting,
+            Err(error) => {
+                let report = WorkerReport { error: Some(error.to_string()), ..Default::default() };
+                self.tell(&Message::Report(Box::new(report)));
+                self.hear();
+                return;
+            }
+        };
         self.tell(&Message::Ready);
         if self.hear() {
-            let report = self.measure();
+            let report = self.measure(counting);
             self.tell(&Message::Report(Box::new(report)));
             self.hear();
         }
     }
 
-    fn prepare(&mut self) -> io::Result<()> {
+    /// Pins, faults in, and opens what is to be counted.
+    fn prepare(&mut self) -> io::Result<Option<Counting<'static>>> {
         let cpu = match self.role {
             Role::Initiator => self.spec.initiator_cpu,
             Role::Responder => self.spec.responder_cpu,
@@ -78,7 +85,10 @@ impl<E: Endpoint> Worker<E> {
                 .map_err(|error| io::Error::other(format!("pin to CPU {cpu}: {error}")))?;
         }
         self.end.start()?;
-        self.page.populate(0)
+        self.page.populate(0)?;
+        let family = self.spec.observe;
+        let open = |family| Counting::open(&Kernel, family, Path::new("/"));
+        family.map(open).transpose().map_err(|refusal| io::Error::other(refusal.reason))
     }
 
     fn tell(&self, message: &Message) {
@@ -91,28 +101,32 @@ impl<E: Endpoint> Worker<E> {
         matches!(recv(&self.link, &mut [0u8; 1][..], RecvFlags::empty()), Ok((1, _)))
     }
 
-    fn measure(&mut self) -> WorkerReport {
+    fn measure(&mut self, counting: Option<Counting<'static>>) -> WorkerReport {
         match self.spec.clock {
-            clock::Kind::Tsc => self.measure_by::<Tsc>(),
-            clock::Kind::MonotonicRaw => self.measure_by::<MonotonicRaw>(),
+            clock::Kind::Tsc => self.measure_by::<Tsc>(counting),
+            clock::Kind::MonotonicRaw => self.measure_by::<MonotonicRaw>(counting),
         }
     }
 
-    fn measure_by<C: Clock>(&mut self) -> WorkerReport {
+    fn measure_by<C: Clock>(&mut self, counting: Option<Counting<'static>>) -> WorkerReport {
         let seed = self.spec.seed;
         if self.spec.verify && self.carries == Carries::Bytes {
-            return self.measure_with::<C, Check>(Check::new(seed));
+            return self.measure_with::<C, Check>(Check::new(seed), counting);
         }
         match self.spec.payload {
-            Policy::Untouched => self.measure_with::<C, Untouched>(Untouched),
-            Policy::Written => self.measure_with::<C, Written>(Written::default()),
-            Policy::Read => self.measure_with::<C, Read>(Read::default()),
+            Policy::Untouched => self.measure_with::<C, Untouched>(Untouched, counting),
+            Policy::Written => self.measure_with::<C, Written>(Written::default(), counting),
+            Policy::Read => self.measure_with::<C, Read>(Read::default(), counting),
         }
     }
 
-    fn measure_with<C: Clock, P: Payload>(&mut self, payload: P) -> WorkerReport {
+    fn measure_with<C: Clock, P: Payload>(
+        &mut self,
+        payload: P,
+        counting: Option<Counting<'static>>,
+    ) -> WorkerReport {
         let buffers = Buffers::new(self.spec.message_bytes, self.spec.buffer_offset);
         let mut loops = Compiled::<C, E, P>::new(&mut self.end, payload, buffers);
-        Exchange::new(&mut loops, &self.spec, self.carries, &self.page).hold(self.role)
+        Exchange::new(&mut loops, &self.spec, self.carries, &self.page, counting).hold(self.role)
     }
 }

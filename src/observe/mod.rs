@@ -12,9 +12,11 @@
 //! | `host.rs`, `host/` | the record of the machine |
 //! | `doctor/` | nothing of its own: what the others read, with advice; marks of rounds |
 //! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
+//! | `counts/` | counters of the kernel and the processor, for the calling thread |
 //! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
 //! | `tree.rs` | small reads, absent as `None` |
 
+pub mod counts;
 pub mod cpu_list;
 pub mod doctor;
 pub mod gaps;

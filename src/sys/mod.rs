@@ -9,6 +9,7 @@ pub mod calls;
 pub mod counter;
 pub mod lent;
 pub mod parking;
+pub mod perf;
 pub mod posix;
 pub mod process;
 pub mod shared;

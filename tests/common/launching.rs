@@ -49,6 +49,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 20_000,
         buffer_offset: 0,
+        observe: None,
         seed: 7,
     }
 }

@@ -1,0 +1,133 @@
+//! Counters tell the truth: what a launch counts is what its loops did.
+//!
+//! Needs tracefs and the right to count; says so aloud where either is missing.
+
+mod common;
+
+use std::path::Path;
+
+use common::launching::{conclude, quick};
+use common::say;
+use ipcmark::launch::{Outcome, SampleCount, Spec, WorkerReport, Workers};
+use ipcmark::observe::counts::{Counting, Counts, Family};
+use ipcmark::sys::perf::Kernel;
+use ipcmark::workload::Workload;
+
+const ROUND_TRIPS: u64 = 500;
+/// Untimed round trips that the responder counts with the timed ones.
+const LEAD: u64 = 16;
+
+fn can_count(family: Family) -> bool {
+    match Counting::open(&Kernel, family, Path::new("/")) {
+        Ok(_) => true,
+        Err(refusal) => {
+            let way_out = refusal.way_out.unwrap_or_default();
+            say(&format!("skipped: {}; {way_out}", refusal.reason));
+            false
+        }
+    }
+}
+
+/// A launch's reports: initiator and responder.
+fn counted(spec: Spec) -> [WorkerReport; 2] {
+    let record = conclude(common::launching::start(&spec)).record;
+    assert_eq!(record.outcome, Outcome::Ok, "{record:?}");
+    [record.initiator, record.responder]
+}
+
+fn observed(mechanism: &str, family: Family, workers: Workers) -> Spec {
+    let samples = SampleCount::Exactly(ROUND_TRIPS);
+    Spec { observe: Some(family), samples, workers, verify: false, ..quick(mechanism, 64) }
+}
+
+fn counts(report: &WorkerReport) -> &Counts {
+    report.counts.as_ref().expect("it was asked to count")
+}
+
+#[test]
+fn round_trips_over_a_pipe_are_as_many_writes_and_reads_in_each_worker() {
+    if !can_count(Family::Calls) {
+        return;
+    }
+    for workers in [Workers::Process, Workers::Thread] {
+        let [initiator, responder] = counted(observed("pipe", Family::Calls, workers));
+        for (who, report, trips) in
+            [("initiator", &initiator, ROUND_TRIPS), ("responder", &responder, ROUND_TRIPS + LEAD)]
+        {
+            let counts = counts(report);
+            assert_eq!(counts.operations, trips, "{who}");
+            assert_eq!(counts.events["write"], trips, "{who}");
+            assert_eq!(counts.events["read"], trips, "{who}");
+            for other in ["sendto", "recvfrom", "futex", "splice"] {
+                assert_eq!(counts.events[other], 0, "{who}: {other}");
+            }
+            let extra = counts.events["calls"] - 2 * trips;
+            assert!(extra <= 4 * 16, "{who}: {extra} calls are neither a read nor a write");
+        }
+    }
+}
+
+#[test]
+fn a_transfer_is_counted_where_it_is_received() {
+    if !can_count(Family::Calls) {
+        return;
+    }
+    let spec = Spec {
+        workload: Workload::Throughput,
+        samples: SampleCount::Exactly(5),
+        batch: 40,
+        ..observed("unix-seqpacket", Family::Calls, Workers::Process)
+    };
+    let [initiator, responder] = counted(spec);
+    let (sent, taken) = (counts(&initiator), counts(&responder));
+    assert_eq!((sent.operations, taken.operations), (200, 200));
+    let of = |counts: &Counts, names: &[&str]| -> u64 {
+        names.iter().map(|name| counts.events[*name]).sum()
+    };
+    // One message a call, and one acknowledgement for each of five transfers the other way.
+    assert_eq!(of(sent, &["write", "sendto", "sendmsg"]), 200);
+    assert_eq!(of(sent, &["read", "recvfrom", "recvmsg"]), 5);
+    assert_eq!(of(taken, &["read", "recvfrom", "recvmsg"]), 200);
+    assert_eq!(of(taken, &["write", "sendto", "sendmsg"]), 5);
+}
+
+#[test]
+fn workers_that_take_turns_on_one_cpu_switch_every_time_and_wake_at_most_so_often() {
+    if !can_count(Family::Software) {
+        return;
+    }
+    let spec = Spec {
+        initiator_cpu: Some(0),
+        responder_cpu: Some(0),
+        ..observed("pipe", Family::Software, Workers::Process)
+    };
+    let [initiator, responder] = counted(spec);
+    for report in [&initiator, &responder] {
+        let counts = counts(report);
+        assert!(counts.events["context-switches"] >= counts.operations, "{counts:?}");
+        // A partner that took over at its wake-up answers before this side sleeps: then the answer
+        // wakes nobody. What else is woken meanwhile is the machine's.
+        let woken = counts.events["wake-ups"];
+        assert!(woken > 0 && woken <= counts.operations + 100, "{counts:?}");
+        assert_eq!(counts.events["cpu-migrations"], 0, "{counts:?}");
+    }
+}
+
+#[test]
+fn without_hardware_a_launch_says_what_is_missing() {
+    if can_count(Family::Core) {
+        let [initiator, _] = counted(observed("pipe", Family::Core, Workers::Process));
+        assert!(counts(&initiator).events["instructions:u"] > 0);
+        return;
+    }
+    let spec = observed("pipe", Family::Core, Workers::Process);
+    let record = conclude(common::launching::start(&spec)).record;
+    let Outcome::Failed { reason } = record.outcome else { panic!("{record:?}") };
+    assert!(reason.contains("instructions"), "{reason}");
+}
+
+#[test]
+fn a_launch_that_is_not_asked_counts_nothing() {
+    let spec = Spec { observe: None, ..observed("pipe", Family::Calls, Workers::Process) };
+    assert!(counted(spec).iter().all(|report| report.counts.is_none()));
+}
