@@ -23,7 +23,7 @@ use ipcmark::launch::{
 use ipcmark::mechanism::Variant;
 use ipcmark::observe::Host;
 use ipcmark::store::{NewCase, NewLaunch, NewRun, Store};
-use ipcmark::study::{Case, Request, Stopping};
+use ipcmark::study::{Case, Request};
 use ipcmark::workload::{Policy, Workload};
 
 use common::{Machine, PROGRAM, SEED, quartiles};
@@ -120,25 +120,10 @@ fn asked(machine: &Machine) -> (Request, Case) {
     let request = Request {
         mechanisms: vec!["pipe".into()],
         workloads: vec![(Workload::Latency, vec![64])],
-        placements: vec![Placement::SameCpu],
-        workers: vec![Workers::Process],
-        payload: Policy::Untouched,
-        verify: false,
-        spin_on_one_cpu: false,
-        total_bytes: None,
-        totals: Vec::new(),
-        samples_by_workload: Default::default(),
-        placements_by_workload: Default::default(),
-        study: None,
         warmup: WARMUP,
         samples: Some(1),
-        stopping: Stopping {
-            launches: None,
-            precision: None,
-            budget_ns: None,
-            budget_is_hard: false,
-        },
         seed: SEED,
+        ..Request::default()
     };
     let case = Case {
         variant: Variant::parse("pipe").expect("a mechanism of the table"),

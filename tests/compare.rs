@@ -9,7 +9,7 @@ use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said};
 use ipcmark::clock;
 use ipcmark::launch::placement::Place;
-use ipcmark::launch::{Outcome, Placement, Record, Warmup, Workers};
+use ipcmark::launch::{Outcome, Placement, Record, Workers};
 use ipcmark::mechanism::Variant;
 use ipcmark::observe::Host;
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
@@ -88,25 +88,9 @@ impl Setting {
         let request = Request {
             mechanisms: vec!["pipe".into()],
             workloads: vec![(Workload::Latency, vec![64])],
-            placements: vec![Placement::SameCpu],
-            workers: vec![Workers::Process],
-            payload: Policy::Untouched,
-            verify: false,
-            spin_on_one_cpu: false,
-            total_bytes: None,
-            totals: Vec::new(),
-            samples_by_workload: Default::default(),
-            placements_by_workload: Default::default(),
-            study: None,
-            warmup: Warmup { operations: 10, ns: 1000 },
-            samples: None,
-            stopping: Stopping {
-                launches: Some(LAUNCHES as u64),
-                precision: None,
-                budget_ns: None,
-                budget_is_hard: false,
-            },
+            stopping: Stopping { launches: Some(LAUNCHES as u64), ..Stopping::default() },
             seed,
+            ..Request::default()
         };
         let host = Host::read(Path::new("/"));
         Setting { host, tool: "ipcmark 0.1.0", request, seed, label: None }

@@ -17,12 +17,12 @@ use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress};
 use ipcmark::clock::MonotonicRaw;
 use ipcmark::judge::{Judged, Status};
-use ipcmark::launch::{Launcher, Outcome, Placement, Spec, Stage, Warmup, Workers};
+use ipcmark::launch::{Launcher, Outcome, Spec, Stage, Warmup, Workers};
 use ipcmark::mechanism::{self, Carries, Cause, OpenError, OpenSpec, Variant};
 use ipcmark::observe::Topology;
 use ipcmark::store::Store;
 use ipcmark::study::{Machine, Request, Stopping, plan};
-use ipcmark::workload::{Policy, Workload, connect};
+use ipcmark::workload::{Workload, connect};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Mechanisms whose set-up makes names or objects.
@@ -208,25 +208,12 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let request = Request {
         mechanisms: vec!["futex".into(), "tcp".into()],
         workloads: vec![(Workload::Connect, vec![connect::OPENED_FOR])],
-        placements: vec![Placement::SameCpu],
         workers: vec![Workers::Thread],
-        payload: Policy::Untouched,
-        verify: false,
-        spin_on_one_cpu: false,
-        total_bytes: None,
-        totals: Vec::new(),
-        samples_by_workload: Default::default(),
-        placements_by_workload: Default::default(),
-        study: None,
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: Some(10),
-        stopping: Stopping {
-            launches: Some(2),
-            precision: None,
-            budget_ns: None,
-            budget_is_hard: true,
-        },
+        stopping: Stopping { launches: Some(2), ..Stopping::default() },
         seed: 5,
+        ..Request::default()
     };
     let topology = Topology::read(Path::new("/")).expect("a topology");
     let set = rustix::thread::sched_getaffinity(None).expect("sched_getaffinity");

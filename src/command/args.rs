@@ -303,11 +303,11 @@ fn count(text: &str, most: u64) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}`: write a whole number from 1 to {most}"))
 }
 
-fn samples(text: &str) -> Result<u64, String> {
+pub fn samples(text: &str) -> Result<u64, String> {
     count(text, MOST_SAMPLES)
 }
 
-fn launches(text: &str) -> Result<u64, String> {
+pub fn launches(text: &str) -> Result<u64, String> {
     count(text, 10_000)
 }
 
@@ -347,18 +347,15 @@ impl RunArgs {
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,
-            totals: Vec::new(),
-            samples_by_workload: Default::default(),
-            placements_by_workload: Default::default(),
             warmup: match self.warmup {
-                None => Warmup { operations: 1000, ns: 5_000_000 },
+                None => Warmup::default(),
                 Some(WarmupArg::Operations(operations)) => Warmup { operations, ns: u64::MAX },
                 Some(WarmupArg::Time(ns)) => Warmup { operations: u64::MAX, ns },
             },
             samples: self.samples,
             stopping: self.stopping(),
-            study: None,
             seed: self.seed.map_or_else(drawn_seed, Ok)?,
+            ..Request::default()
         })
     }
 

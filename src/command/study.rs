@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::args::{RunArgs, Shown, budget, drawn_seed, shown_or_written};
+use super::args::{RunArgs, Shown, budget, drawn_seed, launches, samples, seed, shown_or_written};
 use super::{Common, Failure, print, run};
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
-use crate::study::{Case, Plan, builtin};
+use crate::study::{Case, Plan, Request, builtin};
 
 /// Flags of `study`.
 #[derive(Args)]
@@ -45,10 +45,13 @@ struct StudyRunArgs {
     #[arg(long, value_name = "TIME", value_parser = budget)]
     budget: Option<Duration>,
     /// Launches of each case [default: the study's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     launches: Option<u64>,
+    /// Samples of each launch [default: the study's]
+    #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
+    samples: Option<u64>,
     /// Seed of every random choice [default: drawn]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
@@ -120,9 +123,13 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         request.stopping.budget_is_hard = true;
     }
     request.stopping.launches = args.launches.or(request.stopping.launches);
+    if args.samples.is_some() {
+        request.samples = args.samples;
+        request.samples_by_workload.clear();
+    }
     let plan = run::planned(&request)?;
     if args.dry_run {
-        return dry(common, &declared, &plan);
+        return dry(common, &declared, &request, &plan);
     }
     let named = || PathBuf::from(&name).with_extension("pdf");
     let pdf = args.pdf.as_ref().map(|path| path.clone().unwrap_or_else(named));
@@ -141,17 +148,22 @@ fn cases_of(plan: &Plan) -> impl Iterator<Item = &Case> {
 }
 
 /// What would be measured, and how long about.
-fn dry(common: &Common, declared: &Declared, plan: &Plan) -> Result<u8, Failure> {
+fn dry(
+    common: &Common,
+    declared: &Declared,
+    request: &Request,
+    plan: &Plan,
+) -> Result<u8, Failure> {
     /// What a launch takes about, with what surrounds it, in s; and a round trip or a message of
     /// a transfer, where their number is fixed.
     const ABOUT: f64 = 0.045;
     const ROUND_TRIP: f64 = 20e-6;
     const MESSAGE: f64 = 1e-6;
-    let stopping = &declared.request.stopping;
+    let stopping = &request.stopping;
     let launches = stopping.launches.unwrap_or(crate::stats::LOOKS[0] as u64);
     let cases = cases_of(plan).count();
     let launch = |case: &Case| {
-        let samples = declared.request.samples_of(case.workload).unwrap_or(0);
+        let samples = request.samples_of(case.workload).unwrap_or(0);
         let messages = case.total.zip(case.message_bytes).and_then(|(it, size)| it.messages(size));
         // The 20 ms that a launch is for are in what surrounds it.
         let sample = messages.map_or(ROUND_TRIP, |it| it as f64 * MESSAGE);

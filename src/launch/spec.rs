@@ -67,6 +67,13 @@ pub struct Warmup {
     pub ns: u64,
 }
 
+impl Default for Warmup {
+    /// A thousand operations or 5 ms, whichever is first.
+    fn default() -> Warmup {
+        Warmup { operations: 1000, ns: 5_000_000 }
+    }
+}
+
 /// How many samples to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

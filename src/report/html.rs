@@ -6,7 +6,7 @@
 //! scripts the same data is there as tables.
 
 mod digest;
-mod escape;
+pub(super) mod escape;
 mod figure;
 
 use super::document::{

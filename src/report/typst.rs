@@ -59,6 +59,7 @@ impl Page {
              set par(leading: {tight}pt, first-line-indent: 0pt)\n  \
              set align(left)\n  it\n}})\n\
              #show figure.where(kind: table): set figure.caption(position: top)\n\
+             #show figure.where(kind: table): set block(breakable: true)\n\
              #show table: set par(justify: false, leading: {tight}pt, first-line-indent: 0pt)\n\
              #show raw: set text(font: \"DejaVu Sans Mono\", size: {size_raw}pt, \
              top-edge: {top}pt, bottom-edge: -{bottom}pt)\n\

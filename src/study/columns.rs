@@ -6,7 +6,8 @@ use super::format::{DerivedSpec, FLOORS, Study};
 use crate::mechanism::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.
-const SHOWN: [&str; 8] = ["median", "mean", "min", "q1", "q3", "max", "rank", "switches"];
+const SHOWN: [&str; 9] =
+    ["median", "mean", "min", "q1", "q3", "max", "rank", "rank-min", "switches"];
 
 impl Reader<'_> {
     pub(super) fn check_derived(&self, study: &Study) -> Result<(), String> {

@@ -203,7 +203,7 @@ impl Reader<'_> {
         let of = |factor: Factor| levels[&factor].iter().map(String::as_str);
         let sizes: Vec<u64> = of(Factor::Size).filter_map(|it| size::parse(it).ok()).collect();
         let warmup = match &fixed.warmup {
-            None => Warmup { operations: 1000, ns: 5_000_000 },
+            None => Warmup::default(),
             Some(word) => warmup(word.get_ref()).map_err(|error| self.at(word.span(), error))?,
         };
         let totals: Vec<Total> = of(Factor::Total).filter_map(|it| Total::parse(it).ok()).collect();

@@ -70,6 +70,30 @@ pub struct Request {
     pub seed: u64,
 }
 
+/// Nothing yet: processes that take turns on one CPU, bytes untouched, until they are precise.
+impl Default for Request {
+    fn default() -> Request {
+        Request {
+            mechanisms: Vec::new(),
+            workloads: Vec::new(),
+            placements: vec![Placement::SameCpu],
+            placements_by_workload: BTreeMap::new(),
+            workers: vec![Workers::Process],
+            payload: Policy::Untouched,
+            verify: false,
+            spin_on_one_cpu: false,
+            total_bytes: None,
+            totals: Vec::new(),
+            warmup: Warmup::default(),
+            samples: None,
+            samples_by_workload: BTreeMap::new(),
+            stopping: Stopping::default(),
+            study: None,
+            seed: 0,
+        }
+    }
+}
+
 impl Request {
     /// Samples of a launch of `workload`; None lets a pilot choose.
     pub fn samples_of(&self, workload: Workload) -> Option<u64> {
@@ -96,7 +120,7 @@ pub struct StudyText {
 }
 
 /// When a group of cases has been measured enough.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
     /// Exactly so many launches a case, and one look; None looks after 12, 20, 30, 50, 100.
     pub launches: Option<u64>,

@@ -280,33 +280,13 @@ fn add_twins(groups: &mut [Group]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::Warmup;
-    use crate::study::Stopping;
     use std::path::Path;
 
     fn request(mechanisms: &[&str], workloads: &[(Workload, &[u64])]) -> Request {
         Request {
             mechanisms: mechanisms.iter().map(|it| it.to_string()).collect(),
             workloads: workloads.iter().map(|(w, sizes)| (*w, sizes.to_vec())).collect(),
-            placements: vec![Placement::SameCpu],
-            workers: vec![Workers::Process],
-            payload: Policy::Untouched,
-            verify: false,
-            spin_on_one_cpu: false,
-            total_bytes: None,
-            totals: Vec::new(),
-            samples_by_workload: Default::default(),
-            placements_by_workload: Default::default(),
-            study: None,
-            warmup: Warmup { operations: 10, ns: 1000 },
-            samples: None,
-            stopping: Stopping {
-                launches: None,
-                precision: None,
-                budget_ns: None,
-                budget_is_hard: true,
-            },
-            seed: 1,
+            ..Request::default()
         }
     }
 

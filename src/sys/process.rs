@@ -106,3 +106,27 @@ pub fn ignore_broken_pipes() {
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
 }
+
+/// The time for which the scheduler lets the calling thread run before another one's turn, in ns:
+/// what sched_getattr(2) says of an ordinary thread since Linux 6.12. None before that.
+pub fn scheduler_slice_ns() -> Option<u64> {
+    /// The first version of the kernel's structure, of which later ones are extensions.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime: u64,
+        deadline: u64,
+        period: u64,
+    }
+    let mut attributes = Attributes::default();
+    let size = size_of::<Attributes>() as u32;
+    // SAFETY: the kernel writes at most `size` bytes into a structure that is just so large.
+    let code = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+    let ordinary = code == 0 && attributes.policy == libc::SCHED_OTHER as u32;
+    (ordinary && attributes.runtime > 0).then_some(attributes.runtime)
+}

@@ -11,6 +11,7 @@ use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
 
 use crate::observe::tree;
+use crate::sys::process::scheduler_slice_ns;
 
 /// Enough of a kernel's configuration: real ones have some 300 KiB.
 const CONFIG_AT_MOST: u64 = 4 << 20;
@@ -29,8 +30,8 @@ pub struct Kernel {
     /// Timer ticks per second (CONFIG_HZ in /boot/config-RELEASE, /lib/modules/RELEASE/config or
     /// /proc/config.gz). `None` where none of them is there.
     pub hz: Option<u32>,
-    /// /sys/kernel/debug/sched/base_slice_ns, before Linux 6.6 min_granularity_ns, ns. `None`
-    /// without debugfs.
+    /// /sys/kernel/debug/sched/base_slice_ns, before Linux 6.6 min_granularity_ns, in ns; where
+    /// debugfs can't be read, what sched_getattr(2) says since Linux 6.12. `None` without either.
     pub scheduler_slice_ns: Option<u64>,
     /// Whether sessions are scheduled as groups, so that nice has no effect between them
     /// (/proc/sys/kernel/sched_autogroup_enabled). `None` in kernels built without it.
@@ -73,7 +74,9 @@ impl Kernel {
                 version.as_deref(),
             ),
             hz: config.as_deref().and_then(|config| option(config, "CONFIG_HZ")?.parse().ok()),
-            scheduler_slice_ns: debug("base_slice_ns").or_else(|| debug("min_granularity_ns")),
+            scheduler_slice_ns: debug("base_slice_ns")
+                .or_else(|| debug("min_granularity_ns"))
+                .or_else(|| (root == Path::new("/")).then(scheduler_slice_ns).flatten()),
             autogroup: tree::switch(root, "proc/sys/kernel/sched_autogroup_enabled"),
             mitigations: tree::names(root, flaws).into_iter().filter_map(mitigation).collect(),
             tainted: tree::number(root, "proc/sys/kernel/tainted"),

@@ -1,10 +1,11 @@
 //! Text made safe for the three places it can stand in a page: content and attributes, JSON
 //! inside a script element, and ids.
 
-/// Text for element content and for attributes in double quotes.
+/// Text for element content and for attributes in double quotes, of a page or of a picture; what XML
+/// can't hold is replaced.
 ///
 /// Direction overrides become visible: a name must not rearrange the sentence around it.
-pub(super) fn escape(text: &str) -> String {
+pub(in crate::report) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
         match letter {
@@ -15,6 +16,7 @@ pub(super) fn escape(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(letter),
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
             letter if letter.is_control() => out.push('\u{fffd}'),
             letter => out.push(letter),
         }

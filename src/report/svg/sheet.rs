@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::report::html::escape::escape;
+
 /// The size of text, in points.
 pub(super) const TEXT: f64 = 8.0;
 /// What is written.
@@ -292,25 +294,6 @@ pub(super) fn number(value: f64) -> String {
     let written = format!("{value:.2}");
     let short = written.trim_end_matches('0').trim_end_matches('.');
     if short == "-0" { "0".into() } else { short.into() }
-}
-
-/// Text for content and attributes; what XML can't hold, and what turns lines round, is replaced.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(' '),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            letter if letter.is_control() => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
 }
 
 /// How wide a text is at most, in the widest of the faces that may be at hand.

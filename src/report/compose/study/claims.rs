@@ -17,15 +17,12 @@ pub(super) fn verdict(finding: &Finding) -> Block {
         .plain(finding.statement.trim_end_matches('.'))
         .plain(".");
     let p = match (finding.p, finding.p_holm) {
-        (Some(_), Some(corrected)) => format!(" Corrected p = {corrected:.2e}."),
+        (Some(_), Some(corrected)) => format!(" Corrected p = {}.", short_p(corrected)),
         _ => String::new(),
     };
     let claimed = finding.claimed.as_ref().map(|it| format!(" Claimed: {it}."));
-    let detail = format!(
-        "{}.{p}{}",
-        capitalised(finding.effect.trim_end_matches('.')),
-        claimed.unwrap_or_default()
-    );
+    let detail =
+        format!("{}.{p}{}", finding.effect.trim_end_matches('.'), claimed.unwrap_or_default());
     Block::Verdict(Verdict::new(kind, head, detail))
 }
 

@@ -55,7 +55,7 @@ impl Written {
             for head in &heads {
                 let case = find(&head.at(&here), results);
                 missing &= case.is_none_or(|it| it.status != Status::Ok);
-                cells.push(cell(case, &head.show, rows, &head.at(&only), results));
+                cells.push(cell(case, &head.show, &head.at(&only), results));
             }
             for published in &beside {
                 let told = heads.iter().filter(|head| !below && told_of(published, head));
@@ -123,13 +123,7 @@ impl Head {
 }
 
 /// One measured value in a table.
-fn cell(
-    case: Option<&CaseResult>,
-    show: &str,
-    rows: Factor,
-    column: &Chosen,
-    results: &[CaseResult],
-) -> Text {
+fn cell(case: Option<&CaseResult>, show: &str, column: &Chosen, results: &[CaseResult]) -> Text {
     let Some(case) = case.filter(|it| it.status == Status::Ok) else {
         return Text::new().muted("n/a");
     };
@@ -146,16 +140,21 @@ fn cell(
         "q1" => plain(estimate.q1),
         "q3" => plain(estimate.q3),
         "max" => plain(estimate.max),
-        "rank" => Text::from(rank(case, rows, column, results)),
+        "rank" | "rank-min" => Text::from(rank(case, show, column, results)),
         "switches" => Text::from(switches(case)),
         percentile => Text::from(percentile_of(case, percentile, unit)),
     }
 }
 
-/// The place of a case in its column, 1 for the quickest.
-fn rank(case: &CaseResult, _rows: Factor, column: &Chosen, results: &[CaseResult]) -> String {
+/// The place of a case in its column, 1 for the quickest: by the median over launches of their
+/// medians, or of their quickest operations.
+fn rank(case: &CaseResult, show: &str, column: &Chosen, results: &[CaseResult]) -> String {
     let time = |case: &CaseResult| {
-        let mut known: Vec<f64> = case.by_round.iter().flatten().copied().collect();
+        let rounds = match show {
+            "rank-min" => case.others_by_round.get("min")?,
+            _ => &case.by_round,
+        };
+        let mut known: Vec<f64> = rounds.iter().flatten().copied().collect();
         known.sort_by(f64::total_cmp);
         (!known.is_empty()).then(|| crate::stats::median(&known))
     };
