@@ -2,11 +2,13 @@
 //! what was finished. The moments are drawn, from fixed seeds; time limits are against hangs.
 
 mod cli_support;
+mod common;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cli_support::{Bench, Running, Said, number, rows, send, wait_for};
+use cli_support::{Bench, Running, Said, hang_ups_are_ignored, number, rows, send, wait_for};
+use common::say;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -94,6 +96,9 @@ fn sigterm_ends_a_run_at_any_moment_with_143() {
 
 #[test]
 fn a_terminal_that_hangs_up_ends_a_run_with_129() {
+    if hang_ups_are_ignored() {
+        return say("skipped the hang-up: these tests were started so that it is ignored (nohup)");
+    }
     let bench = Bench::new();
     let running = bench.begin(&format!("{ENDLESS} -p same-cpu"));
     wait_for_launches(&bench, 1);

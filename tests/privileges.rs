@@ -97,6 +97,26 @@ fn a_buffer_above_the_limits_is_refused_without_the_privilege() {
 }
 
 #[test]
+fn an_mtu_is_that_of_a_network_of_the_launchs_own() {
+    if !works("unshare", &["--net"]) {
+        return say("skipped MTUs: they take a network namespace of their own");
+    }
+    let before = std::fs::read_to_string("/sys/class/net/lo/mtu").expect("a loopback");
+    for name in ["tcp", "udp"] {
+        for mtu in [1_500, 9_000] {
+            let record = conclude(start(&quick(&format!("{name}:mtu={mtu}"), 4_096))).record;
+            assert_eq!(record.outcome, Outcome::Ok, "{name}");
+            assert_eq!(record.granted["mtu_bytes"], mtu, "{name}");
+        }
+        let record = conclude(start(&quick(&format!("{name}:mtu=100"), 64))).record;
+        let Outcome::NotApplicable { reason } = record.outcome else { panic!("{record:?}") };
+        assert!(reason.contains("from 1280 to 65536"), "{reason}");
+    }
+    let after = std::fs::read_to_string("/sys/class/net/lo/mtu").expect("a loopback");
+    assert_eq!(before, after, "the system's own loopback is left alone");
+}
+
+#[test]
 fn multipath_tcp_that_is_switched_off_is_named_with_its_setting() {
     if !works("unshare", &["--net"]) || sysctl("net/mptcp/enabled").is_none() {
         return say("skipped Multipath TCP switched off: it takes a network namespace of its own");

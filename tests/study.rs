@@ -165,6 +165,16 @@ rows = "total"
 show = ["median", "each"]
 only = { workload = "throughput" }
 beside = ["old", "older"]
+[[figure]]
+title = "Round trips, whatever a transfer holds"
+kind = "boxes"
+x = "mechanism"
+only = { workload = "latency" }
+[[figure]]
+title = "Transfers"
+kind = "boxes"
+x = "mechanism"
+only = { workload = "throughput" }
 [[floor]]
 title = "Kernel calls"
 of = ["getpid-of-library", "getuid"]
@@ -193,7 +203,13 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
     let bench = Bench::new();
     let file = bench.path("transfers.toml");
     std::fs::write(&file, TRANSFERS).expect("write the study");
-    let out = bench.must(&format!("-q study run {} --seed 5", file.display())).out;
+    let run = format!("-q study run {} --seed 5 --html page.html", file.display());
+    let out = bench.must(&run).out;
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    for (figure, drawn) in [("study-1", true), ("study-1-2", false), ("study-2-2", true)] {
+        let there = page.contains(&format!("id=\"figure-{figure}\""));
+        assert_eq!(there, drawn, "{figure}: a figure for each level that makes a difference");
+    }
     let row = |start: &str| {
         let found = out.lines().find(|line| line.trim_start().starts_with(start));
         found.unwrap_or_else(|| panic!("{start}: {out}")).to_string()

@@ -2,6 +2,7 @@
 //! granted, and one message per system call for sockets that keep boundaries.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 
 use rustix::io::Errno;
@@ -25,6 +26,38 @@ pub const BUSY_POLL: OptionSpec = OptionSpec {
     words: &["off", "MICROSECONDS"],
     takes_size: false,
 };
+
+/// The option `mtu=default|SIZE` of the network mechanisms.
+pub const MTU: OptionSpec = OptionSpec {
+    name: "mtu",
+    summary: "the largest packet, on a loopback of the launch's own network namespace",
+    words: &["default"],
+    takes_size: true,
+};
+
+/// From the least that IPv6 lives on to what the kernel's own loopback has.
+const MTUS: RangeInclusive<usize> = 1280..=65_536;
+
+/// Applies the `mtu` option, before any socket is made; gives what was granted.
+pub fn enter_mtu(
+    spec: &OpenSpec,
+    options: &'static [OptionSpec],
+) -> Result<Option<(String, u64)>, OpenError> {
+    let Choice::Size(bytes) = spec.options.get(options, "mtu") else { return Ok(None) };
+    if !MTUS.contains(&bytes) {
+        let (least, most) = (MTUS.start(), MTUS.end());
+        let reason = format!("mtu={bytes}: choose from {least} to {most} bytes");
+        return Err(OpenError::NotApplicable(reason));
+    }
+    let granted = sys::network::enter_loopback_of(bytes as u32).map_err(|error| {
+        OpenError::Unavailable(Unavailable {
+            cause: Cause::of(&error),
+            reason: format!("mtu={bytes} needs a network namespace of its own: {error}"),
+            way_out: "run as root, or allow user namespaces".into(),
+        })
+    })?;
+    Ok(Some(("mtu_bytes".into(), granted.into())))
+}
 
 /// Applies the `buffer` option to both buffers of `socket`.
 ///

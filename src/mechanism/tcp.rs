@@ -58,9 +58,11 @@ impl Mechanism for Tcp {
         FAMILY,
         socket::BUFFER,
         socket::BUSY_POLL,
+        socket::MTU,
     ];
 
     fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
+        let mtu = socket::enter_mtu(spec, Self::OPTIONS)?;
         let address = loopback(&spec.options, Self::OPTIONS);
         let (near, far) = connected(address, spec, &mut visitor)?;
         let nodelay = spec.options.get(Self::OPTIONS, "nodelay") == Choice::Word("on");
@@ -70,6 +72,7 @@ impl Mechanism for Tcp {
                 .map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))?;
         }
         let mut granted = socket::granted(&near);
+        granted.extend(mtu);
         granted.extend(socket::set_busy_poll([&near, &far], spec, Self::OPTIONS)?);
         if is_multipath(spec) {
             granted.push(("mptcp_subflows".into(), subflows(&near)?.min(subflows(&far)?)));

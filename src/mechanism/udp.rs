@@ -79,6 +79,7 @@ impl Mechanism for Udp {
         FAMILY,
         socket::BUFFER,
         socket::BUSY_POLL,
+        socket::MTU,
     ];
 
     fn largest(options: &Options) -> Option<usize> {
@@ -146,6 +147,7 @@ type Granted = Vec<(String, u64)>;
 
 /// Two connected sockets with the options asked for, and what was granted.
 fn connected(spec: &OpenSpec) -> Result<(UdpSocket, UdpSocket, Granted), OpenError> {
+    let mtu = socket::enter_mtu(spec, Udp::OPTIONS)?;
     let address = loopback(&spec.options, Udp::OPTIONS);
     let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
     let bind = || UdpSocket::bind((address, 0)).map_err(failed("bind to loopback"));
@@ -155,6 +157,7 @@ fn connected(spec: &OpenSpec) -> Result<(UdpSocket, UdpSocket, Granted), OpenErr
     socket::set_buffers(&near, spec, Udp::OPTIONS)?;
     socket::set_buffers(&far, spec, Udp::OPTIONS)?;
     let mut granted = socket::granted(&near);
+    granted.extend(mtu);
     granted.extend(socket::set_busy_poll([&near, &far], spec, Udp::OPTIONS)?);
     Ok((near, far, granted))
 }

@@ -8,6 +8,7 @@
 pub mod calls;
 pub mod counter;
 pub mod lent;
+pub mod network;
 pub mod parking;
 pub mod perf;
 pub mod posix;

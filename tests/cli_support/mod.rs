@@ -202,6 +202,15 @@ impl Drop for Running {
     }
 }
 
+/// Whether these tests were started as nohup(1) starts a program: then what they start ignores a
+/// hang-up too.
+#[allow(dead_code)]
+pub fn hang_ups_are_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("SigIgn");
+    u64::from_str_radix(ignored.trim(), 16).expect("a mask") & 1 == 1
+}
+
 /// Sends a signal; false if the process is gone already.
 pub fn send(pid: i32, signal: Signal) -> bool {
     kill_process(Pid::from_raw(pid).expect("a process id"), signal).is_ok()

@@ -16,7 +16,7 @@ use ipcmark::mechanism::Variant;
 pub const MIB: usize = 1 << 20;
 
 /// Options beyond the shown variants whose code differs enough to be covered.
-const ALSO: [&str; 25] = [
+const ALSO: [&str; 27] = [
     "sysv-queue:namespace=host",
     "pipe:capacity=4K",
     "pipe:mode=packet",
@@ -41,6 +41,8 @@ const ALSO: [&str; 25] = [
     "udp:datagram=1400,gro=on,gso=on",
     "udp:buffer=4K,datagram=16K",
     "tcp:mptcp=on",
+    "tcp:mtu=1500",
+    "udp:mtu=1500",
     "tcp:busy-poll=50",
 ];
 

@@ -61,7 +61,8 @@ const evenTicks = (low, high, most, unit = "number") => {
   const raw = (high - low) / most;
   const binary = unit.startsWith("bytes") ? K ** Math.floor(Math.log(Math.max(raw, 1)) / Math.log(K)) : 1;
   const power = binary * 10 ** Math.floor(Math.log10(raw / binary));
-  const step = power * ([1, 2, 5].find((n) => n * power >= raw) ?? 10);
+  const round = power * ([1, 2, 5].find((n) => n * power >= raw) ?? 10);
+  const step = unit.startsWith("bytes") && round >= 1000 * binary ? K * binary : round;
   const first = Math.ceil(low / step - 1e-9);
   const many = Math.floor(high / step + 1e-9) - first + 1;
   return Array.from({ length: Math.max(0, many) }, (_, n) => (first + n) * step);

@@ -29,6 +29,9 @@ pub(super) fn even(low: f64, high: f64, most: usize, unit: Unit) -> Vec<f64> {
     let power = prefix * 10f64.powf((raw / prefix).log10().floor());
     let fitting = [1.0, 2.0, 5.0].into_iter().find(|it| it * power >= raw);
     let mut step = power * fitting.unwrap_or(10.0);
+    if is_bytes(unit) && step >= 1000.0 * prefix {
+        step = 1024.0 * prefix; // one of the next prefix, not a thousand of this
+    }
     if unit == Unit::Count {
         step = step.max(1.0);
     }

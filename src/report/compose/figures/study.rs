@@ -55,6 +55,10 @@ fn panels(
     results: &[CaseResult],
 ) -> Vec<(Chosen, Vec<String>)> {
     let only = chosen(&spec.only);
+    let cases = |here: &Chosen| -> Vec<usize> {
+        let all = results.iter().enumerate();
+        all.filter(|(_, case)| !case.twin && takes(here, case)).map(|(at, _)| at).collect()
+    };
     let mut panels = vec![(only.clone(), Vec::new())];
     for factor in Factor::ALL {
         let drawn = [spec.x(), spec.series()].contains(&Some(factor));
@@ -63,18 +67,21 @@ fn panels(
             continue;
         }
         let split = |(here, names): (Chosen, Vec<String>)| {
-            let one = move |level: &String| {
-                let names = names.iter().cloned().chain([level_name(factor, level)]).collect();
-                (here.with(factor, level), names)
-            };
-            levels.iter().map(one).collect::<Vec<_>>()
+            let all = cases(&here);
+            let with = |level: &String| (here.with(factor, level), level_name(factor, level));
+            let each: Vec<_> =
+                levels.iter().map(with).filter(|(here, _)| !cases(here).is_empty()).collect();
+            // A set-up has no size, and a round trip no total: each of their levels is all cases.
+            if each.iter().all(|(here, _)| cases(here) == all) {
+                return vec![(here, names)];
+            }
+            let named = |(here, name)| (here, names.iter().cloned().chain([name]).collect());
+            each.into_iter().map(named).collect()
         };
         panels = panels.into_iter().flat_map(split).collect();
     }
-    let has_cases = |(here, _): &(Chosen, Vec<String>)| {
-        results.iter().any(|case| !case.twin && takes(here, case))
-    };
-    panels.into_iter().filter(has_cases).collect()
+    panels.retain(|(here, _)| !cases(here).is_empty());
+    panels
 }
 
 /// A level in words: `4 KiB`, `one CPU`, `threads`.
