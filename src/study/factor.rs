@@ -107,6 +107,14 @@ impl Chosen {
         Chosen(levels)
     }
 
+    /// The levels that `other` doesn't share: what tells the two apart; all of them, if nothing does.
+    pub fn apart_from(&self, other: &Chosen) -> Chosen {
+        let differs = |(factor, level): &(&Factor, &String)| other.0.get(factor) != Some(*level);
+        let own = self.0.iter().filter(differs).map(|(factor, it)| (*factor, it.clone()));
+        let own = Chosen(own.collect());
+        if own.0.is_empty() { self.clone() } else { own }
+    }
+
     /// Levels written as plain words, as published figures are.
     ///
     /// # Errors

@@ -249,7 +249,8 @@ fn ranking(order: &[Chosen], results: &[CaseResult], goodness: Value) -> Result<
     let mut parts = Vec::new();
     for pair in order.windows(2) {
         let mut told = faster(&pair[0], &pair[1], results, goodness)?;
-        told.effect = format!("{} over {}: {}", pair[0], pair[1], told.effect);
+        let [left, right] = [pair[0].apart_from(&pair[1]), pair[1].apart_from(&pair[0])];
+        told.effect = format!("{left} over {right}: {}", told.effect);
         parts.push(told);
     }
     Ok(together(parts))
@@ -331,6 +332,21 @@ mod checks {
         assert_eq!(told(EITHER, &two).0, Decision::NotTestable);
         let near = [measured("free", 4000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
         assert_eq!(told(EITHER, &near).0, Decision::Supported);
+    }
+
+    #[test]
+    fn a_ranking_tells_each_step_by_what_its_two_sides_do_not_share() {
+        let order = |first: &str, second: &str| {
+            format!(
+                "test = \"ranking\"\norder = [{{ mechanism = \"pipe\", placement = \"{first}\" }}, \
+                 {{ mechanism = \"pipe\", placement = \"{second}\" }}]\n"
+            )
+        };
+        let results = [measured("same-cpu", 4000.0, 0.0), measured("free", 8000.0, 0.0)];
+        let (decision, effect) = told(&order("same-cpu", "free"), &results);
+        assert_eq!(decision, Decision::Supported, "{effect}");
+        assert!(effect.starts_with("same-cpu over free: "), "{effect}");
+        assert_eq!(told(&order("free", "same-cpu"), &results).0, Decision::Refuted);
     }
 
     #[test]
