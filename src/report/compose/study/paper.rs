@@ -59,7 +59,7 @@ impl Written {
     }
 
     /// What can be left out, the least important first: what was declared later is less
-    /// important, and a diagram of what is measured stays.
+    /// important, a figure shows more than a table, and a diagram of what is measured stays.
     fn parts(&self) -> Vec<Part> {
         let study = &self.declared.study;
         let figures = self.drawn().count();
@@ -70,7 +70,7 @@ impl Written {
             let figure = (rank < figures).then_some(Part::Figure(rank));
             let table = (rank < study.table.len()).then_some(Part::Table(rank));
             let floor = (rank < study.floor.len()).then_some(Part::Floor(rank));
-            [search, figure, table, floor].into_iter().flatten()
+            [floor, search, table, figure].into_iter().flatten()
         };
         let critique = (1..study.critique.len()).rev().map(Part::Critique);
         (1..most).rev().flat_map(of_rank).chain(critique).chain(of_rank(0)).collect()
