@@ -103,7 +103,7 @@ fn numbers(text: &str) -> Vec<f64> {
 
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;").replace(['\u{1b}', '\u{202e}'], "\u{fffd}")
+    text.replace('"', "&quot;").replace('\'', "&#39;").replace(['\u{1b}', '\u{202e}'], "\u{fffd}")
 }
 
 #[test]

@@ -338,7 +338,7 @@ mod checks {
     fn a_ranking_tells_each_step_by_what_its_two_sides_do_not_share() {
         let order = |first: &str, second: &str| {
             format!(
-                "test = \"ranking\"\norder = [{{ mechanism = \"pipe\", placement = \"{first}\" }}, \
+                "test = \"ranking\"\nleft = {{ mechanism = \"pipe\" }}\norder = [{{ mechanism = \"pipe\", placement = \"{first}\" }}, \
                  {{ mechanism = \"pipe\", placement = \"{second}\" }}]\n"
             )
         };
