@@ -9,6 +9,7 @@ use std::path::Path;
 use common::launching::{conclude, quick};
 use common::say;
 use ipcmark::launch::{Outcome, SampleCount, Spec, WorkerReport, Workers};
+use ipcmark::observe::Probe;
 use ipcmark::observe::counts::{Counting, Counts, Family};
 use ipcmark::sys::perf::Kernel;
 use ipcmark::workload::Workload;
@@ -37,7 +38,13 @@ fn counted(spec: Spec) -> [WorkerReport; 2] {
 
 fn observed(mechanism: &str, family: Family, workers: Workers) -> Spec {
     let samples = SampleCount::Exactly(ROUND_TRIPS);
-    Spec { observe: Some(family), samples, workers, verify: false, ..quick(mechanism, 64) }
+    Spec {
+        observe: Some(Probe::counters(family)),
+        samples,
+        workers,
+        verify: false,
+        ..quick(mechanism, 64)
+    }
 }
 
 fn counts(report: &WorkerReport) -> &Counts {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock;
 use crate::mechanism::{OpenSpec, Unavailable, Variant};
-use crate::observe::Noise;
-use crate::observe::counts::{Counts, Family};
+use crate::observe::counts::Counts;
+use crate::observe::{Noise, Probe};
 use crate::sys::process::Usage;
 use crate::workload::{Policy, Workload};
 
@@ -123,9 +123,9 @@ pub struct Spec {
     pub buffer_offset: usize,
     /// Seed of the payload check.
     pub seed: u64,
-    /// What each worker counts while it is timed; a launch that is observed isn't a result.
+    /// What looks on while the workers are timed; a launch that is observed isn't a result.
     #[serde(default)]
-    pub observe: Option<Family>,
+    pub observe: Option<Probe>,
 }
 
 impl Spec {

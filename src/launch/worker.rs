@@ -16,6 +16,7 @@ use super::page::Page;
 use super::spec::{Role, Spec, WorkerReport};
 use crate::clock::{self, Clock, MonotonicRaw, Tsc};
 use crate::mechanism::{Carries, Endpoint};
+use crate::observe::Probe;
 use crate::observe::counts::Counting;
 use crate::sys::perf::Kernel;
 use crate::workload::payload::{Read, Untouched, Written};
@@ -86,7 +87,7 @@ impl<E: Endpoint> Worker<E> {
         }
         self.end.start()?;
         self.page.populate(0)?;
-        let family = self.spec.observe;
+        let family = self.spec.observe.and_then(Probe::family);
         let open = |family| Counting::open(&Kernel, family, Path::new("/"));
         family.map(open).transpose().map_err(|refusal| io::Error::other(refusal.reason))
     }

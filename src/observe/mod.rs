@@ -13,6 +13,7 @@
 //! | `doctor/` | nothing of its own: what the others read, with advice; marks of rounds |
 //! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `counts/` | counters of the kernel and the processor, for the calling thread |
+//! | `probe.rs` | nothing: the ways of observing a launch |
 //! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
 //! | `tree.rs` | small reads, absent as `None` |
 
@@ -22,8 +23,10 @@ pub mod doctor;
 pub mod gaps;
 pub mod host;
 pub mod noise;
+pub mod probe;
 pub mod relation;
 pub mod topology;
+pub mod trace;
 
 mod tree;
 
@@ -34,5 +37,6 @@ pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
 pub use gaps::{Gaps, RoundNoise};
 pub use host::Host;
 pub use noise::{Counters, Noise};
+pub use probe::Probe;
 pub use relation::Relation;
 pub use topology::{Cpu, Topology};

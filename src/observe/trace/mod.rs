@@ -1,0 +1,6 @@
+//! What the kernel did with two workers while they were timed: programs on its tracepoints
+//! (bpf(2)) count system calls, wake-ups and interrupts, and tell their order.
+
+mod event;
+
+pub use event::{Event, Kind, Who};
