@@ -162,6 +162,7 @@ fn case_of(made: &Made) -> Case {
         workers: Workers::Process,
         payload: made.payload,
         twin: made.twin,
+        observe: None,
     }
 }
 

@@ -19,7 +19,7 @@ const ROUND_TRIPS: u64 = 500;
 const LEAD: u64 = 16;
 
 fn can_count(family: Family) -> bool {
-    match Counting::open(&Kernel, family, Path::new("/")) {
+    match Counting::open(&Kernel, family, 1, Path::new("/")) {
         Ok(_) => true,
         Err(refusal) => {
             let way_out = refusal.way_out.unwrap_or_default();

@@ -58,9 +58,11 @@ impl LiveGroup {
         for case in &mut self.cases {
             let asked = request.stopping.asked(case.case.place.shares_one_cpu());
             // What carries nothing is a control: it is compared with nothing, and holds up
-            // nobody.
+            // nobody; nor does what is observed, which has launches enough for its counts.
             let control = case.case.variant.traits().carries.is_control();
-            case.precise = control || look.is_some_and(|look| case.half_width(look) <= asked);
+            case.precise = control
+                || case.is_observed()
+                || look.is_some_and(|look| case.half_width(look) <= asked);
         }
     }
 }
@@ -117,7 +119,7 @@ pub(super) fn revive(
         return Ok(None);
     }
     // A round that was cut short is measured again as a whole: its launches are replaced.
-    let going_on = cases.iter().filter(|case| !case.given_up);
+    let going_on = cases.iter().filter(|case| !case.given_up && !case.is_observed());
     let launched = going_on.map(|case| case.medians.len()).min().unwrap_or(0);
     let rounds = launched.min(store.finished_rounds(run, group.nth)? as usize);
     for case in &mut cases {
@@ -152,5 +154,6 @@ fn case_of(stored: &StoredCase) -> Option<Case> {
         workers: serde_json::from_value::<Workers>(word(&stored.workers)).ok()?,
         payload: serde_json::from_value::<Policy>(word(&stored.payload)).ok()?,
         twin: stored.twin,
+        observe: stored.observe,
     })
 }

@@ -49,7 +49,19 @@ struct LiveGroup {
     took: Duration,
 }
 
+impl LiveCase {
+    /// Whether something looks on: then it is no result.
+    fn is_observed(&self) -> bool {
+        self.case.observe.is_some()
+    }
+}
+
 impl LiveGroup {
+    /// The cases at which nothing looks.
+    fn results(&self) -> impl Iterator<Item = &LiveCase> {
+        self.cases.iter().filter(|live| !live.is_observed())
+    }
+
     fn title(&self) -> String {
         let case = &self.cases[0].case;
         let size = match case.message_bytes {
@@ -296,7 +308,7 @@ impl<'a> Campaign<'a> {
             crate::stats::next_look(group.rounds as usize).map_or(group.rounds, |it| it as u64)
         });
         let budget = self.request.stopping.budget_ns.map(Duration::from_nanos);
-        let cases = || self.groups.iter().flat_map(|group| &group.cases);
+        let cases = || self.groups.iter().flat_map(LiveGroup::results);
         let status = Status {
             now: group.title(),
             round: group.rounds + 1,
@@ -358,7 +370,7 @@ impl<'a> Campaign<'a> {
             ns_per_tick: self.clock.ns_per_tick,
             deadline_ms: deadline_ms(live),
             buffer_offset: 0,
-            observe: None,
+            observe: live.case.observe,
             seed: self.request.seed,
         }
     }

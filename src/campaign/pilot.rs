@@ -2,11 +2,12 @@
 //! many operations fill a sample and a launch. What they fix stays fixed for the run.
 
 use super::round::BATCH;
-use super::{Campaign, Interrupted, LiveCase, value_ns};
+use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
 use crate::clock;
 use crate::launch::{Ending, Outcome, SampleCount, Spec, Workers};
 use crate::stats;
 use crate::store::{NewLaunch, Settle, StoreError};
+use crate::study::Case;
 use crate::workload::{Policy, Workload};
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
@@ -77,7 +78,7 @@ impl Campaign<'_> {
             return Ok(Ok(())); // resumed
         }
         let specs: Vec<Spec> =
-            self.groups[nth].cases.iter().map(|live| self.pilot_spec(live)).collect();
+            self.groups[nth].results().map(|live| self.pilot_spec(live)).collect();
         let quiet = self.groups[nth].wants_quiet;
         let mut endings = Vec::new();
         for specs in specs.chunks(BATCH) {
@@ -97,7 +98,8 @@ impl Campaign<'_> {
         }
         let mut rows = Vec::new();
         let (request, pace) = (self.request.clone(), self.pace());
-        for (live, ending) in self.groups[nth].cases.iter_mut().zip(endings) {
+        let results = self.groups[nth].cases.iter_mut().filter(|live| !live.is_observed());
+        for (live, ending) in results.zip(endings) {
             live.fix(&ending, &request, &self.clock, pace);
             self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
             rows.push(NewLaunch {
@@ -112,6 +114,10 @@ impl Campaign<'_> {
             });
         }
         self.with.store.add_launches(&rows)?;
+        self.groups[nth].observe_alike();
+        for live in self.groups[nth].cases.iter().filter(|live| live.is_observed()) {
+            self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
+        }
         Ok(Ok(()))
     }
 
@@ -139,6 +145,22 @@ impl Campaign<'_> {
             batch: live.asked_messages().unwrap_or(0),
             deadline_ms: PILOT_DEADLINE_MS,
             ..self.spec(live)
+        }
+    }
+}
+
+impl LiveGroup {
+    /// What is observed does exactly what is done unobserved.
+    fn observe_alike(&mut self) {
+        let (observed, results): (Vec<_>, Vec<_>) =
+            self.cases.iter_mut().partition(|live| live.is_observed());
+        for live in observed {
+            let plain = Case { observe: None, ..live.case.clone() };
+            let Some(pilot) = results.iter().find(|it| it.case == plain) else { continue };
+            live.batch = pilot.batch;
+            live.samples = pilot.samples;
+            live.operation_ns = pilot.operation_ns;
+            live.given_up = pilot.given_up;
         }
     }
 }

@@ -15,10 +15,14 @@ use super::{Campaign, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
 use crate::observe::doctor::{Watch, tally};
 use crate::observe::{Gaps, RoundNoise};
+use crate::stats;
 use crate::store::{NewLaunch, StoreError};
 
 /// Launches that are set up together: the largest group of the default run, with its twin.
 pub(super) const BATCH: usize = 12;
+/// Rounds in which observed launches are made: those of the first look, unless the number of
+/// launches is fixed. Counts vary little, and observing is slow.
+const OBSERVED_ROUNDS: u64 = stats::LOOKS[0] as u64;
 /// A case with so many failed launches and none that worked is given up.
 const FAILURES: usize = 3;
 /// How long the spin before and after a round lasts.
@@ -43,7 +47,7 @@ impl Campaign<'_> {
         let began_ns = self.measured_ns();
         let mut watch = Watch::new(Path::new("/"), &self.used_cpus(nth));
         let (earlier, before) = (watch.look(), Gaps::spin(SPIN));
-        for turns in self.turns(nth, round).chunks(BATCH) {
+        for turns in &self.batches(nth, round) {
             let specs = turns.iter().map(|turn| self.spec_of(nth, turn)).collect::<Vec<_>>();
             let Ok(endings) = self.launch_together(&specs, turns, self.groups[nth].wants_quiet)
             else {
@@ -86,23 +90,35 @@ impl Campaign<'_> {
         }
     }
 
-    /// The round's launches in their random order, from the run's seed alone.
-    fn turns(&self, nth: usize, round: u64) -> Vec<Turn> {
+    /// The round's launches in their random order, from the run's seed alone, cut into those that
+    /// are set up together. What looks on may be felt by every process of the machine for as long
+    /// as its launch lives: an observed launch is alone.
+    fn batches(&self, nth: usize, round: u64) -> Vec<Vec<Turn>> {
         let group = &self.groups[nth];
         let mut rng = ChaCha8Rng::seed_from_u64(self.request.seed);
         rng.set_stream((group.nth as u64) << 32 | round);
+        let observing = round <= self.request.stopping.launches.unwrap_or(OBSERVED_ROUNDS);
+        let wanted = |live: &LiveCase| !live.given_up && (observing || !live.is_observed());
         let mut order: Vec<usize> =
-            (0..group.cases.len()).filter(|case| !group.cases[*case].given_up).collect();
+            (0..group.cases.len()).filter(|case| wanted(&group.cases[*case])).collect();
         order.shuffle(&mut rng);
+        let (observed, results): (Vec<usize>, Vec<usize>) =
+            order.into_iter().partition(|case| group.cases[*case].is_observed());
+        let mut batches: Vec<&[usize]> = results.chunks(BATCH).collect();
+        if !observed.is_empty() {
+            batches.extend(observed.chunks(1));
+            batches.shuffle(&mut rng);
+        }
         let swapped = self.swapped(group.nth, round);
-        let turn = |(position, case)| Turn {
-            case,
-            position,
+        let mut position = 0..;
+        let mut turn = |case: &usize| Turn {
+            case: *case,
+            position: position.next().unwrap_or(0),
             swapped,
             padding: 16 * rng.random_range(0..256),
             offset: 64 * rng.random_range(0..64),
         };
-        order.into_iter().enumerate().map(turn).collect()
+        batches.into_iter().map(|cases| cases.iter().map(&mut turn).collect()).collect()
     }
 
     /// Roles change CPUs in blocks of two rounds: one each way, in an order drawn per block.

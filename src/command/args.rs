@@ -5,20 +5,21 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use super::words::{
+    Placements, Probes, Sizes, WarmupArg, budget, cpu, drawn_seed, every_shown_variant, in_ns,
+    launches, placement_names, placements, precision, probe_names, probes, samples, seed, sizes,
+    variant, warmup, workload, workload_names,
+};
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
-use crate::mechanism::{MECHANISMS, Variant};
+use crate::mechanism::MECHANISMS;
 use crate::size;
 use crate::store::Label;
 use crate::study::{Request, Stopping};
 use crate::workload::{Policy, Workload, connect};
 
-/// Largest seed: JSON readers keep integers below 2^53 exactly.
-const LARGEST_SEED: u64 = (1 << 53) - 1;
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);
-/// A launch that takes more samples than this is a slip.
-const MOST_SAMPLES: u64 = 100_000_000;
 
 /// Flags of `run`.
 #[derive(Args, Clone, Default)]
@@ -85,6 +86,11 @@ pub struct RunArgs {
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
+    /// What looks on, in launches of their own: counters, hardware, trace, or single families
+    /// (software, calls, l1d, …)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          value_parser = Suggesting { parser: probes, words: probe_names })]
+    pub observe: Vec<Probes>,
     /// A name for this run, by which report, export and compare find it
     #[arg(long, value_name = "NAME")]
     pub label: Option<Label>,
@@ -191,126 +197,6 @@ impl<P: TypedValueParser> TypedValueParser for Suggesting<P> {
     }
 }
 
-/// A list of sizes as one argument.
-#[derive(Clone)]
-pub struct Sizes(Vec<u64>);
-
-/// One or several placements as one argument.
-#[derive(Clone)]
-pub struct Placements(Vec<Placement>);
-
-/// A count of operations or a time.
-#[derive(Clone, Copy)]
-pub enum WarmupArg {
-    /// So many operations, however long.
-    Operations(u64),
-    /// So much time, in ns.
-    Time(u64),
-}
-
-fn variant(text: &str) -> Result<String, String> {
-    Variant::parse(text).map(|variant| variant.to_string())
-}
-
-fn workload(text: &str) -> Result<Workload, String> {
-    let names: Vec<&str> = Workload::ALL.iter().map(|it| it.name()).collect();
-    Workload::ALL
-        .into_iter()
-        .find(|it| it.name() == text)
-        .ok_or_else(|| crate::mechanism::unknown("workload", text, &names))
-}
-
-fn workload_names() -> Vec<String> {
-    Workload::ALL.iter().map(|it| it.name().to_string()).collect()
-}
-
-fn placement_names() -> Vec<String> {
-    let pinned = Placement::PINNED.iter().map(ToString::to_string);
-    std::iter::once("free".to_string()).chain(pinned).collect()
-}
-
-fn sizes(text: &str) -> Result<Sizes, String> {
-    let sizes = size::parse_list(text)?;
-    let largest = 1 << 30;
-    match sizes.iter().find(|it| **it > largest) {
-        Some(_) => Err(format!("`{text}`: a message is at most 1G: choose a smaller size")),
-        None => Ok(Sizes(sizes)),
-    }
-}
-
-/// A list of names, or one pair of CPUs: whatever holds a number is meant as a pair.
-fn placements(text: &str) -> Result<Placements, String> {
-    let is_cpu = |part: &str| part.trim().parse::<i64>().is_ok();
-    if !text.split(',').any(is_cpu) {
-        return text.split(',').map(Placement::parse).collect::<Result<_, _>>().map(Placements);
-    }
-    let pair = Placement::parse(text)
-        .map_err(|_| format!("`{text}`: a pair is two CPUs, INITIATOR,RESPONDER, as in 0,1"));
-    Ok(Placements(vec![pair?]))
-}
-
-fn cpu(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a CPU: write its number, as in 0"))
-}
-
-/// A seed that JSON can hold.
-pub fn seed(text: &str) -> Result<u64, String> {
-    let seed: Option<u64> = text.parse().ok();
-    seed.filter(|it| *it <= LARGEST_SEED)
-        .ok_or_else(|| format!("`{text}`: write a whole number from 0 to {LARGEST_SEED}"))
-}
-
-fn time(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|_| format!("`{text}` is not a time: write 100ms, 30s, 5m"))
-}
-
-/// Nanoseconds, of which 64 bits hold 584 years.
-fn in_ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn warmup(text: &str) -> Result<WarmupArg, String> {
-    if let Ok(operations) = text.parse() {
-        return Ok(WarmupArg::Operations(operations));
-    }
-    Ok(WarmupArg::Time(in_ns(time(text)?)))
-}
-
-/// A time for measuring, which isn't zero.
-pub fn budget(text: &str) -> Result<Duration, String> {
-    match time(text)? {
-        Duration::ZERO => Err("a budget of 0 measures nothing: write 30s, or 5m".into()),
-        budget => Ok(budget),
-    }
-}
-
-fn precision(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    let share: Option<f64> = number.trim().parse().ok().map(|it: f64| it / scale);
-    share
-        .filter(|it| (0.0001..=0.5).contains(it))
-        .ok_or_else(|| format!("`{text}`: write a share from 0.01% to 50%, as in 2%"))
-}
-
-fn count(text: &str, most: u64) -> Result<u64, String> {
-    let count: Option<u64> = text.parse().ok();
-    count
-        .filter(|it| (1..=most).contains(it))
-        .ok_or_else(|| format!("`{text}`: write a whole number from 1 to {most}"))
-}
-
-pub fn samples(text: &str) -> Result<u64, String> {
-    count(text, MOST_SAMPLES)
-}
-
-pub fn launches(text: &str) -> Result<u64, String> {
-    count(text, 10_000)
-}
-
 impl RunArgs {
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
@@ -354,6 +240,7 @@ impl RunArgs {
             },
             samples: self.samples,
             stopping: self.stopping(),
+            observe: self.observe.iter().flat_map(|it| it.0.clone()).collect(),
             seed: self.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
         })
@@ -377,41 +264,5 @@ impl RunArgs {
             budget_ns: given.map(in_ns),
             budget_is_hard: self.budget.is_some(),
         }
-    }
-}
-
-/// Every mechanism, in the variants that it wants shown.
-fn every_shown_variant() -> Vec<String> {
-    Variant::shown().iter().map(ToString::to_string).collect()
-}
-
-/// A seed of the system's own choice.
-pub fn drawn_seed() -> Result<u64, String> {
-    let mut bytes = [0; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| format!("getrandom: {error}; give a --seed"))?;
-    Ok(u64::from_le_bytes(bytes) & LARGEST_SEED)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_checked_at_the_door() {
-        assert!(variant("pip").unwrap_err().contains("did you mean `pipe`"));
-        assert!(workload("latencies").unwrap_err().contains("did you mean `latency`"));
-        assert!(placements("same-cpus").err().unwrap().contains("did you mean `same-cpu`"));
-        assert!(sizes("1TiB").is_err() && sizes("2G").is_err() && sizes("0").is_err());
-        assert!(precision("2%") == Ok(0.02) && precision("0.02") == Ok(0.02));
-        assert!(precision("0").is_err() && precision("abc").is_err());
-        assert!(budget("0s").is_err() && launches("0").is_err() && samples("abc").is_err());
-    }
-
-    #[test]
-    fn placements_may_be_listed_or_be_a_pair() {
-        assert_eq!(placements("0,1").ok().unwrap().0, [Placement::Cpus(0, 1)]);
-        let two = placements("same-cpu,free").ok().unwrap().0;
-        assert_eq!(two, [Placement::SameCpu, Placement::Free]);
     }
 }

@@ -124,8 +124,8 @@ impl<'a> Events<'a> {
 
     fn began(&mut self, run: &StoredRun) {
         self.run = run.id;
-        let cases = run.groups.iter().flat_map(|group| &group.cases).enumerate();
-        self.cases = cases.map(|(nth, case)| (case.id, (nth, case.clone()))).collect();
+        let cases = run.results().enumerate();
+        self.cases = cases.map(|(nth, (_, case))| (case.id, (nth, case.clone()))).collect();
         self.write(&ndjson::start(run));
     }
 

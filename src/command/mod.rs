@@ -16,6 +16,7 @@ mod run;
 mod runs;
 mod study;
 mod typst;
+mod words;
 mod written;
 
 use std::io::{self, IsTerminal, Write};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::args::{RunArgs, Shown, budget, drawn_seed, launches, samples, seed, shown_or_written};
+use super::args::{RunArgs, Shown, shown_or_written};
+use super::words::{budget, drawn_seed, launches, samples, seed};
 use super::{Common, Failure, print, run};
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};

@@ -116,10 +116,10 @@ fn without_percentiles(judged: &Judged, case: &CaseResult) -> Option<String> {
 
 /// The stored side of each result, in the order of the results.
 fn stored(judged: &Judged) -> impl Iterator<Item = (&StoredCase, &CaseResult)> {
-    judged.run.groups.iter().flat_map(|group| &group.cases).zip(&judged.results)
+    judged.run.results().map(|(_, case)| case).zip(&judged.results)
 }
 
-/// Every launch but the pilots, with the index of its result, in the order in which they were
+/// Every launch that is a result, with the index of its result, in the order in which they were
 /// stored, which is the order in which they were timed.
 fn launches(judged: &Judged, store: &Store) -> Result<Vec<(usize, StoredLaunch)>, StoreError> {
     let mut found = Vec::new();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{launches, stored};
 use crate::clock::{self, Kind, Reading, TscUnavailable};
 use crate::judge::Total;
-use crate::judge::{CaseResult, GroupVerdict, Judged};
+use crate::judge::{CaseResult, GroupVerdict, Judged, Observed};
 use crate::observe::Host;
 use crate::store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
 
@@ -107,8 +107,7 @@ impl Planned<'_> {
 
 /// What is about to be measured, where, and by which clock.
 pub fn start(run: &StoredRun) -> String {
-    let groups = run.groups.iter();
-    let cases = groups.flat_map(|group| group.cases.iter().map(|case| (group.nth, case)));
+    let cases = run.results().enumerate();
     let body = Start {
         tool: &run.tool,
         argv: &run.argv,
@@ -122,7 +121,7 @@ pub fn start(run: &StoredRun) -> String {
             step_ns: run.clock.step_ns,
             readings: &run.clock.readings,
         },
-        cases: cases.enumerate().map(|(nth, (group, it))| Planned::of(nth, group, it)).collect(),
+        cases: cases.map(|(nth, (group, case))| Planned::of(nth, group.nth, case)).collect(),
     };
     line("start", run.id, body)
 }
@@ -179,6 +178,7 @@ pub fn conclusion(judged: &Judged) -> String {
         timed_share: Option<f64>,
         settle_ns: u64,
         clock: &'a clock::Record,
+        observed: &'a [Observed],
         comparisons: &'a [GroupVerdict],
     }
     let run = &judged.run;
@@ -192,6 +192,7 @@ pub fn conclusion(judged: &Judged) -> String {
         timed_share: judged.timed_share,
         settle_ns: run.settle.quiet_ns,
         clock: &run.clock,
+        observed: &judged.observed,
         comparisons: &judged.groups,
     };
     text.push_str(&line("end", run.id, body));

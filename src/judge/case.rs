@@ -13,6 +13,7 @@ use super::percentile::{self, Curve, OfLaunch, OverLaunches};
 use super::pool::{LaunchValue, Pool};
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use crate::mechanism::{Carries, Variant};
+use crate::observe::Probe;
 use crate::stats;
 use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 use crate::study::Total;
@@ -95,6 +96,9 @@ pub struct CaseResult {
     pub spins: bool,
     /// Second name of another case (A/A).
     pub twin: bool,
+    /// What looked on; null of a result, which nothing looks at.
+    #[serde(skip)]
+    pub observe: Option<Probe>,
     /// `latency`, `throughput`, `connect`.
     pub workload: String,
     /// `process`, `thread`.
@@ -239,6 +243,7 @@ impl CaseResult {
             copies: variant.as_ref().and_then(|it| it.traits().copied()),
             spins: variant.is_some_and(|it| it.burns()),
             twin: case.twin,
+            observe: case.observe,
             workload: case.workload.clone(),
             workers: case.workers.clone(),
             placement: case.placement.clone(),

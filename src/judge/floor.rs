@@ -155,6 +155,7 @@ pub mod tests {
             workers: "process".into(),
             payload: "untouched".into(),
             twin: false,
+            observe: None,
             cpus,
             swappable: true,
             absence: None,

@@ -12,6 +12,7 @@ mod floor;
 pub mod floor_rows;
 mod group;
 pub mod hypothesis;
+mod observed;
 mod once;
 mod percentile;
 mod pool;
@@ -33,6 +34,7 @@ pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use derived::Derived;
 pub use group::{GroupVerdict, Standing, TwinCheck};
+pub use observed::{EventCount, Observed, Price};
 pub use once::{OncePerLaunch, SetupPhase};
 pub use percentile::{Curve, PERCENTILES};
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
@@ -48,6 +50,8 @@ pub struct Judged {
     pub run: StoredRun,
     /// One per case, in the order of the groups; absent cases included.
     pub results: Vec<CaseResult>,
+    /// The launches that something looked at, by case; absent ones included.
+    pub observed: Vec<Observed>,
     /// One per group that was measured.
     pub groups: Vec<GroupVerdict>,
     /// Sum over launches of the timed parts, over the wall time of measuring.
@@ -74,6 +78,7 @@ pub struct Export<'a> {
     floors: Option<&'a Floors>,
     warnings: &'a [String],
     results: &'a [CaseResult],
+    observed: &'a [Observed],
     comparisons: &'a [GroupVerdict],
 }
 
@@ -82,6 +87,7 @@ impl Judged {
     pub fn of(store: &Store, id: i64) -> Result<Judged, StoreError> {
         let mut run = store.run(id)?;
         let mut results = Vec::new();
+        let mut observed = Vec::new();
         let mut groups = Vec::new();
         let mut timed_ns = 0.0;
         let slices = course::slices_each(launches_of(&run));
@@ -90,7 +96,14 @@ impl Judged {
             for case in &group.cases {
                 let (result, timed) = CaseResult::of(store, &run, group, case, slices)?;
                 timed_ns += timed;
-                results.push(result);
+                match case.observe {
+                    None => results.push(result),
+                    Some(probe) => {
+                        let launches = store.launches(case.id)?;
+                        let plain = &results[first..];
+                        observed.push(Observed::of(probe, result, &launches, plain, first));
+                    }
+                }
             }
             groups.extend(GroupVerdict::of(group, first, &results[first..]));
         }
@@ -98,7 +111,7 @@ impl Judged {
         derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
-        Ok(Judged { run, results, groups, timed_share })
+        Ok(Judged { run, results, observed, groups, timed_share })
     }
 
     /// The run as one object for JSON.
@@ -125,6 +138,7 @@ impl Judged {
             floors: self.run.floors.as_ref(),
             warnings: &self.run.warnings,
             results: &self.results,
+            observed: &self.observed,
             comparisons: &self.groups,
         }
     }

@@ -16,8 +16,8 @@ use super::page::Page;
 use super::spec::{Role, Spec, WorkerReport};
 use crate::clock::{self, Clock, MonotonicRaw, Tsc};
 use crate::mechanism::{Carries, Endpoint};
-use crate::observe::Probe;
 use crate::observe::counts::Counting;
+use crate::observe::probe::{Onlooker, Probe};
 use crate::sys::perf::Kernel;
 use crate::workload::payload::{Read, Untouched, Written};
 use crate::workload::{Buffers, Check, Payload, Policy};
@@ -87,9 +87,12 @@ impl<E: Endpoint> Worker<E> {
         }
         self.end.start()?;
         self.page.populate(0)?;
-        let family = self.spec.observe.and_then(Probe::family);
-        let open = |family| Counting::open(&Kernel, family, Path::new("/"));
-        family.map(open).transpose().map_err(|refusal| io::Error::other(refusal.reason))
+        let Some(Probe { onlooker: Onlooker::Counters(family), times, .. }) = self.spec.observe
+        else {
+            return Ok(None);
+        };
+        let counting = Counting::open(&Kernel, family, times, Path::new("/"));
+        counting.map(Some).map_err(|refusal| io::Error::other(refusal.reason))
     }
 
     fn tell(&self, message: &Message) {

@@ -14,6 +14,8 @@
 //! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `counts/` | counters of the kernel and the processor, for the calling thread |
 //! | `probe.rs` | nothing: the ways of observing a launch |
+//! | `trace/` | programs on the kernel's tracepoints |
+//! | `refusal.rs` | why something can't be observed |
 //! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
 //! | `tree.rs` | small reads, absent as `None` |
 
@@ -24,6 +26,7 @@ pub mod gaps;
 pub mod host;
 pub mod noise;
 pub mod probe;
+mod refusal;
 pub mod relation;
 pub mod topology;
 pub mod trace;
@@ -38,5 +41,6 @@ pub use gaps::{Gaps, RoundNoise};
 pub use host::Host;
 pub use noise::{Counters, Noise};
 pub use probe::Probe;
+pub use refusal::Refusal;
 pub use relation::Relation;
 pub use topology::{Cpu, Topology};

@@ -21,12 +21,12 @@ pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
 /// Version of the schema: `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 4;
+pub const SCHEMA_VERSION: i64 = 5;
 /// `PRAGMA application_id`: "ipcm".
 const APPLICATION_ID: i64 = 0x6970_636d;
 
 /// What brings a store from the version beside it to the next one.
-const MIGRATIONS: [(i64, &str); 3] = [
+const MIGRATIONS: [(i64, &str); 4] = [
     (1, "ALTER TABLE runs ADD COLUMN floors TEXT NOT NULL DEFAULT '{}'"),
     (2, "ALTER TABLE runs ADD COLUMN label TEXT"),
     // Until then a run had one total for all its transfers.
@@ -38,6 +38,7 @@ const MIGRATIONS: [(i64, &str); 3] = [
               FROM runs WHERE runs.id = cases.run), 'long')
          WHERE workload = 'throughput' AND message_bytes IS NOT NULL",
     ),
+    (4, "ALTER TABLE cases ADD COLUMN observe TEXT"),
 ];
 
 /// How a run stands.
@@ -253,7 +254,8 @@ mod tests {
         let schema = match version {
             1 => include_str!("../../tests/stores/schema-1.sql"),
             2 => include_str!("../../tests/stores/schema-2.sql"),
-            _ => include_str!("../../tests/stores/schema-3.sql"),
+            3 => include_str!("../../tests/stores/schema-3.sql"),
+            _ => include_str!("../../tests/stores/schema-4.sql"),
         };
         let db = Connection::open(path).unwrap();
         db.execute_batch(schema).unwrap();

@@ -10,7 +10,7 @@ use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::clock;
 use crate::floor::Floors;
 use crate::launch::Record;
-use crate::observe::{Host, RoundNoise};
+use crate::observe::{Host, Probe, RoundNoise};
 use crate::study::{Request, Total};
 
 /// A line of `ipcmark runs`.
@@ -70,6 +70,14 @@ pub struct StoredRun {
     pub rounds: Vec<RoundNoise>,
 }
 
+impl StoredRun {
+    /// The cases that become results, each with its group: those at which nothing looks.
+    pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
+        let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
+        cases.filter(|(_, case)| case.observe.is_none())
+    }
+}
+
 /// Cases that are compared with each other.
 #[derive(Clone, Debug)]
 pub struct StoredGroup {
@@ -104,6 +112,8 @@ pub struct StoredCase {
     pub payload: String,
     /// Second name of another case.
     pub twin: bool,
+    /// What looks on; None where the case is a result.
+    pub observe: Option<Probe>,
     /// The pair of CPUs; None when free.
     pub cpus: Option<(u32, u32)>,
     /// Whether roles change CPUs between rounds.
@@ -139,7 +149,7 @@ pub struct StoredLaunch {
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total";
+     operation_ns, total, observe";
 
 impl Store {
     /// Every run, oldest first.
@@ -311,6 +321,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         samples_per_launch: row.get(14)?,
         operation_ns: row.get(15)?,
         total: row.get::<_, Option<String>>(16)?.and_then(|it| Total::parse(&it).ok()),
+        observe: row.get::<_, Option<String>>(17)?.and_then(|it| it.parse().ok()),
     })
 }
 

@@ -37,7 +37,8 @@ CREATE TABLE cases (
     batch              INTEGER,                 -- fixed by the pilot, before the first round
     samples_per_launch INTEGER,
     operation_ns       REAL,                    -- the pilot's estimate
-    total              TEXT                     -- of a transfer: long, message, or bytes
+    total              TEXT,                    -- of a transfer: long, message, or bytes
+    observe            TEXT                     -- what looks on; NULL where the case is a result
 ) STRICT;
 
 CREATE TABLE groups (

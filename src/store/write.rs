@@ -237,8 +237,9 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
     let case = new.case;
     db.execute(
         "INSERT INTO cases (run, group_nth, nth, mechanism, workload, message_bytes, placement,
-             workers, payload, twin, cpu_first, cpu_second, swappable, absence, reason, total)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             workers, payload, twin, cpu_first, cpu_second, swappable, absence, reason, total,
+             observe)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             run,
             new.group,
@@ -256,6 +257,7 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
             new.absence.map(|(absence, _)| word(&absence)),
             new.absence.map(|(_, reason)| reason),
             case.total.map(Total::stored),
+            case.observe.map(|it| it.to_string()),
         ],
     )?;
     Ok(())

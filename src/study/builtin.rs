@@ -61,6 +61,7 @@ mod tests {
             Factor::Total => case.total.map(|it| it.to_string()),
             Factor::Placement => Some(case.placement.to_string()),
             Factor::Workers => Some(case.workers.name().to_string()),
+            Factor::Observe => Some(crate::study::factor::observed(case.observe)),
         })
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::factor::{Chosen, Factor, workers, workload};
+use super::factor::{Chosen, Factor, UNOBSERVED, workers, workload};
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
@@ -97,6 +97,7 @@ impl Reader<'_> {
             Factor::Total => (&fixed.total, &vary.total),
             Factor::Placement => (&fixed.placement, &vary.placement),
             Factor::Workers => (&fixed.workers, &vary.workers),
+            Factor::Observe => (&None, &vary.observe),
         };
         let mut levels = BTreeMap::new();
         for factor in Factor::ALL {
@@ -115,6 +116,7 @@ impl Reader<'_> {
                     Factor::Total => vec!["long".into()],
                     Factor::Placement => vec!["same-cpu".into()],
                     Factor::Workers => vec!["process".into()],
+                    Factor::Observe => vec![UNOBSERVED.into()],
                 },
             };
             levels.insert(factor, words);
@@ -228,6 +230,7 @@ impl Reader<'_> {
                 .filter_map(|word| Some((workload(word).ok()?, sizes.clone())))
                 .collect(),
             placements: of(Factor::Placement).filter_map(|it| Placement::parse(it).ok()).collect(),
+            observe: of(Factor::Observe).filter_map(|it| it.parse().ok()).collect(),
             workers: of(Factor::Workers).filter_map(|it| workers(it).ok()).collect(),
             payload: match &fixed.payload {
                 None => Policy::Untouched,

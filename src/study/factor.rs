@@ -7,8 +7,12 @@ use super::Total;
 use super::format::Selector;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Variant, unknown};
+use crate::observe::Probe;
 use crate::size;
 use crate::workload::Workload;
+
+/// The level of [`Factor::Observe`] at which nothing looks on: that of every result.
+pub const UNOBSERVED: &str = "none";
 
 /// What can be varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,17 +29,20 @@ pub enum Factor {
     Placement,
     /// Processes or threads.
     Workers,
+    /// What looks on.
+    Observe,
 }
 
 impl Factor {
     /// Every factor.
-    pub const ALL: [Factor; 6] = [
+    pub const ALL: [Factor; 7] = [
         Factor::Mechanism,
         Factor::Workload,
         Factor::Size,
         Factor::Total,
         Factor::Placement,
         Factor::Workers,
+        Factor::Observe,
     ];
 
     /// Its key in a study.
@@ -47,6 +54,7 @@ impl Factor {
             Factor::Total => "total",
             Factor::Placement => "placement",
             Factor::Workers => "workers",
+            Factor::Observe => "observe",
         }
     }
 
@@ -74,6 +82,8 @@ impl Factor {
             Factor::Total => Total::parse(word).map(|it| it.to_string()),
             Factor::Placement => Placement::parse(word).map(|it| it.to_string()),
             Factor::Workers => workers(word).map(|it| it.name().to_string()),
+            Factor::Observe if word == UNOBSERVED => Ok(word.to_string()),
+            Factor::Observe => word.parse::<Probe>().map(|it| it.to_string()),
         }
     }
 }
@@ -142,6 +152,11 @@ pub fn chosen(selector: &Selector) -> Chosen {
         Some((factor, factor.level(word.get_ref()).ok()?))
     };
     Chosen(selector.iter().filter_map(level).collect())
+}
+
+/// The level of [`Factor::Observe`] of a case that `probe` observes, or nothing.
+pub fn observed(probe: Option<Probe>) -> String {
+    probe.map_or_else(|| UNOBSERVED.to_string(), |probe| probe.to_string())
 }
 
 /// The workload called `word`.

@@ -128,6 +128,8 @@ pub struct Levels {
     pub placement: Option<Words>,
     /// `process`, `thread`.
     pub workers: Option<Words>,
+    /// What looks on: `none`, as ever, and probes in launches of their own.
+    pub observe: Option<Words>,
     /// What latencies have of their own.
     #[serde(default)]
     pub latency: OwnLevels,

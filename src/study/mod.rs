@@ -26,6 +26,7 @@ pub use plan::{Absence, Absent, Case, Group, Machine, Plan, plan};
 pub use total::Total;
 
 use crate::launch::{Placement, Warmup, Workers};
+use crate::observe::Probe;
 use crate::workload::{Policy, Workload};
 
 /// An experiment as it was asked for. Stored with the run.
@@ -61,6 +62,9 @@ pub struct Request {
     /// The same of single workloads, before the one above.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub samples_by_workload: BTreeMap<Workload, u64>,
+    /// What looks on in launches of their own, beside those of every case that are results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observe: Vec<Probe>,
     /// How a group ends.
     pub stopping: Stopping,
     /// The study that asks, if one does.
@@ -87,6 +91,7 @@ impl Default for Request {
             warmup: Warmup::default(),
             samples: None,
             samples_by_workload: BTreeMap::new(),
+            observe: Vec::new(),
             stopping: Stopping::default(),
             study: None,
             seed: 0,

@@ -8,7 +8,7 @@ use super::{Request, Total};
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Carries, OpenError, Variant, probe};
-use crate::observe::Topology;
+use crate::observe::{Probe, Topology};
 use crate::workload::{Policy, Workload, connect};
 
 /// One combination of factor levels.
@@ -32,6 +32,8 @@ pub struct Case {
     pub payload: Policy,
     /// Second name of another case of the group: the pair shows the machine's own noise.
     pub twin: bool,
+    /// What looks on; such a case is no result, but stands beside one.
+    pub observe: Option<Probe>,
 }
 
 impl Case {
@@ -140,6 +142,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         workers: *workers,
                         payload: request.payload,
                         twin: false,
+                        observe: None,
                     };
                     let key = Key {
                         nth: what.nth,
@@ -165,6 +168,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
         return Err("nothing to measure: name a mechanism, a workload and a size".into());
     }
     add_twins(&mut groups);
+    add_observed(&mut groups, &request.observe);
     Ok(Plan { groups })
 }
 
@@ -274,6 +278,28 @@ fn add_twins(groups: &mut [Group]) {
         placements.push((subject.placement, subject.workers));
         let twin = Case { twin: true, ..subject.clone() };
         group.cases.push(twin);
+    }
+}
+
+/// Every case that moves something once more under each probe, or the reason why not.
+fn add_observed(groups: &mut [Group], probes: &[Probe]) {
+    for probe in probes {
+        let refused = probe.available().err().map(|refusal| refusal.to_string());
+        for group in &mut *groups {
+            let subject = |it: &&Case| {
+                !it.twin && it.observe.is_none() && it.variant.traits().carries != Carries::Nothing
+            };
+            let observed = |it: &Case| Case { observe: Some(*probe), ..it.clone() };
+            let cases: Vec<Case> = group.cases.iter().filter(subject).map(observed).collect();
+            match &refused {
+                None => group.cases.extend(cases),
+                Some(reason) => group.absent.extend(cases.into_iter().map(|case| Absent {
+                    case,
+                    absence: Absence::Unavailable,
+                    reason: reason.clone(),
+                })),
+            }
+        }
     }
 }
 

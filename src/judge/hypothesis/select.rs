@@ -3,7 +3,7 @@
 use super::super::{CaseResult, Status};
 use super::Told;
 use crate::size;
-use crate::study::factor::{Chosen, Factor};
+use crate::study::factor::{Chosen, Factor, observed};
 
 /// A case's level of a factor, as studies write it.
 pub fn level(case: &CaseResult, factor: Factor) -> String {
@@ -14,6 +14,7 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
         Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
         Factor::Placement => case.placement.clone(),
         Factor::Workers => case.workers.clone(),
+        Factor::Observe => observed(case.observe),
     }
 }
 
@@ -27,9 +28,11 @@ fn any_level(case: &CaseResult, factor: Factor) -> bool {
     }
 }
 
-/// Whether the selector takes a case. What has no size is taken at any size.
+/// Whether the selector takes a case. What has no size is taken at any size; what was observed,
+/// only where that is asked.
 pub fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
-    chosen.takes(|factor| (!any_level(case, factor)).then(|| level(case, factor)))
+    let asked = case.observe.is_none() || chosen.level(Factor::Observe).is_some();
+    asked && chosen.takes(|factor| (!any_level(case, factor)).then(|| level(case, factor)))
 }
 
 /// The measured cases that a selector chooses.

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 pub use family::{Counter, FAMILIES, Family};
 
-use crate::observe::tree;
-use crate::sys::perf::{Count, Perf, Reading};
+use crate::observe::{Refusal, tree};
+use crate::sys::perf::{Count, Kernel, Perf, Reading};
 
 /// What one worker's counters said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,15 +28,6 @@ pub struct Counts {
     pub operations: u64,
     /// Events by name.
     pub events: BTreeMap<String, u64>,
-}
-
-/// Why something can't be counted here, and what would change it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// What is in the way.
-    pub reason: String,
-    /// The command that changes it, if one does.
-    pub way_out: Option<String>,
 }
 
 /// Open counters of the calling thread.
@@ -52,20 +43,26 @@ struct Open {
 }
 
 impl<'a> Counting<'a> {
-    /// Opens every counter of `family`; `root` is `/` but in tests.
+    /// Opens every counter of `family`, `times` over; `root` is `/` but in tests.
     ///
     /// # Errors
     /// What is in the way, with the level found and the level needed.
-    pub fn open(perf: &'a dyn Perf, family: Family, root: &Path) -> Result<Counting<'a>, Refusal> {
+    pub fn open(
+        perf: &'a dyn Perf,
+        family: Family,
+        times: u8,
+        root: &Path,
+    ) -> Result<Counting<'a>, Refusal> {
         let counters = family.counters(root);
         if counters.is_empty() {
             return Err(no_tracepoints());
         }
-        let open = counters.into_iter().map(|it| match perf.open(it.event, it.mode) {
-            Ok(counter) => Ok(Open { name: it.name, counter, before: Reading::default() }),
-            Err(error) => Err(refusal(&it, &error, tree::number(root, PARANOID))),
-        });
-        Ok(Counting { perf, open: open.collect::<Result<_, _>>()? })
+        let open = |it: &Counter| match perf.open(it.event, it.mode) {
+            Ok(counter) => Ok(Open { name: it.name.clone(), counter, before: Reading::default() }),
+            Err(error) => Err(refusal(it, &error, tree::number(root, PARANOID))),
+        };
+        let all = (0..times).flat_map(|_| &counters).map(open);
+        Ok(Counting { perf, open: all.collect::<Result<_, _>>()? })
     }
 
     /// Counts from now on.
@@ -104,6 +101,14 @@ impl<'a> Counting<'a> {
         }
         Ok(counts)
     }
+}
+
+/// Whether this process may count `family` here.
+///
+/// # Errors
+/// What is in the way.
+pub fn available(family: Family) -> Result<(), Refusal> {
+    Counting::open(&Kernel, family, 1, Path::new("/")).map(drop)
 }
 
 const PARANOID: &str = "proc/sys/kernel/perf_event_paranoid";

@@ -109,7 +109,7 @@ fn a_tracepoint_that_the_kernel_lacks_is_left_out() {
 #[test]
 fn user_and_kernel_are_told_apart() {
     let (root, perf) = (machine(2), Fake::new());
-    let mut counting = Counting::open(&perf, Family::Core, root.path()).ok().unwrap();
+    let mut counting = Counting::open(&perf, Family::Core, 1, root.path()).ok().unwrap();
     counting.start().unwrap();
     assert!(perf.running.get());
     let counts = counting.stop(5).unwrap();
@@ -129,7 +129,7 @@ fn user_and_kernel_are_told_apart() {
 #[test]
 fn our_own_call_is_not_among_the_calls() {
     let (root, perf) = (machine(2), Fake::new());
-    let mut counting = Counting::open(&perf, Family::Calls, root.path()).ok().unwrap();
+    let mut counting = Counting::open(&perf, Family::Calls, 1, root.path()).ok().unwrap();
     counting.start().unwrap();
     let counts = counting.stop(1).unwrap();
     assert_eq!((counts.events["calls"], counts.events["read"]), (6, 7));
@@ -139,7 +139,7 @@ fn our_own_call_is_not_among_the_calls() {
 fn a_counter_that_had_to_share_fails_the_launch() {
     let (root, perf) = (machine(2), Fake::new());
     perf.runs.set(60);
-    let mut counting = Counting::open(&perf, Family::Core, root.path()).ok().unwrap();
+    let mut counting = Counting::open(&perf, Family::Core, 1, root.path()).ok().unwrap();
     counting.start().unwrap();
     let error = counting.stop(1).unwrap_err().to_string();
     assert!(error.contains("ran 60 % of the time"), "{error}");
@@ -148,7 +148,7 @@ fn a_counter_that_had_to_share_fails_the_launch() {
 #[test]
 fn what_is_in_the_way_is_said_with_the_way_out() {
     let root = machine(3);
-    let refused = |perf: &Fake, family| Counting::open(perf, family, root.path()).err().unwrap();
+    let refused = |perf: &Fake, family| Counting::open(perf, family, 1, root.path()).err().unwrap();
 
     let none = refused(&Fake::refusing(Event::Instructions, libc::ENOENT), Family::Core);
     assert!(none.reason.contains("no counter of instructions:u"), "{none:?}");
@@ -171,14 +171,14 @@ fn what_is_in_the_way_is_said_with_the_way_out() {
     assert!(busy.reason.contains("another program"), "{busy:?}");
 
     let bare = tempfile::tempdir().unwrap();
-    let unmounted = Counting::open(&Fake::new(), Family::Calls, bare.path()).err().unwrap();
+    let unmounted = Counting::open(&Fake::new(), Family::Calls, 1, bare.path()).err().unwrap();
     assert!(unmounted.way_out.unwrap().starts_with("mount -t tracefs"));
 }
 
 #[test]
 fn the_kernel_counts_what_a_thread_does() {
     let root = Path::new("/");
-    let mut counting = match Counting::open(&Kernel, Family::Software, root) {
+    let mut counting = match Counting::open(&Kernel, Family::Software, 1, root) {
         Ok(counting) => counting,
         Err(refusal) => return eprintln!("skipped: {}", refusal.reason),
     };

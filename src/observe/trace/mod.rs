@@ -4,3 +4,13 @@
 mod event;
 
 pub use event::{Event, Kind, Who};
+
+use super::Refusal;
+
+/// Whether this process may trace here.
+///
+/// # Errors
+/// What is in the way.
+pub fn available() -> Result<(), Refusal> {
+    Err(Refusal { reason: "this build has no trace yet".into(), way_out: None })
+}

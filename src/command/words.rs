@@ -1,0 +1,199 @@
+//! The words of the flags: each is parsed once, at the door.
+
+use std::time::Duration;
+
+use crate::launch::Placement;
+use crate::mechanism::Variant;
+use crate::observe::Probe;
+use crate::observe::counts::FAMILIES;
+use crate::observe::probe::Scope;
+use crate::size;
+use crate::workload::Workload;
+
+/// Largest seed: JSON readers keep integers below 2^53 exactly.
+const LARGEST_SEED: u64 = (1 << 53) - 1;
+/// A launch that takes more samples than this is a slip.
+const MOST_SAMPLES: u64 = 100_000_000;
+
+/// One or several probes as one argument.
+#[derive(Clone)]
+pub struct Probes(pub Vec<Probe>);
+
+/// A list of sizes as one argument.
+#[derive(Clone)]
+pub struct Sizes(pub Vec<u64>);
+
+/// One or several placements as one argument.
+#[derive(Clone)]
+pub struct Placements(pub Vec<Placement>);
+
+/// A count of operations or a time.
+#[derive(Clone, Copy)]
+pub enum WarmupArg {
+    /// So many operations, however long.
+    Operations(u64),
+    /// So much time, in ns.
+    Time(u64),
+}
+
+/// A variant, written in the one way.
+pub fn variant(text: &str) -> Result<String, String> {
+    Variant::parse(text).map(|variant| variant.to_string())
+}
+
+/// A workload.
+pub fn workload(text: &str) -> Result<Workload, String> {
+    let names: Vec<&str> = Workload::ALL.iter().map(|it| it.name()).collect();
+    Workload::ALL
+        .into_iter()
+        .find(|it| it.name() == text)
+        .ok_or_else(|| crate::mechanism::unknown("workload", text, &names))
+}
+
+/// Every workload.
+pub fn workload_names() -> Vec<String> {
+    Workload::ALL.iter().map(|it| it.name().to_string()).collect()
+}
+
+/// Every named placement.
+pub fn placement_names() -> Vec<String> {
+    let pinned = Placement::PINNED.iter().map(ToString::to_string);
+    std::iter::once("free".to_string()).chain(pinned).collect()
+}
+
+/// A list of message sizes.
+pub fn sizes(text: &str) -> Result<Sizes, String> {
+    let sizes = size::parse_list(text)?;
+    let largest = 1 << 30;
+    match sizes.iter().find(|it| **it > largest) {
+        Some(_) => Err(format!("`{text}`: a message is at most 1G: choose a smaller size")),
+        None => Ok(Sizes(sizes)),
+    }
+}
+
+/// A list of names, or one pair of CPUs: whatever holds a number is meant as a pair.
+pub fn placements(text: &str) -> Result<Placements, String> {
+    let is_cpu = |part: &str| part.trim().parse::<i64>().is_ok();
+    if !text.split(',').any(is_cpu) {
+        return text.split(',').map(Placement::parse).collect::<Result<_, _>>().map(Placements);
+    }
+    let pair = Placement::parse(text)
+        .map_err(|_| format!("`{text}`: a pair is two CPUs, INITIATOR,RESPONDER, as in 0,1"));
+    Ok(Placements(vec![pair?]))
+}
+
+/// A CPU.
+pub fn cpu(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a CPU: write its number, as in 0"))
+}
+
+/// A seed that JSON can hold.
+pub fn seed(text: &str) -> Result<u64, String> {
+    let seed: Option<u64> = text.parse().ok();
+    seed.filter(|it| *it <= LARGEST_SEED)
+        .ok_or_else(|| format!("`{text}`: write a whole number from 0 to {LARGEST_SEED}"))
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|_| format!("`{text}` is not a time: write 100ms, 30s, 5m"))
+}
+
+/// Nanoseconds, of which 64 bits hold 584 years.
+pub fn in_ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A count of operations, or a time.
+pub fn warmup(text: &str) -> Result<WarmupArg, String> {
+    if let Ok(operations) = text.parse() {
+        return Ok(WarmupArg::Operations(operations));
+    }
+    Ok(WarmupArg::Time(in_ns(time(text)?)))
+}
+
+/// A time for measuring, which isn't zero.
+pub fn budget(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("a budget of 0 measures nothing: write 30s, or 5m".into()),
+        budget => Ok(budget),
+    }
+}
+
+/// A share, as in `2%`.
+pub fn precision(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share: Option<f64> = number.trim().parse().ok().map(|it: f64| it / scale);
+    share
+        .filter(|it| (0.0001..=0.5).contains(it))
+        .ok_or_else(|| format!("`{text}`: write a share from 0.01% to 50%, as in 2%"))
+}
+
+fn count(text: &str, most: u64) -> Result<u64, String> {
+    let count: Option<u64> = text.parse().ok();
+    count
+        .filter(|it| (1..=most).contains(it))
+        .ok_or_else(|| format!("`{text}`: write a whole number from 1 to {most}"))
+}
+
+/// Samples of a launch.
+pub fn samples(text: &str) -> Result<u64, String> {
+    count(text, MOST_SAMPLES)
+}
+
+/// Launches of a case.
+pub fn launches(text: &str) -> Result<u64, String> {
+    count(text, 10_000)
+}
+
+/// Every mechanism, in the variants that it wants shown.
+pub fn every_shown_variant() -> Vec<String> {
+    Variant::shown().iter().map(ToString::to_string).collect()
+}
+
+/// What looks on, one or several by one word.
+pub fn probes(text: &str) -> Result<Probes, String> {
+    Probe::each_of(text).map(Probes)
+}
+
+/// The words that [`probes`] begins with.
+pub fn probe_names() -> Vec<String> {
+    let groups = ["counters", "hardware"].map(String::from);
+    let traces = Scope::ALL.map(|scope| scope.name().to_string());
+    let families = FAMILIES.iter().map(|family| family.name().to_string());
+    groups.into_iter().chain(traces).chain(families).collect()
+}
+
+/// A seed of the system's own choice.
+pub fn drawn_seed() -> Result<u64, String> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| format!("getrandom: {error}; give a --seed"))?;
+    Ok(u64::from_le_bytes(bytes) & LARGEST_SEED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_checked_at_the_door() {
+        assert!(variant("pip").unwrap_err().contains("did you mean `pipe`"));
+        assert!(workload("latencies").unwrap_err().contains("did you mean `latency`"));
+        assert!(placements("same-cpus").err().unwrap().contains("did you mean `same-cpu`"));
+        assert!(sizes("1TiB").is_err() && sizes("2G").is_err() && sizes("0").is_err());
+        assert!(precision("2%") == Ok(0.02) && precision("0.02") == Ok(0.02));
+        assert!(precision("0").is_err() && precision("abc").is_err());
+        assert!(budget("0s").is_err() && launches("0").is_err() && samples("abc").is_err());
+    }
+
+    #[test]
+    fn placements_may_be_listed_or_be_a_pair() {
+        assert_eq!(placements("0,1").ok().unwrap().0, [Placement::Cpus(0, 1)]);
+        let two = placements("same-cpu,free").ok().unwrap().0;
+        assert_eq!(two, [Placement::SameCpu, Placement::Free]);
+    }
+}

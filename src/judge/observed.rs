@@ -1,0 +1,190 @@
+//! What was counted in the launches of a case that something looked at, and what looking cost.
+//!
+//! Events are summed over both workers, each divided by what that worker did; the price is the
+//! time of the observed launches over that of the others, paired within rounds.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{ALPHA, CaseResult, Status};
+use crate::observe::Probe;
+use crate::observe::counts::Counts;
+use crate::stats;
+use crate::store::StoredLaunch;
+use crate::study::Total;
+
+/// A case under a probe.
+#[derive(Clone, Debug, Serialize)]
+pub struct Observed {
+    /// What looked on.
+    pub probe: Probe,
+    /// The variant.
+    pub variant: String,
+    /// `latency`, `throughput`, `connect`.
+    pub workload: String,
+    /// Null where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// What one transfer carries; null where no bytes are transferred.
+    pub total: Option<Total>,
+    /// Where the workers ran.
+    pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// How it stands.
+    pub status: Status,
+    /// Why it isn't ok, with the way out.
+    pub reason: Option<String>,
+    /// Launches that were observed.
+    pub launches: u64,
+    /// What was counted, by name.
+    pub events: Vec<EventCount>,
+    /// What looking cost; null where too few rounds have both.
+    pub price: Option<Price>,
+    /// Its launches, judged as if they were results.
+    #[serde(skip)]
+    pub case: CaseResult,
+    /// Index of the result that it stands beside.
+    #[serde(skip)]
+    pub beside: Option<usize>,
+}
+
+/// How often something happened per operation: a round trip, a message, a set-up.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventCount {
+    /// The event; `…-ns` for a time.
+    pub name: String,
+    /// Median over launches of the count per operation, both workers together.
+    pub per_operation: f64,
+    /// Lower end of its interval; null where there are too few launches.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The same per byte of the message, over every way that it went; null where there is none.
+    pub per_byte: Option<f64>,
+    /// By round, from 1; null where it wasn't counted.
+    #[serde(skip)]
+    pub by_round: Vec<Option<f64>>,
+}
+
+/// The time of an operation while something looked on, over its time otherwise.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Price {
+    /// The ratio: 1 costs nothing.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Observed {
+    /// Judges the launches of `case` under `probe`; `plain` are the results of its group, whose
+    /// first has the index `first`.
+    pub(super) fn of(
+        probe: Probe,
+        case: CaseResult,
+        launches: &[StoredLaunch],
+        plain: &[CaseResult],
+        first: usize,
+    ) -> Observed {
+        let beside = plain.iter().position(|it| is_beside(it, &case));
+        Observed {
+            probe,
+            variant: case.variant.clone(),
+            workload: case.workload.clone(),
+            message_bytes: case.message_bytes,
+            total: case.total,
+            placement: case.placement.clone(),
+            workers: case.workers.clone(),
+            status: case.status,
+            reason: case.reason.clone(),
+            launches: case.launches,
+            events: events(&case, launches),
+            price: beside.and_then(|at| price(&case, &plain[at])),
+            beside: beside.map(|at| first + at),
+            case,
+        }
+    }
+
+    /// What was counted of the event called `name`.
+    pub fn event(&self, name: &str) -> Option<&EventCount> {
+        self.events.iter().find(|event| event.name == name)
+    }
+}
+
+fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
+    let key = |it: &CaseResult| {
+        (it.variant.clone(), it.message_bytes, it.total, it.placement.clone(), it.workers.clone())
+    };
+    !plain.twin && plain.workload == case.workload && key(plain) == key(case)
+}
+
+fn price(case: &CaseResult, plain: &CaseResult) -> Option<Price> {
+    let rounds = case.by_round.iter().zip(&plain.by_round);
+    let (observed, otherwise): (Vec<f64>, Vec<f64>) =
+        rounds.filter_map(|(a, b)| (*a).zip(*b)).unzip();
+    let compared = stats::compare_paired(&observed, &otherwise, ALPHA)?;
+    let ratio = compared.ratio;
+    Some(Price { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
+}
+
+/// Every event that some launch counted, in the order of their names.
+fn events(case: &CaseResult, launches: &[StoredLaunch]) -> Vec<EventCount> {
+    let mut by_name: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
+    for launch in launches.iter().filter(|it| it.round > 0 && it.status == "ok") {
+        let at = launch.round as usize - 1;
+        for (name, count) in counted(launch) {
+            let rounds = by_name.entry(name).or_default();
+            rounds.resize(rounds.len().max(at + 1), None);
+            rounds[at] = Some(count);
+        }
+    }
+    // A round trip carries its message there and back.
+    let ways = if case.workload == "latency" { 2.0 } else { 1.0 };
+    let bytes = case.message_bytes.filter(|_| case.workload != "connect");
+    let told = by_name.into_iter().filter_map(|(name, by_round)| {
+        EventCount::of(name, by_round, bytes.map(|bytes| bytes as f64 * ways))
+    });
+    told.collect()
+}
+
+/// What a launch counted per operation, both workers together.
+fn counted(launch: &StoredLaunch) -> BTreeMap<String, f64> {
+    let record = &launch.record;
+    let mut sums = BTreeMap::new();
+    let workers = [&record.initiator, &record.responder];
+    for Counts { operations, events } in workers.into_iter().filter_map(|it| it.counts.as_ref()) {
+        for (name, count) in events.iter().filter(|_| *operations > 0) {
+            *sums.entry(name.clone()).or_insert(0.0) += *count as f64 / *operations as f64;
+        }
+    }
+    sums
+}
+
+impl EventCount {
+    /// One event by round; None where no round has it.
+    pub(super) fn of(
+        name: String,
+        by_round: Vec<Option<f64>>,
+        bytes: Option<f64>,
+    ) -> Option<EventCount> {
+        let mut values: Vec<f64> = by_round.iter().flatten().copied().collect();
+        if values.is_empty() {
+            return None;
+        }
+        values.sort_by(f64::total_cmp);
+        let per_operation = stats::median(&values);
+        // Their number is fixed beforehand: no look at them ended the run.
+        let look = stats::final_look(values.len(), 0.0);
+        let interval = look.and_then(|look| look.interval(&values));
+        Some(EventCount {
+            name,
+            per_operation,
+            low: interval.map(|it| it.low),
+            high: interval.map(|it| it.high),
+            per_byte: bytes.map(|bytes| per_operation / bytes),
+            by_round,
+        })
+    }
+}

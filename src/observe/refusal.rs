@@ -1,0 +1,24 @@
+//! Why a machine can't be observed, as data: what is in the way, and what would change it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why something can't be observed here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// What is in the way.
+    pub reason: String,
+    /// The command that changes it, if one does.
+    pub way_out: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)?;
+        match &self.way_out {
+            Some(command) => write!(f, "; `{command}` changes that"),
+            None => Ok(()),
+        }
+    }
+}
