@@ -16,6 +16,7 @@ mod observed;
 mod once;
 mod percentile;
 mod pool;
+pub mod probe;
 mod seen;
 
 use serde::Serialize;
