@@ -49,10 +49,10 @@ impl CurveUnder {
         [below(&self.published), below(&self.published_holm), by_maximum]
     }
 
-    /// Whether the unobserved peak lies inside, and not at an end of the sizes.
+    /// Whether the unobserved peak surely lies inside, and not at an end of the sizes.
     pub fn has_peak(&self) -> bool {
         let last = self.sizes.len() - 1;
-        self.peak.is_some_and(|it| it.from.high > 0 && it.from.low < last)
+        self.peak.is_some_and(|it| it.from.low > 0 && it.from.high < last)
     }
 }
 

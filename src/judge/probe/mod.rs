@@ -11,7 +11,7 @@ mod order;
 mod price;
 mod surprise;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 pub use curve::CurveUnder;
 pub use dose::{Dose, Linear};

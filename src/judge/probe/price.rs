@@ -18,6 +18,8 @@ pub struct Charge {
     pub rounds: usize,
     /// Median time of an operation at which nothing looks, in ns.
     pub plain_ns: f64,
+    /// The same while the probe looks, in the same rounds.
+    pub observed_ns: f64,
     /// What is added to it, in ns: Hodges–Lehmann of paired differences. None with too few rounds.
     pub shift: Option<Interval>,
     /// Observed over unobserved time.
@@ -65,15 +67,19 @@ pub(super) fn charges(pairs: &[Pair]) -> Vec<Charge> {
 }
 
 fn charge(pair: &Pair, pairs: &[Pair]) -> Charge {
-    let (observed, mut plain) = pair.times();
+    let (observed, plain) = pair.times();
     let difference = stats::shift_paired(&observed, &plain, ALPHA);
     let ratio = stats::compare_paired(&observed, &plain, ALPHA);
-    plain.sort_by(f64::total_cmp);
+    let middle = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        if values.is_empty() { f64::NAN } else { stats::median(&values) }
+    };
     Charge {
         probe: pair.probe,
         message_bytes: pair.bytes(),
         rounds: plain.len(),
-        plain_ns: if plain.is_empty() { f64::NAN } else { stats::median(&plain) },
+        plain_ns: middle(plain),
+        observed_ns: middle(observed),
         shift: difference.map(|it| it.shift),
         ratio: ratio.map(|it| it.ratio),
         p: difference.map(|it| it.p),

@@ -25,6 +25,7 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Noise from `seed`.
     pub fn seeded(seed: u64) -> Machine {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let rounds = (0..ROUNDS).map(|_| (0.05 * normal(&mut rng)).exp()).collect();
@@ -85,6 +86,7 @@ impl Machine {
         }
     }
 
+    /// What the judge says of it.
     pub fn judged(&self) -> ProbeEffect {
         ProbeEffect::of(&self.results, &self.observed).unwrap()
     }

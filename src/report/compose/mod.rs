@@ -6,6 +6,7 @@ mod background;
 mod compare;
 mod figures;
 pub mod findings;
+mod probe;
 mod setup;
 mod study;
 mod tables;
@@ -15,6 +16,7 @@ mod words;
 use std::collections::BTreeSet;
 
 pub use compare::comparison;
+pub use probe::probe_effect;
 
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
