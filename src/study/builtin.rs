@@ -54,15 +54,7 @@ mod tests {
 
     /// Whether `chosen` means `case`, which stands for every size and total that mean nothing to it.
     fn takes(chosen: &Chosen, case: &Case) -> bool {
-        chosen.takes(|factor| match factor {
-            Factor::Mechanism => Some(case.variant.to_string()),
-            Factor::Workload => Some(case.workload.name().to_string()),
-            Factor::Size => case.message_bytes.map(size::format),
-            Factor::Total => case.total.map(|it| it.to_string()),
-            Factor::Placement => Some(case.placement.to_string()),
-            Factor::Workers => Some(case.workers.name().to_string()),
-            Factor::Observe => Some(crate::study::factor::observed(case.observe)),
-        })
+        chosen.takes(|factor| factor.of(case))
     }
 
     #[test]
