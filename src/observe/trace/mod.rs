@@ -2,8 +2,10 @@
 //! (bpf(2)) count system calls, wake-ups and interrupts, and tell their order.
 
 mod event;
+mod path;
 
 pub use event::{Event, Kind, Who};
+pub use path::{Part, Share, Trips, take_apart};
 
 use super::Refusal;
 
