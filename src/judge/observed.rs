@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ALPHA, CaseResult, Status};
+use super::{ALPHA, CaseResult, OverRounds, Status};
 use crate::observe::Probe;
 use crate::observe::counts::Counts;
+use crate::observe::trace::Trips;
 use crate::stats;
 use crate::store::StoredLaunch;
 use crate::study::Total;
@@ -41,6 +42,9 @@ pub struct Observed {
     pub events: Vec<EventCount>,
     /// What looking cost; null where too few rounds have both.
     pub price: Option<Price>,
+    /// The round trips of each traced launch, taken apart, by round from 1; empty of counters.
+    #[serde(skip)]
+    pub trips: Vec<Option<Trips>>,
     /// Its launches, judged as if they were results.
     #[serde(skip)]
     pub case: CaseResult,
@@ -103,6 +107,7 @@ impl Observed {
             events: events(&case, launches),
             price: beside.and_then(|at| price(&case, &plain[at])),
             beside: beside.map(|at| first + at),
+            trips: Vec::new(),
             case,
         }
     }
@@ -169,22 +174,14 @@ impl EventCount {
         by_round: Vec<Option<f64>>,
         bytes: Option<f64>,
     ) -> Option<EventCount> {
-        let mut values: Vec<f64> = by_round.iter().flatten().copied().collect();
-        if values.is_empty() {
-            return None;
-        }
-        values.sort_by(f64::total_cmp);
-        let per_operation = stats::median(&values);
-        // Their number is fixed beforehand: no look at them ended the run.
-        let look = stats::final_look(values.len(), 0.0);
-        let interval = look.and_then(|look| look.interval(&values));
+        let count = OverRounds::of(by_round)?;
         Some(EventCount {
             name,
-            per_operation,
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
-            per_byte: bytes.map(|bytes| per_operation / bytes),
-            by_round,
+            per_operation: count.median,
+            low: count.low,
+            high: count.high,
+            per_byte: bytes.map(|bytes| count.median / bytes),
+            by_round: count.by_round,
         })
     }
 }

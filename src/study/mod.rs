@@ -65,6 +65,9 @@ pub struct Request {
     /// What looks on in launches of their own, beside those of every case that are results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observe: Vec<Probe>,
+    /// What the run is for: how it is written up.
+    #[serde(default, skip_serializing_if = "Aim::is_comparison")]
+    pub aim: Aim,
     /// How a group ends.
     pub stopping: Stopping,
     /// The study that asks, if one does.
@@ -92,6 +95,7 @@ impl Default for Request {
             samples: None,
             samples_by_workload: BTreeMap::new(),
             observe: Vec::new(),
+            aim: Aim::Comparison,
             stopping: Stopping::default(),
             study: None,
             seed: 0,
@@ -112,6 +116,28 @@ impl Request {
             (true, Some(bytes)) => vec![Total::Bytes(bytes)],
             (true, None) => vec![Total::Long],
         }
+    }
+}
+
+/// What a run is for: how it is written up, from the store too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aim {
+    /// Which is best: `ipcmark run`, and studies.
+    #[default]
+    Comparison,
+    /// Where the time goes: `ipcmark explain`; with what each part is, if `teach`.
+    Explanation {
+        /// Whether each part is explained too.
+        teach: bool,
+    },
+    /// What observing costs: `ipcmark probe-effect`.
+    ProbeEffect,
+}
+
+impl Aim {
+    fn is_comparison(&self) -> bool {
+        *self == Aim::Comparison
     }
 }
 
