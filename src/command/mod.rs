@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod events;
+mod explain;
 mod export;
 mod floor;
 mod list;
@@ -72,6 +73,8 @@ enum Command {
     List(list::ListArgs),
     /// Is this machine fit to measure on? Advice, never a change
     Doctor(doctor::DoctorArgs),
+    /// Where a message's time goes: calls, copying, waking, waiting, switching
+    Explain(Box<explain::ExplainArgs>),
     /// Experiments that were declared before they are run: built in, or from a TOML file
     Study(study::StudyArgs),
     /// The runs in the store
@@ -130,6 +133,7 @@ pub fn main() -> ExitCode {
         Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
         Some(Command::Doctor(args)) => doctor::doctor(common, args),
+        Some(Command::Explain(args)) => explain::explain(common, args),
         Some(Command::Study(args)) => study::study(common, args),
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Compare(args)) => compare::compare(common, args),

@@ -4,6 +4,7 @@
 mod answer;
 mod background;
 mod compare;
+mod explain;
 mod figures;
 pub mod findings;
 mod setup;
@@ -50,6 +51,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
             document.sections.extend(study.opening());
         }
     }
+    document.sections.extend(explain::sections(judged));
     let own = document.sections.len();
     let mut verdicts = Section::new(
         "verdicts",
@@ -74,6 +76,10 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         Extent::Summary => verdicts::blocks(judged, extent),
         Extent::Full => folded(verdicts::blocks(judged, extent)),
     });
+    if own > 0 && study.is_none() && extent == Extent::Summary {
+        document.sections.extend(background::remarks(judged));
+        return document;
+    }
     // Whoever asked by a study reads its own tables; the rest is in the page.
     if let Some(study) = study.as_ref().filter(|_| extent == Extent::Summary) {
         document.sections.extend(study.results(judged));
