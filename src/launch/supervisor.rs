@@ -158,8 +158,15 @@ impl Conversation<'_> {
 
         let noise = Some(after.since(&before));
         let samples = initiator.samples as usize;
-        let record =
-            Record { outcome: Outcome::Ok, granted, initiator, responder, noise, setup_ns };
+        let record = Record {
+            outcome: Outcome::Ok,
+            granted,
+            initiator,
+            responder,
+            noise,
+            setup_ns,
+            trace: None,
+        };
         let text = serde_json::to_vec(&record).expect("a record is always JSON");
         self.tell(&text, samples).map_err(|_| owner_gone())
     }

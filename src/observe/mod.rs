@@ -14,6 +14,8 @@
 //! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `counts/` | counters of the kernel and the processor, for the calling thread |
 //! | `probe.rs` | nothing: the ways of observing a launch |
+//! | `trace/` | nothing of its own: programs on the kernel's tracepoints tell it |
+//! | `refusal.rs` | nothing: why something can't be observed |
 //! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
 //! | `tree.rs` | small reads, absent as `None` |
 
@@ -28,6 +30,7 @@ pub mod relation;
 pub mod topology;
 pub mod trace;
 
+mod refusal;
 mod tree;
 
 #[cfg(test)]
@@ -38,5 +41,6 @@ pub use gaps::{Gaps, RoundNoise};
 pub use host::Host;
 pub use noise::{Counters, Noise};
 pub use probe::Probe;
+pub use refusal::Refusal;
 pub use relation::Relation;
 pub use topology::{Cpu, Topology};

@@ -4,7 +4,7 @@
 //! Counting has a price, so it is done in launches of its own. Nothing is multiplexed: a family
 //! is small enough for the hardware, and a counter that still had to share it fails the launch.
 
-mod calls;
+pub(super) mod calls;
 mod family;
 
 #[cfg(test)]
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use family::{Counter, FAMILIES, Family};
 
+pub use crate::observe::Refusal;
 use crate::observe::tree;
 use crate::sys::perf::{Count, Perf, Reading};
 
@@ -28,15 +29,6 @@ pub struct Counts {
     pub operations: u64,
     /// Events by name.
     pub events: BTreeMap<String, u64>,
-}
-
-/// Why something can't be counted here, and what would change it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// What is in the way.
-    pub reason: String,
-    /// The command that changes it, if one does.
-    pub way_out: Option<String>,
 }
 
 /// Open counters of the calling thread.

@@ -2,5 +2,9 @@
 //! (bpf(2)) count system calls, wake-ups and interrupts, and tell their order.
 
 mod event;
+mod traced;
 
 pub use event::{Event, Kind, Who};
+pub use traced::{
+    Calls, Deeds, Direction, Firings, Interrupts, Marked, SocketBytes, Spread, Traced, Woken,
+};
