@@ -142,11 +142,22 @@ pub struct Firings {
 /// Where a worker's timed part lies, as the worker says itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marked {
-    /// Its clock right after its first mark, in ticks: the event that begins its window is this
-    /// moment, but for the way out of a system call.
-    pub begun_ticks: u64,
-    /// Operations between its marks.
+    /// Right after its first mark, before it stamps for the first time.
+    pub begun: Instant,
+    /// Right before its last mark, after it stamped for the last time.
+    pub ended: Instant,
+    /// Operations in between.
     pub operations: u64,
+}
+
+/// One moment by two clocks: the one that stamps samples, and the one of events. Two of them lay
+/// samples onto events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instant {
+    /// By the clock that stamps, in ticks: the middle of two reads.
+    pub ticks: u64,
+    /// By CLOCK_MONOTONIC, in ns, read between these two.
+    pub monotonic_ns: u64,
 }
 
 impl Traced {
