@@ -153,7 +153,20 @@ pub fn events(bytes: &[u8]) -> Vec<Event> {
     let mut events: Vec<Event> = bytes.chunks_exact(EVENT_BYTES).filter_map(event).collect();
     // What is simultaneous stays in the order in which it was written.
     events.sort_by_key(|it| it.at_ns);
+    without_last_mark(&mut events);
     events
+}
+
+/// Leaves out that a worker entered the call by which it ends its window.
+fn without_last_mark(events: &mut Vec<Event>) {
+    for who in [Who::Initiator, Who::Responder] {
+        let mut last = events.iter().enumerate().rev().filter(|(_, it)| it.who == who);
+        if last.next().is_some_and(|(_, it)| it.kind == Kind::End)
+            && let Some((at, Event { kind: Kind::Enter(_), .. })) = last.next()
+        {
+            events.remove(at);
+        }
+    }
 }
 
 fn event(bytes: &[u8]) -> Option<Event> {
@@ -173,4 +186,34 @@ fn event(bytes: &[u8]) -> Option<Event> {
     };
     let who = if bytes[9] == 0 { Who::Initiator } else { Who::Responder };
     Some(Event { at_ns: u64_at(bytes, 0), cpu: u16_at(bytes, 10), who, kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(at: u64, kind: u8, role: u8, cpu: u16, value: u32) -> Vec<u8> {
+        let mut bytes = at.to_le_bytes().to_vec();
+        bytes.extend([kind, role]);
+        bytes.extend(cpu.to_le_bytes());
+        bytes.extend(value.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn events_are_read_in_the_order_of_their_time_without_the_last_marks_call() {
+        let bytes = [
+            written(10, 0, 0, 1, 0),
+            written(30, 3, 0, 1, -11i32 as u32),
+            written(20, 2, 0, 1, 7),
+            written(50, 2, 0, 1, 157),
+            written(52, 4, 1, 0, 1),
+            written(60, 1, 0, 1, 0),
+        ];
+        let events = events(&bytes.concat());
+        let kinds: Vec<Kind> = events.iter().map(|it| it.kind).collect();
+        let waking = Kind::Waking { by_partner: true };
+        assert_eq!(kinds, [Kind::Begin, Kind::Enter(7), Kind::Exit(-11), waking, Kind::End]);
+        assert_eq!((events[3].who, events[3].cpu, events[3].at_ns), (Who::Responder, 0, 52));
+    }
 }
