@@ -107,7 +107,7 @@ impl Observed {
             events: events(&case, launches),
             price: beside.and_then(|at| price(&case, &plain[at])),
             beside: beside.map(|at| first + at),
-            trips: Vec::new(),
+            trips: trips(launches),
             case,
         }
     }
@@ -132,6 +132,17 @@ fn price(case: &CaseResult, plain: &CaseResult) -> Option<Price> {
     let compared = stats::compare_paired(&observed, &otherwise, ALPHA)?;
     let ratio = compared.ratio;
     Some(Price { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
+}
+
+/// The round trips of each launch, by round.
+fn trips(launches: &[StoredLaunch]) -> Vec<Option<Trips>> {
+    let mut by_round = Vec::new();
+    for launch in launches.iter().filter(|it| it.round > 0) {
+        let at = launch.round as usize - 1;
+        by_round.resize(by_round.len().max(at + 1), None);
+        by_round[at] = launch.record.trace.as_ref().and_then(|it| it.trips.clone());
+    }
+    by_round
 }
 
 /// Every event that some launch counted, in the order of their names.

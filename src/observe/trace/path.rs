@@ -73,6 +73,7 @@ pub struct Share {
 /// Takes round trips apart. `starts_ns` are the beginnings of the round trips on the clock of the
 /// events, and the end of the last one; `events` are ordered by time.
 pub fn take_apart(events: &[Event], starts_ns: &[f64]) -> Option<Trips> {
+    starts_ns.first()?;
     let heard_until = events.last()?.at_ns as f64;
     let whole = starts_ns.partition_point(|end| *end <= heard_until).checked_sub(1)?;
     let mut trips = vec![Trip::default(); whole];
