@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod doctor;
 mod events;
+mod explain;
 mod export;
 mod floor;
 mod list;
@@ -73,6 +74,8 @@ enum Command {
     List(list::ListArgs),
     /// Is this machine fit to measure on? Advice, never a change
     Doctor(doctor::DoctorArgs),
+    /// Where a message's time goes: calls, copying, waking, waiting, switching
+    Explain(Box<explain::ExplainArgs>),
     /// Experiments that were declared before they are run: built in, or from a TOML file
     Study(study::StudyArgs),
     /// What observing costs: per operation, per firing, and whether a curve keeps its shape
@@ -133,6 +136,7 @@ pub fn main() -> ExitCode {
         Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
         Some(Command::Doctor(args)) => doctor::doctor(common, args),
+        Some(Command::Explain(args)) => explain::explain(common, args),
         Some(Command::Study(args)) => study::study(common, args),
         Some(Command::ProbeEffect(args)) => probe_effect::probe_effect(common, args),
         Some(Command::Runs) => runs::runs(common),

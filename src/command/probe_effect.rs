@@ -5,23 +5,18 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::RunArgs;
+use super::args::{RunArgs, Shown, shown_or_exported};
 use super::words::{
     Placements, Probes, Sizes, budget, drawn_seed, in_ns, launches, placements, probes, seed,
     sizes, variant,
 };
-use super::{Common, Failure, print, report, run};
-use crate::export;
-use crate::judge::Judged;
-use crate::judge::probe::ProbeEffect;
+use super::{Common, Failure, run};
 use crate::launch::{Placement, Workers};
 use crate::observe::Probe;
 use crate::observe::counts::{FAMILIES, Family};
 use crate::observe::probe::Scope;
-use crate::report::compose::{Extent, probe_effect as composed};
-use crate::report::{html, terminal};
 use crate::store::Label;
-use crate::study::{Request, Stopping};
+use crate::study::{Aim, Request, Stopping};
 use crate::workload::Workload;
 
 /// Launches of each case, observed and not: with twelve pairs the smallest p is 0.0005.
@@ -70,69 +65,38 @@ pub struct ProbeEffectArgs {
     /// A name for this run
     #[arg(long, value_name = "NAME")]
     label: Option<Label>,
-    /// Measure nothing: judge this run of the store again
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["mechanisms", "workload", "size",
-          "placement", "workers", "levels", "doses", "launches", "budget", "seed", "label"])]
-    of: Option<String>,
-    /// text, markdown
+    /// text, json, ndjson, csv, markdown, …, as for `run`
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
-          value_parser = ["text", "markdown"])]
-    format: String,
+          value_parser = shown_or_exported())]
+    format: Shown,
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write to this file instead of standard output
+    /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 /// `ipcmark probe-effect …`.
 pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failure> {
-    if let Some(name) = &args.of {
-        let judged = report::judged(common, name)?;
-        if judged.observed.is_empty() {
-            let line = format!("run {}: nothing looked on in it; leave out --of", judged.run.id);
-            return Err(Failure::usage(line));
-        }
-        show(common, args, &judged)?;
-        return Ok(code(&judged));
-    }
     let request = args.request().map_err(Failure::usage)?;
+    let refused = |probe: &Probe| Some((*probe, probe.available().err()?));
+    let refused: Vec<_> = request.observe.iter().filter_map(refused).collect();
+    if refused.len() == request.observe.len() {
+        // Of what is only refused there is nothing to measure.
+        let (probe, why) = &refused[0];
+        let line = format!("nothing that was named can look here: {probe}: {why}");
+        return Err(Failure { line, code: run::UNAVAILABLE });
+    }
     let plan = run::planned(&request)?;
-    let with = RunArgs { label: args.label.clone(), ..RunArgs::default() };
-    let mut found = None;
-    let measured = run::measured(common, &with, Some((request, plan)), |judged, _| {
-        found = Some(code(judged));
-        show(common, args, judged)
-    })?;
-    Ok(if measured == 0 { found.unwrap_or(0) } else { measured })
-}
-
-/// Nothing could look here, though that was all that was asked.
-fn code(judged: &Judged) -> u8 {
-    let any = judged.observed.iter().any(|it| it.launches > 0);
-    if any { 0 } else { run::UNAVAILABLE }
-}
-
-fn show(common: &Common, args: &ProbeEffectArgs, judged: &Judged) -> Result<(), Failure> {
-    let Some(effect) = ProbeEffect::of(&judged.results, &judged.observed) else { return Ok(()) };
-    if let Some(path) = &args.html {
-        report::write(path, &html::render(&composed(judged, &effect, Extent::Full)))?;
-    }
-    let extent = if common.verbose { Extent::Full } else { Extent::Summary };
-    let document = composed(judged, &effect, extent);
-    let text = match args.format.as_str() {
-        "markdown" => Some(export::markdown(&document)),
-        _ if args.output.is_some() => {
-            Some(terminal::render(&document, &terminal::Style::default()))
-        }
-        _ => None,
+    let shown = RunArgs {
+        label: args.label.clone(),
+        format: args.format,
+        html: args.html.clone(),
+        output: args.output.clone(),
+        ..RunArgs::default()
     };
-    match (text, &args.output) {
-        (Some(text), Some(path)) => report::write(path, &text),
-        (Some(text), None) => print(&text),
-        (None, _) => common.show(&document),
-    }
+    run::measure(common, &shown, Some((request, plan)))
 }
 
 /// How often over.
@@ -183,6 +147,7 @@ impl ProbeEffectArgs {
                 _ => Workers::Process,
             }],
             observe,
+            aim: Aim::ProbeEffect,
             stopping: Stopping {
                 launches: Some(self.launches.unwrap_or(LAUNCHES)),
                 precision: None,

@@ -57,16 +57,6 @@ pub fn measure(
     args: &RunArgs,
     asked: Option<(Request, Plan)>,
 ) -> Result<u8, Failure> {
-    measured(common, args, asked, |judged, store| show(common, args, judged, store))
-}
-
-/// As [`measure`], shown as `shown` says.
-pub fn measured(
-    common: &Common,
-    args: &RunArgs,
-    asked: Option<(Request, Plan)>,
-    shown: impl FnOnce(&Judged, &Store) -> Result<(), Failure>,
-) -> Result<u8, Failure> {
     let interrupt = Interrupt::install()
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
     for line in clean().iter().filter(|_| !common.quiet) {
@@ -106,7 +96,7 @@ pub fn measured(
     }
     let (id, status) = campaign.conduct()?;
     let judged = Judged::of(&store, id)?;
-    shown(&judged, &store)?;
+    show(common, args, &judged, &store)?;
     let told = live.conclude(&judged);
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
         complain(&format!("interrupted; `ipcmark run --resume {id}` goes on with run {id}"));

@@ -170,7 +170,8 @@ pub struct CaseResult {
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
-    /// The same of other statistics of each launch: `mean`, `min` (its quickest sample), and those
+    /// The same of other statistics of each launch: `mean`, `min` (its quickest sample), `middle`
+    /// (the mean of the middle half of its samples), and those
     /// of [`super::PERCENTILES`] where samples are single operations.
     #[serde(skip)]
     pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
@@ -290,7 +291,9 @@ impl CaseResult {
             percentile::PERCENTILES.iter().zip(of_launch).map(|((name, _), (ns, _))| (*name, *ns))
         });
         for (name, ns) in
-            [("mean", value.mean_ns), ("min", value.least_ns)].into_iter().chain(tails)
+            [("mean", value.mean_ns), ("min", value.least_ns), ("middle", value.middle_ns)]
+                .into_iter()
+                .chain(tails)
         {
             let rounds = self.others_by_round.entry(name).or_default();
             rounds.resize(rounds.len().max(at + 1), None);

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ALPHA, CaseResult, Status};
+use super::{ALPHA, CaseResult, OverRounds, Status};
 use crate::observe::Probe;
 use crate::observe::counts::Counts;
+use crate::observe::trace::Trips;
 use crate::stats;
 use crate::store::StoredLaunch;
 use crate::study::Total;
@@ -41,6 +42,13 @@ pub struct Observed {
     pub events: Vec<EventCount>,
     /// What looking cost; null where too few rounds have both.
     pub price: Option<Price>,
+    /// How often the programs of a trace ran for the workers, per operation of the initiator; null
+    /// of counters, and of programs that do nothing.
+    #[serde(skip)]
+    pub firings: Option<OverRounds>,
+    /// The round trips of each traced launch, taken apart, by round from 1; empty of counters.
+    #[serde(skip)]
+    pub trips: Vec<Option<Trips>>,
     /// Its launches, judged as if they were results.
     #[serde(skip)]
     pub case: CaseResult,
@@ -103,6 +111,8 @@ impl Observed {
             events: events(&case, launches),
             price: beside.and_then(|at| price(&case, &plain[at])),
             beside: beside.map(|at| first + at),
+            firings: OverRounds::of(firings(launches)),
+            trips: trips(launches),
             case,
         }
     }
@@ -127,6 +137,32 @@ fn price(case: &CaseResult, plain: &CaseResult) -> Option<Price> {
     let compared = stats::compare_paired(&observed, &otherwise, ALPHA)?;
     let ratio = compared.ratio;
     Some(Price { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
+}
+
+/// The round trips of each launch, by round.
+fn trips(launches: &[StoredLaunch]) -> Vec<Option<Trips>> {
+    let mut by_round = Vec::new();
+    for launch in launches.iter().filter(|it| it.round > 0) {
+        let at = launch.round as usize - 1;
+        by_round.resize(by_round.len().max(at + 1), None);
+        by_round[at] = launch.record.trace.as_ref().and_then(|it| it.trips.clone());
+    }
+    by_round
+}
+
+/// Firings per operation of each launch, by round.
+fn firings(launches: &[StoredLaunch]) -> Vec<Option<f64>> {
+    let mut by_round = Vec::new();
+    for launch in launches.iter().filter(|it| it.round > 0) {
+        let at = launch.round as usize - 1;
+        by_round.resize(by_round.len().max(at + 1), None);
+        by_round[at] = launch.record.trace.as_ref().and_then(|trace| {
+            let fired: u64 = trace.firings.values().map(|it| it.of_workers).sum();
+            let operations = trace.initiator.operations;
+            (fired > 0 && operations > 0).then(|| fired as f64 / operations as f64)
+        });
+    }
+    by_round
 }
 
 /// Every event that some launch counted, in the order of their names.
@@ -169,22 +205,14 @@ impl EventCount {
         by_round: Vec<Option<f64>>,
         bytes: Option<f64>,
     ) -> Option<EventCount> {
-        let mut values: Vec<f64> = by_round.iter().flatten().copied().collect();
-        if values.is_empty() {
-            return None;
-        }
-        values.sort_by(f64::total_cmp);
-        let per_operation = stats::median(&values);
-        // Their number is fixed beforehand: no look at them ended the run.
-        let look = stats::final_look(values.len(), 0.0);
-        let interval = look.and_then(|look| look.interval(&values));
+        let count = OverRounds::of(by_round)?;
         Some(EventCount {
             name,
-            per_operation,
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
-            per_byte: bytes.map(|bytes| per_operation / bytes),
-            by_round,
+            per_operation: count.median,
+            low: count.low,
+            high: count.high,
+            per_byte: bytes.map(|bytes| count.median / bytes),
+            by_round: count.by_round,
         })
     }
 }

@@ -9,6 +9,8 @@ pub(super) struct LaunchValue {
     pub(super) ns: f64,
     pub(super) mean_ns: f64,
     pub(super) least_ns: f64,
+    /// Mean of the middle half of the samples: near the median, and means of parts add up to it.
+    pub(super) middle_ns: f64,
     pub(super) percentiles: Option<OfLaunch>,
     pub(super) samples: u64,
     pub(super) effective: f64,
@@ -41,8 +43,9 @@ impl Pool {
         let mut sorted = samples;
         sorted.sort_unstable();
         let value = LaunchValue {
-            mean_ns: scale * sorted.iter().sum::<u64>() as f64 / count.max(1) as f64,
+            mean_ns: scale * mean(&sorted),
             least_ns: scale * sorted.first().copied().unwrap_or(0) as f64,
+            middle_ns: scale * mean(&sorted[count / 4..count - count / 4]),
             ns: stats::mid_quantile(&sorted, 0.5) * scale,
             percentiles: tails.map(|tails| percentile::of_launch(&sorted, tails, scale)),
             samples: count as u64,
@@ -55,4 +58,8 @@ impl Pool {
         }
         value
     }
+}
+
+fn mean(ticks: &[u64]) -> f64 {
+    ticks.iter().sum::<u64>() as f64 / ticks.len().max(1) as f64
 }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::thread::{sched_getcpu, sched_yield};
 
 use super::loops::{Loops, With};
+use super::onlookers::Onlookers;
 use super::page::{Command, Page};
 use super::set_up;
 use super::spec::{Role, SampleCount, Spec, WorkerReport};
 use crate::mechanism::Carries;
-use crate::observe::counts::Counting;
 use crate::sys::process::Usage;
 use crate::workload::Workload;
 
@@ -35,21 +35,21 @@ pub struct Exchange<'a> {
     spec: &'a Spec,
     carries: Carries,
     page: &'a Page,
-    counting: Option<Counting<'static>>,
+    onlookers: Onlookers,
     report: WorkerReport,
 }
 
 impl<'a> Exchange<'a> {
     /// An exchange over `loops`, commanded over `page`, of a mechanism that `carries` so much;
-    /// `counting` goes on while it is timed.
+    /// `onlookers` look on while it is timed.
     pub fn new(
         loops: &'a mut dyn Loops,
         spec: &'a Spec,
         carries: Carries,
         page: &'a Page,
-        counting: Option<Counting<'static>>,
+        onlookers: Onlookers,
     ) -> Exchange<'a> {
-        Exchange { loops, spec, carries, page, counting, report: WorkerReport::default() }
+        Exchange { loops, spec, carries, page, onlookers, report: WorkerReport::default() }
     }
 
     /// Plays `role` to the end; gives what was found, or how far it came.
@@ -167,27 +167,15 @@ impl<'a> Exchange<'a> {
         }
         self.fill(lead.samples(1), LEAD)?;
         let before = Usage::of_thread();
-        self.start_counting()?;
+        self.onlookers.start()?;
         for samples in page.samples(samples as usize).chunks(chunk) {
             self.report.cpus.push(sched_getcpu() as u32);
             self.fill(samples, batch)?;
         }
-        self.stop_counting(samples * batch)?;
+        self.onlookers.stop(samples * batch, &mut self.report)?;
         self.report.usage = Usage::of_thread().since(&before);
         self.report.cpus.push(sched_getcpu() as u32);
         (self.report.samples, self.report.batch) = (samples, batch);
-        Ok(())
-    }
-
-    fn start_counting(&mut self) -> io::Result<()> {
-        self.counting.as_mut().map_or(Ok(()), Counting::start)
-    }
-
-    /// Keeps what was counted during the last `operations`.
-    fn stop_counting(&mut self, operations: u64) -> io::Result<()> {
-        if let Some(counting) = &mut self.counting {
-            self.report.counts = Some(counting.stop(operations)?);
-        }
         Ok(())
     }
 
@@ -219,15 +207,15 @@ impl<'a> Exchange<'a> {
                     self.loops.answer(With::Pattern(!self.spec.seed), count)?;
                 }
                 Command::Respond(count) => {
-                    self.start_counting()?;
+                    self.onlookers.start()?;
                     self.respond(count)?;
-                    self.stop_counting(count)?;
+                    self.onlookers.stop(count, &mut self.report)?;
                 }
                 Command::Receive { lead, transfers, messages } => {
                     self.receive(1, lead)?;
-                    self.start_counting()?;
+                    self.onlookers.start()?;
                     self.receive(transfers, messages)?;
-                    self.stop_counting(transfers * messages)?;
+                    self.onlookers.stop(transfers * messages, &mut self.report)?;
                 }
                 Command::Stop => return Ok(()),
             }

@@ -5,6 +5,8 @@
 //! single-threaded, it opens the mechanism, forks the workers (`crew`) and watches them until
 //! the end. The workers (`worker`) talk (`exchange`): they command each other over a shared page
 //! (`page`) and run the timed loops (`loops`); set-ups are timed by one of them alone (`set_up`).
+//! A launch that is observed has `onlookers` in its workers, and may be traced (`tracing`) by its
+//! supervisor.
 //!
 //! ```text
 //! coordinator ──spec──▶ supervisor ──fork──▶ initiator, responder
@@ -19,9 +21,11 @@ mod crew;
 mod exchange;
 mod handle;
 mod loops;
+mod onlookers;
 mod page;
 mod set_up;
 mod supervisor;
+mod tracing;
 mod worker;
 
 pub mod placement;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::mechanism::{OpenSpec, Unavailable, Variant};
 use crate::observe::counts::Counts;
+use crate::observe::trace::{Marked, Traced};
 use crate::observe::{Noise, Probe};
 use crate::sys::process::Usage;
 use crate::workload::{Policy, Workload};
@@ -226,6 +227,9 @@ pub struct WorkerReport {
     /// What its counters said, where they were asked.
     #[serde(default)]
     pub counts: Option<Counts>,
+    /// Where its timed part lies, for the trace that was asked to follow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<Marked>,
     /// Why it stopped early.
     pub error: Option<String>,
     /// Set beside `error` where the mechanism could no longer be had.
@@ -248,6 +252,9 @@ pub struct Record {
     pub noise: Option<Noise>,
     /// From the supervisor's first instruction to its workers being ready, in ns.
     pub setup_ns: u64,
+    /// What the kernel did with the workers, where a trace was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Traced>,
 }
 
 impl Record {
@@ -260,6 +267,7 @@ impl Record {
             responder: WorkerReport::default(),
             noise: None,
             setup_ns: 0,
+            trace: None,
         }
     }
 }

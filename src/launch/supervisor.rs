@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::crew::Crew;
 use super::page::Page;
 use super::spec::{BUILD, Outcome, Record, SampleCount, Spec};
+use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::Worker;
 use crate::mechanism::{self, Carries, Endpoint, OpenError, Opened, Visitor};
@@ -108,6 +109,7 @@ impl Visitor for Launching<'_> {
             granted.insert("private_ipc_namespaces".into(), 1);
         }
         let (spec, carries) = (&self.spec, self.carries);
+        let tracing = Tracing::of(spec).map_err(failed)?;
         let worker = |role, end, link| Worker {
             role,
             end,
@@ -115,11 +117,13 @@ impl Visitor for Launching<'_> {
             carries,
             page: page.clone(),
             link,
+            marks: tracing.as_ref().map(|it| it.marks().clone()),
         };
         let mut crew = Crew::muster(spec.workers, opened.initiator, opened.responder, worker)
             .map_err(|error| Outcome::not_started("start the workers", &error))?;
-        let outcome = Conversation { crew: &mut crew, owner: self.owner, spec, page: &page }
-            .hold(self.started, granted);
+        let conversation =
+            Conversation { crew: &mut crew, owner: self.owner, spec, page: &page, tracing };
+        let outcome = conversation.hold(self.started, granted);
         // The workers are gone before what they used is removed.
         drop(crew);
         drop(opened.residue);
@@ -137,14 +141,19 @@ struct Conversation<'a> {
     owner: &'a mut Reader<io::Stdin>,
     spec: &'a Spec,
     page: &'a Page,
+    tracing: Option<Tracing>,
 }
 
 impl Conversation<'_> {
-    fn hold(&mut self, started: Instant, granted: BTreeMap<String, u64>) -> Result<(), Outcome> {
+    fn hold(mut self, started: Instant, granted: BTreeMap<String, u64>) -> Result<(), Outcome> {
         self.crew.gather(self.owner, Instant::now() + READY_WITHIN)?;
+        // The workers are there already: descriptors of programs are this process's alone.
+        self.tracing.as_mut().map_or(Ok(()), |it| it.load(self.spec))?;
         let setup_ns = started.elapsed().as_nanos() as u64;
         self.tell_owner(Kind::Ready);
         self.await_owner(Kind::Go)?;
+        // Not before: several launches may stand ready, and one is timed.
+        self.tracing.as_mut().map_or(Ok(()), Tracing::attach)?;
 
         let cpus = self.watched_cpus();
         let before = Counters::read(Path::new("/"), &cpus);
@@ -152,14 +161,21 @@ impl Conversation<'_> {
         let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
         let [initiator, responder] = self.crew.gather(self.owner, deadline)?;
         let after = Counters::read(Path::new("/"), &cpus);
+        if let Some(tracing) = &mut self.tracing {
+            tracing.detach();
+        }
         self.tell_owner(Kind::Timed);
         self.await_owner(Kind::End)?;
         self.crew.say_all();
 
         let noise = Some(after.since(&before));
         let samples = initiator.samples as usize;
+        let trace = match self.tracing.take() {
+            Some(tracing) => Some(tracing.hear([&initiator, &responder], self.page)?),
+            None => None,
+        };
         let record =
-            Record { outcome: Outcome::Ok, granted, initiator, responder, noise, setup_ns };
+            Record { outcome: Outcome::Ok, granted, initiator, responder, noise, setup_ns, trace };
         let text = serde_json::to_vec(&record).expect("a record is always JSON");
         self.tell(&text, samples).map_err(|_| owner_gone())
     }

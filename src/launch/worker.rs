@@ -3,7 +3,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -12,13 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::exchange::Exchange;
 use super::loops::Compiled;
+use super::onlookers::Onlookers;
 use super::page::Page;
 use super::spec::{Role, Spec, WorkerReport};
 use crate::clock::{self, Clock, MonotonicRaw, Tsc};
 use crate::mechanism::{Carries, Endpoint};
-use crate::observe::counts::Counting;
-use crate::observe::probe::{Onlooker, Probe};
-use crate::sys::perf::Kernel;
+use crate::observe::trace::Marks;
 use crate::workload::payload::{Read, Untouched, Written};
 use crate::workload::{Buffers, Check, Payload, Policy};
 
@@ -45,13 +43,15 @@ pub struct Worker<E> {
     pub page: Arc<Page>,
     /// Packets to and from the supervisor.
     pub link: OwnedFd,
+    /// By which a trace follows it, if there is one.
+    pub marks: Option<Marks>,
 }
 
 impl<E: Endpoint> Worker<E> {
     /// Lives the worker's life. Returns when the supervisor says so, or is gone.
     pub fn live(mut self) {
-        let counting = match self.prepare() {
-            Ok(counting) => counting,
+        let onlookers = match self.prepare() {
+            Ok(onlookers) => onlookers,
             Err(error) => {
                 let report = WorkerReport { error: Some(error.to_string()), ..Default::default() };
                 self.tell(&Message::Report(Box::new(report)));
@@ -61,14 +61,14 @@ impl<E: Endpoint> Worker<E> {
         };
         self.tell(&Message::Ready);
         if self.hear() {
-            let report = self.measure(counting);
+            let report = self.measure(onlookers);
             self.tell(&Message::Report(Box::new(report)));
             self.hear();
         }
     }
 
-    /// Pins, faults in, and opens what is to be counted.
-    fn prepare(&mut self) -> io::Result<Option<Counting<'static>>> {
+    /// Pins, faults in, and opens what is to look on.
+    fn prepare(&mut self) -> io::Result<Onlookers> {
         let cpu = match self.role {
             Role::Initiator => self.spec.initiator_cpu,
             Role::Responder => self.spec.responder_cpu,
@@ -87,12 +87,7 @@ impl<E: Endpoint> Worker<E> {
         }
         self.end.start()?;
         self.page.populate(0)?;
-        let Some(Probe { onlooker: Onlooker::Counters(family), times, .. }) = self.spec.observe
-        else {
-            return Ok(None);
-        };
-        let counting = Counting::open(&Kernel, family, times, Path::new("/"));
-        counting.map(Some).map_err(|refusal| io::Error::other(refusal.reason))
+        Onlookers::open(&self.spec, self.role, self.marks.as_ref())
     }
 
     fn tell(&self, message: &Message) {
@@ -105,32 +100,32 @@ impl<E: Endpoint> Worker<E> {
         matches!(recv(&self.link, &mut [0u8; 1][..], RecvFlags::empty()), Ok((1, _)))
     }
 
-    fn measure(&mut self, counting: Option<Counting<'static>>) -> WorkerReport {
+    fn measure(&mut self, onlookers: Onlookers) -> WorkerReport {
         match self.spec.clock {
-            clock::Kind::Tsc => self.measure_by::<Tsc>(counting),
-            clock::Kind::MonotonicRaw => self.measure_by::<MonotonicRaw>(counting),
+            clock::Kind::Tsc => self.measure_by::<Tsc>(onlookers),
+            clock::Kind::MonotonicRaw => self.measure_by::<MonotonicRaw>(onlookers),
         }
     }
 
-    fn measure_by<C: Clock>(&mut self, counting: Option<Counting<'static>>) -> WorkerReport {
+    fn measure_by<C: Clock>(&mut self, onlookers: Onlookers) -> WorkerReport {
         let seed = self.spec.seed;
         if self.spec.verify && self.carries == Carries::Bytes {
-            return self.measure_with::<C, Check>(Check::new(seed), counting);
+            return self.measure_with::<C, Check>(Check::new(seed), onlookers);
         }
         match self.spec.payload {
-            Policy::Untouched => self.measure_with::<C, Untouched>(Untouched, counting),
-            Policy::Written => self.measure_with::<C, Written>(Written::default(), counting),
-            Policy::Read => self.measure_with::<C, Read>(Read::default(), counting),
+            Policy::Untouched => self.measure_with::<C, Untouched>(Untouched, onlookers),
+            Policy::Written => self.measure_with::<C, Written>(Written::default(), onlookers),
+            Policy::Read => self.measure_with::<C, Read>(Read::default(), onlookers),
         }
     }
 
     fn measure_with<C: Clock, P: Payload>(
         &mut self,
         payload: P,
-        counting: Option<Counting<'static>>,
+        onlookers: Onlookers,
     ) -> WorkerReport {
         let buffers = Buffers::new(self.spec.message_bytes, self.spec.buffer_offset);
         let mut loops = Compiled::<C, E, P>::new(&mut self.end, payload, buffers);
-        Exchange::new(&mut loops, &self.spec, self.carries, &self.page, counting).hold(self.role)
+        Exchange::new(&mut loops, &self.spec, self.carries, &self.page, onlookers).hold(self.role)
     }
 }

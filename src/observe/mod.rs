@@ -14,8 +14,8 @@
 //! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `counts/` | counters of the kernel and the processor, for the calling thread |
 //! | `probe.rs` | nothing: the ways of observing a launch |
-//! | `trace/` | programs on the kernel's tracepoints |
-//! | `refusal.rs` | why something can't be observed |
+//! | `trace/` | nothing of its own: programs on the kernel's tracepoints tell it |
+//! | `refusal.rs` | nothing: why something can't be observed |
 //! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
 //! | `tree.rs` | small reads, absent as `None` |
 
@@ -26,11 +26,11 @@ pub mod gaps;
 pub mod host;
 pub mod noise;
 pub mod probe;
-mod refusal;
 pub mod relation;
 pub mod topology;
 pub mod trace;
 
+mod refusal;
 mod tree;
 
 #[cfg(test)]

@@ -29,9 +29,8 @@ mod tests {
 
     use super::*;
     use crate::observe::Topology;
-    use crate::size;
     use crate::study::declared::{Declared, declare};
-    use crate::study::factor::{Chosen, Factor, chosen};
+    use crate::study::factor::{Chosen, chosen};
     use crate::study::{Case, Machine, plan};
 
     /// Every built-in study with its cases on this machine, measured or absent with a reason.

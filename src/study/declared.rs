@@ -255,7 +255,7 @@ impl Reader<'_> {
                 budget_is_hard: budget_ns.is_some(),
             },
             study: Some(StudyText { name: self.file.into(), text: self.text.into() }),
-            seed: 0,
+            ..Request::default()
         })
     }
 

@@ -71,6 +71,9 @@ pub struct Request {
     /// Levels, by the name of their factor, to which observing keeps; all of a factor that has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub observe_only: BTreeMap<String, Vec<String>>,
+    /// What the run is for: how it is written up.
+    #[serde(default, skip_serializing_if = "Aim::is_comparison")]
+    pub aim: Aim,
     /// How a group ends.
     pub stopping: Stopping,
     /// The study that asks, if one does.
@@ -99,6 +102,7 @@ impl Default for Request {
             samples_by_workload: BTreeMap::new(),
             observe: Vec::new(),
             observe_only: BTreeMap::new(),
+            aim: Aim::Comparison,
             stopping: Stopping::default(),
             study: None,
             seed: 0,
@@ -127,6 +131,28 @@ impl Request {
             (true, Some(bytes)) => vec![Total::Bytes(bytes)],
             (true, None) => vec![Total::Long],
         }
+    }
+}
+
+/// What a run is for: how it is written up, from the store too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aim {
+    /// Which is best: `ipcmark run`, and studies.
+    #[default]
+    Comparison,
+    /// Where the time goes: `ipcmark explain`; with what each part is, if `teach`.
+    Explanation {
+        /// Whether each part is explained too.
+        teach: bool,
+    },
+    /// What observing costs: `ipcmark probe-effect`.
+    ProbeEffect,
+}
+
+impl Aim {
+    fn is_comparison(&self) -> bool {
+        *self == Aim::Comparison
     }
 }
 

@@ -5,6 +5,7 @@
 //! where it is used.
 #![allow(unsafe_code)]
 
+pub mod bpf;
 pub mod calls;
 pub mod counter;
 pub mod lent;

@@ -101,7 +101,7 @@ fn firings(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
     };
     let own = |probe: Probe| {
         let counted = pairs.iter().find(|it| it.probe == probe && it.bytes() == pair.bytes());
-        Some(counted?.seen.event(FIRINGS)?.per_operation)
+        Some(counted?.seen.firings.as_ref()?.median)
     };
     match pair.probe.onlooker {
         Onlooker::Counters(Family::Calls) => beside(Family::Calls, "calls"),
@@ -118,6 +118,3 @@ fn firings(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
         }),
     }
 }
-
-/// The event by which a trace tells how often its programs ran.
-const FIRINGS: &str = "firings";

@@ -81,6 +81,8 @@ impl Machine {
             launches: ROUNDS as u64,
             events: Vec::new(),
             price: None::<Price>,
+            firings: None,
+            trips: Vec::new(),
             case,
             beside,
         }

@@ -4,7 +4,7 @@
 //! Counting has a price, so it is done in launches of its own. Nothing is multiplexed: a family
 //! is small enough for the hardware, and a counter that still had to share it fails the launch.
 
-mod calls;
+pub(super) mod calls;
 mod family;
 
 #[cfg(test)]

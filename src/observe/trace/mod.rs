@@ -1,16 +1,34 @@
 //! What the kernel did with two workers while they were timed: programs on its tracepoints
 //! (bpf(2)) count system calls, wake-ups and interrupts, and tell their order.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `mark.rs` | how a worker says that its timed part begins and ends |
+//! | `points.rs` | where the programs listen |
+//! | `object.rs` | the built object of bpf/, taken apart |
+//! | `tracer.rs` | from loading to hearing, and why it may be refused |
+//! | `hearing.rs` | what the programs wrote, read back |
+//! | `traced.rs` | the sums that a launch keeps |
+//! | `event.rs` | what happened, one by one |
+//! | `path.rs` | where the time of a round trip goes, from these |
 
 mod event;
+mod hearing;
+mod mark;
+mod object;
+mod path;
+mod points;
+mod traced;
+mod tracer;
+
+#[cfg(test)]
+mod tests;
 
 pub use event::{Event, Kind, Who};
-
-use super::Refusal;
-
-/// Whether this process may trace here.
-///
-/// # Errors
-/// What is in the way.
-pub fn available() -> Result<(), Refusal> {
-    Err(Refusal { reason: "this build has no trace yet".into(), way_out: None })
-}
+pub use mark::{Marking, Marks};
+pub use path::{Part, Share, Trips, take_apart};
+pub use traced::{
+    Calls, Deeds, Direction, Firings, Instant, Interrupts, Marked, SocketBytes, Spread, Traced,
+    Woken,
+};
+pub use tracer::{Heard, Tracer, available, available_from};

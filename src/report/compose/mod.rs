@@ -4,6 +4,7 @@
 mod answer;
 mod background;
 mod compare;
+mod explain;
 mod figures;
 pub mod findings;
 mod probe;
@@ -16,7 +17,6 @@ mod words;
 use std::collections::BTreeSet;
 
 pub use compare::comparison;
-pub use probe::probe_effect;
 
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
@@ -52,6 +52,8 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
             document.sections.extend(study.opening());
         }
     }
+    document.sections.extend(explain::sections(judged));
+    document.sections.extend(probe::sections(judged, extent));
     let own = document.sections.len();
     let mut verdicts = Section::new(
         "verdicts",
@@ -76,6 +78,10 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         Extent::Summary => verdicts::blocks(judged, extent),
         Extent::Full => folded(verdicts::blocks(judged, extent)),
     });
+    if own > 0 && study.is_none() && extent == Extent::Summary {
+        document.sections.extend(background::remarks(judged));
+        return document;
+    }
     // Whoever asked by a study reads its own tables; the rest is in the page.
     if let Some(study) = study.as_ref().filter(|_| extent == Extent::Summary) {
         document.sections.extend(study.results(judged));

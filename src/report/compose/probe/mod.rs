@@ -6,33 +6,23 @@ mod figures;
 mod tables;
 mod verdicts;
 
-use super::{Extent, background, subtitle, words};
+use super::{Extent, words};
 use crate::judge::Judged;
 use crate::judge::probe::{Common, ProbeEffect};
-use crate::report::{Block, Document, Section};
+use crate::report::{Block, Section};
 use crate::stats::Interval;
-use crate::store::RunStatus;
+use crate::study::Aim;
 
-/// Writes up what looking cost in a run.
-pub fn probe_effect(judged: &Judged, effect: &ProbeEffect, extent: Extent) -> Document {
-    let mut document = Document::new("What looking costs");
-    let launches: u64 = judged.observed.iter().map(|it| it.launches).sum();
-    document.subtitle =
-        format!("Run {}: {}, {launches} more observed", judged.run.id, subtitle(judged));
-    document.sections = sections(effect, extent);
-    if judged.run.status != RunStatus::Complete {
-        let cut = "This run was interrupted: what was measured until then is shown.";
-        document.sections[0].blocks.insert(0, Block::warning(cut));
-    }
-    if extent == Extent::Full {
-        document.meta = background::meta(judged);
-        document.sections.extend(background::sections(judged));
-    }
-    document
+/// The sections of a run that was made to tell what looking costs; none of any other.
+pub fn sections(judged: &Judged, extent: Extent) -> Vec<Section> {
+    let effect = match judged.run.request.aim {
+        Aim::ProbeEffect => ProbeEffect::of(&judged.results, &judged.observed),
+        _ => None,
+    };
+    effect.map_or_else(Vec::new, |effect| written(&effect, extent))
 }
 
-/// The sections that any document may hold.
-pub(super) fn sections(effect: &ProbeEffect, extent: Extent) -> Vec<Section> {
+fn written(effect: &ProbeEffect, extent: Extent) -> Vec<Section> {
     let mut answer = Section::new("price", "Verdict");
     answer.blocks.extend(verdicts::blocks(effect).into_iter().map(Block::from));
     let mut prices = Section::new("prices", "Prices");
@@ -99,13 +89,13 @@ fn probability(p: f64) -> String {
 mod tests {
     use super::*;
     use crate::judge::probe::tests::machine;
-    use crate::report::terminal;
+    use crate::report::{Document, terminal};
 
     #[test]
     fn the_document_says_prices_first_and_what_could_not_be_tried_last() {
         let effect = machine(1).judged();
         let mut document = Document::new("What looking costs");
-        document.sections = sections(&effect, Extent::Summary);
+        document.sections = written(&effect, Extent::Summary);
         let text = terminal::render(&document, &terminal::Style::default());
         for words in [
             "Looking costs from",
@@ -120,7 +110,7 @@ mod tests {
         }
         let wide = text.lines().find(|line| line.chars().count() > 80);
         assert_eq!(wide, None);
-        let full = sections(&effect, Extent::Full);
+        let full = written(&effect, Extent::Full);
         assert!(full.iter().any(|it| it.id == "price-figures"));
     }
 

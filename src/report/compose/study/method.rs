@@ -55,7 +55,7 @@ impl Written {
         let mut fixed: Vec<String> = Factor::ALL
             .into_iter()
             .filter_map(|factor| match self.declared.levels[&factor].as_slice() {
-                [one] => Some(format!("{} ({one})", factor.name())),
+                [one] if factor != Factor::Observe => Some(format!("{} ({one})", factor.name())),
                 _ => None,
             })
             .collect();

@@ -1,0 +1,101 @@
+//! `ipcmark explain`: where a message's time goes, by traced launches beside unobserved ones.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::args::{RunArgs, Shown, shown_or_exported};
+use super::words::{
+    Placements, Probes, Sizes, budget, launches, placements, probes, seed, sizes, variant,
+};
+use super::{Common, Failure, run};
+use crate::launch::Placement;
+use crate::store::Label;
+use crate::study::Aim;
+use crate::workload::Workload;
+
+/// Launches of each case where none are named: those of the first look.
+const LAUNCHES: u64 = crate::stats::LOOKS[0] as u64;
+
+/// Flags of `explain`.
+#[derive(Args)]
+pub struct ExplainArgs {
+    /// Mechanisms, with options; with a second one, where the difference comes from
+    #[arg(value_name = "MECHANISM", required = true, value_parser = variant)]
+    mechanisms: Vec<String>,
+    /// Message sizes; three and more tell copying from the rest [default: 1,4K,64K]
+    #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
+    size: Option<Sizes>,
+    /// Where the workers run, as for `run` [default: every pinned placement that exists]
+    #[arg(short, long, value_name = "PLACE", value_parser = placements)]
+    placement: Vec<Placements>,
+    /// process, thread, or both
+    #[arg(long, value_name = "KIND", default_value = "process",
+          value_parser = ["process", "thread", "both"], hide_possible_values = true)]
+    workers: String,
+    /// Say of each part what it is, and give a command that would change it
+    #[arg(long)]
+    teach: bool,
+    /// Launches of each case: unobserved, traced, and traced twice over [default: 12]
+    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
+    launches: Option<u64>,
+    /// Time for measuring, as in 30s [default: what the launches take]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
+    budget: Option<Duration>,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    seed: Option<u64>,
+    /// A name for this run
+    #[arg(long, value_name = "NAME")]
+    label: Option<Label>,
+    /// text, json, ndjson, csv, markdown, …, as for `run`
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = shown_or_exported())]
+    format: Shown,
+    /// Write the page with the figures here
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// `ipcmark explain …`.
+pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
+    let asked = asked(args).map_err(Failure::usage)?;
+    let mut request = asked.request().map_err(Failure::usage)?;
+    request.aim = Aim::Explanation { teach: args.teach };
+    // A round trip is taken apart one by one, and half of a short launch is enough of them.
+    request.stopping.launches = Some(args.launches.unwrap_or(LAUNCHES));
+    let plan = run::planned(&request)?;
+    run::measure(common, &asked, Some((request, plan)))
+}
+
+/// The same as flags of `run`.
+fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
+    let default_sizes = || sizes("1,4K,64K");
+    let observe: Vec<Probes> =
+        ["trace", "trace:times=2"].into_iter().map(probes).collect::<Result<_, _>>()?;
+    let pinned = || Placements(Placement::PINNED.to_vec());
+    Ok(RunArgs {
+        mechanisms: args.mechanisms.clone(),
+        workload: vec![Workload::Latency],
+        size: Some(args.size.clone().map_or_else(default_sizes, Ok)?),
+        placement: match args.placement.is_empty() {
+            true => vec![pinned()],
+            false => args.placement.clone(),
+        },
+        workers: args.workers.clone(),
+        payload: "untouched".into(),
+        budget: args.budget,
+        launches: args.launches,
+        seed: args.seed,
+        observe,
+        label: args.label.clone(),
+        format: args.format,
+        html: args.html.clone(),
+        output: args.output.clone(),
+        ..RunArgs::default()
+    })
+}

@@ -1,0 +1,250 @@
+//! A message's time taken apart: what of an unobserved round trip is entering and leaving system
+//! calls, copying, waking, waiting to run, switching, and what nothing explains.
+//!
+//! A trace says what the worker that has the message is doing at every moment of a round trip
+//! ([`crate::observe::trace::Trips`]), but it lengthens what it looks at. Its price per firing is
+//! the difference between launches that are traced twice over and once, and is taken off each part
+//! by the firings in it. What remains is held against launches that nothing looked at, in the same
+//! rounds: the residual is the difference, and no part is bent to make it vanish.
+
+mod parts;
+mod slope;
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+pub use parts::{Cost, CostPart};
+
+use super::{Judged, Observed, OverRounds, Status};
+use crate::observe::probe::{Onlooker, Probe, Scope};
+use parts::Rounds;
+
+/// A case, taken apart.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explained {
+    /// The variant.
+    pub variant: String,
+    /// Null where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// Where the workers ran.
+    pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// Mean of the middle half of the round trips of each unobserved launch, in ns.
+    pub whole_ns: OverRounds,
+    /// The same of the round trips that were traced.
+    pub traced_ns: OverRounds,
+    /// What one firing of a program costs, in ns; null where no launch was traced twice over.
+    pub firing_ns: Option<OverRounds>,
+    /// Firings per round trip that hold the message up.
+    pub firings: f64,
+    /// System calls per round trip, of the worker that has the message.
+    pub calls: f64,
+    /// The parts, in the order in which a message meets them, less the trace's price.
+    pub parts: Vec<CostPart>,
+    /// What is left of the whole without the parts, in ns.
+    pub residual_ns: OverRounds,
+    /// Whether the parts add up to the whole: the residual's interval holds zero, or it is less
+    /// than a twentieth of the whole.
+    pub adds_up: bool,
+    /// Why copying isn't told from the rest, where it isn't.
+    pub copying_unknown: Option<String>,
+    /// Whether workers run at the same time, so that taking off a price part by part isn't exact.
+    pub overlaps: bool,
+}
+
+/// Where the difference between two mechanisms comes from, at one size and place.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// Index of the quicker one among the cases.
+    pub quicker: usize,
+    /// Index of the other.
+    pub slower: usize,
+    /// By how much, in ns.
+    pub whole_ns: OverRounds,
+    /// The difference of each part, the largest first; negative where the quicker one pays more.
+    pub parts: Vec<CostPart>,
+}
+
+/// All that a run says of where time goes.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Explanation {
+    /// The cases that could be taken apart.
+    pub cases: Vec<Explained>,
+    /// Those that couldn't, and why.
+    pub missing: Vec<Missing>,
+    /// Pairs of cases that differ in the mechanism alone.
+    pub differences: Vec<Difference>,
+}
+
+/// A case that couldn't be taken apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Missing {
+    /// The variant.
+    pub variant: String,
+    /// Null where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// Where the workers would have run.
+    pub placement: String,
+    /// Why, with the way out.
+    pub reason: String,
+}
+
+/// The residual may be so large a share of the whole before the parts are said not to add up.
+const UNEXPLAINED: f64 = 0.05;
+
+const ONCE: Probe = Probe::trace(Scope::All);
+const TWICE: Probe = Probe { onlooker: Onlooker::Trace(Scope::All), times: 2, empty: false };
+
+/// Takes the latencies of a run apart.
+pub fn explain(judged: &Judged) -> Explanation {
+    let mut found = Explanation::default();
+    let traced = judged.observed.iter().filter(|it| it.probe == ONCE && it.workload == "latency");
+    let mut sources = Vec::new();
+    for observed in traced {
+        match Source::of(judged, observed) {
+            Ok(source) => sources.push(source),
+            Err(reason) => found.missing.push(Missing {
+                variant: observed.variant.clone(),
+                message_bytes: observed.message_bytes,
+                placement: observed.placement.clone(),
+                reason,
+            }),
+        }
+    }
+    let rounds: Vec<Rounds> = sources.iter().map(|it| it.rounds(&sources, judged)).collect();
+    for (source, rounds) in sources.iter().zip(&rounds) {
+        found.cases.extend(source.explained(rounds));
+    }
+    found.differences = differences(&found.cases);
+    found
+}
+
+/// One case with everything that is needed to take it apart.
+struct Source<'a> {
+    traced: &'a Observed,
+    twice: Option<&'a Observed>,
+    /// By round: the middle mean of unobserved launches.
+    whole: &'a [Option<f64>],
+}
+
+impl<'a> Source<'a> {
+    fn of(judged: &'a Judged, traced: &'a Observed) -> Result<Source<'a>, String> {
+        let reason = |or: &str| traced.reason.clone().unwrap_or_else(|| or.to_string());
+        let plain = traced.beside.map(|at| &judged.results[at]);
+        let Some(plain) = plain.filter(|it| it.status == Status::Ok) else {
+            return Err(reason("nothing was measured unobserved"));
+        };
+        if traced.status != Status::Ok {
+            return Err(reason("it wasn't traced"));
+        }
+        if traced.trips.iter().flatten().next().is_none() {
+            return Err("its round trips aren't timed one by one".into());
+        }
+        let twice = judged
+            .observed
+            .iter()
+            .find(|it| it.probe == TWICE && it.beside == traced.beside && it.status == Status::Ok);
+        let whole = plain.others_by_round.get("middle").map_or(&[][..], Vec::as_slice);
+        Ok(Source { traced, twice, whole })
+    }
+
+    /// Whether `other` differs in the size alone.
+    fn is_along(&self, other: &Source) -> bool {
+        let key = |it: &Source| {
+            let it = it.traced;
+            (it.variant.clone(), it.placement.clone(), it.workers.clone())
+        };
+        key(self) == key(other)
+    }
+
+    /// Its parts by round, with what the other sizes of its curve say of copying.
+    fn rounds(&self, all: &[Source], judged: &Judged) -> Rounds {
+        let curve: Vec<&Source> = all.iter().filter(|it| self.is_along(it)).collect();
+        let call_ns = parts::null_call_ns(judged);
+        Rounds::of(
+            self.traced,
+            self.firing_ns().map(|it| it.median),
+            &slope::slopes(&curve),
+            call_ns,
+        )
+    }
+
+    /// ns of one firing, by round: what a second trace adds, over the firings of the first.
+    fn firing_ns(&self) -> Option<OverRounds> {
+        let middle = |it: &'a Observed| it.case.others_by_round.get("middle");
+        let (once, twice) = (middle(self.traced)?, middle(self.twice?)?);
+        let firings = |round: usize| {
+            let trips = self.traced.trips.get(round)?.as_ref()?;
+            let firings: f64 = trips.parts.values().map(|share| share.firings).sum();
+            (firings > 0.0).then_some(firings)
+        };
+        let added = once.iter().zip(twice).enumerate();
+        let each =
+            added.map(|(round, (once, twice))| Some(((*twice)? - (*once)?) / firings(round)?));
+        OverRounds::of(each.collect())
+    }
+
+    fn explained(&self, rounds: &Rounds) -> Option<Explained> {
+        let trips = || self.traced.trips.iter();
+        let each = |of: &dyn Fn(&crate::observe::trace::Trips) -> f64| {
+            OverRounds::of(trips().map(|it| it.as_ref().map(of)).collect())
+        };
+        let whole_ns = OverRounds::of(self.whole[..self.whole.len().min(trips().len())].to_vec())?;
+        let traced_ns = each(&|it| it.mean_ns)?;
+        let residual_ns = rounds.residual(self.whole)?;
+        let small = residual_ns.median.abs() <= UNEXPLAINED * whole_ns.median;
+        let on_one_cpu = self.traced.case.cpus.is_some_and(|[a, b]| a == b);
+        Some(Explained {
+            variant: self.traced.variant.clone(),
+            message_bytes: self.traced.message_bytes,
+            placement: self.traced.placement.clone(),
+            workers: self.traced.workers.clone(),
+            firing_ns: self.firing_ns(),
+            firings: each(&|it| it.parts.values().map(|share| share.firings).sum())?.median,
+            calls: each(&|it| it.calls)?.median,
+            parts: rounds.parts(),
+            adds_up: residual_ns.covers(0.0) || small,
+            residual_ns,
+            copying_unknown: rounds.copying_unknown.clone(),
+            overlaps: !on_one_cpu,
+            whole_ns,
+            traced_ns,
+        })
+    }
+}
+
+/// Every pair of cases that differ in the mechanism alone, the quicker one first.
+fn differences(cases: &[Explained]) -> Vec<Difference> {
+    let alike = |a: &Explained, b: &Explained| {
+        // What carries no bytes stands beside every size.
+        let sizes = a.message_bytes == b.message_bytes
+            || a.message_bytes.is_none()
+            || b.message_bytes.is_none();
+        sizes && a.placement == b.placement && a.workers == b.workers && a.variant != b.variant
+    };
+    let mut found = Vec::new();
+    for (nth, a) in cases.iter().enumerate() {
+        for (other, b) in cases.iter().enumerate().skip(nth + 1).filter(|(_, b)| alike(a, b)) {
+            let a_first = a.whole_ns.median <= b.whole_ns.median;
+            let (quicker, slower) = if a_first { (nth, other) } else { (other, nth) };
+            found.extend(Difference::of(cases, quicker, slower));
+        }
+    }
+    found
+}
+
+impl Difference {
+    fn of(cases: &[Explained], quicker: usize, slower: usize) -> Option<Difference> {
+        let (a, b) = (&cases[quicker], &cases[slower]);
+        let mut parts: Vec<CostPart> = Cost::ALL
+            .into_iter()
+            .filter_map(|cost| CostPart::between(cost, &a.parts, &b.parts))
+            .collect();
+        parts.sort_by(|x, y| y.ns.median.abs().total_cmp(&x.ns.median.abs()));
+        let whole_ns = parts::difference(&a.whole_ns, &b.whole_ns)?;
+        Some(Difference { quicker, slower, whole_ns, parts })
+    }
+}

@@ -1,0 +1,166 @@
+//! The parts of a round trip, by round: from what a trace saw to what an engineer asks for.
+
+use serde::Serialize;
+
+use super::super::{Judged, Observed, OverRounds, floor_rows};
+use super::slope::Slopes;
+use crate::observe::trace::{Part, Trips};
+
+/// What the time of a message goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// Entering and leaving system calls: so many of the cheapest call.
+    Calls,
+    /// What grows with the message.
+    Copying,
+    /// The mechanism's own work in the kernel: the rest of its calls.
+    Transport,
+    /// From the first step of a wake-up to standing in a CPU's queue.
+    Waking,
+    /// Interrupts to the other CPU on their way.
+    Interrupts,
+    /// Awake, until a CPU takes it up.
+    Waiting,
+    /// The switch, with the rest of the call that slept.
+    Switching,
+    /// The rest of the program: its loop, the clock, spinning, a mechanism in shared memory.
+    Program,
+    /// Neither worker has it: under way in the kernel.
+    Elsewhere,
+}
+
+impl Cost {
+    /// Every cost, in the order in which a message meets them.
+    pub const ALL: [Cost; 9] = [
+        Cost::Calls,
+        Cost::Copying,
+        Cost::Transport,
+        Cost::Waking,
+        Cost::Interrupts,
+        Cost::Waiting,
+        Cost::Switching,
+        Cost::Program,
+        Cost::Elsewhere,
+    ];
+
+    /// Whether it is a part of a wake-up.
+    pub fn wakes(self) -> bool {
+        matches!(self, Cost::Waking | Cost::Interrupts | Cost::Waiting | Cost::Switching)
+    }
+}
+
+/// How long a message is held up by something.
+#[derive(Clone, Debug, Serialize)]
+pub struct CostPart {
+    /// By what.
+    pub cost: Cost,
+    /// How long, in ns of a round trip.
+    pub ns: OverRounds,
+}
+
+impl CostPart {
+    /// What `there` has more of it than `here`; None where neither has any.
+    pub(super) fn between(cost: Cost, here: &[CostPart], there: &[CostPart]) -> Option<CostPart> {
+        let of =
+            |parts: &[CostPart]| parts.iter().find(|it| it.cost == cost).map(|it| it.ns.clone());
+        let rounds = [here, there].into_iter().flatten().map(|it| it.ns.by_round.len()).max()?;
+        let none = || OverRounds::of(vec![Some(0.0); rounds]);
+        let ns = match (of(here), of(there)) {
+            (None, None) => return None,
+            (here, there) => difference(&here.or_else(none)?, &there.or_else(none)?)?,
+        };
+        Some(CostPart { cost, ns })
+    }
+}
+
+/// What `there` is more than `here`, round by round.
+pub(super) fn difference(here: &OverRounds, there: &OverRounds) -> Option<OverRounds> {
+    let rounds = here.by_round.iter().zip(&there.by_round);
+    OverRounds::of(rounds.map(|(here, there)| Some((*there)? - (*here)?)).collect())
+}
+
+/// The cheapest system call of the run, in ns; None where it wasn't measured.
+pub(super) fn null_call_ns(judged: &Judged) -> Option<f64> {
+    let rows = floor_rows::rows(judged.run.floors.as_ref()?, "getppid");
+    let found = rows.into_iter().find_map(|row| row.found.ok())?;
+    found.median
+}
+
+/// The costs of each round, less the trace's price.
+pub(super) struct Rounds {
+    by_round: Vec<Option<Vec<(Cost, f64)>>>,
+    pub(super) copying_unknown: Option<String>,
+}
+
+impl Rounds {
+    /// `firing_ns` is what a firing costs, `call_ns` the cheapest system call.
+    pub(super) fn of(
+        traced: &Observed,
+        firing_ns: Option<f64>,
+        slopes: &Slopes,
+        call_ns: Option<f64>,
+    ) -> Rounds {
+        let bytes = traced.message_bytes.unwrap_or(0) as f64;
+        let told = |trips: &Trips| {
+            costs(trips, firing_ns.unwrap_or(0.0), call_ns, |part| {
+                slopes.as_ref().ok().and_then(|it| it.get(&part)).copied().unwrap_or(0.0) * bytes
+            })
+        };
+        Rounds {
+            by_round: traced.trips.iter().map(|trips| trips.as_ref().map(told)).collect(),
+            copying_unknown: slopes.as_ref().err().cloned(),
+        }
+    }
+
+    /// What is left of `whole`, round by round, without all costs.
+    pub(super) fn residual(&self, whole: &[Option<f64>]) -> Option<OverRounds> {
+        let left = |(costs, whole): (&Option<Vec<(Cost, f64)>>, &Option<f64>)| {
+            let sum: f64 = costs.as_ref()?.iter().map(|(_, ns)| ns).sum();
+            Some((*whole)? - sum)
+        };
+        OverRounds::of(self.by_round.iter().zip(whole).map(left).collect())
+    }
+
+    /// Each cost that some round has.
+    pub(super) fn parts(&self) -> Vec<CostPart> {
+        let of = |cost: Cost| {
+            let ns = |costs: &Vec<(Cost, f64)>| {
+                costs.iter().find(|it| it.0 == cost).map_or(0.0, |it| it.1)
+            };
+            let rounds: Vec<Option<f64>> =
+                self.by_round.iter().map(|it| it.as_ref().map(ns)).collect();
+            let any = rounds.iter().flatten().any(|ns| *ns != 0.0);
+            Some(CostPart { cost, ns: OverRounds::of(rounds).filter(|_| any)? })
+        };
+        Cost::ALL.into_iter().filter_map(of).collect()
+    }
+}
+
+/// The costs of one round: they add up to the traced round trip less the price of its firings.
+fn costs(
+    trips: &Trips,
+    firing_ns: f64,
+    call_ns: Option<f64>,
+    copied_ns: impl Fn(Part) -> f64,
+) -> Vec<(Cost, f64)> {
+    let net = |part: Part| {
+        let share = trips.parts.get(&part).copied().unwrap_or_default();
+        share.ns - share.firings * firing_ns
+    };
+    let bare = |part: Part| net(part) - copied_ns(part);
+    // A call is heard of once it was entered, and until it is left: its edges are the program's.
+    let edges = trips.calls * call_ns.unwrap_or(0.0);
+    let copying: f64 = Part::ALL.into_iter().map(&copied_ns).sum();
+    vec![
+        (Cost::Calls, edges),
+        (Cost::Copying, copying),
+        (Cost::Transport, bare(Part::Call)),
+        (Cost::Waking, bare(Part::Waking)),
+        (Cost::Interrupts, bare(Part::Interrupt)),
+        (Cost::Waiting, bare(Part::Waiting)),
+        (Cost::Switching, bare(Part::Switching)),
+        (Cost::Program, bare(Part::Program) - edges),
+        (Cost::Elsewhere, bare(Part::Asleep)),
+    ]
+}

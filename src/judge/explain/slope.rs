@@ -1,0 +1,75 @@
+//! What a byte more adds to each part of a round trip: the slope over the sizes of a curve.
+//!
+//! Copying is done in the midst of system calls, where no event tells it from the rest. It alone
+//! grows with the message.
+
+use std::collections::BTreeMap;
+
+use super::Source;
+use crate::observe::trace::Part;
+use crate::stats;
+
+/// ns per byte of the parts that can hold copying; Err says why they aren't known.
+pub(super) type Slopes = Result<BTreeMap<Part, f64>, String>;
+
+/// Sizes from which on a slope is told.
+const ENOUGH: usize = 3;
+
+/// The parts that copy: in the program, in calls, and in the rest of a call that slept.
+const COPYING: [Part; 3] = [Part::Program, Part::Call, Part::Switching];
+
+/// The slopes of one curve: per round the median of those of all pairs of sizes (Theil and Sen),
+/// then the median over rounds.
+pub(super) fn slopes(curve: &[&Source]) -> Slopes {
+    if curve.iter().any(|it| it.traced.message_bytes.is_none()) {
+        return Err("it carries no bytes".into());
+    }
+    if curve.len() < ENOUGH {
+        return Err(format!(
+            "{ENOUGH} sizes tell copying from the rest, as in --size 1,4K,64K; here {} did",
+            match curve.len() {
+                1 => "one".to_string(),
+                sizes => sizes.to_string(),
+            }
+        ));
+    }
+    let rounds = curve.iter().map(|it| it.traced.trips.len()).min().unwrap_or(0);
+    let slope_of = |part: Part| {
+        let mut by_round: Vec<f64> =
+            (0..rounds).filter_map(|round| slope(&points(curve, part, round))).collect();
+        by_round.sort_by(f64::total_cmp);
+        if by_round.is_empty() { 0.0 } else { stats::median(&by_round) }
+    };
+    Ok(COPYING.into_iter().map(|part| (part, slope_of(part))).collect())
+}
+
+/// Size in bytes and the part's ns, of one round.
+fn points(curve: &[&Source], part: Part, round: usize) -> Vec<(f64, f64)> {
+    let point = |it: &&Source| {
+        let trips = it.traced.trips.get(round)?.as_ref()?;
+        let ns = trips.parts.get(&part).map_or(0.0, |share| share.ns);
+        Some((it.traced.message_bytes? as f64, ns))
+    };
+    curve.iter().filter_map(point).collect()
+}
+
+fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let mut all = Vec::new();
+    for (nth, a) in points.iter().enumerate() {
+        let later = points[nth + 1..].iter().filter(|b| b.0 != a.0);
+        all.extend(later.map(|b| (b.1 - a.1) / (b.0 - a.0)));
+    }
+    all.sort_by(f64::total_cmp);
+    (!all.is_empty()).then(|| stats::median(&all))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn one_size_that_is_off_does_not_bend_the_slope() {
+        let line = |x: f64| (x, 100.0 + 0.5 * x);
+        let points = [line(1.0), line(100.0), line(1000.0), (5000.0, 9e6), line(8000.0)];
+        assert_eq!(super::slope(&points), Some(0.5));
+        assert_eq!(super::slope(&points[..1]), None);
+    }
+}

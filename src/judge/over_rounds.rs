@@ -1,0 +1,42 @@
+//! A quantity of which each round gave one value, and whose number of rounds was fixed beforehand.
+
+use serde::Serialize;
+
+use crate::stats;
+
+/// Its median over launches, and what covers it.
+#[derive(Clone, Debug, Serialize)]
+pub struct OverRounds {
+    /// The median.
+    pub median: f64,
+    /// Lower end of its interval; null where there are too few launches.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// By round, from 1; null where there is none.
+    #[serde(skip)]
+    pub by_round: Vec<Option<f64>>,
+}
+
+impl OverRounds {
+    /// The quantity by round; None where no round has it.
+    pub fn of(by_round: Vec<Option<f64>>) -> Option<OverRounds> {
+        let mut values: Vec<f64> = by_round.iter().flatten().copied().collect();
+        if values.is_empty() {
+            return None;
+        }
+        values.sort_by(f64::total_cmp);
+        let interval = stats::final_look(values.len(), 0.0).and_then(|it| it.interval(&values));
+        Some(OverRounds {
+            median: stats::median(&values),
+            low: interval.map(|it| it.low),
+            high: interval.map(|it| it.high),
+            by_round,
+        })
+    }
+
+    /// Whether the interval holds `value`; not, where there is none.
+    pub fn covers(&self, value: f64) -> bool {
+        self.low.zip(self.high).is_some_and(|(low, high)| low <= value && value <= high)
+    }
+}

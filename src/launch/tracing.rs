@@ -1,0 +1,133 @@
+//! A launch's trace, in its supervisor: loaded before the workers are said to be ready, attached at
+//! the word to go, detached once they have reported. Its descriptors are the supervisor's alone, so
+//! that nothing stays attached, whoever dies.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::page::Page;
+use super::spec::{Outcome, SampleCount, Spec, WorkerReport};
+use crate::observe::Refusal;
+use crate::observe::probe::{Probe, Scope};
+use crate::observe::trace::{Heard, Marked, Marks, Traced, Tracer, take_apart};
+use crate::sys::bpf::Kernel;
+use crate::workload::Workload;
+
+/// Most events that a launch keeps: 4 MiB of them.
+const MOST_EVENTS: u64 = 1 << 18;
+/// Events of a round trip, generously: four system calls, two sleeps, interrupts.
+const EVENTS: u64 = 40;
+/// Round trips before the timed ones that are heard too, and then some.
+const LEAD: u64 = 32;
+
+/// The trace of one launch.
+pub struct Tracing {
+    probe: Probe,
+    marks: Marks,
+    tracer: Option<Tracer>,
+}
+
+impl Tracing {
+    /// The trace that `spec` asks for, if it does.
+    ///
+    /// # Errors
+    /// No random numbers.
+    pub fn of(spec: &Spec) -> Result<Option<Tracing>, String> {
+        let Some(probe) = spec.observe.filter(|probe| probe.scope().is_some()) else {
+            return Ok(None);
+        };
+        let marks = Marks::random().map_err(|error| format!("getrandom: {error}"))?;
+        Ok(Some(Tracing { probe, marks, tracer: None }))
+    }
+
+    /// How its workers announce themselves.
+    pub fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// Loads the programs.
+    ///
+    /// # Errors
+    /// What is in the way.
+    pub fn load(&mut self, spec: &Spec) -> Result<(), Outcome> {
+        let room = room(spec, self.probe);
+        let tracer = Tracer::load(&Kernel, self.probe, &self.marks, room, Path::new("/"));
+        self.tracer = Some(tracer.map_err(refused)?);
+        Ok(())
+    }
+
+    /// Lets them hear.
+    ///
+    /// # Errors
+    /// What is in the way.
+    pub fn attach(&mut self) -> Result<(), Outcome> {
+        let attach = |it: &mut Tracer| it.attach(&Kernel, Path::new("/"));
+        self.tracer.as_mut().map_or(Ok(()), attach).map_err(refused)
+    }
+
+    /// Lets them hear no more.
+    pub fn detach(&mut self) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.detach();
+        }
+    }
+
+    /// What they heard of workers that reported so.
+    ///
+    /// # Errors
+    /// What bpf(2) says.
+    pub fn hear(self, reports: [&WorkerReport; 2], page: &Page) -> Result<Traced, Outcome> {
+        let failed = |reason: String| Outcome::Failed { reason };
+        let tracer = self.tracer.ok_or_else(|| failed("the trace was not loaded".into()))?;
+        let operations = reports.map(|it| it.marked.map_or(0, |marked| marked.operations));
+        let heard = tracer.hear(operations).map_err(|error| failed(format!("trace: {error}")))?;
+        Ok(laid_out(heard, reports, page))
+    }
+}
+
+/// The one place where events meet samples: round trips that were timed one by one are laid onto
+/// what happened meanwhile, and taken apart. The events themselves are not kept.
+fn laid_out(heard: Heard, reports: [&WorkerReport; 2], page: &Page) -> Traced {
+    let [initiator, _] = reports;
+    let samples = page.samples(initiator.samples as usize);
+    let starts = match initiator.marked {
+        Some(marked) if initiator.batch == 1 => starts_ns(&marked, samples),
+        _ => Vec::new(),
+    };
+    Traced { trips: take_apart(&heard.events, &starts), ..heard.traced }
+}
+
+/// Where each sample begins on the clock of the events, and where the last one ends. One stamp
+/// closes a sample and opens the next; what the timed part holds beside them lies, unknown how,
+/// before the first and after the last.
+fn starts_ns(marked: &Marked, samples: &[AtomicU64]) -> Vec<f64> {
+    let (begun, ended) = (marked.begun, marked.ended);
+    let lasted = ended.ticks.saturating_sub(begun.ticks).max(1) as f64;
+    let ns_per_tick = ended.monotonic_ns.saturating_sub(begun.monotonic_ns) as f64 / lasted;
+    let ticks = samples.iter().map(|it| it.load(Ordering::Relaxed) as f64);
+    let beside = (lasted - ticks.clone().sum::<f64>()).max(0.0);
+    let mut at = beside / 2.0;
+    let mut starts = vec![begun.monotonic_ns as f64 + at * ns_per_tick];
+    for ticks in ticks {
+        at += ticks;
+        starts.push(begun.monotonic_ns as f64 + at * ns_per_tick);
+    }
+    starts
+}
+
+/// How many events to make room for: only a full trace of a latency keeps them.
+fn room(spec: &Spec, probe: Probe) -> u32 {
+    if spec.workload != Workload::Latency || probe.scope() != Some(Scope::All) {
+        return 0;
+    }
+    let trips = match spec.samples {
+        SampleCount::Exactly(samples) => samples.saturating_mul(spec.batch.max(1)),
+        SampleCount::Lasting(_) => MOST_EVENTS,
+    };
+    trips.saturating_add(LEAD).saturating_mul(EVENTS).min(MOST_EVENTS) as u32
+}
+
+fn refused(refusal: Refusal) -> Outcome {
+    let way_out = refusal.way_out.map_or(String::new(), |way_out| format!("; {way_out}"));
+    Outcome::Failed { reason: format!("{}{way_out}", refusal.reason) }
+}

@@ -1,0 +1,433 @@
+//! Where the time of a round trip goes: every moment of it belongs to what the worker that has
+//! the message in hand is doing.
+//!
+//! One message is under way at a time, so that one worker is always the one that the other waits
+//! for: the holder. It changes when the other one is being woken, and when the holder falls
+//! asleep while the other is awake. What the worker that isn't the holder does meanwhile, on
+//! another CPU, delays nobody and is counted nowhere.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Event, Kind, Who};
+
+/// What the holder of a message can be doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Runs its own code: the loop, the clock, a mechanism in shared memory, spinning.
+    Program,
+    /// Runs in the kernel, in a system call.
+    Call,
+    /// Is being woken: from the moment that somebody begins to until it stands in a queue.
+    Waking,
+    /// The same, while an interrupt that was sent for it isn't taken yet.
+    Interrupt,
+    /// Is awake, and waits for a CPU.
+    Waiting,
+    /// Has been given a CPU, and has not done anything yet that can be seen: the switch, and the
+    /// rest of the call in which it slept.
+    Switching,
+    /// Sleeps, and so does its partner or runs on: nobody that is seen has the message.
+    Asleep,
+}
+
+impl Part {
+    /// Every part, in the order in which a message meets them.
+    pub const ALL: [Part; 7] = [
+        Part::Program,
+        Part::Call,
+        Part::Waking,
+        Part::Interrupt,
+        Part::Waiting,
+        Part::Switching,
+        Part::Asleep,
+    ];
+}
+
+/// The round trips of a launch, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trips {
+    /// Round trips that the stream of events holds whole.
+    pub of: u64,
+    /// Those near the median that the means below are of: the middle half.
+    pub used: u64,
+    /// Their mean, in ns.
+    pub mean_ns: f64,
+    /// Its parts, which add up to it.
+    pub parts: BTreeMap<Part, Share>,
+    /// System calls that the holder entered in each.
+    pub calls: f64,
+}
+
+/// A part of a mean round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// How long, in ns.
+    pub ns: f64,
+    /// How often a program fired at the beginning of such a stretch, whose price it holds.
+    pub firings: f64,
+}
+
+/// Takes round trips apart. `starts_ns` are the beginnings of the round trips on the clock of the
+/// events, and the end of the last one; `events` are ordered by time.
+pub fn take_apart(events: &[Event], starts_ns: &[f64]) -> Option<Trips> {
+    starts_ns.first()?;
+    let heard_until = events.last()?.at_ns as f64;
+    let whole = starts_ns.partition_point(|end| *end <= heard_until).checked_sub(1)?;
+    let mut trips = vec![Trip::default(); whole];
+    let mut path = Path::new(events.first()?.at_ns as f64);
+    let mut at = 0;
+    for event in events {
+        path.spend_until(event.at_ns as f64, &starts_ns[..=whole], &mut at, &mut trips);
+        path.hear(event);
+        if let Some(trip) = path.trip(&starts_ns[..=whole], at).and_then(|nth| trips.get_mut(nth)) {
+            trip.note(&path, event);
+        }
+    }
+    middle(&trips, starts_ns)
+}
+
+/// The mean of the trips in the middle half.
+fn middle(trips: &[Trip], starts_ns: &[f64]) -> Option<Trips> {
+    let took = |nth: usize| starts_ns[nth + 1] - starts_ns[nth];
+    let mut order: Vec<usize> = (0..trips.len()).collect();
+    order.sort_by(|a, b| took(*a).total_cmp(&took(*b)));
+    let chosen = &order[trips.len() / 4..(trips.len() - trips.len() / 4)];
+    let used = chosen.len() as f64;
+    let mut mean = Trips {
+        of: trips.len() as u64,
+        used: chosen.len() as u64,
+        mean_ns: chosen.iter().map(|nth| took(*nth)).sum::<f64>() / used,
+        ..Trips::default()
+    };
+    for trip in chosen.iter().map(|nth| &trips[*nth]) {
+        mean.calls += f64::from(trip.calls) / used;
+        for (part, share) in Part::ALL.into_iter().zip(&trip.shares) {
+            if share.ns > 0.0 || share.firings > 0.0 {
+                let sum = mean.parts.entry(part).or_default();
+                sum.ns += share.ns / used;
+                sum.firings += share.firings / used;
+            }
+        }
+    }
+    (!chosen.is_empty()).then_some(mean)
+}
+
+/// One round trip.
+#[derive(Clone, Default)]
+struct Trip {
+    shares: [Share; Part::ALL.len()],
+    calls: u32,
+}
+
+impl Trip {
+    /// A program fired: its price is in what follows, if the holder is held up by it.
+    fn note(&mut self, path: &Path, event: &Event) {
+        let on_its_way = matches!(event.kind, Kind::Interrupts(_) | Kind::Interrupted);
+        let here = path.holders().cpu == Some(event.cpu);
+        if event.who == path.holder || path.passed || on_its_way || here {
+            self.shares[path.part() as usize].firings += 1.0;
+        }
+        if event.who == path.holder && matches!(event.kind, Kind::Enter(_)) {
+            self.calls += 1;
+        }
+    }
+}
+
+/// What one worker is doing.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    in_call: bool,
+    asleep: bool,
+    waking: bool,
+    interrupt: bool,
+    queued: bool,
+    /// Came to run, and nothing was heard of it since.
+    fresh: bool,
+    /// Where it last ran: what runs there holds it up, whoever it is.
+    cpu: Option<u16>,
+}
+
+/// The way of the message through both workers.
+struct Path {
+    now_ns: f64,
+    holder: Who,
+    /// Whether the last event made the other worker the holder.
+    passed: bool,
+    initiator: State,
+    responder: State,
+}
+
+impl Path {
+    fn new(now_ns: f64) -> Path {
+        Path {
+            now_ns,
+            holder: Who::Initiator,
+            passed: false,
+            initiator: State::default(),
+            responder: State::default(),
+        }
+    }
+
+    fn state(&mut self, who: Who) -> &mut State {
+        match who {
+            Who::Initiator => &mut self.initiator,
+            Who::Responder => &mut self.responder,
+        }
+    }
+
+    fn holders(&self) -> State {
+        match self.holder {
+            Who::Initiator => self.initiator,
+            Who::Responder => self.responder,
+        }
+    }
+
+    /// What the holder is doing.
+    fn part(&self) -> Part {
+        match self.holders() {
+            State { waking: true, interrupt: true, .. } => Part::Interrupt,
+            State { waking: true, .. } => Part::Waking,
+            State { asleep: true, .. } => Part::Asleep,
+            State { queued: true, .. } => Part::Waiting,
+            State { fresh: true, .. } => Part::Switching,
+            State { in_call: true, .. } => Part::Call,
+            _ => Part::Program,
+        }
+    }
+
+    /// The round trip that is under way, if one is.
+    fn trip(&self, starts_ns: &[f64], at: usize) -> Option<usize> {
+        (self.now_ns >= starts_ns[0] && at + 1 < starts_ns.len()).then_some(at)
+    }
+
+    /// Gives the time until `then` to what the holder has been doing, trip by trip.
+    fn spend_until(&mut self, then: f64, starts_ns: &[f64], at: &mut usize, trips: &mut [Trip]) {
+        let part = self.part() as usize;
+        while let Some(end) = starts_ns.get(*at + 1) {
+            let from = self.now_ns.max(starts_ns[*at]);
+            let to = then.min(*end);
+            if to > from {
+                trips[*at].shares[part].ns += to - from;
+            }
+            if then < *end {
+                break;
+            }
+            *at += 1;
+        }
+        self.now_ns = self.now_ns.max(then);
+    }
+
+    fn hear(&mut self, event: &Event) {
+        let before = self.holder;
+        let state = self.state(event.who);
+        let stirred = std::mem::take(&mut state.fresh);
+        let cpu = state.cpu;
+        match event.kind {
+            Kind::Begin | Kind::End => {}
+            Kind::Enter(_) => state.in_call = true,
+            Kind::Exit(_) => state.in_call = false,
+            Kind::Waking { .. } => {
+                state.waking = true;
+                // What is done to it is not what it does.
+                state.fresh = stirred;
+                self.holder = event.who;
+            }
+            Kind::Awake => {
+                let State { in_call, cpu, .. } = *state;
+                *state = State { in_call, cpu, queued: true, ..State::default() };
+            }
+            Kind::In => {
+                let State { in_call, .. } = *state;
+                *state = State { in_call, fresh: true, ..State::default() };
+            }
+            Kind::Out { asleep } => {
+                (state.asleep, state.queued) = (asleep, !asleep);
+                let partner = event.who.partner();
+                let other = self.state(partner);
+                let awake = !other.asleep || other.waking;
+                if asleep && awake && self.holder == event.who {
+                    self.holder = partner;
+                }
+            }
+            Kind::Interrupts(_) => {
+                let partner = self.state(event.who.partner());
+                partner.interrupt = partner.waking;
+            }
+            Kind::Interrupted => self.state(event.who.partner()).interrupt = false,
+        }
+        let runs =
+            matches!(event.kind, Kind::Enter(_) | Kind::Exit(_) | Kind::In | Kind::Out { .. });
+        self.state(event.who).cpu = if runs { Some(event.cpu) } else { cpu };
+        self.passed = before != self.holder;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Who::{Initiator, Responder};
+
+    fn told(at_ns: u64, who: Who, kind: Kind) -> Event {
+        Event { at_ns, cpu: 0, who, kind }
+    }
+
+    /// A round trip over a pipe on one CPU that begins at `t` and takes 100 ns.
+    fn on_one_cpu(t: u64) -> Vec<Event> {
+        let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+        let waking = Kind::Waking { by_partner: true };
+        vec![
+            told(t + 5, Initiator, write),
+            told(t + 15, Responder, waking),
+            told(t + 18, Responder, Kind::Awake),
+            told(t + 22, Initiator, Kind::Exit(64)),
+            told(t + 24, Initiator, read),
+            told(t + 30, Initiator, Kind::Out { asleep: true }),
+            told(t + 30, Responder, Kind::In),
+            told(t + 40, Responder, Kind::Exit(64)),
+            told(t + 42, Responder, write),
+            told(t + 55, Initiator, waking),
+            told(t + 59, Initiator, Kind::Awake),
+            told(t + 64, Responder, Kind::Exit(64)),
+            told(t + 66, Responder, read),
+            told(t + 75, Responder, Kind::Out { asleep: true }),
+            told(t + 75, Initiator, Kind::In),
+            told(t + 90, Initiator, Kind::Exit(64)),
+        ]
+    }
+
+    fn launch(trips: u64, trip: impl Fn(u64) -> Vec<Event>) -> (Vec<Event>, Vec<f64>) {
+        // The responder has gone to sleep in its read before the first message.
+        let mut events = vec![
+            told(0, Initiator, Kind::Begin),
+            told(0, Responder, Kind::Begin),
+            told(1, Responder, Kind::Enter(0)),
+            told(2, Responder, Kind::Out { asleep: true }),
+        ];
+        events.extend((0..trips).flat_map(|nth| trip(1000 + 100 * nth)));
+        events.push(told(1000 + 100 * trips, Initiator, Kind::End));
+        (events, (0..=trips).map(|nth| (1000 + 100 * nth) as f64).collect())
+    }
+
+    fn ns(trips: &Trips, part: Part) -> f64 {
+        trips.parts.get(&part).map_or(0.0, |share| share.ns)
+    }
+
+    #[test]
+    fn on_one_cpu_every_nanosecond_belongs_to_one_part() {
+        let (events, starts) = launch(8, on_one_cpu);
+        let trips = take_apart(&events, &starts).unwrap();
+        assert_eq!((trips.of, trips.used, trips.mean_ns), (8, 4, 100.0));
+        assert_eq!(ns(&trips, Part::Program), 5.0 + 2.0 + 10.0);
+        assert_eq!(ns(&trips, Part::Call), 10.0 + 13.0);
+        assert_eq!(ns(&trips, Part::Waking), 3.0 + 4.0);
+        assert_eq!(ns(&trips, Part::Waiting), 12.0 + 16.0);
+        assert_eq!(ns(&trips, Part::Switching), 10.0 + 15.0);
+        assert_eq!(trips.parts.values().map(|it| it.ns).sum::<f64>(), 100.0);
+    }
+
+    #[test]
+    fn a_firing_is_priced_where_it_delays() {
+        let (events, starts) = launch(8, on_one_cpu);
+        let trips = take_apart(&events, &starts).unwrap();
+        let firings: f64 = trips.parts.values().map(|it| it.firings).sum();
+        // On one CPU also those of the worker that isn't the holder: leaving its call, going to sleep.
+        assert_eq!(firings, 16.0);
+        assert_eq!(trips.parts[&Part::Waking].firings, 2.0);
+        assert_eq!(trips.parts[&Part::Waiting].firings, 2.0 + 6.0);
+    }
+
+    #[test]
+    fn a_partner_that_answers_before_the_other_sleeps_passes_the_message_by_sleeping() {
+        let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+        let at_once = |t: u64| {
+            vec![
+                told(t + 5, Initiator, write),
+                told(t + 15, Responder, Kind::Waking { by_partner: true }),
+                told(t + 18, Responder, Kind::Awake),
+                told(t + 20, Initiator, Kind::Out { asleep: false }),
+                told(t + 20, Responder, Kind::In),
+                told(t + 30, Responder, Kind::Exit(64)),
+                told(t + 32, Responder, write),
+                told(t + 42, Responder, Kind::Exit(64)),
+                told(t + 44, Responder, read),
+                told(t + 54, Responder, Kind::Out { asleep: true }),
+                told(t + 54, Initiator, Kind::In),
+                told(t + 64, Initiator, Kind::Exit(64)),
+                told(t + 66, Initiator, read),
+                told(t + 95, Initiator, Kind::Exit(64)),
+            ]
+        };
+        let (events, starts) = launch(4, at_once);
+        let trips = take_apart(&events, &starts).unwrap();
+        assert_eq!(ns(&trips, Part::Call), 10.0 + 10.0 + 10.0 + 29.0);
+        assert_eq!(ns(&trips, Part::Waiting), 2.0);
+        assert_eq!(ns(&trips, Part::Asleep), 0.0);
+        assert_eq!(trips.calls, 4.0);
+    }
+
+    #[test]
+    fn across_cpus_what_the_other_does_meanwhile_counts_nowhere() {
+        let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+        let across = |t: u64| {
+            vec![
+                told(t + 5, Initiator, write),
+                told(t + 10, Responder, Kind::Waking { by_partner: true }),
+                told(t + 12, Initiator, Kind::Interrupts(1)),
+                told(t + 20, Initiator, Kind::Exit(64)),
+                told(t + 22, Initiator, read),
+                told(t + 28, Initiator, Kind::Out { asleep: true }),
+                told(t + 32, Initiator, Kind::Interrupted),
+                told(t + 36, Responder, Kind::Awake),
+                told(t + 40, Responder, Kind::In),
+                told(t + 50, Responder, Kind::Exit(64)),
+                told(t + 52, Responder, write),
+                told(t + 60, Initiator, Kind::Waking { by_partner: true }),
+                told(t + 61, Responder, Kind::Exit(64)),
+                told(t + 63, Responder, read),
+                told(t + 68, Responder, Kind::Out { asleep: true }),
+                told(t + 70, Initiator, Kind::Awake),
+                told(t + 75, Initiator, Kind::In),
+                told(t + 90, Initiator, Kind::Exit(64)),
+            ]
+        };
+        let (mut events, starts) = launch(4, across);
+        let there = |it: &Event| match it.kind {
+            Kind::Waking { .. } => it.who == Initiator,
+            _ => it.who == Responder,
+        };
+        events.iter_mut().filter(|it| there(it)).for_each(|it| it.cpu = 1);
+        let trips = take_apart(&events, &starts).unwrap();
+        // Not what the initiator does after its message, nor the responder after its answer.
+        assert_eq!(trips.parts.values().map(|it| it.firings).sum::<f64>(), 18.0 - 6.0);
+        assert_eq!(ns(&trips, Part::Interrupt), 20.0);
+        assert_eq!(ns(&trips, Part::Waking), 2.0 + 4.0 + 10.0);
+        assert_eq!(ns(&trips, Part::Call), 5.0 + 8.0);
+        assert_eq!(ns(&trips, Part::Waiting), 4.0 + 5.0);
+        assert_eq!(trips.parts.values().map(|it| it.ns).sum::<f64>(), 100.0);
+    }
+
+    #[test]
+    fn what_the_stream_does_not_hold_whole_is_left_out() {
+        let (mut events, starts) = launch(8, on_one_cpu);
+        events.truncate(4 + 16 * 5 + 3);
+        assert_eq!(take_apart(&events, &starts).unwrap().of, 5);
+        assert!(take_apart(&events[..3], &starts).is_none());
+        assert!(take_apart(&[], &starts).is_none());
+    }
+
+    #[test]
+    fn a_trip_that_was_held_up_does_not_colour_the_others() {
+        let held_up = |t: u64| on_one_cpu(t);
+        let (mut events, mut starts) = launch(8, held_up);
+        // The sixth trip lasts a microsecond longer, in a call.
+        for event in events.iter_mut().filter(|it| it.at_ns > 1500 + 10) {
+            event.at_ns += 1000;
+        }
+        starts[6..].iter_mut().for_each(|start| *start += 1000.0);
+        let trips = take_apart(&events, &starts).unwrap();
+        assert_eq!((trips.mean_ns, ns(&trips, Part::Call)), (100.0, 23.0));
+    }
+}

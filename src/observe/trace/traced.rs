@@ -1,0 +1,187 @@
+//! What a traced launch tells of itself: counts and times that the kernel's programs summed up
+//! while the workers were timed. Times are of CLOCK_MONOTONIC and hold the price of looking.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Trips;
+
+/// What the trace of one launch says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Traced {
+    /// Of the initiator.
+    pub initiator: Deeds,
+    /// Of the responder, which begins a little earlier than the initiator: its first operations
+    /// are untimed ones.
+    pub responder: Deeds,
+    /// Its round trips taken apart, where they were timed one by one and events were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trips: Option<Trips>,
+    /// How often the programs ran while the initiator was timed, by tracepoint, all copies
+    /// together. Empty programs don't count.
+    pub firings: BTreeMap<String, Firings>,
+    /// Tracepoints that were wanted and that this kernel lacks.
+    pub missing: Vec<String>,
+    /// Things that found no room among what is counted; 0 means that the counts are complete.
+    pub lost: u64,
+    /// Events that were kept for the order of things: only of latencies.
+    pub events: u64,
+    /// Later events, for which there was no room.
+    pub events_lost: u64,
+    /// How long it took to load the programs, before the workers were said to be ready, in ns.
+    pub loading_ns: u64,
+    /// How long to attach them: after the word to go, and before anything is timed.
+    pub attaching_ns: u64,
+    /// How long to detach them: once both workers had reported.
+    pub detaching_ns: u64,
+}
+
+/// What one worker did, and what was done to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deeds {
+    /// Operations meanwhile: round trips, messages of a throughput, or set-ups.
+    pub operations: u64,
+    /// From its first mark to its last, in ns.
+    pub window_ns: u64,
+    /// System calls, apart by what they returned; the most frequent first.
+    pub calls: Vec<Calls>,
+    /// From the wake-up's beginning (or from falling asleep, if that came later) to running.
+    pub delays: Spread,
+    /// From falling asleep to the wake-up's beginning.
+    pub sleeps: Spread,
+    /// Waiting to run though nothing but the CPU was missing: preempted, or yielding.
+    pub waits: Spread,
+    /// Who woke it, from which CPU, and where it then ran.
+    pub woken: Vec<Woken>,
+    /// Interrupts that it had sent to other CPUs.
+    pub interrupts: Vec<Interrupts>,
+    /// Operations of its sockets.
+    pub socket: Vec<SocketBytes>,
+}
+
+/// System calls of one kind that returned the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// The name: `read`, or `call 123` for one that mechanisms don't use.
+    pub name: String,
+    /// What they returned, or the negative of an error; None for addresses.
+    pub returned: Option<i64>,
+    /// How many.
+    pub count: u64,
+    /// From entering to leaving, all together, in ns; time asleep in them included.
+    pub total_ns: u64,
+    /// Bytes that they asked for, all together, where the third argument is a length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_bytes: Option<u64>,
+}
+
+/// Durations: how many, how long together, and how they lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spread {
+    /// How many.
+    pub count: u64,
+    /// Together, in ns.
+    pub total_ns: u64,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+    /// How many took from 2^n to below 2^(n+1) ns, for n from 0 (which holds 0 ns too) to the
+    /// longest.
+    pub log2_ns: Vec<u64>,
+}
+
+/// Wake-ups of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Woken {
+    /// Whether the partner was running where it was woken: else an interrupt or a stranger.
+    pub by_partner: bool,
+    /// CPU of whoever woke it.
+    pub from_cpu: u32,
+    /// CPU where it then ran.
+    pub to_cpu: u32,
+    /// How many.
+    pub count: u64,
+}
+
+/// Interrupts from one CPU to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupts {
+    /// The sender's.
+    pub from_cpu: u32,
+    /// The receiver's.
+    pub to_cpu: u32,
+    /// How many.
+    pub count: u64,
+}
+
+/// Operations of sockets that moved the same number of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketBytes {
+    /// Sent, or received.
+    pub direction: Direction,
+    /// Bytes of one operation, or the negative of an error.
+    pub bytes: i64,
+    /// How many.
+    pub count: u64,
+}
+
+/// Which way a socket's bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Out of the worker.
+    Sent,
+    /// Into it.
+    Received,
+}
+
+/// How often programs ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Firings {
+    /// For something that a worker did, or that was done to one.
+    pub of_workers: u64,
+    /// For others on this machine: they cost the workers only where they share a CPU.
+    pub of_others: u64,
+}
+
+/// Where a worker's timed part lies, as the worker says itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Marked {
+    /// Right after its first mark, before it stamps for the first time.
+    pub begun: Instant,
+    /// Right before its last mark, after it stamped for the last time.
+    pub ended: Instant,
+    /// Operations in between.
+    pub operations: u64,
+}
+
+/// One moment by two clocks: the one that stamps samples, and the one of events. Two of them lay
+/// samples onto events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instant {
+    /// By the clock that stamps, in ticks: the middle of two reads.
+    pub ticks: u64,
+    /// By CLOCK_MONOTONIC, in ns, read between these two.
+    pub monotonic_ns: u64,
+}
+
+impl Traced {
+    /// Both workers, the initiator first.
+    pub fn workers(&self) -> [&Deeds; 2] {
+        [&self.initiator, &self.responder]
+    }
+}
+
+impl Deeds {
+    /// System calls of this name, whatever they returned.
+    pub fn calls_of(&self, name: &str) -> u64 {
+        self.calls.iter().filter(|it| it.name == name).map(|it| it.count).sum()
+    }
+}
+
+impl Spread {
+    /// The mean in ns, if there is any.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
+    }
+}
