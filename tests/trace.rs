@@ -183,6 +183,19 @@ fn a_transfer_is_traced_where_it_is_received_too() {
 }
 
 #[test]
+fn a_set_up_is_the_initiators_alone() {
+    if !can_trace() {
+        return;
+    }
+    let workload = Workload::Connect;
+    let traced = traced(&Spec { workload, ..observed("unix-stream:bind=none", "trace") });
+    let [initiator, responder] = traced.workers();
+    assert_eq!(initiator.calls_of("socketpair"), ROUND_TRIPS, "{initiator:?}");
+    assert_eq!(returning(initiator, "close", 0), 2 * ROUND_TRIPS, "{initiator:?}");
+    assert_eq!(*responder, Deeds::default());
+}
+
+#[test]
 fn twice_the_programs_fire_twice_as_often_and_hear_the_same() {
     if !can_trace() {
         return;
