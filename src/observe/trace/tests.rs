@@ -158,3 +158,73 @@ fn a_map_keeps_what_it_is_given() {
     map.freeze().unwrap();
     assert_eq!(map.set(&[1, 0, 0, 0], &[0; 8]).unwrap_err().raw_os_error(), Some(libc::EPERM));
 }
+
+const TRIPS: u64 = 100;
+
+/// Two threads that pass a byte to and fro, both marked; gives what was heard.
+fn ping_pong() -> Heard {
+    use std::io::{Read, Write, pipe};
+    let (marks, root) = (Marks::random().unwrap(), Path::new("/"));
+    let mut tracer =
+        Tracer::load(&Kernel, Probe::trace(Scope::All), &marks, 100_000, root).unwrap();
+    tracer.attach(&Kernel, root).unwrap();
+    let (mut ping, mut to) = pipe().unwrap();
+    let (mut pong, mut fro) = pipe().unwrap();
+    let (theirs, mut byte) = (marks.clone(), [0]);
+    let answers = std::thread::spawn(move || {
+        let (marking, mut byte) = (Marking::of(theirs, Who::Responder), [0]);
+        marking.begin().unwrap();
+        fro.write_all(&byte).unwrap();
+        for _ in 0..TRIPS {
+            ping.read_exact(&mut byte).unwrap();
+            fro.write_all(&byte).unwrap();
+        }
+        marking.end().unwrap();
+    });
+    let marking = Marking::of(marks, Who::Initiator);
+    pong.read_exact(&mut byte).unwrap();
+    marking.begin().unwrap();
+    for _ in 0..TRIPS {
+        to.write_all(&byte).unwrap();
+        pong.read_exact(&mut byte).unwrap();
+    }
+    marking.end().unwrap();
+    answers.join().unwrap();
+    tracer.detach();
+    tracer.hear([TRIPS, TRIPS + 1]).unwrap()
+}
+
+#[test]
+fn a_workers_events_begin_with_its_first_mark_end_with_its_last_and_take_turns() {
+    if !granted() {
+        return;
+    }
+    let Heard { traced, events } = ping_pong();
+    assert_eq!(traced.events_lost, 0);
+    assert!(events.iter().map(|it| it.at_ns).is_sorted());
+    let both =
+        [(Who::Initiator, &traced.initiator, TRIPS), (Who::Responder, &traced.responder, TRIPS)];
+    for (who, deeds, trips) in both {
+        let own: Vec<Kind> = events.iter().filter(|it| it.who == who).map(|it| it.kind).collect();
+        assert_eq!((own.first(), own.last()), (Some(&Kind::Begin), Some(&Kind::End)), "{own:?}");
+        let count = |wanted: fn(&Kind) -> bool| own.iter().filter(|it| wanted(it)).count() as u64;
+        assert_eq!(count(|it| matches!(it, Kind::Begin | Kind::End)), 2);
+        let calls = deeds.calls.iter().map(|it| it.count).sum::<u64>();
+        assert!(calls >= 2 * trips);
+        assert_eq!(count(|it| matches!(it, Kind::Enter(_))), calls, "{own:?}");
+        assert_eq!(
+            count(|it| matches!(it, Kind::Exit(1))),
+            deeds.calls_of("read") + deeds.calls_of("write")
+        );
+        assert_eq!(count(|it| matches!(it, Kind::Out { asleep: true })), deeds.sleeps.count);
+        let sent: u64 = deeds.interrupts.iter().map(|it| it.count).sum();
+        assert_eq!(count(|it| matches!(it, Kind::Interrupts(_))), sent);
+
+        let calls = own.iter().filter(|it| matches!(it, Kind::Enter(_) | Kind::Exit(_)));
+        let entered: Vec<bool> = calls.map(|it| matches!(it, Kind::Enter(_))).collect();
+        assert!(entered.iter().enumerate().all(|(nth, enter)| *enter == (nth % 2 == 0)), "{own:?}");
+        let turns = own.iter().filter(|it| matches!(it, Kind::In | Kind::Out { .. }));
+        let left: Vec<bool> = turns.map(|it| matches!(it, Kind::Out { .. })).collect();
+        assert!(left.iter().enumerate().all(|(nth, out)| *out == (nth % 2 == 0)), "{own:?}");
+    }
+}
