@@ -7,28 +7,22 @@ use std::path::Path;
 use super::*;
 use crate::observe::probe::Scope;
 use crate::observe::{Probe, Refusal};
-use crate::sys::bpf::{Bpf, Kernel, Map, Shape};
+use crate::sys::bpf::{Bpf, HASH, Kernel, Map, Shape};
 
 /// A kernel that says no to every program, or to none.
 struct Refusing(Option<i32>);
 
-impl Refusing {
-    fn answer(&self) -> io::Result<OwnedFd> {
-        match self.0 {
-            Some(code) => Err(io::Error::from_raw_os_error(code)),
-            None => Ok(File::open("/dev/null")?.into()),
-        }
-    }
-}
-
 impl Bpf for Refusing {
-    fn create(&self, _: &Shape) -> io::Result<OwnedFd> {
-        self.answer()
+    fn create(&self, shape: Shape) -> io::Result<Map> {
+        panic!("nobody asked for {shape:?}")
     }
 
     fn load(&self, instructions: &[u8]) -> io::Result<OwnedFd> {
         assert_eq!(instructions.len() % 8, 0);
-        self.answer()
+        match self.0 {
+            Some(code) => Err(io::Error::from_raw_os_error(code)),
+            None => Ok(File::open("/dev/null")?.into()),
+        }
     }
 
     fn attach(&self, _: BorrowedFd<'_>, tracepoint: &CStr) -> io::Result<OwnedFd> {
@@ -40,7 +34,7 @@ impl Bpf for Refusing {
 struct Lacking(&'static [(&'static CStr, i32)]);
 
 impl Bpf for Lacking {
-    fn create(&self, shape: &Shape) -> io::Result<OwnedFd> {
+    fn create(&self, shape: Shape) -> io::Result<Map> {
         Kernel.create(shape)
     }
 
@@ -145,8 +139,8 @@ fn a_map_keeps_what_it_is_given() {
     if !granted() {
         return;
     }
-    let hash = Shape { kind: 1, key_bytes: 4, value_bytes: 8, entries: 2, flags: 0 };
-    let map = Map::new(&Kernel, hash).unwrap();
+    let hash = Shape { kind: HASH, key_bytes: 4, value_bytes: 8, entries: 2, flags: 0 };
+    let map = Kernel.create(hash).unwrap();
     map.set(&[1, 0, 0, 0], &[7; 8]).unwrap();
     map.set(&[2, 0, 0, 0], &[8; 8]).unwrap();
     assert_eq!(map.get(&[2, 0, 0, 0]).unwrap(), [8; 8]);

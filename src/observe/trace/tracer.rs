@@ -13,7 +13,7 @@ use super::hearing::{self, Summed};
 use super::mark::Marks;
 use super::object::{self, Object, Place};
 use super::points::Point;
-use super::traced::{Firings, Traced};
+use super::traced::Traced;
 use crate::observe::probe::{Onlooker, Probe};
 use crate::observe::{Refusal, tree};
 use crate::sys::bpf::{self, Bpf, Kernel, Map, Shape};
@@ -70,6 +70,7 @@ fn hear(tracepoint: &CStr) -> String {
 
 /// The programs of a launch, loaded.
 pub struct Tracer {
+    object: Object,
     copies: Vec<Copy>,
     told: Traced,
     room: u32,
@@ -114,7 +115,7 @@ impl Tracer {
         let copies = (0..probe.times).map(copy).collect::<io::Result<Vec<Copy>>>();
         let copies = copies.map_err(|error| refusal("load the trace's programs", &error, root))?;
         let loading_ns = started.elapsed().as_nanos() as u64;
-        Ok(Tracer { copies, room, told: Traced { loading_ns, ..Traced::default() } })
+        Ok(Tracer { object, copies, room, told: Traced { loading_ns, ..Traced::default() } })
     }
 
     /// Lets the programs hear.
@@ -153,16 +154,15 @@ impl Tracer {
             if nth > 0 {
                 continue;
             }
-            let object = Object::read(object::BUILT);
             let summed = Summed {
                 variables: &copy.variables.get(&[0; 4])?,
-                workers: object.offset("workers"),
+                workers: self.object.offset("workers"),
                 tallies: &copy.tallies.entries()?,
             };
             traced.initiator = summed.deeds(Who::Initiator, operations[0]);
             traced.responder = summed.deeds(Who::Responder, operations[1]);
             traced.lost = summed.lost();
-            let told = summed.told(object.offset("stream"));
+            let told = summed.told(self.object.offset("stream"));
             traced.events = told.min(self.room.into());
             traced.events_lost = if self.room == 0 { 0 } else { told - traced.events };
             let bytes = traced.events as usize * hearing::EVENT_BYTES;
@@ -224,14 +224,14 @@ impl Copy {
         let object = settings.object;
         let map = |name: &str, entries: Option<u32>| {
             let (_, shape) = object.maps.iter().find(|it| it.0 == name).expect("a map");
-            Map::new(bpf, Shape { entries: entries.unwrap_or(shape.entries), ..*shape })
+            bpf.create(Shape { entries: entries.unwrap_or(shape.entries), ..*shape })
         };
         let tallies = map("tallies", None)?;
         let firings = map("firings", Some(cpus))?;
         let events = map("events", Some(settings.room.max(1)))?;
-        let variables = Map::new(bpf, Shape::variables(object.variables, 0))?;
+        let variables = bpf.create(Shape::variables(object.variables, 0))?;
         let bytes = settings.bytes();
-        let told = Map::new(bpf, Shape::variables(bytes.len() as u32, bpf::READ_ONLY))?;
+        let told = bpf.create(Shape::variables(bytes.len() as u32, bpf::READ_ONLY))?;
         told.set(&[0; 4], &bytes)?;
         told.freeze()?;
         let descriptor = |place| match place {
@@ -277,7 +277,7 @@ impl Copy {
             if traced.missing.iter().any(|it| it == point.program) {
                 continue;
             }
-            let total = traced.firings.entry(point.program.into()).or_insert(Firings::default());
+            let total = traced.firings.entry(point.program.into()).or_default();
             for row in &rows {
                 total.of_others += object::u64_at(row, 16 * at);
                 total.of_workers += object::u64_at(row, 16 * at + 8);
