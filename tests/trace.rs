@@ -183,6 +183,19 @@ fn a_transfer_is_traced_where_it_is_received_too() {
 }
 
 #[test]
+fn a_set_up_is_the_initiators_alone() {
+    if !can_trace() {
+        return;
+    }
+    let workload = Workload::Connect;
+    let traced = traced(&Spec { workload, ..observed("unix-stream:bind=none", "trace") });
+    let [initiator, responder] = traced.workers();
+    assert_eq!(initiator.calls_of("socketpair"), ROUND_TRIPS, "{initiator:?}");
+    assert_eq!(returning(initiator, "close", 0), 2 * ROUND_TRIPS, "{initiator:?}");
+    assert_eq!(*responder, Deeds::default());
+}
+
+#[test]
 fn twice_the_programs_fire_twice_as_often_and_hear_the_same() {
     if !can_trace() {
         return;
@@ -260,14 +273,34 @@ fn both_clocks_are_told_at_both_ends_of_the_timed_part() {
     }
 }
 
-/// The ids of programs that `pid` holds, as /proc tells.
-fn programs_of(pid: i32) -> BTreeSet<u32> {
+/// The number behind `field` of each descriptor of `pid` that has it, as /proc tells.
+fn held(pid: i32, field: &str) -> BTreeSet<u32> {
     let folder = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("it lives").flatten();
     let texts = folder.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
-    let id = |text: String| {
-        text.lines().find_map(|line| line.strip_prefix("prog_id:")?.trim().parse().ok())
-    };
-    texts.filter_map(id).collect()
+    let number =
+        |text: String| text.lines().find_map(|line| line.strip_prefix(field)?.trim().parse().ok());
+    texts.filter_map(number).collect()
+}
+
+const PROGRAM: &str = "prog_id:";
+const LINK: &str = "link_id:";
+
+#[test]
+fn programs_are_attached_only_while_their_launch_is_timed() {
+    if !can_trace() {
+        return;
+    }
+    let mut launch = start(&Spec { deadline_ms: 60_000, ..observed("pipe", "trace") });
+    let supervisor = launch.pid() as i32;
+    reach(&mut launch, Stage::Ready);
+    assert_eq!(held(supervisor, PROGRAM).len(), 10, "loaded");
+    assert_eq!(held(supervisor, LINK).len(), 0, "and hear nothing: others may be timed now");
+    launch.go();
+    reach(&mut launch, Stage::Timed);
+    assert_eq!(held(supervisor, LINK).len(), 0, "nor afterwards");
+    launch.end();
+    let record = launch.collect(common::launching::interrupt()).record;
+    assert_eq!(record.trace.expect("a trace").initiator.calls_of("read"), ROUND_TRIPS);
 }
 
 #[test]
@@ -280,21 +313,22 @@ fn nothing_stays_attached_when_a_supervisor_is_killed_in_mid_launch() {
         let mut launch = start(&Spec { observe, ..endless("pipe", workers) });
         reach(&mut launch, Stage::Ready);
         let supervisor = launch.pid() as i32;
-        let held = programs_of(supervisor);
-        assert_eq!(held.len(), 2 * 10, "each program twice");
+        let programs = held(supervisor, PROGRAM);
+        assert_eq!(programs.len(), 2 * 10, "each program twice");
         for child in common::proc::children(supervisor) {
-            assert!(programs_of(child).is_empty(), "no worker holds a program");
+            assert!(held(child, PROGRAM).is_empty(), "no worker holds a program");
         }
         launch.go();
         std::thread::sleep(Duration::from_millis(50));
         let loaded: BTreeSet<u32> = program_ids().expect("root may ask").into_iter().collect();
-        assert!(held.is_subset(&loaded), "{held:?} in {loaded:?}");
+        assert!(programs.is_subset(&loaded), "{programs:?} in {loaded:?}");
+        assert!(held(supervisor, LINK).len() >= programs.len(), "it is in mid-launch");
 
         let pid = Pid::from_raw(supervisor).expect("a process id");
         kill_process(pid, Signal::KILL).expect("it lives");
         let record = finish(launch).record;
         assert!(matches!(record.outcome, Outcome::Failed { .. }), "{record:?}");
-        let gone = || program_ids().expect("root may ask").iter().all(|id| !held.contains(id));
+        let gone = || program_ids().expect("root may ask").iter().all(|id| !programs.contains(id));
         assert!(soon(Duration::from_secs(10), gone), "programs outlive their launch");
     }
 }
