@@ -198,6 +198,20 @@ fn a_set_up_is_the_initiators_alone() {
 }
 
 #[test]
+fn what_takes_no_system_call_has_only_its_marks() {
+    if !can_trace() {
+        return;
+    }
+    let traced = traced(&observed("null", "trace-calls"));
+    for deeds in traced.workers() {
+        let own =
+            Deeds { operations: deeds.operations, window_ns: deeds.window_ns, ..Deeds::default() };
+        assert_eq!(*deeds, own);
+        assert!(deeds.window_ns > 0, "{deeds:?}");
+    }
+}
+
+#[test]
 fn twice_the_programs_fire_twice_as_often_and_hear_the_same() {
     if !can_trace() {
         return;
