@@ -12,6 +12,7 @@ mod floor;
 pub mod floor_rows;
 mod group;
 pub mod hypothesis;
+mod inflection;
 mod once;
 mod percentile;
 mod pool;
@@ -33,6 +34,7 @@ pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use derived::Derived;
 pub use group::{GroupVerdict, Standing, TwinCheck};
+pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use once::{OncePerLaunch, SetupPhase};
 pub use percentile::{Curve, PERCENTILES};
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
@@ -50,6 +52,8 @@ pub struct Judged {
     pub results: Vec<CaseResult>,
     /// One per group that was measured.
     pub groups: Vec<GroupVerdict>,
+    /// One per curve over at least two message sizes.
+    pub sweeps: Vec<Sweep>,
     /// Sum over launches of the timed parts, over the wall time of measuring.
     pub timed_share: Option<f64>,
 }
@@ -75,6 +79,7 @@ pub struct Export<'a> {
     warnings: &'a [String],
     results: &'a [CaseResult],
     comparisons: &'a [GroupVerdict],
+    sweeps: &'a [Sweep],
 }
 
 impl Judged {
@@ -98,7 +103,8 @@ impl Judged {
         derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
-        Ok(Judged { run, results, groups, timed_share })
+        let sweeps = sweeps(&results, &run.host);
+        Ok(Judged { run, results, groups, sweeps, timed_share })
     }
 
     /// The run as one object for JSON.
@@ -126,6 +132,7 @@ impl Judged {
             warnings: &self.run.warnings,
             results: &self.results,
             comparisons: &self.groups,
+            sweeps: &self.sweeps,
         }
     }
 }

@@ -19,8 +19,8 @@ use super::quantile::median;
 
 /// Sizes below which nothing can be said: three on either side of a break.
 pub const LEAST_SIZES: usize = 6;
-/// Rounds below which no test can reach 5 %.
-pub const LEAST_ROUNDS: usize = 6;
+/// Rounds below which no test can reach its level.
+pub const LEAST_ROUNDS: usize = 7;
 /// A break without which the lines miss every size by less than this share of its value is none
 /// that anybody would look for.
 pub const LEAST_MISS: f64 = 0.05;
@@ -31,6 +31,8 @@ const STRETCH: usize = 2;
 const FLIPS: usize = 499;
 /// Draws of the bootstrap.
 const DRAWS: usize = 999;
+/// Rounds are leveled where that leaves less than this share of the usual spread.
+const LEVELED: f64 = 0.5;
 /// Relative spread below which sizes count as equally precise.
 const PRECISE: f64 = 1e-4;
 
@@ -92,11 +94,12 @@ impl fmt::Display for TooFew {
 /// `sizes` ascend; `rounds[r][level]` is the value of round r at each size, above 0.
 ///
 /// Breaks are added one by one, up to one for every three sizes: the best division into k + 1
-/// breaks must gain more over the best one into k than in a share `alpha` of curves in which there
-/// are k, which are made by turning the residuals of whole rounds round, at random from a fixed
-/// seed. So a straight line with symmetric noise shows a break with probability `alpha`, whatever
-/// the spread at each size and however the sizes of a round hang together. Then every break
-/// without which the lines miss no size by [`LEAST_MISS`] is left out.
+/// breaks must gain more over the best one into k than in a share `alpha` / 2 of curves in which
+/// there are k, which are made by turning the residuals of whole rounds round, at random from a
+/// fixed seed. So a straight line with symmetric noise shows a break with probability `alpha` / 2,
+/// whatever the spread at each size and however the sizes of a round hang together; the other half
+/// is for noise that is skewed, as that of launches is. Then every break without which the lines
+/// miss no size by [`LEAST_MISS`] is left out.
 ///
 /// A place has its interval at `1 - alpha` by percentile bootstrap over rounds, the other breaks
 /// held where they are.
@@ -111,8 +114,9 @@ pub fn inflections(sizes: &[f64], rounds: &Rounds, alpha: f64) -> Result<Vec<Inf
     if whole.len() < LEAST_ROUNDS {
         return Err(TooFew::Rounds(whole.len()));
     }
+    let whole = leveled(whole);
     let curve = Curve::of(sizes, &whole);
-    let found = prune(&curve, search(sizes, &whole, &curve, alpha));
+    let found = prune(&curve, search(sizes, &whole, &curve, alpha / 2.0));
     let places = places(sizes, &whole, &curve, &found, alpha);
     let lines = curve.lines(&found);
     let one = |(nth, (low, high)): (usize, (usize, usize))| Inflection {
@@ -123,6 +127,27 @@ pub fn inflections(sizes: &[f64], rounds: &Rounds, alpha: f64) -> Result<Vec<Inf
         after: lines[nth + 1].1,
     };
     Ok(places.into_iter().enumerate().map(one).collect())
+}
+
+/// Rounds without what moved all their sizes alike, where that is most of what moved them:
+/// otherwise the correction would add more than it takes away.
+fn leveled(rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let typical = medians(&rows);
+    let level = |row: &Vec<f64>| -> Vec<f64> {
+        let logs = row.iter().zip(&typical).map(|(it, of)| (it / of).ln());
+        let factor = (logs.sum::<f64>() / row.len() as f64).exp();
+        row.iter().map(|it| it / factor).collect()
+    };
+    let level_rows: Vec<Vec<f64>> = rows.iter().map(level).collect();
+    let usual = |rows: &Rounds| middle(spreads(rows, &medians(rows)).into_iter());
+    if usual(&level_rows) < LEVELED * usual(&rows) { level_rows } else { rows }
+}
+
+/// The median relative distance from the median, of each size.
+fn spreads(rows: &Rounds, values: &[f64]) -> Vec<f64> {
+    let spread =
+        |level: usize| middle(rows.iter().map(|row| (row[level] / values[level] - 1.0).abs()));
+    (0..values.len()).map(spread).collect()
 }
 
 fn middle(values: impl Iterator<Item = f64>) -> f64 {
@@ -149,12 +174,7 @@ impl<'a> Curve<'a> {
     /// that of all sizes: of a dozen rounds alone it is too uncertain.
     fn of(sizes: &'a [f64], rows: &Rounds) -> Curve<'a> {
         let values = medians(rows);
-        let spread = |level: usize| {
-            let center: f64 = values[level];
-            let far = middle(rows.iter().map(|row| (row[level] / center - 1.0).abs()));
-            far.powi(2)
-        };
-        let spreads: Vec<f64> = (0..values.len()).map(spread).collect();
+        let spreads: Vec<f64> = spreads(rows, &values).iter().map(|it| it * it).collect();
         let usual = middle(spreads.iter().copied());
         let weight = |(value, spread): (&f64, &f64)| {
             1.0 / ((spread + usual) / 2.0).max(PRECISE * PRECISE) / (value * value)
