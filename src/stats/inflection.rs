@@ -143,10 +143,13 @@ fn leveled(rows: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     if usual(&level_rows) < LEVELED * usual(&rows) { level_rows } else { rows }
 }
 
-/// The median relative distance from the median, of each size.
+/// The relative spread about the value of each size. Not a robust one: of residuals that were
+/// turned round most may still agree, and a spread that forgets the others would call that precise.
 fn spreads(rows: &Rounds, values: &[f64]) -> Vec<f64> {
-    let spread =
-        |level: usize| middle(rows.iter().map(|row| (row[level] / values[level] - 1.0).abs()));
+    let spread = |level: usize| {
+        let squares = rows.iter().map(|row| (row[level] / values[level] - 1.0).powi(2));
+        (squares.sum::<f64>() / rows.len() as f64).sqrt()
+    };
     (0..values.len()).map(spread).collect()
 }
 
