@@ -152,7 +152,8 @@ fn queue(curve: &[&CaseResult], page: u64) -> Vec<Candidate> {
     found
 }
 
-/// The caches of the first worker's CPU, of any CPU where workers are free.
+/// The caches of the first worker's CPU, of any CPU where workers are free: the whole, and the
+/// part that a message may take.
 fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
     let near = |shared: &Vec<Vec<u32>>| {
         case.cpus.is_none_or(|[cpu, _]| shared.iter().any(|cpus| cpus.contains(&cpu)))
@@ -169,12 +170,26 @@ fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
                 }
                 _ => format!("L{} cache", cache.level),
             };
-            let twice = format!("half the {name}");
             let source = "record of the machine";
-            [
-                of(twice, bytes / 2, format!("{source}: it holds the message twice")),
-                of(name, bytes, source),
-            ]
+            let held = buffers(case, &cache.shared_by);
+            let part = format!("{} the {name}", share(held));
+            let shared = of(part, bytes / held, format!("{source}: it holds {held} of a message"));
+            [Some(shared).filter(|_| held > 1), Some(of(name, bytes, source))]
         })
+        .flatten()
         .collect()
+}
+
+/// How many buffers of a message's size one cache must hold: a worker has one of a transfer, and
+/// two of a round trip.
+fn buffers(case: &CaseResult, shared_by: &[Vec<u32>]) -> u64 {
+    let of_worker = if case.workload == "latency" { 2 } else { 1 };
+    let both =
+        |[a, b]: [u32; 2]| shared_by.iter().any(|cpus| cpus.contains(&a) && cpus.contains(&b));
+    let workers = if case.cpus.is_some_and(both) { 2 } else { 1 };
+    of_worker * workers
+}
+
+fn share(of: u64) -> &'static str {
+    if of == 4 { "a quarter of" } else { "half" }
 }

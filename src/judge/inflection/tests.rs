@@ -160,3 +160,20 @@ fn each_mechanism_has_its_own() {
     assert_eq!(bytes_of(&queue, "last-level cache (L3)"), Some(64 << 20));
     assert!(!names(&queue).contains(&"PIPE_BUF"));
 }
+
+/// Buffers of a message that share a cache: two of a transfer on one CPU, four of a round trip.
+#[test]
+fn a_message_has_a_part_of_a_cache() {
+    let l2 = |workload: &str, cpus| {
+        let mut cases = swept("pipe", 8, 0);
+        for case in &mut cases {
+            (case.workload, case.cpus) = (workload.into(), Some(cpus));
+        }
+        let known = known_of(&cases);
+        names(&known).iter().find(|it| it.ends_with("the L2 cache")).map(|it| it.to_string())
+    };
+    assert_eq!(l2("throughput", [1, 1]).as_deref(), Some("half the L2 cache"));
+    assert_eq!(l2("latency", [1, 1]).as_deref(), Some("a quarter of the L2 cache"));
+    assert_eq!(l2("latency", [0, 1]).as_deref(), Some("half the L2 cache"));
+    assert_eq!(l2("throughput", [0, 1]), None, "each worker's cache has its one buffer");
+}
