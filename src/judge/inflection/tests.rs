@@ -73,7 +73,7 @@ fn a_break_at_the_pipes_capacity_names_it_and_nothing_of_sockets() {
     assert!((it.ns_per_byte.after / 0.5 - 1.0).abs() < 0.1, "{it:?}");
     assert!(names(&it.candidates).contains(&"pipe capacity, 16 slots"), "{it:?}");
     let foreign = |it: &&str| it.contains("buffer") || it.contains("chunk") || it.contains("L2");
-    assert!(!names(&it.candidates).iter().any(|it| foreign(&it)), "{it:?}");
+    assert!(!names(&it.candidates).iter().any(foreign), "{it:?}");
     assert_eq!((sweep.rounds, &sweep.reason), (12, &None));
 }
 
