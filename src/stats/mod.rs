@@ -9,6 +9,7 @@
 //! - [`modes`]: one or two modes among the launches of a case
 //! - [`change_point`]: where the level changes within a launch, and its steady tail
 //! - [`mod@bend`]: where a curve over sizes bends beyond what its intervals allow
+//! - [`mod@inflection`]: where the cost per byte changes along a sweep, and how sure that place is
 //! - [`tail`]: how many independent samples a tail quantile really rests on
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
@@ -17,6 +18,7 @@
 pub mod bend;
 pub mod change_point;
 pub mod compare;
+pub mod inflection;
 pub mod interval;
 pub mod looks;
 pub mod modes;
@@ -34,6 +36,7 @@ pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
     Comparison, Verdict, best_set, compare_paired, equivalent, holm, smallest_holm_n, verdict,
 };
+pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks};
 pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
 pub use modes::{Mode, Modes, two_modes};
