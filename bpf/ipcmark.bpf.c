@@ -127,15 +127,21 @@ static inline void fire(enum point point, u32 of_worker)
 		fired->of[point][of_worker]++;
 }
 
+/* Without branches: the verifier would follow each of them. All bits below the highest one are set,
+ * and counted. */
 static inline u32 log2_of(u64 n)
 {
-	u32 log = 0;
-	if (n >> 32) { log += 32; n >>= 32; }
-	if (n >> 16) { log += 16; n >>= 16; }
-	if (n >> 8) { log += 8; n >>= 8; }
-	if (n >> 4) { log += 4; n >>= 4; }
-	if (n >> 2) { log += 2; n >>= 2; }
-	return log + (n >> 1);
+	n |= n >> 1;
+	n |= n >> 2;
+	n |= n >> 4;
+	n |= n >> 8;
+	n |= n >> 16;
+	n |= n >> 32;
+	n >>= 1;
+	n -= n >> 1 & 0x5555555555555555;
+	n = (n & 0x3333333333333333) + (n >> 2 & 0x3333333333333333);
+	n = (n + (n >> 4)) & 0x0f0f0f0f0f0f0f0f;
+	return n * 0x0101010101010101 >> 56;
 }
 
 static inline void spread_by(struct spread *spread, u64 ns)
@@ -160,7 +166,8 @@ static inline void forget(struct spread *spread)
 static inline void open_window(u32 role, u64 task)
 {
 	struct worker *worker = &workers[role];
-	if (!workers[1 - role].task)
+	/* The responder's warm-up is not told: only it has several windows. */
+	if (role == RESPONDER && !workers[INITIATOR].task)
 		stream.next = 0;
 	worker->window++;
 	worker->lost = worker->entered_at = worker->out_at = worker->waking_at = worker->ended_at = 0;

@@ -15,7 +15,9 @@ use std::time::Duration;
 use common::launching::{conclude, endless, finish, quick, reach, start};
 use common::proc::soon;
 use common::say;
-use ipcmark::launch::{Launch, Launcher, Outcome, Record, SampleCount, Spec, Stage, Workers};
+use ipcmark::launch::{
+    Launch, Launcher, Outcome, Record, SampleCount, Spec, Stage, Warmup, Workers,
+};
 use ipcmark::observe::trace::{self, Deeds, Direction, Traced};
 use ipcmark::sys::bpf::program_ids;
 use ipcmark::workload::Workload;
@@ -183,6 +185,33 @@ fn a_transfer_is_traced_where_it_is_received_too() {
 }
 
 #[test]
+fn a_set_up_is_the_initiators_alone() {
+    if !can_trace() {
+        return;
+    }
+    let workload = Workload::Connect;
+    let traced = traced(&Spec { workload, ..observed("unix-stream:bind=none", "trace") });
+    let [initiator, responder] = traced.workers();
+    assert_eq!(initiator.calls_of("socketpair"), ROUND_TRIPS, "{initiator:?}");
+    assert_eq!(returning(initiator, "close", 0), 2 * ROUND_TRIPS, "{initiator:?}");
+    assert_eq!(*responder, Deeds::default());
+}
+
+#[test]
+fn what_takes_no_system_call_has_only_its_marks() {
+    if !can_trace() {
+        return;
+    }
+    let traced = traced(&observed("null", "trace-calls"));
+    for deeds in traced.workers() {
+        let own =
+            Deeds { operations: deeds.operations, window_ns: deeds.window_ns, ..Deeds::default() };
+        assert_eq!(*deeds, own);
+        assert!(deeds.window_ns > 0, "{deeds:?}");
+    }
+}
+
+#[test]
 fn twice_the_programs_fire_twice_as_often_and_hear_the_same() {
     if !can_trace() {
         return;
@@ -231,7 +260,9 @@ fn events_that_find_no_room_are_counted() {
     if !can_trace() {
         return;
     }
-    let few = traced(&observed("pipe", "trace"));
+    // The responder's warm-up is heard too, and forgotten: it takes no room.
+    let warmup = Warmup { operations: 10_000, ns: 1_000_000_000 };
+    let few = traced(&Spec { warmup, ..observed("pipe", "trace") });
     assert!(few.events > 8 * ROUND_TRIPS && few.events_lost == 0, "{few:?}");
     let samples = SampleCount::Exactly(40_000);
     let many = traced(&on_one_cpu(Spec { samples, ..observed("pipe", "trace") }));
@@ -260,14 +291,34 @@ fn both_clocks_are_told_at_both_ends_of_the_timed_part() {
     }
 }
 
-/// The ids of programs that `pid` holds, as /proc tells.
-fn programs_of(pid: i32) -> BTreeSet<u32> {
+/// The number behind `field` of each descriptor of `pid` that has it, as /proc tells.
+fn held(pid: i32, field: &str) -> BTreeSet<u32> {
     let folder = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("it lives").flatten();
     let texts = folder.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
-    let id = |text: String| {
-        text.lines().find_map(|line| line.strip_prefix("prog_id:")?.trim().parse().ok())
-    };
-    texts.filter_map(id).collect()
+    let number =
+        |text: String| text.lines().find_map(|line| line.strip_prefix(field)?.trim().parse().ok());
+    texts.filter_map(number).collect()
+}
+
+const PROGRAM: &str = "prog_id:";
+const LINK: &str = "link_id:";
+
+#[test]
+fn programs_are_attached_only_while_their_launch_is_timed() {
+    if !can_trace() {
+        return;
+    }
+    let mut launch = start(&Spec { deadline_ms: 60_000, ..observed("pipe", "trace") });
+    let supervisor = launch.pid() as i32;
+    reach(&mut launch, Stage::Ready);
+    assert_eq!(held(supervisor, PROGRAM).len(), 10, "loaded");
+    assert_eq!(held(supervisor, LINK).len(), 0, "and hear nothing: others may be timed now");
+    launch.go();
+    reach(&mut launch, Stage::Timed);
+    assert_eq!(held(supervisor, LINK).len(), 0, "nor afterwards");
+    launch.end();
+    let record = launch.collect(common::launching::interrupt()).record;
+    assert_eq!(record.trace.expect("a trace").initiator.calls_of("read"), ROUND_TRIPS);
 }
 
 #[test]
@@ -280,21 +331,22 @@ fn nothing_stays_attached_when_a_supervisor_is_killed_in_mid_launch() {
         let mut launch = start(&Spec { observe, ..endless("pipe", workers) });
         reach(&mut launch, Stage::Ready);
         let supervisor = launch.pid() as i32;
-        let held = programs_of(supervisor);
-        assert_eq!(held.len(), 2 * 10, "each program twice");
+        let programs = held(supervisor, PROGRAM);
+        assert_eq!(programs.len(), 2 * 10, "each program twice");
         for child in common::proc::children(supervisor) {
-            assert!(programs_of(child).is_empty(), "no worker holds a program");
+            assert!(held(child, PROGRAM).is_empty(), "no worker holds a program");
         }
         launch.go();
         std::thread::sleep(Duration::from_millis(50));
         let loaded: BTreeSet<u32> = program_ids().expect("root may ask").into_iter().collect();
-        assert!(held.is_subset(&loaded), "{held:?} in {loaded:?}");
+        assert!(programs.is_subset(&loaded), "{programs:?} in {loaded:?}");
+        assert!(held(supervisor, LINK).len() >= programs.len(), "it is in mid-launch");
 
         let pid = Pid::from_raw(supervisor).expect("a process id");
         kill_process(pid, Signal::KILL).expect("it lives");
         let record = finish(launch).record;
         assert!(matches!(record.outcome, Outcome::Failed { .. }), "{record:?}");
-        let gone = || program_ids().expect("root may ask").iter().all(|id| !held.contains(id));
+        let gone = || program_ids().expect("root may ask").iter().all(|id| !programs.contains(id));
         assert!(soon(Duration::from_secs(10), gone), "programs outlive their launch");
     }
 }

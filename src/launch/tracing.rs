@@ -85,16 +85,18 @@ impl Tracing {
     }
 }
 
-/// The one place where events meet samples: round trips that were timed one by one are laid onto
-/// what happened meanwhile, and taken apart. The events themselves are not kept.
+/// The one place where events meet samples: these are laid onto what happened meanwhile, and taken
+/// apart, to round trips where each holds a batch. The events themselves are not kept.
 fn laid_out(heard: Heard, reports: [&WorkerReport; 2], page: &Page) -> Traced {
     let [initiator, _] = reports;
     let samples = page.samples(initiator.samples as usize);
     let starts = match initiator.marked {
-        Some(marked) if initiator.batch == 1 => starts_ns(&marked, samples),
-        _ => Vec::new(),
+        Some(marked) => starts_ns(&marked, samples),
+        None => Vec::new(),
     };
-    Traced { trips: take_apart(&heard.events, &starts), ..heard.traced }
+    let samples = take_apart(&heard.events, &starts);
+    let trips = samples.map(|it| it.of_each(initiator.batch.max(1) as f64));
+    Traced { trips, ..heard.traced }
 }
 
 /// Where each sample begins on the clock of the events, and where the last one ends. One stamp

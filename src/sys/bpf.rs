@@ -11,10 +11,15 @@ use std::ptr;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+/// BPF_MAP_TYPE_HASH.
+pub const HASH: u32 = 1;
+/// BPF_MAP_TYPE_ARRAY.
+pub const ARRAY: u32 = 2;
+
 /// What a map looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// BPF_MAP_TYPE_….
+    /// [`HASH`] or [`ARRAY`].
     pub kind: u32,
     /// Bytes of a key.
     pub key_bytes: u32,
@@ -27,13 +32,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// An array (BPF_MAP_TYPE_ARRAY) of one value: where the variables of programs live.
+    /// An array of one value: where the variables of programs live.
     pub fn variables(value_bytes: u32, flags: u32) -> Shape {
-        Shape { kind: 2, key_bytes: 4, value_bytes, entries: 1, flags }
+        Shape { kind: ARRAY, key_bytes: 4, value_bytes, entries: 1, flags }
     }
 }
 
-/// Only the loader writes (BPF_F_RDONLY_PROG); with [`freeze`] not even it.
+/// Only the loader writes (BPF_F_RDONLY_PROG); with [`Map::freeze`] not even it.
 pub const READ_ONLY: u32 = 1 << 7;
 
 /// Where programs go.
@@ -42,7 +47,7 @@ pub trait Bpf {
     ///
     /// # Errors
     /// What bpf(2) says to BPF_MAP_CREATE.
-    fn create(&self, shape: &Shape) -> io::Result<OwnedFd>;
+    fn create(&self, shape: Shape) -> io::Result<Map>;
     /// Has a program for raw tracepoints verified and translated.
     ///
     /// # Errors
@@ -137,12 +142,14 @@ fn address<T: ?Sized>(of: &T) -> u64 {
 }
 
 impl Bpf for Kernel {
-    fn create(&self, shape: &Shape) -> io::Result<OwnedFd> {
-        let &Shape { kind, key_bytes, value_bytes, entries, flags } = shape;
-        let shape = [kind, key_bytes, value_bytes, entries, flags];
-        let mut attributes = MapCreate { shape, inner_and_node: [0; 2], name: NAME };
+    fn create(&self, shape: Shape) -> io::Result<Map> {
+        let Shape { kind, key_bytes, value_bytes, entries, flags } = shape;
+        assert!([HASH, ARRAY].contains(&kind), "a kind that has one value for each key");
+        let fields = [kind, key_bytes, value_bytes, entries, flags];
+        let mut attributes = MapCreate { shape: fields, inner_and_node: [0; 2], name: NAME };
         // SAFETY: the command reads nothing beyond its attributes.
-        unsafe { ask(MAP_CREATE, &mut attributes) }.map(owned)
+        let descriptor = unsafe { ask(MAP_CREATE, &mut attributes) }.map(owned)?;
+        Ok(Map { descriptor, shape })
     }
 
     fn load(&self, instructions: &[u8]) -> io::Result<OwnedFd> {
@@ -193,7 +200,7 @@ fn with_last_word(error: &io::Error, log: &[u8]) -> io::Error {
     }
 }
 
-/// A map and its shape.
+/// A map and its shape. Only the kernel makes them, so that the one is the other's.
 #[derive(Debug)]
 pub struct Map {
     descriptor: OwnedFd,
@@ -201,14 +208,6 @@ pub struct Map {
 }
 
 impl Map {
-    /// A map of this shape, made by `bpf`.
-    ///
-    /// # Errors
-    /// What [`Bpf::create`] says.
-    pub fn new(bpf: &dyn Bpf, shape: Shape) -> io::Result<Map> {
-        Ok(Map { descriptor: bpf.create(&shape)?, shape })
-    }
-
     /// Its descriptor, for instructions that speak of it.
     pub fn descriptor(&self) -> i32 {
         self.descriptor.as_raw_fd()
@@ -227,8 +226,8 @@ impl Map {
     pub fn get(&self, key: &[u8]) -> io::Result<Vec<u8>> {
         let mut value = vec![0; self.shape.value_bytes as usize];
         let mut attributes = self.element(key, value.as_mut_ptr() as u64);
-        // SAFETY: key and value are as long as the map's are, which is neither of those kinds that
-        // hold a value for each CPU.
+        // SAFETY: key and value are as long as the map's are, which is none of those kinds that hold
+        // a value for each CPU.
         unsafe { ask(MAP_LOOKUP, &mut attributes) }?;
         Ok(value)
     }

@@ -141,7 +141,7 @@ impl<'a> Source<'a> {
             return Err(reason("it wasn't traced"));
         }
         if traced.trips.iter().flatten().next().is_none() {
-            return Err("its round trips aren't timed one by one".into());
+            return Err("no traced launch holds a whole round trip".into());
         }
         let twice = judged
             .observed

@@ -102,13 +102,14 @@ impl Rounds {
         call_ns: Option<f64>,
     ) -> Rounds {
         let bytes = traced.message_bytes.unwrap_or(0) as f64;
-        let told = |trips: &Trips| {
-            costs(trips, firing_ns.unwrap_or(0.0), call_ns, |part| {
-                slopes.as_ref().ok().and_then(|it| it.get(&part)).copied().unwrap_or(0.0) * bytes
-            })
+        let told = |round: usize, trips: &Trips| {
+            let slopes = slopes.as_ref().ok().and_then(|it| it.get(round));
+            let slope = |part| slopes.and_then(|it| it.get(&part)).copied().unwrap_or(0.0);
+            costs(trips, firing_ns.unwrap_or(0.0), call_ns, |part| slope(part) * bytes)
         };
+        let rounds = traced.trips.iter().enumerate();
         Rounds {
-            by_round: traced.trips.iter().map(|trips| trips.as_ref().map(told)).collect(),
+            by_round: rounds.map(|(nth, trips)| Some(told(nth, trips.as_ref()?))).collect(),
             copying_unknown: slopes.as_ref().err().cloned(),
         }
     }

@@ -9,8 +9,8 @@ use super::Source;
 use crate::observe::trace::Part;
 use crate::stats;
 
-/// ns per byte of the parts that can hold copying; Err says why they aren't known.
-pub(super) type Slopes = Result<BTreeMap<Part, f64>, String>;
+/// By round, ns per byte of the parts that can hold copying; Err says why they aren't known.
+pub(super) type Slopes = Result<Vec<BTreeMap<Part, f64>>, String>;
 
 /// Sizes from which on a slope is told.
 const ENOUGH: usize = 3;
@@ -18,8 +18,7 @@ const ENOUGH: usize = 3;
 /// The parts that copy: in the program, in calls, and in the rest of a call that slept.
 const COPYING: [Part; 3] = [Part::Program, Part::Call, Part::Switching];
 
-/// The slopes of one curve: per round the median of those of all pairs of sizes (Theil and Sen),
-/// then the median over rounds.
+/// The slopes of one curve: per round the median of those of all pairs of sizes (Theil and Sen).
 pub(super) fn slopes(curve: &[&Source]) -> Slopes {
     if curve.iter().any(|it| it.traced.message_bytes.is_none()) {
         return Err("it carries no bytes".into());
@@ -34,13 +33,11 @@ pub(super) fn slopes(curve: &[&Source]) -> Slopes {
         ));
     }
     let rounds = curve.iter().map(|it| it.traced.trips.len()).min().unwrap_or(0);
-    let slope_of = |part: Part| {
-        let mut by_round: Vec<f64> =
-            (0..rounds).filter_map(|round| slope(&points(curve, part, round))).collect();
-        by_round.sort_by(f64::total_cmp);
-        if by_round.is_empty() { 0.0 } else { stats::median(&by_round) }
+    let of_round = |round| {
+        let slope_of = |part| Some((part, slope(&points(curve, part, round))?));
+        COPYING.into_iter().filter_map(slope_of).collect()
     };
-    Ok(COPYING.into_iter().map(|part| (part, slope_of(part))).collect())
+    Ok((0..rounds).map(of_round).collect())
 }
 
 /// Size in bytes and the part's ns, of one round.

@@ -15,7 +15,7 @@ pub struct Traced {
     /// Of the responder, which begins a little earlier than the initiator: its first operations
     /// are untimed ones.
     pub responder: Deeds,
-    /// Its round trips taken apart, where they were timed one by one and events were kept.
+    /// Its round trips taken apart, where events were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trips: Option<Trips>,
     /// How often the programs ran while the initiator was timed, by tracepoint, all copies

@@ -13,8 +13,8 @@ use super::hearing::{self, Summed};
 use super::mark::Marks;
 use super::object::{self, Object, Place};
 use super::points::Point;
-use super::traced::{Firings, Traced};
-use crate::observe::probe::{Onlooker, Probe, Scope};
+use super::traced::Traced;
+use crate::observe::probe::{Onlooker, Probe};
 use crate::observe::{Refusal, tree};
 use crate::sys::bpf::{self, Bpf, Kernel, Map, Shape};
 
@@ -23,11 +23,13 @@ pub struct Heard {
     /// Counts and times.
     pub traced: Traced,
     /// The first events of a latency; a worker's begin with [`super::Kind::Begin`], and end with
-    /// [`super::Kind::End`] if all of them found room.
+    /// [`super::Kind::End`] if all of them found room. Returned values beyond 31 bits (addresses) are
+    /// cut to the largest of these.
     pub events: Vec<Event>,
 }
 
-/// Whether a launch can be traced here, for a planner; costs the verifier two instructions.
+/// Whether a launch can be traced here, for a planner; costs the verifier seven instructions. A
+/// tracepoint that a trace can't do without shows only in the launch.
 ///
 /// # Errors
 /// What is in the way, and the way out.
@@ -44,16 +46,23 @@ pub fn available_from(bpf: &dyn Bpf, root: &Path) -> Result<(), Refusal> {
         let reason = "the trace's programs are built for little-endian processors".into();
         return Err(Refusal { reason, way_out: None });
     }
-    /// r0 = 0; exit
-    const NOTHING: [u8; 16] = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
-    let program = bpf.load(&NOTHING).map_err(|error| refusal("load a program", &error, root))?;
-    for point in Point::all_of(Scope::All).filter(|it| !it.optional) {
-        for tracepoint in point.tracepoints {
-            bpf.attach(program.as_fd(), tracepoint)
-                .map_err(|error| refusal(&hear(tracepoint), &error, root))?;
-        }
-    }
-    Ok(())
+    bpf.load(&probe()).map(drop).map_err(|error| refusal("load a program", &error, root))
+}
+
+/// The smallest program that does what needs a privilege: it reads the kernel's memory (nothing of
+/// it). Nothing is attached to find out: attaching again soon afterwards costs the kernel some 10 ms
+/// for each tracepoint.
+fn probe() -> Vec<u8> {
+    const INSTRUCTIONS: [[u8; 8]; 7] = [
+        [0xbf, 0xa1, 0, 0, 0, 0, 0, 0],             // r1 = r10
+        [0x07, 0x01, 0, 0, 0xf8, 0xff, 0xff, 0xff], // r1 += -8
+        [0xb7, 0x02, 0, 0, 8, 0, 0, 0],             // r2 = 8
+        [0xb7, 0x03, 0, 0, 0, 0, 0, 0],             // r3 = 0
+        [0x85, 0x00, 0, 0, 113, 0, 0, 0],           // bpf_probe_read_kernel
+        [0xb7, 0x00, 0, 0, 0, 0, 0, 0],             // r0 = 0
+        [0x95, 0x00, 0, 0, 0, 0, 0, 0],             // exit
+    ];
+    INSTRUCTIONS.concat()
 }
 
 fn hear(tracepoint: &CStr) -> String {
@@ -62,6 +71,7 @@ fn hear(tracepoint: &CStr) -> String {
 
 /// The programs of a launch, loaded.
 pub struct Tracer {
+    object: Object,
     copies: Vec<Copy>,
     told: Traced,
     room: u32,
@@ -106,7 +116,7 @@ impl Tracer {
         let copies = (0..probe.times).map(copy).collect::<io::Result<Vec<Copy>>>();
         let copies = copies.map_err(|error| refusal("load the trace's programs", &error, root))?;
         let loading_ns = started.elapsed().as_nanos() as u64;
-        Ok(Tracer { copies, room, told: Traced { loading_ns, ..Traced::default() } })
+        Ok(Tracer { object, copies, room, told: Traced { loading_ns, ..Traced::default() } })
     }
 
     /// Lets the programs hear.
@@ -126,7 +136,8 @@ impl Tracer {
     /// Lets them hear no more.
     pub fn detach(&mut self) {
         let started = Instant::now();
-        for copy in &mut self.copies {
+        // The last first: the kernel waits for all CPUs when the first of several goes before them.
+        for copy in self.copies.iter_mut().rev() {
             copy.links.clear();
         }
         self.told.detaching_ns = started.elapsed().as_nanos() as u64;
@@ -144,16 +155,15 @@ impl Tracer {
             if nth > 0 {
                 continue;
             }
-            let object = Object::read(object::BUILT);
             let summed = Summed {
                 variables: &copy.variables.get(&[0; 4])?,
-                workers: object.offset("workers"),
+                workers: self.object.offset("workers"),
                 tallies: &copy.tallies.entries()?,
             };
             traced.initiator = summed.deeds(Who::Initiator, operations[0]);
             traced.responder = summed.deeds(Who::Responder, operations[1]);
             traced.lost = summed.lost();
-            let told = summed.told(object.offset("stream"));
+            let told = summed.told(self.object.offset("stream"));
             traced.events = told.min(self.room.into());
             traced.events_lost = if self.room == 0 { 0 } else { told - traced.events };
             let bytes = traced.events as usize * hearing::EVENT_BYTES;
@@ -215,14 +225,14 @@ impl Copy {
         let object = settings.object;
         let map = |name: &str, entries: Option<u32>| {
             let (_, shape) = object.maps.iter().find(|it| it.0 == name).expect("a map");
-            Map::new(bpf, Shape { entries: entries.unwrap_or(shape.entries), ..*shape })
+            bpf.create(Shape { entries: entries.unwrap_or(shape.entries), ..*shape })
         };
         let tallies = map("tallies", None)?;
         let firings = map("firings", Some(cpus))?;
         let events = map("events", Some(settings.room.max(1)))?;
-        let variables = Map::new(bpf, Shape::variables(object.variables, 0))?;
+        let variables = bpf.create(Shape::variables(object.variables, 0))?;
         let bytes = settings.bytes();
-        let told = Map::new(bpf, Shape::variables(bytes.len() as u32, bpf::READ_ONLY))?;
+        let told = bpf.create(Shape::variables(bytes.len() as u32, bpf::READ_ONLY))?;
         told.set(&[0; 4], &bytes)?;
         told.freeze()?;
         let descriptor = |place| match place {
@@ -268,7 +278,7 @@ impl Copy {
             if traced.missing.iter().any(|it| it == point.program) {
                 continue;
             }
-            let total = traced.firings.entry(point.program.into()).or_insert(Firings::default());
+            let total = traced.firings.entry(point.program.into()).or_default();
             for row in &rows {
                 total.of_others += object::u64_at(row, 16 * at);
                 total.of_workers += object::u64_at(row, 16 * at + 8);
@@ -294,6 +304,9 @@ fn refusal(what: &str, error: &io::Error, root: &Path) -> Refusal {
         Some(libc::ENOSYS) => ("this kernel has no bpf(2)".into(), None),
         Some(libc::EMFILE) => {
             (format!("can't {what}: too many open files"), Some("ulimit -n 1024".into()))
+        }
+        Some(libc::EINVAL) if what.ends_with("sched_switch") => {
+            (format!("can't {what}: it tells too little before Linux 5.18"), None)
         }
         Some(libc::ENOENT) => (format!("can't {what}: this kernel lacks it"), None),
         _ => (format!("can't {what}: {error}"), None),

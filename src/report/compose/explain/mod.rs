@@ -138,10 +138,11 @@ fn short(ns: f64) -> String {
     if ns.abs() < 0.5 { "0".into() } else { duration(ns) }
 }
 
-/// `pipe, 64 B`.
+/// `pipe 64K`, `pipe 1B`.
 fn name(case: &Explained) -> String {
     match case.message_bytes {
-        Some(bytes) => format!("{}, {}", case.variant, units::size(bytes)),
+        Some(bytes) if bytes < 1024 => format!("{} {bytes}B", case.variant),
+        Some(bytes) => format!("{} {}", case.variant, crate::size::format(bytes)),
         None => case.variant.clone(),
     }
 }

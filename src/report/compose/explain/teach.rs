@@ -72,8 +72,8 @@ fn lesson(cost: Cost) -> (&'static str, &'static str, &'static str) {
             "has no other CPU to interrupt.",
         ),
         Cost::Waiting => (
-            "the worker is awake, but its CPU is still busy: on one CPU with its partner, who must \
-             leave its call and go to sleep first; on another with coming out of idle.",
+            "the worker is awake, but no CPU has taken it up: its CPU comes out of idle first, or runs \
+             somebody else. What its partner still does on the same CPU counts as that.",
             "ipcmark explain pipe --placement same-cpu,same-llc",
             "sets one beside the other.",
         ),

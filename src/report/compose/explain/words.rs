@@ -1,11 +1,11 @@
 //! The words of an explanation.
 
-use super::{name, ns, place_in_words};
+use super::{ns, place_in_words};
 use crate::judge::OverRounds;
 use crate::judge::explain::{Cost, CostPart, Explained};
 use crate::report::Unit;
 use crate::report::compose::words as common;
-use crate::report::units::duration;
+use crate::report::units::{self, duration};
 
 /// A cost's name.
 pub fn cost(cost: Cost) -> &'static str {
@@ -65,7 +65,10 @@ fn named(of: Cost, case: &Explained) -> String {
 /// Where and what: `pipe, 64 B, one CPU`.
 fn place(case: &Explained) -> String {
     let place = place_in_words(&(case.placement.clone(), case.workers.clone()));
-    format!("{}, {place}", name(case))
+    match case.message_bytes {
+        Some(bytes) => format!("{}, {}, {place}", case.variant, units::size(bytes)),
+        None => format!("{}, {place}", case.variant),
+    }
 }
 
 /// What most of the time goes to, in a sentence.
