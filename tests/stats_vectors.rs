@@ -256,6 +256,44 @@ fn holm_is_holm_by_definition() {
 }
 
 #[test]
+fn sign_flips_are_those_of_scipy() {
+    #[derive(Deserialize)]
+    struct Row {
+        first: Vec<Vec<f64>>,
+        second: Vec<Vec<f64>>,
+        p: f64,
+        p_of_levels: Vec<f64>,
+        as_published: Vec<f64>,
+    }
+    for row in rows::<Row>("price.json", "shapes") {
+        let found = stats::rescaled(&row.first, &row.second).unwrap();
+        assert_close(found.p, row.p, 1e-12);
+        let levels = found.p_of_levels.iter().zip(&row.p_of_levels);
+        levels.for_each(|(found, row)| assert_close(*found, *row, 1e-12));
+        let bare = stats::pointwise(&row.first, &row.second).unwrap();
+        assert_eq!(bare.len(), row.as_published.len());
+        bare.iter().zip(&row.as_published).for_each(|(p, row)| assert_close(*p, *row, 1e-12));
+    }
+}
+
+#[test]
+fn dose_lines_are_those_of_numpy() {
+    #[derive(Deserialize)]
+    struct Row {
+        doses: Vec<f64>,
+        rounds: Vec<Vec<f64>>,
+        none: Vec<f64>,
+        slope: f64,
+        at_none: f64,
+    }
+    for row in rows::<Row>("price.json", "lines") {
+        let found = stats::dose_line(&row.doses, &row.rounds, &row.none, 0.05).unwrap();
+        assert_close(found.slope.estimate, row.slope, 1e-9);
+        assert_close(found.at_none.estimate, row.at_none, 1e-9);
+    }
+}
+
+#[test]
 fn change_points_are_those_of_ruptures() {
     #[derive(Deserialize)]
     struct Row {

@@ -11,6 +11,7 @@ mod export;
 mod floor;
 mod list;
 mod man;
+mod probe_effect;
 mod progress;
 mod report;
 mod run;
@@ -77,6 +78,8 @@ enum Command {
     Explain(Box<explain::ExplainArgs>),
     /// Experiments that were declared before they are run: built in, or from a TOML file
     Study(study::StudyArgs),
+    /// What observing costs: per operation, per firing, and whether a curve keeps its shape
+    ProbeEffect(Box<probe_effect::ProbeEffectArgs>),
     /// The runs in the store
     Runs,
     /// Two runs, case by case: faster, slower, equivalent; an exit code for a gate
@@ -135,6 +138,7 @@ pub fn main() -> ExitCode {
         Some(Command::Doctor(args)) => doctor::doctor(common, args),
         Some(Command::Explain(args)) => explain::explain(common, args),
         Some(Command::Study(args)) => study::study(common, args),
+        Some(Command::ProbeEffect(args)) => probe_effect::probe_effect(common, args),
         Some(Command::Runs) => runs::runs(common),
         Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),

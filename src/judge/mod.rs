@@ -18,6 +18,7 @@ mod once;
 mod over_rounds;
 mod percentile;
 mod pool;
+pub mod probe;
 mod seen;
 
 use serde::Serialize;

@@ -42,6 +42,10 @@ pub struct Observed {
     pub events: Vec<EventCount>,
     /// What looking cost; null where too few rounds have both.
     pub price: Option<Price>,
+    /// How often the programs of a trace ran for the workers, per operation of the initiator; null
+    /// of counters, and of programs that do nothing.
+    #[serde(skip)]
+    pub firings: Option<OverRounds>,
     /// The round trips of each traced launch, taken apart, by round from 1; empty of counters.
     #[serde(skip)]
     pub trips: Vec<Option<Trips>>,
@@ -107,6 +111,7 @@ impl Observed {
             events: events(&case, launches),
             price: beside.and_then(|at| price(&case, &plain[at])),
             beside: beside.map(|at| first + at),
+            firings: OverRounds::of(firings(launches)),
             trips: trips(launches),
             case,
         }
@@ -141,6 +146,21 @@ fn trips(launches: &[StoredLaunch]) -> Vec<Option<Trips>> {
         let at = launch.round as usize - 1;
         by_round.resize(by_round.len().max(at + 1), None);
         by_round[at] = launch.record.trace.as_ref().and_then(|it| it.trips.clone());
+    }
+    by_round
+}
+
+/// Firings per operation of each launch, by round.
+fn firings(launches: &[StoredLaunch]) -> Vec<Option<f64>> {
+    let mut by_round = Vec::new();
+    for launch in launches.iter().filter(|it| it.round > 0) {
+        let at = launch.round as usize - 1;
+        by_round.resize(by_round.len().max(at + 1), None);
+        by_round[at] = launch.record.trace.as_ref().and_then(|trace| {
+            let fired: u64 = trace.firings.values().map(|it| it.of_workers).sum();
+            let operations = trace.initiator.operations;
+            (fired > 0 && operations > 0).then(|| fired as f64 / operations as f64)
+        });
     }
     by_round
 }

@@ -66,6 +66,35 @@ pub fn compare_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Comparison> {
     })
 }
 
+/// The difference of two cases over their common rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// First less second, in the units of the values: the Hodges–Lehmann estimate of the paired
+    /// differences.
+    pub shift: Interval,
+    /// Two-sided exact signed-rank p of "no difference", before any correction.
+    pub p: f64,
+    /// Pairs compared.
+    pub pairs: usize,
+}
+
+/// As [`compare_paired`], of the difference `a - b`: what is added, where that is asked, as of a
+/// price that is paid once for each operation, however long it takes.
+///
+/// `None` when the lengths differ, there are too few pairs for an interval, or a value is not
+/// finite.
+pub fn shift_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Difference> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    Some(Difference {
+        shift: hodges_lehmann(&differences, alpha)?,
+        p: signed_rank(&differences).p,
+        pairs: differences.len(),
+    })
+}
+
 /// Whether the ratio is shown to be within `1 / (1 + delta)` .. `1 + delta`: two one-sided
 /// tests at `alpha` each, which is the `1 - 2 alpha` interval lying inside (Schuirmann 1987;
 /// with ranks, Wellek, "Testing Statistical Hypotheses of Equivalence and Noninferiority",
@@ -237,6 +266,17 @@ mod tests {
             assert_eq!(compare_paired(&good, &bad, 0.05), None);
         }
         assert_eq!(compare_paired(&good, &good, 0.05).unwrap().p, 1.0);
+    }
+
+    #[test]
+    fn a_difference_is_first_less_second() {
+        let b: Vec<f64> = (1..=12).map(f64::from).collect();
+        let a: Vec<f64> = b.iter().map(|x| x + 7.0).collect();
+        let found = shift_paired(&a, &b, 0.05).unwrap();
+        assert_eq!((found.shift.estimate, found.p, found.pairs), (7.0, 2.0 / 4096.0, 12));
+        assert_eq!(shift_paired(&a, &b[..11], 0.05), None);
+        assert_eq!(shift_paired(&a[..5], &b[..5], 0.05), None);
+        assert_eq!(shift_paired(&[f64::NAN; 12], &b, 0.05), None);
     }
 
     #[test]

@@ -8,6 +8,9 @@
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //! - [`modes`]: one or two modes among the launches of a case
 //! - [`change_point`]: where the level changes within a launch, and its steady tail
+//! - [`dose`]: what looking on costs by how often it is done, and whether that is a straight line
+//! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
+//! - [`shape`]: whether one curve is another one rescaled
 //! - [`mod@bend`]: where a curve over sizes bends beyond what its intervals allow
 //! - [`tail`]: how many independent samples a tail quantile really rests on
 //!
@@ -17,11 +20,13 @@
 pub mod bend;
 pub mod change_point;
 pub mod compare;
+pub mod dose;
 pub mod interval;
 pub mod looks;
 pub mod modes;
 pub mod peak;
 pub mod quantile;
+pub mod shape;
 pub mod signed_rank;
 pub mod tail;
 pub mod two_sample;
@@ -32,13 +37,16 @@ mod draw;
 pub use bend::{Bend, CurvePoint, LEAST_BEND, bends};
 pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
-    Comparison, Verdict, best_set, compare_paired, equivalent, holm, smallest_holm_n, verdict,
+    Comparison, Difference, Verdict, best_set, compare_paired, equivalent, holm, shift_paired,
+    smallest_holm_n, verdict,
 };
+pub use dose::{DoseLine, dose_line};
 pub use interval::{Interval, median_interval, median_ranks};
 pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
 pub use modes::{Mode, Modes, two_modes};
-pub use peak::{Peak, peak};
+pub use peak::{Moved, Peak, moved, peak};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
+pub use shape::{Rescaled, pointwise, rescaled};
 pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
 pub use tail::effective_samples;
 pub use two_sample::{

@@ -56,6 +56,36 @@ pub fn earlier(first: &Rounds, second: &Rounds) -> Option<(f64, f64)> {
     Some((share(before), share(after)))
 }
 
+/// Where two curves of the same rounds have their peaks, and how far they lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The first curve's.
+    pub from: Peak,
+    /// The second curve's.
+    pub to: Peak,
+    /// The least that the second may lie after the first, in levels.
+    pub low: isize,
+    /// The most.
+    pub high: isize,
+}
+
+/// Whether the second curve's peak lies elsewhere than the first's: the interval of the distance
+/// at `1 - alpha`, over the same drawn rounds. None as of [`peak`], or where the curves don't
+/// share rounds and levels.
+pub fn moved(first: &Rounds, second: &Rounds, alpha: f64) -> Option<Moved> {
+    if first.len() != second.len() || first.first()?.len() != second.first()?.len() {
+        return None;
+    }
+    let (from, to) = (peak(first, alpha)?, peak(second, alpha)?);
+    let pairs = positions(second, DRAWS).into_iter().zip(positions(first, DRAWS));
+    let mut distances: Vec<isize> = pairs.map(|(to, from)| to as isize - from as isize).collect();
+    distances.sort_unstable();
+    let rank = |share: f64| distances[((share * DRAWS as f64) as usize).min(DRAWS - 1)];
+    let seen = to.at as isize - from.at as isize;
+    let (low, high) = (rank(alpha / 2.0).min(seen), rank(1.0 - alpha / 2.0).max(seen));
+    Some(Moved { from, to, low, high })
+}
+
 /// The peak of each drawn curve. The same seed draws the same rounds for every curve.
 fn positions(rounds: &Rounds, draws: usize) -> Vec<usize> {
     let mut rng = ChaCha8Rng::seed_from_u64(0x70EA);
@@ -150,6 +180,20 @@ mod tests {
         assert_eq!(earlier(&b, &a), Some((0.0, 1.0)));
         let (before, after) = earlier(&a, &a).unwrap();
         assert_eq!((before, after), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_peak_that_moved_is_told_from_one_that_stayed() {
+        let mut draw = Draw::seeded(5);
+        let (a, b) = (hill(&mut draw, 20, 2.0, 0.002), hill(&mut draw, 20, 4.0, 0.002));
+        let found = moved(&a, &b, 0.05).unwrap();
+        assert_eq!((found.from.at, found.to.at, found.low, found.high), (2, 4, 2, 2));
+        let stayed = moved(&a, &hill(&mut draw, 20, 2.0, 0.002), 0.05).unwrap();
+        assert_eq!((stayed.low, stayed.high), (0, 0));
+        // Flat tops can't be told apart.
+        let flat = moved(&hill(&mut draw, 20, 4.0, 0.1), &hill(&mut draw, 20, 4.0, 0.1), 0.05);
+        assert!(flat.is_some_and(|it| it.low < 0 && it.high > 0), "{flat:?}");
+        assert_eq!(moved(&a, &b[..19], 0.05), None);
     }
 
     #[test]

@@ -29,9 +29,8 @@ mod tests {
 
     use super::*;
     use crate::observe::Topology;
-    use crate::size;
     use crate::study::declared::{Declared, declare};
-    use crate::study::factor::{Chosen, Factor, chosen};
+    use crate::study::factor::{Chosen, chosen};
     use crate::study::{Case, Machine, plan};
 
     /// Every built-in study with its cases on this machine, measured or absent with a reason.
@@ -54,15 +53,7 @@ mod tests {
 
     /// Whether `chosen` means `case`, which stands for every size and total that mean nothing to it.
     fn takes(chosen: &Chosen, case: &Case) -> bool {
-        chosen.takes(|factor| match factor {
-            Factor::Mechanism => Some(case.variant.to_string()),
-            Factor::Workload => Some(case.workload.name().to_string()),
-            Factor::Size => case.message_bytes.map(size::format),
-            Factor::Total => case.total.map(|it| it.to_string()),
-            Factor::Placement => Some(case.placement.to_string()),
-            Factor::Workers => Some(case.workers.name().to_string()),
-            Factor::Observe => Some(crate::study::factor::observed(case.observe)),
-        })
+        chosen.takes(|factor| factor.of(case))
     }
 
     #[test]

@@ -42,6 +42,7 @@ impl Reader<'_> {
                 | Test::NearEither
                 | Test::Ratio
                 | Test::PeaksEarlier
+                | Test::SamePeak
                 | Test::SameShape
         );
         let needs_along = matches!(
@@ -51,6 +52,7 @@ impl Reader<'_> {
                 | Test::RisesThenFalls
                 | Test::Peak
                 | Test::PeaksEarlier
+                | Test::SamePeak
                 | Test::SameShape
         );
         match claim.test {

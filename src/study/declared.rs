@@ -52,6 +52,7 @@ impl Reader<'_> {
         let mut levels = self.levels(&study.fixed, &study.vary)?;
         let mut request = self.request(&study.fixed, &levels)?;
         self.add_own(&study, &mut request, &mut levels)?;
+        request.observe_only = self.observed(&study, &levels)?;
         for hypothesis in &study.hypothesis {
             self.check_hypothesis(hypothesis, &levels)?;
         }
@@ -175,7 +176,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn words(&self, factor: Factor, words: &Words) -> Result<Vec<String>, String> {
+    pub(super) fn words(&self, factor: Factor, words: &Words) -> Result<Vec<String>, String> {
         let mut levels = Vec::new();
         for (word, span) in words.each(self.text) {
             let failed = |error| self.at(span.clone(), error);
@@ -244,6 +245,7 @@ impl Reader<'_> {
             totals,
             warmup,
             samples: self.count(&fixed.samples)?,
+            observe_only: BTreeMap::new(),
             samples_by_workload: BTreeMap::new(),
             placements_by_workload: BTreeMap::new(),
             stopping: Stopping {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::Total;
 use super::format::Selector;
+use super::{Case, Total};
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Variant, unknown};
 use crate::observe::Probe;
@@ -68,6 +68,19 @@ impl Factor {
             .into_iter()
             .find(|factor| factor.name() == name)
             .ok_or_else(|| unknown("factor", name, &names))
+    }
+
+    /// The level of `case`; none of a size or total that means nothing to it.
+    pub fn of(self, case: &Case) -> Option<String> {
+        match self {
+            Factor::Mechanism => Some(case.variant.to_string()),
+            Factor::Workload => Some(case.workload.name().to_string()),
+            Factor::Size => case.message_bytes.map(size::format),
+            Factor::Total => case.total.map(|it| it.to_string()),
+            Factor::Placement => Some(case.placement.to_string()),
+            Factor::Workers => Some(case.workers.name().to_string()),
+            Factor::Observe => Some(observed(case.observe)),
+        }
     }
 
     /// A level in the one way it is written everywhere: `64K` for `65536`.

@@ -15,12 +15,14 @@ use crate::mechanism::unknown;
 pub struct FigureSpec {
     /// What it shows.
     pub title: String,
-    /// `curves`, `boxes`, `bars`, `heat-map`, `protocol`.
+    /// `curves`, `boxes`, `bars`, `heat-map`, `protocol`, `p-values`.
     pub kind: Spanned<FigureKind>,
     /// The factor along the horizontal axis.
     pub x: Option<Spanned<String>>,
     /// The factor that tells series apart.
     pub series: Option<Spanned<String>>,
+    /// The level of the series that the others are held against, of `p-values`.
+    pub against: Option<Spanned<String>>,
     /// Which cases.
     #[serde(default)]
     pub only: Selector,
@@ -71,6 +73,9 @@ pub enum FigureKind {
     HeatMap,
     /// Who sends what to whom, and what is timed.
     Protocol,
+    /// Where each series differs from one of them beyond a constant factor: the p of every level,
+    /// uncorrected and corrected.
+    PValues,
 }
 
 /// What the band of a curve is.
@@ -144,6 +149,10 @@ pub(super) fn check(
         (_, None, _) => {
             return wrong(spec.kind.span(), format!("`{}`: it needs x = FACTOR", spec.title));
         }
+        (FigureKind::PValues, _, _) if spec.series.is_none() || spec.against.is_none() => {
+            let what = "p values need series = FACTOR, and against = LEVEL of it";
+            return wrong(spec.kind.span(), format!("`{}`: {what}", spec.title));
+        }
         (FigureKind::HeatMap, _, None) => {
             let what = "a heat map needs series = FACTOR, for its rows";
             return wrong(spec.kind.span(), format!("`{}`: {what}", spec.title));
@@ -152,6 +161,13 @@ pub(super) fn check(
             return wrong(series.span(), "x and series are the same factor: choose two".into());
         }
         _ => {}
+    }
+    if let Some(word) = &spec.against {
+        if kind != FigureKind::PValues {
+            return wrong(word.span(), "against goes with kind = \"p-values\"".into());
+        }
+        let level = spec.series().map(|it| it.level(word.get_ref()));
+        level.transpose().map_err(|error| (word.span(), error))?;
     }
     if let Some(band) = spec.band.as_ref().filter(|_| kind != FigureKind::Curves) {
         return wrong(band.span(), "band goes with kind = \"curves\"".into());
@@ -278,6 +294,9 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
         refused("leave-out-first", "leave-first-out", &["s.toml:16", "`leave-out-first`"]);
         refused("kind = \"bars\"", "kind = \"heat-map\"", &["s.toml:19", "series = FACTOR"]);
         refused("kind = \"bars\"\nx = \"mechanism\"", "kind = \"bars\"", &["s.toml:19", "x ="]);
+        refused("kind = \"bars\"", "kind = \"p-values\"", &["s.toml:19", "against = LEVEL"]);
+        let against = "x = \"mechanism\"\nagainst = \"tcp\"";
+        refused("x = \"mechanism\"", against, &["s.toml:21", "p-values"]);
         refused("[\"elsewhere\"]", "\"elsewere\"", &["s.toml:21", "`elsewhere`"]);
         refused("kind = \"bars\"", "kind = \"boxes\"", &["s.toml:21", "bars"]);
         refused("unit = \"us\"", "unit = \"rank\"", &["s.toml:21", "`rank`"]);

@@ -38,6 +38,8 @@ pub struct Study {
     /// What is varied: every combination is a case.
     #[serde(default)]
     pub vary: Levels,
+    /// The levels at which probes look; every level of a factor that isn't named.
+    pub observed: Option<Levels>,
     /// Which quantities are causes and which are effects.
     pub variables: Variables,
     /// Claims, with the tests that decide them.
@@ -261,6 +263,8 @@ pub enum Test {
     Peak,
     /// The left's peak along the factor comes before the right's.
     PeaksEarlier,
+    /// The left's peak along the factor lies where the right's does.
+    SamePeak,
     /// The cases of `order` stand in that order, best first.
     Ranking,
     /// Along the factor left and right differ by a constant factor only.

@@ -13,6 +13,7 @@ pub mod extent;
 pub mod factor;
 pub mod figure;
 pub mod format;
+mod observed;
 pub mod paper;
 mod plan;
 mod shown;
@@ -24,6 +25,8 @@ use serde::{Deserialize, Serialize};
 
 pub use plan::{Absence, Absent, Case, Group, Machine, Plan, plan};
 pub use total::Total;
+
+use factor::Factor;
 
 use crate::launch::{Placement, Warmup, Workers};
 use crate::observe::Probe;
@@ -65,6 +68,9 @@ pub struct Request {
     /// What looks on in launches of their own, beside those of every case that are results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observe: Vec<Probe>,
+    /// Levels, by the name of their factor, to which observing keeps; all of a factor that has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub observe_only: BTreeMap<String, Vec<String>>,
     /// What the run is for: how it is written up.
     #[serde(default, skip_serializing_if = "Aim::is_comparison")]
     pub aim: Aim,
@@ -95,6 +101,7 @@ impl Default for Request {
             samples: None,
             samples_by_workload: BTreeMap::new(),
             observe: Vec::new(),
+            observe_only: BTreeMap::new(),
             aim: Aim::Comparison,
             stopping: Stopping::default(),
             study: None,
@@ -107,6 +114,14 @@ impl Request {
     /// Samples of a launch of `workload`; None lets a pilot choose.
     pub fn samples_of(&self, workload: Workload) -> Option<u64> {
         self.samples_by_workload.get(&workload).copied().or(self.samples)
+    }
+
+    /// Whether probes look at `case`; what has no level of a factor stands for each of them.
+    fn observes(&self, case: &Case) -> bool {
+        self.observe_only.iter().all(|(name, levels)| {
+            let level = Factor::parse(name).ok().and_then(|it| it.of(case));
+            level.is_none_or(|level| levels.contains(&level))
+        })
     }
 
     /// Every level of what one transfer carries.

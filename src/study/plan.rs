@@ -168,7 +168,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
         return Err("nothing to measure: name a mechanism, a workload and a size".into());
     }
     add_twins(&mut groups);
-    add_observed(&mut groups, &request.observe);
+    add_observed(&mut groups, request);
     Ok(Plan { groups })
 }
 
@@ -282,12 +282,13 @@ fn add_twins(groups: &mut [Group]) {
 }
 
 /// Every case that moves something once more under each probe, or the reason why not.
-fn add_observed(groups: &mut [Group], probes: &[Probe]) {
-    for probe in probes {
+fn add_observed(groups: &mut [Group], request: &Request) {
+    for probe in &request.observe {
         let refused = probe.available().err().map(|refusal| refusal.to_string());
         for group in &mut *groups {
             let subject = |it: &&Case| {
-                !it.twin && it.observe.is_none() && it.variant.traits().carries != Carries::Nothing
+                let plain = !it.twin && it.observe.is_none();
+                plain && it.variant.traits().carries != Carries::Nothing && request.observes(it)
             };
             let observed = |it: &Case| Case { observe: Some(*probe), ..it.clone() };
             let cases: Vec<Case> = group.cases.iter().filter(subject).map(observed).collect();

@@ -287,6 +287,71 @@ def holm(rng):
     write("holm", families=rows)
 
 
+# The price of looking
+
+
+def curve_pairs(rng, rounds, levels, bent):
+    first = 100 * 2.0 ** np.arange(levels) * np.exp(0.05 * rng.normal(size=(rounds, levels)))
+    second = first * 1.3 * np.exp(0.05 * rng.normal(size=(rounds, levels)))
+    second[:, 0] *= bent
+    return [[rounded(row) for row in curve] for curve in (first, second)]
+
+
+def flips(first, second):
+    """SciPy's permutations of pairs, applied to marks that stand for whole rounds: the largest
+    studentized sum over levels, and the p of each level by that maximum."""
+    logs = np.log(np.array(first) / np.array(second))
+    deviations = logs - logs.mean(axis=1, keepdims=True)
+    scales = np.sqrt((deviations**2).sum(axis=0))
+
+    def studentized(a, b):
+        return np.abs(np.sign(a - b) @ deviations) / scales
+
+    seen = studentized(*(marks := (np.ones(len(first)), -np.ones(len(first)))))
+    test = stats.permutation_test(
+        marks,
+        lambda a, b: studentized(a, b).max(),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        alternative="greater",
+    )
+    reached = test.null_distribution[:, None] >= seen[None, :] * (1 - 1e-12)
+    return float(test.pvalue), [float(p) for p in reached.mean(axis=0)]
+
+
+def as_published(first, second):
+    curves = [np.array(curve) for curve in (first, second)]
+    curves = [curve / np.median(curve, axis=0).mean() for curve in curves]
+    each = zip(*(curve.T for curve in curves))
+    return [float(stats.wilcoxon(a, b, method="exact").pvalue) for a, b in each]
+
+
+def prices(rng):
+    shapes, lines = [], []
+    for rounds, levels, bent in [(6, 2, 1.0), (8, 5, 1.1), (10, 9, 1.0), (12, 9, 1.1), (12, 4, 1.05)]:
+        first, second = curve_pairs(rng, rounds, levels, bent)
+        p, p_of_levels = flips(first, second)
+        shapes.append(
+            {
+                "first": first,
+                "second": second,
+                "p": p,
+                "p_of_levels": p_of_levels,
+                "as_published": as_published(first, second),
+            }
+        )
+    for n, doses in [(6, [1, 2]), (12, [1, 2, 4]), (20, [1, 2, 4])]:
+        none = rounded(rng.normal(4000, 50, n))
+        rounds = [rounded(4000 + 500 * np.array(doses) + rng.normal(0, 50, len(doses))) for _ in none]
+        fits = [np.polyfit(doses, row, 1) for row in rounds]
+        row = {"doses": doses, "rounds": rounds, "none": none}
+        for name, values in [("slope", [it[0] for it in fits]), ("at_none", [it[1] for it in fits])]:
+            averages = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2)]
+            row[name] = float(np.median(averages))
+        lines.append(row)
+    write("price", shapes=shapes, lines=lines)
+
+
 # Within launches
 
 
@@ -367,6 +432,7 @@ def main():
     tails(rng)
     # A stream of its own: what stands above keeps its numbers.
     two_samples(np.random.default_rng(1947))
+    prices(np.random.default_rng(1948))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::select::{cases, level, quantity, shared};
+use super::select::{cases, level, quantity, shared_at};
 use super::{ALPHA, CaseResult, Decision, Told};
 use crate::stats::{self, Interval, peak};
-use crate::study::factor::{Chosen, Factor};
+use crate::study::factor::{Chosen, Factor, UNOBSERVED};
 
 /// A curve: the levels of a factor that were measured, and its values round by round.
 pub struct Curve {
@@ -15,6 +15,8 @@ pub struct Curve {
     pub levels: Vec<String>,
     /// `rounds[round][level]`.
     pub rounds: Vec<Vec<f64>>,
+    /// Which rounds they are, from 0.
+    pub nth: Vec<usize>,
 }
 
 /// The curves that a selector chooses, one for each combination of the other factors.
@@ -36,12 +38,10 @@ pub fn curves(
         let found: Vec<_> = order.iter().filter_map(|it| Some((it.clone(), *at(it)?))).collect();
         let columns: Vec<_> = found.iter().map(|(_, case)| quantity(case, of)).collect();
         let mut name = key;
-        name.retain(|word| !word.is_empty());
-        Curve {
-            name: name.join(", "),
-            levels: found.into_iter().map(|(level, _)| level).collect(),
-            rounds: shared(&columns),
-        }
+        name.retain(|word| !word.is_empty() && word != UNOBSERVED);
+        let (nth, rounds) = shared_at(&columns).into_iter().unzip();
+        let levels = found.into_iter().map(|(level, _)| level).collect();
+        Curve { name: name.join(", "), levels, rounds, nth }
     };
     let curves: Vec<Curve> = series.into_iter().map(curve).collect();
     match curves.iter().all(|it| it.levels.len() >= 2 && it.rounds.len() >= 6) {
@@ -50,6 +50,28 @@ pub fn curves(
             "{chosen}: fewer than two levels of {along}, or than six rounds, were measured"
         ))),
     }
+}
+
+/// Where two curves differ beyond a constant factor, level by level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PointByPoint {
+    /// p of each level: each curve divided by its mean over the levels, paired signed-rank tests.
+    pub uncorrected: Vec<f64>,
+    /// p of each level by the largest deviation over all levels, under flipped signs.
+    pub corrected: Vec<f64>,
+}
+
+/// Holds cases along a factor against others, level by level, in the rounds that all have. None
+/// with fewer than two levels or six rounds.
+pub fn point_by_point(left: &[&CaseResult], right: &[&CaseResult]) -> Option<PointByPoint> {
+    let columns: Vec<_> = left.iter().chain(right).map(|case| quantity(case, "median")).collect();
+    let rows = shared_at(&columns).into_iter().map(|(_, row)| row);
+    let halves = |row: Vec<f64>| (row[..left.len()].to_vec(), row[left.len()..].to_vec());
+    let (left, right): (Vec<Vec<f64>>, Vec<Vec<f64>>) = rows.map(halves).unzip();
+    Some(PointByPoint {
+        corrected: stats::rescaled(&left, &right)?.p_of_levels,
+        uncorrected: stats::pointwise(&left, &right)?,
+    })
 }
 
 impl Curve {
@@ -150,12 +172,9 @@ impl Curve {
 
     /// Whether the peak comes before that of `other`.
     pub fn peaks_before(&self, other: &Curve) -> Told {
-        let shared = self.rounds.len().min(other.rounds.len());
-        let told = peak::earlier(&self.rounds[..shared], &other.rounds[..shared]);
-        let (Some((before, after)), true) = (told, self.levels == other.levels) else {
-            let text = format!("{} and {}: not the same levels or rounds", self.name, other.name);
-            return Told::not_testable(text);
-        };
+        let common = self.beside(other);
+        let told = common.and_then(|(_, mine, theirs)| peak::earlier(&mine, &theirs));
+        let Some((before, after)) = told else { return self.stands_apart(other) };
         let text = format!(
             "{} before {}: in {:.0} % of the draws, after it in {:.0} %",
             self.name,
@@ -171,23 +190,72 @@ impl Curve {
         Told::new(decision, text, Some((2.0 * (1.0 - before).min(before)).clamp(0.0, 1.0)))
     }
 
+    /// Whether the peak lies where that of `other` does.
+    pub fn peaks_with(&self, other: &Curve) -> Told {
+        let Some((levels, mine, theirs)) = self.beside(other) else {
+            return self.stands_apart(other);
+        };
+        let Some(moved) = stats::moved(&theirs, &mine, ALPHA) else {
+            return self.stands_apart(other);
+        };
+        let place = |it: peak::Peak| {
+            format!("at {} [{}, {}]", levels[it.at], levels[it.low], levels[it.high])
+        };
+        let text = format!(
+            "{}: peak {}; {}: {}",
+            self.name,
+            place(moved.to),
+            other.name,
+            place(moved.from)
+        );
+        let decision = match (moved.low, moved.high) {
+            (0, 0) => Decision::Supported,
+            (low, high) if low > 0 || high < 0 => Decision::Refuted,
+            _ => Decision::Inconclusive,
+        };
+        Told::new(decision, text, None)
+    }
+
+    /// The levels that both have, and the rounds that both have, of each; None of one level.
+    fn beside(&self, other: &Curve) -> Option<(Vec<String>, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
+        let place = |curve: &Curve, level: &String| curve.levels.iter().position(|it| it == level);
+        let common = self
+            .levels
+            .iter()
+            .filter_map(|level| Some((level.clone(), place(self, level)?, place(other, level)?)));
+        let common: Vec<(String, usize, usize)> = common.collect();
+        let (mut mine, mut theirs) = (Vec::new(), Vec::new());
+        for (round, row) in self.nth.iter().zip(&self.rounds) {
+            let Some(at) = other.nth.iter().position(|it| it == round) else { continue };
+            mine.push(common.iter().map(|it| row[it.1]).collect());
+            theirs.push(common.iter().map(|it| other.rounds[at][it.2]).collect());
+        }
+        let levels: Vec<String> = common.into_iter().map(|it| it.0).collect();
+        (levels.len() >= 2).then_some((levels, mine, theirs))
+    }
+
+    fn stands_apart(&self, other: &Curve) -> Told {
+        let text = format!("{} and {}: too few levels or rounds in common", self.name, other.name);
+        Told::not_testable(text)
+    }
+
     /// Whether both differ by a constant factor only, within `margin` at every level.
     pub fn has_shape_of(&self, other: &Curve, margin: f64) -> Told {
-        let shared = self.rounds.len().min(other.rounds.len());
-        let differences =
-            peak::shape_differences(&self.rounds[..shared], &other.rounds[..shared], ALPHA);
-        let (Some(differences), true) = (differences, self.levels == other.levels) else {
-            let text = format!("{} and {}: not the same levels or rounds", self.name, other.name);
-            return Told::not_testable(text);
+        let Some((levels, mine, theirs)) = self.beside(other) else {
+            return self.stands_apart(other);
         };
+        let differences = peak::shape_differences(&mine, &theirs, ALPHA);
+        let Some(differences) = differences else { return self.stands_apart(other) };
         let most = margin.ln_1p();
         let farthest = differences
             .iter()
-            .zip(&self.levels)
+            .zip(&levels)
             .max_by(|a, b| a.0.estimate.abs().total_cmp(&b.0.estimate.abs()));
         let (off, at) = farthest.map_or((0.0, ""), |(it, level)| (it.estimate, level.as_str()));
+        let global = stats::rescaled(&mine, &theirs)
+            .map_or(String::new(), |it| format!("; p of no more than that: {:.4}", it.p));
         let text = format!(
-            "{} and {}: at most {:.1} % off a constant factor, at {at}",
+            "{} and {}: at most {:.1} % off a constant factor, at {at}{global}",
             self.name,
             other.name,
             100.0 * off.abs().exp_m1()

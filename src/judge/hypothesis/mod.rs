@@ -15,6 +15,7 @@ use crate::stats;
 use crate::study::declared::Declared;
 use crate::study::format::{Hypothesis, Test};
 
+pub use curves::{PointByPoint, point_by_point};
 pub use select::{level, takes};
 
 /// What the results say of a claim.
@@ -114,7 +115,7 @@ pub fn decide(on: &Ground) -> Vec<Finding> {
 fn finding(claim: &Hypothesis, told: Told, corrected: &mut impl Iterator<Item = f64>) -> Finding {
     let p_holm = told.p.and_then(|_| corrected.next());
     let rests_on_p = matches!(told.decision, Decision::Supported | Decision::Refuted)
-        && !matches!(claim.test, Test::Equivalent | Test::SameShape | Test::Peak);
+        && !matches!(claim.test, Test::Equivalent | Test::SameShape | Test::Peak | Test::SamePeak);
     let decision = match p_holm {
         Some(p) if rests_on_p && p >= ALPHA => Decision::Inconclusive,
         _ => told.decision,

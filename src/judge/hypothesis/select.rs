@@ -116,7 +116,12 @@ pub fn pairs<'a>(
 
 /// Rows of the rounds in which every column has a value.
 pub fn shared(columns: &[Vec<Option<f64>>]) -> Vec<Vec<f64>> {
+    shared_at(columns).into_iter().map(|(_, row)| row).collect()
+}
+
+/// The same, each with its round from 0.
+pub fn shared_at(columns: &[Vec<Option<f64>>]) -> Vec<(usize, Vec<f64>)> {
     let rounds = columns.iter().map(Vec::len).min().unwrap_or(0);
     let row = |round: usize| columns.iter().map(|column| column[round]).collect::<Option<Vec<_>>>();
-    (0..rounds).filter_map(row).collect()
+    (0..rounds).filter_map(|round| Some((round, row(round)?))).collect()
 }

@@ -91,6 +91,7 @@ fn along(
             }
         }
         Test::PeaksEarlier => against(&Curve::peaks_before),
+        Test::SamePeak => against(&Curve::peaks_with),
         _ => against(&|a, b| a.has_shape_of(b, margin.unwrap_or(0.1))),
     }
 }

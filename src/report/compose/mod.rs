@@ -7,6 +7,7 @@ mod compare;
 mod explain;
 mod figures;
 pub mod findings;
+mod probe;
 mod setup;
 mod study;
 mod tables;
@@ -52,6 +53,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         }
     }
     document.sections.extend(explain::sections(judged));
+    document.sections.extend(probe::sections(judged, extent));
     let own = document.sections.len();
     let mut verdicts = Section::new(
         "verdicts",

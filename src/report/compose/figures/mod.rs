@@ -4,6 +4,7 @@
 mod cost;
 mod course;
 mod intervals;
+mod p_values;
 mod placement;
 mod protocol;
 mod sizes;

@@ -41,7 +41,12 @@ pub fn study_figures(declared: &Declared, results: &[CaseResult]) -> Vec<Figure>
                 true => format!("{}, {}", spec.title, names.join(", ")),
                 false => spec.title.clone(),
             };
-            figures.extend(panel.figure(id, title));
+            match spec.kind.get_ref() {
+                figure::FigureKind::PValues => {
+                    figures.extend(panel.p_values(&id, &title).into_iter().flatten());
+                }
+                _ => figures.extend(panel.figure(id, title)),
+            }
         }
     }
     figures
@@ -63,7 +68,9 @@ fn panels(
     for factor in Factor::ALL {
         let drawn = [spec.x(), spec.series()].contains(&Some(factor));
         let levels = &declared.levels[&factor];
-        if drawn || only.level(factor).is_some() || levels.len() < 2 {
+        // A figure that doesn't speak of probes is of what nothing looks at.
+        let unobserved = factor == Factor::Observe;
+        if drawn || unobserved || only.level(factor).is_some() || levels.len() < 2 {
             continue;
         }
         let split = |(here, names): (Chosen, Vec<String>)| {
@@ -96,8 +103,8 @@ pub(super) fn level_name(factor: Factor, level: &str) -> String {
 }
 
 /// One figure while it is made.
-struct Panel<'a> {
-    spec: &'a FigureSpec,
+pub(super) struct Panel<'a> {
+    pub(super) spec: &'a FigureSpec,
     declared: &'a Declared,
     results: &'a [CaseResult],
     here: Chosen,
@@ -127,7 +134,7 @@ impl<'a> Panel<'a> {
     }
 
     /// The levels of a factor that have a case here, sizes in their order.
-    fn levels(&self, factor: Factor) -> Vec<&'a String> {
+    pub(super) fn levels(&self, factor: Factor) -> Vec<&'a String> {
         let has_case = |level: &&String| self.find(&[(factor, level.as_str())]).is_some();
         let mut levels: Vec<&String> =
             self.declared.levels[&factor].iter().filter(has_case).collect();
@@ -137,7 +144,7 @@ impl<'a> Panel<'a> {
         levels
     }
 
-    fn find(&self, levels: &[(Factor, &str)]) -> Option<&'a CaseResult> {
+    pub(super) fn find(&self, levels: &[(Factor, &str)]) -> Option<&'a CaseResult> {
         let fits = |(factor, level): &(Factor, &str)| {
             self.here.level(*factor).is_none_or(|wanted| wanted == *level)
         };
@@ -165,7 +172,7 @@ impl<'a> Panel<'a> {
             figure::FigureKind::Boxes => (FigureKind::Boxes, Scale::Log),
             figure::FigureKind::Bars => (FigureKind::GroupedBars, Scale::Linear),
             figure::FigureKind::HeatMap => (FigureKind::Heatmap, Scale::Log),
-            figure::FigureKind::Protocol => return None,
+            figure::FigureKind::Protocol | figure::FigureKind::PValues => return None,
         };
         let levels = self.levels(x);
         let axis = match (kind, x) {

@@ -22,6 +22,8 @@ pub struct Written {
     declared: Declared,
     findings: Vec<Finding>,
     figures: Vec<Figure>,
+    /// The results, and behind them the cases at which something looked.
+    cases: Vec<CaseResult>,
 }
 
 impl Written {
@@ -31,11 +33,12 @@ impl Written {
         let declared = declare(&text.text, &text.name).ok()?;
         let copy = judged.run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
         let caches = copy.iter().flat_map(|copy| &copy.levels).filter_map(|it| it.cache_bytes);
-        let ground =
-            Ground { declared: &declared, results: &judged.results, llc_bytes: caches.max() };
+        let observed = judged.observed.iter().map(|it| it.case.clone());
+        let cases: Vec<CaseResult> = judged.results.iter().cloned().chain(observed).collect();
+        let ground = Ground { declared: &declared, results: &cases, llc_bytes: caches.max() };
         let findings = decide(&ground);
-        let figures = study_figures(&declared, &judged.results);
-        Some(Written { declared, findings, figures })
+        let figures = study_figures(&declared, &cases);
+        Some(Written { declared, findings, figures, cases })
     }
 
     /// Its title.
@@ -85,7 +88,7 @@ impl Written {
             tables.blocks.push(self.floor(spec, judged).into());
         }
         for spec in &study.table {
-            tables.blocks.push(self.table(spec, &judged.results).into());
+            tables.blocks.push(self.table(spec, &self.cases).into());
         }
         for search in &study.search {
             tables.blocks.push(self.search(search, &judged.results).into());

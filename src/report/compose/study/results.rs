@@ -12,7 +12,7 @@ impl Written {
     /// Figures first, which show the whole, then tables, then what was searched for.
     pub(super) fn results_told(&self, judged: &Judged, left: &[Part]) -> Section {
         let study = &self.declared.study;
-        let results = &judged.results;
+        let results = &self.cases;
         let mut section = Section::new("results", "Results");
         let mut missing = Vec::new();
         if results.iter().all(|case| case.launches == 0) {

@@ -1,0 +1,193 @@
+//! `ipcmark probe-effect`: what observing costs, measured beside launches at which nothing looks.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::args::{RunArgs, Shown, shown_or_exported};
+use super::words::{
+    Placements, Probes, Sizes, budget, drawn_seed, in_ns, launches, placements, probes, seed,
+    sizes, variant,
+};
+use super::{Common, Failure, run};
+use crate::launch::{Placement, Workers};
+use crate::observe::Probe;
+use crate::observe::counts::{FAMILIES, Family};
+use crate::observe::probe::Scope;
+use crate::store::Label;
+use crate::study::{Aim, Request, Stopping};
+use crate::workload::Workload;
+
+/// Launches of each case, observed and not: with twelve pairs the smallest p is 0.0005.
+const LAUNCHES: u64 = 12;
+/// A curve, and not too long a wait.
+const SIZES: [u64; 3] = [64, 4 << 10, 64 << 10];
+
+/// Flags of `probe-effect`.
+#[derive(Args)]
+pub struct ProbeEffectArgs {
+    /// Mechanisms, with options [default: pipe unix-stream]
+    #[arg(value_name = "MECHANISM", value_parser = variant)]
+    mechanisms: Vec<String>,
+    /// What is done: latency, throughput
+    #[arg(short, long, value_name = "NAME", default_value = "latency",
+          value_parser = ["latency", "throughput"], hide_possible_values = true)]
+    workload: String,
+    /// Message sizes [default: 64,4K,64K]
+    #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
+    size: Option<Sizes>,
+    /// Where the workers run: same-cpu, same-llc, free, … [default: same-cpu]
+    #[arg(short, long, value_name = "PLACE", value_parser = placements)]
+    placement: Vec<Placements>,
+    /// process, thread
+    #[arg(long, value_name = "KIND", default_value = "process",
+          value_parser = ["process", "thread"], hide_possible_values = true)]
+    workers: String,
+    /// What looks on: counters, hardware, single families (software, calls, l1d, …),
+    /// trace-calls, trace-scheduler, trace; :empty makes a trace do nothing
+    /// [default: all of these, each trace also empty]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
+    levels: Vec<Probes>,
+    /// How many times over each level of the kernel looks on [default: 1,2,4]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [1, 2, 4],
+          value_parser = dose, hide_default_value = true)]
+    doses: Vec<u8>,
+    /// Launches of each case under each level, and unobserved [default: 12]
+    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
+    launches: Option<u64>,
+    /// Time for measuring, as in 30s or 5m [default: what the launches take]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
+    budget: Option<Duration>,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    seed: Option<u64>,
+    /// A name for this run
+    #[arg(long, value_name = "NAME")]
+    label: Option<Label>,
+    /// text, json, ndjson, csv, markdown, …, as for `run`
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = shown_or_exported())]
+    format: Shown,
+    /// Write the page with the figures here
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// `ipcmark probe-effect …`.
+pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failure> {
+    let request = args.request().map_err(Failure::usage)?;
+    let refused = |probe: &Probe| Some((*probe, probe.available().err()?));
+    let refused: Vec<_> = request.observe.iter().filter_map(refused).collect();
+    if refused.len() == request.observe.len() {
+        // Of what is only refused there is nothing to measure.
+        let (probe, why) = &refused[0];
+        let line = format!("nothing that was named can look here: {probe}: {why}");
+        return Err(Failure { line, code: run::UNAVAILABLE });
+    }
+    let plan = run::planned(&request)?;
+    let shown = RunArgs {
+        label: args.label.clone(),
+        format: args.format,
+        html: args.html.clone(),
+        output: args.output.clone(),
+        ..RunArgs::default()
+    };
+    run::measure(common, &shown, Some((request, plan)))
+}
+
+/// How often over.
+fn dose(text: &str) -> Result<u8, String> {
+    match text {
+        "1" => Ok(1),
+        "2" => Ok(2),
+        "4" => Ok(4),
+        _ => Err(format!("`{text}`: a dose is 1, 2 or 4")),
+    }
+}
+
+/// A level; `none` is always measured and may be said.
+fn level(text: &str) -> Result<Probes, String> {
+    match text {
+        "none" => Ok(Probes(Vec::new())),
+        _ => probes(text),
+    }
+}
+
+impl ProbeEffectArgs {
+    fn request(&self) -> Result<Request, String> {
+        let workload = match self.workload.as_str() {
+            "throughput" => Workload::Throughput,
+            _ => Workload::Latency,
+        };
+        let sizes = self.size.as_ref().map_or(SIZES.to_vec(), |it| it.0.clone());
+        let observe = self.levels();
+        if observe.is_empty() {
+            return Err(
+                "--levels: nothing is to look on: name software, trace, … (see --help)".into()
+            );
+        }
+        let mechanisms = match self.mechanisms.is_empty() {
+            true => vec!["pipe".into(), "unix-stream".into()],
+            false => self.mechanisms.clone(),
+        };
+        let placements = match self.placement.is_empty() {
+            true => vec![Placement::SameCpu],
+            false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        };
+        Ok(Request {
+            mechanisms,
+            workloads: vec![(workload, sizes)],
+            placements,
+            workers: vec![match self.workers.as_str() {
+                "thread" => Workers::Thread,
+                _ => Workers::Process,
+            }],
+            observe,
+            aim: Aim::ProbeEffect,
+            stopping: Stopping {
+                launches: Some(self.launches.unwrap_or(LAUNCHES)),
+                precision: None,
+                budget_ns: self.budget.map(in_ns),
+                budget_is_hard: self.budget.is_some(),
+            },
+            seed: self.seed.map_or_else(drawn_seed, Ok)?,
+            ..Request::default()
+        })
+    }
+
+    /// Every level in every dose. Counters of the processor look on once: four times over, a
+    /// family is larger than the hardware.
+    fn levels(&self) -> Vec<Probe> {
+        let asked: Vec<Probe> = match self.levels.is_empty() {
+            true => default_levels(),
+            false => self.levels.iter().flat_map(|it| it.0.clone()).collect(),
+        };
+        let mut levels = Vec::new();
+        for probe in asked {
+            let dosed = probe.times == 1
+                && !probe.empty
+                && !probe.family().is_some_and(Family::is_hardware);
+            // Once is the price; more often only shows what once costs.
+            let more: &[u8] = if dosed { &self.doses } else { &[] };
+            for times in [probe.times].iter().chain(more) {
+                levels.push(Probe { times: *times, ..probe });
+            }
+        }
+        levels.sort();
+        levels.dedup();
+        levels
+    }
+}
+
+fn default_levels() -> Vec<Probe> {
+    let counters = FAMILIES.iter().copied().map(Probe::counters);
+    let traces = Scope::ALL.into_iter().flat_map(|scope| {
+        let trace = Probe::trace(scope);
+        [trace, Probe { empty: true, ..trace }]
+    });
+    counters.chain(traces).collect()
+}

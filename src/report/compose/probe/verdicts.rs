@@ -1,0 +1,248 @@
+//! What looking costs, in words: the range of prices, whether shapes and orders survive, whether a
+//! price may be subtracted, and two surprises.
+
+use super::{operation, percent, probability, strand_name};
+use crate::judge::hypothesis::Decision;
+use crate::judge::probe::{Charge, Common, CurveUnder, Kept, Linear, Order, ProbeEffect, Surprise};
+use crate::report::compose::words;
+use crate::report::{Text, Unit, Verdict, VerdictKind, units};
+
+/// How far a curve may be off a constant factor and still be called rescaled.
+const SHAPE_WITHIN: f64 = 0.1;
+
+pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
+    let mut verdicts = vec![price(effect)];
+    verdicts.extend(shape(effect));
+    verdicts.extend(dose(effect));
+    verdicts.extend(order(effect));
+    verdicts.extend(effect.surprises.iter().map(surprise));
+    verdicts
+}
+
+/// The least and the most that looking costs.
+fn price(effect: &ProbeEffect) -> Verdict {
+    let mut all: Vec<(&Common, &Charge, f64)> = Vec::new();
+    for strand in &effect.strands {
+        let ratios = strand.charges.iter().filter_map(|it| Some((it, it.ratio?.estimate)));
+        all.extend(ratios.map(|(charge, ratio)| (&strand.of, charge, ratio)));
+    }
+    all.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let (Some(least), Some(most)) = (all.first(), all.last()) else {
+        let head = Text::new().strong("What looking costs can't be told: ");
+        return Verdict::new(
+            VerdictKind::Unknown,
+            head.plain("no level was measured in six rounds beside unobserved launches."),
+            "The reasons stand below; --launches 12 are twelve rounds.",
+        );
+    };
+    let sure = all.iter().filter(|it| it.1.is_sure()).count();
+    let (cheap, dear) = (told(least), told(most));
+    let bare = |ratio| percent(ratio).trim_start_matches('+').to_string();
+    let (low, high) = (bare(least.2), bare(most.2));
+    let head = Text::new().strong(format!("Looking costs from {low} to {high}: "));
+    let head = head.plain(format!("least under {cheap}, most under {dear}."));
+    let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
+    let counted: Vec<String> = dearest_firings(&all);
+    let detail = format!(
+        "{sure} of {} prices are surely above none (Holm), of {rounds} rounds that hold observed and \
+         unobserved launches in random order.{}",
+        all.len(),
+        counted.join("")
+    );
+    let kind = if sure > 0 { VerdictKind::Neutral } else { VerdictKind::Unknown };
+    Verdict::new(kind, head, detail)
+}
+
+/// `trace-calls (pipe, one CPU, 64 B)`.
+fn told((of, charge, _): &(&Common, &Charge, f64)) -> String {
+    let size = charge.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    format!("{} ({}{size})", charge.probe, strand_name(of))
+}
+
+/// What a firing costs, from the least to the most, of prices that are sure.
+fn dearest_firings(all: &[(&Common, &Charge, f64)]) -> Vec<String> {
+    let sure = all.iter().filter(|it| it.1.is_sure());
+    let each = sure.filter_map(|(of, charge, _)| Some((of, charge, charge.per_firing()?.estimate)));
+    let mut each: Vec<_> = each.collect();
+    each.sort_by(|a, b| a.2.total_cmp(&b.2));
+    match each.as_slice() {
+        [] => Vec::new(),
+        [least, .., most] => vec![format!(
+            " A firing costs from {} ({}) to {} ({}).",
+            units::duration(least.2),
+            least.1.probe,
+            units::duration(most.2),
+            most.1.probe
+        )],
+        [one] => vec![format!(" A firing costs {} ({}).", units::duration(one.2), one.1.probe)],
+    }
+}
+
+/// Whether curves are only rescaled, and whether their peaks stay.
+fn shape(effect: &ProbeEffect) -> Option<Verdict> {
+    let curves: Vec<(&Common, &CurveUnder)> = effect
+        .strands
+        .iter()
+        .flat_map(|strand| strand.curves.iter().map(|curve| (&strand.of, curve)))
+        .filter(|(_, curve)| curve.rescaled.is_some())
+        .collect();
+    if curves.is_empty() {
+        return None;
+    }
+    let name = |(of, curve): &(&Common, &CurveUnder)| format!("{} ({})", curve.probe, of.variant);
+    let bent: Vec<String> = curves.iter().filter(|it| it.1.is_bent()).map(name).collect();
+    let most = curves.iter().filter_map(|it| it.1.most_off()).fold(0.0, f64::max);
+    let off = format!("at most {:.0} % off a constant factor at any size", 100.0 * most);
+    let (kind, head) = match (bent.len(), most < SHAPE_WITHIN) {
+        (0, true) => (
+            VerdictKind::Good,
+            Text::new().strong("Curves over size are only rescaled: ").plain(off + "."),
+        ),
+        (0, false) => (
+            VerdictKind::Unknown,
+            Text::new()
+                .strong("No curve over size shows another shape")
+                .plain(format!(", though one may be off: {off}.")),
+        ),
+        (count, _) => (
+            VerdictKind::Bad,
+            Text::new()
+                .strong(format!(
+                    "{count} of {} curves over size change their shape: ",
+                    curves.len()
+                ))
+                .plain(words::few(&bent))
+                .plain("."),
+        ),
+    };
+    Some(Verdict::new(kind, head, peaks(&curves)))
+}
+
+fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
+    let inside: Vec<_> = curves.iter().filter(|it| it.1.has_peak()).collect();
+    let moved: Vec<String> = inside
+        .iter()
+        .filter(|(_, curve)| curve.peak.is_some_and(|it| it.low > 0 || it.high < 0))
+        .map(|(of, curve)| format!("{} ({})", curve.probe, of.variant))
+        .collect();
+    let stays = inside
+        .iter()
+        .filter(|(_, curve)| curve.peak.is_some_and(|it| it.low == 0 && it.high == 0))
+        .count();
+    let global = "By one test for each curve, Holm-corrected; see the tables for single points.";
+    match (inside.len(), moved.as_slice()) {
+        (0, _) => format!("{global} None has a peak inside its sizes that could move."),
+        (all, []) => format!("{global} No peak moved: {stays} of {all} surely stay."),
+        (all, some) => {
+            format!("{global} {} of {all} peaks moved: {}.", some.len(), words::few(some))
+        }
+    }
+}
+
+/// Whether prices are linear in their doses.
+fn dose(effect: &ProbeEffect) -> Option<Verdict> {
+    let doses: Vec<_> = effect.strands.iter().flat_map(|it| &it.doses).collect();
+    if doses.is_empty() {
+        return None;
+    }
+    let count = |of: fn(&Linear) -> bool| doses.iter().filter(|it| of(&it.linear)).count();
+    let meets = count(|it| *it == Linear::Yes);
+    let more = count(|it| *it == Linear::FirstCostsMore);
+    let less = count(|it| *it == Linear::FirstCostsLess);
+    let open = doses.len() - meets - more - less;
+    let all = doses.len();
+    let (kind, head) = match (more + less, meets) {
+        (0, 0) => (VerdictKind::Unknown, "Whether prices are linear can't be told"),
+        (0, _) if meets == all => (VerdictKind::Good, "Prices are linear in their doses"),
+        (0, _) => (VerdictKind::Neutral, "No price is surely other than linear in its doses"),
+        _ => (VerdictKind::Bad, "Not every price is linear in its doses"),
+    };
+    let parts: Vec<String> = [
+        (meets, "meet the unobserved time"),
+        (more, "end above it (the first dose costs more)"),
+        (less, "end below it (the first dose costs less)"),
+        (open, "can't tell"),
+    ]
+    .into_iter()
+    .filter(|(many, _)| *many > 0)
+    .map(|(many, what)| format!("{many} {what}"))
+    .collect();
+    let head = Text::new()
+        .strong(format!("{head}: "))
+        .plain(format!("of {all} lines through doses, led back to none, {}.", words::list(&parts)));
+    let detail = match more + less {
+        0 => "Lines are fitted to the doses alone: the unobserved time is what tests them.",
+        _ => {
+            "Where a line misses, the price of looking once can't be subtracted as a multiple of \
+             firings."
+        }
+    };
+    Some(Verdict::new(kind, head, detail))
+}
+
+/// Whether looking changes which of two is faster.
+fn order(effect: &ProbeEffect) -> Option<Verdict> {
+    if effect.orders.is_empty() {
+        return None;
+    }
+    let all = effect.orders.len();
+    let of = |kept| effect.orders.iter().filter(move |it| it.kept == kept);
+    let told = |it: &Order| {
+        let size = it.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        format!("{} over {}{size} ({})", it.first, it.second, it.probe)
+    };
+    let turned: Vec<String> = of(Kept::Turned).map(told).collect();
+    let blurred: Vec<String> = of(Kept::Blurred).map(told).collect();
+    let (kind, head) = match (turned.as_slice(), blurred.len()) {
+        ([], 0) => (
+            VerdictKind::Good,
+            Text::new()
+                .strong("Looking doesn't change which of two mechanisms is faster")
+                .plain(format!(": {all} comparisons.")),
+        ),
+        ([], _) => (
+            VerdictKind::Neutral,
+            Text::new().strong("Looking turns no order round").plain(format!(
+                ", but {} of {all} comparisons say more or less than unobserved: {}.",
+                blurred.len(),
+                words::few(&blurred)
+            )),
+        ),
+        (some, _) => (
+            VerdictKind::Bad,
+            Text::new()
+                .strong(format!("Looking turns {} of {all} orders round: ", some.len()))
+                .plain(words::few(some))
+                .plain("."),
+        ),
+    };
+    let detail = "Each comparison unobserved and observed, by the same test, corrected together.";
+    Some(Verdict::new(kind, head, detail))
+}
+
+/// One of the two surprises.
+fn surprise(it: &Surprise) -> Verdict {
+    let kind = match it.decision {
+        Decision::Supported => VerdictKind::Good,
+        Decision::Refuted => VerdictKind::Bad,
+        Decision::Inconclusive => VerdictKind::Unknown,
+        Decision::NotTestable => VerdictKind::Neutral,
+    };
+    let name = it.decision.name();
+    let (first, rest) = name.split_at(1);
+    let of = it.of.as_ref().map_or(String::new(), |of| format!(" ({})", strand_name(of)));
+    let head = Text::new()
+        .strong(format!("{}{rest}: ", first.to_uppercase()))
+        .plain(format!("{}{of}.", it.statement));
+    let detail = match (&it.ratio, it.p_holm, &it.reason) {
+        (Some(ratio), Some(p), _) => format!(
+            "A {} takes {} as long, all sizes together; corrected p = {}.",
+            it.of.as_ref().map_or("message", operation),
+            Unit::Ratio.interval(ratio.estimate, ratio.low, ratio.high),
+            probability(p)
+        ),
+        (_, _, Some(reason)) => format!("{reason}."),
+        _ => "Too few rounds.".into(),
+    };
+    Verdict::new(kind, head, detail)
+}
