@@ -37,7 +37,10 @@ pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use derived::Derived;
 pub use group::{GroupVerdict, Standing, TwinCheck};
-pub use observed::{EventCount, Observed, Price};
+pub use observed::{
+    Beyond, CallsHeard, CountFigure, EventCount, Heard, InterruptsHeard, Observed, Price, Returned,
+    SocketHeard, Wait, WakeUps, Worker,
+};
 pub use once::{OncePerLaunch, SetupPhase};
 pub use over_rounds::OverRounds;
 pub use percentile::{Curve, PERCENTILES};
@@ -111,6 +114,7 @@ impl Judged {
             }
             groups.extend(GroupVerdict::of(group, first, &results[first..]));
         }
+        observed::assign(&mut observed);
         run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
         derived::assign(&mut results, &run);
         let timed_share =
