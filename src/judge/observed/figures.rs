@@ -26,7 +26,8 @@ fn figures(all: &[Observed], of: &Observed) -> Vec<CountFigure> {
     let divided = own.flat_map(|it| {
         let of_mode = |mode: &str| {
             let name = |event: &str| format!("{event}:{mode}");
-            let by_round = over(&rounds(&beside, &name(it.top)), &rounds(&beside, &name(it.bottom)));
+            let by_round =
+                over(&rounds(&beside, &name(it.top)), &rounds(&beside, &name(it.bottom)));
             figure(name(it.name), by_round)
         };
         let both = over(&together(&beside, it.top), &together(&beside, it.bottom));
@@ -37,11 +38,7 @@ fn figures(all: &[Observed], of: &Observed) -> Vec<CountFigure> {
 
 /// Whether both are of one case, and count as often.
 fn is_same(a: &Observed, b: &Observed) -> bool {
-    let key = |it: &Observed| {
-        let what = (it.variant.clone(), it.workload.clone(), it.message_bytes, it.total);
-        (what, it.placement.clone(), it.workers.clone(), it.probe.times)
-    };
-    a.probe.family().is_some() && key(a) == key(b)
+    a.probe.family().is_some() && a.probe.times == b.probe.times && a.is_same_case(b)
 }
 
 /// The events of a family, user and kernel under one name.

@@ -268,10 +268,8 @@ fn calls_of(traces: &Traces, name: &str) -> Option<CallsHeard> {
     let own = |it: &Calls| it.name == name;
     let moved = |it: &Calls| own(it) && it.returned.is_some_and(|value| value >= 0);
     let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
-    let time = traces.mean(
-        |deeds| sum(deeds, own, |it| it.count),
-        |deeds| sum(deeds, own, |it| it.total_ns),
-    )?;
+    let time = traces
+        .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
     let asked = traces.mean(
         |deeds| sum(deeds, |it| own(it) && it.asked_bytes.is_some(), |it| it.count),
         |deeds| sum(deeds, own, |it| it.asked_bytes.unwrap_or(0)),
@@ -301,10 +299,8 @@ fn calls_of(traces: &Traces, name: &str) -> Option<CallsHeard> {
 fn returned_of(traces: &Traces, name: &str, value: Option<i64>) -> Option<Returned> {
     let own = |it: &Calls| it.name == name && it.returned == value;
     let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
-    let time = traces.mean(
-        |deeds| sum(deeds, own, |it| it.count),
-        |deeds| sum(deeds, own, |it| it.total_ns),
-    )?;
+    let time = traces
+        .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
     Some(Returned {
         value,
         per_operation: count.median,
@@ -361,12 +357,12 @@ fn wake_ups(traces: &Traces) -> Vec<WakeUps> {
         let of = |traced: &'_ Traced| traced.workers()[nth].clone();
         let deeds: Vec<Deeds> = traces.all().map(of).collect();
         let rows = deeds.iter().flat_map(|it| &it.woken);
-        let kinds: BTreeSet<_> =
-            rows.map(|it| (!it.by_partner, it.from_cpu, it.to_cpu)).collect();
+        let kinds: BTreeSet<_> = rows.map(|it| (!it.by_partner, it.from_cpu, it.to_cpu)).collect();
         for (stranger, from_cpu, to_cpu) in kinds {
             let kind = (!stranger, from_cpu, to_cpu);
             let per_launch = deeds.iter().filter(|it| it.operations > 0).map(|it| {
-                let own = it.woken.iter().filter(|it| (it.by_partner, it.from_cpu, it.to_cpu) == kind);
+                let own =
+                    it.woken.iter().filter(|it| (it.by_partner, it.from_cpu, it.to_cpu) == kind);
                 own.map(|it| it.count).sum::<u64>() as f64 / it.operations as f64
             });
             let per_operation = per_launch.sum::<f64>() / deeds.len() as f64;

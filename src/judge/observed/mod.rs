@@ -162,6 +162,15 @@ impl Observed {
         }
     }
 
+    /// Whether both are of the same case, whatever looked on.
+    pub fn is_same_case(&self, other: &Observed) -> bool {
+        let key = |it: &Observed| {
+            let what = (it.variant.clone(), it.workload.clone(), it.message_bytes, it.total);
+            (what, it.placement.clone(), it.workers.clone())
+        };
+        key(self) == key(other)
+    }
+
     /// What was counted of the event called `name`.
     pub fn event(&self, name: &str) -> Option<&EventCount> {
         self.events.iter().find(|event| event.name == name)
@@ -255,11 +264,7 @@ fn counted(launch: &StoredLaunch) -> BTreeMap<String, f64> {
 
 impl EventCount {
     /// One event by round; None where no round has it.
-    pub(super) fn of(
-        name: String,
-        by_round: Vec<Option<f64>>,
-        load: Load,
-    ) -> Option<EventCount> {
+    pub(super) fn of(name: String, by_round: Vec<Option<f64>>, load: Load) -> Option<EventCount> {
         let count = OverRounds::of(by_round)?;
         Some(EventCount {
             name,

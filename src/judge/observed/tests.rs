@@ -35,9 +35,18 @@ fn counts_are_told_per_message_and_per_byte_of_every_way_it_went() {
 
 #[test]
 fn figures_bring_families_together_user_and_kernel_apart_and_as_one() {
-    let core =
-        [("cycles:u", 100.0), ("cycles:k", 900.0), ("instructions:u", 200.0), ("instructions:k", 300.0)];
-    let l1d = [("l1d-reads:u", 50.0), ("l1d-reads:k", 150.0), ("l1d-misses:u", 0.0), ("l1d-misses:k", 3.0)];
+    let core = [
+        ("cycles:u", 100.0),
+        ("cycles:k", 900.0),
+        ("instructions:u", 200.0),
+        ("instructions:k", 300.0),
+    ];
+    let l1d = [
+        ("l1d-reads:u", 50.0),
+        ("l1d-reads:k", 150.0),
+        ("l1d-misses:u", 0.0),
+        ("l1d-misses:k", 3.0),
+    ];
     let mut all = vec![
         counted("pipe", "core", &core),
         counted("tcp", "core", &core),

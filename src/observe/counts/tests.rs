@@ -207,7 +207,8 @@ fn a_figure_divides_what_families_count_and_stands_with_one_of_them() {
                 assert!(all.contains(&format!("{event}:{mode}")), "{figure:?}: {event}");
             }
             let own = names(&figure.family);
-            let stands = [figure.top, figure.bottom].map(|it| own.contains(&format!("{it}:{mode}")));
+            let stands =
+                [figure.top, figure.bottom].map(|it| own.contains(&format!("{it}:{mode}")));
             assert!(stands.contains(&true), "{figure:?} has nothing of its family");
         }
     }

@@ -7,6 +7,7 @@ mod compare;
 mod explain;
 mod figures;
 pub mod findings;
+mod observed;
 mod probe;
 mod setup;
 mod study;
@@ -98,6 +99,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     if !results.blocks.is_empty() {
         document.sections.push(results);
     }
+    document.sections.extend(observed::section(judged, extent));
     if extent == Extent::Full {
         document.meta = background::meta(judged);
         document.sections.push(tables::details(judged));
