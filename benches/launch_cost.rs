@@ -126,6 +126,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         ..Request::default()
     };
     let case = Case {
+        observe: None,
         variant: Variant::parse("pipe").expect("a mechanism of the table"),
         workload: Workload::Latency,
         message_bytes: Some(64),

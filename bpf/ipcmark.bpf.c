@@ -166,7 +166,8 @@ static inline void forget(struct spread *spread)
 static inline void open_window(u32 role, u64 task)
 {
 	struct worker *worker = &workers[role];
-	if (!workers[1 - role].task)
+	/* The responder's warm-up is not told: only it has several windows. */
+	if (role == RESPONDER && !workers[INITIATOR].task)
 		stream.next = 0;
 	worker->window++;
 	worker->lost = worker->entered_at = worker->out_at = worker->waking_at = worker->ended_at = 0;

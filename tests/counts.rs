@@ -111,7 +111,8 @@ fn workers_that_take_turns_on_one_cpu_switch_every_time_and_wake_at_most_so_ofte
     let [initiator, responder] = counted(spec);
     for report in [&initiator, &responder] {
         let counts = counts(report);
-        assert!(counts.events["context-switches"] >= counts.operations, "{counts:?}");
+        // The last message of a worker may find it awake, and the first one too.
+        assert!(counts.events["context-switches"] + 2 >= counts.operations, "{counts:?}");
         // A partner that took over at its wake-up answers before this side sleeps: then the answer
         // wakes nobody. What else is woken meanwhile is the machine's.
         let woken = counts.events["wake-ups"];

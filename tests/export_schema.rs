@@ -187,6 +187,30 @@ fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
     assert_eq!(of("tcp:nodelay=off")["options"], json!({"nodelay": "off"}));
 }
 
+/// Which inflections are found is the machine's affair: that one is described is not.
+#[test]
+fn sweeps_over_sizes_are_described_with_and_without_inflections() {
+    let bench = Bench::new();
+    let line = "run pipe eventfd -w latency -s 64..64K:x4 -p same-cpu --launches 7 --samples 60 \
+         --warmup 10 -q --format json";
+    let mut document = parse(&bench.must(line).out);
+    let schema = Schema::read();
+    schema.must_accept(&document);
+    let sweeps = document["sweeps"].as_array().expect("sweeps");
+    assert_eq!(sweeps.len(), 1, "a wake-up has no size: {sweeps:?}");
+    assert_eq!(sweeps[0]["variant"], "pipe");
+    assert_eq!(sweeps[0]["sizes_bytes"], json!([64, 256, 1024, 4096, 16384, 65536]));
+    assert_eq!((&sweeps[0]["rounds"], &sweeps[0]["reason"]), (&json!(7), &Value::Null));
+    document["sweeps"][0]["inflections"] = json!([{
+        "from_bytes": 4096, "to_bytes": 65536, "best_bytes": [16384, 65536],
+        "ns_per_byte": {"before": 0.1, "after": 0.2}, "step_ns": -3.5,
+        "candidates": [{"name": "page", "bytes": 4096, "source": "record of the machine"}],
+    }]);
+    schema.must_accept(&document);
+    document["sweeps"][0]["inflections"][0]["best_bytes"] = json!([16384]);
+    assert!(schema.accepts(&document).is_err(), "a place has two sides");
+}
+
 #[test]
 fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
     let (bench, schema) = (Bench::new(), Schema::read());

@@ -23,7 +23,7 @@ fn levels_stand_beside_unobserved_launches_in_every_round() {
         return;
     }
     let said = bench.must("probe-effect pipe -s 64,4K --levels software --launches 6 --seed 7");
-    assert!(said.out.contains("Looking costs from"), "{}", said.out);
+    assert!(said.out.contains("Prices"), "{}", said.out);
     assert!(said.out.contains("pipe, one CPU, 4 KiB"), "{}", said.out);
     assert!(said.out.contains("a line through the doses"), "{}", said.out);
     let each = "SELECT ifnull(c.observe, 'none') AS level, count(*) FROM launches l

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use cli_support::Bench;
-use ipcmark::judge::{CaseResult, Floor, Judged, Status};
+use ipcmark::judge::{Candidate, CaseResult, Change, Floor, Inflection, Judged, Status, Sweep};
 use ipcmark::report::compose::{Extent, compose};
 use ipcmark::report::terminal::{self, Style};
 use ipcmark::report::{Block, Document, Drawn, Figure, FigureKind, html};
@@ -245,4 +245,67 @@ fn the_samples_over_time_keep_every_launch_apart() {
     assert!(points.iter().all(|it| it.low <= it.y && it.y <= it.high));
     let unsteady = judged.results[0].course.iter().filter(|it| it.steady == Some(false)).count();
     assert_eq!(course.series[0].spans.len(), unsteady);
+}
+
+/// Six sizes, of which the cost of a byte changes after 1 KiB.
+fn sweep(variant: &str) -> Sweep {
+    let candidate =
+        Candidate { name: "page".into(), bytes: 4096, source: "record of the machine".into() };
+    Sweep {
+        variant: variant.into(),
+        workload: "latency".into(),
+        workers: "process".into(),
+        placement: "same-cpu".into(),
+        sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],
+        rounds: 12,
+        reason: None,
+        inflections: vec![Inflection {
+            from_bytes: 1024,
+            to_bytes: 16_384,
+            best_bytes: [1024, 4096],
+            ns_per_byte: Change { before: -0.00001, after: 0.123_456 },
+            step_ns: -1200.0,
+            candidates: vec![candidate],
+        }],
+    }
+}
+
+#[test]
+fn inflections_have_a_section_and_marks_and_say_what_coincides() {
+    let mut judged = over_sizes();
+    assert!(compose(&judged, Extent::Full).sections.iter().all(|it| it.id != "inflections"));
+    let straight = Sweep { inflections: vec![], ..sweep("tcp") };
+    let mut unknown = sweep("udp");
+    unknown.inflections[0].candidates.clear();
+    let short = Sweep { reason: Some("6 rounds, 7 are needed".into()), ..straight.clone() };
+    judged.sweeps =
+        vec![sweep("pipe"), straight, unknown, Sweep { variant: "pty".into(), ..short }];
+    let (document, _) = page(&judged);
+    for extent in [Extent::Full, Extent::Summary] {
+        let document = compose(&judged, extent);
+        let section = document.sections.iter().find(|it| it.id == "inflections").expect("one");
+        let alone = Document { sections: vec![section.clone()], ..Document::default() };
+        let text = terminal::render(&alone, &Style { width: 80, color: false, unfold: true });
+        assert!(text.lines().all(|it| it.width() <= 80), "{text}");
+        assert!(!text.contains("Not shown at this width"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for said in [
+            "pipe 1 KiB–4 KiB [1 KiB, 16 KiB] 0.0000 → 0.123 −1.20 µs",
+            "pipe, round trip, one CPU: 1 KiB–4 KiB, a byte costs 0.0000 ns before and 0.123 ns \
+             after. Coincides with: page (4 KiB).",
+            "Coincides with: none that is known here.",
+            "tcp, round trip, one CPU: none that 12 rounds are sure of between 64 B and 64 KiB.",
+            "pty, round trip, one CPU: nothing can be said: 6 rounds, 7 are needed.",
+        ] {
+            assert!(words.contains(said), "{said:?} isn't in\n{text}");
+        }
+    }
+    let marked = document.figures().into_iter().flat_map(|it| &it.series).any(|series| {
+        series.name == "pipe"
+            && series.points.iter().any(|it| {
+                let why = it.label.as_deref().unwrap_or_default();
+                it.x == 1024.0 && it.marked && why.contains("an inflection, 1 KiB–4 KiB")
+            })
+    });
+    assert!(marked, "the curve has no ring at 1 KiB");
 }

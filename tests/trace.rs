@@ -15,7 +15,9 @@ use std::time::Duration;
 use common::launching::{conclude, endless, finish, quick, reach, start};
 use common::proc::soon;
 use common::say;
-use ipcmark::launch::{Launch, Launcher, Outcome, Record, SampleCount, Spec, Stage, Workers};
+use ipcmark::launch::{
+    Launch, Launcher, Outcome, Record, SampleCount, Spec, Stage, Warmup, Workers,
+};
 use ipcmark::observe::trace::{self, Deeds, Direction, Traced};
 use ipcmark::sys::bpf::program_ids;
 use ipcmark::workload::Workload;
@@ -196,6 +198,20 @@ fn a_set_up_is_the_initiators_alone() {
 }
 
 #[test]
+fn what_takes_no_system_call_has_only_its_marks() {
+    if !can_trace() {
+        return;
+    }
+    let traced = traced(&observed("null", "trace-calls"));
+    for deeds in traced.workers() {
+        let own =
+            Deeds { operations: deeds.operations, window_ns: deeds.window_ns, ..Deeds::default() };
+        assert_eq!(*deeds, own);
+        assert!(deeds.window_ns > 0, "{deeds:?}");
+    }
+}
+
+#[test]
 fn twice_the_programs_fire_twice_as_often_and_hear_the_same() {
     if !can_trace() {
         return;
@@ -244,7 +260,9 @@ fn events_that_find_no_room_are_counted() {
     if !can_trace() {
         return;
     }
-    let few = traced(&observed("pipe", "trace"));
+    // The responder's warm-up is heard too, and forgotten: it takes no room.
+    let warmup = Warmup { operations: 10_000, ns: 1_000_000_000 };
+    let few = traced(&Spec { warmup, ..observed("pipe", "trace") });
     assert!(few.events > 8 * ROUND_TRIPS && few.events_lost == 0, "{few:?}");
     let samples = SampleCount::Exactly(40_000);
     let many = traced(&on_one_cpu(Spec { samples, ..observed("pipe", "trace") }));

@@ -120,6 +120,7 @@ pub fn launch_spec(
     samples: u64,
 ) -> Spec {
     Spec {
+        plant: None,
         build: BUILD.into(),
         mechanism: mechanism.into(),
         workload: Workload::Latency,

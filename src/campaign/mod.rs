@@ -371,6 +371,7 @@ impl<'a> Campaign<'a> {
             deadline_ms: deadline_ms(live),
             buffer_offset: 0,
             observe: live.case.observe,
+            plant: None,
             seed: self.request.seed,
         }
     }

@@ -13,6 +13,7 @@ mod floor;
 pub mod floor_rows;
 mod group;
 pub mod hypothesis;
+mod inflection;
 mod observed;
 mod once;
 mod over_rounds;
@@ -37,6 +38,7 @@ pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use derived::Derived;
 pub use group::{GroupVerdict, Standing, TwinCheck};
+pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
     Beyond, CallsHeard, CountFigure, EventCount, Heard, InterruptsHeard, Observed, Price, Returned,
     SocketHeard, Wait, WakeUps, Worker,
@@ -61,6 +63,8 @@ pub struct Judged {
     pub observed: Vec<Observed>,
     /// One per group that was measured.
     pub groups: Vec<GroupVerdict>,
+    /// One per curve over at least two message sizes.
+    pub sweeps: Vec<Sweep>,
     /// Sum over launches of the timed parts, over the wall time of measuring.
     pub timed_share: Option<f64>,
 }
@@ -87,6 +91,7 @@ pub struct Export<'a> {
     results: &'a [CaseResult],
     observed: &'a [Observed],
     comparisons: &'a [GroupVerdict],
+    sweeps: &'a [Sweep],
 }
 
 impl Judged {
@@ -119,7 +124,8 @@ impl Judged {
         derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
-        Ok(Judged { run, results, observed, groups, timed_share })
+        let sweeps = sweeps(&results, &run.host);
+        Ok(Judged { run, results, observed, groups, sweeps, timed_share })
     }
 
     /// The run as one object for JSON.
@@ -148,6 +154,7 @@ impl Judged {
             results: &self.results,
             observed: &self.observed,
             comparisons: &self.groups,
+            sweeps: &self.sweeps,
         }
     }
 }

@@ -29,6 +29,7 @@ mod tracing;
 mod worker;
 
 pub mod placement;
+pub mod plant;
 pub mod spec;
 pub mod wire;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::plant::{self, Plant};
 use crate::clock;
 use crate::mechanism::{OpenSpec, Unavailable, Variant};
 use crate::observe::counts::Counts;
@@ -127,6 +128,9 @@ pub struct Spec {
     /// What looks on while the workers are timed; a launch that is observed isn't a result.
     #[serde(default)]
     pub observe: Option<Probe>,
+    /// Work in every message that a proof looks for; see [`Plant`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plant: Option<Plant>,
 }
 
 impl Spec {
@@ -136,6 +140,9 @@ impl Spec {
     /// A sentence that names the number.
     pub fn check(&self) -> Result<(), String> {
         match self.samples {
+            _ if self.plant.is_some() && !plant::PLANTS => {
+                Err("this build plants nothing: build it with --features plant".into())
+            }
             SampleCount::Exactly(0) => Err("a launch of 0 samples measures nothing".into()),
             SampleCount::Exactly(samples) if samples > MOST_SAMPLES => {
                 Err(format!("{samples} samples: a launch takes at most {MOST_SAMPLES}"))

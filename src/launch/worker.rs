@@ -112,6 +112,11 @@ impl<E: Endpoint> Worker<E> {
         if self.spec.verify && self.carries == Carries::Bytes {
             return self.measure_with::<C, Check>(Check::new(seed), onlookers);
         }
+        #[cfg(any(debug_assertions, feature = "plant"))]
+        if let Some(plant) = self.spec.plant {
+            let planted = super::plant::Planted::new(plant);
+            return self.measure_with::<C, _>(planted, onlookers);
+        }
         match self.spec.payload {
             Policy::Untouched => self.measure_with::<C, Untouched>(Untouched, onlookers),
             Policy::Written => self.measure_with::<C, Written>(Written::default(), onlookers),

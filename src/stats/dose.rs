@@ -5,9 +5,8 @@
 //! meets, the price is linear and may be subtracted; if not, the first dose costs more, or less,
 //! than those that follow.
 
-use super::compare::{Comparison, compare_paired};
 use super::interval::Interval;
-use super::signed_rank::hodges_lehmann;
+use super::signed_rank::{hodges_lehmann, signed_rank};
 
 /// A line through doses, with intervals over rounds; in the units of the values.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,20 +15,23 @@ pub struct DoseLine {
     pub slope: Interval,
     /// Where the line meets dose none.
     pub at_none: Interval,
-    /// The same round by round.
-    pub at_none_by_round: Vec<f64>,
-    /// The line at dose none over what was measured without any; `None` where a line meets dose
-    /// none at or below zero.
-    pub check: Option<Comparison>,
+    /// By how much it misses there what was measured without any, as a share of that: 0.1 ends a
+    /// tenth above it. A difference, because a steep line may end below zero.
+    pub miss: Interval,
+    /// The same at twice the error probability: inside a margin, it meets.
+    pub miss_narrow: Interval,
+    /// Two-sided exact signed-rank p of "it meets".
+    pub p: f64,
 }
 
 /// The line through the doses, by least squares in each round, over all rounds by Hodges and
 /// Lehmann. `rounds[r]` holds a value for each of `doses`, `none[r]` the one without any.
 ///
 /// `None` with fewer than two different doses, too few rounds for an interval at `1 - alpha`, or
-/// where lengths differ or a value is not finite.
+/// where lengths differ, a value is not finite, or one of `none` is not above 0.
 pub fn dose_line(doses: &[f64], rounds: &[Vec<f64>], none: &[f64], alpha: f64) -> Option<DoseLine> {
-    if rounds.len() != none.len() || rounds.iter().any(|it| it.len() != doses.len()) {
+    let fits = |it: &Vec<f64>| it.len() == doses.len();
+    if rounds.len() != none.len() || !rounds.iter().all(fits) || none.iter().any(|it| *it <= 0.0) {
         return None;
     }
     let middle = doses.iter().sum::<f64>() / doses.len() as f64;
@@ -45,11 +47,13 @@ pub fn dose_line(doses: &[f64], rounds: &[Vec<f64>], none: &[f64], alpha: f64) -
     let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / doses.len() as f64;
     let at_none: Vec<f64> =
         rounds.iter().zip(&slopes).map(|(values, slope)| mean(values) - slope * middle).collect();
+    let misses: Vec<f64> = at_none.iter().zip(none).map(|(end, none)| end / none - 1.0).collect();
     Some(DoseLine {
         slope: hodges_lehmann(&slopes, alpha)?,
         at_none: hodges_lehmann(&at_none, alpha)?,
-        check: compare_paired(&at_none, none, alpha),
-        at_none_by_round: at_none,
+        miss: hodges_lehmann(&misses, alpha)?,
+        miss_narrow: hodges_lehmann(&misses, 2.0 * alpha)?,
+        p: signed_rank(&misses).p,
     })
 }
 
@@ -79,7 +83,7 @@ mod tests {
         let line = dose_line(&DOSES, &rounds, &[100.0; 12], 0.05).unwrap();
         assert!((line.slope.estimate - 10.0).abs() < 1e-12);
         assert!((line.at_none.estimate - 100.0).abs() < 1e-12);
-        assert!((line.check.unwrap().ratio.estimate - 1.0).abs() < 1e-12);
+        assert!(line.miss.estimate.abs() < 1e-12);
     }
 
     #[test]
@@ -90,8 +94,9 @@ mod tests {
         assert_eq!(dose_line(&[2.0, 2.0, 2.0], &rounds, &none, 0.05), None);
         assert_eq!(dose_line(&DOSES, &rounds[..5], &none[..5], 0.05), None);
         assert_eq!(dose_line(&DOSES, &rounds, &none[..5], 0.05), None);
-        let below = vec![vec![1.0, 20.0, 140.0]; 12];
-        assert!(dose_line(&DOSES, &below, &none, 0.05).unwrap().check.is_none());
+        let below = dose_line(&DOSES, &vec![vec![1.0, 120.0, 340.0]; 12], &none, 0.05).unwrap();
+        assert!(below.at_none.estimate < 0.0 && below.miss.high < -1.0, "{below:?}");
+        assert_eq!(dose_line(&DOSES, &rounds, &[0.0; 12], 0.05), None);
     }
 
     /// Where the price is linear, the check refuses it in 5 % of the cases, but for three standard
@@ -103,8 +108,7 @@ mod tests {
         let refused = |draw: &mut Draw, first: f64| {
             let (rounds, none) = measured(draw, 12, first, 500.0);
             let line = dose_line(&DOSES, &rounds, &none, 0.05).unwrap();
-            let ratio = line.check.unwrap().ratio;
-            ratio.low > 1.0 || ratio.high < 1.0
+            line.miss.low > 0.0 || line.miss.high < 0.0
         };
         let alarms = (0..draws).filter(|_| refused(&mut draw, 500.0)).count();
         let share = alarms as f64 / f64::from(draws);

@@ -12,6 +12,7 @@
 //! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
 //! - [`shape`]: whether one curve is another one rescaled
 //! - [`mod@bend`]: where a curve over sizes bends beyond what its intervals allow
+//! - [`mod@inflection`]: where the cost per byte changes along a sweep, and how sure that place is
 //! - [`tail`]: how many independent samples a tail quantile really rests on
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
@@ -21,6 +22,7 @@ pub mod bend;
 pub mod change_point;
 pub mod compare;
 pub mod dose;
+pub mod inflection;
 pub mod interval;
 pub mod looks;
 pub mod modes;
@@ -41,6 +43,7 @@ pub use compare::{
     smallest_holm_n, verdict,
 };
 pub use dose::{DoseLine, dose_line};
+pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks};
 pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
 pub use modes::{Mode, Modes, two_modes};

@@ -50,6 +50,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         deadline_ms: 20_000,
         buffer_offset: 0,
         observe: None,
+        plant: None,
         seed: 7,
     }
 }

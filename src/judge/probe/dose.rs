@@ -4,7 +4,7 @@
 use super::Pair;
 use crate::judge::{ALPHA, EQUIVALENT_WITHIN};
 use crate::observe::Probe;
-use crate::stats::{self, DoseLine, Interval, Verdict};
+use crate::stats::{self, DoseLine, Interval};
 
 /// The doses of one probe at one size.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ pub struct Dose {
     pub at_none: Interval,
     /// Median of what was measured without any, in ns.
     pub plain_ns: f64,
-    /// The line at dose none over what was measured there; None where the line ends below zero.
-    pub check: Option<Interval>,
+    /// By how much the line misses that, as a share of it.
+    pub miss: Interval,
     /// Signed-rank p of "the line meets it".
     pub p: f64,
     /// Corrected over the strand's lines.
@@ -44,22 +44,20 @@ pub enum Linear {
     Open(f64),
 }
 
+/// A probe with its doses, their line, and the unobserved times of the same rounds.
+type Found<'a> = (Pair<'a>, Vec<u8>, DoseLine, Vec<f64>);
+
 /// The lines of a strand; one family.
 pub(super) fn doses(pairs: &[Pair]) -> Vec<Dose> {
     let once = pairs.iter().filter(|it| it.probe.times == 1);
-    let found: Vec<(Pair, Vec<u8>, DoseLine, Vec<f64>)> = once
+    let found: Vec<Found> = once
         .filter_map(|pair| {
             let (doses, line, plain) = line(pair, pairs)?;
             Some((*pair, doses, line, plain))
         })
         .collect();
-    let p = |line: &DoseLine| line.check.map_or(f64::NAN, |it| it.p);
-    let family: Vec<f64> = found.iter().map(|it| p(&it.2)).filter(|p| !p.is_nan()).collect();
-    let mut corrected = stats::holm(&family).into_iter();
-    let told = |(pair, doses, line, mut plain): (Pair, Vec<u8>, DoseLine, Vec<f64>)| {
-        let p = p(&line);
-        let p_holm = if p.is_nan() { f64::NAN } else { corrected.next().unwrap_or(1.0) };
-        let linear = linear(&line, &plain, p_holm);
+    let corrected = stats::holm(&found.iter().map(|it| it.2.p).collect::<Vec<f64>>());
+    let told = |((pair, doses, line, mut plain), p_holm): (Found, f64)| {
         plain.sort_by(f64::total_cmp);
         Dose {
             probe: pair.probe,
@@ -68,13 +66,13 @@ pub(super) fn doses(pairs: &[Pair]) -> Vec<Dose> {
             slope: line.slope,
             at_none: line.at_none,
             plain_ns: stats::median(&plain),
-            check: line.check.map(|it| it.ratio),
-            p,
+            miss: line.miss,
+            p: line.p,
             p_holm,
-            linear,
+            linear: linear(&line, p_holm),
         }
     };
-    found.into_iter().map(told).collect()
+    found.into_iter().zip(corrected).map(told).collect()
 }
 
 /// The doses that were measured, their line, and the unobserved times of the same rounds.
@@ -97,16 +95,12 @@ fn line(pair: &Pair, pairs: &[Pair]) -> Option<(Vec<u8>, DoseLine, Vec<f64>)> {
     Some((times, stats::dose_line(&doses, &rounds, &plain, ALPHA)?, plain))
 }
 
-fn linear(line: &DoseLine, plain: &[f64], p_holm: f64) -> Linear {
-    if line.check.is_none() {
-        return Linear::FirstCostsLess;
-    }
-    let ends = line.at_none_by_round.iter().zip(plain);
-    let logs: Vec<f64> = ends.map(|(end, plain)| (end / plain).ln()).collect();
-    match stats::verdict(&logs, p_holm, EQUIVALENT_WITHIN, ALPHA) {
-        Verdict::Equivalent => Linear::Yes,
-        Verdict::Slower => Linear::FirstCostsMore,
-        Verdict::Faster => Linear::FirstCostsLess,
-        Verdict::Inconclusive { smallest_effect } => Linear::Open(smallest_effect),
+fn linear(line: &DoseLine, p_holm: f64) -> Linear {
+    let within = |it: &Interval| it.low > -EQUIVALENT_WITHIN && it.high < EQUIVALENT_WITHIN;
+    match line.miss.estimate {
+        _ if within(&line.miss_narrow) => Linear::Yes,
+        miss if p_holm < ALPHA && miss > 0.0 => Linear::FirstCostsMore,
+        _ if p_holm < ALPHA => Linear::FirstCostsLess,
+        miss => Linear::Open((line.miss.high - miss).max(miss - line.miss.low)),
     }
 }

@@ -31,6 +31,7 @@ pub const CALLS: &[(&str, i64)] = &[
     ("process_vm_writev", libc::SYS_process_vm_writev),
     ("rt_sigtimedwait", libc::SYS_rt_sigtimedwait),
     ("rt_sigqueueinfo", libc::SYS_rt_sigqueueinfo),
+    ("rt_tgsigqueueinfo", libc::SYS_rt_tgsigqueueinfo),
     ("kill", libc::SYS_kill),
     ("tgkill", libc::SYS_tgkill),
     ("pidfd_send_signal", libc::SYS_pidfd_send_signal),

@@ -27,8 +27,8 @@ pub enum Part {
     Interrupt,
     /// Is awake, and waits for a CPU that its partner doesn't use either.
     Waiting,
-    /// Has been given a CPU, and has not done anything yet that can be seen: the switch, and the
-    /// rest of the call in which it slept.
+    /// Has been given a CPU in the midst of a call, and has not done anything yet that can be seen:
+    /// the switch, and the rest of the call in which it slept.
     Switching,
     /// Sleeps, and so does its partner or runs on: nobody that is seen has the message.
     Asleep,
@@ -159,7 +159,7 @@ struct State {
     waking: bool,
     interrupt: bool,
     queued: bool,
-    /// Came to run, and nothing was heard of it since.
+    /// Came to run in the midst of a call, and nothing was heard of it since.
     fresh: bool,
     /// Where it last ran: what runs there holds it up, whoever it is.
     cpu: Option<u16>,
@@ -267,8 +267,9 @@ impl Path {
                 *state = State { in_call, cpu, queued: true, ..State::default() };
             }
             Kind::In => {
+                // The program goes on with what it did; how soon, no event tells.
                 let State { in_call, .. } = *state;
-                *state = State { in_call, fresh: true, ..State::default() };
+                *state = State { in_call, fresh: in_call, ..State::default() };
             }
             Kind::Out { asleep } => {
                 (state.asleep, state.queued) = (asleep, !asleep);
@@ -436,6 +437,23 @@ mod tests {
         assert_eq!(ns(&trips, Part::Call), 5.0 + 8.0);
         assert_eq!(ns(&trips, Part::Waiting), 4.0 + 5.0);
         assert_eq!(trips.parts.values().map(|it| it.ns).sum::<f64>(), 100.0);
+    }
+
+    #[test]
+    fn a_program_that_was_interrupted_goes_on_with_what_it_did() {
+        let spinning = |t: u64| match t {
+            1300 => vec![
+                told(t + 10, Initiator, Kind::Out { asleep: false }),
+                told(t + 30, Initiator, Kind::In),
+            ],
+            _ => Vec::new(),
+        };
+        let (events, starts) = launch(8, spinning);
+        let trips = take_apart(&events, &starts).unwrap();
+        // One of the four in the middle waited for 20 ns.
+        assert_eq!((trips.of, ns(&trips, Part::Program)), (8, 100.0 - 5.0));
+        assert_eq!(ns(&trips, Part::Waiting), 5.0);
+        assert_eq!(trips.of_each(10.0).mean_ns, 10.0);
     }
 
     #[test]

@@ -222,3 +222,27 @@ fn a_workers_events_begin_with_its_first_mark_end_with_its_last_and_take_turns()
         assert!(left.iter().enumerate().all(|(nth, out)| *out == (nth % 2 == 0)), "{own:?}");
     }
 }
+
+#[test]
+fn what_finds_no_room_is_counted_as_lost() {
+    use std::io::Write;
+    if !granted() {
+        return;
+    }
+    const ROWS: u64 = 2_048;
+    let (marks, root) = (Marks::random().unwrap(), Path::new("/"));
+    let mut tracer = Tracer::load(&Kernel, Probe::trace(Scope::Calls), &marks, 0, root).unwrap();
+    tracer.attach(&Kernel, root).unwrap();
+    let mut nowhere = File::create("/dev/null").unwrap();
+    let (marking, message) = (Marking::of(marks, Who::Initiator), [0; ROWS as usize + 100]);
+    marking.begin().unwrap();
+    for length in 1..=message.len() {
+        assert_eq!(nowhere.write(&message[..length]).unwrap(), length);
+    }
+    marking.end().unwrap();
+    tracer.detach();
+    let traced = tracer.hear([1, 0]).unwrap().traced;
+    let calls: u64 = traced.initiator.calls.iter().map(|it| it.count).sum();
+    assert!(traced.lost >= 100 && calls + traced.lost >= ROWS + 100, "{}", traced.lost);
+    assert!(calls >= ROWS, "what has room is kept");
+}

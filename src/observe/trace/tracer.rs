@@ -23,7 +23,8 @@ pub struct Heard {
     /// Counts and times.
     pub traced: Traced,
     /// The first events of a latency; a worker's begin with [`super::Kind::Begin`], and end with
-    /// [`super::Kind::End`] if all of them found room.
+    /// [`super::Kind::End`] if all of them found room. Returned values beyond 31 bits (addresses) are
+    /// cut to the largest of these.
     pub events: Vec<Event>,
 }
 

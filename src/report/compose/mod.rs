@@ -7,6 +7,7 @@ mod compare;
 mod explain;
 mod figures;
 pub mod findings;
+mod inflections;
 mod observed;
 mod probe;
 mod setup;
@@ -100,6 +101,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         document.sections.push(results);
     }
     document.sections.extend(observed::section(judged, extent));
+    document.sections.extend(inflections::section(judged));
     if extent == Extent::Full {
         document.meta = background::meta(judged);
         document.sections.push(tables::details(judged));

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::{at, intervals, place_id, place_name};
-use crate::judge::{Carries, CaseResult, Judged};
-use crate::report::compose::words;
+use crate::judge::{Carries, CaseResult, Inflection, Judged, Sweep};
+use crate::report::compose::{inflections, words};
 use crate::report::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
 use crate::stats::{self, Bend, CurvePoint};
 
 const RULE: &str = "Line: the median over launches; band: covers it with at least 95 %. A ring marks \
      a bend: no straight line runs through the intervals of that size and its two neighbours, \
-     and the slope (0: whatever the size; 1: in proportion to it) changes by 0.2 at least.";
+     and the slope (0: whatever the size; 1: in proportion to it) changes by 0.2 at least, or the last \
+     size before an inflection.";
 
 const MODES: &str = " Where launches have two modes, the line runs through the more frequent, the band to the other.";
 
@@ -79,7 +80,8 @@ fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &
         curve.sort_by_key(|it| it.message_bytes);
         let bends = stats::bends(&curve.iter().map(|it| curve_point(it)).collect::<Vec<_>>());
         bent.extend(bends.iter().map(|bend| in_words(name, curve[bend.at], bend)));
-        figure.series.push(Series::new(name, points(&curve, &bends)));
+        let inflections = inflections_of(judged, name, workload, curve[0]);
+        figure.series.push(Series::new(name, points(&curve, &bends, inflections)));
     }
     figure.series.extend(floors(here));
     figure.marks = signals(here);
@@ -131,18 +133,34 @@ fn point_of(case: &CaseResult) -> Vec<Point> {
     vec![Point::new(x, often).between(modes.low, modes.high).labelled(label)]
 }
 
-fn points(curve: &[&CaseResult], bends: &[Bend]) -> Vec<Point> {
+/// Those of one curve, whose place is that of `case`.
+fn inflections_of<'a>(
+    judged: &'a Judged,
+    name: &str,
+    workload: &str,
+    case: &CaseResult,
+) -> &'a [Inflection] {
+    let here = |it: &&Sweep| {
+        (it.variant.as_str(), it.workload.as_str()) == (name, workload)
+            && (&it.workers, &it.placement) == (&case.workers, &case.placement)
+    };
+    judged.sweeps.iter().find(here).map_or(&[], |it| &it.inflections)
+}
+
+fn points(curve: &[&CaseResult], bends: &[Bend], inflections: &[Inflection]) -> Vec<Point> {
     let mut points = Vec::new();
     for (nth, case) in curve.iter().enumerate() {
-        let here = point_of(case);
-        let bend = bends.iter().find(|bend| bend.at == nth);
-        points.extend(here.into_iter().map(|point| match bend {
-            Some(bend) => point.marked(format!(
-                "a bend: slope {} before, {} after",
-                slope(bend.before),
-                slope(bend.after)
-            )),
-            None => point,
+        let bend = bends.iter().find(|bend| bend.at == nth).map(|bend| {
+            format!("a bend: slope {} before, {} after", slope(bend.before), slope(bend.after))
+        });
+        let here = |it: &&Inflection| Some(it.best_bytes[0]) == case.message_bytes;
+        let inflection = inflections.iter().find(here).map(|it| {
+            format!("an inflection, {}: {}", inflections::between(it), inflections::change(it))
+        });
+        let why: Vec<String> = [bend, inflection].into_iter().flatten().collect();
+        points.extend(point_of(case).into_iter().map(|point| match why.is_empty() {
+            true => point,
+            false => point.marked(why.join("; ")),
         }));
     }
     points

@@ -98,7 +98,7 @@ mod tests {
         document.sections = written(&effect, Extent::Summary);
         let text = terminal::render(&document, &terminal::Style::default());
         for words in [
-            "Looking costs from",
+            "Looking costs up to",
             "pipe, one CPU",
             "64 KiB",
             "trace-calls",

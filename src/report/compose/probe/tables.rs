@@ -144,16 +144,12 @@ pub(super) fn doses(strand: &Strand) -> Option<Block> {
 }
 
 fn linear(dose: &Dose) -> Text {
-    let by = dose.check.map_or(String::new(), |it| format!(", {}", percent(it.estimate)));
+    let by = format!(", {}", percent(1.0 + dose.miss.estimate));
     match dose.linear {
         Linear::Yes => "at it".into(),
         Linear::FirstCostsMore => Text::new().strong(format!("above{by}")),
-        Linear::FirstCostsLess if dose.check.is_none() => Text::new().strong("below, under 0"),
         Linear::FirstCostsLess => Text::new().strong(format!("below{by}")),
-        Linear::Open(effect) if effect.is_finite() => {
-            Text::new().muted(format!("open <{:.0} %", 100.0 * effect))
-        }
-        Linear::Open(_) => Text::new().muted("open"),
+        Linear::Open(effect) => Text::new().muted(format!("open <{:.0} %", 100.0 * effect)),
     }
 }
 

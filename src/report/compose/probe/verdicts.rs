@@ -27,7 +27,8 @@ fn price(effect: &ProbeEffect) -> Verdict {
         all.extend(ratios.map(|(charge, ratio)| (&strand.of, charge, ratio)));
     }
     all.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let (Some(least), Some(most)) = (all.first(), all.last()) else {
+    let bare = |ratio| percent(ratio).trim_start_matches('+').to_string();
+    let Some(most) = all.last() else {
         let head = Text::new().strong("What looking costs can't be told: ");
         return Verdict::new(
             VerdictKind::Unknown,
@@ -35,20 +36,27 @@ fn price(effect: &ProbeEffect) -> Verdict {
             "The reasons stand below; --launches 12 are twelve rounds.",
         );
     };
-    let sure = all.iter().filter(|it| it.1.is_sure()).count();
-    let (cheap, dear) = (told(least), told(most));
-    let bare = |ratio| percent(ratio).trim_start_matches('+').to_string();
-    let (low, high) = (bare(least.2), bare(most.2));
-    let head = Text::new().strong(format!("Looking costs from {low} to {high}: "));
-    let head = head.plain(format!("least under {cheap}, most under {dear}."));
+    let sure: Vec<_> = all.iter().filter(|it| it.1.is_sure()).collect();
+    let head = match (sure.first(), sure.last()) {
+        (Some(least), Some(most)) => Text::new()
+            .strong(format!("Looking costs up to {}: ", bare(most.2)))
+            .plain(format!("{}. The least that surely is a price is ", told(most)))
+            .plain(format!("{}, under {}.", bare(least.2), told(least))),
+        _ => Text::new().strong("No price can be told from none: ").plain(format!(
+            "the largest seen is {}, under {}.",
+            bare(most.2),
+            told(most)
+        )),
+    };
     let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
-    let counted: Vec<String> = dearest_firings(&all);
     let detail = format!(
-        "{sure} of {} prices are surely above none (Holm), of {rounds} rounds that hold observed and \
+        "{} of {} prices surely are more than nothing (Holm): {rounds} rounds, each with observed and \
          unobserved launches in random order.{}",
+        sure.len(),
         all.len(),
-        counted.join("")
+        firings(&all)
     );
+    let sure = sure.len();
     let kind = if sure > 0 { VerdictKind::Neutral } else { VerdictKind::Unknown };
     Verdict::new(kind, head, detail)
 }
@@ -60,21 +68,21 @@ fn told((of, charge, _): &(&Common, &Charge, f64)) -> String {
 }
 
 /// What a firing costs, from the least to the most, of prices that are sure.
-fn dearest_firings(all: &[(&Common, &Charge, f64)]) -> Vec<String> {
+fn firings(all: &[(&Common, &Charge, f64)]) -> String {
     let sure = all.iter().filter(|it| it.1.is_sure());
     let each = sure.filter_map(|(of, charge, _)| Some((of, charge, charge.per_firing()?.estimate)));
     let mut each: Vec<_> = each.collect();
     each.sort_by(|a, b| a.2.total_cmp(&b.2));
     match each.as_slice() {
-        [] => Vec::new(),
-        [least, .., most] => vec![format!(
+        [] => String::new(),
+        [least, .., most] => format!(
             " A firing costs from {} ({}) to {} ({}).",
             units::duration(least.2),
             least.1.probe,
             units::duration(most.2),
             most.1.probe
-        )],
-        [one] => vec![format!(" A firing costs {} ({}).", units::duration(one.2), one.1.probe)],
+        ),
+        [one] => format!(" A firing costs {} ({}).", units::duration(one.2), one.1.probe),
     }
 }
 

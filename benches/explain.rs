@@ -1,0 +1,219 @@
+//! Does `explain` tell the truth? Work is planted into every message, and looked for in the
+//! difference that `explain` finds between launches with it and without.
+//!
+//! Per experiment: 12 rounds of launches, planted and not, each unobserved, traced, and traced
+//! twice over, in a random order; judged from a store as any run is. At least 80 % of the added
+//! time must go to the parts that the planted work can't do without, and less than 20 % to any
+//! other one.
+//!
+//! `cargo bench --bench explain --features plant [-- --quick]`. Exit code 1 when one is missed.
+
+mod common;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use ipcmark::campaign::now_utc;
+use ipcmark::floor::{self, Extent, Order};
+use ipcmark::judge::Judged;
+use ipcmark::judge::explain::{Cost, Difference, explain};
+use ipcmark::launch::placement::Place;
+use ipcmark::launch::plant::Plant;
+use ipcmark::launch::{Ending, Interrupt, Launcher, Placement, Spec, Stage, Warmup, Workers};
+use ipcmark::mechanism::Variant;
+use ipcmark::observe::{Host, Probe};
+use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
+use ipcmark::study::{Case, Request};
+use ipcmark::workload::{Policy, Workload};
+
+use common::{Machine, PROGRAM, SEED, launch_spec, quick};
+
+const ROUNDS: u64 = 12;
+const EXPERIMENTS: u64 = 10;
+const SAMPLES: u64 = 2000;
+const WARMUP: Warmup = Warmup { operations: 500, ns: 5_000_000 };
+/// Share of the added time that must go where it belongs, and that may go to one other part.
+const BELONGS: f64 = 0.8;
+const ASTRAY: f64 = 0.2;
+/// The two variants of a pipe are the same thing: 64 KiB is what the kernel gives.
+const NAMES: [&str; 2] = ["pipe", "pipe:capacity=64K"];
+
+fn main() -> ExitCode {
+    let machine = Machine::look();
+    let interrupt = Interrupt::install().expect("install signal handlers");
+    let bench = Bench { machine, launcher: Launcher::new(PROGRAM.into()), interrupt };
+    let experiments = if quick() { 2 } else { EXPERIMENTS };
+    let (a, b) = bench.machine.one_cpu;
+    let mut plants = vec![
+        ("a system call", Plant::Call, &[Cost::Calls, Cost::Transport][..]),
+        ("a copy of 64 KiB", Plant::Copy, &[Cost::Program][..]),
+    ];
+    if let Ok((_, cpus)) = &bench.machine.across {
+        plants.push(("a migration", Plant::Migration([cpus.0, cpus.1]), MIGRATION));
+    }
+    println!("{:<18} {:>9} {:>9}  the largest other part", "planted", "added", "there");
+    let mut missed = 0;
+    for (name, plant, belongs) in plants {
+        for nth in 0..experiments {
+            match bench.experiment(plant, (a, b), SEED + nth) {
+                Ok(difference) => missed += u32::from(!told(name, &difference, belongs)),
+                Err(reason) => {
+                    println!("{name}: {reason}");
+                    return ExitCode::FAILURE;
+                }
+            }
+        }
+    }
+    println!("missed: {missed}");
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A migration is a call that sleeps, is woken elsewhere, and waits to run there.
+const MIGRATION: &[Cost] = &[
+    Cost::Calls,
+    Cost::Transport,
+    Cost::Waking,
+    Cost::Interrupts,
+    Cost::Waiting,
+    Cost::Switching,
+    Cost::Elsewhere,
+];
+
+/// Prints where the added time went; whether that is where it belongs.
+fn told(name: &str, difference: &Difference, belongs: &[Cost]) -> bool {
+    let added = difference.whole_ns.median;
+    let share = |ns: f64| ns / added;
+    let parts = || difference.parts.iter();
+    let there: f64 =
+        parts().filter(|it| belongs.contains(&it.cost)).map(|it| share(it.ns.median)).sum();
+    let astray = parts().find(|it| !belongs.contains(&it.cost));
+    let (other, most) =
+        astray.map_or(("none".into(), 0.0), |it| (format!("{:?}", it.cost), share(it.ns.median)));
+    let good = added > 0.0 && there >= BELONGS && most.abs() < ASTRAY;
+    println!(
+        "{name:<18} {added:>6.0} ns {:>8.1}%  {other} {:.1} %{}",
+        100.0 * there,
+        100.0 * most,
+        if good { "" } else { "  MISSED" }
+    );
+    good
+}
+
+struct Bench {
+    machine: Machine,
+    launcher: Launcher,
+    interrupt: Interrupt,
+}
+
+/// One of the cases of an experiment.
+struct Arm {
+    case: Case,
+    spec: Spec,
+    rows: Vec<(u64, Ending)>,
+}
+
+impl Bench {
+    fn experiment(&self, plant: Plant, cpus: (u32, u32), seed: u64) -> Result<Difference, String> {
+        let mut arms = self.arms(plant, cpus);
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        for round in 1..=ROUNDS {
+            let mut order: Vec<usize> = (0..arms.len()).collect();
+            order.shuffle(&mut rng);
+            for nth in order {
+                let ending = self.launch(&arms[nth].spec)?;
+                arms[nth].rows.push((round, ending));
+            }
+        }
+        self.judged(arms)
+    }
+
+    fn arms(&self, plant: Plant, cpus: (u32, u32)) -> Vec<Arm> {
+        let probe = |text: &str| text.parse::<Probe>().expect("a probe");
+        let looks = [None, Some(probe("trace")), Some(probe("trace:times=2"))];
+        let arm = |(name, plant): (&str, Option<Plant>), observe: Option<Probe>| Arm {
+            case: Case {
+                variant: Variant::parse(name).expect("a variant"),
+                workload: Workload::Latency,
+                message_bytes: Some(64),
+                total: None,
+                placement: Placement::SameCpu,
+                place: Place { cpus: Some(cpus), swappable: false },
+                workers: Workers::Process,
+                payload: Policy::Untouched,
+                twin: false,
+                observe,
+            },
+            spec: Spec {
+                plant,
+                observe,
+                ..launch_spec(&self.machine.clock, "pipe", cpus, WARMUP, SAMPLES)
+            },
+            rows: Vec::new(),
+        };
+        let sides = [(NAMES[0], None), (NAMES[1], Some(plant))];
+        sides.iter().flat_map(|side| looks.map(|look| arm(*side, look))).collect()
+    }
+
+    fn launch(&self, spec: &Spec) -> Result<Ending, String> {
+        let mut launch = self.launcher.start(spec, 0).map_err(|error| error.to_string())?;
+        let stopped = |_| "interrupted".to_string();
+        launch.reach(Stage::Ready, &self.interrupt).map_err(stopped)?;
+        launch.go();
+        launch.reach(Stage::Timed, &self.interrupt).map_err(stopped)?;
+        launch.end();
+        let ending = launch.collect(&self.interrupt);
+        match &ending.record.outcome {
+            ipcmark::launch::Outcome::Ok => Ok(ending),
+            other => Err(format!("a launch failed: {other:?}")),
+        }
+    }
+
+    /// Stores the launches as a run, and judges it as any other.
+    fn judged(&self, arms: Vec<Arm>) -> Result<Difference, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let failed = |error: ipcmark::store::StoreError| error.to_string();
+        let mut store = Store::open(&folder.path().join("runs.sqlite")).map_err(failed)?;
+        let clock = &self.machine.clock;
+        let (request, host) = (Request::default(), Host::read(Path::new("/")));
+        let run = NewRun {
+            started: now_utc(),
+            tool: ipcmark::campaign::TOOL,
+            argv: &[],
+            request: &request,
+            host: &host,
+            clock,
+        };
+        let run = store.begin_run(&run).map_err(failed)?;
+        let order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
+        store.set_floors(run, &floor::measure(&order, &self.interrupt)).map_err(failed)?;
+        for (nth, arm) in arms.into_iter().enumerate() {
+            let case = NewCase { group: 0, nth, case: &arm.case, absence: None };
+            let id = store.add_cases(run, &[case]).map_err(failed)?[0];
+            store.set_pilot(id, 1, SAMPLES, 1.0).map_err(failed)?;
+            let row = |(round, ending): (u64, Ending)| NewLaunch {
+                case: id,
+                round,
+                position: 0,
+                swapped: false,
+                padding: 0,
+                offset: 0,
+                record: ending.record,
+                samples: ending.samples,
+            };
+            let rows: Vec<NewLaunch> = arm.rows.into_iter().map(row).collect();
+            store.add_launches(&rows).map_err(failed)?;
+        }
+        store.set_group(run, 0, 0.0, Some(Closed::Launches)).map_err(failed)?;
+        store.end_run(run, RunStatus::Complete, &now_utc(), clock, 1).map_err(failed)?;
+        let judged = Judged::of(&store, run).map_err(failed)?;
+        let found = explain(&judged);
+        if let Some(missing) = found.missing.first() {
+            return Err(missing.reason.clone());
+        }
+        found.differences.into_iter().next().ok_or_else(|| "no difference was found".into())
+    }
+}

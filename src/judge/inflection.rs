@@ -1,0 +1,158 @@
+//! Along a sweep over message sizes: where the cost of a byte changes, and which sizes that the
+//! kernel, the machine or the mechanism is known by lie there.
+//!
+//! Made of what the run stored and nothing else: rounds, what was granted, the record of the
+//! machine. That a size lies within an interval is no proof that it is the cause.
+
+mod known;
+
+use serde::Serialize;
+
+use super::case::{CaseResult, Status};
+use super::{ALPHA, Carries};
+use crate::observe::Host;
+use crate::stats::{self, TooFew};
+
+/// A sweep over message sizes of one mechanism at one place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sweep {
+    /// With options: `tcp:nodelay=off`.
+    pub variant: String,
+    /// `latency`, `throughput`.
+    pub workload: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// Where it was asked to run.
+    pub placement: String,
+    /// The sizes that were measured, in bytes, ascending.
+    pub sizes_bytes: Vec<u64>,
+    /// Rounds in which all of them were.
+    pub rounds: usize,
+    /// Why nothing can be said; null where it can.
+    pub reason: Option<String>,
+    /// In the order of size; none of a straight line.
+    pub inflections: Vec<Inflection>,
+}
+
+/// A place where the cost of a byte changes, or a step is taken.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Inflection {
+    /// Lower end of the interval of its place at 95 %: a measured size before it.
+    pub from_bytes: u64,
+    /// Upper end: a measured size after it.
+    pub to_bytes: u64,
+    /// Neighbouring measured sizes between which it most likely is.
+    pub best_bytes: [u64; 2],
+    /// What a further byte costs on either side, in ns.
+    pub ns_per_byte: Change,
+    /// By how much the line after it lies above the one before, in ns, in the middle (by ratio)
+    /// between the two most likely sizes.
+    pub step_ns: f64,
+    /// What is known to lie within the interval, by size; empty where nothing is.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A quantity on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// On the side of smaller sizes.
+    pub before: f64,
+    /// On the side of larger ones.
+    pub after: f64,
+}
+
+/// A size that is known to matter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// What it is.
+    pub name: String,
+    /// Where it lies.
+    pub bytes: u64,
+    /// How that is known: what was granted, the record of the machine, a man page, the kernel.
+    pub source: String,
+}
+
+/// Every sweep of a run over at least two sizes, in the order of the results.
+pub fn sweeps(results: &[CaseResult], host: &Host) -> Vec<Sweep> {
+    let mut curves: Vec<Vec<&CaseResult>> = Vec::new();
+    for case in results.iter().filter(|it| sweepable(it)) {
+        match curves.iter_mut().find(|curve| same_curve(curve[0], case)) {
+            Some(curve) => curve.push(case),
+            None => curves.push(vec![case]),
+        }
+    }
+    for curve in &mut curves {
+        curve.sort_by_key(|it| it.message_bytes);
+        curve.dedup_by_key(|it| it.message_bytes);
+    }
+    curves.iter().filter(|curve| curve.len() > 1).map(|curve| sweep(curve, host)).collect()
+}
+
+fn sweepable(case: &CaseResult) -> bool {
+    let moves_bytes = case.carries == Carries::Bytes && case.message_bytes.is_some();
+    let timed = matches!(case.workload.as_str(), "latency" | "throughput");
+    moves_bytes && timed && case.status == Status::Ok && !case.twin
+}
+
+fn same_curve(a: &CaseResult, b: &CaseResult) -> bool {
+    let key = |it: &CaseResult| {
+        (
+            it.variant.clone(),
+            it.workload.clone(),
+            it.workers.clone(),
+            it.placement.clone(),
+            it.payload.clone(),
+            it.total,
+        )
+    };
+    key(a) == key(b)
+}
+
+fn sweep(curve: &[&CaseResult], host: &Host) -> Sweep {
+    let sizes_bytes: Vec<u64> = curve.iter().filter_map(|it| it.message_bytes).collect();
+    let sizes: Vec<f64> = sizes_bytes.iter().map(|it| *it as f64).collect();
+    let rounds = rounds(curve);
+    let found = stats::inflections(&sizes, &rounds, ALPHA);
+    let known = known::candidates(curve, host);
+    let told = |it: stats::Inflection| {
+        let best_bytes = [sizes_bytes[it.at - 1], sizes_bytes[it.at]];
+        let (from_bytes, to_bytes) = (sizes_bytes[it.low - 1], sizes_bytes[it.high]);
+        let middle = (sizes[it.at - 1] * sizes[it.at]).sqrt();
+        let within = |it: &&Candidate| (from_bytes..=to_bytes).contains(&it.bytes);
+        Inflection {
+            from_bytes,
+            to_bytes,
+            best_bytes,
+            ns_per_byte: Change { before: it.before.per_unit, after: it.after.per_unit },
+            step_ns: it.after.at(middle) - it.before.at(middle),
+            candidates: known.iter().filter(within).cloned().collect(),
+        }
+    };
+    let (inflections, reason) = match found {
+        Ok(found) => (found.into_iter().map(told).collect(), None),
+        Err(reason) => (Vec::new(), Some(TooFew::to_string(&reason))),
+    };
+    let of = curve[0];
+    Sweep {
+        variant: of.variant.clone(),
+        workload: of.workload.clone(),
+        workers: of.workers.clone(),
+        placement: of.placement.clone(),
+        rounds: rounds.len(),
+        sizes_bytes,
+        reason,
+        inflections,
+    }
+}
+
+/// ns per operation at each size, of the rounds in which every size was measured.
+fn rounds(curve: &[&CaseResult]) -> Vec<Vec<f64>> {
+    let most = curve.iter().map(|it| it.by_round.len()).max().unwrap_or(0);
+    let row = |round: usize| {
+        curve.iter().map(|case| case.by_round.get(round).copied().flatten()).collect()
+    };
+    (0..most).filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests;
