@@ -5,6 +5,7 @@
 
 mod case;
 pub mod compare;
+mod counted;
 mod course;
 mod cpu;
 mod derived;
@@ -34,6 +35,7 @@ use crate::study::Request;
 pub use crate::study::Total;
 
 pub use case::{CaseResult, Estimate, Floor, Status};
+pub use counted::Counted;
 pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use derived::Derived;
@@ -120,6 +122,7 @@ impl Judged {
             groups.extend(GroupVerdict::of(group, first, &results[first..]));
         }
         observed::assign(&mut observed);
+        counted::assign(&mut results, &mut observed);
         run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
         derived::assign(&mut results, &run);
         let timed_share =

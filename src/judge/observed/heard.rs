@@ -43,6 +43,9 @@ pub struct Heard {
     pub lost: u64,
     /// Tracepoints that the kernel lacks: what they tell is missing above.
     pub missing: Vec<String>,
+    /// Whether a round was heard, from 1.
+    #[serde(skip)]
+    pub rounds: Vec<bool>,
 }
 
 /// System calls of one name.
@@ -72,6 +75,18 @@ pub struct CallsHeard {
     /// Of `mean_returned`.
     #[serde(skip)]
     pub returned_by_round: Vec<Option<f64>>,
+    /// How many returned each value, per operation, by round from 0; the rare ones too.
+    #[serde(skip)]
+    pub every: BTreeMap<i64, BTreeMap<usize, f64>>,
+}
+
+impl CallsHeard {
+    /// Those that returned `value`, by round from 1.
+    pub(crate) fn returning(&self, value: i64) -> Vec<Option<f64>> {
+        let counts = self.every.get(&value);
+        let at = |round: usize| counts.and_then(|it| it.get(&round)).copied().unwrap_or(0.0);
+        self.by_round.iter().enumerate().map(|(round, all)| all.map(|_| at(round))).collect()
+    }
 }
 
 /// System calls of one name that returned the same.
@@ -87,6 +102,8 @@ pub struct Returned {
     pub high: Option<f64>,
     /// From entering to leaving: the median over launches of their means.
     pub mean_ns: f64,
+    /// Bytes that they asked for, on average; null where that isn't known.
+    pub asked_bytes: Option<f64>,
     /// By round, from 1.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
@@ -198,7 +215,20 @@ impl Heard {
             socket: socket(&traces),
             lost: traces.all().map(|it| it.lost).sum(),
             missing: missing.into_iter().cloned().collect(),
+            rounds: traces.by_round.iter().map(Option::is_some).collect(),
         })
+    }
+
+    /// Something of the calls of a name, by round; 0 in every round where there were none.
+    pub(crate) fn rounds_of(
+        &self,
+        name: &str,
+        of: impl Fn(&CallsHeard) -> Vec<Option<f64>>,
+    ) -> Vec<Option<f64>> {
+        match self.call(name) {
+            Some(call) => of(call),
+            None => self.rounds.iter().map(|heard| heard.then_some(0.0)).collect(),
+        }
     }
 
     /// The calls of this name.
@@ -293,7 +323,24 @@ fn calls_of(traces: &Traces, name: &str) -> Option<CallsHeard> {
         others_per_operation: others.median,
         by_round: count.by_round,
         returned_by_round: returned.map_or_else(Vec::new, |it| it.by_round),
+        every: every(traces, name),
     })
+}
+
+/// How many of a name returned each value, by round.
+fn every(traces: &Traces, name: &str) -> BTreeMap<i64, BTreeMap<usize, f64>> {
+    let mut counts: BTreeMap<i64, BTreeMap<usize, f64>> = BTreeMap::new();
+    let rounds = traces.by_round.iter().enumerate();
+    for (round, traced) in rounds.filter_map(|(round, it)| Some((round, (*it)?))) {
+        for deeds in traced.workers().into_iter().filter(|it| it.operations > 0) {
+            for it in deeds.calls.iter().filter(|it| it.name == name) {
+                let Some(value) = it.returned else { continue };
+                let count = counts.entry(value).or_default().entry(round).or_insert(0.0);
+                *count += it.count as f64 / deeds.operations as f64;
+            }
+        }
+    }
+    counts
 }
 
 fn returned_of(traces: &Traces, name: &str, value: Option<i64>) -> Option<Returned> {
@@ -301,12 +348,17 @@ fn returned_of(traces: &Traces, name: &str, value: Option<i64>) -> Option<Return
     let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
     let time = traces
         .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
+    let asked = traces.mean(
+        |deeds| sum(deeds, |it| own(it) && it.asked_bytes.is_some(), |it| it.count),
+        |deeds| sum(deeds, own, |it| it.asked_bytes.unwrap_or(0)),
+    );
     Some(Returned {
         value,
         per_operation: count.median,
         low: count.low,
         high: count.high,
         mean_ns: time.median,
+        asked_bytes: asked.map(|it| it.median),
         by_round: count.by_round,
     })
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{ALPHA, CaseResult, OverRounds, Status};
 use crate::observe::Probe;
-use crate::observe::counts::Counts;
+use crate::observe::counts::{Counts, FIGURES};
 use crate::observe::trace::Trips;
 use crate::stats;
 use crate::store::StoredLaunch;
@@ -107,6 +107,14 @@ pub struct CountFigure {
     /// By round, from 1.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
+}
+
+impl CountFigure {
+    /// Whether it adds user and kernel up, and divides nothing.
+    pub fn is_sum(&self) -> bool {
+        let name = self.name.split(':').next().unwrap_or_default();
+        FIGURES.iter().all(|it| it.name != name)
+    }
 }
 
 /// What an operation carries.

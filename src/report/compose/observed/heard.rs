@@ -98,15 +98,15 @@ fn rows(case: &Seen, call: &CallsHeard, extent: Extent, name: &mut Option<Text>)
     let most = if full { call.returned.len() } else { VALUES.min(call.returned.len()) };
     let times = case.times();
     let mut kind = Some(Text::new().code(&call.name));
-    let mut asked = call.asked_bytes.map(|it| units::size(it.round() as u64));
-    let mut row = |count: String, returned: Text, takes: String| {
+    let asked = |it: &Returned| it.asked_bytes.map(exactly).unwrap_or_default();
+    let mut row = |count: String, returned: Text, takes: String, asked: String| {
         Row::new([
             name.take().unwrap_or_default(),
             kind.take().unwrap_or_default(),
             count.into(),
             returned,
             takes.into(),
-            asked.take().unwrap_or_default().into(),
+            asked.into(),
         ])
     };
     let count = |it: &Returned| match full {
@@ -120,12 +120,19 @@ fn rows(case: &Seen, call: &CallsHeard, extent: Extent, name: &mut Option<Text>)
     let shown = &call.returned[..most];
     let mut rows: Vec<Row> = shown
         .iter()
-        .map(|it| row(count(it), returned(&call.name, it.value), units::duration(it.mean_ns)))
+        .map(|it| {
+            row(count(it), returned(&call.name, it.value), units::duration(it.mean_ns), asked(it))
+        })
         .collect();
     let others: f64 = call.returned[most..].iter().map(|it| it.per_operation).sum::<f64>()
         + call.others_per_operation;
     if others >= RARE * call.per_operation && others > 0.0 {
-        rows.push(row(number(others * times), Text::new().muted("other"), String::new()));
+        rows.push(row(
+            number(others * times),
+            Text::new().muted("other"),
+            String::new(),
+            String::new(),
+        ));
     }
     rows
 }
@@ -157,8 +164,17 @@ fn returned(name: &str, value: Option<i64>) -> Text {
             let short = error.split(" (os error").next().unwrap_or_default().to_lowercase();
             Text::new().muted(short)
         }
-        Some(bytes) if MOVES.contains(&name) => units::size(bytes as u64).into(),
+        Some(bytes) if MOVES.contains(&name) => exactly(bytes as f64).into(),
         Some(number) => units::count(number as u64).into(),
+    }
+}
+
+/// Bytes in full: `64 KiB`, `36,544 B`.
+pub(in crate::report::compose) fn exactly(bytes: f64) -> String {
+    let bytes = bytes.round() as u64;
+    match bytes.is_multiple_of(1024) {
+        true => units::size(bytes),
+        false => format!("{} B", units::count(bytes)),
     }
 }
 

@@ -10,6 +10,8 @@ mod heard;
 mod price;
 mod untested;
 
+pub(super) use heard::exactly;
+
 use super::{Extent, words};
 use crate::judge::{EventCount, Heard, Judged, Observed};
 use crate::report::{Block, Column, Section, Text, units};
@@ -163,7 +165,7 @@ impl<'a> Place<'a> {
 }
 
 /// A count: `2.00`, `256.0`, `<0.01`.
-fn number(count: f64) -> String {
+pub(super) fn number(count: f64) -> String {
     match count {
         0.0 => "0".into(),
         it if it < 0.005 => "<0.01".into(),
@@ -174,7 +176,7 @@ fn number(count: f64) -> String {
 }
 
 /// A count with its interval, one number where all three read the same.
-fn with_interval(count: f64, low: Option<f64>, high: Option<f64>) -> String {
+pub(super) fn with_interval(count: f64, low: Option<f64>, high: Option<f64>) -> String {
     let [value, low, high] = [Some(count), low, high].map(|it| it.map(number));
     let value = value.unwrap_or_default();
     match (low, high) {
