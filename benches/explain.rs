@@ -189,7 +189,9 @@ impl Bench {
         };
         let run = store.begin_run(&run).map_err(failed)?;
         let order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
-        store.set_floors(run, &floor::measure(&order, &self.interrupt)).map_err(failed)?;
+        store
+            .set_floors(run, &floor::measure_by(Path::new(PROGRAM), &order, &self.interrupt))
+            .map_err(failed)?;
         for (nth, arm) in arms.into_iter().enumerate() {
             let case = NewCase { group: 0, nth, case: &arm.case, absence: None };
             let id = store.add_cases(run, &[case]).map_err(failed)?[0];

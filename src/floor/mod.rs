@@ -33,7 +33,7 @@ pub use calls::{Call, Calls};
 pub use clocks::{ClockFloor, Clocks};
 pub use copy::{Copied, Copy, CopyLevel};
 pub use line::{LinePair, Lines};
-pub use owner::measure;
+pub use owner::{measure, measure_by};
 pub use repeats::{Modes, Repeats};
 pub use wake_up::{RoundTrip, WakeUp, WakeUps};
 pub use worker::serve;

@@ -20,14 +20,24 @@ const FULL_WITHIN: Duration = Duration::from_secs(30);
 /// Measures floors in a fresh process. Whatever happens to it becomes the reason of the parts
 /// that it hadn't told yet; so does a signal to this process.
 pub fn measure(order: &Order, interrupt: &Interrupt) -> Floors {
+    measure_by(Path::new(PROGRAM), order, interrupt)
+}
+
+/// As [`measure`], by a build of ipcmark that isn't this program: for benches.
+pub fn measure_by(program: &Path, order: &Order, interrupt: &Interrupt) -> Floors {
     let within = match order.extent {
         Extent::Quick => QUICK_WITHIN,
         Extent::Full => FULL_WITHIN,
     };
-    measure_by(Path::new(PROGRAM), order, within, interrupt)
+    measure_within(program, order, within, interrupt)
 }
 
-fn measure_by(program: &Path, order: &Order, within: Duration, interrupt: &Interrupt) -> Floors {
+fn measure_within(
+    program: &Path,
+    order: &Order,
+    within: Duration,
+    interrupt: &Interrupt,
+) -> Floors {
     let deadline = Instant::now() + within;
     let mut process = match Process::start(program, order) {
         Ok(process) => process,

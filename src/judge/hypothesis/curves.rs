@@ -52,6 +52,9 @@ pub fn curves(
     }
 }
 
+/// Levels that two curves have in common, and the rounds of the one and of the other.
+type Beside = (Vec<String>, Vec<Vec<f64>>, Vec<Vec<f64>>);
+
 /// Where two curves differ beyond a constant factor, level by level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointByPoint {
@@ -217,7 +220,7 @@ impl Curve {
     }
 
     /// The levels that both have, and the rounds that both have, of each; None of one level.
-    fn beside(&self, other: &Curve) -> Option<(Vec<String>, Vec<Vec<f64>>, Vec<Vec<f64>>)> {
+    fn beside(&self, other: &Curve) -> Option<Beside> {
         let place = |curve: &Curve, level: &String| curve.levels.iter().position(|it| it == level);
         let common = self
             .levels

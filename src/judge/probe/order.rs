@@ -35,10 +35,13 @@ pub enum Kept {
     Blurred,
 }
 
+/// Two mechanisms under a probe, with their log ratios unobserved and observed.
+type Found<'a> = (&'a Pair<'a>, &'a Pair<'a>, Vec<f64>, Vec<f64>);
+
 /// Every pair of mechanisms under every probe that looks on once; the p values are one family.
 pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
     let once: Vec<&Pair> = pairs.iter().filter(|it| it.probe.times == 1).collect();
-    let mut found = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     for (nth, first) in once.iter().enumerate() {
         for second in once[nth + 1..].iter().filter(|it| compares(first, it)) {
             let plain = logs(first.plain, second.plain);
@@ -51,21 +54,20 @@ pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
     let p = |logs: &Vec<f64>| stats::signed_rank(logs).p;
     let family: Vec<f64> = found.iter().flat_map(|it| [p(&it.2), p(&it.3)]).collect();
     let corrected = stats::holm(&family);
-    let order =
-        |((first, second, plain, observed), p): ((&Pair, &Pair, Vec<f64>, Vec<f64>), &[f64])| {
-            let ratio = |logs: &[f64]| {
-                stats::hodges_lehmann(logs, ALPHA).map_or(f64::NAN, |it| it.estimate.exp())
-            };
-            Order {
-                probe: first.probe,
-                first: first.plain.variant.clone(),
-                second: second.plain.variant.clone(),
-                message_bytes: first.bytes(),
-                plain: ratio(&plain),
-                observed: ratio(&observed),
-                kept: kept(side(&plain, p[0]), side(&observed, p[1])),
-            }
+    let order = |((first, second, plain, observed), p): (Found, &[f64])| {
+        let ratio = |logs: &[f64]| {
+            stats::hodges_lehmann(logs, ALPHA).map_or(f64::NAN, |it| it.estimate.exp())
         };
+        Order {
+            probe: first.probe,
+            first: first.plain.variant.clone(),
+            second: second.plain.variant.clone(),
+            message_bytes: first.bytes(),
+            plain: ratio(&plain),
+            observed: ratio(&observed),
+            kept: kept(side(&plain, p[0]), side(&observed, p[1])),
+        }
+    };
     found.into_iter().zip(corrected.chunks(2)).map(order).collect()
 }
 
