@@ -143,7 +143,7 @@ fn what_cannot_be_counted_is_a_row_with_its_reason_and_no_failure() {
     let told = said.out.replace('\n', " ");
     assert!(told.contains("Not testable here: core, l1d, and with them"), "{}", said.out);
     assert_eq!(told.matches("Not testable here").count(), 1, "{}", said.out);
-    assert!(told.contains("cycles per cache access"), "{}", said.out);
+    assert!(told.contains("cycles per l1d read"), "{}", said.out);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("not testable here") && page.contains("cycles-per-instruction"));
 }

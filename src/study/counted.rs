@@ -130,8 +130,8 @@ mod tests {
         assert!(told("read", "calls") && told("read", "trace-calls") && !told("read", "software"));
         assert!(told("read:64K", "trace") && !told("read:64K", "calls"));
         assert!(told("run-delay-ns", "trace-scheduler") && !told("run-delay-ns", "trace-calls"));
-        assert!(told("cycles-per-cache-access:k", "l1d"), "it needs that");
-        assert!(told("cycles-per-cache-access", "core"), "and this");
+        assert!(told("cycles-per-l1d-read:k", "l1d"), "it needs that");
+        assert!(told("cycles-per-l1d-read", "core"), "and this");
         assert!(!told("cycles-per-instruction", "l1d"));
         assert!(!told("read", "calls:times=2") && !told("read:values", "trace:empty"));
     }

@@ -59,10 +59,10 @@ fn figures_bring_families_together_user_and_kernel_apart_and_as_one() {
     assert_eq!(value(0, "cycles-per-instruction:u"), Some(0.5));
     assert_eq!(value(0, "cycles-per-instruction:k"), Some(3.0));
     assert_eq!(value(0, "cycles-per-instruction"), Some(2.0), "not the mean of both");
-    assert_eq!(value(2, "cycles-per-cache-access:k"), Some(6.0));
-    assert_eq!(value(2, "cycles-per-cache-access"), Some(5.0));
-    assert_eq!(value(2, "misses-per-cache-access"), Some(3.0 / 200.0));
-    assert_eq!(value(1, "cycles-per-cache-access"), None, "of another case");
+    assert_eq!(value(2, "cycles-per-l1d-read:k"), Some(6.0));
+    assert_eq!(value(2, "cycles-per-l1d-read"), Some(5.0));
+    assert_eq!(value(2, "misses-per-l1d-read"), Some(3.0 / 200.0));
+    assert_eq!(value(1, "cycles-per-l1d-read"), None, "of another case");
     assert!(all[3].figures.is_empty());
     let told = figure(&all[0], "cycles-per-instruction").unwrap();
     assert_eq!((told.low, told.high), (Some(2.0), Some(2.0)));
@@ -76,7 +76,7 @@ fn a_figure_of_two_families_takes_the_rounds_that_both_have() {
     l1d.events[0].by_round = vec![Some(5.0), Some(1.0), Some(10.0), Some(0.0)];
     let mut all = vec![core, l1d];
     assign(&mut all);
-    let told = figure(&all[1], "cycles-per-cache-access:u").unwrap();
+    let told = figure(&all[1], "cycles-per-l1d-read:u").unwrap();
     assert_eq!(told.by_round, [Some(2.0), None, Some(3.0), None], "and none over nothing");
     assert_eq!(told.value, 2.5);
 }

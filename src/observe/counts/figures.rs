@@ -29,9 +29,10 @@ const fn figure(
 pub const FIGURES: &[Figure] = &[
     figure("cycles-per-instruction", Family::Core, "cycles", "instructions"),
     figure("misses-per-branch", Family::Branches, "branch-misses", "branches"),
-    figure("cycles-per-cache-access", Family::L1d, "cycles", "l1d-reads"),
-    figure("misses-per-cache-access", Family::L1d, "l1d-misses", "l1d-reads"),
+    figure("cycles-per-l1d-read", Family::L1d, "cycles", "l1d-reads"),
+    figure("misses-per-l1d-read", Family::L1d, "l1d-misses", "l1d-reads"),
     figure("l1i-misses-per-instruction", Family::L1i, "l1i-misses", "instructions"),
+    figure("cycles-per-llc-read", Family::L2, "cycles", "llc-reads"),
     figure("misses-per-llc-read", Family::L2, "llc-misses", "llc-reads"),
     figure("misses-per-node-read", Family::Mem, "node-misses", "node-reads"),
     figure("dtlb-misses-per-instruction", Family::Tlb, "dtlb-misses", "instructions"),
