@@ -11,6 +11,7 @@ mod price;
 mod untested;
 
 pub(super) use heard::exactly;
+pub(super) use untested::merged;
 
 use super::{Extent, words};
 use crate::judge::{EventCount, Heard, Judged, Observed};

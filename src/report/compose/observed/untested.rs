@@ -36,7 +36,9 @@ fn figures_of(probes: &[String]) -> Vec<String> {
 }
 
 /// Reasons that differ in one word are one, with a list in the place of that word.
-fn merged(reasons: Vec<(String, String)>) -> Vec<(Vec<String>, String)> {
+pub(in crate::report::compose) fn merged(
+    reasons: Vec<(String, String)>,
+) -> Vec<(Vec<String>, String)> {
     struct One {
         probes: Vec<String>,
         words: Vec<String>,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Written, factor, find, is_at};
 use crate::judge::hypothesis::takes;
 use crate::judge::{CaseResult, Returned, Status};
-use crate::report::compose::observed::{exactly, number, with_interval};
+use crate::report::compose::observed::{exactly, merged, number, with_interval};
 use crate::report::compose::words;
 use crate::report::{Column, Emphasis, Row, Table, Text, Unit, units};
 use crate::study::counted::Count;
@@ -35,7 +35,8 @@ impl Written {
             table.columns.push(Column::number(&head.name, 0));
         }
         // Few columns stand beside each other; many would not fit, and stand below each other.
-        let below = heads.len() > BESIDE;
+        let wide = heads.iter().any(|it| matches!(Count::parse(&it.show), Some(Count::Values(_))));
+        let below = heads.len() > BESIDE || wide;
         for published in &beside {
             let told = heads.iter().filter(|head| !below && told_of(published, head));
             table.columns.extend(told.map(|head| published_column(published, head)));
@@ -49,6 +50,7 @@ impl Written {
                 published.place
             )));
         }
+        let counts_only = heads.iter().all(|it| Count::parse(&it.show).is_some());
         let mut refusals = BTreeSet::new();
         for row in &self.declared.levels[&rows] {
             if only.level(rows).is_some_and(|it| it != row) {
@@ -59,7 +61,8 @@ impl Written {
             let mut missing = true;
             for head in &heads {
                 let case = find(&head.at(&here), results);
-                refusals.extend(case.and_then(|it| it.counted.refusal(&head.show)));
+                let refusal = case.and_then(|it| it.counted.refusal(&head.show));
+                refusals.extend(refusal.map(|it| (head.show.clone(), it.to_string())));
                 missing &= case.is_none_or(|it| it.status != Status::Ok);
                 cells.push(cell(case, &head.show, &head.at(&only), results));
             }
@@ -79,9 +82,12 @@ impl Written {
                 }
             }
         }
-        table
-            .notes
-            .extend(refusals.into_iter().map(|it| Text::from(format!("Not testable here: {it}."))));
+        let told = merged(refusals.into_iter().collect()).into_iter();
+        table.notes.extend(told.map(|it| Text::from(format!("Not testable here: {}.", it.1))));
+        if counts_only {
+            // What nothing looked at would be a row of dashes.
+            table.rows.retain(|row| row.cells[1..].iter().any(|it| !is_dash(it)));
+        }
         table
     }
 
@@ -156,6 +162,10 @@ fn cell(case: Option<&CaseResult>, show: &str, column: &Chosen, results: &[CaseR
         "switches" => Text::from(switches(case)),
         percentile => Text::from(percentile_of(case, percentile, unit)),
     }
+}
+
+fn is_dash(cell: &Text) -> bool {
+    [NOTHING, "n/a"].contains(&cell.to_plain().as_str())
 }
 
 /// What observed launches beside a case counted.
