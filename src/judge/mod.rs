@@ -5,6 +5,7 @@
 
 mod case;
 pub mod compare;
+mod counted;
 mod course;
 mod cpu;
 mod derived;
@@ -34,13 +35,17 @@ pub use crate::study::Total;
 use crate::study::{Aim, Request};
 
 pub use case::{CaseResult, Estimate, Floor, Status};
+pub use counted::Counted;
 pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use derived::Derived;
 use explain::Explanation;
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
-pub use observed::{EventCount, Observed, Price};
+pub use observed::{
+    Beyond, CallsHeard, CountFigure, EventCount, Heard, InterruptsHeard, Observed, Price, Returned,
+    SocketHeard, Wait, WakeUps, Worker,
+};
 pub use once::{OncePerLaunch, SetupPhase};
 pub use over_rounds::OverRounds;
 pub use percentile::{Curve, PERCENTILES};
@@ -118,6 +123,8 @@ impl Judged {
             }
             groups.extend(GroupVerdict::of(group, first, &results[first..]));
         }
+        observed::assign(&mut observed);
+        counted::assign(&mut results, &mut observed);
         run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
         derived::assign(&mut results, &run);
         let timed_share =
