@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{ALPHA, CaseResult, OverRounds, Status};
 use crate::observe::Probe;
 use crate::observe::counts::Counts;
-use crate::observe::trace::Trips;
+use crate::observe::trace::{Traced, Trips};
 use crate::stats;
 use crate::store::StoredLaunch;
 use crate::study::Total;
@@ -49,6 +49,9 @@ pub struct Observed {
     /// The round trips of each traced launch, taken apart, by round from 1; empty of counters.
     #[serde(skip)]
     pub trips: Vec<Option<Trips>>,
+    /// What getppid(2) cost before and while programs were attached, in ns, by round.
+    #[serde(skip)]
+    pub call_ns: Vec<Option<[f64; 2]>>,
     /// Its launches, judged as if they were results.
     #[serde(skip)]
     pub case: CaseResult,
@@ -112,7 +115,8 @@ impl Observed {
             price: beside.and_then(|at| price(&case, &plain[at])),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),
-            trips: trips(launches),
+            trips: of_traces(launches, |it| it.trips.clone()),
+            call_ns: of_traces(launches, |it| Some([it.bare_call_ns, it.attached_call_ns])),
             case,
         }
     }
@@ -139,13 +143,16 @@ fn price(case: &CaseResult, plain: &CaseResult) -> Option<Price> {
     Some(Price { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
 }
 
-/// The round trips of each launch, by round.
-fn trips(launches: &[StoredLaunch]) -> Vec<Option<Trips>> {
+/// Something of the trace of each launch, by round.
+fn of_traces<T: Clone>(
+    launches: &[StoredLaunch],
+    what: impl Fn(&Traced) -> Option<T>,
+) -> Vec<Option<T>> {
     let mut by_round = Vec::new();
     for launch in launches.iter().filter(|it| it.round > 0) {
         let at = launch.round as usize - 1;
         by_round.resize(by_round.len().max(at + 1), None);
-        by_round[at] = launch.record.trace.as_ref().and_then(|it| it.trips.clone());
+        by_round[at] = launch.record.trace.as_ref().and_then(&what);
     }
     by_round
 }

@@ -4,7 +4,8 @@
 //! A trace says what the worker that has the message is doing at every moment of a round trip
 //! ([`crate::observe::trace::Trips`]), but it lengthens what it looks at. Its price per firing is
 //! the difference between launches that are traced twice over and once, and is taken off each part
-//! by the firings in it. What remains is held against launches that nothing looked at, in the same
+//! by the firings in it; that of the slow way which it makes system calls take is told by the
+//! cheapest call before and while it is attached. What remains is held against launches that nothing looked at, in the same
 //! rounds: the residual is the difference, and no part is bent to make it vanish.
 
 mod parts;
@@ -19,7 +20,7 @@ pub use parts::{Cost, CostPart};
 
 use super::{Judged, Observed, OverRounds, Status};
 use crate::observe::probe::{Onlooker, Probe, Scope};
-use parts::Rounds;
+use parts::{Prices, Rounds};
 
 /// A case, taken apart.
 #[derive(Clone, Debug, Serialize)]
@@ -38,6 +39,8 @@ pub struct Explained {
     pub traced_ns: OverRounds,
     /// What one firing of a program costs, in ns; null where no launch was traced twice over.
     pub firing_ns: Option<OverRounds>,
+    /// What an attached trace adds to a system call beside its programs, in ns.
+    pub slow_call_ns: f64,
     /// Firings per round trip that hold the message up.
     pub firings: f64,
     /// System calls per round trip, of the worker that has the message.
@@ -114,7 +117,7 @@ pub fn explain(judged: &Judged) -> Explanation {
             }),
         }
     }
-    let rounds: Vec<Rounds> = sources.iter().map(|it| it.rounds(&sources, judged)).collect();
+    let rounds: Vec<Rounds> = sources.iter().map(|it| it.rounds(&sources)).collect();
     for (source, rounds) in sources.iter().zip(&rounds) {
         found.cases.extend(source.explained(rounds));
     }
@@ -161,15 +164,20 @@ impl<'a> Source<'a> {
     }
 
     /// Its parts by round, with what the other sizes of its curve say of copying.
-    fn rounds(&self, all: &[Source], judged: &Judged) -> Rounds {
+    fn rounds(&self, all: &[Source]) -> Rounds {
         let curve: Vec<&Source> = all.iter().filter(|it| self.is_along(it)).collect();
-        let call_ns = parts::null_call_ns(judged);
-        Rounds::of(
-            self.traced,
-            self.firing_ns().map(|it| it.median),
-            &slope::slopes(&curve),
-            call_ns,
-        )
+        Rounds::of(self.traced, &self.prices(), &slope::slopes(&curve))
+    }
+
+    /// What the trace adds to what it looks at.
+    fn prices(&self) -> Prices {
+        let firing_ns = self.firing_ns().map_or(0.0, |it| it.median);
+        let once = call_medians(self.traced);
+        let twice = self.twice.and_then(call_medians);
+        let [bare_ns, attached_ns] = once.unwrap_or_default();
+        // What a second trace adds to a call is the programs'; what it doesn't is the slow way.
+        let slow = twice.map(|[_, twice_ns]| 2.0 * attached_ns - twice_ns - bare_ns);
+        Prices { firing_ns, call_ns: bare_ns, slow_call_ns: slow.unwrap_or(0.0).max(0.0) }
     }
 
     /// ns of one firing, by round: what a second trace adds, over the firings of the first.
@@ -203,6 +211,7 @@ impl<'a> Source<'a> {
             placement: self.traced.placement.clone(),
             workers: self.traced.workers.clone(),
             firing_ns: self.firing_ns(),
+            slow_call_ns: self.prices().slow_call_ns,
             firings: each(&|it| it.parts.values().map(|share| share.firings).sum())?.median,
             calls: each(&|it| it.calls)?.median,
             parts: rounds.parts(),
@@ -214,6 +223,15 @@ impl<'a> Source<'a> {
             traced_ns,
         })
     }
+}
+
+/// Medians over launches of what the cheapest call cost before and while programs were attached.
+fn call_medians(traced: &Observed) -> Option<[f64; 2]> {
+    let of = |at: usize| {
+        let rounds = traced.call_ns.iter().map(|it| it.map(|calls| calls[at]));
+        OverRounds::of(rounds.collect()).map(|it| it.median)
+    };
+    Some([of(0)?, of(1)?])
 }
 
 /// Every pair of cases that differ in the mechanism alone, the quicker one first.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::super::{Judged, Observed, OverRounds, floor_rows};
+use super::super::{Observed, OverRounds};
 use super::slope::Slopes;
 use crate::observe::trace::{Part, Trips};
 
@@ -80,11 +80,14 @@ pub(super) fn difference(here: &OverRounds, there: &OverRounds) -> Option<OverRo
     OverRounds::of(rounds.map(|(here, there)| Some((*there)? - (*here)?)).collect())
 }
 
-/// The cheapest system call of the run, in ns; None where it wasn't measured.
-pub(super) fn null_call_ns(judged: &Judged) -> Option<f64> {
-    let rows = floor_rows::rows(judged.run.floors.as_ref()?, "getppid");
-    let found = rows.into_iter().find_map(|row| row.found.ok())?;
-    found.median
+/// What a trace adds to what it looks at.
+pub(super) struct Prices {
+    /// One firing of a program, in ns.
+    pub(super) firing_ns: f64,
+    /// The cheapest system call without a trace, in ns.
+    pub(super) call_ns: f64,
+    /// What an attached trace adds to a call beside its programs, in ns.
+    pub(super) slow_call_ns: f64,
 }
 
 /// The costs of each round, less the trace's price.
@@ -94,18 +97,13 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// `firing_ns` is what a firing costs, `call_ns` the cheapest system call.
-    pub(super) fn of(
-        traced: &Observed,
-        firing_ns: Option<f64>,
-        slopes: &Slopes,
-        call_ns: Option<f64>,
-    ) -> Rounds {
+    /// The costs of `traced`, less the trace's `prices`, with what `slopes` say of copying.
+    pub(super) fn of(traced: &Observed, prices: &Prices, slopes: &Slopes) -> Rounds {
         let bytes = traced.message_bytes.unwrap_or(0) as f64;
         let told = |round: usize, trips: &Trips| {
             let slopes = slopes.as_ref().ok().and_then(|it| it.get(round));
             let slope = |part| slopes.and_then(|it| it.get(&part)).copied().unwrap_or(0.0);
-            costs(trips, firing_ns.unwrap_or(0.0), call_ns, |part| slope(part) * bytes)
+            costs(trips, prices, |part| slope(part) * bytes)
         };
         let rounds = traced.trips.iter().enumerate();
         Rounds {
@@ -139,19 +137,15 @@ impl Rounds {
 }
 
 /// The costs of one round: they add up to the traced round trip less the price of its firings.
-fn costs(
-    trips: &Trips,
-    firing_ns: f64,
-    call_ns: Option<f64>,
-    copied_ns: impl Fn(Part) -> f64,
-) -> Vec<(Cost, f64)> {
+fn costs(trips: &Trips, prices: &Prices, copied_ns: impl Fn(Part) -> f64) -> Vec<(Cost, f64)> {
     let net = |part: Part| {
         let share = trips.parts.get(&part).copied().unwrap_or_default();
-        share.ns - share.firings * firing_ns
+        share.ns - share.firings * prices.firing_ns
     };
     let bare = |part: Part| net(part) - copied_ns(part);
     // A call is heard of once it was entered, and until it is left: its edges are the program's.
-    let edges = trips.calls * call_ns.unwrap_or(0.0);
+    let edges = trips.calls * prices.call_ns;
+    let slow = trips.calls * prices.slow_call_ns;
     let copying: f64 = Part::ALL.into_iter().map(&copied_ns).sum();
     vec![
         (Cost::Calls, edges),
@@ -161,7 +155,7 @@ fn costs(
         (Cost::Interrupts, bare(Part::Interrupt)),
         (Cost::Waiting, bare(Part::Waiting)),
         (Cost::Switching, bare(Part::Switching)),
-        (Cost::Program, bare(Part::Program) - edges),
+        (Cost::Program, bare(Part::Program) - edges - slow),
         (Cost::Elsewhere, bare(Part::Asleep)),
     ]
 }

@@ -83,6 +83,7 @@ impl Machine {
             price: None::<Price>,
             firings: None,
             trips: Vec::new(),
+            call_ns: Vec::new(),
             case,
             beside,
         }

@@ -33,6 +33,13 @@ pub struct Traced {
     pub loading_ns: u64,
     /// How long to attach them: after the word to go, and before anything is timed.
     pub attaching_ns: u64,
+    /// What getppid(2) cost the supervisor right before they were attached, in ns.
+    #[serde(default)]
+    pub bare_call_ns: f64,
+    /// The same right after, in ns: a tracepoint of system calls makes each of them of every
+    /// process take the kernel's slow way, beside what the programs do there.
+    #[serde(default)]
+    pub attached_call_ns: f64,
     /// How long to detach them: once both workers had reported.
     pub detaching_ns: u64,
 }

@@ -226,6 +226,7 @@ fn price(found: &Explanation) -> Section {
             Column::number("unobserved", 0),
             Column::number("firings", 0),
             Column::number("a firing", 0),
+            Column::number("slow call", 0),
             Column::text("add up", 0),
         ],
         ..Default::default()
@@ -237,14 +238,15 @@ fn price(found: &Explanation) -> Section {
             duration(case.traced_ns.median),
             duration(case.whole_ns.median),
             format!("{:.1}", case.firings),
-            case.firing_ns.as_ref().map_or("–".into(), words::value),
+            case.firing_ns.as_ref().map_or("–".into(), |it| duration(it.median)),
+            duration(case.slow_call_ns),
             if case.adds_up { "yes" } else { "no" }.to_string(),
         ]));
     }
     table.notes.push(Text::from(
-        "A firing's price is what tracing twice over adds. Parts add up where the residual's \
-         interval holds zero, or is within a twentieth of the whole; what attaching itself costs, \
-         once, is in the residual.",
+        "A firing's price is what tracing twice over adds; slow call, what an attached trace adds to \
+         a system call beside that. Parts add up where the residual's interval holds zero, or is \
+         within a twentieth of the whole.",
     ));
     let mut section = Section::new("price", "The price of looking").with(table);
     if found.cases.iter().any(|it| it.overlaps) {
