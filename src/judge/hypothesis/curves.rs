@@ -256,7 +256,7 @@ impl Curve {
             .max_by(|a, b| a.0.estimate.abs().total_cmp(&b.0.estimate.abs()));
         let (off, at) = farthest.map_or((0.0, ""), |(it, level)| (it.estimate, level.as_str()));
         let global = stats::rescaled(&mine, &theirs)
-            .map_or(String::new(), |it| format!("; p of no more than that: {:.4}", it.p));
+            .map_or(String::new(), |it| format!("; one test for all of them: p = {:.4}", it.p));
         let text = format!(
             "{} and {}: at most {:.1} % off a constant factor, at {at}{global}",
             self.name,
