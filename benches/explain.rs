@@ -6,7 +6,7 @@
 //! time must go to the parts that the planted work can't do without, and less than 20 % to any
 //! other one.
 //!
-//! `cargo bench --bench explain --features plant [-- --quick]`. Exit code 1 when one is missed.
+//! `cargo bench --bench explain --features plant [-- --quick] [call|copy|migration]`. Exit code 1 when one is missed.
 
 mod common;
 
@@ -30,7 +30,7 @@ use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use ipcmark::study::{Case, Request};
 use ipcmark::workload::{Policy, Workload};
 
-use common::{Machine, PROGRAM, SEED, launch_spec, quick};
+use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
 
 const ROUNDS: u64 = 12;
 const EXPERIMENTS: u64 = 10;
@@ -57,6 +57,8 @@ fn main() -> ExitCode {
     }
     println!("{:<18} {:>9} {:>9}  the largest other part", "planted", "added", "there");
     let mut missed = 0;
+    let asked = names();
+    plants.retain(|it| asked.is_empty() || asked.iter().any(|word| it.0.contains(word)));
     for (name, plant, belongs) in plants {
         for nth in 0..experiments {
             match bench.experiment(plant, (a, b), SEED + nth) {
@@ -94,6 +96,11 @@ fn told(name: &str, difference: &Difference, belongs: &[Cost]) -> bool {
     let (other, most) =
         astray.map_or(("none".into(), 0.0), |it| (format!("{:?}", it.cost), share(it.ns.median)));
     let good = added > 0.0 && there >= BELONGS && most.abs() < ASTRAY;
+    if std::env::var_os("PARTS").is_some() {
+        for part in &difference.parts {
+            println!("    {:?} {:.0}", part.cost, part.ns.median);
+        }
+    }
     println!(
         "{name:<18} {added:>6.0} ns {:>8.1}%  {other} {:.1} %{}",
         100.0 * there,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::counted::Counted;
 use super::course::Course;
 use super::cpu::CpuCost;
 use super::derived::Derived;
@@ -161,6 +162,9 @@ pub struct CaseResult {
     pub noise: Option<NoiseSeen>,
     /// The columns that its study derives, by name; empty without one.
     pub derived: BTreeMap<String, Derived>,
+    /// What observed launches beside it counted, for studies.
+    #[serde(skip)]
+    pub counted: Counted,
     /// Mean of all operations, over launches alike, in the unit of the estimate: for tables that
     /// reproduce a published mean, never a headline.
     #[serde(skip)]
@@ -280,6 +284,7 @@ impl CaseResult {
             granted: BTreeMap::new(),
             by_round: Vec::new(),
             others_by_round: BTreeMap::new(),
+            counted: Counted::default(),
             curve: Curve::new(),
             course: Vec::new(),
         }

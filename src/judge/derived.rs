@@ -8,6 +8,7 @@ use super::CaseResult;
 use crate::floor::Floors;
 use crate::store::StoredRun;
 use crate::study::Request;
+use crate::study::counted::Count;
 use crate::study::declared::declare;
 use crate::study::expression::Expression;
 
@@ -85,6 +86,7 @@ fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64>
         "floor" => case.floor.as_ref().map(|it| it.value),
         "slice" => machine.slice,
         "getppid" => machine.getppid,
+        count if Count::number(count).is_some() => case.counted.of(count).ok().map(|it| it.median),
         percentile => estimate.percentiles.get(percentile).copied().flatten().map(|it| it.value),
     }
 }

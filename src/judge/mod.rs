@@ -5,6 +5,7 @@
 
 mod case;
 pub mod compare;
+mod counted;
 mod course;
 mod cpu;
 mod derived;
@@ -30,16 +31,21 @@ pub use crate::mechanism::Carries;
 use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
-use crate::study::Request;
 pub use crate::study::Total;
+use crate::study::{Aim, Request};
 
 pub use case::{CaseResult, Estimate, Floor, Status};
+pub use counted::Counted;
 pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use derived::Derived;
+use explain::Explanation;
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
-pub use observed::{EventCount, Observed, Price};
+pub use observed::{
+    Beyond, CallsHeard, CountFigure, EventCount, Heard, InterruptsHeard, Observed, Price, Returned,
+    SocketHeard, Wait, WakeUps, Worker,
+};
 pub use once::{OncePerLaunch, SetupPhase};
 pub use over_rounds::OverRounds;
 pub use percentile::{Curve, PERCENTILES};
@@ -89,6 +95,7 @@ pub struct Export<'a> {
     observed: &'a [Observed],
     comparisons: &'a [GroupVerdict],
     sweeps: &'a [Sweep],
+    explanation: Option<Explanation>,
 }
 
 impl Judged {
@@ -116,6 +123,8 @@ impl Judged {
             }
             groups.extend(GroupVerdict::of(group, first, &results[first..]));
         }
+        observed::assign(&mut observed);
+        counted::assign(&mut results, &mut observed);
         run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
         derived::assign(&mut results, &run);
         let timed_share =
@@ -151,6 +160,10 @@ impl Judged {
             observed: &self.observed,
             comparisons: &self.groups,
             sweeps: &self.sweeps,
+            explanation: match self.run.request.aim {
+                Aim::Explanation { .. } => Some(explain::explain(self)),
+                _ => None,
+            },
         }
     }
 }

@@ -35,6 +35,17 @@ impl OverRounds {
         })
     }
 
+    /// The same of `times` as many.
+    pub fn scaled(self, times: f64) -> OverRounds {
+        let by_round = self.by_round.into_iter().map(|it| it.map(|it| it * times)).collect();
+        OverRounds {
+            median: self.median * times,
+            low: self.low.map(|it| it * times),
+            high: self.high.map(|it| it * times),
+            by_round,
+        }
+    }
+
     /// Whether the interval holds `value`; not, where there is none.
     pub fn covers(&self, value: f64) -> bool {
         self.low.zip(self.high).is_some_and(|(low, high)| low <= value && value <= high)

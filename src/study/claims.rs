@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::counted::{Count, unknown_or_count};
 use super::declared::Reader;
 use super::extent::Extent;
 use super::factor::Factor;
@@ -20,11 +21,8 @@ impl Reader<'_> {
         self.selector(&claim.left)?;
         claim.right.iter().chain(&claim.or).try_for_each(|it| self.selector(it))?;
         claim.order.iter().try_for_each(|it| self.selector(it))?;
-        if let Some(of) = &claim.of
-            && !STATISTICS.contains(&of.get_ref().as_str())
-        {
-            let error = unknown("statistic of a claim", of.get_ref(), &STATISTICS);
-            return Err(self.at(of.span(), error));
+        if let Some(of) = &claim.of {
+            self.check_measure(claim, of)?;
         }
         let wanting = |what: &str| {
             Err(format!("{}: hypothesis `{}`: it needs {what}", self.file, claim.statement))
@@ -60,10 +58,30 @@ impl Reader<'_> {
             _ if needs_along && claim.along.is_none() => wanting("along = FACTOR"),
             Test::NearEither if claim.or.is_none() => wanting("or = { … }"),
             Test::Ranking if claim.order.len() < 2 => wanting("order = [ … ]"),
-            Test::Ratio | Test::Peak if claim.within.as_ref().is_none_or(|it| it.len() != 2) => {
+            Test::Within | Test::Ratio | Test::Peak
+                if claim.within.as_ref().is_none_or(|it| it.len() != 2) =>
+            {
                 wanting("within = [LOW, HIGH]")
             }
             _ => self.check_ends(claim, levels),
+        }
+    }
+
+    /// A statistic of each launch; or what was counted, of tests that take any number.
+    fn check_measure(&self, claim: &Hypothesis, of: &toml::Spanned<String>) -> Result<(), String> {
+        let word = of.get_ref().as_str();
+        let counts = matches!(claim.test, Test::Within | Test::Ratio);
+        match (STATISTICS.contains(&word), Count::number(word)) {
+            (true, _) => Ok(()),
+            (false, Some(_)) if counts => Ok(()),
+            (false, Some(_)) => {
+                let error = format!("`{word}` is counted: that goes with test within, or ratio");
+                Err(self.at(of.span(), error))
+            }
+            (false, None) => {
+                let error = unknown_or_count("statistic of a claim", word, &STATISTICS);
+                Err(self.at(of.span(), error))
+            }
         }
     }
 
@@ -82,7 +100,7 @@ impl Reader<'_> {
         let along = claim.along.as_ref().map(|it| self.factor(it)).transpose()?;
         let ends = claim.within.iter().flatten().map(|word| {
             let end = match (claim.test, along) {
-                (Test::Ratio, _) => ratio(word.get_ref()),
+                (Test::Ratio | Test::Within, _) => number(word.get_ref()),
                 (_, Some(Factor::Size)) => Extent::parse(word.get_ref()).map(place_of),
                 (_, Some(factor)) => position(factor, word.get_ref(), &levels[&factor]),
                 (_, None) => Ok(None),
@@ -99,9 +117,11 @@ impl Reader<'_> {
     }
 }
 
-fn ratio(word: &str) -> Result<Option<f64>, String> {
+fn number(word: &str) -> Result<Option<f64>, String> {
     let number = word.parse::<f64>().ok().filter(|it| it.is_finite() && *it >= 0.0);
-    number.map(Some).ok_or_else(|| format!("`{word}` is not a ratio: write a number, as in 1.5"))
+    number
+        .map(Some)
+        .ok_or_else(|| format!("`{word}` is not a number from 0 on: write one, as in 1.5"))
 }
 
 /// Bytes, where they don't depend on the machine.

@@ -1,5 +1,6 @@
 //! What tables show, checked: statistics, derived columns, floors, and the published figures beside.
 
+use super::counted::{Count, unknown_or_count};
 use super::declared::Reader;
 use super::expression::{Expression, STATISTICS, is_percentile};
 use super::format::{DerivedSpec, FLOORS, Study};
@@ -13,7 +14,10 @@ impl Reader<'_> {
     pub(super) fn check_derived(&self, study: &Study) -> Result<(), String> {
         for (nth, column) in study.derived.iter().enumerate() {
             let name = column.name.get_ref().as_str();
-            let taken = SHOWN.contains(&name) || STATISTICS.contains(&name) || is_percentile(name);
+            let taken = Count::parse(name).is_some()
+                || SHOWN.contains(&name)
+                || STATISTICS.contains(&name)
+                || is_percentile(name);
             let before = study.derived[..nth].iter().any(|it| it.name.get_ref() == name);
             if taken || before || name.is_empty() {
                 let error = format!("derived `{name}`: choose a name that nothing else has");
@@ -64,9 +68,9 @@ impl Reader<'_> {
         let name = word.get_ref().as_str();
         let names = derived.iter().map(|it| it.name.get_ref().as_str());
         let known: Vec<&str> = SHOWN.into_iter().chain(names).collect();
-        match known.contains(&name) || is_percentile(name) {
+        match known.contains(&name) || is_percentile(name) || Count::parse(name).is_some() {
             true => Ok(()),
-            false => Err(self.at(word.span(), unknown("statistic", name, &known))),
+            false => Err(self.at(word.span(), unknown_or_count("statistic", name, &known))),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Reader<'_> {
         let mut levels = self.levels(&study.fixed, &study.vary)?;
         let mut request = self.request(&study.fixed, &levels)?;
         self.add_own(&study, &mut request, &mut levels)?;
-        request.observe_only = self.observed(&study, &levels)?;
+        (request.observe_only, request.observe_also) = self.observed(&study, &levels)?;
         for hypothesis in &study.hypothesis {
             self.check_hypothesis(hypothesis, &levels)?;
         }
@@ -246,6 +246,7 @@ impl Reader<'_> {
             warmup,
             samples: self.count(&fixed.samples)?,
             observe_only: BTreeMap::new(),
+            observe_also: Vec::new(),
             samples_by_workload: BTreeMap::new(),
             placements_by_workload: BTreeMap::new(),
             stopping: Stopping {

@@ -1,6 +1,7 @@
 //! The arithmetic of `[[derived]]` columns: numbers, named statistics of a case, `+ - * /` and
 //! parentheses, with the usual precedence.
 
+use super::counted::{Count, unknown_or_count};
 use crate::mechanism::unknown;
 
 /// Statistics that an expression may name, beside percentiles (`p99.9`): of the case's estimate,
@@ -22,6 +23,8 @@ pub enum Expression {
     Number(f64),
     /// A statistic, by name.
     Statistic(String),
+    /// What observed launches counted, by name.
+    Count(String),
     /// Two operands, and the sign between them: one of `+-*/`.
     Of(Box<Expression>, char, Box<Expression>),
 }
@@ -45,7 +48,7 @@ impl Expression {
     pub fn value(&self, statistic: &impl Fn(&str) -> Option<f64>) -> Option<f64> {
         let value = match self {
             Expression::Number(number) => *number,
-            Expression::Statistic(name) => statistic(name)?,
+            Expression::Statistic(name) | Expression::Count(name) => statistic(name)?,
             Expression::Of(left, sign, right) => {
                 let (left, right) = (left.value(statistic)?, right.value(statistic)?);
                 match sign {
@@ -101,6 +104,7 @@ impl Reader<'_> {
                 let inner = self.sum(depth + 1)?;
                 self.sign(")").map(|_| inner).ok_or_else(|| "a `(` isn't closed".into())
             }
+            Some('[') => self.count(),
             Some(it) if it.is_ascii_digit() => self.number(),
             Some(it) if it.is_ascii_alphabetic() => self.statistic(),
             Some(it) => Err(format!("`{it}`: a number or a statistic should stand there")),
@@ -119,6 +123,17 @@ impl Reader<'_> {
         let number = number.ok_or_else(|| format!("`{word}` is not a number"))?;
         self.skip(word.len());
         Ok(Expression::Number(number))
+    }
+
+    /// A count stands in brackets: its name may hold what else is a sign.
+    fn count(&mut self) -> Result<Expression, String> {
+        let end = self.rest.find(']').ok_or_else(|| "a `[` isn't closed".to_string())?;
+        let word = self.rest[1..end].trim().to_string();
+        if Count::number(&word).is_none() {
+            return Err(unknown_or_count("count", &word, &[]));
+        }
+        self.skip(end + 1);
+        Ok(Expression::Count(word))
     }
 
     fn statistic(&mut self) -> Result<Expression, String> {
@@ -148,6 +163,7 @@ mod tests {
             "mean" => Some(9000.0),
             "p99.9" => Some(18000.0),
             "size" => Some(0.0),
+            "context-switches" => Some(2.0),
             _ => None,
         };
         Expression::parse(text).unwrap().value(&of)
@@ -161,6 +177,7 @@ mod tests {
         assert_eq!(value("64 / 4 / 2"), Some(8.0));
         assert_eq!(value("mean * 100000 / 1e9"), Some(0.9));
         assert_eq!(value("p99.9/mean + 1e-1"), Some(2.1));
+        assert_eq!(value("mean / [context-switches] - 1"), Some(4499.0));
     }
 
     #[test]
@@ -181,6 +198,9 @@ mod tests {
             ("2x", "`2x`"),
             ("1 % 2", "`% 2`"),
             ("* 2", "`*`"),
+            ("[context-switch]", "`context-switches`"),
+            ("[read:values]", "read"),
+            ("[read", "isn't closed"),
             ("p100", "statistic"),
             ("µ", "`µ`"),
         ] {

@@ -132,6 +132,9 @@ pub struct Levels {
     pub workers: Option<Words>,
     /// What looks on: `none`, as ever, and probes in launches of their own.
     pub observe: Option<Words>,
+    /// Of `[observed]`: further cases at which probes look.
+    #[serde(default)]
+    pub also: Vec<Levels>,
     /// What latencies have of their own.
     #[serde(default)]
     pub latency: OwnLevels,
@@ -251,6 +254,8 @@ pub enum Test {
     Equivalent,
     /// The left is within the margin of one or the other of two.
     NearEither,
+    /// The measure itself lies within the claimed interval.
+    Within,
     /// Left over right lies within the claimed interval.
     Ratio,
     /// Along the factor the measure never falls.

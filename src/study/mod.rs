@@ -7,6 +7,7 @@
 pub mod builtin;
 mod claims;
 mod columns;
+pub mod counted;
 pub mod declared;
 pub mod expression;
 pub mod extent;
@@ -71,6 +72,9 @@ pub struct Request {
     /// Levels, by the name of their factor, to which observing keeps; all of a factor that has none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub observe_only: BTreeMap<String, Vec<String>>,
+    /// Further cases that are observed, of the same form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observe_also: Vec<BTreeMap<String, Vec<String>>>,
     /// What the run is for: how it is written up.
     #[serde(default, skip_serializing_if = "Aim::is_comparison")]
     pub aim: Aim,
@@ -102,6 +106,7 @@ impl Default for Request {
             samples_by_workload: BTreeMap::new(),
             observe: Vec::new(),
             observe_only: BTreeMap::new(),
+            observe_also: Vec::new(),
             aim: Aim::Comparison,
             stopping: Stopping::default(),
             study: None,
@@ -116,12 +121,16 @@ impl Request {
         self.samples_by_workload.get(&workload).copied().or(self.samples)
     }
 
-    /// Whether probes look at `case`; what has no level of a factor stands for each of them.
+    /// Whether the probe of `case` is to look at it; what has no level of a factor stands for each
+    /// of them.
     fn observes(&self, case: &Case) -> bool {
-        self.observe_only.iter().all(|(name, levels)| {
-            let level = Factor::parse(name).ok().and_then(|it| it.of(case));
-            level.is_none_or(|level| levels.contains(&level))
-        })
+        let takes = |only: &BTreeMap<String, Vec<String>>| {
+            only.iter().all(|(name, levels)| {
+                let level = Factor::parse(name).ok().and_then(|it| it.of(case));
+                level.is_none_or(|level| levels.contains(&level))
+            })
+        };
+        takes(&self.observe_only) || self.observe_also.iter().any(takes)
     }
 
     /// Every level of what one transfer carries.

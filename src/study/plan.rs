@@ -288,10 +288,11 @@ fn add_observed(groups: &mut [Group], request: &Request) {
         for group in &mut *groups {
             let subject = |it: &&Case| {
                 let plain = !it.twin && it.observe.is_none();
-                plain && it.variant.traits().carries != Carries::Nothing && request.observes(it)
+                plain && it.variant.traits().carries != Carries::Nothing
             };
             let observed = |it: &Case| Case { observe: Some(*probe), ..it.clone() };
-            let cases: Vec<Case> = group.cases.iter().filter(subject).map(observed).collect();
+            let cases = group.cases.iter().filter(subject).map(observed);
+            let cases: Vec<Case> = cases.filter(|it| request.observes(it)).collect();
             match &refused {
                 None => group.cases.extend(cases),
                 Some(reason) => group.absent.extend(cases.into_iter().map(|case| Absent {

@@ -2,10 +2,10 @@
 //! calls, copying, waking, waiting to run, switching, and what nothing explains.
 //!
 //! A trace says what the worker that has the message is doing at every moment of a round trip
-//! ([`crate::observe::trace::Trips`]), but it lengthens what it looks at. Its price per firing is
-//! the difference between launches that are traced twice over and once, and is taken off each part
-//! by the firings in it; that of the slow way which it makes system calls take is told by the
-//! cheapest call before and while it is attached. What remains is held against launches that nothing looked at, in the same
+//! ([`crate::observe::trace::Trips`]), but it lengthens what it looks at. Its price is what launches
+//! that are traced twice over have more of each part, and is taken off that part; the slow way which
+//! it makes system calls take is told by the cheapest call before and while it is attached. What
+//! remains is held against launches that nothing looked at, in the same
 //! rounds: the residual is the difference, and no part is bent to make it vanish.
 
 mod parts;
@@ -20,6 +20,7 @@ pub use parts::{Cost, CostPart};
 
 use super::{Judged, Observed, OverRounds, Status};
 use crate::observe::probe::{Onlooker, Probe, Scope};
+use crate::observe::trace::{Part, Trips};
 use parts::{Prices, Rounds};
 
 /// A case, taken apart.
@@ -171,13 +172,34 @@ impl<'a> Source<'a> {
 
     /// What the trace adds to what it looks at.
     fn prices(&self) -> Prices {
-        let firing_ns = self.firing_ns().map_or(0.0, |it| it.median);
         let once = call_medians(self.traced);
         let twice = self.twice.and_then(call_medians);
         let [bare_ns, attached_ns] = once.unwrap_or_default();
+        let crossing = |it: &Observed| {
+            let rounds = it.trips.iter().map(|it| it.as_ref()?.crossing_ns);
+            OverRounds::of(rounds.collect()).map(|it| it.median)
+        };
+        // As the trace of the launch has it, less what a second trace adds to it.
+        let crossing = crossing(self.traced).zip(self.twice.and_then(crossing));
+        let crossing_ns = crossing.map(|(once, twice)| 2.0 * once - twice);
         // What a second trace adds to a call is the programs'; what it doesn't is the slow way.
         let slow = twice.map(|[_, twice_ns]| 2.0 * attached_ns - twice_ns - bare_ns);
-        Prices { firing_ns, call_ns: bare_ns, slow_call_ns: slow.unwrap_or(0.0).max(0.0) }
+        let added = |part| Some((part, self.added_ns(part)?));
+        Prices {
+            added_ns: Part::ALL.into_iter().filter_map(added).collect(),
+            call_ns: crossing_ns.unwrap_or(0.0).max(bare_ns),
+            slow_call_ns: slow.unwrap_or(0.0).max(0.0),
+        }
+    }
+
+    /// ns that a second trace adds to a part: median over the rounds.
+    fn added_ns(&self, part: Part) -> Option<f64> {
+        let ns = |trips: &Option<Trips>| {
+            trips.as_ref().map(|it| it.parts.get(&part).map_or(0.0, |share| share.ns))
+        };
+        let rounds = self.traced.trips.iter().zip(&self.twice?.trips);
+        let added = rounds.map(|(once, twice)| Some(ns(twice)? - ns(once)?));
+        OverRounds::of(added.collect()).map(|it| it.median)
     }
 
     /// ns of one firing, by round: what a second trace adds, over the firings of the first.
@@ -197,7 +219,7 @@ impl<'a> Source<'a> {
 
     fn explained(&self, rounds: &Rounds) -> Option<Explained> {
         let trips = || self.traced.trips.iter();
-        let each = |of: &dyn Fn(&crate::observe::trace::Trips) -> f64| {
+        let each = |of: &dyn Fn(&Trips) -> f64| {
             OverRounds::of(trips().map(|it| it.as_ref().map(of)).collect())
         };
         let whole_ns = OverRounds::of(self.whole[..self.whole.len().min(trips().len())].to_vec())?;

@@ -1,5 +1,7 @@
 //! The parts of a round trip, by round: from what a trace saw to what an engineer asks for.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::super::{Observed, OverRounds};
@@ -10,7 +12,7 @@ use crate::observe::trace::{Part, Trips};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cost {
-    /// Entering and leaving system calls: so many of the cheapest call.
+    /// Entering and leaving system calls: so many times the quickest way from one into the next.
     Calls,
     /// What grows with the message.
     Copying,
@@ -82,9 +84,9 @@ pub(super) fn difference(here: &OverRounds, there: &OverRounds) -> Option<OverRo
 
 /// What a trace adds to what it looks at.
 pub(super) struct Prices {
-    /// One firing of a program, in ns.
-    pub(super) firing_ns: f64,
-    /// The cheapest system call without a trace, in ns.
+    /// To each part, in ns of a round trip.
+    pub(super) added_ns: BTreeMap<Part, f64>,
+    /// Leaving one system call and entering the next, in ns.
     pub(super) call_ns: f64,
     /// What an attached trace adds to a call beside its programs, in ns.
     pub(super) slow_call_ns: f64,
@@ -136,11 +138,11 @@ impl Rounds {
     }
 }
 
-/// The costs of one round: they add up to the traced round trip less the price of its firings.
+/// The costs of one round: they add up to the traced round trip less the price of tracing it.
 fn costs(trips: &Trips, prices: &Prices, copied_ns: impl Fn(Part) -> f64) -> Vec<(Cost, f64)> {
     let net = |part: Part| {
         let share = trips.parts.get(&part).copied().unwrap_or_default();
-        share.ns - share.firings * prices.firing_ns
+        share.ns - prices.added_ns.get(&part).copied().unwrap_or(0.0)
     };
     let bare = |part: Part| net(part) - copied_ns(part);
     // A call is heard of once it was entered, and until it is left: its edges are the program's.

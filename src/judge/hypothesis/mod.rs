@@ -115,7 +115,10 @@ pub fn decide(on: &Ground) -> Vec<Finding> {
 fn finding(claim: &Hypothesis, told: Told, corrected: &mut impl Iterator<Item = f64>) -> Finding {
     let p_holm = told.p.and_then(|_| corrected.next());
     let rests_on_p = matches!(told.decision, Decision::Supported | Decision::Refuted)
-        && !matches!(claim.test, Test::Equivalent | Test::SameShape | Test::Peak | Test::SamePeak);
+        && !matches!(
+            claim.test,
+            Test::Equivalent | Test::SameShape | Test::Peak | Test::SamePeak | Test::Within
+        );
     let decision = match p_holm {
         Some(p) if rests_on_p && p >= ALPHA => Decision::Inconclusive,
         _ => told.decision,

@@ -3,6 +3,7 @@
 use super::super::{CaseResult, Status};
 use super::Told;
 use crate::size;
+use crate::study::counted::Count;
 use crate::study::factor::{Chosen, Factor, observed};
 
 /// A case's level of a factor, as studies write it.
@@ -57,6 +58,9 @@ pub fn cases<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Result<Vec<&'a C
 /// The measured quantity by round, `of` a statistic of each launch: ns of a latency or set-up, bytes or wake-ups per second of a
 /// throughput.
 pub fn quantity(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
+    if Count::number(of).is_some() {
+        return case.counted.of(of).map_or_else(|_| Vec::new(), |it| it.by_round);
+    }
     let amount = case.message_bytes.unwrap_or(1) as f64;
     let in_unit = |ns: f64| match case.workload.as_str() {
         "throughput" => amount * 1e9 / ns,
@@ -81,6 +85,12 @@ pub fn goodness(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
 /// What its launches lack.
 pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), Told> {
     for case in cases(chosen, results)? {
+        if Count::number(of).is_some() {
+            case.counted
+                .of(of)
+                .map_err(|reason| Told::not_testable(format!("{chosen}: {reason}")))?;
+            continue;
+        }
         let reason = match case.samples_missing.get(of) {
             Some(missing) => format!("{missing} more independent samples a launch are needed"),
             None if of == "median" || case.others_by_round.contains_key(of) => continue,

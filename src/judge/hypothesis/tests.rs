@@ -1,9 +1,9 @@
 //! The tests by name: what each makes of a claim.
 
 use super::curves::{Curve, curves, times};
-use super::select::{goodness, have, pairs, quantity, shared};
+use super::select::{cases, goodness, have, level, pairs, quantity, shared};
 use super::{ALPHA, CaseResult, Decision, Ground, Told};
-use crate::judge::EQUIVALENT_WITHIN;
+use crate::judge::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use crate::stats::{self, Interval};
 use crate::study::extent::Extent;
 use crate::study::factor::{Chosen, Factor, chosen};
@@ -39,6 +39,11 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<Told, Told> {
                 Ok(ratio.equivalent(margin.unwrap_or(EQUIVALENT_WITHIN), ALPHA / 2.0))
             };
             Ok(either((&right, near(&right)), (&or, near(&or))))
+        }
+        Test::Within => {
+            let chosen = cases(&left, results)?;
+            let parts = chosen.iter().map(|case| lies(case, of, numbers(claim), chosen.len() > 1));
+            Ok(together(parts.collect()))
         }
         Test::Ratio => {
             let ratio = Ratio::of(&left, &right, results, &|case| quantity(case, of))?;
@@ -94,6 +99,39 @@ fn along(
         Test::SamePeak => against(&Curve::peaks_with),
         _ => against(&|a, b| a.has_shape_of(b, margin.unwrap_or(0.1))),
     }
+}
+
+/// Whether the measure of one case lies in the claimed interval; `named` if it is one of several.
+fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), named: bool) -> Told {
+    let name = match named {
+        true => {
+            let levels = [Factor::Mechanism, Factor::Size, Factor::Placement];
+            let levels = levels.map(|it| level(case, it));
+            format!("{}: ", levels.join(" ").trim())
+        }
+        false => String::new(),
+    };
+    let Some(found) = OverRounds::of(quantity(case, of)) else {
+        return Told::not_testable(format!("{name}no launch told {of}"));
+    };
+    let digits = |it: f64| Derived { value: Some(it), unit: String::new() }.to_string();
+    let value = digits(found.median);
+    let Some((low, high)) = found.low.zip(found.high) else {
+        let text = format!("{name}{of} {}, of too few launches", value.trim());
+        return Told::new(Decision::Inconclusive, text, None);
+    };
+    let text = format!(
+        "{name}{of} {} [{}, {}]; claimed {least} to {most}",
+        value.trim(),
+        digits(low).trim(),
+        digits(high).trim()
+    );
+    let decision = match () {
+        () if low >= least && high <= most => Decision::Supported,
+        () if high < least || low > most => Decision::Refuted,
+        () => Decision::Inconclusive,
+    };
+    Told::new(decision, text, None)
 }
 
 /// Parts of one claim: it holds if all of them do.

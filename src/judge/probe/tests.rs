@@ -53,7 +53,7 @@ impl Machine {
         case.by_round = self.launches(ns);
         let seen = self.seen(probe, case, Some(beside));
         let count = |(name, count): &(&str, f64)| {
-            EventCount::of((*name).into(), vec![Some(*count); ROUNDS], None).unwrap()
+            EventCount::of((*name).into(), vec![Some(*count); ROUNDS], Default::default()).unwrap()
         };
         self.observed.push(Observed { events: events.iter().map(count).collect(), ..seen });
     }
@@ -80,6 +80,8 @@ impl Machine {
             reason: None,
             launches: ROUNDS as u64,
             events: Vec::new(),
+            figures: Vec::new(),
+            heard: None,
             price: None::<Price>,
             firings: None,
             trips: Vec::new(),

@@ -85,6 +85,21 @@ impl Family {
         !matches!(self, Family::Software | Family::Calls)
     }
 
+    /// What it counts on a kernel that has all of it, by name.
+    pub fn names(self) -> Vec<String> {
+        match self {
+            Family::Software => {
+                let plain = PLAIN.iter().map(|it| it.0);
+                plain.chain(TRACED.iter().map(|it| it.0)).map(String::from).collect()
+            }
+            Family::Calls => {
+                let named = CALLS.iter().map(|it| it.0);
+                std::iter::once("calls").chain(named).map(String::from).collect()
+            }
+            hardware => hardware.counters(Path::new("/")).into_iter().map(|it| it.name).collect(),
+        }
+    }
+
     /// Its counters; `root` is `/` but in tests. Tracepoints that this kernel lacks are left out.
     pub fn counters(self, root: &Path) -> Vec<Counter> {
         use Event::{BranchMisses, Branches, BusCycles, Cycles, Instructions, ReferenceCycles};
@@ -143,23 +158,27 @@ fn apart(events: &[(&str, Event)]) -> Vec<Counter> {
         .collect()
 }
 
+/// Counted by the scheduler and the memory management, everywhere.
+const PLAIN: [(&str, Event); 4] = [
+    ("context-switches", Event::ContextSwitches),
+    ("cpu-migrations", Event::Migrations),
+    ("page-faults", Event::Faults),
+    ("task-clock-ns", Event::TaskClock),
+];
+
+/// Counted by tracepoints.
+const TRACED: [(&str, &str); 3] = [
+    ("wake-ups", "sched/sched_wakeup"),
+    ("interrupts-sent", "ipi/ipi_send_cpu"),
+    ("interrupts-taken", "irq_vectors/reschedule_entry"),
+];
+
 fn software(root: &Path) -> Vec<Counter> {
-    let plain = [
-        ("context-switches", Event::ContextSwitches),
-        ("cpu-migrations", Event::Migrations),
-        ("page-faults", Event::Faults),
-        ("task-clock-ns", Event::TaskClock),
-    ];
-    let traced = [
-        ("wake-ups", "sched/sched_wakeup"),
-        ("interrupts-sent", "ipi/ipi_send_cpu"),
-        ("interrupts-taken", "irq_vectors/reschedule_entry"),
-    ];
-    let traced = traced.into_iter().filter_map(|(name, tracepoint)| {
+    let traced = TRACED.into_iter().filter_map(|(name, tracepoint)| {
         Some((name, Event::Tracepoint(tracepoint_id(root, tracepoint)?)))
     });
     let any = |(name, event): (&str, Event)| Counter { name: name.into(), event, mode: Mode::Any };
-    plain.into_iter().chain(traced).map(any).collect()
+    PLAIN.into_iter().chain(traced).map(any).collect()
 }
 
 fn calls(root: &Path) -> Vec<Counter> {

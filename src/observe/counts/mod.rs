@@ -6,6 +6,7 @@
 
 pub(super) mod calls;
 mod family;
+mod figures;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 pub use family::{Counter, FAMILIES, Family};
+pub use figures::{FIGURES, Figure, MODES};
 
 use crate::observe::{Refusal, tree};
 use crate::sys::perf::{Count, Kernel, Perf, Reading};

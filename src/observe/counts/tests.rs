@@ -193,3 +193,28 @@ fn the_kernel_counts_what_a_thread_does() {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
+
+#[test]
+fn a_figure_divides_what_families_count_and_stands_with_one_of_them() {
+    let root = machine(2);
+    let names = |family: &Family| -> Vec<String> {
+        family.counters(root.path()).into_iter().map(|it| it.name).collect()
+    };
+    let all: Vec<String> = FAMILIES.iter().flat_map(names).collect();
+    for figure in FIGURES {
+        for mode in MODES {
+            for event in [figure.top, figure.bottom] {
+                assert!(all.contains(&format!("{event}:{mode}")), "{figure:?}: {event}");
+            }
+            let own = names(&figure.family);
+            let stands =
+                [figure.top, figure.bottom].map(|it| own.contains(&format!("{it}:{mode}")));
+            assert!(stands.contains(&true), "{figure:?} has nothing of its family");
+        }
+    }
+    for family in FAMILIES.iter().filter(|it| it.is_hardware()) {
+        assert_eq!(family.names(), names(family), "{family}");
+    }
+    let here = names(&Family::Software);
+    assert!(here.iter().all(|name| Family::Software.names().contains(name)), "{here:?}");
+}

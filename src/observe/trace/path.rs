@@ -60,6 +60,10 @@ pub struct Trips {
     pub parts: BTreeMap<Part, Share>,
     /// System calls that the holder entered in each.
     pub calls: f64,
+    /// From leaving one system call to entering the next, in ns: the median of the quickest kind of
+    /// such a way, in which the program does next to nothing. None where few trips have any.
+    #[serde(default)]
+    pub crossing_ns: Option<f64>,
 }
 
 impl Trips {
@@ -100,7 +104,38 @@ pub fn take_apart(events: &[Event], starts_ns: &[f64]) -> Option<Trips> {
             trip.note(&path, event);
         }
     }
-    middle(&trips, starts_ns)
+    let mut mean = middle(&trips, starts_ns)?;
+    mean.crossing_ns = crossing_ns(events, trips.len());
+    Some(mean)
+}
+
+/// The quickest kind of way from one system call into the next, by its median; a kind is a worker
+/// and the two calls, and one that fewer than half of so many trips have doesn't count.
+fn crossing_ns(events: &[Event], trips: usize) -> Option<f64> {
+    let mut kinds: BTreeMap<(Who, u32, u32), Vec<u64>> = BTreeMap::new();
+    for who in [Who::Initiator, Who::Responder] {
+        let (mut call, mut left) = (None, None);
+        for event in events.iter().filter(|event| event.who == who) {
+            match event.kind {
+                Kind::Enter(next) => {
+                    if let (Some(call), Some(left)) = (call, left) {
+                        kinds.entry((who, call, next)).or_default().push(event.at_ns - left);
+                    }
+                    (call, left) = (Some(next), None);
+                }
+                Kind::Exit(_) => left = Some(event.at_ns),
+                // A way with a stop in it tells nothing.
+                Kind::Out { .. } => left = None,
+                _ => {}
+            }
+        }
+    }
+    let medians = kinds.into_values().filter(|ways| 2 * ways.len() >= trips.max(1));
+    let median = |mut ways: Vec<u64>| {
+        let middle = ways.len() / 2;
+        *ways.select_nth_unstable(middle).1 as f64
+    };
+    medians.map(median).min_by(f64::total_cmp)
 }
 
 /// The mean of the trips in the middle half.
@@ -356,6 +391,8 @@ mod tests {
         assert_eq!(trips.calls, 4.0);
         assert_eq!(ns(&trips, Part::Switching), 10.0 + 15.0);
         assert_eq!(trips.parts.values().map(|it| it.ns).sum::<f64>(), 100.0);
+        // From writing into reading; from reading into the next writing it takes longer.
+        assert_eq!(trips.crossing_ns, Some(2.0));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod explain;
 mod figures;
 pub mod findings;
 mod inflections;
+mod observed;
 mod probe;
 mod setup;
 mod study;
@@ -101,6 +102,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     if !results.blocks.is_empty() {
         document.sections.push(results);
     }
+    document.sections.extend(observed::section(judged, extent));
     document.sections.extend(inflections::section(judged));
     if extent == Extent::Full {
         document.meta = background::meta(judged);

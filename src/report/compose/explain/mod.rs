@@ -244,7 +244,7 @@ fn price(found: &Explanation) -> Section {
         ]));
     }
     table.notes.push(Text::from(
-        "A firing's price is what tracing twice over adds; slow call, what an attached trace adds to \
+        "A firing's price is what tracing twice over adds, and is taken off part by part; slow call, what an attached trace adds to \
          a system call beside that. Parts add up where the residual's interval holds zero, or is \
          within a twentieth of the whole.",
     ));

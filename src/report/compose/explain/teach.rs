@@ -44,7 +44,8 @@ fn lesson(cost: Cost) -> (&'static str, &'static str, &'static str) {
     match cost {
         Cost::Calls => (
             "the way from the program into the kernel and back: the processor changes its mode, and \
-             mitigations of its flaws make that dearer. So many times the cheapest call of this run.",
+             mitigations of its flaws make that dearer. So many times the quickest way from leaving one \
+             call to entering the next.",
             "ipcmark run shm-ring:wait=spin pipe -w latency -p same-llc",
             "sets a mechanism that makes no call beside one that does.",
         ),
@@ -85,7 +86,8 @@ fn lesson(cost: Cost) -> (&'static str, &'static str, &'static str) {
         ),
         Cost::Program => (
             "what runs outside the kernel: the loop that measures, one clock read for each sample, and \
-             of mechanisms in shared memory all that they do.",
+             of mechanisms in shared memory all that they do; and coming back to it with cold caches \
+             and translations after a switch.",
             "ipcmark run null -w latency",
             "shows the loop and the clock alone.",
         ),

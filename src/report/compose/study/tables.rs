@@ -1,10 +1,14 @@
 //! A study's own tables: measured values with the published figures beside.
 
+use std::collections::BTreeSet;
+
 use super::{Written, factor, find, is_at};
 use crate::judge::hypothesis::takes;
-use crate::judge::{CaseResult, Status};
+use crate::judge::{CaseResult, Returned, Status};
+use crate::report::compose::observed::{exactly, merged, number, with_interval};
 use crate::report::compose::words;
 use crate::report::{Column, Emphasis, Row, Table, Text, Unit, units};
+use crate::study::counted::Count;
 use crate::study::factor::{Chosen, Factor, chosen};
 use crate::study::format::{Published, TableSpec};
 
@@ -31,7 +35,8 @@ impl Written {
             table.columns.push(Column::number(&head.name, 0));
         }
         // Few columns stand beside each other; many would not fit, and stand below each other.
-        let below = heads.len() > BESIDE;
+        let wide = heads.iter().any(|it| matches!(Count::parse(&it.show), Some(Count::Values(_))));
+        let below = heads.len() > BESIDE || wide;
         for published in &beside {
             let told = heads.iter().filter(|head| !below && told_of(published, head));
             table.columns.extend(told.map(|head| published_column(published, head)));
@@ -45,6 +50,8 @@ impl Written {
                 published.place
             )));
         }
+        let counts_only = heads.iter().all(|it| Count::parse(&it.show).is_some());
+        let mut refusals = BTreeSet::new();
         for row in &self.declared.levels[&rows] {
             if only.level(rows).is_some_and(|it| it != row) {
                 continue;
@@ -54,6 +61,8 @@ impl Written {
             let mut missing = true;
             for head in &heads {
                 let case = find(&head.at(&here), results);
+                let refusal = case.and_then(|it| it.counted.refusal(&head.show));
+                refusals.extend(refusal.map(|it| (head.show.clone(), it.to_string())));
                 missing &= case.is_none_or(|it| it.status != Status::Ok);
                 cells.push(cell(case, &head.show, &head.at(&only), results));
             }
@@ -72,6 +81,12 @@ impl Written {
                     table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
                 }
             }
+        }
+        let told = merged(refusals.into_iter().collect()).into_iter();
+        table.notes.extend(told.map(|it| Text::from(format!("Not testable here: {}.", it.1))));
+        if counts_only {
+            // What nothing looked at would be a row of dashes.
+            table.rows.retain(|row| row.cells[1..].iter().any(|it| !is_dash(it)));
         }
         table
     }
@@ -127,6 +142,9 @@ fn cell(case: Option<&CaseResult>, show: &str, column: &Chosen, results: &[CaseR
     let Some(case) = case.filter(|it| it.status == Status::Ok) else {
         return Text::new().muted("n/a");
     };
+    if let Some(count) = Count::parse(show) {
+        return counted(case, show, &count);
+    }
     let unit = words::unit(case);
     let Some(estimate) = case.estimate() else { return Text::new().muted("n/a") };
     let plain = |value: f64| Text::from(unit.format(value));
@@ -144,6 +162,51 @@ fn cell(case: Option<&CaseResult>, show: &str, column: &Chosen, results: &[CaseR
         "switches" => Text::from(switches(case)),
         percentile => Text::from(percentile_of(case, percentile, unit)),
     }
+}
+
+fn is_dash(cell: &Text) -> bool {
+    [NOTHING, "n/a"].contains(&cell.to_plain().as_str())
+}
+
+/// What observed launches beside a case counted.
+fn counted(case: &CaseResult, name: &str, count: &Count) -> Text {
+    let absent = || match case.counted.refusal(name) {
+        Some(_) => Text::new().muted("not testable"),
+        None => Text::new().muted(NOTHING),
+    };
+    if let Count::Values(call) = count {
+        let Ok((values, others)) = case.counted.values(call) else { return absent() };
+        return told_values(&values, others).map_or_else(|| Text::from("none"), Text::from);
+    }
+    let Ok(found) = case.counted.of(name) else { return absent() };
+    Text::from(match (count, found.low, found.high) {
+        (Count::Bytes(_), ..) => exactly(found.median),
+        (_, Some(low), Some(high)) if name.ends_with("-ns") => {
+            Unit::Nanoseconds.interval(found.median, low, high)
+        }
+        _ if name.ends_with("-ns") => units::duration(found.median),
+        _ => with_interval(found.median, found.low, found.high),
+    })
+}
+
+/// How many calls returned what, the most frequent first: `256.0 × 64 KiB`.
+fn told_values(values: &[Returned], others: f64) -> Option<String> {
+    const NAMED: usize = 2;
+    let named = values.iter().take(NAMED).map(|it| {
+        let what = match it.value {
+            Some(value) if value >= 0 => exactly(value as f64),
+            Some(_) => "an error".into(),
+            None => "an address".into(),
+        };
+        format!("{} × {what}", number(it.per_operation))
+    });
+    let mut told: Vec<String> = named.collect();
+    let rest: f64 = values.iter().skip(NAMED).map(|it| it.per_operation).sum::<f64>() + others;
+    let all: f64 = values.iter().map(|it| it.per_operation).sum::<f64>() + others;
+    if rest >= 0.01 * all && rest > 0.0 {
+        told.push(format!("{} other", number(rest)));
+    }
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// The place of a case in its column, 1 for the quickest: by the median over launches of their

@@ -3,17 +3,29 @@
 //! Events are summed over both workers, each divided by what that worker did; the price is the
 //! time of the observed launches over that of the others, paired within rounds.
 
+mod figures;
+mod heard;
+mod hearing;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, OverRounds, Status};
 use crate::observe::Probe;
-use crate::observe::counts::Counts;
+use crate::observe::counts::{Counts, FIGURES};
 use crate::observe::trace::{Traced, Trips};
 use crate::stats;
 use crate::store::StoredLaunch;
 use crate::study::Total;
+
+pub(super) use figures::assign;
+pub use heard::{
+    Beyond, CallsHeard, Heard, InterruptsHeard, Returned, SocketHeard, Wait, WakeUps, Worker,
+};
 
 /// A case under a probe.
 #[derive(Clone, Debug, Serialize)]
@@ -40,6 +52,11 @@ pub struct Observed {
     pub launches: u64,
     /// What was counted, by name.
     pub events: Vec<EventCount>,
+    /// Figures of hardware counters: sums of user and kernel, and one count over another, of any
+    /// family of the same case; empty of software and traces.
+    pub figures: Vec<CountFigure>,
+    /// What a trace heard; null of counters.
+    pub heard: Option<Heard>,
     /// What looking cost; null where too few rounds have both.
     pub price: Option<Price>,
     /// How often the programs of a trace ran for the workers, per operation of the initiator; null
@@ -71,11 +88,46 @@ pub struct EventCount {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// The same per message: a round trip carries two. Null of a set-up.
+    pub per_message: Option<f64>,
     /// The same per byte of the message, over every way that it went; null where there is none.
     pub per_byte: Option<f64>,
     /// By round, from 1; null where it wasn't counted.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
+}
+
+/// A figure made of hardware counts.
+#[derive(Clone, Debug, Serialize)]
+pub struct CountFigure {
+    /// `instructions` for those of user and kernel together, `cycles-per-instruction:k`.
+    pub name: String,
+    /// Median over launches; a sum is per operation, both workers together.
+    pub value: f64,
+    /// Lower end of its interval; null where there are too few launches.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// By round, from 1.
+    #[serde(skip)]
+    pub by_round: Vec<Option<f64>>,
+}
+
+impl CountFigure {
+    /// Whether it adds user and kernel up, and divides nothing.
+    pub fn is_sum(&self) -> bool {
+        let name = self.name.split(':').next().unwrap_or_default();
+        FIGURES.iter().all(|it| it.name != name)
+    }
+}
+
+/// What an operation carries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    /// Messages, or wake-ups where the mechanism carries only those.
+    messages: Option<f64>,
+    /// Bytes of them.
+    bytes: Option<f64>,
 }
 
 /// The time of an operation while something looked on, over its time otherwise.
@@ -112,6 +164,8 @@ impl Observed {
             reason: case.reason.clone(),
             launches: case.launches,
             events: events(&case, launches),
+            figures: Vec::new(),
+            heard: if probe.empty { None } else { Heard::of(launches) },
             price: beside.and_then(|at| price(&case, &plain[at])),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),
@@ -119,6 +173,15 @@ impl Observed {
             call_ns: of_traces(launches, |it| Some([it.bare_call_ns, it.attached_call_ns])),
             case,
         }
+    }
+
+    /// Whether both are of the same case, whatever looked on.
+    pub fn is_same_case(&self, other: &Observed) -> bool {
+        let key = |it: &Observed| {
+            let what = (it.variant.clone(), it.workload.clone(), it.message_bytes, it.total);
+            (what, it.placement.clone(), it.workers.clone())
+        };
+        key(self) == key(other)
     }
 
     /// What was counted of the event called `name`.
@@ -183,13 +246,23 @@ fn events(case: &CaseResult, launches: &[StoredLaunch]) -> Vec<EventCount> {
             rounds[at] = Some(count);
         }
     }
-    // A round trip carries its message there and back.
-    let ways = if case.workload == "latency" { 2.0 } else { 1.0 };
-    let bytes = case.message_bytes.filter(|_| case.workload != "connect");
-    let told = by_name.into_iter().filter_map(|(name, by_round)| {
-        EventCount::of(name, by_round, bytes.map(|bytes| bytes as f64 * ways))
-    });
+    let load = Load::of(case);
+    let told =
+        by_name.into_iter().filter_map(|(name, by_round)| EventCount::of(name, by_round, load));
     told.collect()
+}
+
+impl Load {
+    fn of(case: &CaseResult) -> Load {
+        // A round trip carries its message there and back.
+        let messages = match case.workload.as_str() {
+            "latency" => 2.0,
+            "connect" => return Load::default(),
+            _ => 1.0,
+        };
+        let bytes = case.message_bytes.map(|bytes| bytes as f64 * messages);
+        Load { messages: Some(messages), bytes }
+    }
 }
 
 /// What a launch counted per operation, both workers together.
@@ -207,18 +280,15 @@ fn counted(launch: &StoredLaunch) -> BTreeMap<String, f64> {
 
 impl EventCount {
     /// One event by round; None where no round has it.
-    pub(super) fn of(
-        name: String,
-        by_round: Vec<Option<f64>>,
-        bytes: Option<f64>,
-    ) -> Option<EventCount> {
+    pub(super) fn of(name: String, by_round: Vec<Option<f64>>, load: Load) -> Option<EventCount> {
         let count = OverRounds::of(by_round)?;
         Some(EventCount {
             name,
             per_operation: count.median,
             low: count.low,
             high: count.high,
-            per_byte: bytes.map(|bytes| count.median / bytes),
+            per_message: load.messages.map(|messages| count.median / messages),
+            per_byte: load.bytes.map(|bytes| count.median / bytes),
             by_round: count.by_round,
         })
     }

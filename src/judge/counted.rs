@@ -1,0 +1,136 @@
+//! What observed launches of a case counted, by the names under which studies ask for it; or why
+//! nothing did.
+
+use std::collections::BTreeMap;
+
+use super::observed::Returned;
+use super::{CaseResult, Heard, Observed, OverRounds, Status};
+use crate::observe::Probe;
+use crate::observe::probe::Scope;
+use crate::study::counted::Count;
+
+/// What was counted of a case, whatever looked at it.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    events: BTreeMap<String, OverRounds>,
+    heard: Option<(Scope, Heard)>,
+    /// Operations of what counts are told of: messages of a transfer, where that is fixed.
+    operations: f64,
+    refused: Vec<(Probe, String)>,
+}
+
+/// Gives every case what was counted beside it, and every observed case what it counted itself.
+pub(super) fn assign(results: &mut [CaseResult], observed: &mut [Observed]) {
+    for it in observed {
+        let mut own = it.case.counted.clone();
+        own.take(it);
+        it.case.counted = own;
+        if let Some(beside) = it.beside {
+            results[beside].counted.take(it);
+        }
+    }
+}
+
+impl Counted {
+    fn take(&mut self, it: &Observed) {
+        if it.probe.times > 1 || it.probe.empty {
+            return;
+        }
+        let messages = it.total.zip(it.message_bytes).and_then(|(all, size)| all.messages(size));
+        self.operations = messages.unwrap_or(1) as f64;
+        if matches!(it.status, Status::Unavailable | Status::Failed) {
+            self.refused.push((it.probe, it.reason.clone().unwrap_or_default()));
+        }
+        for event in &it.events {
+            let counted = OverRounds {
+                median: event.per_operation,
+                low: event.low,
+                high: event.high,
+                by_round: event.by_round.clone(),
+            };
+            self.events.insert(event.name.clone(), counted.scaled(self.operations));
+        }
+        for figure in &it.figures {
+            // A quotient has no operation.
+            let scale = if figure.is_sum() { self.operations } else { 1.0 };
+            let counted = OverRounds {
+                median: figure.value,
+                low: figure.low,
+                high: figure.high,
+                by_round: figure.by_round.clone(),
+            };
+            self.events.insert(figure.name.clone(), counted.scaled(scale));
+        }
+        let fuller = |scope: Scope| self.heard.as_ref().is_none_or(|(other, _)| scope > *other);
+        if let (Some(heard), Some(scope)) = (&it.heard, it.probe.scope())
+            && fuller(scope)
+        {
+            self.heard = Some((scope, heard.clone()));
+        }
+    }
+
+    /// The count of that name.
+    ///
+    /// # Errors
+    /// What was in the way.
+    pub fn of(&self, name: &str) -> Result<OverRounds, String> {
+        let count = Count::number(name).ok_or_else(|| format!("{name} is no number"))?;
+        let known = self.events.get(name).cloned().or_else(|| self.heard(&count));
+        known.ok_or_else(|| self.reason(&count, name))
+    }
+
+    /// What calls of that name returned, with how many did; the rest under None.
+    ///
+    /// # Errors
+    /// What was in the way.
+    pub fn values(&self, call: &str) -> Result<(Vec<Returned>, f64), String> {
+        let heard = self.heard.as_ref().filter(|it| it.0 != Scope::Scheduler);
+        let Some((_, heard)) = heard else {
+            return Err(self.reason(&Count::Values(call), call));
+        };
+        let scaled = |it: &Returned| Returned {
+            per_operation: it.per_operation * self.operations,
+            ..it.clone()
+        };
+        let found = heard.call(call);
+        let others = found.map_or(0.0, |it| it.others_per_operation * self.operations);
+        Ok((found.map_or_else(Vec::new, |it| it.returned.iter().map(scaled).collect()), others))
+    }
+
+    fn heard(&self, count: &Count) -> Option<OverRounds> {
+        let (scope, heard) = self.heard.as_ref()?;
+        let calls = *scope != Scope::Scheduler;
+        let by_round = match count {
+            Count::Event(call) if calls => heard.rounds_of(call, |it| it.by_round.clone()),
+            Count::Returned(call, bytes) if calls => {
+                heard.rounds_of(call, |it| it.returning(*bytes as i64))
+            }
+            Count::Bytes(call) if calls => {
+                return OverRounds::of(heard.call(call)?.returned_by_round.clone());
+            }
+            Count::Wait(name) => {
+                let wait = match *name {
+                    "run-delay-ns" => &heard.delay,
+                    "asleep-ns" => &heard.asleep,
+                    _ => &heard.displaced,
+                };
+                return OverRounds::of(wait.as_ref()?.by_round.clone());
+            }
+            _ => return None,
+        };
+        OverRounds::of(by_round).map(|it| it.scaled(self.operations))
+    }
+
+    fn reason(&self, count: &Count, name: &str) -> String {
+        let refused = self.refused.iter().find(|it| count.is_told_by(it.0));
+        refused.map_or_else(|| format!("nothing counted {name} here"), |it| it.1.clone())
+    }
+
+    /// Why a count of that name can't be had on this machine; None where nothing was asked for it,
+    /// or it is there.
+    pub fn refusal(&self, name: &str) -> Option<&str> {
+        let count = Count::parse(name)?;
+        let refused = self.refused.iter().find(|it| count.is_told_by(it.0));
+        refused.map(|it| it.1.as_str())
+    }
+}

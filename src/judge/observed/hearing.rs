@@ -1,0 +1,286 @@
+//! From the traces of a case's launches to what was heard: medians over launches with their
+//! intervals; sums over all launches of what moves from one to another, as CPUs do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::OverRounds;
+use super::heard::{
+    Beyond, CallsHeard, Heard, InterruptsHeard, Returned, SocketHeard, Wait, WakeUps, Worker,
+};
+use crate::observe::trace::{Calls, Deeds, Direction, Spread, Traced};
+use crate::store::StoredLaunch;
+
+/// What a call returned has a row of its own from this share of the calls on, …
+const SHOWN: f64 = 0.01;
+/// … if no more than so many are as frequent or more.
+const MOST: usize = 6;
+/// Waits are told by the share beyond these powers of two, in ns: 1 µs to 1 ms, by four.
+const BEYOND: [u32; 6] = [10, 12, 14, 16, 18, 20];
+
+impl Heard {
+    /// What the launches of a case heard; None where none was traced.
+    pub fn of(launches: &[StoredLaunch]) -> Option<Heard> {
+        let measured = launches.iter().filter(|it| it.round > 0 && it.status == "ok");
+        let traced = measured.filter_map(|it| Some((it.round, it.record.trace.as_ref()?)));
+        Heard::over(traced)
+    }
+
+    /// The same of traces with their rounds, from 1.
+    pub(super) fn over<'a>(traced: impl Iterator<Item = (u64, &'a Traced)>) -> Option<Heard> {
+        let mut by_round = Vec::new();
+        for (round, traced) in traced {
+            let at = round as usize - 1;
+            by_round.resize(by_round.len().max(at + 1), None);
+            by_round[at] = Some(traced);
+        }
+        let traces = Traces { by_round };
+        let missing: BTreeSet<&String> = traces.all().flat_map(|it| &it.missing).collect();
+        let launches = traces.all().count() as u64;
+        (launches > 0).then(|| Heard {
+            launches,
+            calls: calls(&traces),
+            delay: wait(&traces, |it| &it.delays),
+            asleep: wait(&traces, |it| &it.sleeps),
+            displaced: wait(&traces, |it| &it.waits),
+            wake_ups: wake_ups(&traces),
+            interrupts: interrupts(&traces),
+            socket: socket(&traces),
+            lost: traces.all().map(|it| it.lost).sum(),
+            missing: missing.into_iter().cloned().collect(),
+            rounds: traces.by_round.iter().map(Option::is_some).collect(),
+        })
+    }
+}
+
+/// The traces of a case, by round from 1.
+struct Traces<'a> {
+    by_round: Vec<Option<&'a Traced>>,
+}
+
+impl<'a> Traces<'a> {
+    fn all(&self) -> impl Iterator<Item = &'a Traced> {
+        self.by_round.iter().flatten().copied()
+    }
+
+    fn each(&self, of: impl Fn(&Traced) -> Option<f64>) -> Option<OverRounds> {
+        OverRounds::of(self.by_round.iter().map(|it| it.and_then(&of)).collect())
+    }
+
+    /// Per operation, both workers together.
+    fn counted(&self, count: impl Fn(&Deeds) -> u64) -> Option<OverRounds> {
+        self.each(|traced| Some(per_operation(traced, &count)))
+    }
+
+    /// The mean of what took `time`, which happened `count` times; None in no launch at all.
+    fn mean(
+        &self,
+        count: impl Fn(&Deeds) -> u64,
+        total: impl Fn(&Deeds) -> u64,
+    ) -> Option<OverRounds> {
+        self.each(|traced| {
+            let both = |of: &dyn Fn(&Deeds) -> u64| traced.workers().map(of).iter().sum::<u64>();
+            let times = both(&count);
+            (times > 0).then(|| both(&total) as f64 / times as f64)
+        })
+    }
+
+    /// Per operation, all launches together: for what moves from launch to launch, as CPUs do.
+    fn pooled(&self, count: impl Fn(&Deeds) -> u64) -> f64 {
+        let sum: f64 = self.all().map(|traced| per_operation(traced, &count)).sum();
+        sum / self.all().count() as f64
+    }
+}
+
+fn per_operation(traced: &Traced, count: impl Fn(&Deeds) -> u64) -> f64 {
+    let of = |deeds: &Deeds| count(deeds) as f64 / deeds.operations as f64;
+    traced.workers().into_iter().filter(|it| it.operations > 0).map(of).sum()
+}
+
+fn calls(traces: &Traces) -> Vec<CallsHeard> {
+    let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.calls);
+    let names: BTreeSet<&str> = rows.map(|it| it.name.as_str()).collect();
+    let mut calls: Vec<CallsHeard> =
+        names.into_iter().filter_map(|name| calls_of(traces, name)).collect();
+    calls.sort_by(|a, b| b.per_operation.total_cmp(&a.per_operation));
+    calls
+}
+
+fn sum(deeds: &Deeds, chosen: impl Fn(&Calls) -> bool, of: impl Fn(&Calls) -> u64) -> u64 {
+    deeds.calls.iter().filter(|it| chosen(it)).map(of).sum()
+}
+
+fn calls_of(traces: &Traces, name: &str) -> Option<CallsHeard> {
+    let own = |it: &Calls| it.name == name;
+    let moved = |it: &Calls| own(it) && it.returned.is_some_and(|value| value >= 0);
+    let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
+    let time = traces
+        .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
+    let asked = traces.mean(
+        |deeds| sum(deeds, |it| own(it) && it.asked_bytes.is_some(), |it| it.count),
+        |deeds| sum(deeds, own, |it| it.asked_bytes.unwrap_or(0)),
+    );
+    let returned = traces.mean(
+        |deeds| sum(deeds, moved, |it| it.count),
+        |deeds| sum(deeds, moved, |it| it.count * it.returned.unwrap_or(0) as u64),
+    );
+    let shown = frequent(traces, name);
+    let rare = |it: &Calls| own(it) && !shown.contains(&it.returned);
+    let others = traces.counted(|deeds| sum(deeds, rare, |it| it.count))?;
+    Some(CallsHeard {
+        name: name.to_owned(),
+        per_operation: count.median,
+        low: count.low,
+        high: count.high,
+        mean_ns: time.median,
+        asked_bytes: asked.map(|it| it.median),
+        mean_returned: returned.as_ref().map(|it| it.median),
+        returned: shown.iter().filter_map(|value| returned_of(traces, name, *value)).collect(),
+        others_per_operation: others.median,
+        by_round: count.by_round,
+        returned_by_round: returned.map_or_else(Vec::new, |it| it.by_round),
+        every: every(traces, name),
+    })
+}
+
+/// How many of a name returned each value, by round.
+fn every(traces: &Traces, name: &str) -> BTreeMap<i64, BTreeMap<usize, f64>> {
+    let mut counts: BTreeMap<i64, BTreeMap<usize, f64>> = BTreeMap::new();
+    let rounds = traces.by_round.iter().enumerate();
+    for (round, traced) in rounds.filter_map(|(round, it)| Some((round, (*it)?))) {
+        for deeds in traced.workers().into_iter().filter(|it| it.operations > 0) {
+            for it in deeds.calls.iter().filter(|it| it.name == name) {
+                let Some(value) = it.returned else { continue };
+                let count = counts.entry(value).or_default().entry(round).or_insert(0.0);
+                *count += it.count as f64 / deeds.operations as f64;
+            }
+        }
+    }
+    counts
+}
+
+fn returned_of(traces: &Traces, name: &str, value: Option<i64>) -> Option<Returned> {
+    let own = |it: &Calls| it.name == name && it.returned == value;
+    let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
+    let time = traces
+        .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
+    let asked = traces.mean(
+        |deeds| sum(deeds, |it| own(it) && it.asked_bytes.is_some(), |it| it.count),
+        |deeds| sum(deeds, own, |it| it.asked_bytes.unwrap_or(0)),
+    );
+    Some(Returned {
+        value,
+        per_operation: count.median,
+        low: count.low,
+        high: count.high,
+        mean_ns: time.median,
+        asked_bytes: asked.map(|it| it.median),
+        by_round: count.by_round,
+    })
+}
+
+/// What calls of a name returned often enough for a row, the most frequent first.
+fn frequent(traces: &Traces, name: &str) -> Vec<Option<i64>> {
+    let mut counts: BTreeMap<Option<i64>, u64> = BTreeMap::new();
+    let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.calls);
+    for it in rows.filter(|it| it.name == name) {
+        *counts.entry(it.returned).or_insert(0) += it.count;
+    }
+    often(counts)
+}
+
+/// The most frequent keys, the rest being rare.
+fn often<K: Ord + Copy>(counts: BTreeMap<K, u64>) -> Vec<K> {
+    let all: u64 = counts.values().sum();
+    let mut kept: Vec<(K, u64)> =
+        counts.into_iter().filter(|it| it.1 as f64 >= SHOWN * all as f64).collect();
+    kept.sort_by_key(|it| std::cmp::Reverse(it.1));
+    kept.truncate(MOST);
+    kept.into_iter().map(|it| it.0).collect()
+}
+
+fn wait(traces: &Traces, of: impl Fn(&Deeds) -> &Spread) -> Option<Wait> {
+    let count = traces.counted(|deeds| of(deeds).count)?;
+    let mean = traces.mean(|deeds| of(deeds).count, |deeds| of(deeds).total_ns)?;
+    let spreads: Vec<&Spread> = traces.all().flat_map(Traced::workers).map(&of).collect();
+    let all: u64 = spreads.iter().map(|it| it.count).sum();
+    let beyond = |power: u32| {
+        let slow = spreads.iter().flat_map(|it| it.log2_ns.iter().skip(power as usize));
+        Beyond { ns: 1 << power, share: slow.sum::<u64>() as f64 / all as f64 }
+    };
+    Some(Wait {
+        per_operation: count.median,
+        mean_ns: mean.median,
+        low: mean.low,
+        high: mean.high,
+        longest_ns: spreads.iter().map(|it| it.longest_ns).max().unwrap_or(0),
+        beyond: BEYOND.map(beyond).to_vec(),
+        by_round: mean.by_round,
+    })
+}
+
+fn wake_ups(traces: &Traces) -> Vec<WakeUps> {
+    let mut found = Vec::new();
+    for (nth, woken) in [Worker::Initiator, Worker::Responder].into_iter().enumerate() {
+        let of = |traced: &'_ Traced| traced.workers()[nth].clone();
+        let deeds: Vec<Deeds> = traces.all().map(of).collect();
+        let rows = deeds.iter().flat_map(|it| &it.woken);
+        let kinds: BTreeSet<_> = rows.map(|it| (!it.by_partner, it.from_cpu, it.to_cpu)).collect();
+        for (stranger, from_cpu, to_cpu) in kinds {
+            let kind = (!stranger, from_cpu, to_cpu);
+            let per_launch = deeds.iter().filter(|it| it.operations > 0).map(|it| {
+                let own =
+                    it.woken.iter().filter(|it| (it.by_partner, it.from_cpu, it.to_cpu) == kind);
+                own.map(|it| it.count).sum::<u64>() as f64 / it.operations as f64
+            });
+            let per_operation = per_launch.sum::<f64>() / deeds.len() as f64;
+            let by_partner = kind.0;
+            found.push(WakeUps { woken, by_partner, from_cpu, to_cpu, per_operation });
+        }
+    }
+    found.sort_by(|a, b| b.per_operation.total_cmp(&a.per_operation));
+    found
+}
+
+fn interrupts(traces: &Traces) -> Vec<InterruptsHeard> {
+    let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.interrupts);
+    let ways: BTreeSet<(u32, u32)> = rows.map(|it| (it.from_cpu, it.to_cpu)).collect();
+    let on = |way: (u32, u32)| {
+        traces.pooled(|deeds| {
+            let own = deeds.interrupts.iter().filter(|it| (it.from_cpu, it.to_cpu) == way);
+            own.map(|it| it.count).sum()
+        })
+    };
+    let told = |way: (u32, u32)| InterruptsHeard {
+        from_cpu: way.0,
+        to_cpu: way.1,
+        per_operation: on(way),
+    };
+    ways.into_iter().map(told).collect()
+}
+
+fn socket(traces: &Traces) -> Vec<SocketHeard> {
+    let mut found = Vec::new();
+    for direction in [Direction::Sent, Direction::Received] {
+        let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
+        let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.socket);
+        for it in rows.filter(|it| it.direction == direction) {
+            *counts.entry(it.bytes).or_insert(0) += it.count;
+        }
+        let shown = often(counts);
+        let pooled = |wanted: &dyn Fn(i64) -> bool| {
+            traces.pooled(|deeds| {
+                let own = deeds.socket.iter().filter(|it| it.direction == direction);
+                own.filter(|it| wanted(it.bytes)).map(|it| it.count).sum()
+            })
+        };
+        for bytes in &shown {
+            let per_operation = pooled(&|it| it == *bytes);
+            found.push(SocketHeard { direction, bytes: Some(*bytes), per_operation });
+        }
+        let per_operation = pooled(&|it| !shown.contains(&it));
+        if per_operation > 0.0 {
+            found.push(SocketHeard { direction, bytes: None, per_operation });
+        }
+    }
+    found
+}

@@ -1,0 +1,151 @@
+//! Names by which studies ask for what observed launches counted or heard: events of counters,
+//! figures of hardware, waits, and system calls by what they returned.
+//!
+//! They are per round trip, message or set-up, both workers together; of a transfer, where `total`
+//! is a number of bytes.
+
+use crate::mechanism::unknown;
+use crate::observe::counts::{FAMILIES, FIGURES, Family, MODES};
+use crate::observe::probe::{Onlooker, Probe, Scope};
+use crate::size;
+
+/// Waits that a trace hears, in ns: from a wake-up to running, asleep, and without the CPU.
+pub const WAITS: [&str; 3] = ["run-delay-ns", "asleep-ns", "displaced-ns"];
+
+/// A count that a study asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Count<'a> {
+    /// An event of counters, or the calls of a name, which a trace hears too.
+    Event(&'a str),
+    /// A figure of hardware counters.
+    Figure(&'a str),
+    /// One of [`WAITS`].
+    Wait(&'a str),
+    /// Calls of a name that returned so many bytes: `read:64K`.
+    Returned(&'a str, u64),
+    /// What calls of a name returned on average: `read:bytes`.
+    Bytes(&'a str),
+    /// What calls of a name returned, in words: `read:values`.
+    Values(&'a str),
+}
+
+impl<'a> Count<'a> {
+    /// Reads a name; None of what names no count.
+    pub fn parse(word: &'a str) -> Option<Count<'a>> {
+        let named = |family: &Family| family.names().iter().any(|it| it == word);
+        if FAMILIES.iter().any(named) {
+            return Some(Count::Event(word));
+        }
+        if figures().iter().any(|it| it.0 == word) {
+            return Some(Count::Figure(word));
+        }
+        if WAITS.contains(&word) {
+            return Some(Count::Wait(word));
+        }
+        let (call, what) = word.split_once(':').filter(|it| is_call(it.0))?;
+        match what {
+            "bytes" => Some(Count::Bytes(call)),
+            "values" => Some(Count::Values(call)),
+            what => size::parse(what).ok().map(|bytes| Count::Returned(call, bytes)),
+        }
+    }
+
+    /// Reads a name that is a number: for claims and arithmetic.
+    pub fn number(word: &'a str) -> Option<Count<'a>> {
+        Count::parse(word).filter(|it| !matches!(it, Count::Values(_)))
+    }
+
+    /// Whether `probe` tells it.
+    pub fn is_told_by(&self, probe: Probe) -> bool {
+        if probe.empty || probe.times > 1 {
+            return false;
+        }
+        match (self, probe.onlooker) {
+            (Count::Event(name), Onlooker::Counters(family)) => {
+                family.names().iter().any(|it| it == name)
+            }
+            (Count::Figure(name), Onlooker::Counters(family)) => {
+                figures().iter().any(|(figure, of)| figure == name && of.contains(&family))
+            }
+            (Count::Wait(_), Onlooker::Trace(scope)) => scope != Scope::Calls,
+            (Count::Event(name), Onlooker::Trace(scope)) => {
+                scope != Scope::Scheduler && is_call(name)
+            }
+            (Count::Returned(..) | Count::Bytes(_) | Count::Values(_), Onlooker::Trace(scope)) => {
+                scope != Scope::Scheduler
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What to say of a word that is neither a statistic nor a count.
+pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
+    let events = FAMILIES.iter().flat_map(|it| it.names());
+    let names: Vec<String> = events.chain(figures().into_iter().map(|it| it.0)).collect();
+    let names = names.iter().map(String::as_str).chain(WAITS);
+    let all: Vec<&str> = known.iter().copied().chain(names).collect();
+    let error = unknown(what, word, &all);
+    // Of so many only the nearest is worth a line.
+    match error.find("there are") {
+        Some(at) => format!("{}there are {}, and counts", &error[..at], known.join(", ")),
+        None => error,
+    }
+}
+
+fn is_call(name: &str) -> bool {
+    name != "calls" && Family::Calls.names().iter().any(|it| it == name)
+}
+
+/// Every figure with the families that it needs: sums of user and kernel, and quotients.
+fn figures() -> Vec<(String, Vec<Family>)> {
+    let last = format!(":{}", MODES[MODES.len() - 1]);
+    let hardware = FAMILIES.iter().copied().filter(|it| it.is_hardware());
+    let sums: Vec<(String, Family)> = hardware
+        .flat_map(|family| family.names().into_iter().map(move |name| (name, family)))
+        .filter_map(|(name, family)| Some((name.strip_suffix(&last)?.to_string(), family)))
+        .collect();
+    let family_of = |event: &str| sums.iter().find(|it| it.0 == event).map(|it| it.1);
+    let quotients = FIGURES.iter().flat_map(|it| {
+        let needs: Vec<Family> = [it.top, it.bottom].into_iter().filter_map(family_of).collect();
+        let apart = MODES.map(|mode| format!("{}:{mode}", it.name));
+        let names = std::iter::once(it.name.to_string()).chain(apart);
+        names.map(move |name| (name, needs.clone()))
+    });
+    let quotients: Vec<_> = quotients.collect();
+    sums.iter().map(|(name, family)| (name.clone(), vec![*family])).chain(quotients).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(word: &str, probe: &str) -> bool {
+        Count::parse(word).expect(word).is_told_by(probe.parse().unwrap())
+    }
+
+    #[test]
+    fn a_name_says_what_can_tell_it() {
+        assert!(told("context-switches", "software") && !told("context-switches", "trace"));
+        assert!(told("read", "calls") && told("read", "trace-calls") && !told("read", "software"));
+        assert!(told("read:64K", "trace") && !told("read:64K", "calls"));
+        assert!(told("run-delay-ns", "trace-scheduler") && !told("run-delay-ns", "trace-calls"));
+        assert!(told("cycles-per-l1d-read:k", "l1d"), "it needs that");
+        assert!(told("cycles-per-l1d-read", "core"), "and this");
+        assert!(!told("cycles-per-instruction", "l1d"));
+        assert!(!told("read", "calls:times=2") && !told("read:values", "trace:empty"));
+    }
+
+    #[test]
+    fn only_counts_are_counts() {
+        assert_eq!(Count::parse("read:64K"), Some(Count::Returned("read", 65_536)));
+        assert_eq!(Count::parse("instructions"), Some(Count::Figure("instructions")));
+        assert_eq!(Count::parse("instructions:u"), Some(Count::Event("instructions:u")));
+        for word in ["median", "reed:64K", "read:often", "calls:64K", "p99", ""] {
+            assert_eq!(Count::parse(word), None, "{word}");
+        }
+        assert_eq!(Count::number("read:values"), None);
+        let error = unknown_or_count("statistic", "context-switch", &["median"]);
+        assert!(error.contains("`context-switches`"), "{error}");
+    }
+}
