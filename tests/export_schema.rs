@@ -243,6 +243,33 @@ fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
 
 /// Stores of before have neither first messages nor parts.
 #[test]
+fn what_was_observed_is_described_and_what_could_not_be_too() {
+    let bench = Bench::new();
+    let said = bench.must(
+        "run pipe unix-stream -w latency,throughput -s 64 -p same-cpu --launches 6 --samples 50 \
+         --observe software,calls,core,trace --format json",
+    );
+    let document = parse(&said.out);
+    Schema::read().must_accept(&document);
+    let observed = document["observed"].as_array().expect("observed");
+    assert_eq!(observed.len(), 4 * 4, "a row for each probe of each case, whatever became of it");
+    for row in observed {
+        let of = format!("{} of {} {}", row["probe"], row["variant"], row["workload"]);
+        assert_eq!(row["status"] == "ok", row["reason"].is_null(), "{of}");
+        for event in row["events"].as_array().unwrap() {
+            rising(&["low", "per_operation", "high"].map(|end| &event[end]), &of);
+        }
+        for call in row["heard"]["calls"].as_array().into_iter().flatten() {
+            let shown = call["returned"].as_array().unwrap().iter();
+            let shown: f64 = shown.map(|it| it["per_operation"].as_f64().unwrap()).sum();
+            let all = call["per_operation"].as_f64().unwrap();
+            let told = shown + call["others_per_operation"].as_f64().unwrap();
+            assert!((told - all).abs() <= 0.05 * all + 0.05, "{of}: {call}");
+        }
+    }
+}
+
+#[test]
 fn launches_without_a_first_message_are_described_too() {
     let (bench, schema) = (Bench::new(), Schema::read());
     bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20");

@@ -3,7 +3,7 @@
 use super::super::Extent;
 use super::{Place, Seen, number, with_interval, words};
 use crate::judge::EventCount;
-use crate::report::{Block, Column, Row, Table, Text, Unit, units};
+use crate::report::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
 
 /// Columns: the heading, the event, and the priority on a narrow terminal.
 const COLUMNS: [(&str, &str, u8); 6] = [
@@ -11,7 +11,7 @@ const COLUMNS: [(&str, &str, u8); 6] = [
     ("wake-ups", "wake-ups", 0),
     ("interrupts", "interrupts-sent", 0),
     ("faults", "page-faults", 1),
-    ("moves", "cpu-migrations", 2),
+    ("moves", "cpu-migrations", ASIDE),
     ("on CPU", "task-clock-ns", 3),
 ];
 
@@ -56,15 +56,15 @@ pub fn table(place: &Place, extent: Extent) -> Option<Table> {
         }
         table.rows.push(Row::new(cells));
     }
-    let mut note = format!(
-        "Medians over launches of their own, which are no results. {} interrupts: sent from one \
-         CPU to another.",
-        place.per_message()
+    let mut notes = vec![place.per_message()];
+    notes.push(
+        "Medians over launches of their own, which are no results. interrupts: sent from one CPU to \
+         another.",
     );
     if present.iter().any(|it| it.0 == "on CPU") {
-        note += " on CPU: time of both workers, while counted.";
+        notes.push("on CPU: time of both workers, while counted.");
     }
-    table.notes.push(note.trim().into());
+    table.notes.extend(notes.into_iter().filter(|it| !it.is_empty()).map(Text::from));
     Some(table)
 }
 
