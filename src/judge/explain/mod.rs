@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub use parts::{Cost, CostPart};
 
-use super::{Judged, Observed, OverRounds, Status};
+use super::{CaseResult, Judged, Observed, OverRounds, Status};
 use crate::observe::probe::{Onlooker, Probe, Scope};
 use crate::observe::trace::{Part, Trips};
 use parts::{Prices, Rounds};
@@ -104,11 +104,14 @@ const TWICE: Probe = Probe { onlooker: Onlooker::Trace(Scope::All), times: 2, em
 
 /// Takes the latencies of a run apart.
 pub fn explain(judged: &Judged) -> Explanation {
+    take_apart(&judged.results, &judged.observed)
+}
+
+fn take_apart(results: &[CaseResult], all: &[Observed]) -> Explanation {
     let mut found = Explanation::default();
-    let traced = judged.observed.iter().filter(|it| it.probe == ONCE && it.workload == "latency");
     let mut sources = Vec::new();
-    for observed in traced {
-        match Source::of(judged, observed) {
+    for observed in all.iter().filter(|it| it.probe == ONCE && it.workload == "latency") {
+        match Source::of(results, all, observed) {
             Ok(source) => sources.push(source),
             Err(reason) => found.missing.push(Missing {
                 variant: observed.variant.clone(),
@@ -135,9 +138,13 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    fn of(judged: &'a Judged, traced: &'a Observed) -> Result<Source<'a>, String> {
+    fn of(
+        results: &'a [CaseResult],
+        all: &'a [Observed],
+        traced: &'a Observed,
+    ) -> Result<Source<'a>, String> {
         let reason = |or: &str| traced.reason.clone().unwrap_or_else(|| or.to_string());
-        let plain = traced.beside.map(|at| &judged.results[at]);
+        let plain = traced.beside.map(|at| &results[at]);
         let Some(plain) = plain.filter(|it| it.status == Status::Ok) else {
             return Err(reason("nothing was measured unobserved"));
         };
@@ -147,8 +154,7 @@ impl<'a> Source<'a> {
         if traced.trips.iter().flatten().next().is_none() {
             return Err("no traced launch holds a whole round trip".into());
         }
-        let twice = judged
-            .observed
+        let twice = all
             .iter()
             .find(|it| it.probe == TWICE && it.beside == traced.beside && it.status == Status::Ok);
         let whole = plain.others_by_round.get("middle").map_or(&[][..], Vec::as_slice);
@@ -164,32 +170,41 @@ impl<'a> Source<'a> {
         key(self) == key(other)
     }
 
-    /// Its parts by round, with what the other sizes of its curve say of copying.
+    /// Its parts by round, with what the other sizes of its curve say of copying, and all mechanisms
+    /// at its place of the way from one call into the next: that is the machine's, and the same of all.
     fn rounds(&self, all: &[Source]) -> Rounds {
         let curve: Vec<&Source> = all.iter().filter(|it| self.is_along(it)).collect();
-        Rounds::of(self.traced, &self.prices(), &slope::slopes(&curve))
+        let place = |it: &Source| (it.traced.placement.clone(), it.traced.workers.clone());
+        let there = all.iter().filter(|it| place(it) == place(self));
+        let crossing_ns = there.filter_map(Source::crossing_ns).min_by(f64::total_cmp);
+        Rounds::of(self.traced, &self.prices(crossing_ns), &slope::slopes(&curve))
     }
 
-    /// What the trace adds to what it looks at.
-    fn prices(&self) -> Prices {
-        let once = call_medians(self.traced);
-        let twice = self.twice.and_then(call_medians);
-        let [bare_ns, attached_ns] = once.unwrap_or_default();
-        let crossing = |it: &Observed| {
+    /// The way from leaving one call into the next, less what a second trace adds to it.
+    fn crossing_ns(&self) -> Option<f64> {
+        let median = |it: &Observed| {
             let rounds = it.trips.iter().map(|it| it.as_ref()?.crossing_ns);
             OverRounds::of(rounds.collect()).map(|it| it.median)
         };
-        // As the trace of the launch has it, less what a second trace adds to it.
-        let crossing = crossing(self.traced).zip(self.twice.and_then(crossing));
-        let crossing_ns = crossing.map(|(once, twice)| 2.0 * once - twice);
-        // What a second trace adds to a call is the programs'; what it doesn't is the slow way.
-        let slow = twice.map(|[_, twice_ns]| 2.0 * attached_ns - twice_ns - bare_ns);
+        Some(2.0 * median(self.traced)? - median(self.twice?)?)
+    }
+
+    /// What the trace adds to what it looks at.
+    fn prices(&self, crossing_ns: Option<f64>) -> Prices {
+        let [bare_ns, _] = call_medians(self.traced).unwrap_or_default();
         let added = |part| Some((part, self.added_ns(part)?));
         Prices {
             added_ns: Part::ALL.into_iter().filter_map(added).collect(),
-            call_ns: crossing_ns.unwrap_or(0.0).max(bare_ns),
-            slow_call_ns: slow.unwrap_or(0.0).max(0.0),
+            call_ns: crossing_ns.map_or(bare_ns, |it| (it - self.slow_call_ns()).max(bare_ns)),
+            slow_call_ns: self.slow_call_ns(),
         }
+    }
+
+    /// What an attached trace adds to a call beside its programs, which a second trace adds to again.
+    fn slow_call_ns(&self) -> f64 {
+        let (once, twice) = (call_medians(self.traced), self.twice.and_then(call_medians));
+        let slow = once.zip(twice).map(|([bare, once], [_, twice])| 2.0 * once - twice - bare);
+        slow.unwrap_or(0.0).max(0.0)
     }
 
     /// ns that a second trace adds to a part: median over the rounds.
@@ -233,7 +248,7 @@ impl<'a> Source<'a> {
             placement: self.traced.placement.clone(),
             workers: self.traced.workers.clone(),
             firing_ns: self.firing_ns(),
-            slow_call_ns: self.prices().slow_call_ns,
+            slow_call_ns: self.slow_call_ns(),
             firings: each(&|it| it.parts.values().map(|share| share.firings).sum())?.median,
             calls: each(&|it| it.calls)?.median,
             parts: rounds.parts(),

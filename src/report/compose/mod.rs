@@ -43,8 +43,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     let run = &judged.run;
     let mut document = Document::new(match extent {
         Extent::Summary => format!("Run {}", run.id),
-        Extent::Full if run.request.aim == Aim::ProbeEffect => "What looking costs".to_string(),
-        Extent::Full => "How processes talk to each other on this machine".to_string(),
+        Extent::Full => headline(run.request.aim).to_string(),
     });
     document.subtitle = subtitle(judged);
     let study = study::Written::of(judged);
@@ -66,15 +65,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
             Extent::Full => "What is best here",
         },
     );
-    if judged.results.iter().all(|case| case.launches == 0) {
-        verdicts = verdicts
-            .with(Block::warning("Nothing was measured in this run; the reasons stand below."));
-    }
-    if run.status != RunStatus::Complete {
-        verdicts = verdicts.with(Block::warning(
-            "This run was interrupted: what was measured until then is shown.",
-        ));
-    }
+    verdicts.blocks.extend(cautions(judged));
     if extent == Extent::Full {
         verdicts.blocks.extend(answer::table(judged));
     }
@@ -83,6 +74,8 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         Extent::Full => folded(verdicts::blocks(judged, extent)),
     });
     if own > 0 && study.is_none() && extent == Extent::Summary {
+        document.sections[0].blocks.splice(..0, cautions(judged));
+        document.sections.extend(inflections::section(judged));
         document.sections.extend(background::remarks(judged));
         return document;
     }
@@ -119,6 +112,29 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         section.title = format!("Appendix: {}", section.title);
     }
     document
+}
+
+/// What the page is called.
+fn headline(aim: Aim) -> &'static str {
+    match aim {
+        Aim::Comparison => "How processes talk to each other on this machine",
+        Aim::Explanation { .. } => "Where the time of a message goes",
+        Aim::ProbeEffect => "What looking costs",
+    }
+}
+
+/// What must be known before anything is believed.
+fn cautions(judged: &Judged) -> Vec<Block> {
+    let mut told = Vec::new();
+    if judged.results.iter().all(|case| case.launches == 0) {
+        let nothing = "Nothing was measured in this run; the reasons stand below.";
+        told.push(Block::warning(nothing));
+    }
+    if judged.run.status != RunStatus::Complete {
+        let cut = "This run was interrupted: what was measured until then is shown.";
+        told.push(Block::warning(cut));
+    }
+    told
 }
 
 /// A run that is written up for paper: the paper of its study, else all of the report.

@@ -88,7 +88,8 @@ fn place_in_words((placement, workers): &(String, String)) -> String {
 
 fn verdict(case: &Explained) -> Verdict {
     let kind = if case.adds_up { VerdictKind::Neutral } else { VerdictKind::Unknown };
-    Verdict::new(kind, words::headline(case), words::sum(case))
+    let detail = format!("{} {}", words::rest(case), words::sum(case));
+    Verdict::new(kind, words::short(case), detail.trim_start())
 }
 
 /// ns of one cost in a case's median, 0 where it has none.

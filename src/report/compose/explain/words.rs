@@ -81,14 +81,14 @@ pub fn short(case: &Explained) -> String {
     }
 }
 
-/// Where the time goes, in a sentence or two.
-pub fn headline(case: &Explained) -> String {
+/// Where the rest goes, in a sentence or two.
+pub fn rest(case: &Explained) -> String {
     let heads = heads(case);
     let rest: Vec<String> =
         heads.iter().skip(1).map(|(head, ns)| format!("{head} {}", duration(*ns))).collect();
-    let mut told = short(case);
+    let mut told = String::new();
     if !rest.is_empty() {
-        told.push_str(&format!(" The rest: {}.", common::list(&rest)));
+        told.push_str(&format!("The rest: {}.", common::list(&rest)));
     }
     let woken: Vec<String> = case
         .parts
