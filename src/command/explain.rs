@@ -11,6 +11,8 @@ use super::words::{
 };
 use super::{Common, Failure, run};
 use crate::launch::Placement;
+use crate::observe::Probe;
+use crate::observe::probe::Scope;
 use crate::store::Label;
 use crate::study::Aim;
 use crate::workload::Workload;
@@ -63,6 +65,10 @@ pub struct ExplainArgs {
 
 /// `ipcmark explain …`.
 pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
+    if let Err(refusal) = Probe::trace(Scope::All).available() {
+        let line = format!("explain needs a trace of the kernel: {refusal}");
+        return Err(Failure { line, code: run::UNAVAILABLE });
+    }
     let asked = asked(args).map_err(Failure::usage)?;
     let mut request = asked.request().map_err(Failure::usage)?;
     request.aim = Aim::Explanation { teach: args.teach };

@@ -31,14 +31,15 @@ pub use crate::mechanism::Carries;
 use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
-use crate::study::Request;
 pub use crate::study::Total;
+use crate::study::{Aim, Request};
 
 pub use case::{CaseResult, Estimate, Floor, Status};
 pub use counted::Counted;
 pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use derived::Derived;
+use explain::Explanation;
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
@@ -94,6 +95,7 @@ pub struct Export<'a> {
     observed: &'a [Observed],
     comparisons: &'a [GroupVerdict],
     sweeps: &'a [Sweep],
+    explanation: Option<Explanation>,
 }
 
 impl Judged {
@@ -158,6 +160,10 @@ impl Judged {
             observed: &self.observed,
             comparisons: &self.groups,
             sweeps: &self.sweeps,
+            explanation: match self.run.request.aim {
+                Aim::Explanation { .. } => Some(explain::explain(self)),
+                _ => None,
+            },
         }
     }
 }

@@ -61,3 +61,58 @@ fn named(only: &Levels) -> impl Iterator<Item = (Factor, &super::format::Words)>
 fn any_word(levels: &Levels) -> Option<&super::format::Words> {
     named(levels).next().map(|it| it.1)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::observe::Topology;
+    use crate::study::declared::declare;
+    use crate::study::{Case, Machine, plan};
+
+    const STUDY: &str = r#"version = 1
+title = "Small"
+question = "Does looking matter?"
+[variables]
+cause = { size = "bytes of a message", observe = "what looks on" }
+effect = { latency = "round trip" }
+[vary]
+mechanism = ["pipe", "unix-stream"]
+size = ["64", "4K"]
+observe = ["none", "software", "trace:times=2"]
+[observed]
+mechanism = "pipe"
+size = "4K"
+"#;
+
+    #[test]
+    fn probes_keep_to_the_levels_that_they_are_given() {
+        let declared = declare(STUDY, "s.toml").unwrap();
+        let topology = Topology::read(Path::new("/")).unwrap();
+        let allowed = topology.online();
+        let machine = Machine { topology: &topology, allowed: &allowed };
+        let plan = plan(&declared.request, &machine).unwrap();
+        // Whether a probe may look here or not, it is asked of one case alone.
+        let all = plan.groups.into_iter().flat_map(|group| {
+            group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+        });
+        let (observed, plain): (Vec<Case>, Vec<Case>) =
+            all.filter(|it| !it.twin).partition(|it| it.observe.is_some());
+        assert_eq!(plain.len(), 4);
+        let asked: Vec<_> = observed
+            .iter()
+            .map(|it| (it.variant.to_string(), it.message_bytes, it.observe.unwrap().to_string()))
+            .collect();
+        let one = |probe: &str| ("pipe".to_string(), Some(4096), probe.to_string());
+        assert_eq!(asked, [one("software"), one("trace:times=2")]);
+    }
+
+    #[test]
+    fn a_level_that_is_not_measured_is_named_with_its_line() {
+        let text = STUDY.replace("size = \"4K\"\n", "size = \"8K\"\n");
+        let error = declare(&text, "s.toml").unwrap_err();
+        assert!(error.starts_with("s.toml:13:") && error.contains("`8K`"), "{error}");
+        let error = declare(&STUDY.replace("\"software\"", "\"softwar\""), "s.toml").unwrap_err();
+        assert!(error.starts_with("s.toml:10:") && error.contains("trace-calls"), "{error}");
+    }
+}

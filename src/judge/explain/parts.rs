@@ -92,9 +92,12 @@ pub(super) struct Prices {
     pub(super) slow_call_ns: f64,
 }
 
+/// Each cost of a round, in ns.
+type Costs = Vec<(Cost, f64)>;
+
 /// The costs of each round, less the trace's price.
 pub(super) struct Rounds {
-    by_round: Vec<Option<Vec<(Cost, f64)>>>,
+    by_round: Vec<Option<Costs>>,
     pub(super) copying_unknown: Option<String>,
 }
 
@@ -116,19 +119,15 @@ impl Rounds {
 
     /// What is left of `whole`, round by round, without all costs.
     pub(super) fn residual(&self, whole: &[Option<f64>]) -> Option<OverRounds> {
-        let left = |(costs, whole): (&Option<Vec<(Cost, f64)>>, &Option<f64>)| {
-            let sum: f64 = costs.as_ref()?.iter().map(|(_, ns)| ns).sum();
-            Some((*whole)? - sum)
-        };
-        OverRounds::of(self.by_round.iter().zip(whole).map(left).collect())
+        let sum = |costs: &Costs| costs.iter().map(|(_, ns)| ns).sum::<f64>();
+        let rounds = self.by_round.iter().map(|costs| costs.as_ref().map(sum)).zip(whole);
+        OverRounds::of(rounds.map(|(sum, whole)| Some((*whole)? - sum?)).collect())
     }
 
     /// Each cost that some round has.
     pub(super) fn parts(&self) -> Vec<CostPart> {
         let of = |cost: Cost| {
-            let ns = |costs: &Vec<(Cost, f64)>| {
-                costs.iter().find(|it| it.0 == cost).map_or(0.0, |it| it.1)
-            };
+            let ns = |costs: &Costs| costs.iter().find(|it| it.0 == cost).map_or(0.0, |it| it.1);
             let rounds: Vec<Option<f64>> =
                 self.by_round.iter().map(|it| it.as_ref().map(ns)).collect();
             let any = rounds.iter().flatten().any(|ns| *ns != 0.0);
@@ -139,7 +138,7 @@ impl Rounds {
 }
 
 /// The costs of one round: they add up to the traced round trip less the price of tracing it.
-fn costs(trips: &Trips, prices: &Prices, copied_ns: impl Fn(Part) -> f64) -> Vec<(Cost, f64)> {
+fn costs(trips: &Trips, prices: &Prices, copied_ns: impl Fn(Part) -> f64) -> Costs {
     let net = |part: Part| {
         let share = trips.parts.get(&part).copied().unwrap_or_default();
         share.ns - prices.added_ns.get(&part).copied().unwrap_or(0.0)

@@ -256,7 +256,7 @@ impl Curve {
             .max_by(|a, b| a.0.estimate.abs().total_cmp(&b.0.estimate.abs()));
         let (off, at) = farthest.map_or((0.0, ""), |(it, level)| (it.estimate, level.as_str()));
         let global = stats::rescaled(&mine, &theirs)
-            .map_or(String::new(), |it| format!("; p of no more than that: {:.4}", it.p));
+            .map_or(String::new(), |it| format!("; one test for all of them: p = {:.4}", it.p));
         let text = format!(
             "{} and {}: at most {:.1} % off a constant factor, at {at}{global}",
             self.name,
@@ -279,4 +279,52 @@ impl Curve {
 /// `1.63× [1.60, 1.66]`.
 pub fn times(ratio: &Interval) -> String {
     format!("{:.3}× [{:.3}, {:.3}]", ratio.estimate, ratio.low, ratio.high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twelve rounds, without those in `missing`, of a curve over `levels`; noise of a tenth of a
+    /// per cent tells the rounds apart.
+    fn curve(levels: &[(&str, f64)], missing: &[usize]) -> Curve {
+        let nth: Vec<usize> = (0..12).filter(|it| !missing.contains(it)).collect();
+        let row = |round: &usize| {
+            // Whole rounds are slow or quick: only those of the same number are alike.
+            let disturbance = 1.0 + 0.5 * (round % 3) as f64;
+            let noise = |at: usize| 1.0 + 0.001 * ((round * 7 + at * 3) % 5) as f64;
+            levels.iter().enumerate().map(|(at, it)| it.1 * disturbance * noise(at)).collect()
+        };
+        let rounds = nth.iter().map(row).collect();
+        let levels = levels.iter().map(|it| it.0.to_string()).collect();
+        Curve { name: "it".into(), levels, rounds, nth }
+    }
+
+    const PLAIN: [(&str, f64); 5] =
+        [("64", 10.0), ("1K", 40.0), ("4K", 100.0), ("16K", 60.0), ("64K", 50.0)];
+
+    #[test]
+    fn curves_are_held_against_each_other_where_both_were_measured() {
+        let plain = curve(&PLAIN, &[]);
+        let fewer: Vec<(&str, f64)> = PLAIN.iter().map(|it| (it.0, 0.7 * it.1)).skip(1).collect();
+        let observed = curve(&fewer, &[2, 5]);
+        assert_eq!(observed.has_shape_of(&plain, 0.02).decision, Decision::Supported);
+        assert_eq!(observed.peaks_with(&plain).decision, Decision::Supported);
+        let none = curve(&[("2K", 1.0), ("8K", 2.0)], &[]);
+        for told in
+            [none.has_shape_of(&plain, 0.1), none.peaks_with(&plain), none.peaks_before(&plain)]
+        {
+            assert_eq!(told.decision, Decision::NotTestable, "{}", told.effect);
+        }
+    }
+
+    #[test]
+    fn another_peak_and_another_shape_are_refuted() {
+        let plain = curve(&PLAIN, &[]);
+        let mut moved = PLAIN;
+        moved[2].1 = 50.0;
+        let moved = curve(&moved, &[]);
+        assert_eq!(moved.peaks_with(&plain).decision, Decision::Refuted);
+        assert_eq!(moved.has_shape_of(&plain, 0.1).decision, Decision::Refuted);
+    }
 }

@@ -23,6 +23,7 @@ pub use compare::comparison;
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
 use crate::store::RunStatus;
+use crate::study::Aim;
 use crate::study::paper::Form;
 
 /// Verdicts that the page leaves open where there are more.
@@ -42,6 +43,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     let run = &judged.run;
     let mut document = Document::new(match extent {
         Extent::Summary => format!("Run {}", run.id),
+        Extent::Full if run.request.aim == Aim::ProbeEffect => "What looking costs".to_string(),
         Extent::Full => "How processes talk to each other on this machine".to_string(),
     });
     document.subtitle = subtitle(judged);

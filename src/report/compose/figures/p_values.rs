@@ -24,11 +24,15 @@ impl Panel<'_> {
                 true => ("corrected", CORRECTED),
                 false => ("point by point", UNCORRECTED),
             };
+            let own = match self.spec.caption.trim() {
+                "" => String::new(),
+                told => format!("{told} "),
+            };
             let mut figure = Figure::new(
                 FigureKind::Curves,
                 if corrected { format!("{id}-corrected") } else { id.to_string() },
                 format!("{title}: {what}"),
-                format!("{caption} Dashed: 5 %; what is smaller than {LEAST} is drawn there."),
+                format!("{own}{caption} Dashed: 5 %; what is smaller than {LEAST} is drawn there."),
                 self.p_axis(),
                 Axis::new("p", Unit::Number, Scale::Log),
             );

@@ -95,7 +95,7 @@ fn what_correction_changes(tested: &[&CurveUnder]) -> String {
         _ => {
             let verb = if bent == 1 { "differs" } else { "differ" };
             format!(
-                "The finding stands corrected: {bent} of {} curves {verb} as a whole.",
+                "The finding survives correction: {bent} of {} curves {verb} as a whole.",
                 tested.len()
             )
         }

@@ -40,25 +40,34 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
     sizes.dedup();
     let names = sizes.iter().map(|it| it.map_or("–".into(), units::size));
     let what = operation(&strand.of);
+    // A message may be of any size: what is added to a large one would hide all others.
+    let (ratios, head) = match strand.of.workload.as_str() {
+        "throughput" => (true, format!("How much longer a {what} takes while something looks")),
+        _ => (false, format!("What looking adds to a {what}")),
+    };
+    let y = match ratios {
+        true => Axis::new("time observed over time unobserved", Unit::Ratio, Scale::Log),
+        false => Axis::new(format!("added to a {what}"), Unit::Nanoseconds, Scale::Linear),
+    };
     let mut figure = Figure::new(
         FigureKind::Intervals,
         format!("price-{nth}"),
-        format!("What looking adds to a {what}: {}", strand_name(&strand.of)),
-        "The shift of paired launches, and the interval that covers it with at least 95 %. Dashed: \
-         nothing is added.",
+        format!("{head}: {}", strand_name(&strand.of)),
+        "Of paired launches, and the interval that covers it with at least 95 %. Dashed: nothing is \
+         added.",
         Axis::categories("size", names),
-        Axis::new(format!("added to a {what}"), Unit::Nanoseconds, Scale::Linear),
+        y,
     );
     for probe in probes(strand) {
         let point = |charge: &Charge| {
             let at = sizes.iter().position(|it| *it == charge.message_bytes)?;
-            let shift = charge.shift?;
+            let shift = if ratios { charge.ratio? } else { charge.shift? };
             Some(Point::new(at as f64, shift.estimate).between(shift.low, shift.high))
         };
         let here = strand.charges.iter().filter(|it| it.probe == probe);
         figure.series.push(Series::new(probe.to_string(), here.filter_map(point)));
     }
-    figure.marks.push(Mark::new("nothing", 0.0));
+    figure.marks.push(Mark::new("nothing", if ratios { 1.0 } else { 0.0 }));
     figure
 }
 

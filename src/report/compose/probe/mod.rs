@@ -81,6 +81,7 @@ fn probability(p: f64) -> String {
     match p {
         p if p < 0.0001 => "<0.0001".into(),
         p if p < 0.01 => format!("{p:.4}"),
+        p if p < 0.1 => format!("{p:.3}"),
         p => format!("{p:.2}"),
     }
 }

@@ -1,0 +1,184 @@
+use super::*;
+use Who::{Initiator, Responder};
+
+fn told(at_ns: u64, who: Who, kind: Kind) -> Event {
+    Event { at_ns, cpu: 0, who, kind }
+}
+
+/// A round trip over a pipe on one CPU that begins at `t` and takes 100 ns.
+fn on_one_cpu(t: u64) -> Vec<Event> {
+    let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+    let waking = Kind::Waking { by_partner: true };
+    vec![
+        told(t + 5, Initiator, write),
+        told(t + 15, Responder, waking),
+        told(t + 18, Responder, Kind::Awake),
+        told(t + 22, Initiator, Kind::Exit(64)),
+        told(t + 24, Initiator, read),
+        told(t + 30, Initiator, Kind::Out { asleep: true }),
+        told(t + 30, Responder, Kind::In),
+        told(t + 40, Responder, Kind::Exit(64)),
+        told(t + 42, Responder, write),
+        told(t + 55, Initiator, waking),
+        told(t + 59, Initiator, Kind::Awake),
+        told(t + 64, Responder, Kind::Exit(64)),
+        told(t + 66, Responder, read),
+        told(t + 75, Responder, Kind::Out { asleep: true }),
+        told(t + 75, Initiator, Kind::In),
+        told(t + 90, Initiator, Kind::Exit(64)),
+    ]
+}
+
+fn launch(trips: u64, trip: impl Fn(u64) -> Vec<Event>) -> (Vec<Event>, Vec<f64>) {
+    // The responder has gone to sleep in its read before the first message.
+    let mut events = vec![
+        told(0, Initiator, Kind::Begin),
+        told(0, Responder, Kind::Begin),
+        told(1, Responder, Kind::Enter(0)),
+        told(2, Responder, Kind::Out { asleep: true }),
+    ];
+    events.extend((0..trips).flat_map(|nth| trip(1000 + 100 * nth)));
+    events.push(told(1000 + 100 * trips, Initiator, Kind::End));
+    (events, (0..=trips).map(|nth| (1000 + 100 * nth) as f64).collect())
+}
+
+fn ns(trips: &Trips, part: Part) -> f64 {
+    trips.parts.get(&part).map_or(0.0, |share| share.ns)
+}
+
+#[test]
+fn on_one_cpu_every_nanosecond_belongs_to_one_part() {
+    let (events, starts) = launch(8, on_one_cpu);
+    let trips = take_apart(&events, &starts).unwrap();
+    assert_eq!((trips.of, trips.used, trips.mean_ns), (8, 4, 100.0));
+    // What the one still does while the other is awake, the other waits for.
+    assert_eq!(ns(&trips, Part::Program), 5.0 + 2.0 + 10.0 + 2.0 + 2.0);
+    assert_eq!(ns(&trips, Part::Call), 10.0 + 13.0 + 10.0 + 14.0);
+    assert_eq!(ns(&trips, Part::Waking), 3.0 + 4.0);
+    assert_eq!(ns(&trips, Part::Waiting), 0.0);
+    assert_eq!(trips.calls, 4.0);
+    assert_eq!(ns(&trips, Part::Switching), 10.0 + 15.0);
+    assert_eq!(trips.parts.values().map(|it| it.ns).sum::<f64>(), 100.0);
+    // From writing into reading; from reading into the next writing it takes longer.
+    assert_eq!(trips.crossing_ns, Some(2.0));
+}
+
+#[test]
+fn a_firing_is_priced_where_it_delays() {
+    let (events, starts) = launch(8, on_one_cpu);
+    let trips = take_apart(&events, &starts).unwrap();
+    let firings: f64 = trips.parts.values().map(|it| it.firings).sum();
+    // On one CPU also those of the worker that isn't the holder: leaving its call, going to sleep.
+    assert_eq!(firings, 16.0);
+    assert_eq!(trips.parts[&Part::Waking].firings, 2.0);
+    assert_eq!(trips.parts[&Part::Call].firings, 2.0 + 2.0 + 2.0);
+}
+
+#[test]
+fn a_partner_that_answers_before_the_other_sleeps_passes_the_message_by_sleeping() {
+    let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+    let at_once = |t: u64| {
+        vec![
+            told(t + 5, Initiator, write),
+            told(t + 15, Responder, Kind::Waking { by_partner: true }),
+            told(t + 18, Responder, Kind::Awake),
+            told(t + 20, Initiator, Kind::Out { asleep: false }),
+            told(t + 20, Responder, Kind::In),
+            told(t + 30, Responder, Kind::Exit(64)),
+            told(t + 32, Responder, write),
+            told(t + 42, Responder, Kind::Exit(64)),
+            told(t + 44, Responder, read),
+            told(t + 54, Responder, Kind::Out { asleep: true }),
+            told(t + 54, Initiator, Kind::In),
+            told(t + 64, Initiator, Kind::Exit(64)),
+            told(t + 66, Initiator, read),
+            told(t + 95, Initiator, Kind::Exit(64)),
+        ]
+    };
+    let (events, starts) = launch(4, at_once);
+    let trips = take_apart(&events, &starts).unwrap();
+    assert_eq!(ns(&trips, Part::Call), 10.0 + 2.0 + 10.0 + 10.0 + 29.0);
+    assert_eq!(ns(&trips, Part::Waiting), 0.0);
+    assert_eq!(ns(&trips, Part::Asleep), 0.0);
+    assert_eq!(trips.calls, 4.0);
+}
+
+#[test]
+fn across_cpus_what_the_other_does_meanwhile_counts_nowhere() {
+    let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+    let across = |t: u64| {
+        vec![
+            told(t + 5, Initiator, write),
+            told(t + 10, Responder, Kind::Waking { by_partner: true }),
+            told(t + 12, Initiator, Kind::Interrupts(1)),
+            told(t + 20, Initiator, Kind::Exit(64)),
+            told(t + 22, Initiator, read),
+            told(t + 28, Initiator, Kind::Out { asleep: true }),
+            told(t + 32, Initiator, Kind::Interrupted),
+            told(t + 36, Responder, Kind::Awake),
+            told(t + 40, Responder, Kind::In),
+            told(t + 50, Responder, Kind::Exit(64)),
+            told(t + 52, Responder, write),
+            told(t + 60, Initiator, Kind::Waking { by_partner: true }),
+            told(t + 61, Responder, Kind::Exit(64)),
+            told(t + 63, Responder, read),
+            told(t + 68, Responder, Kind::Out { asleep: true }),
+            told(t + 70, Initiator, Kind::Awake),
+            told(t + 75, Initiator, Kind::In),
+            told(t + 90, Initiator, Kind::Exit(64)),
+        ]
+    };
+    let (mut events, starts) = launch(4, across);
+    let there = |it: &Event| match it.kind {
+        Kind::Waking { .. } => it.who == Initiator,
+        _ => it.who == Responder,
+    };
+    events.iter_mut().filter(|it| there(it)).for_each(|it| it.cpu = 1);
+    let trips = take_apart(&events, &starts).unwrap();
+    // Not what the initiator does after its message, nor the responder after its answer.
+    assert_eq!(trips.parts.values().map(|it| it.firings).sum::<f64>(), 18.0 - 6.0);
+    assert_eq!(ns(&trips, Part::Interrupt), 20.0);
+    assert_eq!(ns(&trips, Part::Waking), 2.0 + 4.0 + 10.0);
+    assert_eq!(ns(&trips, Part::Call), 5.0 + 8.0);
+    assert_eq!(ns(&trips, Part::Waiting), 4.0 + 5.0);
+    assert_eq!(trips.parts.values().map(|it| it.ns).sum::<f64>(), 100.0);
+}
+
+#[test]
+fn a_program_that_was_interrupted_goes_on_with_what_it_did() {
+    let spinning = |t: u64| match t {
+        1300 => vec![
+            told(t + 10, Initiator, Kind::Out { asleep: false }),
+            told(t + 30, Initiator, Kind::In),
+        ],
+        _ => Vec::new(),
+    };
+    let (events, starts) = launch(8, spinning);
+    let trips = take_apart(&events, &starts).unwrap();
+    // One of the four in the middle waited for 20 ns.
+    assert_eq!((trips.of, ns(&trips, Part::Program)), (8, 100.0 - 5.0));
+    assert_eq!(ns(&trips, Part::Waiting), 5.0);
+    assert_eq!(trips.of_each(10.0).mean_ns, 10.0);
+}
+
+#[test]
+fn what_the_stream_does_not_hold_whole_is_left_out() {
+    let (mut events, starts) = launch(8, on_one_cpu);
+    events.truncate(4 + 16 * 5 + 3);
+    assert_eq!(take_apart(&events, &starts).unwrap().of, 5);
+    assert!(take_apart(&events[..3], &starts).is_none());
+    assert!(take_apart(&[], &starts).is_none());
+}
+
+#[test]
+fn a_trip_that_was_held_up_does_not_colour_the_others() {
+    let held_up = |t: u64| on_one_cpu(t);
+    let (mut events, mut starts) = launch(8, held_up);
+    // The sixth trip lasts a microsecond longer, in a call.
+    for event in events.iter_mut().filter(|it| it.at_ns > 1500 + 10) {
+        event.at_ns += 1000;
+    }
+    starts[6..].iter_mut().for_each(|start| *start += 1000.0);
+    let trips = take_apart(&events, &starts).unwrap();
+    assert_eq!((trips.mean_ns, ns(&trips, Part::Call)), (100.0, 47.0));
+}

@@ -1,0 +1,126 @@
+//! `ipcmark explain`: what it launches, what it shows, and what it refuses. That the parts are the
+//! right ones is proved by planted work (`benches/explain.rs`); no time is asserted here.
+
+mod cli_support;
+mod common;
+
+use cli_support::{Bench, rows};
+use common::launching::{conclude, quick, start};
+use common::say;
+use ipcmark::launch::plant::Plant;
+use ipcmark::launch::{Outcome, SampleCount, Spec};
+use ipcmark::observe::trace;
+use serde_json::Value;
+
+fn can_trace() -> bool {
+    match trace::available() {
+        Ok(()) => true,
+        Err(refusal) => {
+            say(&format!("skipped: {refusal}"));
+            false
+        }
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn a_round_trip_is_taken_apart_and_written_up_again() {
+    if !can_trace() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "-q explain pipe unix-stream -s 64 -p same-cpu --launches 6 --teach";
+    let said = bench.must(&format!("{line} --html page.html"));
+    for section in [
+        "Where the time goes",
+        "Where the differences come from",
+        "The price of looking",
+        "What the parts are",
+    ] {
+        assert!(said.out.contains(section), "{section}: {}", said.out);
+    }
+    assert!(said.out.contains("pipe, 64 B, one CPU: "), "{}", said.out);
+    assert!(said.out.contains("Copying of pipe is not told from the rest: 3 sizes"));
+    assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
+    assert_eq!(bench.must("report last").out, said.out, "from the store alone");
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    assert!(page.contains("figure-explained-same-cpu-process"));
+
+    let explained = &bench.export()["explanation"];
+    let cases = explained["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), 2, "{explained}");
+    for case in cases {
+        // Two writes and two reads of a round trip, whoever waits for whom.
+        assert_eq!(number(&case["calls"]).round(), 4.0, "{case}");
+        assert!(number(&case["firings"]) >= 8.0, "{case}");
+        assert!(!case["overlaps"].as_bool().unwrap());
+    }
+    assert_eq!(explained["differences"].as_array().map(Vec::len), Some(1));
+    let each = "SELECT ifnull(observe, 'none') AS level, count(*) FROM launches
+                JOIN cases ON case_id = cases.id WHERE round > 0 AND NOT twin
+                GROUP BY level ORDER BY level";
+    assert_eq!(rows(&bench.open(), each), ["none|12", "trace|12", "trace:times=2|12"]);
+}
+
+#[test]
+fn three_sizes_tell_copying_from_the_rest() {
+    if !can_trace() {
+        return;
+    }
+    let bench = Bench::new();
+    let said = bench.must("-q explain pipe -p same-cpu --launches 2");
+    assert!(!said.out.contains("is not told from the rest"), "{}", said.out);
+    let explained = &bench.export()["explanation"];
+    for case in explained["cases"].as_array().expect("cases") {
+        assert_eq!(case["copying_unknown"], Value::Null);
+        let parts = case["parts"].as_array().expect("parts");
+        assert!(parts.iter().any(|it| it["cost"] == "copying"), "{case}");
+    }
+    assert_eq!(bench.export()["explanation"]["cases"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn what_was_not_asked_to_explain_explains_nothing() {
+    let bench = Bench::new();
+    bench.must("-q run pipe -w latency -s 64 -p same-cpu --launches 1 --samples 10");
+    assert_eq!(bench.export()["explanation"], Value::Null);
+    let said = bench.run("explain");
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let said = bench.run("explain pip");
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("`pipe`"), "{}", said.err);
+}
+
+#[test]
+fn planted_work_is_heard_where_it_is_done() {
+    if !can_trace() {
+        return;
+    }
+    let heard = |plant: Option<Plant>| {
+        let spec = Spec {
+            plant,
+            observe: Some("trace".parse().unwrap()),
+            samples: SampleCount::Exactly(400),
+            verify: false,
+            initiator_cpu: Some(0),
+            responder_cpu: Some(0),
+            ..quick("pipe", 64)
+        };
+        let record = conclude(start(&spec)).record;
+        assert_eq!(record.outcome, Outcome::Ok, "{record:?}");
+        let trace = record.trace.expect("it was traced");
+        let trips = trace.trips.expect("taken apart");
+        let sum: f64 = trips.parts.values().map(|share| share.ns).sum();
+        assert!((sum / trips.mean_ns - 1.0).abs() < 1e-6, "the parts are the whole: {trips:?}");
+        trips.calls.round()
+    };
+    let calls = heard(None);
+    assert_eq!(calls, 4.0);
+    let calls = heard(Some(Plant::Call));
+    assert_eq!(calls, 6.0, "one more before each of two messages");
+    let calls = heard(Some(Plant::Copy));
+    assert_eq!(calls, 4.0, "a copy in the program is no call");
+}
