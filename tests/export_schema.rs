@@ -246,8 +246,8 @@ fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
 fn what_was_observed_is_described_and_what_could_not_be_too() {
     let bench = Bench::new();
     let said = bench.must(
-        "run pipe unix-stream -w latency,throughput -s 64 -p same-cpu --launches 6 --samples 50 \
-         --observe software,calls,core,trace --format json",
+        "run pipe unix-stream -w latency,throughput --total 64K -s 4K -p same-cpu --launches 6 \
+         --samples 20 --observe software,calls,core,trace --format json",
     );
     let document = parse(&said.out);
     Schema::read().must_accept(&document);
