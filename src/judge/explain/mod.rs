@@ -55,6 +55,8 @@ pub struct Explained {
     pub adds_up: bool,
     /// Why copying isn't told from the rest, where it isn't.
     pub copying_unknown: Option<String>,
+    /// Whether a waiting worker spins: then the program's time is that.
+    pub spins: bool,
     /// Whether workers run at the same time, so that taking off a price part by part isn't exact.
     pub overlaps: bool,
 }
@@ -255,6 +257,7 @@ impl<'a> Source<'a> {
             adds_up: residual_ns.covers(0.0) || small,
             residual_ns,
             copying_unknown: rounds.copying_unknown.clone(),
+            spins: self.traced.case.spins,
             overlaps: !on_one_cpu,
             whole_ns,
             traced_ns,

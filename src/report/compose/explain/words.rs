@@ -58,6 +58,7 @@ fn heads(case: &Explained) -> Vec<(String, f64)> {
 fn named(of: Cost, case: &Explained) -> String {
     match of {
         Cost::Calls => format!("entering and leaving {:.1} system calls", case.calls),
+        Cost::Program if case.spins => "spinning, and the program".to_string(),
         other => cost(other).to_string(),
     }
 }
