@@ -681,7 +681,7 @@ fn bash_sources_its_completions_and_completes() {
         say("skipped bash completions: no bash");
         return;
     }
-    assert_eq!(complete("exp"), "export\n");
+    assert_eq!(complete("expo"), "export\n");
     assert_eq!(complete("export --format nd"), "ndjson\n");
     assert!(complete("run eve").contains("eventfd"));
 }

@@ -115,6 +115,16 @@ pub(super) fn revive(
         live.given_up |= live.has_failed_too_often();
         cases.push(live);
     }
+    // What is observed was never piloted by itself.
+    let failed: Vec<Case> = cases
+        .iter()
+        .filter(|it| it.given_up && !it.is_observed())
+        .map(|it| it.case.clone())
+        .collect();
+    for live in cases.iter_mut().filter(|live| live.is_observed()) {
+        let plain = Case { observe: None, ..live.case.clone() };
+        live.given_up |= failed.contains(&plain);
+    }
     if cases.is_empty() {
         return Ok(None);
     }

@@ -104,7 +104,9 @@ impl Campaign<'_> {
         order.shuffle(&mut rng);
         let (observed, results): (Vec<usize>, Vec<usize>) =
             order.into_iter().partition(|case| group.cases[*case].is_observed());
-        let mut batches: Vec<&[usize]> = results.chunks(BATCH).collect();
+        // What it is held against is made the same way, at any place among them.
+        let together = if observed.is_empty() { BATCH } else { 1 };
+        let mut batches: Vec<&[usize]> = results.chunks(together).collect();
         if !observed.is_empty() {
             batches.extend(observed.chunks(1));
             batches.shuffle(&mut rng);

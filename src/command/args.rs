@@ -13,6 +13,7 @@ use super::words::{
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
 use crate::mechanism::MECHANISMS;
+use crate::observe::Probe;
 use crate::size;
 use crate::store::Label;
 use crate::study::{Request, Stopping};
@@ -87,7 +88,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// What looks on, in launches of their own: counters, hardware, trace, or single families
-    /// (software, calls, l1d, …)
+    /// (software, calls, l1d and so on)
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
           value_parser = Suggesting { parser: probes, words: probe_names })]
     pub observe: Vec<Probes>,
@@ -240,10 +241,21 @@ impl RunArgs {
             },
             samples: self.samples,
             stopping: self.stopping(),
-            observe: self.observe.iter().flat_map(|it| it.0.clone()).collect(),
+            observe: self.probes(),
             seed: self.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
         })
+    }
+
+    /// Each probe once, in the order of the words.
+    fn probes(&self) -> Vec<Probe> {
+        let mut probes: Vec<Probe> = Vec::new();
+        for probe in self.observe.iter().flat_map(|it| &it.0) {
+            if !probes.contains(probe) {
+                probes.push(*probe);
+            }
+        }
+        probes
     }
 
     fn placements(&self) -> Vec<Placement> {

@@ -51,7 +51,7 @@ pub struct ExplainArgs {
     /// A name for this run
     #[arg(long, value_name = "NAME")]
     label: Option<Label>,
-    /// text, json, ndjson, csv, markdown, …, as for `run`
+    /// text, json, ndjson, csv, markdown and others, as for `run`
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_exported())]
     format: Shown,
@@ -75,6 +75,13 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     // A round trip is taken apart one by one, and half of a short launch is enough of them.
     request.stopping.launches = Some(args.launches.unwrap_or(LAUNCHES));
     let plan = run::planned(&request)?;
+    if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
+        let line =
+            "nothing to take apart: name a mechanism that carries something, and that is here";
+        let reason =
+            plan.groups.iter().flat_map(|it| &it.absent).map(|it| it.reason.as_str()).next();
+        return Err(Failure::usage(reason.map_or(line.into(), |why| format!("{line} ({why})"))));
+    }
     run::measure(common, &asked, Some((request, plan)))
 }
 

@@ -37,14 +37,14 @@ pub struct ProbeEffectArgs {
     /// Message sizes [default: 64,4K,64K]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     size: Option<Sizes>,
-    /// Where the workers run: same-cpu, same-llc, free, … [default: same-cpu]
+    /// Where the workers run: same-cpu, same-llc, free and others [default: same-cpu]
     #[arg(short, long, value_name = "PLACE", value_parser = placements)]
     placement: Vec<Placements>,
     /// process, thread
     #[arg(long, value_name = "KIND", default_value = "process",
           value_parser = ["process", "thread"], hide_possible_values = true)]
     workers: String,
-    /// What looks on: counters, hardware, single families (software, calls, l1d, …),
+    /// What looks on: counters, hardware, single families (software, calls, l1d and so on),
     /// trace-calls, trace-scheduler, trace; :empty makes a trace do nothing
     /// [default: all of these, each trace also empty]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
@@ -65,7 +65,7 @@ pub struct ProbeEffectArgs {
     /// A name for this run
     #[arg(long, value_name = "NAME")]
     label: Option<Label>,
-    /// text, json, ndjson, csv, markdown, …, as for `run`
+    /// text, json, ndjson, csv, markdown and others, as for `run`
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
           value_parser = shown_or_exported())]
     format: Shown,

@@ -38,9 +38,7 @@ pub fn text(judged: &Judged, store: &Store) -> Result<String, StoreError> {
 fn intervals(text: &mut String, judged: &Judged, store: &Store) -> Result<(), StoreError> {
     let scale = judged.run.clock.ns_per_tick;
     let starts = store.round_starts(judged.run.id)?;
-    let sizes = judged.run.groups.iter().map(|group| (group.nth, group.cases.len()));
-    let group_of: Vec<usize> =
-        sizes.flat_map(|(nth, cases)| std::iter::repeat_n(nth, cases)).collect();
+    let group_of: Vec<usize> = judged.run.results().map(|(group, _)| group.nth).collect();
     let mut start_ns = 0;
     for (nth, launch) in launches(judged, store)? {
         // A round that was cut short left no start of its own: the last one known stands in.

@@ -12,6 +12,7 @@ use super::case::{CaseResult, Status};
 use super::{ALPHA, Carries};
 use crate::observe::Host;
 use crate::stats::{self, TooFew};
+use crate::study::Total;
 
 /// A sweep over message sizes of one mechanism at one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,6 +25,10 @@ pub struct Sweep {
     pub workers: String,
     /// Where it was asked to run.
     pub placement: String,
+    /// What one transfer carries; null of round trips.
+    pub total: Option<Total>,
+    /// `untouched`, `written`, `read`.
+    pub payload: String,
     /// The sizes that were measured, in bytes, ascending.
     pub sizes_bytes: Vec<u64>,
     /// Rounds in which all of them were.
@@ -138,6 +143,8 @@ fn sweep(curve: &[&CaseResult], host: &Host) -> Sweep {
         workload: of.workload.clone(),
         workers: of.workers.clone(),
         placement: of.placement.clone(),
+        total: of.total,
+        payload: of.payload.clone(),
         rounds: rounds.len(),
         sizes_bytes,
         reason,

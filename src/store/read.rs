@@ -321,7 +321,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         samples_per_launch: row.get(14)?,
         operation_ns: row.get(15)?,
         total: row.get::<_, Option<String>>(16)?.and_then(|it| Total::parse(&it).ok()),
-        observe: row.get::<_, Option<String>>(17)?.and_then(|it| it.parse().ok()),
+        observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
     })
 }
 

@@ -98,6 +98,17 @@ pub struct Missing {
     pub reason: String,
 }
 
+impl Missing {
+    fn of(observed: &Observed, reason: String) -> Missing {
+        Missing {
+            variant: observed.variant.clone(),
+            message_bytes: observed.message_bytes,
+            placement: observed.placement.clone(),
+            reason,
+        }
+    }
+}
+
 /// The residual may be so large a share of the whole before the parts are said not to add up.
 const UNEXPLAINED: f64 = 0.05;
 
@@ -115,17 +126,18 @@ fn take_apart(results: &[CaseResult], all: &[Observed]) -> Explanation {
     for observed in all.iter().filter(|it| it.probe == ONCE && it.workload == "latency") {
         match Source::of(results, all, observed) {
             Ok(source) => sources.push(source),
-            Err(reason) => found.missing.push(Missing {
-                variant: observed.variant.clone(),
-                message_bytes: observed.message_bytes,
-                placement: observed.placement.clone(),
-                reason,
-            }),
+            Err(reason) => found.missing.push(Missing::of(observed, reason)),
         }
     }
     let rounds: Vec<Rounds> = sources.iter().map(|it| it.rounds(&sources)).collect();
     for (source, rounds) in sources.iter().zip(&rounds) {
-        found.cases.extend(source.explained(rounds));
+        match source.explained(rounds) {
+            Some(case) => found.cases.push(case),
+            None => {
+                let reason = "no round has a traced launch beside an unobserved one";
+                found.missing.push(Missing::of(source.traced, reason.into()));
+            }
+        }
     }
     found.differences = differences(&found.cases);
     found

@@ -2,7 +2,7 @@
 //! sentence with what is known to lie there.
 
 use super::words;
-use crate::judge::{Candidate, Inflection, Judged, Sweep};
+use crate::judge::{Candidate, Inflection, Judged, Sweep, Total};
 use crate::report::{Block, Column, Row, Section, Table, Text, units};
 use crate::stats::LEAST_SIZES;
 
@@ -78,7 +78,11 @@ fn row(sweep: &Sweep, it: &Inflection) -> Row {
 fn place(sweep: &Sweep) -> String {
     let what = if sweep.workload == "latency" { "Round trip" } else { "Throughput" };
     let threads = if sweep.workers == "thread" { ", threads" } else { "" };
-    format!("{what}, {}{threads}", words::place(&sweep.placement))
+    let total = match sweep.total {
+        None | Some(Total::Long) => String::new(),
+        Some(total) => format!(" of {total}"),
+    };
+    format!("{what}{total}, {}{threads}", words::place(&sweep.placement))
 }
 
 /// `32 KiB–64 KiB`.

@@ -35,8 +35,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
 fn opening(found: &Explanation) -> Section {
     let mut section = Section::new("explained", "Where the time goes");
     if found.cases.is_empty() {
-        let told = "No round trip could be taken apart; the reasons stand below.";
-        section.blocks.push(Block::warning(told));
+        section.blocks.push(Block::warning("No round trip could be taken apart."));
     }
     section.blocks.extend(found.cases.iter().map(|case| verdict(case).into()));
     for place in places(found) {
@@ -154,9 +153,8 @@ fn figure(found: &Explanation, place: &(String, String)) -> Figure {
         FigureKind::Bars,
         format!("explained-{}-{}", place.0.replace(',', "-"), place.1),
         format!("A round trip taken apart, {}", place_in_words(place)),
-        "Bars: the parts of a traced round trip, less the price of tracing it. Diamond: the \
-         round trip that nothing looked at; what lies between it and the end of its bar is the \
-         residual.",
+        "Bars: the parts of a traced round trip, less the price of tracing it; one that comes out \
+         below nothing isn't drawn. Diamond: the round trip that nothing looked at.",
         Axis::categories("case", cases.iter().map(|it| name(it))),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
     );
