@@ -256,6 +256,8 @@ fn sweep(variant: &str) -> Sweep {
         workload: "latency".into(),
         workers: "process".into(),
         placement: "same-cpu".into(),
+        total: None,
+        payload: "untouched".into(),
         sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],
         rounds: 12,
         reason: None,
