@@ -67,6 +67,7 @@ fn wrong_words_end_with_the_way_out() {
         ("probe-effect --doses 3", "1, 2 or 4"),
         ("probe-effect -w connect", "latency"),
         ("probe-effect pip", "pipe"),
+        ("probe-effect null", "moves nothing"),
     ] {
         let said = bench.run(line);
         assert_eq!(said.code, Some(2), "{line}: {}", said.err);

@@ -12,6 +12,7 @@ use super::words::{
 };
 use super::{Common, Failure, run};
 use crate::launch::{Placement, Workers};
+use crate::mechanism::Carries;
 use crate::observe::Probe;
 use crate::observe::counts::{FAMILIES, Family};
 use crate::observe::probe::Scope;
@@ -89,7 +90,18 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
         return Err(Failure { line, code: run::UNAVAILABLE });
     }
     let plan = run::planned(&request)?;
+    let mut cases = plan
+        .groups
+        .iter()
+        .flat_map(|group| group.cases.iter().chain(group.absent.iter().map(|it| &it.case)));
+    if cases.all(|it| it.variant.traits().carries == Carries::Nothing) {
+        return Err(Failure::usage(format!(
+            "{}: it moves nothing that could be looked at: name one that does, as pipe",
+            request.mechanisms.join(", ")
+        )));
+    }
     let shown = RunArgs {
+        mechanisms: args.mechanisms.clone(),
         label: args.label.clone(),
         format: args.format,
         html: args.html.clone(),

@@ -8,14 +8,14 @@ use super::counted::Counted;
 use super::course::Course;
 use super::cpu::CpuCost;
 use super::derived::Derived;
-use super::headline;
 use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch, OverLaunches};
 use super::pool::{LaunchValue, Pool};
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
+use super::{headline, look_of};
 use crate::mechanism::{Carries, Variant};
 use crate::observe::Probe;
-use crate::stats;
+use crate::stats::{self, Look};
 use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 use crate::study::Total;
 
@@ -179,6 +179,9 @@ pub struct CaseResult {
     /// of [`super::PERCENTILES`] where samples are single operations.
     #[serde(skip)]
     pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
+    /// The look at its launches that the end of its group entitles it to.
+    #[serde(skip)]
+    pub look: Option<Look>,
     /// The pooled percentile curve, in ns.
     #[serde(skip)]
     pub curve: Curve,
@@ -229,6 +232,7 @@ impl CaseResult {
             values.push(value);
         }
         result.settle_status(case, &all, &values);
+        result.look = look_of(values.len(), group);
         if !values.is_empty() {
             result.fill(run, group, &values, &launches);
             let share = result.effective_samples / result.samples as f64;
@@ -285,6 +289,7 @@ impl CaseResult {
             by_round: Vec::new(),
             others_by_round: BTreeMap::new(),
             counted: Counted::default(),
+            look: None,
             curve: Curve::new(),
             course: Vec::new(),
         }

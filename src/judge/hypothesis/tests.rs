@@ -5,6 +5,7 @@ use super::select::{cases, goodness, have, level, pairs, quantity, shared};
 use super::{ALPHA, CaseResult, Decision, Ground, Told};
 use crate::judge::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use crate::stats::{self, Interval};
+use crate::study::counted::Count;
 use crate::study::extent::Extent;
 use crate::study::factor::{Chosen, Factor, chosen};
 use crate::study::format::{Hypothesis, Test};
@@ -111,12 +112,13 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), named: bool) -> 
         }
         false => String::new(),
     };
-    let Some(found) = OverRounds::of(quantity(case, of)) else {
-        return Told::not_testable(format!("{name}no launch told {of}"));
+    let (median, ends) = match measure(case, of) {
+        Ok(found) => found,
+        Err(reason) => return Told::not_testable(format!("{name}{reason}")),
     };
     let digits = |it: f64| Derived { value: Some(it), unit: String::new() }.to_string();
-    let value = digits(found.median);
-    let Some((low, high)) = found.low.zip(found.high) else {
+    let value = digits(median);
+    let Some((low, high)) = ends else {
         let text = format!("{name}{of} {}, of too few launches", value.trim());
         return Told::new(Decision::Inconclusive, text, None);
     };
@@ -132,6 +134,27 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), named: bool) -> 
         () => Decision::Inconclusive,
     };
     Told::new(decision, text, None)
+}
+
+/// The median over launches and the ends of its interval, or why there is none. Looks that were
+/// taken while measuring have spent error, which counts of observed launches know nothing of.
+fn measure(case: &CaseResult, of: &str) -> Result<(f64, Option<(f64, f64)>), String> {
+    if of == "median" {
+        let estimate = case.estimate().ok_or("no launch told its median")?;
+        let median = estimate.median.ok_or("its launches fall into two modes")?;
+        return Ok((median, estimate.low.zip(estimate.high)));
+    }
+    let by_round = quantity(case, of);
+    let values: Vec<f64> = by_round.iter().flatten().copied().collect();
+    let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch told {of}"))?;
+    let ends = match Count::number(of) {
+        Some(_) => found.low.zip(found.high),
+        None => {
+            let interval = case.look.and_then(|it| it.interval(&values));
+            interval.map(|it| (it.low, it.high))
+        }
+    };
+    Ok((found.median, ends))
 }
 
 /// Parts of one claim: it holds if all of them do.
@@ -168,6 +191,10 @@ impl Ratio {
         let columns: Vec<Vec<Option<f64>>> =
             pairs.iter().flat_map(|(a, b)| [value(a), value(b)]).collect();
         let rounds = shared(&columns);
+        if let Some(side) = without_ratio(&rounds) {
+            let of = [left, right][side];
+            return Err(Told::not_testable(format!("{of} is 0 in a round: no ratio can be made")));
+        }
         let log = |pair: &[f64]| (pair[0] / pair[1]).ln();
         let count = pairs.len();
         let logs: Vec<f64> =
@@ -244,6 +271,13 @@ impl Ratio {
     }
 }
 
+/// The side, 0 or 1, of a value in `rounds` that no ratio can be made of: a count of 0, or its
+/// inverse.
+fn without_ratio(rounds: &[Vec<f64>]) -> Option<usize> {
+    let fits = |value: f64| value.is_finite() && value > 0.0;
+    rounds.iter().find_map(|row| row.iter().position(|it| !fits(*it))).map(|at| at % 2)
+}
+
 /// What a case comes to, by round.
 type Value<'a> = &'a dyn Fn(&CaseResult) -> Vec<Option<f64>>;
 
@@ -312,100 +346,4 @@ fn numbers(claim: &Hypothesis) -> (f64, f64) {
 }
 
 #[cfg(test)]
-mod checks {
-    use super::*;
-    use crate::judge::floor::tests::case;
-    use crate::study::declared::{Declared, declare};
-
-    /// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
-    fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
-        let mut made = case("pipe", placement, None);
-        let around = |level: f64| {
-            (0..12).map(|nth| Some(level * (1.0 + 0.002 * f64::from(nth % 5 - 2)))).collect()
-        };
-        made.by_round = around(ns);
-        made.others_by_round.insert("p99", around(tail));
-        made
-    }
-
-    fn study(claim: &str) -> Declared {
-        let text = format!(
-            "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {{}}\neffect = {{}}\n\
-             [vary]\nmechanism = \"pipe\"\nplacement = [\"free\", \"same-cpu\", \"same-llc\"]\n\
-             [[hypothesis]]\nstatement = \"s\"\n{claim}"
-        );
-        declare(&text, "s.toml").unwrap()
-    }
-
-    fn told(claim: &str, results: &[CaseResult]) -> (Decision, String) {
-        let declared = study(claim);
-        let on = Ground { declared: &declared, results, llc_bytes: None };
-        let told = decide(&declared.study.hypothesis[0], &on);
-        (told.decision, told.effect)
-    }
-
-    const EITHER: &str = "test = \"near-either\"\nmargin = \"10%\"\n\
-        left = { placement = \"free\" }\nright = { placement = \"same-cpu\" }\n\
-        or = { placement = \"same-llc\" }\n";
-
-    #[test]
-    fn near_either_says_near_which() {
-        let results = |free: f64, far: f64| {
-            [("free", free), ("same-cpu", 4000.0), ("same-llc", far)]
-                .map(|(placement, ns)| measured(placement, ns, ns))
-        };
-        let (decision, effect) = told(EITHER, &results(40_000.0, 41_000.0));
-        assert_eq!(decision, Decision::Supported, "{effect}");
-        assert!(effect.starts_with("near same-llc; against same-cpu: "), "{effect}");
-        let (decision, effect) = told(EITHER, &results(4000.0, 4100.0));
-        assert_eq!(decision, Decision::Supported, "{effect}");
-        assert!(effect.starts_with("near same-cpu and same-llc; "), "{effect}");
-        let (decision, effect) = told(EITHER, &results(20_000.0, 41_000.0));
-        assert_eq!(decision, Decision::Refuted, "{effect}");
-        assert!(effect.starts_with("near neither; "), "{effect}");
-    }
-
-    #[test]
-    fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
-        let two = [measured("free", 20_000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
-        assert_eq!(told(EITHER, &two).0, Decision::NotTestable);
-        let near = [measured("free", 4000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
-        assert_eq!(told(EITHER, &near).0, Decision::Supported);
-    }
-
-    #[test]
-    fn a_ranking_tells_each_step_by_what_its_two_sides_do_not_share() {
-        let order = |first: &str, second: &str| {
-            format!(
-                "test = \"ranking\"\nleft = {{ mechanism = \"pipe\" }}\norder = [{{ mechanism = \"pipe\", placement = \"{first}\" }}, \
-                 {{ mechanism = \"pipe\", placement = \"{second}\" }}]\n"
-            )
-        };
-        let results = [measured("same-cpu", 4000.0, 0.0), measured("free", 8000.0, 0.0)];
-        let (decision, effect) = told(&order("same-cpu", "free"), &results);
-        assert_eq!(decision, Decision::Supported, "{effect}");
-        assert!(effect.starts_with("same-cpu over free: "), "{effect}");
-        assert_eq!(told(&order("free", "same-cpu"), &results).0, Decision::Refuted);
-    }
-
-    #[test]
-    fn a_claim_of_a_percentile_is_decided_by_the_percentiles_of_launches() {
-        let by = |of: &str| {
-            format!(
-                "test = \"faster\"\n{of}\nleft = {{ placement = \"same-cpu\" }}\n\
-                 right = {{ placement = \"free\" }}\n"
-            )
-        };
-        let mut results =
-            [measured("same-cpu", 4000.0, 90_000.0), measured("free", 8000.0, 9000.0)];
-        assert_eq!(told(&by(""), &results).0, Decision::Supported);
-        assert_eq!(told(&by("of = \"p99\""), &results).0, Decision::Refuted);
-        let (decision, effect) = told(&by("of = \"p99.9\""), &results);
-        assert_eq!(decision, Decision::NotTestable);
-        assert!(effect.contains("aren't single operations"), "{effect}");
-        results[1].samples_missing.insert("p99".into(), 1200);
-        let (decision, effect) = told(&by("of = \"p99\""), &results);
-        assert_eq!(decision, Decision::NotTestable);
-        assert!(effect.contains("1200 more independent samples"), "{effect}");
-    }
-}
+mod checks;

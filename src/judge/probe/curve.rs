@@ -20,7 +20,7 @@ pub struct CurveUnder {
     /// The global p, corrected over the strand's curves.
     pub p_holm: Option<f64>,
     /// How far each size is off a constant factor: log ratios less their mean, with intervals that
-    /// hold together.
+    /// hold together; empty with fewer than [`CurveUnder::rounds_for_off`].
     pub off: Vec<Interval>,
     /// The p of each size as published: each curve divided by its mean, paired signed-rank tests.
     pub published: Vec<f64>,
@@ -40,6 +40,12 @@ impl CurveUnder {
     pub fn most_off(&self) -> Option<f64> {
         let farthest = self.off.iter().map(|it| it.low.abs().max(it.high.abs()));
         farthest.max_by(f64::total_cmp).map(f64::exp_m1)
+    }
+
+    /// Rounds that it takes to say of every size how far it is off: the interval of each holds at
+    /// 5 % over all of them, and n rounds reach no p below 2 of 2ⁿ.
+    pub fn rounds_for_off(&self) -> u32 {
+        (2.0 * self.sizes.len() as f64 / ALPHA).log2().ceil() as u32
     }
 
     /// How many sizes differ at 5 %: as published, after Holm, by the maximum over sizes.

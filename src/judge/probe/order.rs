@@ -33,6 +33,8 @@ pub enum Kept {
     Turned,
     /// A difference that one of the two shows surely, the other doesn't.
     Blurred,
+    /// Neither shows a difference, and not both are equivalent for sure.
+    Open,
 }
 
 /// Two mechanisms under a probe, with their log ratios unobserved and observed.
@@ -94,7 +96,33 @@ fn kept(plain: Verdict, observed: Verdict) -> Kept {
         (Verdict::Faster, Verdict::Faster)
         | (Verdict::Slower, Verdict::Slower)
         | (Verdict::Equivalent, Verdict::Equivalent) => Kept::Yes,
-        (Verdict::Inconclusive { .. }, Verdict::Inconclusive { .. }) => Kept::Yes,
+        (
+            Verdict::Inconclusive { .. } | Verdict::Equivalent,
+            Verdict::Inconclusive { .. } | Verdict::Equivalent,
+        ) => Kept::Open,
         _ => Kept::Blurred,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sure_on_no_side_is_open() {
+        let open = Verdict::Inconclusive { smallest_effect: 0.1 };
+        use Verdict::{Equivalent, Faster, Slower};
+        for (plain, observed, what) in [
+            (Faster, Faster, Kept::Yes),
+            (Equivalent, Equivalent, Kept::Yes),
+            (Faster, Slower, Kept::Turned),
+            (Faster, Equivalent, Kept::Blurred),
+            (open, Slower, Kept::Blurred),
+            (open, open, Kept::Open),
+            (Equivalent, open, Kept::Open),
+            (open, Equivalent, Kept::Open),
+        ] {
+            assert_eq!(kept(plain, observed), what, "{plain:?}, then {observed:?}");
+        }
     }
 }

@@ -45,8 +45,17 @@ impl Charge {
         })
     }
 
-    /// Whether the price is surely one, after correction.
+    /// Whether the price is surely one, after correction: more than nothing.
     pub fn is_sure(&self) -> bool {
+        self.differs() && self.shift.is_some_and(|it| it.low > 0.0)
+    }
+
+    /// Whether what is looked at surely is quicker, after correction; that is no price.
+    pub fn is_less(&self) -> bool {
+        self.differs() && self.shift.is_some_and(|it| it.high < 0.0)
+    }
+
+    fn differs(&self) -> bool {
         self.p_holm.is_some_and(|p| p < ALPHA)
     }
 }

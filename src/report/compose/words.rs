@@ -180,6 +180,12 @@ fn best(named: &[String]) -> String {
     }
 }
 
+/// With a capital first letter.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |it| it.to_uppercase().chain(letters).collect())
+}
+
 /// `a`, `a and b`, `a, b and c`.
 pub fn list(names: &[String]) -> String {
     match names {

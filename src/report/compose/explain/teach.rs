@@ -2,6 +2,7 @@
 
 use super::words;
 use crate::judge::explain::{Cost, Explanation};
+use crate::report::compose::words::capital;
 use crate::report::{Block, Section, Text};
 
 /// The parts that were found, each with what it is.
@@ -21,11 +22,6 @@ pub fn section(found: &Explanation) -> Section {
     let parts = Cost::ALL.into_iter().filter(there).map(told);
     section.blocks.push(Block::List(parts.chain([residual()]).collect()));
     section
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn residual() -> Text {

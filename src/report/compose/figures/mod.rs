@@ -13,6 +13,7 @@ mod tails;
 
 use std::collections::BTreeSet;
 
+pub use p_values::drawn as of_p;
 pub use study::study_figures;
 
 use super::words;

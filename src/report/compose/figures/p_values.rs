@@ -15,6 +15,24 @@ const UNCORRECTED: &str = "Each curve divided by its mean over all levels, and a
 const CORRECTED: &str = "Log ratios less their round's mean; each level held against the largest \
      deviation that flipping the signs of whole rounds makes.";
 
+/// The figure of p over `x`: each series with its places and its p, and a line at 5 %.
+pub fn drawn(
+    id: String,
+    title: String,
+    caption: &str,
+    x: Axis,
+    series: impl Iterator<Item = (String, Vec<(f64, f64)>)>,
+) -> Figure {
+    let caption = format!("{caption} Dashed: 5 %; what is smaller than {LEAST} is drawn there.");
+    let y = Axis::new("p", Unit::Number, Scale::Log);
+    let mut figure = Figure::new(FigureKind::Curves, id, title, caption, x, y);
+    figure.marks.push(Mark::new("5 %", ALPHA));
+    let point = |(x, p): (f64, f64)| Point::new(x, p.max(LEAST));
+    let series = series.map(|(name, p)| Series::new(name, p.into_iter().map(point)));
+    figure.series.extend(series);
+    figure
+}
+
 impl Panel<'_> {
     /// Two figures: uncorrected, and corrected. None of what shares no levels and rounds.
     pub(super) fn p_values(&self, id: &str, title: &str) -> [Option<Figure>; 2] {
@@ -28,21 +46,13 @@ impl Panel<'_> {
                 "" => String::new(),
                 told => format!("{told} "),
             };
-            let mut figure = Figure::new(
-                FigureKind::Curves,
-                if corrected { format!("{id}-corrected") } else { id.to_string() },
-                format!("{title}: {what}"),
-                format!("{own}{caption} Dashed: 5 %; what is smaller than {LEAST} is drawn there."),
-                self.p_axis(),
-                Axis::new("p", Unit::Number, Scale::Log),
-            );
-            figure.marks.push(Mark::new("5 %", ALPHA));
-            for (name, places, points) in &found {
+            let series = found.iter().map(|(name, places, points)| {
                 let p = if corrected { &points.corrected } else { &points.uncorrected };
-                let at = places.iter().zip(p).map(|(x, p)| Point::new(*x, p.max(LEAST)));
-                figure.series.push(Series::new(name.clone(), at));
-            }
-            figure
+                (name.clone(), places.iter().copied().zip(p.iter().copied()).collect())
+            });
+            let id = if corrected { format!("{id}-corrected") } else { id.to_string() };
+            let title = format!("{title}: {what}");
+            drawn(id, title, &format!("{own}{caption}"), self.p_axis(), series)
         };
         [false, true].map(|corrected| (!found.is_empty()).then(|| figure(corrected)))
     }

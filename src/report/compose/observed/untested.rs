@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::words;
 use crate::judge::{Observed, Status};
 use crate::observe::counts::FIGURES;
+use crate::report::compose::words::capital;
 use crate::report::{Block, Text};
 
 /// A paragraph for each reason.
@@ -79,11 +80,6 @@ pub(in crate::report::compose) fn merged(
         (one.probes, one.words.join(" "))
     });
     told.collect()
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |it| it.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

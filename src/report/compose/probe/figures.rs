@@ -2,13 +2,10 @@
 //! point as published and corrected.
 
 use super::{operation, strand_name};
-use crate::judge::ALPHA;
 use crate::judge::probe::{Charge, CurveUnder, ProbeEffect, Strand};
 use crate::observe::Probe;
+use crate::report::compose::figures;
 use crate::report::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
-
-/// Smallest p that is drawn: smaller ones lie on it.
-const LEAST_P: f64 = 1e-4;
 
 pub(super) fn all(effect: &ProbeEffect) -> Vec<Figure> {
     let strands = effect.strands.iter().enumerate();
@@ -119,21 +116,13 @@ fn points(nth: usize, strand: &Strand, tested: &[&CurveUnder], corrected: bool) 
              flipped signs make.",
         ),
     };
-    let mut figure = Figure::new(
-        FigureKind::Curves,
-        format!("price-p-{id}-{nth}"),
-        format!("Where the shape differs, {how}: {}", strand_name(&strand.of)),
-        format!("{caption} Dashed: 5 %. Smaller than {LEAST_P} is drawn there."),
-        Axis::new("message size", Unit::Bytes, Scale::Log),
-        Axis::new("p", Unit::Number, Scale::Log),
-    );
-    for curve in tested {
+    let series = tested.iter().map(|curve| {
         let by_maximum = curve.rescaled.as_ref().map_or(&[][..], |it| &it.p_of_levels);
         let p = if corrected { by_maximum } else { &curve.published };
-        let points = curve.sizes.iter().zip(p);
-        let points = points.map(|(size, p)| Point::new(*size as f64, p.max(LEAST_P)));
-        figure.series.push(Series::new(curve.probe.to_string(), points));
-    }
-    figure.marks.push(Mark::new("5 %", ALPHA));
-    figure
+        let points = curve.sizes.iter().map(|size| *size as f64).zip(p.iter().copied());
+        (curve.probe.to_string(), points.collect())
+    });
+    let title = format!("Where the shape differs, {how}: {}", strand_name(&strand.of));
+    let sizes = Axis::new("message size", Unit::Bytes, Scale::Log);
+    figures::of_p(format!("price-p-{id}-{nth}"), title, caption, sizes, series)
 }

@@ -63,7 +63,8 @@ fn row(charge: &Charge) -> Row {
         or_dash(each.map(|it| units::duration(it.estimate))).into(),
         or_dash(each.map(|it| Unit::Nanoseconds.interval(it.estimate, it.low, it.high))).into(),
     ];
-    let emphasis = if charge.is_sure() { Emphasis::Normal } else { Emphasis::Muted };
+    let emphasis =
+        if charge.is_sure() || charge.is_less() { Emphasis::Normal } else { Emphasis::Muted };
     Row::new(cells).emphasis(emphasis)
 }
 

@@ -49,9 +49,13 @@ fn price(effect: &ProbeEffect) -> Verdict {
         )),
     };
     let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
+    let less = match all.iter().filter(|it| it.1.is_less()).count() {
+        0 => String::new(),
+        less => format!(" {less} surely are less: what is looked at is quicker."),
+    };
     let detail = format!(
         "{} of {} prices surely are more than nothing (Holm): {rounds} rounds, each with observed and \
-         unobserved launches in random order.{}",
+         unobserved launches in random order.{less}{}",
         sure.len(),
         all.len(),
         firings(&all)
@@ -101,7 +105,10 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
     let bent: Vec<String> = curves.iter().filter(|it| it.1.is_bent()).map(name).collect();
     let most = curves.iter().filter_map(|it| it.1.most_off()).fold(0.0, f64::max);
     let off = format!("at most {:.0} % off a constant factor at any size", 100.0 * most);
+    let unknown: Vec<&CurveUnder> =
+        curves.iter().map(|it| it.1).filter(|it| it.most_off().is_none()).collect();
     let (kind, head) = match (bent.len(), most < SHAPE_WITHIN) {
+        (0, _) if !unknown.is_empty() => (VerdictKind::Unknown, too_few(&unknown, curves.len())),
         (0, true) => (
             VerdictKind::Good,
             Text::new().strong("Curves over size are only rescaled: ").plain(off + "."),
@@ -124,6 +131,16 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
         ),
     };
     Some(Verdict::new(kind, head, peaks(&curves)))
+}
+
+/// Of curves of which no size's interval is known.
+fn too_few(unknown: &[&CurveUnder], all: usize) -> Text {
+    let takes = unknown.iter().map(|it| it.rounds_for_off()).max().unwrap_or(0);
+    Text::new().strong("No curve over size shows another shape").plain(format!(
+        ", but of {} of {all} it can't be told how far they are off a constant factor: it takes \
+         {takes} rounds (--launches {takes}).",
+        unknown.len()
+    ))
 }
 
 fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
@@ -201,7 +218,20 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
     };
     let turned: Vec<String> = of(Kept::Turned).map(told).collect();
     let blurred: Vec<String> = of(Kept::Blurred).map(told).collect();
+    let open = of(Kept::Open).count();
     let (kind, head) = match (turned.as_slice(), blurred.len()) {
+        ([], 0) if open == all => (
+            VerdictKind::Unknown,
+            Text::new()
+                .strong("Whether looking changes which of two mechanisms is faster can't be told")
+                .plain(format!(": none of {all} comparisons shows which is.")),
+        ),
+        ([], 0) if open > 0 => (
+            VerdictKind::Neutral,
+            Text::new()
+                .strong("Looking turns no order round")
+                .plain(format!(", but {open} of {all} comparisons are open.")),
+        ),
         ([], 0) => (
             VerdictKind::Good,
             Text::new()
@@ -224,7 +254,13 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
                 .plain("."),
         ),
     };
-    let detail = "Each comparison unobserved and observed, by the same test, corrected together.";
+    let open = match open {
+        0 => String::new(),
+        open => format!(" Open: {open}, where neither of the two tells which is faster."),
+    };
+    let detail = format!(
+        "Each comparison unobserved and observed, by the same test, corrected together.{open}"
+    );
     Some(Verdict::new(kind, head, detail))
 }
 
@@ -236,11 +272,9 @@ fn surprise(it: &Surprise) -> Verdict {
         Decision::Inconclusive => VerdictKind::Unknown,
         Decision::NotTestable => VerdictKind::Neutral,
     };
-    let name = it.decision.name();
-    let (first, rest) = name.split_at(1);
     let of = it.of.as_ref().map_or(String::new(), |of| format!(" ({})", strand_name(of)));
     let head = Text::new()
-        .strong(format!("{}{rest}: ", first.to_uppercase()))
+        .strong(format!("{}: ", words::capital(it.decision.name())))
         .plain(format!("{}{of}.", it.statement));
     let detail = match (&it.ratio, it.p_holm, &it.reason) {
         (Some(ratio), Some(p), _) => format!(
@@ -253,4 +287,69 @@ fn surprise(it: &Surprise) -> Verdict {
         _ => "Too few rounds.".into(),
     };
     Verdict::new(kind, head, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::probe::tests::Machine;
+
+    /// What looks on takes `times` as long, of two mechanisms at three sizes.
+    fn rescaled(times: f64) -> ProbeEffect {
+        let mut machine = Machine::seeded(11);
+        for bytes in [64, 1024, 65_536] {
+            for (mechanism, ns) in [("pipe", 4000.0), ("tcp", 9000.0)] {
+                let at = machine.plain(mechanism, bytes, ns + bytes as f64);
+                machine.under("trace", at, times * (ns + bytes as f64), &[]);
+            }
+        }
+        machine.judged()
+    }
+
+    fn text(it: &Verdict) -> String {
+        format!("{it:?}")
+    }
+
+    #[test]
+    fn curves_of_too_few_rounds_are_not_called_rescaled() {
+        let mut effect = rescaled(1.5);
+        assert_eq!(shape(&effect).unwrap().kind, VerdictKind::Good);
+        effect.strands[1].curves[0].off.clear();
+        let told = shape(&effect).unwrap();
+        assert_eq!(told.kind, VerdictKind::Unknown);
+        assert!(text(&told).contains("of 1 of 2 it can't be told"), "{told:?}");
+        assert!(text(&told).contains("--launches 7"), "{told:?}");
+    }
+
+    #[test]
+    fn the_rounds_that_a_curve_takes_are_those_of_its_intervals() {
+        let curve = &rescaled(1.5).strands[0].curves[0];
+        let takes = curve.rounds_for_off() as usize;
+        let rounds = |count: usize| vec![vec![1.0, 2.0, 3.0]; count];
+        let off =
+            |count| crate::stats::peak::shape_differences(&rounds(count), &rounds(count), 0.05);
+        assert!(off(takes).is_some() && off(takes - 1).is_none(), "{takes}");
+    }
+
+    #[test]
+    fn open_orders_are_no_kept_ones() {
+        let mut effect = rescaled(1.5);
+        assert_eq!(order(&effect).unwrap().kind, VerdictKind::Good);
+        effect.orders[0].kept = Kept::Open;
+        let told = order(&effect).unwrap();
+        assert_eq!(told.kind, VerdictKind::Neutral);
+        assert!(text(&told).contains("1 of 3 comparisons are open"), "{told:?}");
+        effect.orders.iter_mut().for_each(|it| it.kept = Kept::Open);
+        assert_eq!(order(&effect).unwrap().kind, VerdictKind::Unknown);
+    }
+
+    #[test]
+    fn what_is_quicker_while_looked_at_is_no_price() {
+        let effect = rescaled(0.8);
+        let charges = effect.strands.iter().flat_map(|it| &it.charges);
+        assert!(charges.clone().all(|it| it.is_less() && !it.is_sure()));
+        let told = text(&price(&effect));
+        assert!(told.contains("No price can be told from none"), "{told}");
+        assert!(told.contains("6 surely are less"), "{told}");
+    }
 }

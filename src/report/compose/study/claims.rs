@@ -1,7 +1,7 @@
 //! What became of each claim: as verdicts for a terminal, as one table for a paper.
 
-use super::capitalised;
 use crate::judge::hypothesis::{Decision, Finding};
+use crate::report::compose::words;
 use crate::report::{Block, Column, Emphasis, Row, Table, Text, Verdict, VerdictKind};
 
 /// One claim as a verdict.
@@ -13,7 +13,7 @@ pub(super) fn verdict(finding: &Finding) -> Block {
         Decision::NotTestable => VerdictKind::Neutral,
     };
     let head = Text::new()
-        .strong(format!("{}: ", capitalised(finding.decision.name())))
+        .strong(format!("{}: ", words::capital(finding.decision.name())))
         .plain(finding.statement.trim_end_matches('.'))
         .plain(".");
     let p = match (finding.p, finding.p_holm) {

@@ -170,7 +170,7 @@ impl Written {
 
 /// A warning of the run as a sentence.
 fn sentence(warning: &str) -> String {
-    format!("{}.", super::capitalised(warning.trim_end_matches('.')))
+    format!("{}.", words::capital(warning.trim_end_matches('.')))
 }
 
 fn groups_of(some: usize, all: usize) -> String {

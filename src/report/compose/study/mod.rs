@@ -159,11 +159,3 @@ fn is_at(case: &CaseResult, factor: Factor, wanted: &str) -> bool {
 fn find<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Option<&'a CaseResult> {
     results.iter().find(|case| !case.twin && takes(chosen, case))
 }
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => String::new(),
-    }
-}

@@ -220,7 +220,7 @@ impl Written {
         let all =
             [Decision::Supported, Decision::Refuted, Decision::Inconclusive, Decision::NotTestable];
         let all: Vec<String> = all.into_iter().filter_map(told).collect();
-        format!(" {}.", super::capitalised(&all.join("; ")))
+        format!(" {}.", words::capital(&all.join("; ")))
     }
 
     fn conclusions(&self, judged: &Judged) -> Section {
@@ -251,7 +251,7 @@ impl Written {
             if let Some(which) = which(&numbers) {
                 section.blocks.push(Block::paragraph(format!(
                     "{} remain{} open: {why}.",
-                    super::capitalised(&which),
+                    words::capital(&which),
                     if numbers.len() == 1 { "s" } else { "" }
                 )));
             }
