@@ -25,7 +25,7 @@ impl Onlookers {
     /// Opens what `spec` asks for, in the worker itself; a trace knows it by its `marks`.
     ///
     /// # Errors
-    /// What is in the way of counting.
+    /// What is in the way of counting, and the way out.
     pub fn open(spec: &Spec, role: Role, marks: Option<&Marks>) -> io::Result<Onlookers> {
         let counting = match spec.observe {
             Some(Probe { onlooker: Onlooker::Counters(family), times, .. }) => {
@@ -38,7 +38,7 @@ impl Onlookers {
             instant(spec.clock);
         }
         Ok(Onlookers {
-            counting: counting.map_err(|refusal| io::Error::other(refusal.reason))?,
+            counting: counting.map_err(|refusal| io::Error::other(refusal.to_string()))?,
             marking: marks.map(|marks| Marking::of(marks.clone(), who(role))),
             clock: spec.clock,
             begun: None,

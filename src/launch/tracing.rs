@@ -17,6 +17,9 @@ use crate::workload::Workload;
 const MOST_EVENTS: u64 = 1 << 18;
 /// Events of a round trip, generously: four system calls, two sleeps, interrupts.
 const EVENTS: u64 = 40;
+/// Most samples that are taken apart, the first ones: each costs some 120 bytes, and one in which
+/// nothing happens, as of a mechanism that spins, takes none of the events' room.
+const MOST_TRIPS: usize = 1 << 18;
 /// Round trips before the timed ones that are heard too, and then some.
 const LEAD: u64 = 32;
 
@@ -99,7 +102,8 @@ fn laid_out(heard: Heard, reports: [&WorkerReport; 2], page: &Page) -> Traced {
     Traced { trips, ..heard.traced }
 }
 
-/// Where each sample begins on the clock of the events, and where the last one ends. One stamp
+/// Where each sample begins on the clock of the events, and where the last one ends; of the first
+/// [`MOST_TRIPS`]. One stamp
 /// closes a sample and opens the next; what the timed part holds beside them lies, unknown how,
 /// before the first and after the last.
 fn starts_ns(marked: &Marked, samples: &[AtomicU64]) -> Vec<f64> {
@@ -110,7 +114,7 @@ fn starts_ns(marked: &Marked, samples: &[AtomicU64]) -> Vec<f64> {
     let beside = (lasted - ticks.clone().sum::<f64>()).max(0.0);
     let mut at = beside / 2.0;
     let mut starts = vec![begun.monotonic_ns as f64 + at * ns_per_tick];
-    for ticks in ticks {
+    for ticks in ticks.take(MOST_TRIPS) {
         at += ticks;
         starts.push(begun.monotonic_ns as f64 + at * ns_per_tick);
     }
@@ -132,4 +136,22 @@ fn room(spec: &Spec, probe: Probe) -> u32 {
 fn refused(refusal: Refusal) -> Outcome {
     let way_out = refusal.way_out.map_or(String::new(), |way_out| format!("; {way_out}"));
     Outcome::Failed { reason: format!("{}{way_out}", refusal.reason) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::trace::Instant;
+
+    #[test]
+    fn of_very_many_samples_the_first_are_laid_where_all_say() {
+        let samples = MOST_TRIPS as u64 + 10;
+        let ticks: Vec<AtomicU64> = (0..samples).map(|_| AtomicU64::new(3)).collect();
+        let at = |ticks| Instant { ticks, monotonic_ns: 2 * ticks };
+        let marked = Marked { begun: at(0), ended: at(3 * samples + 8), operations: samples };
+        let starts = starts_ns(&marked, &ticks);
+        assert_eq!(starts.len(), MOST_TRIPS + 1);
+        // Eight ticks lie beside the samples, of which half are before the first.
+        assert_eq!((starts[0], starts[1]), (8.0, 14.0));
+    }
 }

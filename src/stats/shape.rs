@@ -6,7 +6,9 @@
 //! and the right of a round may change places, and all its deviations change their signs together:
 //! so whole rounds are flipped, and the largest studentized deviation is held against what flips
 //! make of it. That is exact, whatever the distribution and however levels of a round depend on
-//! each other. (Westfall and Young, "Resampling-Based Multiple Testing", 2.3.)
+//! each other, as long as the noise of both curves is exchangeable. Looking may change the noise
+//! itself: then the deviations need not lie symmetrically, and p is approximate. (Westfall and
+//! Young, "Resampling-Based Multiple Testing", 2.3.)
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

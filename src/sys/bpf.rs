@@ -4,7 +4,9 @@
 //! [`Bpf`] is the boundary at which the kernel refuses: [`Kernel`] asks it, a fake of it gives the
 //! errors of a kernel that can't, or doesn't want to.
 
+use std::error::Error;
 use std::ffi::{CStr, c_void};
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -51,13 +53,43 @@ pub trait Bpf {
     /// Has a program for raw tracepoints verified and translated.
     ///
     /// # Errors
-    /// What bpf(2) says to BPF_PROG_LOAD, with the verifier's last word where it has one.
+    /// What bpf(2) says to BPF_PROG_LOAD: [`Unverified`] where the verifier says why.
     fn load(&self, instructions: &[u8]) -> io::Result<OwnedFd>;
     /// Lets a program hear a tracepoint until the link is closed.
     ///
     /// # Errors
     /// ENOENT where there is no such tracepoint; what else bpf(2) says to BPF_RAW_TRACEPOINT_OPEN.
     fn attach(&self, program: BorrowedFd<'_>, tracepoint: &CStr) -> io::Result<OwnedFd>;
+}
+
+/// A program that the verifier refused.
+#[derive(Debug)]
+pub struct Unverified {
+    /// What bpf(2) said.
+    pub errno: i32,
+    /// The last line of the verifier's log.
+    pub word: String,
+}
+
+impl fmt::Display for Unverified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", io::Error::from_raw_os_error(self.errno), self.word)
+    }
+}
+
+impl Error for Unverified {}
+
+impl From<Unverified> for io::Error {
+    fn from(why: Unverified) -> io::Error {
+        io::Error::new(io::Error::from_raw_os_error(why.errno).kind(), why)
+    }
+}
+
+impl Unverified {
+    /// The one within an error, if one is.
+    pub fn within(error: &io::Error) -> Option<&Unverified> {
+        error.get_ref()?.downcast_ref()
+    }
 }
 
 /// The kernel.
@@ -157,7 +189,7 @@ impl Bpf for Kernel {
             // The verifier's refusals: its log says why.
             Some(libc::EACCES | libc::EINVAL) => {
                 let mut log = vec![0; 1 << 20];
-                load(instructions, &mut log).map_err(|error| with_last_word(&error, &log))
+                load(instructions, &mut log).map_err(|error| with_last_word(error, &log))
             }
             _ => Err(error),
         })
@@ -190,13 +222,13 @@ fn load(instructions: &[u8], log: &mut [u8]) -> io::Result<OwnedFd> {
     unsafe { ask(PROG_LOAD, &mut attributes) }.map(owned)
 }
 
-fn with_last_word(error: &io::Error, log: &[u8]) -> io::Error {
+fn with_last_word(error: io::Error, log: &[u8]) -> io::Error {
     let log = log.split(|byte| *byte == 0).next().unwrap_or_default();
     let log = String::from_utf8_lossy(log);
     let said = log.lines().rev().find(|line| !line.is_empty() && !line.starts_with("processed"));
-    match said {
-        Some(said) => io::Error::new(error.kind(), format!("{error}: {said}")),
-        None => io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EINVAL)),
+    match (said, error.raw_os_error()) {
+        (Some(said), Some(errno)) => Unverified { errno, word: said.to_owned() }.into(),
+        _ => error,
     }
 }
 
@@ -304,7 +336,8 @@ impl Map {
     }
 }
 
-/// The ids of all programs that are loaded on this system, whoever's they are.
+/// The ids of all programs that are loaded on this system, whoever's they are: for tests and tools
+/// that check that nothing stays behind.
 ///
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN.

@@ -53,7 +53,8 @@ impl Part {
 /// The round trips of a launch, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trips {
-    /// Round trips, or batches of them, that the stream of events holds whole.
+    /// Round trips, or batches of them, that the stream of events holds whole; of very many only the
+    /// first ones.
     pub of: u64,
     /// Those near the median that the means below are of: the middle half.
     pub used: u64,
@@ -292,8 +293,10 @@ impl Path {
         let cpu = state.cpu;
         match event.kind {
             Kind::Begin | Kind::End => {}
-            Kind::Enter(_) => state.in_call = true,
-            Kind::Exit(_) => state.in_call = false,
+            // Whoever enters or leaves a call runs: one that was woken on its way to sleep, while it
+            // still had its CPU, isn't given one.
+            Kind::Enter(_) => *state = State { in_call: true, ..State::default() },
+            Kind::Exit(_) => *state = State::default(),
             Kind::Waking { .. } => {
                 state.waking = true;
                 // What is done to it is not what it does.

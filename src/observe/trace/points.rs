@@ -53,6 +53,11 @@ pub const POINTS: &[Point] = &[
 ];
 
 impl Point {
+    /// Its tracepoints, as they are written down.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.tracepoints.iter().map(|it| it.to_string_lossy().into_owned())
+    }
+
     /// The points of `scope`.
     pub fn all_of(scope: Scope) -> impl Iterator<Item = &'static Point> {
         let wanted = move |it: &&Point| match it.scope {

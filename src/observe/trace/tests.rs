@@ -7,10 +7,10 @@ use std::path::Path;
 use super::*;
 use crate::observe::probe::Scope;
 use crate::observe::{Probe, Refusal};
-use crate::sys::bpf::{Bpf, HASH, Kernel, Map, Shape};
+use crate::sys::bpf::{Bpf, HASH, Kernel, Map, Shape, Unverified};
 
-/// A kernel that says no to every program, or to none.
-struct Refusing(Option<i32>);
+/// A kernel that says no to every program, or to none; its verifier may say why.
+struct Refusing(Option<i32>, Option<&'static str>);
 
 impl Bpf for Refusing {
     fn create(&self, shape: Shape) -> io::Result<Map> {
@@ -19,9 +19,10 @@ impl Bpf for Refusing {
 
     fn load(&self, instructions: &[u8]) -> io::Result<OwnedFd> {
         assert_eq!(instructions.len() % 8, 0);
-        match self.0 {
-            Some(code) => Err(io::Error::from_raw_os_error(code)),
-            None => Ok(File::open("/dev/null")?.into()),
+        match (self.0, self.1) {
+            (Some(errno), Some(word)) => Err(Unverified { errno, word: word.into() }.into()),
+            (Some(code), None) => Err(io::Error::from_raw_os_error(code)),
+            (None, _) => Ok(File::open("/dev/null")?.into()),
         }
     }
 
@@ -53,7 +54,8 @@ impl Bpf for Lacking {
 #[test]
 fn what_is_in_the_way_is_said_with_the_way_out() {
     let root = tempfile::tempdir().unwrap();
-    let load = |code| available_from(&Refusing(Some(code)), root.path()).expect_err("no");
+    let say = |code, word| available_from(&Refusing(Some(code), word), root.path());
+    let load = |code| say(code, None).expect_err("no");
 
     let denied = load(libc::EPERM);
     assert!(denied.reason.contains("CAP_BPF and CAP_PERFMON"), "{denied:?}");
@@ -62,15 +64,27 @@ fn what_is_in_the_way_is_said_with_the_way_out() {
     assert_eq!(load(libc::ENOSYS).reason, "this kernel has no bpf(2)");
     assert_eq!(load(libc::EMFILE).way_out.as_deref(), Some("ulimit -n 1024"));
 
+    let bad = say(libc::EACCES, Some("R1 invalid mem access")).expect_err("no");
+    assert!(bad.reason.ends_with("R1 invalid mem access"), "{bad:?}");
+    assert_eq!(bad.way_out, None, "no privilege makes it a good one");
+
     let lockdown = root.path().join("sys/kernel/security");
     std::fs::create_dir_all(&lockdown).unwrap();
     std::fs::write(lockdown.join("lockdown"), "none integrity [confidentiality]\n").unwrap();
-    assert!(load(libc::EPERM).reason.contains("locked down"), "it isn't a privilege then");
+    // Whoever has the privilege gets as far as the verifier, which knows no such helper then.
+    let helper = "program of this type cannot use helper bpf_probe_read_kernel#113";
+    let locked = say(libc::EINVAL, Some(helper)).expect_err("no");
+    assert!(locked.reason.contains("locked down") && locked.reason.contains(helper), "{locked:?}");
+    assert!(!locked.reason.contains("CAP_BPF"), "{locked:?}");
+    assert_eq!(locked.way_out.as_deref(), Some("boot with lockdown=integrity"));
+    let both = load(libc::EPERM);
+    assert!(both.reason.contains("locked down") && both.reason.contains("CAP_BPF"), "{both:?}");
+    assert!(both.way_out.is_some_and(|it| it.contains("lockdown=") && it.contains("root")));
 }
 
 #[test]
 fn asking_whether_a_trace_is_possible_attaches_nothing() {
-    available_from(&Refusing(None), Path::new("/")).unwrap();
+    available_from(&Refusing(None, None), Path::new("/")).unwrap();
 }
 
 fn granted() -> bool {
@@ -123,11 +137,17 @@ fn a_tracepoint_that_is_missing_is_named_or_refused() {
         assert!(missing.iter().any(|it| it == name), "{name} in {missing:?}");
     }
     let one_of_several = attached(&Lacking(&[(c"ipi_entry", NONE)])).unwrap();
-    assert!(
-        one_of_several.iter().all(|it| it != "interrupt_entry")
-            || cfg!(not(target_arch = "x86_64"))
-    );
+    assert!(one_of_several.iter().all(|it| it != "ipi_entry") || cfg!(not(target_arch = "x86_64")));
 
+    let all_of_them = attached(&Lacking(&[
+        (c"reschedule_entry", NONE),
+        (c"call_function_single_entry", NONE),
+        (c"ipi_entry", NONE),
+    ]));
+    assert!(all_of_them.unwrap().iter().any(|it| it == "reschedule_entry"), "by tracepoint");
+
+    let refused = attached(&Lacking(&[(c"ipi_send_cpu", libc::EMFILE)])).unwrap_err();
+    assert!(refused.reason.contains("ipi_send_cpu: too many open files"), "{refused:?}");
     let needed = attached(&Lacking(&[(c"sched_waking", NONE)])).unwrap_err();
     assert!(needed.reason.contains("sched_waking: this kernel lacks it"), "{needed:?}");
     let old = attached(&Lacking(&[(c"sched_switch", libc::EINVAL)])).unwrap_err();

@@ -21,7 +21,8 @@ pub struct Traced {
     /// How often the programs ran while the initiator was timed, by tracepoint, all copies
     /// together. Empty programs don't count.
     pub firings: BTreeMap<String, Firings>,
-    /// Tracepoints that were wanted and that this kernel lacks.
+    /// Tracepoints that were wanted and that this kernel lacks; of several that would do for one
+    /// another only where it lacks all.
     pub missing: Vec<String>,
     /// Things that found no room among what is counted; 0 means that the counts are complete.
     pub lost: u64,
@@ -180,15 +181,8 @@ impl Traced {
 }
 
 impl Deeds {
-    /// System calls of this name, whatever they returned.
+    /// System calls of this name, whatever they returned: for tests and tools that check counts.
     pub fn calls_of(&self, name: &str) -> u64 {
         self.calls.iter().filter(|it| it.name == name).map(|it| it.count).sum()
-    }
-}
-
-impl Spread {
-    /// The mean in ns, if there is any.
-    pub fn mean_ns(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
     }
 }

@@ -2,6 +2,7 @@
 //! it is told to go, and detached once both workers have reported, so that of several launches that
 //! stand ready only the one that is timed is looked at.
 
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,7 +17,7 @@ use super::points::Point;
 use super::traced::Traced;
 use crate::observe::probe::{Onlooker, Probe};
 use crate::observe::{Refusal, tree};
-use crate::sys::bpf::{self, Bpf, Kernel, Map, Shape};
+use crate::sys::bpf::{self, Bpf, Kernel, Map, Shape, Unverified};
 use crate::sys::calls::getppid;
 
 /// What a trace heard: its sums, and events in the order of their time.
@@ -137,14 +138,15 @@ impl Tracer {
     /// Lets the programs hear.
     ///
     /// # Errors
-    /// A tracepoint that is missing and needed.
+    /// A tracepoint that is missing and needed, or one that refuses to be heard.
     pub fn attach(&mut self, bpf: &dyn Bpf, root: &Path) -> Result<(), Refusal> {
         let bare_call_ns = null_call_ns();
         let started = Instant::now();
+        let mut missing = BTreeSet::new();
         for copy in &mut self.copies {
-            let missing = copy.attach(bpf, root)?;
-            self.told.missing = missing;
+            missing.extend(copy.attach(bpf, root)?);
         }
+        self.told.missing = missing.into_iter().collect();
         self.told.attaching_ns = started.elapsed().as_nanos() as u64;
         (self.told.bare_call_ns, self.told.attached_call_ns) = (bare_call_ns, null_call_ns());
         Ok(())
@@ -276,12 +278,12 @@ impl Copy {
             for tracepoint in point.tracepoints {
                 match bpf.attach(program.as_fd(), tracepoint) {
                     Ok(link) => self.links.push(link),
-                    Err(_) if point.optional => {}
+                    Err(error) if point.optional && error.raw_os_error() == Some(libc::ENOENT) => {}
                     Err(error) => return Err(refusal(&hear(tracepoint), &error, root)),
                 }
             }
             if self.links.len() == before {
-                missing.push(point.program.to_owned());
+                missing.extend(point.names());
             }
         }
         Ok(missing)
@@ -292,7 +294,7 @@ impl Copy {
             self.firings.entries()?.into_iter().map(|(_, value)| value).collect();
         for (point, _) in &self.programs {
             let Some(at) = point.counted else { continue };
-            if traced.missing.iter().any(|it| it == point.program) {
+            if point.names().all(|name| traced.missing.contains(&name)) {
                 continue;
             }
             let total = traced.firings.entry(point.program.into()).or_default();
@@ -305,18 +307,29 @@ impl Copy {
     }
 }
 
+const PRIVILEGE: &str = "CAP_BPF and CAP_PERFMON are needed";
+const CAPABLE: &str = "run it as root, or with CAP_BPF and CAP_PERFMON";
+const LOCKED: &str = "this kernel is locked down for confidentiality";
+const UNLOCKED: &str = "boot with lockdown=integrity";
+
 fn refusal(what: &str, error: &io::Error, root: &Path) -> Refusal {
-    let capable = Some("run it as root, or with CAP_BPF and CAP_PERFMON".to_owned());
-    let (reason, way_out) = match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            let lockdown = tree::text(root, "sys/kernel/security/lockdown");
-            match lockdown.is_some_and(|it| it.contains("[confidentiality]")) {
-                true => (
-                    format!("may not {what}: this kernel is locked down for confidentiality"),
-                    Some("boot with lockdown=integrity".into()),
-                ),
-                false => (format!("may not {what}: CAP_BPF and CAP_PERFMON are needed"), capable),
-            }
+    let unverified = Unverified::within(error);
+    let errno = unverified.map(|why| why.errno).or_else(|| error.raw_os_error());
+    let lockdown = tree::text(root, "sys/kernel/security/lockdown");
+    let lockdown = lockdown.is_some_and(|it| it.contains("[confidentiality]"));
+    let (reason, way_out) = match errno {
+        // A kernel that is locked down asks for the privilege first; whoever has it is told by the
+        // verifier that there is no such helper (EINVAL).
+        Some(libc::EPERM | libc::EACCES) if lockdown => (
+            format!("may not {what}: {PRIVILEGE}, and {LOCKED}"),
+            Some(format!("{UNLOCKED}, and {CAPABLE}")),
+        ),
+        Some(libc::EINVAL) if lockdown => {
+            (format!("can't {what}: {LOCKED} ({error})"), Some(UNLOCKED.into()))
+        }
+        // What the verifier has a word for isn't a matter of privilege.
+        Some(libc::EPERM | libc::EACCES) if unverified.is_none() => {
+            (format!("may not {what}: {PRIVILEGE}"), Some(CAPABLE.into()))
         }
         Some(libc::ENOSYS) => ("this kernel has no bpf(2)".into(), None),
         Some(libc::EMFILE) => {

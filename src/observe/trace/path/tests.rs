@@ -104,6 +104,35 @@ fn a_partner_that_answers_before_the_other_sleeps_passes_the_message_by_sleeping
 }
 
 #[test]
+fn who_is_woken_on_its_way_to_sleep_waits_no_longer_than_until_it_leaves_its_call() {
+    let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+    let waking = Kind::Waking { by_partner: true };
+    let still_awake = |t: u64| {
+        vec![
+            told(t + 5, Initiator, write),
+            told(t + 15, Responder, waking),
+            told(t + 18, Responder, Kind::Awake),
+            told(t + 20, Initiator, Kind::Exit(64)),
+            told(t + 22, Initiator, read),
+            told(t + 25, Responder, Kind::Exit(64)),
+            told(t + 27, Responder, write),
+            told(t + 35, Initiator, waking),
+            told(t + 38, Initiator, Kind::Awake),
+            told(t + 40, Responder, Kind::Exit(64)),
+            told(t + 42, Responder, read),
+            told(t + 45, Initiator, Kind::Exit(64)),
+        ]
+    };
+    let (mut events, starts) = launch(4, still_awake);
+    events.iter_mut().filter(|it| it.who == Responder).for_each(|it| it.cpu = 1);
+    let trips = take_apart(&events, &starts).unwrap();
+    assert_eq!(ns(&trips, Part::Waking), 3.0 + 3.0);
+    assert_eq!(ns(&trips, Part::Waiting), 7.0 + 7.0);
+    assert_eq!(ns(&trips, Part::Call), 10.0 + 8.0);
+    assert_eq!(ns(&trips, Part::Program), 5.0 + 2.0 + 55.0);
+}
+
+#[test]
 fn across_cpus_what_the_other_does_meanwhile_counts_nowhere() {
     let (write, read) = (Kind::Enter(1), Kind::Enter(0));
     let across = |t: u64| {
