@@ -14,7 +14,7 @@ use crate::launch::Placement;
 use crate::observe::Probe;
 use crate::observe::probe::Scope;
 use crate::store::Label;
-use crate::study::Aim;
+use crate::study::{Absence, Aim};
 use crate::workload::Workload;
 
 /// Launches of each case where none are named: those of the first look.
@@ -78,8 +78,8 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
         let line =
             "nothing to take apart: name a mechanism that carries something, and that is here";
-        let reason =
-            plan.groups.iter().flat_map(|it| &it.absent).map(|it| it.reason.as_str()).next();
+        let mut absent = plan.groups.iter().flat_map(|it| &it.absent);
+        let reason = absent.find(|it| it.absence == Absence::Unavailable).map(|it| &it.reason);
         return Err(Failure::usage(reason.map_or(line.into(), |why| format!("{line} ({why})"))));
     }
     run::measure(common, &asked, Some((request, plan)))
