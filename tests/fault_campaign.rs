@@ -226,7 +226,7 @@ fn what_was_left_is_removed_by_clean_and_strangers_objects_are_not() {
     let mut command = bench.command(line.split_whitespace());
     command.env("TMPDIR", bench.path("tmp"));
     let running = bench.begin_with(command);
-    let supervisor = wait_for("a supervisor with workers", GONE, || {
+    let supervisor = wait_for("a supervisor with workers", SOON, || {
         Victim::Initiator.pid(&bench, &running)?;
         Victim::Supervisor.pid(&bench, &running)
     });
