@@ -343,7 +343,7 @@ fn a_store_of_version_1_is_read_and_says_that_it_has_no_floors() {
         results
     };
     assert_eq!(results(&before), results(&after));
-    assert_eq!(number(&bench.open(), "PRAGMA user_version"), 4);
+    assert_eq!(number(&bench.open(), "PRAGMA user_version"), ipcmark::store::SCHEMA_VERSION);
     // It is measured into as well.
     bench.must(SHORT);
     assert!(bench.export()["floors"].is_object());
