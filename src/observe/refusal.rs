@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Refusal {
     /// What is in the way.
     pub reason: String,
-    /// The command that changes it, if one does.
+    /// What changes it, if anything does: mostly a command.
     pub way_out: Option<String>,
 }
 
@@ -17,7 +17,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)?;
         match &self.way_out {
-            Some(command) => write!(f, "; `{command}` changes that"),
+            Some(way_out) => write!(f, "; {way_out}"),
             None => Ok(()),
         }
     }
