@@ -217,7 +217,7 @@ fn signals_are_counted_exactly() {
         });
         initiator.start().expect("start");
         let count = |wanted: usize| {
-            (0..wanted).take_while(|_| taken.recv_timeout(Duration::from_secs(5)).is_ok()).count()
+            (0..wanted).take_while(|_| taken.recv_timeout(Duration::from_secs(30)).is_ok()).count()
         };
         // All at once, so that they pile up; then one by one, so that each finds a sleeper.
         (0..COUNT).for_each(|_| initiator.send(&[0]).expect("send"));

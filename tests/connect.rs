@@ -47,7 +47,7 @@ fn connecting(mechanism: &str) -> Spec {
 /// What lies around now and didn't before. A stranger's things come and go: what stays is ours.
 fn left_since(before: &std::collections::BTreeSet<String>) -> Option<String> {
     let left = || lying_around().difference(before).next().cloned();
-    match soon(Duration::from_secs(5), || left().is_none()) {
+    match soon(Duration::from_secs(30), || left().is_none()) {
         true => None,
         false => left(),
     }
@@ -133,7 +133,7 @@ fn killed_in_the_midst_of_set_ups_nothing_is_left_after_cleaning() {
                 kill(if whole_launch { group } else { crew[0] });
                 let outcome = finish(launch).record.outcome;
                 assert!(matches!(outcome, Outcome::Failed { .. }), "{what}: {outcome:?}");
-                let gone = soon(Duration::from_secs(2), || Process::in_group(group).is_empty());
+                let gone = soon(Duration::from_secs(30), || Process::in_group(group).is_empty());
                 assert!(gone, "{what}: something lives on");
                 if whole_launch {
                     mechanism::clean();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cli_support::{Bench, Said, number, output, rows};
 
-const GONE: Duration = Duration::from_secs(5);
+const GONE: Duration = Duration::from_secs(30);
 
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");

@@ -220,7 +220,7 @@ fn a_reader_that_leaves_ends_the_run_and_loses_nothing() {
         assert!(rounds > 0 || last == "start");
         let status: String = db.query_row("SELECT status FROM runs", [], |row| row.get(0)).unwrap();
         assert_eq!(status, "interrupted");
-        bench.wait_for_silence(Duration::from_secs(5));
+        bench.wait_for_silence(Duration::from_secs(30));
         bench.must("run --resume 1 --budget 1s -q");
         assert!(number(&db, "SELECT count(*) FROM rounds") > rounds, "it goes on");
     }
@@ -247,7 +247,7 @@ fn a_reader_that_stands_still_does_not_hold_up_a_signal() {
     cli_support::send(child.id() as i32, Signal::INT);
     wait_for("its end", Duration::from_secs(30), || child.try_wait().unwrap());
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    bench.wait_for_silence(Duration::from_secs(5));
+    bench.wait_for_silence(Duration::from_secs(30));
 }
 
 /// A round of more launches than are set up together is stored in parts.

@@ -14,10 +14,11 @@ use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
-/// How soon a run must be over after a signal that asks it to end.
-const SOON: Duration = Duration::from_secs(5);
+/// How soon a run must be over after a signal that asks it to end: against hangs, since a busy
+/// machine may stand still for seconds.
+const SOON: Duration = Duration::from_secs(30);
 /// How soon the processes of a run that was killed must be gone.
-const GONE: Duration = Duration::from_secs(3);
+const GONE: Duration = Duration::from_secs(30);
 /// Longer than any deadline of these launches.
 const PATIENCE: Duration = Duration::from_secs(40);
 

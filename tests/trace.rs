@@ -361,7 +361,7 @@ fn start_without_privileges(spec: &Spec) -> Launch {
     std::fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("a program");
     let mut started = None;
     // A child that another test forks may still hold the script open for writing.
-    let tried = soon(Duration::from_secs(2), || {
+    let tried = soon(Duration::from_secs(30), || {
         started = Launcher::new(script.clone()).start(spec, 0).ok();
         started.is_some()
     });

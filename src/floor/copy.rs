@@ -120,10 +120,7 @@ fn beyond_caches(setting: &Setting, largest: Option<u64>) -> Result<u64, String>
 }
 
 fn copy(setting: &Setting, bytes: u64) -> Result<Copied, String> {
-    let (mut from, mut to) = (room(bytes)?, room(bytes)?);
-    // Written, so that every page is there: untouched ones would all be the one zero page.
-    from.resize(bytes as usize, 0x5a);
-    to.resize(bytes as usize, 0xa5);
+    let (from, mut to) = (filled(bytes, 0x5a)?, filled(bytes, 0xa5)?);
     let mut again = |count: u64| {
         for _ in 0..count {
             to.copy_from_slice(black_box(&from));
@@ -136,11 +133,17 @@ fn copy(setting: &Setting, bytes: u64) -> Result<Copied, String> {
     Ok(Copied { buffer_bytes: bytes, bytes_per_sec })
 }
 
-fn room(bytes: u64) -> Result<Vec<u8>, String> {
+/// `bytes` times `byte`. Written, so that every page is there: untouched ones would all be the one
+/// zero page. Page by page, since byte by byte takes seconds in a build for debugging.
+fn filled(bytes: u64, byte: u8) -> Result<Vec<u8>, String> {
     let mut buffer = Vec::new();
     buffer
         .try_reserve_exact(bytes as usize)
         .map_err(|error| format!("a buffer of {bytes} bytes: {error}; free memory"))?;
+    let page = [byte; 4096];
+    while let left @ 1.. = bytes as usize - buffer.len() {
+        buffer.extend_from_slice(&page[..left.min(page.len())]);
+    }
     Ok(buffer)
 }
 

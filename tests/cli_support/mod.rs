@@ -23,7 +23,7 @@ use tempfile::TempDir;
 /// Against hangs, not a claim about speed: tests share two CPUs with each other.
 const HUNG: Duration = Duration::from_secs(90);
 /// How long the output of a program that has ended may stay open.
-const HELD: Duration = Duration::from_secs(5);
+const HELD: Duration = Duration::from_secs(30);
 
 /// A folder with a store, and the program that uses it.
 pub struct Bench {
