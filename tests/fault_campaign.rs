@@ -13,7 +13,7 @@ use std::io::Write;
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use cli_support::{Bench, Running, hang_ups_are_ignored, number, send, wait_for};
+use cli_support::{Bench, Process, Running, hang_ups_are_ignored, number, send, wait_for};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -93,7 +93,7 @@ fn orphans() -> Vec<String> {
             let mut words = row.split_whitespace().map(|word| word.parse::<i64>().unwrap_or(0));
             let (key, id) = (words.next().unwrap_or(0) as i32, words.next().unwrap_or(0));
             let maker = (key as u32 & 0x00FF_FFFF) >> 2;
-            if key >> 24 == 0x69 && !fs::exists(format!("/proc/{maker}")).unwrap_or(true) {
+            if key >> 24 == 0x69 && Process::of(maker as i32).is_none() {
                 found.push(format!("{kind} {id} of process {maker}"));
             }
         }

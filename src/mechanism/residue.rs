@@ -147,12 +147,20 @@ fn clean_up_after(dead: impl Fn(u32) -> bool) -> Vec<String> {
     removed
 }
 
+/// Whether a process runs. One that has ended and waits to be reaped doesn't; one that can't be
+/// looked at does.
 fn lives(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
+    match fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // The state follows the name, which may hold anything (proc_pid_stat(5)).
+        Ok(stat) => !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
@@ -178,9 +186,14 @@ mod tests {
 
     #[test]
     fn a_dead_owners_folder_goes_a_living_ones_stays() {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let mut child = std::process::Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let dead = child.id();
-        child.wait().unwrap();
+        assert!(lives(dead));
+        child.kill().unwrap();
+        // Before it is reaped, which may be left to an init that takes its time.
+        while lives(dead) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         let folder = |pid: u32| std::env::temp_dir().join(format!("{FOLDER}{pid}.test"));
         let (left, ours) = (folder(dead), folder(std::process::id()));
         let stranger = std::env::temp_dir().join(format!("{FOLDER}stranger.{dead}"));
@@ -189,5 +202,7 @@ mod tests {
         assert!(removed.iter().any(|line| line.contains(&left.display().to_string())));
         assert!(!left.exists() && ours.exists() && stranger.exists());
         [&ours, &stranger].into_iter().for_each(|it| fs::remove_dir(it).unwrap());
+        child.wait().unwrap();
+        assert!(!lives(dead));
     }
 }

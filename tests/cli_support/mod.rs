@@ -160,6 +160,11 @@ pub struct Process {
 }
 
 impl Process {
+    /// The process of that id, if it lives.
+    pub fn of(pid: i32) -> Option<Process> {
+        Process::read(&Path::new("/proc").join(pid.to_string()))
+    }
+
     /// None once it is a zombie: init may take its time to reap those.
     fn read(folder: &Path) -> Option<Process> {
         let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
