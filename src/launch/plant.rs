@@ -6,6 +6,7 @@ use std::hint::black_box;
 use std::io;
 
 use rustix::process::getppid;
+use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,8 @@ use crate::workload::Payload;
 /// Whether this build can plant anything.
 pub const PLANTS: bool = cfg!(any(debug_assertions, feature = "plant"));
 
+/// Bytes that a planted call draws: as many as the kernel gives without being interrupted.
+const DRAWN: usize = 256;
 /// Bytes of a planted copy.
 const COPIED: usize = 64 << 10;
 
@@ -21,8 +24,11 @@ const COPIED: usize = 64 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Plant {
-    /// One more system call, which does next to nothing.
+    /// One more system call, which does about as much as those that move a small message: 256
+    /// random bytes.
     Call,
+    /// The least system call, which does next to nothing.
+    LeastCall,
     /// A copy of 64 KiB, in the program.
     Copy,
     /// Goes to the other one of two CPUs, and stays there for this message.
@@ -40,7 +46,11 @@ pub struct Planted {
 impl Planted {
     /// The work that `plant` stands for, its memory touched.
     pub fn new(plant: Plant) -> Planted {
-        let bytes = if plant == Plant::Copy { COPIED } else { 0 };
+        let bytes = match plant {
+            Plant::Call => DRAWN,
+            Plant::Copy => COPIED,
+            Plant::LeastCall | Plant::Migration(_) => 0,
+        };
         Planted { plant, from: vec![0x5a; bytes], to: vec![0; bytes], sent: 0 }
     }
 }
@@ -49,7 +59,8 @@ impl Payload for Planted {
     fn fill(&mut self, _message: &mut [u8]) {
         self.sent += 1;
         match self.plant {
-            Plant::Call => drop(black_box(getppid())),
+            Plant::Call => drop(black_box(getrandom(&mut self.to, GetRandomFlags::empty()))),
+            Plant::LeastCall => drop(black_box(getppid())),
             Plant::Copy => black_box(&mut self.to).copy_from_slice(black_box(&self.from)),
             Plant::Migration(cpus) => {
                 let mut set = CpuSet::new();
