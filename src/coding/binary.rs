@@ -54,8 +54,12 @@ pub struct Repair {
 }
 
 /// The positions of the ones of `mask`.
-pub fn bits(mask: u32) -> impl Iterator<Item = usize> {
-    (0..32).filter(move |bit| mask >> bit & 1 == 1)
+pub fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (lowest < 32).then_some(lowest)
+    })
 }
 
 fn parity(mask: u32) -> u32 {

@@ -241,6 +241,8 @@ impl Field {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Coder;
+    use super::super::binary::each_choice;
     use super::*;
 
     fn oracle(name: &str) -> Oracle {
@@ -307,6 +309,38 @@ mod tests {
         for name in ["hamming-8-4", "golay-24-12", "reed-solomon-7-1", "raptorq"] {
             let oracle = oracle(name);
             assert_eq!((oracle.block_loss(0.0), oracle.block_loss(1.0)), (0.0, 1.0), "{name}");
+        }
+    }
+
+    #[test]
+    fn raptorq_refuses_just_the_patterns_that_the_oracle_does() {
+        let sets = survived_by_bytes(&raptor::parity());
+        let survives = |set: u32| sets[set as usize / 64] >> (set % 64) & 1 == 1;
+        let mut coder = Coder::new(Scheme::RaptorQ);
+        let block: Vec<u8> = (0..12).map(|byte| byte * 21 + 1).collect();
+        let mut datagrams = vec![Vec::new(); 24];
+        coder.encode(&block, &mut datagrams);
+        let mut rebuilt = [0; 12];
+        let mut decodes = |set: u32| {
+            let kept = |(nth, it): (usize, &Vec<u8>)| (set >> nth & 1 == 0).then_some(it.clone());
+            let kept: Vec<_> = datagrams.iter().enumerate().map(kept).collect();
+            let received: Vec<_> = kept.iter().map(|it| it.as_deref()).collect();
+            coder.decode(&received, &mut rebuilt).is_ok()
+        };
+        let oracle = oracle("raptorq");
+        for lost in [11, 12] {
+            let (mut refused, mut nth) = (0, 0);
+            each_choice(24, lost, |set| {
+                nth += 1;
+                // All that are beyond repair, and each 997th of the others.
+                if !survives(set) || nth % 997 == 0 {
+                    assert_eq!(decodes(set), survives(set), "{set:024b}");
+                    refused += u128::from(!survives(set));
+                }
+            });
+            let (survived, patterns) = counts(&oracle, lost as usize);
+            assert_eq!(refused, patterns - survived);
+            assert!(refused > 0, "or nothing was tried");
         }
     }
 

@@ -4,8 +4,8 @@
 //! them. What the code makes of single bytes, its parity matrix, is told for that.
 
 use raptorq::{
-    EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockDecoder,
-    SourceBlockEncoder, SourceBlockEncodingPlan,
+    Decoder, EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockEncoder,
+    SourceBlockEncodingPlan,
 };
 
 use super::block::piece;
@@ -44,11 +44,15 @@ impl Raptor {
 
     /// Rebuilds the missing pieces; false where what arrived doesn't determine them.
     pub fn rebuild(&mut self, received: &[Option<&[u8]>], block: &mut [u8], bytes: usize) -> bool {
-        let packets = received.iter().zip(0..).filter_map(|(datagram, nth)| {
+        // Takes one datagram after the other, from the twelfth on tries to solve the system, and
+        // ends with the first that makes it whole.
+        let mut decoder = Decoder::new(setting(bytes));
+        let mut packets = received.iter().zip(0..).filter_map(|(datagram, nth)| {
             Some(EncodingPacket::new(PayloadId::new(0, nth), (*datagram)?.to_vec()))
         });
-        let mut decoder = SourceBlockDecoder::new(0, &setting(bytes), (DATA * bytes) as u64);
-        let Some(rebuilt) = decoder.decode(packets) else { return false };
+        let Some(rebuilt) = packets.find_map(|packet| decoder.decode(packet)) else {
+            return false;
+        };
         for nth in (0..DATA).filter(|nth| received[*nth].is_none()) {
             let at = piece(block.len(), nth, bytes);
             block[at.clone()].copy_from_slice(&rebuilt[at]);
