@@ -22,9 +22,9 @@ pub static HAMMING_7_4: BinaryCode =
 pub static HAMMING_8_4: BinaryCode =
     BinaryCode { data: 4, parity: &[0b1011, 0b1101, 0b1110, 0b0111], corrects: 1 };
 
-/// The extended Golay code, by its symmetric matrix (Conway and Sloane, *Sphere Packings, Lattices
-/// and Groups*, chapter 3): any seven lost bits come back. That this is the Golay code is proved by
-/// its weights in the tests.
+/// The extended Golay code: any seven lost bits come back. Each row is the one before, rotated in
+/// its first eleven bits, and the last adds up these. That it is the Golay code its weights prove
+/// (in the tests): there is only one of that length, size and distance.
 pub static GOLAY_24_12: BinaryCode = BinaryCode {
     data: 12,
     parity: &[

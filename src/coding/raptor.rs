@@ -1,7 +1,7 @@
 //! RaptorQ (RFC 6330) by the crate raptorq: the first twelve repair symbols of a block of twelve.
 //!
-//! Twelve datagrams that arrive suffice but for one pattern in some hundred; the oracle counts
-//! them. What the code makes of single bytes, its parity matrix, is told for that.
+//! Twelve datagrams that arrive suffice but for few patterns, which the oracle counts. What the
+//! code makes of single bytes, its parity matrix, is told for that.
 
 use raptorq::{
     Decoder, EncodingPacket, ObjectTransmissionInformation, PayloadId, SourceBlockEncoder,
@@ -61,8 +61,8 @@ impl Raptor {
     }
 }
 
-/// The factor by which byte `[r][d]`, data datagram d enters repair datagram r, in the field of
-/// RFC 6330.
+/// In row r and column d the factor by which data datagram d enters repair datagram r, in the
+/// field of RFC 6330.
 pub fn parity() -> [[u8; DATA]; REPAIR] {
     let mut raptor = Raptor::new();
     let mut factors = [[0; DATA]; REPAIR];

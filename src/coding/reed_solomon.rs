@@ -1,8 +1,9 @@
 //! Reed–Solomon by the crate reed-solomon-simd: symbols of 16 bits, any K of K + M datagrams
 //! suffice.
 //!
-//! Its decoder is made for thousands of datagrams: where data are missing it transforms all
-//! 65,536 elements of the field twice, whatever the block's size.
+//! Its decoder is made for thousands of datagrams: where data are missing it transforms a vector of
+//! 65,536 elements, whatever the block's size. The alternatives for few datagrams look for an owner
+//! (reed-solomon-erasure) or want a newer compiler than this crate does.
 
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 

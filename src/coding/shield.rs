@@ -282,6 +282,8 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_castagnoli() {
-        assert_eq!(crc32c::crc32c(b"123456789"), 0xe306_9283); // RFC 3720, B.4
+        // RFC 3720, B.4: 32 bytes of zeroes, and of ones.
+        assert_eq!(crc32c::crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c::crc32c(&[0xff; 32]), 0x62a8_ab43);
     }
 }
