@@ -9,9 +9,13 @@
 //!             ▲
 //!   mechanism · workload · clock · observe · sys
 //! ```
+//!
+//! Beside the flow stand leaves that anybody may ask: [`stats`], [`size`], and [`coding`], which
+//! brings lost datagrams back.
 
 pub mod campaign;
 pub mod clock;
+pub mod coding;
 pub mod command;
 pub mod export;
 pub mod floor;

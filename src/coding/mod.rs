@@ -1,0 +1,24 @@
+//! Codes that bring lost datagrams back, and mend bits inside one: pure functions over bytes.
+//!
+//! - [`Scheme`]: which code, in the words of the command line
+//! - [`Coder`]: a block laid over datagrams, and rebuilt from those that arrived
+//! - [`Shield`]: the code inside one datagram, against flipped bits, with CRC-32C outside
+//! - [`LossTrace`]: seeded losses, the same for every scheme
+//! - [`Oracle`]: exactly which losses a code survives, and how often independent losses are too many
+//!
+//! Nothing here sends, receives or tells the time.
+
+mod binary;
+mod block;
+mod loss;
+mod oracle;
+mod raptor;
+mod reed_solomon;
+mod scheme;
+mod shield;
+
+pub use block::{Coder, LARGEST_DATAGRAM, NotEnough};
+pub use loss::{LossModel, LossTrace};
+pub use oracle::Oracle;
+pub use scheme::{LARGEST_BLOCK, Scheme};
+pub use shield::{Detected, Outcome, Recovery, Shield};
