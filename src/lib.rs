@@ -9,6 +9,8 @@
 //!             ▲
 //!   mechanism · workload · clock · observe · sys
 //! ```
+//!
+//! Beside it stands [`lab`]: hosts to measure between, made of network namespaces.
 
 pub mod campaign;
 pub mod clock;
@@ -16,6 +18,7 @@ pub mod command;
 pub mod export;
 pub mod floor;
 pub mod judge;
+pub mod lab;
 pub mod launch;
 pub mod mechanism;
 pub mod observe;
