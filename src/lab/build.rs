@@ -28,7 +28,7 @@ use super::{Asked, LabError, Plan};
 /// In one line; what had been made is gone again.
 pub fn up(asked: &Asked) -> Result<State, LabError> {
     let stopped = Arc::new(AtomicUsize::new(0));
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
         signal_hook::flag::register_usize(signal, stopped.clone(), signal as usize)
             .map_err(LabError::of("take over signals"))?;
     }

@@ -3,6 +3,9 @@
 
 use super::plan::{Kind, Plan, ipv4, ipv6};
 
+/// What waits in front of the relay at most: some 250 ms at a gigabit a second.
+const QUEUED_BYTES: u32 = 32 << 20;
+
 /// Lines for `ip -batch` in the namespace of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
@@ -48,13 +51,18 @@ pub fn links(plan: &Plan, relayed: bool) -> Vec<Batch> {
             .iter()
             .enumerate()
             .filter(|(nth, link)| link.ends[0].node == node && !(relayed && *nth == plan.line));
-        let make = |(_, link): (usize, &super::plan::Link)| {
+        let make = |(nth, link): (usize, &super::plan::Link)| {
             let [near, far] = &link.ends;
+            // Of devices that bear one number on both sides the kernel tells only once a second
+            // whether they are connected (linkwatch_urgent_event in its link_watch.c).
+            let index = 10 + 2 * nth;
             format!(
-                "link add {} address {} mtu {mtu} type veth peer name {} address {} mtu {mtu} netns {}",
+                "link add {} index {index} address {} mtu {mtu} type veth peer name {} index {} \
+                 address {} mtu {mtu} netns {}",
                 near.interface,
                 near.mac,
                 far.interface,
+                index + 1,
                 far.mac,
                 plan.namespace(far.node),
                 mtu = plan.mtu
@@ -80,7 +88,8 @@ pub fn up(plan: &Plan, relayed: bool) -> Vec<Batch> {
             for end in link.ends.iter().filter(|end| end.node == node) {
                 let mut line = format!("link set {}", end.interface);
                 if relayed && nth == plan.line {
-                    line += &format!(" address {} mtu {} txqueuelen 10000", end.mac, plan.mtu);
+                    let frames = (QUEUED_BYTES / plan.mtu).min(10_000);
+                    line += &format!(" address {} mtu {} txqueuelen {frames}", end.mac, plan.mtu);
                 }
                 if is_switch {
                     line += " addrgenmode none master br0";

@@ -143,11 +143,11 @@ pub fn calls(plan: &Plan, asked: &Asked, chosen: &Chosen) -> Vec<Call> {
 }
 
 fn netem(asked: &Asked) -> String {
-    // What is under way at once: at ten gigabits a second where no rate is asked for.
-    let bytes = asked.delay_ns.unwrap_or(0) as f64 / 1e9
-        * asked.rate.unwrap_or(10_000_000_000) as f64
-        / 8.0;
-    let limit = (bytes / f64::from(asked.mtu)) as u64 + 1_000;
+    // Packets under way at once: small ones of 256 bytes, at ten gigabits a second where no rate is
+    // asked for.
+    let bits =
+        asked.delay_ns.unwrap_or(0) as f64 / 1e9 * asked.rate.unwrap_or(10_000_000_000) as f64;
+    let limit = ((bits / 8.0 / 256.0) as u64 + 1_000).min(1_000_000);
     let mut line = format!("netem limit {limit}");
     if let Some(ns) = asked.delay_ns {
         line += &format!(" delay {}us", ns.div_ceil(1_000));
@@ -170,10 +170,15 @@ fn tbf(asked: &Asked) -> String {
 
 /// Loses `parts` of a million of the packets that come in at `interface`.
 fn nft(interface: &str, parts: u32) -> String {
+    // That a number below a million is below a million needs no asking, and nft refuses to.
+    let chosen = match parts {
+        1_000_000.. => String::new(),
+        parts => format!("numgen random mod 1000000 < {parts} "),
+    };
     format!(
         "table netdev ipcmark {{ chain line {{ \
          type filter hook ingress device \"{interface}\" priority 0; policy accept; \
-         numgen random mod 1000000 < {parts} counter drop; }}\n}}\n"
+         {chosen}counter drop; }}\n}}\n"
     )
 }
 

@@ -73,9 +73,10 @@ impl State {
         match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(LabError::of(format!("read {}", path.display()))(error)),
-            Ok(text) => serde_json::from_str(&text)
-                .map(Some)
-                .map_err(LabError::of(format!("{} is of another build", path.display()))),
+            Ok(text) => serde_json::from_str(&text).map(Some).map_err(LabError::of(format!(
+                "{} is of another ipcmark; use that one",
+                path.display()
+            ))),
         }
     }
 
