@@ -273,6 +273,10 @@ fn exec_is_the_command_itself() {
     let cgroups = fs::read_dir("/sys/fs/cgroup").into_iter().flatten().count();
     let seen = output(&mut command(&["ls", "-A", "/sys/fs/cgroup"]));
     assert_eq!(seen.out.lines().count(), cgroups, "control groups stay in sight");
+    let program = env!("CARGO_BIN_EXE_ipcmark");
+    let words = ["lab", "exec", "--name", &lab.name, "a", "--", "ip", "-4", "address"];
+    let seen = output(&mut command(&[&[program], &words[..]].concat()));
+    assert!(seen.out.contains("198.18.1.1/24"), "from one host into another: {}", seen.err);
     assert_eq!(output(&mut command(&["/no/such/program"])).code, Some(127));
     assert_eq!(output(&mut command(&["/etc/passwd"])).code, Some(126));
     let said = lab.lab("exec nowhere -- true");

@@ -279,8 +279,8 @@ fn describe_relay(text: &mut String, relay: &Relay) {
         let time = |ns: u64| units::duration(ns as f64);
         let _ = writeln!(
             text,
-            "  what the relay itself costs: a UDP round trip of 64 B takes {} over one that neither \
-             delays nor loses,\n  {} over a plain link (medians of {}, in turn)",
+            "  what the relay itself costs: a UDP round trip of 64 B takes {} over one\n  that neither \
+             delays nor loses, {} over a plain link (medians of {}, in turn)",
             time(price.relay_ns),
             time(price.plain_ns),
             price.round_trips

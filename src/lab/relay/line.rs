@@ -34,6 +34,7 @@ struct End {
     device: File,
     name: String,
     net_dev: File,
+    dropped_before: u64,
     kept: VecDeque<(Instant, Box<[u8]>)>,
     kept_bytes: usize,
     rng: ChaCha8Rng,
@@ -49,18 +50,34 @@ impl Line {
             rng.set_stream(nth);
             let name = told.ends[nth as usize].interface.clone();
             nth += 1;
-            let kept = VecDeque::new();
-            End { device, name, net_dev, kept, kept_bytes: 0, rng, counts: Counts::default() }
+            End {
+                device,
+                name,
+                net_dev,
+                dropped_before: 0,
+                kept: VecDeque::new(),
+                kept_bytes: 0,
+                rng,
+                counts: Counts::default(),
+            }
         });
         let delay = Duration::from_nanos(told.delay_ns);
         Line { ends, delay, loss: told.loss, frame: vec![0; LARGEST_FRAME] }
     }
 
+    /// Begins now: what its devices said and dropped while they were set up belongs to nobody.
+    pub fn begin(&mut self) {
+        for end in &mut self.ends {
+            while (&end.device).read(&mut self.frame).is_ok() {}
+            end.dropped_before = end.dropped();
+        }
+    }
+
     /// What was done with frames that came in at each end.
     pub fn counts(&self) -> [Counts; 2] {
         self.ends.each_ref().map(|end| {
-            let device = tx_dropped(&end.net_dev, &end.name).unwrap_or(0);
-            Counts { overrun: end.counts.overrun + device, ..end.counts }
+            let dropped = end.dropped().saturating_sub(end.dropped_before);
+            Counts { overrun: end.counts.overrun + dropped, ..end.counts }
         })
     }
 
@@ -128,15 +145,16 @@ impl End {
             }
         }
     }
-}
 
-/// What the device had no room for, as its namespace's /proc/net/dev says (proc_pid_net(5)): the
-/// fourth of the figures of sending, behind eight of receiving.
-fn tx_dropped(net_dev: &File, interface: &str) -> Option<u64> {
-    let mut text = [0; 4096];
-    let bytes = net_dev.read_at(&mut text, 0).ok()?;
-    let text = std::str::from_utf8(&text[..bytes]).ok()?;
-    let figures =
-        text.lines().find_map(|it| it.trim().strip_prefix(interface)?.strip_prefix(':'))?;
-    figures.split_whitespace().nth(11)?.parse().ok()
+    /// What the device had no room for, as its namespace's /proc/net/dev says (proc_pid_net(5)): the
+    /// fourth of the figures of sending, behind eight of receiving.
+    fn dropped(&self) -> u64 {
+        let mut text = [0; 4096];
+        let bytes = self.net_dev.read_at(&mut text, 0).unwrap_or(0);
+        let text = String::from_utf8_lossy(&text[..bytes]);
+        let mut rows = text.lines().map(str::trim);
+        let row = rows.find_map(|row| row.strip_prefix(&self.name)?.strip_prefix(':'));
+        let figure = row.and_then(|row| row.split_whitespace().nth(11)?.parse().ok());
+        figure.unwrap_or(0)
+    }
 }

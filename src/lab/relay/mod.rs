@@ -199,6 +199,7 @@ pub fn serve() -> Result<(), LabError> {
         return Ok(());
     }
     leave_standard_streams().map_err(LabError::of("open /dev/null"))?;
+    line.begin();
     let mut written = None;
     hand_over(&mut line, None, |line| {
         if written != Some(line.counts()) {
