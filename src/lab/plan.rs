@@ -101,14 +101,14 @@ impl Plan {
         // A router's neighbours take part in the first segment behind it; a switch's share one.
         let mut wires: Vec<(usize, usize, usize)> = Vec::new();
         let mut segment = 0;
-        for left in 0..chain - 1 {
-            segment += usize::from(nodes[left].kind == Kind::Router);
+        for (left, node) in nodes.iter().enumerate().take(chain - 1) {
+            segment += usize::from(node.kind == Kind::Router);
             wires.push((left, left + 1, segment));
         }
         let mut fresh = segment;
         for host in chain..nodes.len() {
             let (device, beside) =
-                if (host - chain) % 2 == 0 { (1, 0) } else { (chain - 2, chain - 2) };
+                if (host - chain).is_multiple_of(2) { (1, 0) } else { (chain - 2, chain - 2) };
             let shared = nodes[device].kind == Kind::Switch;
             fresh += usize::from(!shared);
             wires.push((host, device, if shared { wires[beside].2 } else { fresh }));

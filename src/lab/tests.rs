@@ -87,7 +87,7 @@ fn the_line_parts_both_sides_and_nothing_else() {
         }
         let left = joined_without_line(&plan, 0);
         for (node, it) in plan.nodes.iter().enumerate().filter(|(_, it)| it.kind == Kind::Host) {
-            let on_the_left = (it.name.as_bytes()[0] - b'a') % 2 == 0;
+            let on_the_left = (it.name.as_bytes()[0] - b'a').is_multiple_of(2);
             assert_eq!(left.contains(&node), on_the_left, "{} of {asked:?}", it.name);
         }
     }

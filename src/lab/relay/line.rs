@@ -114,7 +114,8 @@ impl End {
     /// Gives what is due to the other end.
     fn give(&mut self, to: &File) {
         let now = Instant::now();
-        while let Some((_, frame)) = self.kept.pop_front_if(|(due, _)| *due <= now) {
+        while self.kept.front().is_some_and(|(due, _)| *due <= now) {
+            let Some((_, frame)) = self.kept.pop_front() else { return };
             self.kept_bytes -= frame.len();
             self.pass(to, &frame);
         }
@@ -122,9 +123,10 @@ impl End {
 
     fn pass(&mut self, mut to: &File, frame: &[u8]) {
         match to.write(frame) {
-            Ok(_) => self.counts.passed += 1,
-            // The device is down, or has no room.
-            Err(_) => self.counts.overrun += 1,
+            // A device takes a frame whole.
+            Ok(bytes) if bytes == frame.len() => self.counts.passed += 1,
+            // It is down, or has no room.
+            _ => self.counts.overrun += 1,
         }
     }
 
