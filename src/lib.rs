@@ -12,6 +12,7 @@
 //!
 //! Beside the flow stand leaves that anybody may ask: [`stats`], [`size`], and [`coding`], which
 //! brings lost datagrams back.
+//! Beside it stands [`lab`]: hosts to measure between, made of network namespaces.
 
 pub mod campaign;
 pub mod clock;
@@ -20,6 +21,7 @@ pub mod command;
 pub mod export;
 pub mod floor;
 pub mod judge;
+pub mod lab;
 pub mod launch;
 pub mod mechanism;
 pub mod observe;

@@ -38,6 +38,7 @@ const SEAMS: &[Seam] = &[
         &["clock", "launch", "observe", "stats", "sys"],
         "a floor is measured by itself, over the wire of a launch; it knows no mechanism",
     ),
+    seam("lab", &["sys"], "a laboratory is a place to measure in; it measures nothing of ours"),
     seam(
         "study",
         &["launch", "mechanism", "workload", "observe", "size"],
@@ -88,6 +89,7 @@ const SEAMS: &[Seam] = &[
             "export",
             "floor",
             "judge",
+            "lab",
             "launch",
             "mechanism",
             "observe",

@@ -9,6 +9,7 @@ mod events;
 mod explain;
 mod export;
 mod floor;
+mod lab;
 mod list;
 mod man;
 mod probe_effect;
@@ -88,6 +89,8 @@ enum Command {
     Report(report::ReportArgs),
     /// A stored run for other programs
     Export(export::ExportArgs),
+    /// Hosts, switches and routers on this machine, as network namespaces; a line to impair
+    Lab(lab::LabArgs),
     /// Remove what runs that were killed left behind
     Clean,
     /// Completions for a shell, as in `source <(ipcmark completions bash)`
@@ -143,6 +146,7 @@ pub fn main() -> ExitCode {
         Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
+        Some(Command::Lab(args)) => lab::lab(common, args),
         Some(Command::Clean) => clean::run(common),
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Man(args)) => man::man(args),

@@ -1,0 +1,307 @@
+//! `ipcmark lab`: two or more hosts on one machine, with switches, routers and a line that can be
+//! slow, lossy or late; made of network namespaces, and gone after `lab down`.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::{Common, Failure, complain, print};
+use crate::lab::asked::{self, By};
+use crate::lab::relay::Counts;
+use crate::lab::status::{Condition, Impairment, Relay};
+use crate::lab::{self, Asked, CAVEAT, LabError, Loss, State, Status};
+use crate::report::units;
+
+/// Flags of `lab`.
+#[derive(Args)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    command: LabCommand,
+}
+
+#[derive(Subcommand)]
+enum LabCommand {
+    /// Make a laboratory; needs root
+    Up(UpArgs),
+    /// Run a command in one of its hosts, in the place of this one
+    Exec(ExecArgs),
+    /// What there is, and what impairs its line by which means
+    Status(StatusArgs),
+    /// Remove a laboratory, also one that was left half made
+    Down(DownArgs),
+    /// The process that is a line in user space
+    #[command(hide = true)]
+    Relay {
+        /// The laboratory
+        #[allow(dead_code)] // it tells processes apart in a list of them
+        name: String,
+    },
+}
+
+/// Flags of `lab up`.
+#[derive(Args)]
+struct UpArgs {
+    /// Hosts: a, b, c, …; a and b are the ends of the chain
+    #[arg(long, value_name = "N", default_value = "2", value_parser = asked::hosts)]
+    hosts: usize,
+    /// Routers between a and b
+    #[arg(long, value_name = "N", default_value = "0", value_parser = asked::hops)]
+    routers: usize,
+    /// Switches between a and b; routers and switches take turns, a switch first
+    #[arg(long, value_name = "N", default_value = "0", value_parser = asked::hops)]
+    switches: usize,
+    /// Largest packet of every link, in bytes
+    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = asked::mtu)]
+    mtu: u32,
+    /// What the line carries each way, as in 100mbit
+    #[arg(long, value_name = "RATE", value_parser = asked::rate)]
+    rate: Option<u64>,
+    /// Share of the packets that the line loses each way, as in 5%
+    #[arg(long, value_name = "SHARE", value_parser = asked::loss)]
+    loss: Option<Loss>,
+    /// How much later packets arrive, each way, as in 10ms
+    #[arg(long, value_name = "TIME", value_parser = asked::delay)]
+    delay: Option<u64>,
+    /// Who impairs the line: auto (the kernel where it can), kernel, relay (in user space)
+    #[arg(long, value_name = "WHO", default_value = "auto", hide_possible_values = true,
+          value_parser = ["auto", "kernel", "relay"])]
+    by: String,
+    /// Seed of the relay's losses [default: random]
+    #[arg(long, value_name = "NUMBER", value_parser = super::words::seed)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    name: Name,
+}
+
+#[derive(Args)]
+struct Name {
+    /// The laboratory's name, which tells it from others
+    #[arg(long, value_name = "NAME", default_value = "lab", value_parser = asked::name)]
+    name: String,
+}
+
+/// Flags of `lab exec`.
+#[derive(Args)]
+struct ExecArgs {
+    /// The host, router or switch, as in b
+    host: String,
+    #[command(flatten)]
+    name: Name,
+    /// The command
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Flags of `lab status`.
+#[derive(Args)]
+struct StatusArgs {
+    /// The laboratory [default: all of them]
+    #[arg(long, value_name = "NAME", value_parser = asked::name)]
+    name: Option<String>,
+    /// text, or json: one object with every laboratory
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
+          hide_possible_values = true)]
+    format: String,
+}
+
+/// Flags of `lab down`.
+#[derive(Args)]
+struct DownArgs {
+    #[command(flatten)]
+    name: Name,
+    /// End programs that still run in it
+    #[arg(long)]
+    kill: bool,
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Failure {
+        match error {
+            LabError::Usage(line) => Failure::usage(line),
+            LabError::Unavailable(line) => Failure { line, code: 5 },
+            LabError::Failed(line) => Failure::other(line),
+            LabError::Stopped(signal) => {
+                let line = format!("stopped by signal {signal}; what was made is gone again");
+                Failure { line, code: 128 + signal as u8 }
+            }
+        }
+    }
+}
+
+/// Does what is asked with a laboratory.
+pub fn lab(common: &Common, args: &LabArgs) -> Result<u8, Failure> {
+    match &args.command {
+        LabCommand::Up(args) => up(common, args)?,
+        LabCommand::Exec(args) => exec(args)?,
+        LabCommand::Status(args) => status(args)?,
+        LabCommand::Down(args) => down(args)?,
+        LabCommand::Relay { .. } => lab::relay::serve()?,
+    }
+    Ok(0)
+}
+
+fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
+    let by = By::ALL.into_iter().find(|(word, _)| *word == args.by);
+    let asked = Asked {
+        name: args.name.name.clone(),
+        hosts: args.hosts,
+        routers: args.routers,
+        switches: args.switches,
+        mtu: args.mtu,
+        rate: args.rate,
+        // Nothing lost and nothing delayed is nothing asked for.
+        loss: args.loss.filter(|it| it.0 > 0),
+        delay_ns: args.delay.filter(|it| *it > 0),
+        by: by.map_or(By::Auto, |(_, by)| by),
+        seed: args.seed.map_or_else(super::words::drawn_seed, Ok).map_err(Failure::other)?,
+    };
+    asked.check().map_err(Failure::usage)?;
+    let state = lab::up(&asked)?;
+    let mut text = describe(&Status::of(&state));
+    let _ = writeln!(text, "  {CAVEAT}");
+    if !common.quiet {
+        let name = named(&asked.name);
+        let host = &Status::of(&state).hosts[1];
+        let _ = write!(
+            text,
+            "\nNext:\n  ipcmark lab exec{name} a -- ip route get {}\n  ipcmark lab status{name}\n  \
+             ipcmark lab down{name}\n",
+            host.ipv4
+        );
+    }
+    print(&text)
+}
+
+/// How a command names a laboratory: not at all if it has the usual name.
+fn named(name: &str) -> String {
+    if name == "lab" { String::new() } else { format!(" --name {name}") }
+}
+
+/// Becomes the command: nothing is added to its streams, and its end is its own.
+fn exec(args: &ExecArgs) -> Result<(), Failure> {
+    lab::inside::enter(&args.name.name, &args.host)?;
+    let Some((program, arguments)) = args.command.split_first() else {
+        return Err(Failure::usage("what is to be run? write it behind --"));
+    };
+    let error = Command::new(program).args(arguments).exec();
+    // As env(1) and shells do, so that callers can tell it from the command's own end.
+    let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    Err(Failure { line: format!("run {}: {error}", program.display()), code })
+}
+
+/// The answer as JSON.
+#[derive(Serialize)]
+struct Answer<'a> {
+    schema_version: u32,
+    tool: &'a str,
+    caveat: &'a str,
+    labs: Vec<Status>,
+}
+
+fn status(args: &StatusArgs) -> Result<(), Failure> {
+    let states = match &args.name {
+        Some(name) => vec![State::existing(name)?],
+        None => State::all()?,
+    };
+    let labs: Vec<Status> = states.iter().map(Status::of).collect();
+    if args.format == "json" {
+        let (tool, caveat) = (crate::campaign::TOOL, CAVEAT);
+        let text = serde_json::to_string_pretty(&Answer { schema_version: 1, tool, caveat, labs })
+            .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
+        return print(&(text + "\n"));
+    }
+    match labs.is_empty() {
+        true => print("no laboratory is up: ipcmark lab up makes one\n"),
+        false => print(&labs.iter().map(describe).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+/// A laboratory in a few lines.
+fn describe(status: &Status) -> String {
+    let mut text = format!("{}: {}", status.name, status.chain);
+    for further in &status.further {
+        let _ = write!(text, ", {further}");
+    }
+    text += "\n";
+    let remove = format!("ipcmark lab down{} removes the rest", named(&status.name));
+    let _ = match status.condition {
+        Condition::Up => Ok(()),
+        Condition::HalfMade => writeln!(text, "  half made: {remove}"),
+        Condition::Broken => {
+            writeln!(text, "  broken, {} is gone: {remove}", status.missing.join(", "))
+        }
+    };
+    let width = |length: fn(&lab::status::Host) -> usize| {
+        status.hosts.iter().map(length).max().unwrap_or(0)
+    };
+    let (space, short) = (width(|it| it.namespace.len()), width(|it| it.ipv4.len()));
+    for host in &status.hosts {
+        let lab::status::Host { name, namespace, ipv4, ipv6 } = host;
+        let _ = writeln!(text, "  {name}  {ipv4:short$}  {ipv6}  in {namespace:space$}");
+    }
+    let _ = writeln!(text, "  MTU {} bytes on every link", status.mtu_bytes);
+    for impairment in &status.impairments {
+        let _ = writeln!(text, "  the line ══, each way: {}", told(impairment));
+    }
+    if let Some(relay) = &status.relay {
+        describe_relay(&mut text, relay);
+    }
+    text
+}
+
+fn told(impairment: &Impairment) -> String {
+    let Impairment { what, value, means, .. } = impairment;
+    match *what {
+        "rate" => format!("{} by {means}", rate(*value)),
+        "loss" => format!("{} of packets lost by {means}", Loss((value * 1e6).round() as u32)),
+        _ => format!("{} later by {means}", units::duration(*value)),
+    }
+}
+
+/// A rate as it is asked for: `100mbit`.
+fn rate(bits: f64) -> String {
+    let (factor, unit) = match bits {
+        bits if bits % 1e9 == 0.0 => (1e9, "gbit"),
+        bits if bits % 1e6 == 0.0 => (1e6, "mbit"),
+        _ => (1e3, "kbit"),
+    };
+    format!("{}{unit}", bits / factor)
+}
+
+fn describe_relay(text: &mut String, relay: &Relay) {
+    let _ = writeln!(text, "  relay: process {}, seed {}", relay.pid, relay.seed);
+    if let Some(price) = &relay.price {
+        let time = |ns: u64| units::duration(ns as f64);
+        let _ = writeln!(
+            text,
+            "  what the relay itself costs: a UDP round trip of 64 B takes {} over one\n  that neither \
+             delays nor loses, {} over a plain link (medians of {}, in turn)",
+            time(price.relay_ns),
+            time(price.plain_ns),
+            price.round_trips
+        );
+    }
+    let counts = relay.counts.filter(|counts| counts.iter().any(|it| *it != Counts::default()));
+    for (counts, from) in counts.iter().flatten().zip(["a", "b"]) {
+        let _ = writeln!(
+            text,
+            "  frames from {from}'s side: {} passed, {} lost as asked, {} found no room",
+            counts.passed, counts.lost, counts.overrun
+        );
+    }
+}
+
+fn down(args: &DownArgs) -> Result<(), Failure> {
+    let name = &args.name.name;
+    let taken = lab::down(name, args.kill)?;
+    for stranger in &taken.strangers {
+        complain(&format!("namespace {stranger} is not the one that lab up made, and stays"));
+    }
+    let relay = if taken.relay { " and a relay" } else { "" };
+    print(&format!("laboratory {name} is gone: {} namespaces{relay}\n", taken.namespaces))
+}

@@ -1,0 +1,52 @@
+//! A laboratory: hosts, switches and routers on one machine, as network namespaces.
+//!
+//! What is asked for ([`asked`]) becomes a plan ([`plan`]), the plan becomes command lines for the
+//! programs that know the kernel's network ([`commands`], [`means`]): all of that is pure. [`build`]
+//! does it and takes it down again, by what [`state`] has kept; [`relay`] is the line in user space
+//! where the kernel can't delay or lose packets, [`price`] what it costs, [`inside`] the way into a
+//! host. Nothing is made in the network namespace of the caller.
+
+pub mod asked;
+pub mod build;
+pub mod commands;
+pub mod inside;
+pub mod means;
+pub mod plan;
+pub mod price;
+pub mod relay;
+mod run;
+mod space;
+pub mod state;
+pub mod status;
+#[cfg(test)]
+mod tests;
+
+pub use asked::{Asked, Loss};
+pub use build::{down, up};
+pub use plan::Plan;
+pub use state::State;
+pub use status::Status;
+
+/// Why a laboratory can't be had, in one line with the way out.
+#[derive(Debug, PartialEq, Eq)]
+pub enum LabError {
+    /// It was asked for wrongly.
+    Usage(String),
+    /// This machine, or this user, can't have it.
+    Unavailable(String),
+    /// Something failed on the way.
+    Failed(String),
+    /// A signal came, by its number; what was made is gone again.
+    Stopped(i32),
+}
+
+impl LabError {
+    /// For use with `map_err`: names what failed.
+    fn of<E: std::fmt::Display>(what: impl std::fmt::Display) -> impl FnOnce(E) -> LabError {
+        move |error| LabError::Failed(format!("{what}: {error}"))
+    }
+}
+
+/// What every result of a laboratory must say.
+pub const CAVEAT: &str = "two network stacks, one machine: they prove the tool and the protocols, \
+                          and give no verdict on physical distance";

@@ -1,0 +1,107 @@
+//! What the relay itself costs: a round trip over a relay without delay and loss against one over
+//! a plain link, side by side, in namespaces that nobody else sees.
+
+use std::io;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::LabError;
+use super::relay::{Started, Told, ToldEnd};
+use super::run::run;
+use super::space::Space;
+
+/// Blocks of each link, in turn, so that a drift hits both alike.
+const BLOCKS: usize = 5;
+/// Round trips of a block, and those before that aren't counted.
+const ROUND_TRIPS: usize = 200;
+const WARM_UP: usize = 20;
+/// Bytes of a message.
+const MESSAGE: usize = 64;
+/// Against hangs: machines stand still for seconds at times.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Medians of UDP round trips of 64 bytes, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price {
+    /// Over a plain link.
+    pub plain_ns: u64,
+    /// Over a relay that neither delays nor loses.
+    pub relay_ns: u64,
+    /// How many of each.
+    pub round_trips: usize,
+}
+
+/// A link between both spaces: its name and the network that it has there.
+const LINKS: [(&str, &str); 2] = [("plain", "198.18.254"), ("relay", "198.18.255")];
+
+/// Measures it.
+pub fn measure(name: &str) -> Result<Price, LabError> {
+    let failed = |error: io::Error| LabError::Failed(format!("measure the relay: {error}"));
+    let spaces = [Space::fresh().map_err(failed)?, Space::fresh().map_err(failed)?];
+    let [left, right] = &spaces;
+    let veth =
+        format!("link add plain type veth peer name plain netns {}\n", right.path().display());
+    run(left, &["ip", "-batch", "-"], &veth, None)?;
+    let end = |space: &Space| {
+        let identity = space.identity().map_err(failed)?;
+        Ok(ToldEnd { namespace: space.path(), identity, interface: "relay".into() })
+    };
+    let ends = [end(left)?, end(right)?];
+    let told = Told { ends, delay_ns: 0, loss: 0, seed: 0, counts: None };
+    let _relay = Started::start(name, &told)?;
+    for (number, space) in [(1, left), (2, right)] {
+        let lines = LINKS.map(|(link, net)| {
+            format!("link set {link} up\naddress add {net}.{number}/24 dev {link}\n")
+        });
+        run(space, &["ip", "-batch", "-"], &lines.concat(), None)?;
+    }
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..BLOCKS {
+        for (times, (_, net)) in times.iter_mut().zip(LINKS) {
+            times.extend(block(left, right, net).map_err(failed)?);
+        }
+    }
+    let [plain_ns, relay_ns] = times.each_mut().map(|times| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    });
+    Ok(Price { plain_ns, relay_ns, round_trips: BLOCKS * ROUND_TRIPS })
+}
+
+/// The times of the round trips of one block, in ns.
+fn block(left: &Space, right: &Space, net: &str) -> io::Result<Vec<u64>> {
+    let socket = |space: &Space, number: u32| {
+        space.inside(|| {
+            let socket = UdpSocket::bind((format!("{net}.{number}"), 0))?;
+            socket.set_read_timeout(Some(PATIENCE))?;
+            Ok(socket)
+        })
+    };
+    let (asks, answers) = (socket(left, 1)?, socket(right, 2)?);
+    asks.connect(answers.local_addr()?)?;
+    answers.connect(asks.local_addr()?)?;
+    std::thread::scope(|scope| {
+        let echo = scope.spawn(|| -> io::Result<()> {
+            let mut message = [0; MESSAGE];
+            for _ in 0..WARM_UP + ROUND_TRIPS {
+                answers.recv(&mut message)?;
+                answers.send(&message)?;
+            }
+            Ok(())
+        });
+        let mut times = Vec::with_capacity(ROUND_TRIPS);
+        let mut message = [0; MESSAGE];
+        for nth in 0..WARM_UP + ROUND_TRIPS {
+            let start = Instant::now();
+            asks.send(&message)?;
+            asks.recv(&mut message)?;
+            if nth >= WARM_UP {
+                times.push(start.elapsed().as_nanos() as u64);
+            }
+        }
+        let ended = echo.join().map_err(|_| io::Error::other("the echo panicked"))?;
+        ended.map(|()| times)
+    })
+}
