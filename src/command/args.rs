@@ -1,5 +1,6 @@
 //! The flags of `run`, parsed into a request.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -275,6 +276,58 @@ impl RunArgs {
             precision: self.precision,
             budget_ns: given.map(in_ns),
             budget_is_hard: self.budget.is_some(),
+        }
+    }
+}
+
+/// How an experiment with a question of its own (`explain`, `probe-effect`) is bounded, named, shown.
+#[derive(Args)]
+pub struct OwnArgs {
+    /// Launches of each case, unobserved and under each level [default: 12]
+    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
+    pub launches: Option<u64>,
+    /// Time for measuring, as in 30s or 5m [default: what the launches take]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
+    pub budget: Option<Duration>,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+    /// A name for this run
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<Label>,
+    /// text, json, ndjson, csv, markdown and others, as for `run`
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = shown_or_exported())]
+    pub format: Shown,
+    /// Write the page with the figures here
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl OwnArgs {
+    /// Launches of each case where none are named: those of the first look.
+    const LAUNCHES: u64 = crate::stats::LOOKS[0] as u64;
+
+    /// Launches of each case.
+    pub fn launches(&self) -> u64 {
+        self.launches.unwrap_or(OwnArgs::LAUNCHES)
+    }
+
+    /// The same as flags of `run`, for `mechanisms`.
+    pub fn of_run(&self, mechanisms: &[String]) -> RunArgs {
+        RunArgs {
+            mechanisms: mechanisms.to_vec(),
+            budget: self.budget,
+            launches: self.launches,
+            seed: self.seed,
+            label: self.label.clone(),
+            format: self.format,
+            html: self.html.clone(),
+            output: self.output.clone(),
+            ..RunArgs::default()
         }
     }
 }

@@ -1,24 +1,15 @@
 //! `ipcmark explain`: where a message's time goes, by traced launches beside unobserved ones.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use clap::Args;
 
-use super::args::{RunArgs, Shown, shown_or_exported};
-use super::words::{
-    Placements, Probes, Sizes, budget, launches, placements, probes, seed, sizes, variant,
-};
+use super::args::{OwnArgs, RunArgs};
+use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use crate::launch::Placement;
 use crate::observe::Probe;
 use crate::observe::probe::Scope;
-use crate::store::Label;
 use crate::study::{Absence, Aim};
 use crate::workload::Workload;
-
-/// Launches of each case where none are named: those of the first look.
-const LAUNCHES: u64 = crate::stats::LOOKS[0] as u64;
 
 /// Flags of `explain`.
 #[derive(Args)]
@@ -39,28 +30,8 @@ pub struct ExplainArgs {
     /// Say of each part what it is, and give a command that would change it
     #[arg(long)]
     teach: bool,
-    /// Launches of each case: unobserved, traced, and traced twice over [default: 12]
-    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
-    launches: Option<u64>,
-    /// Time for measuring, as in 30s [default: what the launches take]
-    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
-    budget: Option<Duration>,
-    /// Seed of every random choice [default: drawn]
-    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
-    seed: Option<u64>,
-    /// A name for this run
-    #[arg(long, value_name = "NAME")]
-    label: Option<Label>,
-    /// text, json, ndjson, csv, markdown and others, as for `run`
-    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
-          value_parser = shown_or_exported())]
-    format: Shown,
-    /// Write the page with the figures here
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write results to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    own: OwnArgs,
 }
 
 /// `ipcmark explain …`.
@@ -73,7 +44,7 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     let mut request = asked.request().map_err(Failure::usage)?;
     request.aim = Aim::Explanation { teach: args.teach };
     // A round trip is taken apart one by one, and half of a short launch is enough of them.
-    request.stopping.launches = Some(args.launches.unwrap_or(LAUNCHES));
+    request.stopping.launches = Some(args.own.launches());
     let plan = run::planned(&request)?;
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
         let line =
@@ -92,7 +63,6 @@ fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
         ["trace", "trace:times=2"].into_iter().map(probes).collect::<Result<_, _>>()?;
     let pinned = || Placements(Placement::PINNED.to_vec());
     Ok(RunArgs {
-        mechanisms: args.mechanisms.clone(),
         workload: vec![Workload::Latency],
         size: Some(args.size.clone().map_or_else(default_sizes, Ok)?),
         placement: match args.placement.is_empty() {
@@ -101,14 +71,7 @@ fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
         },
         workers: args.workers.clone(),
         payload: "untouched".into(),
-        budget: args.budget,
-        launches: args.launches,
-        seed: args.seed,
         observe,
-        label: args.label.clone(),
-        format: args.format,
-        html: args.html.clone(),
-        output: args.output.clone(),
-        ..RunArgs::default()
+        ..args.own.of_run(&args.mechanisms)
     })
 }

@@ -1,14 +1,10 @@
 //! `ipcmark probe-effect`: what observing costs, measured beside launches at which nothing looks.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use clap::Args;
 
-use super::args::{RunArgs, Shown, shown_or_exported};
+use super::args::OwnArgs;
 use super::words::{
-    Placements, Probes, Sizes, budget, drawn_seed, in_ns, launches, placements, probes, seed,
-    sizes, variant,
+    Placements, Probes, Sizes, drawn_seed, in_ns, placements, probes, sizes, variant,
 };
 use super::{Common, Failure, run};
 use crate::launch::{Placement, Workers};
@@ -16,12 +12,9 @@ use crate::mechanism::Carries;
 use crate::observe::Probe;
 use crate::observe::counts::{FAMILIES, Family};
 use crate::observe::probe::Scope;
-use crate::store::Label;
 use crate::study::{Aim, Request, Stopping};
 use crate::workload::Workload;
 
-/// Launches of each case, observed and not: with twelve pairs the smallest p is 0.0005.
-const LAUNCHES: u64 = 12;
 /// A curve, and not too long a wait.
 const SIZES: [u64; 3] = [64, 4 << 10, 64 << 10];
 
@@ -54,28 +47,8 @@ pub struct ProbeEffectArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [1, 2, 4],
           value_parser = dose, hide_default_value = true)]
     doses: Vec<u8>,
-    /// Launches of each case under each level, and unobserved [default: 12]
-    #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
-    launches: Option<u64>,
-    /// Time for measuring, as in 30s or 5m [default: what the launches take]
-    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
-    budget: Option<Duration>,
-    /// Seed of every random choice [default: drawn]
-    #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
-    seed: Option<u64>,
-    /// A name for this run
-    #[arg(long, value_name = "NAME")]
-    label: Option<Label>,
-    /// text, json, ndjson, csv, markdown and others, as for `run`
-    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
-          value_parser = shown_or_exported())]
-    format: Shown,
-    /// Write the page with the figures here
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write results to this file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    own: OwnArgs,
 }
 
 /// `ipcmark probe-effect …`.
@@ -100,14 +73,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
             request.mechanisms.join(", ")
         )));
     }
-    let shown = RunArgs {
-        mechanisms: args.mechanisms.clone(),
-        label: args.label.clone(),
-        format: args.format,
-        html: args.html.clone(),
-        output: args.output.clone(),
-        ..RunArgs::default()
-    };
+    let shown = args.own.of_run(&args.mechanisms);
     run::measure(common, &shown, Some((request, plan)))
 }
 
@@ -161,12 +127,12 @@ impl ProbeEffectArgs {
             observe,
             aim: Aim::ProbeEffect,
             stopping: Stopping {
-                launches: Some(self.launches.unwrap_or(LAUNCHES)),
+                launches: Some(self.own.launches()),
                 precision: None,
-                budget_ns: self.budget.map(in_ns),
-                budget_is_hard: self.budget.is_some(),
+                budget_ns: self.own.budget.map(in_ns),
+                budget_is_hard: self.own.budget.is_some(),
             },
-            seed: self.seed.map_or_else(drawn_seed, Ok)?,
+            seed: self.own.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
         })
     }

@@ -134,8 +134,7 @@ fn room(spec: &Spec, probe: Probe) -> u32 {
 }
 
 fn refused(refusal: Refusal) -> Outcome {
-    let way_out = refusal.way_out.map_or(String::new(), |way_out| format!("; {way_out}"));
-    Outcome::Failed { reason: format!("{}{way_out}", refusal.reason) }
+    Outcome::Failed { reason: refusal.to_string() }
 }
 
 #[cfg(test)]
