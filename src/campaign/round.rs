@@ -219,7 +219,9 @@ impl Campaign<'_> {
     }
 
     fn used_cpus(&self, nth: usize) -> Vec<u32> {
-        distinct(self.groups[nth].cases.iter().filter_map(|live| live.case.place.cpus))
+        let two = self.with.launcher.peer().is_some();
+        let cases = self.groups[nth].cases.iter();
+        distinct(cases.filter_map(|live| super::cpus_here(&live.case, two)))
     }
 }
 

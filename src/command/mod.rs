@@ -11,6 +11,7 @@ mod export;
 mod floor;
 mod list;
 mod man;
+mod peer;
 mod probe_effect;
 mod progress;
 mod report;

@@ -1,14 +1,16 @@
 //! From a request to groups of cases.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Request, Total};
+use crate::launch::peer::Peer;
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
-use crate::mechanism::{Carries, OpenError, Variant, probe};
-use crate::observe::{Probe, Topology};
+use crate::mechanism::{Carries, OpenError, OpenSpec, Variant, check_over_network, probe};
+use crate::observe::{Host, Probe, Topology};
 use crate::workload::{Policy, Workload, connect};
 
 /// One combination of factor levels.
@@ -98,6 +100,32 @@ pub struct Machine<'a> {
     pub topology: &'a Topology,
     /// Those that this process may use.
     pub allowed: &'a [u32],
+    /// The other host, if there is one.
+    pub across: Option<&'a Across>,
+}
+
+/// What the planner must know of the other host.
+pub struct Across {
+    /// The CPUs that it may use.
+    pub allowed: Vec<u32>,
+    /// Whether its CPUs are those of this machine.
+    pub one_kernel: bool,
+    /// Its address over IPv4, or why there is none.
+    pub ipv4: Result<IpAddr, String>,
+    /// The same over IPv6.
+    pub ipv6: Result<IpAddr, String>,
+}
+
+impl Across {
+    /// Of `peer`, seen from `here`.
+    pub fn of(peer: &Peer, here: &Host) -> Across {
+        Across {
+            allowed: peer.far().allowed_cpus.clone(),
+            one_kernel: peer.far().is_on(here),
+            ipv4: peer.address(false),
+            ipv6: peer.address(true),
+        }
+    }
 }
 
 /// What makes cases comparable. Signals join the smallest size of a latency; they form a
@@ -138,7 +166,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         message_bytes: sized.then_some(what.size),
                         total: (sized && transfers).then_some(what.total),
                         placement: *placement,
-                        place: place.clone().unwrap_or(Place { cpus: None, swappable: false }),
+                        place: place.clone().unwrap_or(Place::FREE),
                         workers: *workers,
                         payload: request.payload,
                         twin: false,
@@ -153,7 +181,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                     let group = groups
                         .entry(key)
                         .or_insert(Group { cases: Vec::new(), absent: Vec::new() });
-                    match absence(request, &case, &place) {
+                    match absence(request, &case, &place, machine.across) {
                         None => group.cases.push(case),
                         Some((absence, reason)) => {
                             group.absent.push(Absent { case, absence, reason });
@@ -211,16 +239,24 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
 fn placements(workload: Workload, request: &Request, machine: &Machine) -> Vec<Placement> {
     let all = request.placements_by_workload.get(&workload).unwrap_or(&request.placements);
     let pins = |it: &&Placement| Placement::PINNED.contains(it);
-    let exists = |it: &&Placement| it.resolve(machine.topology, machine.allowed).is_ok();
+    let exists = |it: &&Placement| resolve(**it, machine).is_ok();
     let pinned = || all.iter().filter(pins);
     let one = pinned().find(exists).or_else(|| pinned().next());
     let wanted = |it: &&Placement| workload != Workload::Connect || !pins(it) || Some(*it) == one;
     all.iter().filter(wanted).copied().collect()
 }
 
+fn resolve(placement: Placement, machine: &Machine) -> Result<Place, String> {
+    let Machine { topology, allowed, across } = machine;
+    match across {
+        None => placement.resolve(topology, allowed),
+        Some(it) => placement.resolve_apart(topology, allowed, &it.allowed, it.one_kernel),
+    }
+}
+
 /// The place, or the reason why there is none; a CPU that the user named must exist.
 fn place(placement: Placement, machine: &Machine) -> Result<Result<Place, String>, String> {
-    match (placement, placement.resolve(machine.topology, machine.allowed)) {
+    match (placement, resolve(placement, machine)) {
         (Placement::Cpus(..), Err(reason)) => Err(reason),
         (_, resolved) => Ok(resolved),
     }
@@ -230,6 +266,7 @@ fn absence(
     request: &Request,
     case: &Case,
     place: &Result<Place, String>,
+    across: Option<&Across>,
 ) -> Option<(Absence, String)> {
     if let Err(reason) = place {
         return Some((Absence::NotApplicable, reason.clone()));
@@ -256,11 +293,27 @@ fn absence(
         let reason = format!("{what} {total} is less than one message of {size} bytes");
         return Some((Absence::NotApplicable, reason));
     }
-    match probe(&case.variant, case.opened_for()) {
+    let opened = match across {
+        None => probe(&case.variant, case.opened_for()),
+        Some(across) => reached(case, across),
+    };
+    match opened {
         Ok(()) => None,
         Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
         Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
     }
+}
+
+/// Whether a case can be had between two hosts, as far as can be said without trying.
+fn reached(case: &Case, across: &Across) -> Result<(), OpenError> {
+    let open = OpenSpec {
+        options: case.variant.options.clone(),
+        message_bytes: case.opened_for(),
+        same_process: case.workers == Workers::Thread,
+    };
+    check_over_network(case.variant.entry.name, &open)?;
+    let address = if case.variant.is_ipv6() { &across.ipv6 } else { &across.ipv4 };
+    address.clone().map(drop).map_err(OpenError::NotApplicable)
 }
 
 /// One A/A pair per placement: the first case that carries bytes gets a second name.
@@ -321,7 +374,7 @@ mod tests {
     fn planned(request: &Request) -> Plan {
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
-        plan(request, &Machine { topology: &topology, allowed: &allowed }).unwrap()
+        plan(request, &Machine { topology: &topology, allowed: &allowed, across: None }).unwrap()
     }
 
     fn names(cases: &[Case]) -> Vec<String> {
