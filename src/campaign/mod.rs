@@ -135,7 +135,7 @@ impl<'a> Campaign<'a> {
         let (clock_start, clock) = clock::measure(kind, why_not);
         let cases = plan.groups.iter().flat_map(|group| &group.cases);
         let two = with.launcher.peer().is_some();
-        let cpus = round::distinct(cases.filter_map(|case| cpus_here(case, two)));
+        let cpus = round::distinct(cases.filter_map(|case| round::cpus_here(case, two)));
         let host = Host::examined(root, &cpus, EXAMINED);
         let peer = with.launcher.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
@@ -435,12 +435,6 @@ fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<Vec<LiveGroup>
         });
     }
     Ok(groups)
-}
-
-/// The CPUs that a case uses on this host: its initiator's alone, where the responder is elsewhere.
-fn cpus_here(case: &Case, two_hosts: bool) -> Option<(u32, u32)> {
-    let (initiator, responder) = case.place.cpus?;
-    Some((initiator, if two_hosts { initiator } else { responder }))
 }
 
 /// The time now, UTC, RFC 3339 with seconds.

@@ -4,6 +4,7 @@
 //! group: same workload, size, placement and workers; the mechanisms differ. What can't be
 //! measured stays in the plan as a row with its reason.
 
+mod across;
 pub mod builtin;
 mod claims;
 mod columns;
@@ -24,7 +25,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use plan::{Absence, Absent, Across, Case, Group, Machine, Plan, plan};
+pub use across::Across;
+pub use plan::{Absence, Absent, Case, Group, Machine, Plan, plan};
 pub use total::Total;
 
 use factor::Factor;

@@ -1,16 +1,15 @@
 //! From a request to groups of cases.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::across::{Across, reached, resolve};
 use super::{Request, Total};
-use crate::launch::peer::Peer;
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
-use crate::mechanism::{Carries, OpenError, OpenSpec, Variant, check_over_network, probe};
-use crate::observe::{Host, Probe, Topology};
+use crate::mechanism::{Carries, OpenError, Variant, probe};
+use crate::observe::{Probe, Topology};
 use crate::workload::{Policy, Workload, connect};
 
 /// One combination of factor levels.
@@ -102,30 +101,6 @@ pub struct Machine<'a> {
     pub allowed: &'a [u32],
     /// The other host, if there is one.
     pub across: Option<&'a Across>,
-}
-
-/// What the planner must know of the other host.
-pub struct Across {
-    /// The CPUs that it may use.
-    pub allowed: Vec<u32>,
-    /// Whether its CPUs are those of this machine.
-    pub one_kernel: bool,
-    /// Its address over IPv4, or why there is none.
-    pub ipv4: Result<IpAddr, String>,
-    /// The same over IPv6.
-    pub ipv6: Result<IpAddr, String>,
-}
-
-impl Across {
-    /// Of `peer`, seen from `here`.
-    pub fn of(peer: &Peer, here: &Host) -> Across {
-        Across {
-            allowed: peer.far().allowed_cpus.clone(),
-            one_kernel: peer.far().is_on(here),
-            ipv4: peer.address(false),
-            ipv6: peer.address(true),
-        }
-    }
 }
 
 /// What makes cases comparable. Signals join the smallest size of a latency; they form a
@@ -246,14 +221,6 @@ fn placements(workload: Workload, request: &Request, machine: &Machine) -> Vec<P
     all.iter().filter(wanted).copied().collect()
 }
 
-fn resolve(placement: Placement, machine: &Machine) -> Result<Place, String> {
-    let Machine { topology, allowed, across } = machine;
-    match across {
-        None => placement.resolve(topology, allowed),
-        Some(it) => placement.resolve_apart(topology, allowed, &it.allowed, it.one_kernel),
-    }
-}
-
 /// The place, or the reason why there is none; a CPU that the user named must exist.
 fn place(placement: Placement, machine: &Machine) -> Result<Result<Place, String>, String> {
     match (placement, resolve(placement, machine)) {
@@ -302,18 +269,6 @@ fn absence(
         Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
         Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
     }
-}
-
-/// Whether a case can be had between two hosts, as far as can be said without trying.
-fn reached(case: &Case, across: &Across) -> Result<(), OpenError> {
-    let open = OpenSpec {
-        options: case.variant.options.clone(),
-        message_bytes: case.opened_for(),
-        same_process: case.workers == Workers::Thread,
-    };
-    check_over_network(case.variant.entry.name, &open)?;
-    let address = if case.variant.is_ipv6() { &across.ipv6 } else { &across.ipv4 };
-    address.clone().map(drop).map_err(OpenError::NotApplicable)
 }
 
 /// One A/A pair per placement: the first case that carries bytes gets a second name.
