@@ -109,8 +109,11 @@ impl Agent {
         }
     }
 
-    /// Waits for something, and passes on what there is.
+    /// Does what was said already, waits for something, and passes it on.
     fn pass_on(&mut self) -> Result<(), Missing> {
+        while let Some((kind, payload)) = self.owner.held()? {
+            self.obey(kind, &payload)?;
+        }
         let longest = self.charges.values().map(|it| it.lasts).max().unwrap_or_default();
         let deadline = self.heard + SILENCE + longest;
         let sources: Vec<BorrowedFd<'_>> = std::iter::once(self.owner.as_fd())
@@ -131,9 +134,6 @@ impl Agent {
         if readable[0] {
             self.owner.fill()?;
             self.heard = Instant::now();
-            while let Some((kind, payload)) = self.owner.held()? {
-                self.obey(kind, &payload)?;
-            }
         }
         Ok(())
     }

@@ -258,12 +258,9 @@ impl Link {
             }
             Missing::Broken(error) => {
                 let rest = String::from_utf8_lossy(self.stdout.rest()).into_owned();
-                let said = rest.lines().next().unwrap_or_default().trim().to_string();
-                let said: String = said.chars().take(SHOWN).collect();
-                self.no_peer(&match said.is_empty() {
-                    true => format!("its output: {error}"),
-                    false => format!("it printed `{said}` where only ipcmark speaks"),
-                })
+                let said = rest.lines().next().unwrap_or_default().trim();
+                let said: String = said.chars().filter(|c| !c.is_control()).take(SHOWN).collect();
+                self.no_peer(&format!("it printed `{said}` where only ipcmark speaks ({error})"))
             }
         }
     }
@@ -350,7 +347,10 @@ impl Link {
                 return Err(Missing::Closed);
             }
             match self.stdout.next(Some(deadline), wanted.iter().copied()) {
-                Ok(frame) => self.sort(frame),
+                Ok(frame) => {
+                    self.sort(frame);
+                    self.sort_held();
+                }
                 Err(missing @ (Missing::Interrupted | Missing::Late)) => return Err(missing),
                 Err(missing) => self.lose(&missing),
             }
@@ -360,15 +360,20 @@ impl Link {
     /// Takes in what has come, without waiting for more.
     fn take_in(&mut self) {
         let filled = self.stdout.fill();
+        self.sort_held();
+        if let Err(missing) = filled {
+            self.lose(&missing);
+        }
+    }
+
+    /// Every whole frame that has been read: no poll(2) tells of those.
+    fn sort_held(&mut self) {
         loop {
             match self.stdout.held() {
                 Ok(Some(frame)) => self.sort(frame),
-                Ok(None) => break,
+                Ok(None) => return,
                 Err(missing) => return self.lose(&missing),
             }
-        }
-        if let Err(missing) = filled {
-            self.lose(&missing);
         }
     }
 
