@@ -128,8 +128,11 @@ impl Launcher {
     /// a set-up detail that must not be the same in every launch.
     pub fn start(&self, spec: &Spec, padding: usize) -> io::Result<Launch> {
         match &self.peer {
-            None => self.start_here(spec, padding).map(Launch::Here),
-            Some(peer) => Ok(Launch::Apart(Apart::begin(self.clone(), peer, spec, padding))),
+            None => self.start_here(spec, padding).map(|it| Launch::Here(Box::new(it))),
+            Some(peer) => {
+                let apart = Apart::begin(self.clone(), peer, spec, padding);
+                Ok(Launch::Apart(Box::new(apart)))
+            }
         }
     }
 
@@ -156,9 +159,9 @@ impl Launcher {
 /// A running launch.
 pub enum Launch {
     /// All of it is on this host.
-    Here(Supervised),
+    Here(Box<Supervised>),
     /// Its responder is on another host.
-    Apart(Apart),
+    Apart(Box<Apart>),
 }
 
 impl Launch {

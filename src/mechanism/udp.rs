@@ -120,9 +120,11 @@ impl Mechanism for Udp {
     }
 }
 
-/// The size of the fragments that `spec` needs, and whether they are sent and received together;
-/// None where one datagram carries a message.
-fn fragmented(spec: &OpenSpec) -> Result<Option<(usize, (bool, bool))>, OpenError> {
+/// The size of fragments, and whether they are sent and received together.
+type Fragmented = (usize, (bool, bool));
+
+/// The fragments that `spec` needs; None where one datagram carries a message.
+fn fragmented(spec: &OpenSpec) -> Result<Option<Fragmented>, OpenError> {
     let bytes = check_datagram(&spec.options)?;
     let on = |name| spec.options.get(Udp::OPTIONS, name) == Choice::Word("on");
     let (gso, gro) = (on("gso"), on("gro"));
