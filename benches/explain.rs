@@ -159,7 +159,7 @@ impl Bench {
                 message_bytes: Some(64),
                 total: None,
                 placement: Placement::SameCpu,
-                place: Place { cpus: Some(cpus), swappable: false },
+                place: Place { cpus: Some(cpus), ..Place::FREE },
                 workers: Workers::Process,
                 payload: Policy::Untouched,
                 twin: false,
@@ -204,6 +204,7 @@ impl Bench {
             request: &request,
             host: &host,
             clock,
+            peer: None,
         };
         let run = store.begin_run(&run).map_err(failed)?;
         let order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };

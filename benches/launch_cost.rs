@@ -88,6 +88,7 @@ fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> 
         request: &request,
         host: &Host::read(std::path::Path::new("/")),
         clock: &machine.clock,
+        peer: None,
     };
     let run = store.begin_run(&run).map_err(failed)?;
     let case = NewCase { group: 0, nth: 0, case: &case, absence: None };
@@ -132,7 +133,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         message_bytes: Some(64),
         total: None,
         placement: Placement::SameCpu,
-        place: Place { cpus: Some(machine.one_cpu), swappable: false },
+        place: Place { cpus: Some(machine.one_cpu), ..Place::FREE },
         workers: Workers::Process,
         payload: Policy::Untouched,
         twin: false,

@@ -7,5 +7,8 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "launch") {
         return ExitCode::from(ipcmark::launch::serve() as u8);
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == "peer") {
+        return ExitCode::from(ipcmark::launch::peer::serve() as u8);
+    }
     ipcmark::command::main()
 }

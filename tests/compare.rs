@@ -127,6 +127,7 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
             request: &setting.request,
             host: &setting.host,
             clock: &at_work(),
+            peer: None,
         })
         .unwrap();
     if let Some(label) = setting.label {
@@ -158,7 +159,7 @@ fn case_of(made: &Made) -> Case {
         message_bytes: made.bytes,
         total: None,
         placement: Placement::SameCpu,
-        place: Place { cpus: Some((0, 0)), swappable: false },
+        place: Place { cpus: Some((0, 0)), ..Place::FREE },
         workers: Workers::Process,
         payload: made.payload,
         twin: made.twin,

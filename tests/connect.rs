@@ -60,7 +60,7 @@ fn a_thousand_set_ups_leave_nothing_behind() {
         let (before, names) = (Held::now(), lying_around());
         let sample = [AtomicU64::new(0)];
         let name = variant.entry.name;
-        match connect::initiate::<MonotonicRaw>(name, &to_open(&variant), &sample, 1_000) {
+        match connect::initiate::<MonotonicRaw>(name, &to_open(&variant), None, &sample, 1_000) {
             Ok(()) => assert!(sample[0].load(Ordering::Relaxed) > 0, "{variant} took no time"),
             Err(OpenError::Unavailable(why)) => {
                 say(&format!("skipped {variant}: {}", why.reason));
@@ -81,7 +81,8 @@ fn a_set_up_has_the_parts_that_its_mechanism_takes() {
     let parts = |text: &str| {
         let variant = Variant::parse(text).expect("a variant");
         let name = variant.entry.name;
-        let all = connect::phases::<MonotonicRaw>(name, &to_open(&variant), 3).expect("it opens");
+        let all =
+            connect::phases::<MonotonicRaw>(name, &to_open(&variant), None, 3).expect("it opens");
         assert_eq!(all.len(), 3);
         all[0].iter().map(|it| it.0).collect::<Vec<_>>()
     };
@@ -219,7 +220,8 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let set = rustix::thread::sched_getaffinity(None).expect("sched_getaffinity");
     let allowed: Vec<u32> =
         topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect();
-    let plan = plan(&request, &Machine { topology: &topology, allowed: &allowed }).expect("a plan");
+    let plan = plan(&request, &Machine { topology: &topology, allowed: &allowed, across: None })
+        .expect("a plan");
     let mut store = Store::open(&folder.path().join("runs.sqlite")).expect("a store");
     let with = Conditions {
         store: &mut store,

@@ -121,6 +121,7 @@ pub fn launch_spec(
 ) -> Spec {
     Spec {
         plant: None,
+        half: None,
         build: BUILD.into(),
         mechanism: mechanism.into(),
         workload: Workload::Latency,

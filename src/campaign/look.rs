@@ -5,7 +5,7 @@ use crate::clock;
 use crate::launch::{Placement, Workers, placement::Place};
 use crate::mechanism::Variant;
 use crate::stats::{self, LOOKS, Look};
-use crate::store::{Closed, Store, StoreError, StoredCase, StoredGroup};
+use crate::store::{Closed, Store, StoreError, StoredCase, StoredGroup, StoredRun};
 use crate::study::{Case, Request};
 use crate::workload::{Policy, Workload};
 
@@ -84,14 +84,14 @@ impl LiveCase {
 /// A group of a stored run as it was when it was interrupted; None where it has no cases.
 pub(super) fn revive(
     store: &Store,
-    run: i64,
+    run: &StoredRun,
     group: &StoredGroup,
-    request: &Request,
     clock: &clock::Record,
 ) -> Result<Option<LiveGroup>, StoreError> {
+    let apart = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
     let mut cases = Vec::new();
     for stored in group.cases.iter().filter(|case| case.absence.is_none()) {
-        let Some(case) = case_of(stored) else { continue };
+        let Some(case) = case_of(stored, apart) else { continue };
         let mut live = LiveCase {
             id: stored.id,
             case,
@@ -131,7 +131,7 @@ pub(super) fn revive(
     // A round that was cut short is measured again as a whole: its launches are replaced.
     let going_on = cases.iter().filter(|case| !case.given_up && !case.is_observed());
     let launched = going_on.map(|case| case.medians.len()).min().unwrap_or(0);
-    let rounds = launched.min(store.finished_rounds(run, group.nth)? as usize);
+    let rounds = launched.min(store.finished_rounds(run.id, group.nth)? as usize);
     for case in &mut cases {
         case.medians.truncate(rounds);
     }
@@ -147,12 +147,12 @@ pub(super) fn revive(
     if let Some(look) = stats::schedule().iter().rev().find(|look| look.launches <= rounds)
         && look.launches == rounds
     {
-        revived.judge_precision(Some(look), request);
+        revived.judge_precision(Some(look), &run.request);
     }
     Ok(Some(revived))
 }
 
-fn case_of(stored: &StoredCase) -> Option<Case> {
+fn case_of(stored: &StoredCase, apart: bool) -> Option<Case> {
     let word = |text: &str| serde_json::Value::from(text);
     Some(Case {
         variant: Variant::parse(&stored.mechanism).ok()?,
@@ -160,7 +160,7 @@ fn case_of(stored: &StoredCase) -> Option<Case> {
         message_bytes: stored.message_bytes,
         total: stored.total,
         placement: Placement::parse(&stored.placement).ok()?,
-        place: Place { cpus: stored.cpus, swappable: stored.swappable },
+        place: Place { cpus: stored.cpus, swappable: stored.swappable, apart },
         workers: serde_json::from_value::<Workers>(word(&stored.workers)).ok()?,
         payload: serde_json::from_value::<Policy>(word(&stored.payload)).ok()?,
         twin: stored.twin,

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use crate::clock::{self, Anchor};
 use crate::floor::{self, Extent, Order};
+use crate::launch::peer::Peer;
+use crate::launch::placement::Place;
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
 use crate::observe::{Host, noise::load};
 use crate::store::{Closed, Label, NewCase, NewRun, RunStatus, Store, StoreError};
@@ -132,14 +134,18 @@ impl<'a> Campaign<'a> {
         let (kind, why_not) = clock::choose(root);
         let (clock_start, clock) = clock::measure(kind, why_not);
         let cases = plan.groups.iter().flat_map(|group| &group.cases);
-        let cpus = round::distinct(cases.filter_map(|case| case.place.cpus));
+        let two = with.launcher.peer().is_some();
+        let cpus = round::distinct(cases.filter_map(|case| round::cpus_here(case, two)));
+        let host = Host::examined(root, &cpus, EXAMINED);
+        let peer = with.launcher.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
             started: now_utc(),
             tool: TOOL,
             argv,
             request: &request,
-            host: &Host::examined(root, &cpus, EXAMINED),
+            host: &host,
             clock: &clock,
+            peer: peer.as_ref(),
         })?;
         let groups = add_groups(with.store, run, plan)?;
         let settle = Duration::ZERO;
@@ -171,7 +177,10 @@ impl<'a> Campaign<'a> {
     /// Measures the bounds that the results will stand beside, and keeps them.
     fn find_floors(&mut self) -> Result<(), StoreError> {
         self.with.progress.stage("floors: clocks, kernel calls, cache lines, wake-ups, copying");
-        let places = self.groups.iter().flat_map(|group| &group.cases).map(|it| it.case.place);
+        let two = self.with.launcher.peer().is_some();
+        let cases = self.groups.iter().flat_map(|group| &group.cases);
+        // Between hosts there is no pair of CPUs: what is measured tells of this machine alone.
+        let places = cases.map(|it| if two { Place::FREE } else { it.case.place });
         let mut order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
         for place in places {
             match place.cpus {
@@ -197,7 +206,7 @@ impl<'a> Campaign<'a> {
         let (clock_start, clock) = clock::measure(kind, why_not);
         let mut groups = Vec::new();
         for group in &stored.groups {
-            groups.extend(look::revive(with.store, id, group, &stored.request, &clock)?);
+            groups.extend(look::revive(with.store, &stored, group, &clock)?);
         }
         with.store.resume_run(id)?;
         let settle = Duration::from_nanos(stored.settle.quiet_ns);
@@ -248,6 +257,9 @@ impl<'a> Campaign<'a> {
     /// run's number and how it ended.
     pub fn conduct(mut self) -> Result<(i64, RunStatus), StoreError> {
         let interrupted = self.measure()?.is_err();
+        if let Some(why) = self.with.launcher.peer().and_then(Peer::lost) {
+            self.warn(&why)?;
+        }
         self.warn_of_marks()?;
         let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
         self.with.progress.done();
@@ -372,6 +384,7 @@ impl<'a> Campaign<'a> {
             buffer_offset: 0,
             observe: live.case.observe,
             plant: None,
+            half: None,
             seed: self.request.seed,
         }
     }

@@ -40,7 +40,8 @@ const ASSUMED_NS: u64 = 70_000_000;
 
 impl Campaign<'_> {
     /// Times pipe round trips across CPUs from the moment of their fork, and looks for how long
-    /// they differ from later ones. None when a signal came.
+    /// they differ from later ones. Between hosts no pipe reaches: there the first case's own
+    /// mechanism is timed. None when a signal came, or the other host is gone.
     pub(super) fn find_settle(&self) -> Option<Settle> {
         let place = self
             .groups
@@ -48,8 +49,9 @@ impl Campaign<'_> {
             .flat_map(|group| &group.cases)
             .map(|live| live.case.place)
             .find(|place| !place.shares_one_cpu())?;
+        let own = || self.groups[0].cases[0].case.variant.to_string();
         let spec = Spec {
-            mechanism: "pipe".into(),
+            mechanism: self.with.launcher.peer().map_or("pipe".into(), |_| own()),
             workload: Workload::Latency,
             message_bytes: 64,
             workers: Workers::Process,

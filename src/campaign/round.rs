@@ -17,6 +17,7 @@ use crate::observe::doctor::{Watch, tally};
 use crate::observe::{Gaps, RoundNoise};
 use crate::stats;
 use crate::store::{NewLaunch, StoreError};
+use crate::study::Case;
 
 /// Launches that are set up together: the largest group of the default run, with its twin.
 pub(super) const BATCH: usize = 12;
@@ -219,8 +220,16 @@ impl Campaign<'_> {
     }
 
     fn used_cpus(&self, nth: usize) -> Vec<u32> {
-        distinct(self.groups[nth].cases.iter().filter_map(|live| live.case.place.cpus))
+        let two = self.with.launcher.peer().is_some();
+        let cases = self.groups[nth].cases.iter();
+        distinct(cases.filter_map(|live| cpus_here(&live.case, two)))
     }
+}
+
+/// The CPUs that a case uses on this host: its initiator's alone, where the responder is elsewhere.
+pub(super) fn cpus_here(case: &Case, two_hosts: bool) -> Option<(u32, u32)> {
+    let (initiator, responder) = case.place.cpus?;
+    Some((initiator, if two_hosts { initiator } else { responder }))
 }
 
 /// The CPUs of pairs, each once, ascending.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use super::peer::PeerArgs;
 use super::words::{
     Placements, Probes, Sizes, WarmupArg, budget, cpu, drawn_seed, every_shown_variant, in_ns,
     launches, placement_names, placements, precision, probe_names, probes, samples, seed, sizes,
@@ -13,7 +14,7 @@ use super::words::{
 };
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
-use crate::mechanism::MECHANISMS;
+use crate::mechanism::{Entry, MECHANISMS};
 use crate::observe::Probe;
 use crate::size;
 use crate::store::Label;
@@ -39,7 +40,8 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
-    /// a pair of CPUs as in 0,1 [default: every pinned placement that exists]
+    /// a pair of CPUs as in 0,1 (with --peer: here, there) [default: every pinned placement that
+    /// exists; with --peer: free]
     #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
           value_parser = Suggesting { parser: placements, words: placement_names })]
     pub placement: Vec<Placements>,
@@ -91,14 +93,17 @@ pub struct RunArgs {
     /// What looks on, in launches of their own: counters, hardware, trace, or single families
     /// (software, calls, l1d and so on)
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          conflicts_with = "command",
           value_parser = Suggesting { parser: probes, words: probe_names })]
     pub observe: Vec<Probes>,
     /// A name for this run, by which report, export and compare find it
     #[arg(long, value_name = "NAME")]
     pub label: Option<Label>,
+    #[command(flatten)]
+    pub peer: PeerArgs,
     /// Go on with an interrupted run: its number, label, or `last`
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
-          conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches"])]
+          conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command"])]
     pub resume: Option<String>,
     /// text, json, ndjson (events as they happen), csv, markdown, hgrm and hlog (HdrHistogram),
     /// bmf (Bencher)
@@ -203,7 +208,12 @@ impl RunArgs {
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
         let mechanisms = match self.mechanisms.is_empty() {
-            true => MECHANISMS.iter().flat_map(|it| it.with_each(it.measured)).collect(),
+            true => {
+                let peer = self.peer.command.is_some();
+                let fits = |it: &&Entry| !peer || it.reaches_over_network();
+                let all = MECHANISMS.iter().filter(fits);
+                all.flat_map(|it| it.with_each(it.measured)).collect()
+            }
             false => self.mechanisms.clone(),
         };
         let workloads = match self.workload.is_empty() {
@@ -243,6 +253,7 @@ impl RunArgs {
             samples: self.samples,
             stopping: self.stopping(),
             observe: self.probes(),
+            peer: self.peer.asked()?,
             seed: self.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
         })
@@ -264,6 +275,8 @@ impl RunArgs {
             return vec![Placement::Cpus(initiator, responder)];
         }
         match self.placement.is_empty() {
+            // Two hosts have no relation of CPUs.
+            true if self.peer.command.is_some() => vec![Placement::Free],
             true => Placement::PINNED.to_vec(),
             false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
         }

@@ -12,6 +12,7 @@ mod floor;
 mod lab;
 mod list;
 mod man;
+mod peer;
 mod probe_effect;
 mod progress;
 mod report;

@@ -7,6 +7,7 @@ use rustix::thread::sched_getaffinity;
 
 use super::args::{RunArgs, Shown};
 use super::events::{Events, Live};
+use super::peer::Met;
 use super::progress::StderrProgress;
 use super::{Common, Failure, complain, export, report, written};
 use crate::campaign::{Campaign, Conditions};
@@ -14,13 +15,16 @@ use crate::export::Format;
 use crate::judge::{Judged, Status};
 use crate::launch::{Interrupt, Launcher};
 use crate::mechanism::clean;
-use crate::observe::Topology;
+use crate::observe::{Host, Topology};
 use crate::report::compose::{Extent, compose};
-use crate::store::{RunStatus, Store};
-use crate::study::{Machine, Plan, Request, plan};
+use crate::store::{RunStatus, Store, StoredRun};
+use crate::study::{Across, Machine, Plan, Request, plan};
 
 /// The page that the main job leaves in the working directory.
 const PAGE: &str = "report.html";
+
+/// This program, whatever became of its file since.
+const PROGRAM: &str = "/proc/self/exe";
 
 /// Exit code where a mechanism that was asked for isn't there.
 pub const UNAVAILABLE: u8 = 5;
@@ -44,11 +48,23 @@ pub fn chosen(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
 fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
-    let asked = match args.resume {
-        None => Some((request.clone(), planned(&request)?)),
-        Some(_) => None,
-    };
-    measure(common, args, asked)
+    match (&args.resume, &request.peer) {
+        (Some(_), _) => measure(common, args, None),
+        (None, None) => measure(common, args, Some((request.clone(), planned(&request)?))),
+        (None, Some(asked)) => {
+            let interrupt = take_over_signals()?;
+            let met = args.peer.start(asked.clone(), &interrupt)?;
+            let mut request = request.clone();
+            request.peer = Some(met.peer.asked().clone());
+            let across = Across::of(&met.peer, &Host::read(Path::new("/")));
+            let plan = planned_on(&request, Some(&across))?;
+            measure_with(common, args, Some((request, plan)), &interrupt, Some(met))
+        }
+    }
+}
+
+fn take_over_signals() -> Result<Interrupt, Failure> {
+    Interrupt::install().map_err(|error| Failure::other(format!("take over signals: {error}")))
 }
 
 /// Measures what was asked, or goes on with what `args` resume; shows it as `args` say.
@@ -57,8 +73,16 @@ pub fn measure(
     args: &RunArgs,
     asked: Option<(Request, Plan)>,
 ) -> Result<u8, Failure> {
-    let interrupt = Interrupt::install()
-        .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
+    measure_with(common, args, asked, &take_over_signals()?, None)
+}
+
+fn measure_with(
+    common: &Common,
+    args: &RunArgs,
+    asked: Option<(Request, Plan)>,
+    interrupt: &Interrupt,
+    met: Option<Met>,
+) -> Result<u8, Failure> {
     for line in clean().iter().filter(|_| !common.quiet) {
         complain(&format!("removed {line}"));
     }
@@ -70,7 +94,7 @@ pub fn measure(
         Some(_) => Store::open_existing(&common.store_path())?,
     };
     let events = match args.format {
-        Shown::Exported(Format::Ndjson) => Some(Events::to(args.output.as_deref(), &interrupt)?),
+        Shown::Exported(Format::Ndjson) => Some(Events::to(args.output.as_deref(), interrupt)?),
         _ => None,
     };
     let mut live = Live::new(StderrProgress::new(common.quiet), events);
@@ -78,12 +102,15 @@ pub fn measure(
         Some(name) => Some(unfinished(&store, name)?),
         None => None,
     };
-    let with = Conditions {
-        store: &mut store,
-        launcher: Launcher::new("/proc/self/exe".into()),
-        interrupt: &interrupt,
-        progress: &mut live,
+    let met = match resumed {
+        Some(id) => meet_again(args, &store.run(id)?, interrupt)?,
+        None => met,
     };
+    let launcher = match &met {
+        Some(met) => Launcher::between(PROGRAM.into(), met.peer.clone()),
+        None => Launcher::new(PROGRAM.into()),
+    };
+    let with = Conditions { store: &mut store, launcher, interrupt, progress: &mut live };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut campaign = match (asked, resumed) {
@@ -102,6 +129,12 @@ pub fn measure(
         complain(&format!("interrupted; `ipcmark run --resume {id}` goes on with run {id}"));
         return Ok(128 + signal as u8);
     }
+    if let Some(why) = met.as_ref().and_then(|met| met.peer.lost()) {
+        complain(&format!(
+            "{why}; what was measured is kept: `ipcmark run --resume {id}` goes on with run {id}"
+        ));
+        return Ok(1);
+    }
     told?;
     let code = exit_code(args, &judged);
     if code == 1 {
@@ -112,13 +145,18 @@ pub fn measure(
 
 /// The cases of a request on this machine.
 pub fn planned(request: &Request) -> Result<Plan, Failure> {
+    planned_on(request, None)
+}
+
+fn planned_on(request: &Request, across: Option<&Across>) -> Result<Plan, Failure> {
     let topology = Topology::read(Path::new("/"))
         .map_err(|error| Failure::other(format!("read the topology: {error}")))?;
     let allowed = match sched_getaffinity(None) {
         Ok(set) => topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
         Err(_) => topology.online(),
     };
-    plan(request, &Machine { topology: &topology, allowed: &allowed }).map_err(Failure::usage)
+    plan(request, &Machine { topology: &topology, allowed: &allowed, across })
+        .map_err(Failure::usage)
 }
 
 fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
@@ -135,6 +173,25 @@ fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
             "run {id} began before this machine was started: its clock is another; measure anew"
         ))),
         _ => Ok(id),
+    }
+}
+
+/// The other host of a run that goes on: it must be the same, since it was started.
+fn meet_again(
+    args: &RunArgs,
+    run: &StoredRun,
+    interrupt: &Interrupt,
+) -> Result<Option<Met>, Failure> {
+    let Some(asked) = &run.request.peer else { return Ok(None) };
+    let asked = args.peer.again(asked).map_err(Failure::usage)?;
+    let met = args.peer.start(asked, interrupt)?;
+    let before = run.peer.as_ref().and_then(|it| it.host.boot_id.as_ref());
+    match before == met.peer.far().host.boot_id.as_ref() {
+        true => Ok(Some(met)),
+        false => Err(Failure::usage(format!(
+            "run {} was measured to another host, or to this one before it was started: measure anew",
+            run.id
+        ))),
     }
 }
 

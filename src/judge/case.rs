@@ -366,7 +366,9 @@ impl CaseResult {
             high_share: modes.high.share,
         });
         let estimate = self.estimate_of(&in_unit, values, group);
-        let asked = run.request.stopping.asked(self.cpus.is_some_and(|[a, b]| a == b));
+        let two_machines = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
+        let one_cpu = !two_machines && self.cpus.is_some_and(|[a, b]| a == b);
+        let asked = run.request.stopping.asked(one_cpu);
         let half_width = headline(&ns, group).map(|it| (it.high - it.low) / 2.0 / it.estimate);
         self.precision_reached = Some(Precision {
             asked,
@@ -388,7 +390,7 @@ impl CaseResult {
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
         self.first_message_ns = once::first_message(&ok, group);
         self.setup_phases_ns = once::setup_phases(&ok, group);
-        if self.placement == "free" && self.workload != "connect" {
+        if self.placement == "free" && self.workload != "connect" && !two_machines {
             self.observed_placement = Some(ObservedPlacement::of(&ok));
         }
         match (self.workload.as_str(), self.carries) {

@@ -30,7 +30,7 @@ use crate::floor::Floors;
 pub use crate::mechanism::Carries;
 use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
-use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
+use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 pub use crate::study::Total;
 use crate::study::{Aim, Request};
 
@@ -88,6 +88,7 @@ pub struct Export<'a> {
     timed_share: Option<f64>,
     settle_ns: u64,
     host: &'a Host,
+    peer: Option<&'a PeerRecord>,
     clock: &'a clock::Record,
     floors: Option<&'a Floors>,
     warnings: &'a [String],
@@ -125,7 +126,10 @@ impl Judged {
         }
         observed::assign(&mut observed);
         counted::assign(&mut results, &mut observed);
-        run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
+        // Bounds of one machine bound nothing between two.
+        if run.peer.is_none() {
+            run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
+        }
         derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
@@ -153,6 +157,7 @@ impl Judged {
             timed_share: self.timed_share,
             settle_ns: self.run.settle.quiet_ns,
             host: &self.run.host,
+            peer: self.run.peer.as_ref(),
             clock: &self.run.clock,
             floors: self.run.floors.as_ref(),
             warnings: &self.run.warnings,

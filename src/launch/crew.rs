@@ -59,48 +59,57 @@ impl Process {
 /// The workers of a launch, and the links to them.
 pub struct Crew {
     processes: Vec<Process>,
-    /// Initiator's, then responder's.
-    links: [OwnedFd; 2],
-    /// Reports and readiness as they come in.
-    heard: [Option<Message>; 2],
+    /// One to each worker, the initiator's first; a half of a launch has one worker.
+    links: Vec<(Role, OwnedFd)>,
+    /// Reports and readiness as they come in, in the order of the links.
+    heard: Vec<Option<Message>>,
     /// Set once the workers have been told to exit: then deaths are expected.
     dismissed: bool,
     told: u32,
 }
 
 impl Crew {
-    /// Forks two workers, or one that holds both as threads. Each child keeps only its own end.
+    /// Forks a worker for each end, or one that holds all as threads. Each child keeps only its
+    /// own end.
     pub fn muster<E: Endpoint + 'static>(
         workers: Workers,
-        initiator: E,
-        responder: E,
+        ends: Vec<(Role, E)>,
         worker: impl Fn(Role, E, OwnedFd) -> Worker<E>,
     ) -> io::Result<Crew> {
-        let link =
-            || socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
-        let ((ours, theirs), (ours_too, theirs_too)) = (link()?, link()?);
-        let links = [ours, ours_too];
-        let crew =
-            |processes| Crew { processes, links, heard: [None, None], dismissed: false, told: 0 };
+        let mut links = Vec::new();
+        // In options, so that each child can drop the others' before it lives.
+        let mut theirs = Vec::new();
+        for (role, end) in ends {
+            let (ours, its) =
+                socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+            links.push((role, ours));
+            theirs.push(Some((role, end, its)));
+        }
+        let heard = links.iter().map(|_| None).collect();
+        let crew = |processes| Crew { processes, links, heard, dismissed: false, told: 0 };
         let owner = getpid();
         if workers == Workers::Thread {
             let process = spawn(owner, None, || {
-                let first = worker(Role::Initiator, initiator, theirs);
-                let second = worker(Role::Responder, responder, theirs_too);
                 std::thread::scope(|scope| {
-                    scope.spawn(|| second.live());
-                    first.live();
+                    let mut lives = theirs.into_iter().flatten();
+                    let first = lives.next();
+                    for (role, end, link) in lives {
+                        let other = worker(role, end, link);
+                        scope.spawn(|| other.live());
+                    }
+                    if let Some((role, end, link)) = first {
+                        worker(role, end, link).live();
+                    }
                 });
             })?;
             return Ok(crew(vec![process]));
         }
-        // Both ends are held in options so that each child can drop the other's before it lives.
-        let mut ends = [Some((initiator, theirs)), Some((responder, theirs_too))];
         let mut processes = Vec::new();
-        for (at, role) in [Role::Initiator, Role::Responder].into_iter().enumerate() {
-            let process = spawn(owner, Some(role), || {
-                let (end, link) = ends[at].take().expect("each end is taken once");
-                ends = [None, None];
+        for at in 0..theirs.len() {
+            let role = theirs[at].as_ref().map(|(role, ..)| *role);
+            let process = spawn(owner, role, || {
+                let (role, end, link) = theirs[at].take().expect("each end is taken once");
+                theirs.clear();
                 worker(role, end, link).live();
             })?;
             processes.push(process);
@@ -112,28 +121,32 @@ impl Crew {
     pub fn say_all(&mut self) {
         self.told += 1;
         self.dismissed = self.told == 2;
-        for link in &self.links {
+        for (_, link) in &self.links {
             let _ = send(link, b"!", SendFlags::NOSIGNAL);
         }
     }
 
-    /// Waits until both workers have said something; gives their reports (empty for Ready).
+    /// Waits until every worker has said something; gives the reports of the initiator and the
+    /// responder (empty for Ready, and for one that isn't here).
     pub fn gather(
         &mut self,
         owner: &Reader<io::Stdin>,
         deadline: Instant,
     ) -> Result<[WorkerReport; 2], Outcome> {
-        self.heard = [None, None];
+        self.heard.fill_with(|| None);
         while self.heard.iter().any(Option::is_none) {
             if let ControlFlow::Break(outcome) = self.watch(owner, Some(deadline)) {
                 return Err(outcome);
             }
         }
-        let reports = self.heard.each_mut().map(|heard| match heard.take() {
-            Some(Message::Report(report)) => *report,
-            _ => WorkerReport::default(),
-        });
-        Ok(reports)
+        let mut report_of = |wanted: Role| {
+            let at = self.links.iter().position(|(role, _)| *role == wanted);
+            match at.and_then(|at| self.heard[at].take()) {
+                Some(Message::Report(report)) => *report,
+                _ => WorkerReport::default(),
+            }
+        };
+        Ok([report_of(Role::Initiator), report_of(Role::Responder)])
     }
 
     /// One poll(2): a worker's message, a worker's death, the owner's hang-up, the deadline.
@@ -144,7 +157,7 @@ impl Crew {
     ) -> ControlFlow<Outcome> {
         let stdin = owner.as_fd();
         let mut fds = vec![PollFd::from_borrowed_fd(stdin, PollFlags::IN)];
-        fds.extend(self.links.iter().map(|link| PollFd::new(link, PollFlags::IN)));
+        fds.extend(self.links.iter().map(|(_, link)| PollFd::new(link, PollFlags::IN)));
         fds.extend(self.processes.iter().map(|it| PollFd::new(&it.pidfd, PollFlags::IN)));
         match poll(&mut fds, time_left(deadline).as_ref()) {
             Ok(0) => return failed(self.late()),
@@ -159,7 +172,7 @@ impl Crew {
         if seen[0] {
             return failed("the coordinator is gone".into());
         }
-        for at in 0..2 {
+        for at in 0..self.links.len() {
             if seen[1 + at] && self.heard[at].is_none() {
                 self.listen(at)?;
             }
@@ -168,9 +181,10 @@ impl Crew {
     }
 
     fn listen(&mut self, at: usize) -> ControlFlow<Outcome> {
-        let role = [Role::Initiator, Role::Responder][at];
+        let (role, link) = &self.links[at];
+        let role = *role;
         let mut packet = vec![0; PACKET];
-        let length = recv(&self.links[at], &mut packet[..], RecvFlags::empty()).map(|(n, _)| n);
+        let length = recv(link, &mut packet[..], RecvFlags::empty()).map(|(n, _)| n);
         let message = match length {
             Ok(length) => serde_json::from_slice(&packet[..length]).ok(),
             Err(_) => None,
@@ -216,11 +230,12 @@ impl Crew {
     }
 
     fn late(&self) -> String {
-        let silent: Vec<String> = [Role::Initiator, Role::Responder]
-            .into_iter()
+        let silent: Vec<String> = self
+            .links
+            .iter()
             .zip(&self.heard)
             .filter(|(_, heard)| heard.is_none())
-            .map(|(role, _)| role.to_string())
+            .map(|((role, _), _)| role.to_string())
             .collect();
         format!("deadline passed: no word from the {}", silent.join(" and the "))
     }

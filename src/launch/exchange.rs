@@ -1,6 +1,10 @@
 //! The exchange of one worker with its partner: the first message, verify, warm up, time. The
 //! initiator leads, by commands over the page; the responder follows. Set-ups (`connect`) the
 //! initiator does alone, and the responder sleeps.
+//!
+//! Between two hosts there is no page: commands go over the mechanism itself, between stretches too,
+//! and are acknowledged, so that the responder waits for what follows. Of a `connect` the responder
+//! is told by those who come through its door.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +18,7 @@ use super::page::{Command, Page};
 use super::set_up;
 use super::spec::{Role, SampleCount, Spec, WorkerReport};
 use crate::mechanism::Carries;
+use crate::mechanism::network::Purpose;
 use crate::sys::process::Usage;
 use crate::workload::Workload;
 
@@ -26,6 +31,8 @@ const SETTLED: Duration = Duration::from_micros(100);
 const LEAD: u64 = 16;
 /// What a pilot's transfer should last, in ns.
 const PILOT_TRANSFER_NS: f64 = 20e6;
+/// How long a partner on another host may take to acknowledge a command.
+const HEARD: Duration = Duration::from_secs(10);
 /// Stretches into which the timed part of a free worker is cut, to see where it runs.
 const STRETCHES: u64 = 16;
 
@@ -70,7 +77,7 @@ impl<'a> Exchange<'a> {
             self.first()?;
         }
         if self.carries == Carries::Bytes && spec.workload.has_size() {
-            self.page.issue(Command::Verify(VERIFIED));
+            self.issue(Command::Verify(VERIFIED))?;
             let one = Page::new(VERIFIED as usize)?;
             self.loops.round_trips(With::Pattern(!spec.seed), one.samples(VERIFIED as usize), 1)?;
         }
@@ -79,13 +86,74 @@ impl<'a> Exchange<'a> {
         if spec.workload == Workload::Connect && self.report.batch == 1 {
             set_up::dissect(spec, &mut self.report)?;
         }
-        self.page.issue(Command::Stop);
-        Ok(())
+        self.issue(Command::Stop)
+    }
+
+    /// Tells the responder what to do.
+    fn issue(&mut self, command: Command) -> io::Result<()> {
+        if self.spec.half.is_none() {
+            self.page.issue(command);
+            return Ok(());
+        }
+        if self.spec.workload == Workload::Connect {
+            return match command {
+                Command::Stop => self.announce(Purpose::Leave),
+                _ => Ok(()),
+            };
+        }
+        self.loops.say(&command.to_bytes())?;
+        let since = Instant::now();
+        loop {
+            match self.loops.hear(&mut [0]) {
+                Err(error) if is_silence(&error) && since.elapsed() < HEARD => {}
+                heard => return heard,
+            }
+        }
+    }
+
+    /// Tells the far side of a `connect` what its next callers are for.
+    fn announce(&mut self, purpose: Purpose) -> io::Result<()> {
+        match self.spec.half {
+            Some(_) if self.spec.workload == Workload::Connect => {
+                set_up::announce(self.spec, &mut self.report, purpose)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the initiator wants next. That the first message comes first goes without saying: on
+    /// another host nothing may be said before it.
+    fn next_command(&mut self, taken: u32) -> io::Result<Command> {
+        if self.spec.half.is_none() {
+            return Ok(self.page.next_command(taken));
+        }
+        if taken == 0 && self.spec.workload == Workload::Latency {
+            return Ok(Command::First);
+        }
+        let mut bytes = [0; Command::BYTES];
+        self.patiently(|loops| loops.hear(&mut bytes))?;
+        self.loops.say(&[0xAC])?;
+        Ok(Command::from_bytes(&bytes))
+    }
+
+    /// Does what waits for a partner that takes its time, again and again: datagrams give up soon.
+    fn patiently(
+        &mut self,
+        mut wait: impl FnMut(&mut dyn Loops) -> io::Result<()>,
+    ) -> io::Result<()> {
+        loop {
+            match wait(self.loops) {
+                Err(error) if self.spec.half.is_some() && is_silence(&error) => {}
+                done => return done,
+            }
+        }
     }
 
     /// The first round trip since set-up: cold code, cold memory, a partner that waits.
     fn first(&mut self) -> io::Result<()> {
-        self.page.issue(Command::First);
+        if self.spec.half.is_none() {
+            self.page.issue(Command::First);
+        }
         // Yielding, not sleeping: a wake-up could move a free worker to its partner's CPU.
         let issued = Instant::now();
         while issued.elapsed() < SETTLED {
@@ -107,8 +175,9 @@ impl<'a> Exchange<'a> {
         let started = clock.now();
         let (mut stretch, mut done) = (1, 0);
         loop {
+            self.prepare_stretch(stretch)?;
             let opened = clock.now();
-            self.stretch(stretch, scratch.samples(1))?;
+            self.fill(scratch.samples(1), stretch)?;
             let now = clock.now();
             done += stretch;
             self.report.estimate_ns = (now - opened) as f64 * ns_per_tick / stretch as f64;
@@ -129,16 +198,14 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    fn stretch(&mut self, operations: u64, sample: &[AtomicU64]) -> io::Result<()> {
+    fn prepare_stretch(&mut self, operations: u64) -> io::Result<()> {
         match self.spec.workload {
-            Workload::Latency => self.page.issue(Command::Respond(operations)),
+            Workload::Latency => self.issue(Command::Respond(operations)),
             Workload::Throughput => {
-                let lead = Command::Receive { lead: operations, transfers: 0, messages: 0 };
-                self.page.issue(lead);
+                self.issue(Command::Receive { lead: operations, transfers: 0, messages: 0 })
             }
-            Workload::Connect => {}
+            Workload::Connect => Ok(()),
         }
-        self.fill(sample, operations)
     }
 
     /// Fills `samples` with the ticks of `batch` operations each.
@@ -158,14 +225,15 @@ impl<'a> Exchange<'a> {
         let stretches = if self.spec.pinned() { 1 } else { STRETCHES };
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
         match self.spec.workload {
-            Workload::Latency => page.issue(Command::Respond(LEAD + samples * batch)),
+            Workload::Latency => self.issue(Command::Respond(LEAD + samples * batch))?,
             Workload::Throughput => {
                 let timed = Command::Receive { lead: LEAD, transfers: samples, messages: batch };
-                page.issue(timed);
+                self.issue(timed)?;
             }
             Workload::Connect => {}
         }
         self.fill(lead.samples(1), LEAD)?;
+        self.announce(Purpose::Begin)?;
         let before = Usage::of_thread();
         self.onlookers.start()?;
         for samples in page.samples(samples as usize).chunks(chunk) {
@@ -176,7 +244,7 @@ impl<'a> Exchange<'a> {
         self.report.usage = Usage::of_thread().since(&before);
         self.report.cpus.push(sched_getcpu() as u32);
         (self.report.samples, self.report.batch) = (samples, batch);
-        Ok(())
+        self.announce(Purpose::Finish)
     }
 
     /// Samples to take, and operations in each.
@@ -197,12 +265,15 @@ impl<'a> Exchange<'a> {
 
     /// The responder: does what it is told, until told to stop.
     fn follow(&mut self) -> io::Result<()> {
+        if self.spec.half.is_some() && self.spec.workload == Workload::Connect {
+            return self.let_in();
+        }
         for taken in 0.. {
-            let command = self.page.next_command(taken);
+            let command = self.next_command(taken)?;
             let before = Usage::of_thread();
             match command {
                 Command::First if self.carries == Carries::Own => {}
-                Command::First => self.loops.answer(With::Nothing, 1)?,
+                Command::First => self.patiently(|loops| loops.answer(With::Nothing, 1))?,
                 Command::Verify(count) => {
                     self.loops.answer(With::Pattern(!self.spec.seed), count)?;
                 }
@@ -223,6 +294,27 @@ impl<'a> Exchange<'a> {
             self.report.usage = Usage::of_thread().since(&before);
         }
         Ok(())
+    }
+
+    /// The responder of set-ups from another host: lets callers in until one says that it leaves.
+    fn let_in(&mut self) -> io::Result<()> {
+        let mut before = Usage::of_thread();
+        loop {
+            let mut purpose = [0];
+            self.loops.hear(&mut purpose)?;
+            match purpose[0] {
+                it if it == Purpose::Begin as u8 => {
+                    self.report.cpus.push(sched_getcpu() as u32);
+                    before = Usage::of_thread();
+                }
+                it if it == Purpose::Finish as u8 => {
+                    self.report.usage = Usage::of_thread().since(&before);
+                    self.report.cpus.push(sched_getcpu() as u32);
+                }
+                it if it == Purpose::Leave as u8 => return Ok(()),
+                _ => {}
+            }
+        }
     }
 
     fn respond(&mut self, count: u64) -> io::Result<()> {
@@ -249,4 +341,9 @@ impl<'a> Exchange<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether nothing came for as long as the mechanism waits.
+fn is_silence(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut
 }

@@ -1,4 +1,5 @@
-//! The coordinator's hold on one launch: start it, let it go, collect what it found.
+//! The coordinator's hold on one launch: start it, let it go, collect what it found. One between two
+//! hosts has a half here and a half there (`peer`).
 //!
 //! A launch that is dropped early is told so by the closing of its standard input; it kills
 //! its workers and exits. One that doesn't is killed.
@@ -13,17 +14,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::peer::{Apart, Peer};
 use super::spec::{Outcome, Record, Spec};
 use super::wire::{Kind, Missing, Reader, write_frame};
 
 /// How long a supervisor may take beyond what it was told, before it is taken for hung.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long the record and the samples may take once asked for.
-const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
 /// The same, once a signal has come.
 const INTERRUPTED_WITHIN: Duration = Duration::from_secs(1);
 /// How long a launch may take to get ready.
-const READY_WITHIN: Duration = Duration::from_secs(12);
+pub(super) const READY_WITHIN: Duration = Duration::from_secs(12);
 
 /// SIGINT, SIGTERM and SIGHUP, turned into something that a wait can notice.
 pub struct Interrupt {
@@ -70,9 +72,10 @@ impl Interrupt {
 }
 
 /// Starts launches.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Launcher {
     program: PathBuf,
+    peer: Option<Peer>,
 }
 
 /// How far a launch has come.
@@ -100,7 +103,7 @@ impl Ending {
         Ending::without_samples(Record::without_samples(outcome))
     }
 
-    fn without_samples(record: Record) -> Ending {
+    pub(super) fn without_samples(record: Record) -> Ending {
         Ending { record, samples: Vec::new() }
     }
 }
@@ -108,12 +111,33 @@ impl Ending {
 impl Launcher {
     /// A launcher that starts `program`, which must be this program.
     pub fn new(program: PathBuf) -> Launcher {
-        Launcher { program }
+        Launcher { program, peer: None }
+    }
+
+    /// One whose launches have their responders on the host of `peer`.
+    pub fn between(program: PathBuf, peer: Peer) -> Launcher {
+        Launcher { program, peer: Some(peer) }
+    }
+
+    /// The other host, if launches are between two.
+    pub fn peer(&self) -> Option<&Peer> {
+        self.peer.as_ref()
     }
 
     /// Starts a launch. `padding` bytes are added to its environment, which moves its stack:
     /// a set-up detail that must not be the same in every launch.
     pub fn start(&self, spec: &Spec, padding: usize) -> io::Result<Launch> {
+        match &self.peer {
+            None => self.start_here(spec, padding).map(|it| Launch::Here(Box::new(it))),
+            Some(peer) => {
+                let apart = Apart::begin(self.clone(), peer, spec, padding);
+                Ok(Launch::Apart(Box::new(apart)))
+            }
+        }
+    }
+
+    /// Starts a supervisor here, for all of a launch or for half of it.
+    pub(super) fn start_here(&self, spec: &Spec, padding: usize) -> io::Result<Supervised> {
         let mut child = Command::new(&self.program)
             .arg0("ipcmark")
             .arg("launch")
@@ -128,12 +152,71 @@ impl Launcher {
         // If the child died already, the record says so when it is read.
         let _ = write_frame(&stdin, Kind::Spec, &text);
         let time = Duration::from_millis(spec.deadline_ms);
-        Ok(Launch { child, stdin: Some(stdin), stdout: Reader::new(stdout), time, over: None })
+        Ok(Supervised { child, stdin: Some(stdin), stdout: Reader::new(stdout), time, over: None })
     }
 }
 
 /// A running launch.
-pub struct Launch {
+pub enum Launch {
+    /// All of it is on this host.
+    Here(Box<Supervised>),
+    /// Its responder is on another host.
+    Apart(Box<Apart>),
+}
+
+impl Launch {
+    /// The process id of the supervisor here; 0 where there is none yet.
+    pub fn pid(&self) -> u32 {
+        match self {
+            Launch::Here(it) => it.pid(),
+            Launch::Apart(it) => it.pid(),
+        }
+    }
+
+    /// Waits until the launch is at `stage`, or over. Err only when interrupted.
+    pub fn reach(&mut self, stage: Stage, interrupt: &Interrupt) -> Result<(), Interrupted> {
+        match self {
+            Launch::Here(it) => it.reach(stage, interrupt),
+            Launch::Apart(it) => it.reach(stage, interrupt),
+        }
+    }
+
+    /// Whether the launch has ended before its time.
+    pub fn is_over(&self) -> bool {
+        match self {
+            Launch::Here(it) => it.is_over(),
+            Launch::Apart(it) => it.is_over(),
+        }
+    }
+
+    /// Lets the workers start.
+    pub fn go(&mut self) {
+        match self {
+            Launch::Here(it) => it.tell(Kind::Go),
+            Launch::Apart(it) => it.go(),
+        }
+    }
+
+    /// Lets the workers exit; the record follows.
+    pub fn end(&mut self) {
+        match self {
+            Launch::Here(it) => it.tell(Kind::End),
+            Launch::Apart(it) => it.end(),
+        }
+    }
+
+    /// Reads the record and the samples, and reaps the supervisor. A signal shortens the
+    /// patience with one that doesn't answer.
+    pub fn collect(self, interrupt: &Interrupt) -> Ending {
+        match self {
+            Launch::Here(it) => it.collect(interrupt),
+            Launch::Apart(it) => it.collect(interrupt),
+        }
+    }
+}
+
+/// A supervisor on this host, and what it supervises.
+pub struct Supervised {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: Reader<ChildStdout>,
@@ -142,7 +225,7 @@ pub struct Launch {
     over: Option<Record>,
 }
 
-impl Launch {
+impl Supervised {
     /// The supervisor's process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -150,14 +233,28 @@ impl Launch {
 
     /// Waits until the launch is at `stage`, or over. Err only when interrupted.
     pub fn reach(&mut self, stage: Stage, interrupt: &Interrupt) -> Result<(), Interrupted> {
+        let within = match stage {
+            Stage::Ready => READY_WITHIN,
+            Stage::Timed => self.time + GRACE,
+        };
+        self.reach_by(stage, Instant::now() + within, &[interrupt.fd()])
+    }
+
+    /// The same until `deadline`, or until one of `wanted` is readable.
+    pub(super) fn reach_by(
+        &mut self,
+        stage: Stage,
+        deadline: Instant,
+        wanted: &[BorrowedFd<'_>],
+    ) -> Result<(), Interrupted> {
         if self.over.is_some() {
             return Ok(());
         }
-        let (kind, within) = match stage {
-            Stage::Ready => (Kind::Ready, READY_WITHIN),
-            Stage::Timed => (Kind::Timed, self.time + GRACE),
+        let kind = match stage {
+            Stage::Ready => Kind::Ready,
+            Stage::Timed => Kind::Timed,
         };
-        match self.stdout.next(Some(Instant::now() + within), Some(interrupt.fd())) {
+        match self.stdout.next(Some(deadline), wanted.iter().copied()) {
             Ok((got, _)) if got == kind => {}
             Ok((Kind::Record, text)) => self.over = Some(parse_record(&text)),
             Ok((got, _)) => self.fail(format!("the supervisor said {got:?} out of turn")),
@@ -172,17 +269,22 @@ impl Launch {
         self.over.is_some()
     }
 
-    /// Lets the workers start.
-    pub fn go(&mut self) {
-        self.tell(Kind::Go);
+    /// The record, if it has ended before its time.
+    pub(super) fn over(&self) -> Option<&Record> {
+        self.over.as_ref()
     }
 
-    /// Lets the workers exit; the record follows.
-    pub fn end(&mut self) {
-        self.tell(Kind::End);
+    /// Its frames, for whoever passes them on.
+    pub(super) fn frames(&mut self) -> &mut Reader<ChildStdout> {
+        &mut self.stdout
     }
 
-    fn tell(&mut self, kind: Kind) {
+    /// Where its frames come from.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.stdout.as_fd()
+    }
+
+    pub(super) fn tell(&mut self, kind: Kind) {
         if let (None, Some(stdin)) = (&self.over, &self.stdin) {
             // A closed pipe shows as a missing frame at the next read.
             let _ = write_frame(stdin, kind, &[]);
@@ -239,7 +341,7 @@ impl Launch {
     }
 }
 
-impl Drop for Launch {
+impl Drop for Supervised {
     fn drop(&mut self) {
         self.stdin = None;
         // A supervisor removes what it made, unless it was killed: then its objects name it.
@@ -249,7 +351,7 @@ impl Drop for Launch {
     }
 }
 
-impl Launch {
+impl Supervised {
     /// Reaps the supervisor, killing it if it has to be; whether it exited by itself.
     fn exits(&mut self) -> bool {
         let until = Instant::now() + Duration::from_millis(500);
@@ -271,15 +373,15 @@ impl Launch {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
-fn parse_record(text: &[u8]) -> Record {
+pub(super) fn parse_record(text: &[u8]) -> Record {
     serde_json::from_slice(text).unwrap_or_else(|error| failure(format!("its record: {error}")))
 }
 
-fn failure(reason: String) -> Record {
+pub(super) fn failure(reason: String) -> Record {
     Record::without_samples(Outcome::Failed { reason })
 }
 
-fn said_nothing(missing: &Missing) -> String {
+pub(super) fn said_nothing(missing: &Missing) -> String {
     match missing {
         Missing::Closed => "the supervisor died without a word".into(),
         Missing::Late => "the supervisor missed its deadline".into(),

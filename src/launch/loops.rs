@@ -33,6 +33,10 @@ pub trait Loops {
     fn transfers(&mut self, samples: &[AtomicU64], messages: u64) -> io::Result<()>;
     /// Takes a transfer of `messages`, and acknowledges it.
     fn take(&mut self, messages: u64) -> io::Result<()>;
+    /// Sends a message that nobody times.
+    fn say(&mut self, message: &[u8]) -> io::Result<()>;
+    /// Receives one.
+    fn hear(&mut self, message: &mut [u8]) -> io::Result<()>;
     /// Messages known to be lost on the way here.
     fn lost(&self) -> u64;
 }
@@ -83,6 +87,14 @@ impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
 
     fn take(&mut self, messages: u64) -> io::Result<()> {
         throughput::respond(self.end, &mut self.payload, &mut self.buffers, 1, messages)
+    }
+
+    fn say(&mut self, message: &[u8]) -> io::Result<()> {
+        self.end.send(message)
+    }
+
+    fn hear(&mut self, message: &mut [u8]) -> io::Result<()> {
+        self.end.recv(message)
     }
 
     fn lost(&self) -> u64 {

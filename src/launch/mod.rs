@@ -6,7 +6,7 @@
 //! the end. The workers (`worker`) talk (`exchange`): they command each other over a shared page
 //! (`page`) and run the timed loops (`loops`); set-ups are timed by one of them alone (`set_up`).
 //! A launch that is observed has `onlookers` in its workers, and may be traced (`tracing`) by its
-//! supervisor.
+//! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`).
 //!
 //! ```text
 //! coordinator ──spec──▶ supervisor ──fork──▶ initiator, responder
@@ -19,10 +19,12 @@
 
 mod crew;
 mod exchange;
+mod halves;
 mod handle;
 mod loops;
 mod onlookers;
 mod page;
+pub mod peer;
 mod set_up;
 mod supervisor;
 mod tracing;
@@ -33,7 +35,7 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use handle::{Ending, Interrupt, Launch, Launcher, Stage};
+pub use handle::{Ending, Interrupt, Launch, Launcher, Stage, Supervised};
 pub use page::{Command, Page};
 pub use placement::Placement;
 pub use spec::{Outcome, Record, Role, SampleCount, Spec, Warmup, WorkerReport, Workers};

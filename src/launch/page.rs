@@ -29,6 +29,49 @@ pub enum Command {
     Stop,
 }
 
+impl Command {
+    /// Bytes of one that goes over the mechanism itself.
+    pub const BYTES: usize = 32;
+
+    fn words(self) -> [u64; 4] {
+        match self {
+            Command::Verify(count) => [1, count, 0, 0],
+            Command::Respond(count) => [2, count, 0, 0],
+            Command::Receive { lead, transfers, messages } => [3, lead, transfers, messages],
+            Command::Stop => [4, 0, 0, 0],
+            Command::First => [5, 0, 0, 0],
+        }
+    }
+
+    fn of(words: [u64; 4]) -> Command {
+        match words {
+            [1, count, ..] => Command::Verify(count),
+            [2, count, ..] => Command::Respond(count),
+            [3, lead, transfers, messages] => Command::Receive { lead, transfers, messages },
+            [5, ..] => Command::First,
+            _ => Command::Stop,
+        }
+    }
+
+    /// As bytes, for a partner that shares no memory.
+    pub fn to_bytes(self) -> [u8; Command::BYTES] {
+        let mut bytes = [0; Command::BYTES];
+        for (place, word) in bytes.chunks_mut(8).zip(self.words()) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// From such bytes.
+    pub fn from_bytes(bytes: &[u8; Command::BYTES]) -> Command {
+        let mut words = [0; 4];
+        for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        Command::of(words)
+    }
+}
+
 /// The shared page and the samples behind it.
 pub struct Page {
     mapping: Mapping,
@@ -53,14 +96,7 @@ impl Page {
 
     /// Issues a command. The one before must have been carried out.
     pub fn issue(&self, command: Command) {
-        let words = match command {
-            Command::Verify(count) => [1, count, 0, 0],
-            Command::Respond(count) => [2, count, 0, 0],
-            Command::Receive { lead, transfers, messages } => [3, lead, transfers, messages],
-            Command::Stop => [4, 0, 0, 0],
-            Command::First => [5, 0, 0, 0],
-        };
-        for (place, word) in self.mapping.words(WORDS).iter().zip(words) {
+        for (place, word) in self.mapping.words(WORDS).iter().zip(command.words()) {
             place.store(word, Ordering::Relaxed);
         }
         self.issued().fetch_add(1, Ordering::Release);
@@ -72,14 +108,7 @@ impl Page {
         let ready = || (self.issued().load(Ordering::Acquire) > taken).then_some(());
         self.parking().wait_for(ready);
         let words = self.mapping.words(WORDS);
-        let word = |at: usize| words[at].load(Ordering::Relaxed);
-        match word(0) {
-            1 => Command::Verify(word(1)),
-            2 => Command::Respond(word(1)),
-            3 => Command::Receive { lead: word(1), transfers: word(2), messages: word(3) },
-            5 => Command::First,
-            _ => Command::Stop,
-        }
+        Command::of([0, 1, 2, 3].map(|at: usize| words[at].load(Ordering::Relaxed)))
     }
 
     /// Room for samples.
@@ -116,6 +145,7 @@ mod tests {
         for (taken, command) in sent.into_iter().enumerate() {
             page.issue(command);
             assert_eq!(page.next_command(taken as u32), command);
+            assert_eq!(Command::from_bytes(&command.to_bytes()), command);
         }
         let waiting = page.clone();
         let waiter = std::thread::spawn(move || waiting.next_command(5));

@@ -67,12 +67,12 @@ impl Placement {
     /// Where both workers run, or why this machine has no such place.
     pub fn resolve(self, topology: &Topology, allowed: &[u32]) -> Result<Place, String> {
         let relation = match self {
-            Placement::Free => return Ok(Place { cpus: None, swappable: false }),
+            Placement::Free => return Ok(Place::FREE),
             Placement::Cpus(initiator, responder) => {
                 for cpu in [initiator, responder] {
                     check_cpu(cpu, topology, allowed)?;
                 }
-                return Ok(Place { cpus: Some((initiator, responder)), swappable: false });
+                return Ok(Place { cpus: Some((initiator, responder)), ..Place::FREE });
             }
             Placement::SameCpu => Relation::SameCpu,
             Placement::SmtSibling => Relation::SmtSibling,
@@ -82,7 +82,36 @@ impl Placement {
         };
         let cpus =
             topology.pair(relation, allowed).ok_or_else(|| topology.why_not(relation, allowed))?;
-        Ok(Place { cpus: Some(cpus), swappable: cpus.0 != cpus.1 })
+        Ok(Place { cpus: Some(cpus), swappable: cpus.0 != cpus.1, ..Place::FREE })
+    }
+
+    /// Where the initiator runs here, and the responder on another host, which may use the CPUs
+    /// `allowed_there`; `one_kernel` says that both hosts have the same CPUs.
+    pub fn resolve_apart(
+        self,
+        topology: &Topology,
+        allowed: &[u32],
+        allowed_there: &[u32],
+        one_kernel: bool,
+    ) -> Result<Place, String> {
+        let apart = !one_kernel;
+        match self {
+            Placement::Free => Ok(Place { apart, ..Place::FREE }),
+            Placement::Cpus(initiator, responder) => {
+                check_cpu(initiator, topology, allowed)?;
+                if !allowed_there.contains(&responder) {
+                    let list = crate::observe::format_cpu_list(allowed_there);
+                    return Err(format!(
+                        "CPU {responder} is not the peer's to use: choose from {list}"
+                    ));
+                }
+                Ok(Place { cpus: Some((initiator, responder)), apart, ..Place::FREE })
+            }
+            _ => Err(format!(
+                "{self} is a relation of one machine's CPUs: with --peer choose free, or a CPU here \
+                 and one there as in 0,1"
+            )),
+        }
     }
 
     /// Why `variant` isn't measured at `place` unless that is asked for explicitly.
@@ -118,12 +147,17 @@ pub struct Place {
     pub cpus: Option<(u32, u32)>,
     /// Whether the roles may swap CPUs, to balance.
     pub swappable: bool,
+    /// Whether they are on two machines: then equal numbers are not one CPU.
+    pub apart: bool,
 }
 
 impl Place {
+    /// Wherever the scheduler puts the workers of one machine.
+    pub const FREE: Place = Place { cpus: None, swappable: false, apart: false };
+
     /// Whether both workers share a CPU.
     pub fn shares_one_cpu(self) -> bool {
-        self.cpus.is_some_and(|(a, b)| a == b)
+        !self.apart && self.cpus.is_some_and(|(a, b)| a == b)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The initiator's part in a connect: set-ups of the spec's mechanism, timed, and cut into their
-//! parts. The responder sleeps meanwhile.
+//! parts. The responder sleeps meanwhile; on another host it lets callers in.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use super::spec::{Spec, WorkerReport};
+use super::spec::{Half, Spec, WorkerReport};
 use crate::clock::{Kind, MonotonicRaw, Tsc};
 use crate::mechanism::OpenError;
+use crate::mechanism::network::{Call, Purpose};
 use crate::workload::connect;
 
 /// Set-ups that are cut into their parts, in a launch.
@@ -24,7 +25,26 @@ pub fn initiate(
         Kind::Tsc => connect::initiate::<Tsc>,
         Kind::MonotonicRaw => connect::initiate::<MonotonicRaw>,
     };
-    initiate(variant.entry.name, &open, samples, batch).map_err(|error| refused(report, error))
+    let call = call(spec, Purpose::Pass);
+    initiate(variant.entry.name, &open, call.as_ref(), samples, batch)
+        .map_err(|error| refused(report, error))
+}
+
+/// Tells the far side, by one more set-up, what the next ones are for.
+pub fn announce(spec: &Spec, report: &mut WorkerReport, purpose: Purpose) -> io::Result<()> {
+    let (variant, open) = spec.to_open().map_err(io::Error::other)?;
+    let call = call(spec, purpose);
+    let untimed = [AtomicU64::new(0)];
+    connect::initiate::<MonotonicRaw>(variant.entry.name, &open, call.as_ref(), &untimed, 1)
+        .map_err(|error| refused(report, error))
+}
+
+/// Where the far side is, if it is on another host.
+fn call(spec: &Spec, purpose: Purpose) -> Option<Call> {
+    match spec.half {
+        Some(Half::Near { to, cookie }) => Some(Call { to, cookie, purpose }),
+        _ => None,
+    }
 }
 
 /// Reports what each part of a set-up takes.
@@ -34,8 +54,9 @@ pub fn dissect(spec: &Spec, report: &mut WorkerReport) -> io::Result<()> {
         Kind::Tsc => connect::phases::<Tsc>,
         Kind::MonotonicRaw => connect::phases::<MonotonicRaw>,
     };
-    let all =
-        phases(variant.entry.name, &open, DISSECTED).map_err(|error| refused(report, error))?;
+    let call = call(spec, Purpose::Pass);
+    let all = phases(variant.entry.name, &open, call.as_ref(), DISSECTED)
+        .map_err(|error| refused(report, error))?;
     let median = |at: usize| {
         let mut ticks: Vec<u64> = all.iter().map(|phases| phases[at].1).collect();
         ticks.sort_unstable();

@@ -1,11 +1,13 @@
 //! What a launch is told, and what it tells: the two records that cross the process boundary.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
 use super::plant::{self, Plant};
 use crate::clock;
+use crate::mechanism::network::Cookie;
 use crate::mechanism::{OpenSpec, Unavailable, Variant};
 use crate::observe::counts::Counts;
 use crate::observe::trace::{Marked, Traced};
@@ -14,7 +16,7 @@ use crate::sys::process::Usage;
 use crate::workload::{Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-2");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-3");
 
 /// Most samples of a launch: 8 GB of them.
 pub const MOST_SAMPLES: u64 = 1_000_000_000;
@@ -131,6 +133,29 @@ pub struct Spec {
     /// Work in every message that a proof looks for; see [`Plant`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plant: Option<Plant>,
+    /// Which half of a launch between two hosts; None of one that is all on this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half: Option<Half>,
+}
+
+/// One half of a launch between two hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Half {
+    /// The initiator, which goes to the far side.
+    Near {
+        /// Where the far side waits.
+        to: SocketAddr,
+        /// What it asks for.
+        cookie: Cookie,
+    },
+    /// The responder, which waits on one address for whoever has the cookie.
+    Far {
+        /// The address.
+        at: IpAddr,
+        /// What it asks for.
+        cookie: Cookie,
+    },
 }
 
 impl Spec {
@@ -171,6 +196,15 @@ impl Spec {
     /// Whether both workers are pinned.
     pub fn pinned(&self) -> bool {
         self.initiator_cpu.is_some() && self.responder_cpu.is_some()
+    }
+
+    /// The CPUs of this host that its workers are pinned to, initiator's first.
+    pub fn cpus_here(&self) -> [Option<u32>; 2] {
+        match self.half {
+            None => [self.initiator_cpu, self.responder_cpu],
+            Some(Half::Near { .. }) => [self.initiator_cpu, None],
+            Some(Half::Far { .. }) => [None, self.responder_cpu],
+        }
     }
 }
 
@@ -262,6 +296,20 @@ pub struct Record {
     /// What the kernel did with the workers, where a trace was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Traced>,
+    /// The far side of a launch between two hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far: Option<Box<FarSide>>,
+}
+
+/// What the far side of a launch says beside its worker's report.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FarSide {
+    /// What the kernel there granted the mechanism.
+    pub granted: BTreeMap<String, u64>,
+    /// What that machine did meanwhile.
+    pub noise: Option<Noise>,
+    /// From its supervisor's first instruction to its worker being ready, in ns.
+    pub setup_ns: u64,
 }
 
 impl Record {
@@ -275,6 +323,7 @@ impl Record {
             noise: None,
             setup_ns: 0,
             trace: None,
+            far: None,
         }
     }
 }

@@ -12,15 +12,18 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::crew::Crew;
+use super::halves::{Nobody, Porch};
 use super::page::Page;
-use super::spec::{BUILD, Outcome, Record, SampleCount, Spec};
+use super::spec::{BUILD, Half, Outcome, Record, Role, SampleCount, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::Worker;
-use crate::mechanism::{self, Carries, Endpoint, OpenError, Opened, Visitor};
+use crate::mechanism::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
+use crate::mechanism::{self, Carries, Endpoint, OpenError, Opened, Residue, Visitor};
 use crate::observe::Counters;
 use crate::sys::process::ignore_broken_pipes;
 use crate::sys::system_v::enter_private_namespace;
+use crate::workload::Workload;
 
 /// How long workers may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -75,11 +78,29 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Result
     let carries = variant.traits().carries;
     let private =
         (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok();
-    let visit = Launching { spec: Arc::new(spec), carries, owner, started, private };
-    mechanism::open(variant.entry.name, &open, visit).map_err(|error| match error {
+    let (name, half, workload) = (variant.entry.name, spec.half.clone(), spec.workload);
+    let launching = Launching { spec: Arc::new(spec), carries, owner, started, private };
+    match half {
+        None => mechanism::open(name, &open, launching),
+        Some(Half::Far { at, cookie }) => mechanism::listen(name, &open, at, cookie, launching),
+        // It sets up what it times.
+        Some(Half::Near { .. }) if workload == Workload::Connect => {
+            mechanism::check_over_network(name, &open)
+                .map(|()| launching.with(vec![(Role::Initiator, Nobody)], Vec::new(), None))
+        }
+        Some(Half::Near { to, cookie }) => {
+            let call = Call { to, cookie, purpose: Purpose::Stay };
+            mechanism::connect(name, &open, &call, launching)
+        }
+    }
+    .map_err(not_opened)?
+}
+
+fn not_opened(error: OpenError) -> Outcome {
+    match error {
         OpenError::NotApplicable(reason) => Outcome::NotApplicable { reason },
         OpenError::Unavailable(why) => Outcome::Unavailable(why),
-    })?
+    }
 }
 
 /// The launch, once its mechanism is open.
@@ -97,6 +118,44 @@ impl Visitor for Launching<'_> {
     type Output = Result<(), Outcome>;
 
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
+        let ends = vec![(Role::Initiator, opened.initiator), (Role::Responder, opened.responder)];
+        self.with(ends, opened.granted, Some(opened.residue))
+    }
+}
+
+/// The near half.
+impl Guest for Launching<'_> {
+    type Output = Result<(), Outcome>;
+
+    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output {
+        self.with(vec![(Role::Initiator, end)], granted, None)
+    }
+}
+
+/// The far half: it tells its port, and waits for its partner.
+impl Porter for Launching<'_> {
+    type Output = Result<(), Outcome>;
+
+    fn visit<D: Door>(self, door: D) -> Self::Output {
+        // A closed pipe shows at the next read of the owner's stream.
+        let _ = write_frame(io::stdout(), Kind::Bound, &door.port().to_le_bytes());
+        if self.spec.workload == Workload::Connect {
+            return self.with(vec![(Role::Responder, Porch(door))], Vec::new(), None);
+        }
+        let wait = Wait { until: Instant::now() + MEETING, owner: self.owner.as_fd() };
+        let (end, granted) = door.admit(&wait).map_err(not_opened)?;
+        self.with(vec![(Role::Responder, end)], granted, None)
+    }
+}
+
+impl Launching<'_> {
+    /// Forks the workers that hold `ends`, and sees them through.
+    fn with<E: Endpoint + 'static>(
+        self,
+        ends: Vec<(Role, E)>,
+        granted: Granted,
+        residue: Option<Residue>,
+    ) -> Result<(), Outcome> {
         let failed = |reason: String| Outcome::Failed { reason };
         let room = match self.spec.samples {
             SampleCount::Exactly(samples) => samples,
@@ -104,7 +163,7 @@ impl Visitor for Launching<'_> {
         };
         let page = Page::new(room as usize).map_err(|error| failed(format!("mmap: {error}")))?;
         let page = Arc::new(page);
-        let mut granted: BTreeMap<String, u64> = opened.granted.into_iter().collect();
+        let mut granted: BTreeMap<String, u64> = granted.into_iter().collect();
         if self.private {
             granted.insert("private_ipc_namespaces".into(), 1);
         }
@@ -119,14 +178,14 @@ impl Visitor for Launching<'_> {
             link,
             marks: tracing.as_ref().map(|it| it.marks().clone()),
         };
-        let mut crew = Crew::muster(spec.workers, opened.initiator, opened.responder, worker)
+        let mut crew = Crew::muster(spec.workers, ends, worker)
             .map_err(|error| Outcome::not_started("start the workers", &error))?;
         let conversation =
             Conversation { crew: &mut crew, owner: self.owner, spec, page: &page, tracing };
         let outcome = conversation.hold(self.started, granted);
         // The workers are gone before what they used is removed.
         drop(crew);
-        drop(opened.residue);
+        drop(residue);
         if outcome.is_err() {
             // A worker that was killed may have been in the midst of a set-up of its own.
             mechanism::clean_up_after_process(std::process::id());
@@ -158,6 +217,9 @@ impl Conversation<'_> {
         let cpus = self.watched_cpus();
         let before = Counters::read(Path::new("/"), &cpus);
         self.crew.say_all();
+        if let Some(Half::Far { .. }) = self.spec.half {
+            self.tell_owner(Kind::Going);
+        }
         let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
         let [initiator, responder] = self.crew.gather(self.owner, deadline)?;
         let after = Counters::read(Path::new("/"), &cpus);
@@ -174,15 +236,21 @@ impl Conversation<'_> {
             Some(tracing) => Some(tracing.hear([&initiator, &responder], self.page)?),
             None => None,
         };
-        let record =
-            Record { outcome: Outcome::Ok, granted, initiator, responder, noise, setup_ns, trace };
+        let record = Record {
+            granted,
+            initiator,
+            responder,
+            noise,
+            setup_ns,
+            trace,
+            ..Record::without_samples(Outcome::Ok)
+        };
         let text = serde_json::to_vec(&record).expect("a record is always JSON");
         self.tell(&text, samples).map_err(|_| owner_gone())
     }
 
     fn watched_cpus(&self) -> Vec<u32> {
-        let mut cpus: Vec<u32> =
-            [self.spec.initiator_cpu, self.spec.responder_cpu].into_iter().flatten().collect();
+        let mut cpus: Vec<u32> = self.spec.cpus_here().into_iter().flatten().collect();
         cpus.sort_unstable();
         cpus.dedup();
         cpus

@@ -38,14 +38,29 @@ pub enum Kind {
     Samples = b'S',
     /// From the supervisor: nothing follows.
     Done = b'D',
+    /// From the far side of a launch between two hosts: its port, 16 bits, little-endian.
+    Bound = b'B',
+    /// From the far side: its worker has been told to go.
+    Going = b'O',
+    /// Both ways between hosts: who one is, as JSON.
+    Hello = b'H',
+    /// To the far host: begin a launch; its number, 32 bits, its padding, 32 bits, and its spec.
+    Begin = b'N',
+    /// Both ways between hosts: a frame of a launch; its number, its kind, its payload.
+    Relay = b'X',
+    /// Both ways between hosts: a launch is over; its number.
+    Over = b'V',
 }
 
 impl Kind {
-    fn from_byte(byte: u8) -> Option<Kind> {
+    /// The kind that `byte` stands for.
+    pub fn from_byte(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [Spec, Go, End, Ready, Timed, Record, Samples, Done]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        let all = [
+            Spec, Go, End, Ready, Timed, Record, Samples, Done, Bound, Going, Hello, Begin, Relay,
+            Over,
+        ];
+        all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -66,7 +81,7 @@ pub enum Missing {
     Closed,
     /// The deadline passed.
     Late,
-    /// The second descriptor became readable: the reader is wanted elsewhere.
+    /// Another descriptor became readable: the reader is wanted elsewhere.
     Interrupted,
     /// The stream is broken, or holds something else than frames.
     Broken(io::Error),
@@ -84,29 +99,48 @@ impl<F: AsFd> Reader<F> {
         Reader { fd, held: Vec::new() }
     }
 
+    /// The next frame, if all of it is here already.
+    pub fn held(&mut self) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
+        self.take_frame()
+    }
+
+    /// What has come that is no frame yet: to be shown where it never becomes one.
+    pub fn rest(&self) -> &[u8] {
+        &self.held
+    }
+
+    /// Reads what there is, once; waits if there is nothing.
+    pub fn fill(&mut self) -> Result<(), Missing> {
+        let mut chunk = [0; CHUNK];
+        match rustix::io::read(&self.fd, &mut chunk) {
+            Ok(0) => Err(Missing::Closed),
+            Ok(n) => {
+                self.held.extend_from_slice(&chunk[..n]);
+                Ok(())
+            }
+            Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(Missing::Broken(error.into())),
+        }
+    }
+
     /// The descriptor.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// The next frame; gives up at `deadline`, or as soon as `wanted` is readable.
-    pub fn next(
+    /// The next frame; gives up at `deadline`, or as soon as one of `wanted` is readable.
+    pub fn next<'a>(
         &mut self,
         deadline: Option<Instant>,
-        wanted: Option<BorrowedFd<'_>>,
+        wanted: impl IntoIterator<Item = BorrowedFd<'a>>,
     ) -> Result<(Kind, Vec<u8>), Missing> {
+        let wanted: Vec<BorrowedFd<'a>> = wanted.into_iter().collect();
         loop {
             if let Some(frame) = self.take_frame()? {
                 return Ok(frame);
             }
-            self.await_bytes(deadline, wanted)?;
-            let mut chunk = [0; CHUNK];
-            match rustix::io::read(&self.fd, &mut chunk) {
-                Ok(0) => return Err(Missing::Closed),
-                Ok(n) => self.held.extend_from_slice(&chunk[..n]),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(Missing::Broken(error.into())),
-            }
+            self.await_bytes(deadline, &wanted)?;
+            self.fill()?;
         }
     }
 
@@ -129,16 +163,14 @@ impl<F: AsFd> Reader<F> {
     fn await_bytes(
         &self,
         deadline: Option<Instant>,
-        wanted: Option<BorrowedFd<'_>>,
+        wanted: &[BorrowedFd<'_>],
     ) -> Result<(), Missing> {
         let mut fds = vec![PollFd::new(&self.fd, PollFlags::IN)];
-        if let Some(wanted) = &wanted {
-            fds.push(PollFd::new(wanted, PollFlags::IN));
-        }
+        fds.extend(wanted.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         loop {
             match poll(&mut fds, time_left(deadline).as_ref()) {
                 Ok(0) => return Err(Missing::Late),
-                Ok(_) if fds.len() == 2 && !fds[1].revents().is_empty() => {
+                Ok(_) if fds[1..].iter().any(|fd| !fd.revents().is_empty()) => {
                     return Err(Missing::Interrupted);
                 }
                 Ok(_) => return Ok(()),

@@ -29,6 +29,7 @@ pub mod fd;
 pub mod fifo;
 pub mod futex;
 pub mod io_uring;
+pub mod network;
 pub mod null;
 pub mod pipe;
 pub mod posix_queue;
@@ -48,7 +49,9 @@ pub mod unix_stream;
 pub mod vmsplice;
 
 use std::io;
+use std::net::IpAddr;
 
+use network::{Call, Cookie, Guest, Porter};
 pub use options::{Choice, OptionSpec, Options, Variant, unknown};
 use residue::private_names;
 pub use residue::{Residue, clean, clean_up_after_process};
@@ -145,6 +148,35 @@ pub trait Mechanism {
     /// Opens both ends, untimed, and hands them to `visitor`; an option that changes the code
     /// of the timed path picks a type here, so that the path has no branch for it.
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError>;
+
+    /// Whether it could be had between two hosts with what `spec` asks; [`Reach::Network`] only.
+    fn over_network(spec: &OpenSpec) -> Result<(), OpenError>
+    where
+        Self: Sized,
+    {
+        network::check::<Self>(spec)
+    }
+
+    /// The far side of a network: one port on `address`, for whoever shows `cookie`.
+    fn listen<P: Porter>(
+        _spec: &OpenSpec,
+        _address: IpAddr,
+        _cookie: Cookie,
+        _porter: P,
+    ) -> Result<P::Output, OpenError>
+    where
+        Self: Sized,
+    {
+        Err(network::no_network::<Self>())
+    }
+
+    /// The near side of a network: an end that the far side has let in.
+    fn connect<G: Guest>(_spec: &OpenSpec, _call: &Call, _guest: G) -> Result<G::Output, OpenError>
+    where
+        Self: Sized,
+    {
+        Err(network::no_network::<Self>())
+    }
 }
 
 /// What to open.
@@ -266,6 +298,44 @@ macro_rules! mechanisms {
             $(if name == <$mechanism>::NAME {
                 check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options))?;
                 return <$mechanism>::open(spec, visitor);
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// Whether the mechanism called `name` could be had between two hosts; opens nothing.
+        pub fn check_over_network(name: &str, spec: &OpenSpec) -> Result<(), OpenError> {
+            $(if name == <$mechanism>::NAME {
+                <$mechanism>::over_network(spec)?;
+                return check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options));
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// Opens the far side of the mechanism called `name`, and hands it to `porter`.
+        pub fn listen<P: Porter>(
+            name: &str,
+            spec: &OpenSpec,
+            address: IpAddr,
+            cookie: Cookie,
+            porter: P,
+        ) -> Result<P::Output, OpenError> {
+            check_over_network(name, spec)?;
+            $(if name == <$mechanism>::NAME {
+                return <$mechanism>::listen(spec, address, cookie, porter);
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// Opens the near side of the mechanism called `name`, and hands it to `guest`.
+        pub fn connect<G: Guest>(
+            name: &str,
+            spec: &OpenSpec,
+            call: &Call,
+            guest: G,
+        ) -> Result<G::Output, OpenError> {
+            check_over_network(name, spec)?;
+            $(if name == <$mechanism>::NAME {
+                return <$mechanism>::connect(spec, call, guest);
             })+
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
         }

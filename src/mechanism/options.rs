@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Entry, MECHANISMS, Traits, Waits};
+use super::{Entry, MECHANISMS, Reach, Traits, Waits};
 use crate::size;
 
 /// One option that a mechanism knows.
@@ -120,9 +120,22 @@ impl Variant {
         (self.entry.waits)(&self.options)
     }
 
+    /// Whether it goes over IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        let has = self.entry.options.iter().any(|it| it.name == "family");
+        has && self.options.get(self.entry.options, "family") == Choice::Word("6")
+    }
+
     /// Whether a waiting worker burns its CPU, offered to others or not.
     pub fn burns(&self) -> bool {
         self.waits() != Waits::Asleep
+    }
+}
+
+impl Entry {
+    /// Whether its workers may be on two hosts.
+    pub fn reaches_over_network(&self) -> bool {
+        (self.traits)(&Options::default()).reach == Reach::Network
     }
 }
 

@@ -117,7 +117,7 @@ pub fn sysctl(path: &str) -> Option<String> {
 
 /// Applies the `busy-poll` option to each of `sockets`; gives what was granted.
 pub fn set_busy_poll(
-    sockets: [impl AsFd; 2],
+    sockets: impl IntoIterator<Item = impl AsFd>,
     spec: &OpenSpec,
     options: &'static [OptionSpec],
 ) -> Result<Option<(String, u64)>, OpenError> {

@@ -2,6 +2,8 @@
 //! listener lives only while the pair is opened, and takes no stranger's connection.
 //! `mptcp=on` makes it a Multipath TCP connection (RFC 8684), and is content with nothing less.
 
+mod apart;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -11,7 +13,10 @@ use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, listen, socket_with,
 };
 
+pub use apart::{no_address, unreachable};
+
 use super::fd::OneFd;
+use super::network::{Call, Cookie, Guest, Porter};
 use super::{
     Carries, Cause, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
     Reach, Step, Traits, Unavailable, Visitor, socket,
@@ -65,12 +70,8 @@ impl Mechanism for Tcp {
         let mtu = socket::enter_mtu(spec, Self::OPTIONS)?;
         let address = loopback(&spec.options, Self::OPTIONS);
         let (near, far) = connected(address, spec, &mut visitor)?;
-        let nodelay = spec.options.get(Self::OPTIONS, "nodelay") == Choice::Word("on");
-        for stream in [&near, &far] {
-            stream
-                .set_nodelay(nodelay)
-                .map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))?;
-        }
+        set_nodelay(&near, spec)?;
+        set_nodelay(&far, spec)?;
         let mut granted = socket::granted(&near);
         granted.extend(mtu);
         granted.extend(socket::set_busy_poll([&near, &far], spec, Self::OPTIONS)?);
@@ -79,6 +80,24 @@ impl Mechanism for Tcp {
         }
         Ok(visitor.visit(Opened::new(OneFd(near.into()), OneFd(far.into())).granted(granted)))
     }
+
+    fn listen<P: Porter>(
+        spec: &OpenSpec,
+        address: IpAddr,
+        cookie: Cookie,
+        porter: P,
+    ) -> Result<P::Output, OpenError> {
+        Ok(porter.visit(apart::Door::open(spec, address, cookie)?))
+    }
+
+    fn connect<G: Guest>(spec: &OpenSpec, call: &Call, guest: G) -> Result<G::Output, OpenError> {
+        apart::connect(spec, call, guest)
+    }
+}
+
+fn set_nodelay(stream: &TcpStream, spec: &OpenSpec) -> Result<(), OpenError> {
+    let nodelay = spec.options.get(Tcp::OPTIONS, "nodelay") == Choice::Word("on");
+    stream.set_nodelay(nodelay).map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))
 }
 
 fn is_multipath(spec: &OpenSpec) -> bool {

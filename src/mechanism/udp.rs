@@ -7,14 +7,16 @@
 //! carries nothing but the two messages. A wait is bounded: after [`PATIENCE`] a datagram
 //! counts as lost, and the launch fails with the kernel's count of drops.
 
+mod apart;
 mod fragments;
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
 
 use rustix::net::sockopt;
 
+use super::network::{self, Call, Cookie, Guest, Porter};
 use super::tcp::{FAMILY, loopback};
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
@@ -89,18 +91,8 @@ impl Mechanism for Udp {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let bytes = check_datagram(&spec.options)?;
-        let on = |name| spec.options.get(Self::OPTIONS, name) == Choice::Word("on");
-        let (gso, gro) = (on("gso"), on("gro"));
-        if spec.message_bytes > bytes {
-            return fragments::open(spec, bytes, (gso, gro), visitor);
-        }
-        if gso || gro {
-            return Err(OpenError::NotApplicable(format!(
-                "udp: gso and gro change nothing for a message of {} bytes, which one datagram of up to \
-                 {bytes} bytes carries: choose a larger message or a smaller `datagram=`",
-                spec.message_bytes
-            )));
+        if let Some((bytes, together)) = fragmented(spec)? {
+            return fragments::open(spec, bytes, together, visitor);
         }
         let (near, far, mut granted) = connected(spec)?;
         let initiator = End::new(near, spec.message_bytes).map_err(set_failed)?;
@@ -108,6 +100,45 @@ impl Mechanism for Udp {
         granted.push(("window_datagrams".into(), u64::from(initiator.window)));
         Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
     }
+
+    fn over_network(spec: &OpenSpec) -> Result<(), OpenError> {
+        network::check::<Self>(spec)?;
+        fragmented(spec).map(drop)
+    }
+
+    fn listen<P: Porter>(
+        spec: &OpenSpec,
+        address: IpAddr,
+        cookie: Cookie,
+        porter: P,
+    ) -> Result<P::Output, OpenError> {
+        apart::listen(spec, address, cookie, porter)
+    }
+
+    fn connect<G: Guest>(spec: &OpenSpec, call: &Call, guest: G) -> Result<G::Output, OpenError> {
+        apart::connect(spec, call, guest)
+    }
+}
+
+/// The size of fragments, and whether they are sent and received together.
+type Fragmented = (usize, (bool, bool));
+
+/// The fragments that `spec` needs; None where one datagram carries a message.
+fn fragmented(spec: &OpenSpec) -> Result<Option<Fragmented>, OpenError> {
+    let bytes = check_datagram(&spec.options)?;
+    let on = |name| spec.options.get(Udp::OPTIONS, name) == Choice::Word("on");
+    let (gso, gro) = (on("gso"), on("gro"));
+    if spec.message_bytes > bytes {
+        return Ok(Some((bytes, (gso, gro))));
+    }
+    if gso || gro {
+        return Err(OpenError::NotApplicable(format!(
+            "udp: gso and gro change nothing for a message of {} bytes, which one datagram of up to \
+             {bytes} bytes carries: choose a larger message or a smaller `datagram=`",
+            spec.message_bytes
+        )));
+    }
+    Ok(None)
 }
 
 /// What the protocol lets a datagram carry: 65,535 bytes less the IPv4 and UDP headers; IPv6

@@ -20,13 +20,15 @@ pub use label::Label;
 pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
+pub use crate::launch::peer::PeerRecord;
+
 /// Version of the schema: `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
 /// `PRAGMA application_id`: "ipcm".
 const APPLICATION_ID: i64 = 0x6970_636d;
 
 /// What brings a store from the version beside it to the next one.
-const MIGRATIONS: [(i64, &str); 4] = [
+const MIGRATIONS: [(i64, &str); 5] = [
     (1, "ALTER TABLE runs ADD COLUMN floors TEXT NOT NULL DEFAULT '{}'"),
     (2, "ALTER TABLE runs ADD COLUMN label TEXT"),
     // Until then a run had one total for all its transfers.
@@ -39,6 +41,7 @@ const MIGRATIONS: [(i64, &str); 4] = [
          WHERE workload = 'throughput' AND message_bytes IS NOT NULL",
     ),
     (4, "ALTER TABLE cases ADD COLUMN observe TEXT"),
+    (5, "ALTER TABLE runs ADD COLUMN peer TEXT"),
 ];
 
 /// How a run stands.
@@ -255,7 +258,8 @@ mod tests {
             1 => include_str!("../../tests/stores/schema-1.sql"),
             2 => include_str!("../../tests/stores/schema-2.sql"),
             3 => include_str!("../../tests/stores/schema-3.sql"),
-            _ => include_str!("../../tests/stores/schema-4.sql"),
+            4 => include_str!("../../tests/stores/schema-4.sql"),
+            _ => include_str!("../../tests/stores/schema-5.sql"),
         };
         let db = Connection::open(path).unwrap();
         db.execute_batch(schema).unwrap();

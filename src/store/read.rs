@@ -10,6 +10,7 @@ use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::clock;
 use crate::floor::Floors;
 use crate::launch::Record;
+use crate::launch::peer::PeerRecord;
 use crate::observe::{Host, Probe, RoundNoise};
 use crate::study::{Request, Total};
 
@@ -55,6 +56,8 @@ pub struct StoredRun {
     pub host: Host,
     /// The clock.
     pub clock: clock::Record,
+    /// The host on which the responders were; None where all was on one.
+    pub peer: Option<PeerRecord>,
     /// The quiet before timing.
     pub settle: Settle,
     /// The bounds of the machine; None where the run ended before, or was stored before they
@@ -183,7 +186,7 @@ impl Store {
     /// A run, with its groups and cases.
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
         let sql = "SELECT started, ended, status, tool, argv, request, host, clock, settle,
-                measuring_ns, nullif(floors, '{}'), label FROM runs WHERE id = ?";
+                measuring_ns, nullif(floors, '{}'), label, peer FROM runs WHERE id = ?";
         let mut run = self
             .db
             .query_row(sql, [id], |row| {
@@ -205,6 +208,7 @@ impl Store {
                         .map(|_| json(row, 10))
                         .transpose()?,
                     label: row.get(11)?,
+                    peer: row.get_ref(12)?.as_str_or_null()?.map(|_| json(row, 12)).transpose()?,
                     warnings: Vec::new(),
                     groups: Vec::new(),
                     rounds: Vec::new(),

@@ -14,7 +14,8 @@ CREATE TABLE runs (
     settle        TEXT    NOT NULL,             -- JSON object: quiet before timing
     floors        TEXT    NOT NULL DEFAULT '{}', -- JSON object: bounds of the machine; {} if none
     measuring_ns  INTEGER NOT NULL DEFAULT 0,   -- wall time of measuring, resumed parts added
-    label         TEXT                          -- what the user calls it; NULL if nothing
+    label         TEXT,                         -- what the user calls it; NULL if nothing
+    peer          TEXT                          -- JSON object: the other host; NULL if there is none
 ) STRICT;
 
 CREATE TABLE cases (

@@ -7,6 +7,7 @@ use super::ticks::{PART, pack};
 use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::clock;
 use crate::floor::Floors;
+use crate::launch::peer::PeerRecord;
 use crate::launch::{Outcome, Record};
 use crate::observe::{Host, RoundNoise};
 use crate::study::{Absence, Case, Request, Total};
@@ -25,6 +26,8 @@ pub struct NewRun<'a> {
     pub host: &'a Host,
     /// The clock, as calibrated at the start.
     pub clock: &'a clock::Record,
+    /// The other host, if there is one.
+    pub peer: Option<&'a PeerRecord>,
 }
 
 /// A case of a run, measured or not.
@@ -90,8 +93,9 @@ impl Store {
     pub fn begin_run(&mut self, run: &NewRun) -> Result<i64, StoreError> {
         self.db
             .execute(
-                "INSERT INTO runs (started, status, pid, tool, argv, request, host, clock, settle)
-                 VALUES (?, 'running', ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO runs (started, status, pid, tool, argv, request, host, clock, settle,
+                     peer)
+                 VALUES (?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
                     run.started,
                     std::process::id(),
@@ -101,6 +105,7 @@ impl Store {
                     json(run.host),
                     json(run.clock),
                     json(&Settle::default()),
+                    run.peer.map(json),
                 ],
             )
             .map_err(self.failed("write to"))?;

@@ -37,7 +37,7 @@ mod tests {
     fn planned() -> Vec<(&'static str, Declared, Vec<Case>)> {
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
-        let machine = Machine { topology: &topology, allowed: &allowed };
+        let machine = Machine { topology: &topology, allowed: &allowed, across: None };
         let planned = |(name, text): (&'static str, &str)| {
             let declared = declare(text, &format!("studies/{name}.toml")).unwrap();
             let plan = plan(&declared.request, &machine).unwrap();

@@ -4,6 +4,7 @@
 //! group: same workload, size, placement and workers; the mechanisms differ. What can't be
 //! measured stays in the plan as a row with its reason.
 
+mod across;
 pub mod builtin;
 mod claims;
 mod columns;
@@ -24,11 +25,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use across::Across;
 pub use plan::{Absence, Absent, Case, Group, Machine, Plan, plan};
 pub use total::Total;
 
 use factor::Factor;
 
+use crate::launch::peer::Asked;
 use crate::launch::{Placement, Warmup, Workers};
 use crate::observe::Probe;
 use crate::workload::{Policy, Workload};
@@ -78,6 +81,9 @@ pub struct Request {
     /// What the run is for: how it is written up.
     #[serde(default, skip_serializing_if = "Aim::is_comparison")]
     pub aim: Aim,
+    /// The host on which the responders are; None measures on this one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Asked>,
     /// How a group ends.
     pub stopping: Stopping,
     /// The study that asks, if one does.
@@ -108,6 +114,7 @@ impl Default for Request {
             observe_only: BTreeMap::new(),
             observe_also: Vec::new(),
             aim: Aim::Comparison,
+            peer: None,
             stopping: Stopping::default(),
             study: None,
             seed: 0,

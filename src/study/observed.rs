@@ -90,7 +90,7 @@ size = "4K"
         let declared = declare(STUDY, "s.toml").unwrap();
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
-        let machine = Machine { topology: &topology, allowed: &allowed };
+        let machine = Machine { topology: &topology, allowed: &allowed, across: None };
         let plan = plan(&declared.request, &machine).unwrap();
         // Whether a probe may look here or not, it is asked of one case alone.
         let all = plan.groups.into_iter().flat_map(|group| {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::across::{Across, reached, resolve};
 use super::{Request, Total};
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
@@ -98,6 +99,8 @@ pub struct Machine<'a> {
     pub topology: &'a Topology,
     /// Those that this process may use.
     pub allowed: &'a [u32],
+    /// The other host, if there is one.
+    pub across: Option<&'a Across>,
 }
 
 /// What makes cases comparable. Signals join the smallest size of a latency; they form a
@@ -138,7 +141,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         message_bytes: sized.then_some(what.size),
                         total: (sized && transfers).then_some(what.total),
                         placement: *placement,
-                        place: place.clone().unwrap_or(Place { cpus: None, swappable: false }),
+                        place: place.clone().unwrap_or(Place::FREE),
                         workers: *workers,
                         payload: request.payload,
                         twin: false,
@@ -153,7 +156,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                     let group = groups
                         .entry(key)
                         .or_insert(Group { cases: Vec::new(), absent: Vec::new() });
-                    match absence(request, &case, &place) {
+                    match absence(request, &case, &place, machine.across) {
                         None => group.cases.push(case),
                         Some((absence, reason)) => {
                             group.absent.push(Absent { case, absence, reason });
@@ -211,7 +214,7 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
 fn placements(workload: Workload, request: &Request, machine: &Machine) -> Vec<Placement> {
     let all = request.placements_by_workload.get(&workload).unwrap_or(&request.placements);
     let pins = |it: &&Placement| Placement::PINNED.contains(it);
-    let exists = |it: &&Placement| it.resolve(machine.topology, machine.allowed).is_ok();
+    let exists = |it: &&Placement| resolve(**it, machine).is_ok();
     let pinned = || all.iter().filter(pins);
     let one = pinned().find(exists).or_else(|| pinned().next());
     let wanted = |it: &&Placement| workload != Workload::Connect || !pins(it) || Some(*it) == one;
@@ -220,7 +223,7 @@ fn placements(workload: Workload, request: &Request, machine: &Machine) -> Vec<P
 
 /// The place, or the reason why there is none; a CPU that the user named must exist.
 fn place(placement: Placement, machine: &Machine) -> Result<Result<Place, String>, String> {
-    match (placement, placement.resolve(machine.topology, machine.allowed)) {
+    match (placement, resolve(placement, machine)) {
         (Placement::Cpus(..), Err(reason)) => Err(reason),
         (_, resolved) => Ok(resolved),
     }
@@ -230,6 +233,7 @@ fn absence(
     request: &Request,
     case: &Case,
     place: &Result<Place, String>,
+    across: Option<&Across>,
 ) -> Option<(Absence, String)> {
     if let Err(reason) = place {
         return Some((Absence::NotApplicable, reason.clone()));
@@ -256,7 +260,11 @@ fn absence(
         let reason = format!("{what} {total} is less than one message of {size} bytes");
         return Some((Absence::NotApplicable, reason));
     }
-    match probe(&case.variant, case.opened_for()) {
+    let opened = match across {
+        None => probe(&case.variant, case.opened_for()),
+        Some(across) => reached(case, across),
+    };
+    match opened {
         Ok(()) => None,
         Err(OpenError::NotApplicable(reason)) => Some((Absence::NotApplicable, reason)),
         Err(error @ OpenError::Unavailable(_)) => Some((Absence::Unavailable, error.to_string())),
@@ -321,7 +329,7 @@ mod tests {
     fn planned(request: &Request) -> Plan {
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
-        plan(request, &Machine { topology: &topology, allowed: &allowed }).unwrap()
+        plan(request, &Machine { topology: &topology, allowed: &allowed, across: None }).unwrap()
     }
 
     fn names(cases: &[Case]) -> Vec<String> {

@@ -1,7 +1,9 @@
 //! A network of a thread's own: one loopback interface, with the largest packet that was asked for.
+//! And the addresses of the network one is in.
 
 use std::cell::Cell;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
@@ -58,5 +60,112 @@ fn ask(
     match unsafe { libc::ioctl(control.as_raw_fd(), what as libc::Ioctl, &raw mut request) } {
         0 => Ok(request.ifr_ifru),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// An address of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Address {
+    /// The address.
+    pub address: IpAddr,
+    /// How many of its leading bits name its network.
+    pub prefix: u8,
+}
+
+impl Address {
+    /// Whether `other` is in the same network.
+    pub fn is_beside(&self, other: IpAddr) -> bool {
+        let bits = |it: IpAddr| match it {
+            IpAddr::V4(it) => u128::from(it.to_bits()) << 96,
+            IpAddr::V6(it) => it.to_bits(),
+        };
+        let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
+        self.address.is_ipv4() == other.is_ipv4() && bits(self.address) & mask == bits(other) & mask
+    }
+}
+
+/// The addresses of interfaces that are up, but for those of loopback and of single links
+/// (getifaddrs(3)).
+///
+/// # Errors
+/// As the call's.
+pub fn addresses() -> io::Result<Vec<Address>> {
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: `list` is a place for one pointer.
+    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let (mut found, mut next) = (Vec::new(), list);
+    while !next.is_null() {
+        // SAFETY: the list is well formed until it is freed below: each entry is whole, and its
+        // addresses are null or of the size that their family says.
+        unsafe {
+            let entry = &*next;
+            next = entry.ifa_next;
+            let up = entry.ifa_flags & libc::IFF_UP as u32 != 0;
+            if !up || entry.ifa_addr.is_null() || entry.ifa_netmask.is_null() {
+                continue;
+            }
+            if let (Some(address), Some(mask)) = (ip(entry.ifa_addr), ip(entry.ifa_netmask)) {
+                let prefix = match mask {
+                    IpAddr::V4(it) => it.to_bits().leading_ones(),
+                    IpAddr::V6(it) => it.to_bits().leading_ones(),
+                };
+                found.push(Address { address, prefix: prefix as u8 });
+            }
+        }
+    }
+    // SAFETY: the list is getifaddrs's, and nothing of it is used any more.
+    unsafe { libc::freeifaddrs(list) };
+    let single = |it: IpAddr| match it {
+        IpAddr::V4(it) => it.is_link_local(),
+        IpAddr::V6(it) => it.is_unicast_link_local(),
+    };
+    found.retain(|it| !it.address.is_loopback() && !single(it.address));
+    Ok(found)
+}
+
+/// The address in a socket address; None of other families.
+///
+/// # Safety
+/// `address` points to a socket address of the size that its family says.
+unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: the caller's promise; the structures may be unaligned in a list of others.
+    unsafe {
+        match i32::from((*address).sa_family) {
+            libc::AF_INET => {
+                let it = address.cast::<libc::sockaddr_in>().read_unaligned();
+                Some(Ipv4Addr::from_bits(u32::from_be(it.sin_addr.s_addr)).into())
+            }
+            libc::AF_INET6 => {
+                let it = address.cast::<libc::sockaddr_in6>().read_unaligned();
+                Some(Ipv6Addr::from(it.sin6_addr.s6_addr).into())
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_share_the_leading_bits() {
+        let beside = |own: &str, prefix, other: &str| {
+            let own = Address { address: own.parse().unwrap(), prefix };
+            own.is_beside(other.parse().unwrap())
+        };
+        assert!(beside("10.1.2.3", 24, "10.1.2.200") && !beside("10.1.2.3", 24, "10.1.3.3"));
+        assert!(beside("10.1.2.3", 0, "192.0.2.1") && !beside("10.1.2.3", 32, "10.1.2.4"));
+        assert!(beside("fd00::1", 64, "fd00::2") && !beside("fd00::1", 64, "fd01::2"));
+        assert!(!beside("fd00::1", 0, "10.0.0.1"));
+    }
+
+    #[test]
+    fn what_is_listed_reaches_beyond_this_host() {
+        for it in addresses().unwrap() {
+            assert!(!it.address.is_loopback() && !it.address.is_unspecified(), "{it:?}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! Timed: all that `Mechanism::open` does (for named and network sockets: bind, listen,
 //! connect, accept), and the closing of both ends and of what must be removed. One stamp closes
 //! a sample and opens the next, as in a latency. Not timed: what `Endpoint::start` adds once
-//! the workers live, which is meeting the partner and faulting in pages.
+//! the workers live, which is meeting the partner and faulting in pages. Between two hosts the far
+//! end is another's: timed is all until the far side has let this one in, and closing it again.
 //!
 //! [`phases`] does the same again with a stamp at each step, so that the samples stay free of
 //! more than one clock read.
@@ -13,6 +14,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Clock;
+use crate::mechanism::network::{Call, Granted, Guest};
 use crate::mechanism::{
     Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose,
 };
@@ -20,21 +22,24 @@ use crate::mechanism::{
 /// Bytes of the message that mechanisms are opened for: set-up has no size of its own.
 pub const OPENED_FOR: u64 = 64;
 
-/// Fills `samples` with the ticks of `batch` set-ups each of the mechanism called `name`.
+/// Fills `samples` with the ticks of `batch` set-ups each of the mechanism called `name`; with a
+/// `call`, of its near end.
 ///
 /// # Errors
 /// As for opening; what was set up until then is closed.
 pub fn initiate<C: Clock>(
     name: &str,
     spec: &OpenSpec,
+    call: Option<&Call>,
     samples: &[AtomicU64],
     batch: u64,
 ) -> Result<(), OpenError> {
-    choose(name, Initiator::<C> { spec, samples, batch, clock: PhantomData })?
+    choose(name, Initiator::<C> { spec, call, samples, batch, clock: PhantomData })?
 }
 
 struct Initiator<'a, C> {
     spec: &'a OpenSpec,
+    call: Option<&'a Call>,
     samples: &'a [AtomicU64],
     batch: u64,
     clock: PhantomData<C>,
@@ -45,10 +50,21 @@ impl<C: Clock> Chooser for Initiator<'_, C> {
 
     #[inline(never)]
     fn chosen<M: Mechanism>(self) -> Self::Output {
+        let spec = self.spec;
+        match self.call {
+            None => self.fill(|| M::open(black_box(spec), Close)),
+            Some(call) => self.fill(|| M::connect(black_box(spec), call, Close)),
+        }
+    }
+}
+
+impl<C: Clock> Initiator<'_, C> {
+    #[inline(always)]
+    fn fill(self, mut one: impl FnMut() -> Result<(), OpenError>) -> Result<(), OpenError> {
         let mut opened = C::now();
         for sample in self.samples {
             for _ in 0..self.batch {
-                M::open(black_box(self.spec), Close)?;
+                one()?;
             }
             let closed = C::now();
             sample.store(closed - opened, Ordering::Relaxed);
@@ -68,6 +84,13 @@ impl Visitor for Close {
     }
 }
 
+impl Guest for Close {
+    type Output = ();
+    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) {
+        drop(black_box((end, granted)));
+    }
+}
+
 /// The parts of a set-up, in their order: name and ticks.
 pub type Phases = Vec<(&'static str, u64)>;
 
@@ -75,16 +98,23 @@ pub type Phases = Vec<(&'static str, u64)>;
 const STAMPS: usize = 6;
 
 /// The parts of `count` set-ups. A mechanism that opens in one step has `open` and `close`; one
-/// that reports [`Step`]s has `bind`, `connect`, `accept`, the `rest` of opening, and `close`.
+/// that reports [`Step`]s has `bind`, `connect`, `accept`, the `rest` of opening, and `close`; of a
+/// near end alone, which binds nothing, `accept` is until it is let in.
 ///
 /// # Errors
 /// As for opening.
-pub fn phases<C: Clock>(name: &str, spec: &OpenSpec, count: u64) -> Result<Vec<Phases>, OpenError> {
-    choose(name, Dissector::<C> { spec, count, clock: PhantomData })?
+pub fn phases<C: Clock>(
+    name: &str,
+    spec: &OpenSpec,
+    call: Option<&Call>,
+    count: u64,
+) -> Result<Vec<Phases>, OpenError> {
+    choose(name, Dissector::<C> { spec, call, count, clock: PhantomData })?
 }
 
 struct Dissector<'a, C> {
     spec: &'a OpenSpec,
+    call: Option<&'a Call>,
     count: u64,
     clock: PhantomData<C>,
 }
@@ -96,7 +126,11 @@ impl<C: Clock> Chooser for Dissector<'_, C> {
         let one = |_| {
             let mut stamps = [0; STAMPS];
             stamps[0] = C::now();
-            M::open(self.spec, Stamp::<C> { stamps: &mut stamps, clock: PhantomData })?;
+            let stamp = Stamp::<C> { stamps: &mut stamps, clock: PhantomData };
+            match self.call {
+                None => M::open(self.spec, stamp)?,
+                Some(call) => M::connect(self.spec, call, stamp)?,
+            }
             stamps[STAMPS - 1] = C::now();
             Ok(parts(&stamps))
         };
@@ -114,12 +148,7 @@ impl<C: Clock> Visitor for Stamp<'_, C> {
     type Output = ();
 
     fn passed(&mut self, step: Step) {
-        let at = match step {
-            Step::Bound => 1,
-            Step::Connected => 2,
-            Step::Accepted => 3,
-        };
-        self.stamps[at] = C::now();
+        self.stamps[place(step)] = C::now();
     }
 
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
@@ -128,9 +157,30 @@ impl<C: Clock> Visitor for Stamp<'_, C> {
     }
 }
 
+impl<C: Clock> Guest for Stamp<'_, C> {
+    type Output = ();
+
+    fn passed(&mut self, step: Step) {
+        self.stamps[place(step)] = C::now();
+    }
+
+    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) {
+        self.stamps[STAMPS - 2] = C::now();
+        drop(black_box((end, granted)));
+    }
+}
+
+fn place(step: Step) -> usize {
+    match step {
+        Step::Bound => 1,
+        Step::Connected => 2,
+        Step::Accepted => 3,
+    }
+}
+
 /// Between one stamp and the next; a step that wasn't reported has none.
 fn parts(stamps: &[u64; STAMPS]) -> Phases {
-    let stepwise = stamps[1] > 0;
+    let stepwise = stamps[1..4].iter().any(|stamp| *stamp > 0);
     let last = if stepwise { "rest" } else { "open" };
     let mut phases = Phases::new();
     let mut before = stamps[0];
@@ -155,5 +205,7 @@ mod tests {
         let names: Vec<_> = stepwise.iter().map(|it| it.0).collect();
         assert_eq!(names, ["bind", "connect", "accept", "rest", "close"]);
         assert_eq!(stepwise.iter().map(|it| it.1).sum::<u64>(), 15);
+        let near = parts_of([10, 0, 13, 16, 20, 25]);
+        assert_eq!(near, [("connect", 3), ("accept", 3), ("rest", 4), ("close", 5)]);
     }
 }

@@ -51,6 +51,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         buffer_offset: 0,
         observe: None,
         plant: None,
+        half: None,
         seed: 7,
     }
 }

@@ -27,7 +27,7 @@ use crate::sys;
 const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
 /// Most datagrams that the kernel cuts one send into (UDP_MAX_SEGMENTS; new kernels
 /// take 128).
-const SEGMENTS: usize = 64;
+pub(super) const SEGMENTS: usize = 64;
 /// Most bytes of one send, all headers included.
 const LARGEST: usize = 65_507;
 /// More bytes than one receive gives.
@@ -39,7 +39,7 @@ const SILENCE: u64 = 20;
 
 /// One socket, and where its messages are. SEND is how many fragments one system call may send;
 /// TAKE is one more than those that one may receive: the last place is for what is out of place.
-struct End<const SEND: usize, const TAKE: usize> {
+pub(super) struct End<const SEND: usize, const TAKE: usize> {
     socket: UdpSocket,
     /// Bytes of a message in each of its fragments but the last.
     payload: usize,
@@ -87,35 +87,54 @@ fn pair<const SEND: usize, const TAKE: usize>(
     datagram: usize,
 ) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
     let (near, far, mut granted) = connected(spec)?;
-    for socket in [&near, &far] {
-        if SEND > 1 {
-            sys::socket::cut_when_sent(socket, datagram as u16)
-                .map_err(OpenError::call("setsockopt UDP_SEGMENT", "it needs Linux 4.18"))?;
-        }
-        if TAKE > 2 {
-            sys::socket::join_when_received(socket)
-                .map_err(OpenError::call("setsockopt UDP_GRO", "it needs Linux 5.0"))?;
-        }
-    }
-    let end = |socket| End::new(socket, datagram, spec.message_bytes).map_err(set_failed);
+    let end = |socket| End::of(socket, datagram, spec.message_bytes);
     let (initiator, responder) = (end(near)?, end(far)?);
-    let (window, batch) = (initiator.window, initiator.batch);
-    granted.push(("window_datagrams".into(), window));
-    granted.push(("datagram_bytes".into(), datagram as u64));
-    if SEND > 1 {
-        granted.push(("datagrams_per_send".into(), batch));
-        if batch < 2 {
-            return Err(OpenError::NotApplicable(format!(
-                "udp: gso=on changes nothing for datagrams of {datagram} bytes: one send takes \
-                 {LARGEST} bytes, the window {window} datagrams: choose a smaller `datagram=` or \
-                 a larger `buffer=`"
-            )));
-        }
-    }
+    granted.extend(initiator.granted(datagram)?);
     Ok(Opened::new(initiator, responder).granted(granted))
 }
 
 impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
+    /// An end over a connected socket, which is told how to cut and to join.
+    pub(super) fn of(
+        socket: UdpSocket,
+        datagram: usize,
+        message_bytes: usize,
+    ) -> Result<Self, OpenError> {
+        if SEND > 1 {
+            sys::socket::cut_when_sent(&socket, datagram as u16)
+                .map_err(OpenError::call("setsockopt UDP_SEGMENT", "it needs Linux 4.18"))?;
+        }
+        if TAKE > 2 {
+            sys::socket::join_when_received(&socket)
+                .map_err(OpenError::call("setsockopt UDP_GRO", "it needs Linux 5.0"))?;
+        }
+        End::new(socket, datagram, message_bytes).map_err(set_failed)
+    }
+
+    /// What it may have under way, and in one send.
+    pub(super) fn granted(&self, datagram: usize) -> Result<Vec<(String, u64)>, OpenError> {
+        let (window, batch) = (self.window, self.batch);
+        let mut granted =
+            vec![("window_datagrams".into(), window), ("datagram_bytes".into(), datagram as u64)];
+        if SEND > 1 {
+            granted.push(("datagrams_per_send".into(), batch));
+            if batch < 2 {
+                return Err(OpenError::NotApplicable(format!(
+                    "udp: gso=on changes nothing for datagrams of {datagram} bytes: one send takes \
+                     {LARGEST} bytes, the window {window} datagrams: choose a smaller `datagram=` \
+                     or a larger `buffer=`"
+                )));
+            }
+        }
+        Ok(granted)
+    }
+
+    /// With no more under way than the partner's buffer holds.
+    pub(super) fn narrowed(self, window: u32) -> Self {
+        let window = self.window.min(window.into());
+        End { window, batch: self.batch.min(window), ..self }
+    }
+
     fn new(socket: UdpSocket, datagram: usize, message_bytes: usize) -> io::Result<Self> {
         let window = u64::from(window(&socket, datagram)?);
         Ok(End {

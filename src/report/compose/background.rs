@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::findings;
 use super::tables::absences;
 use crate::judge::{Carries, CaseResult, Judged};
+use crate::observe::Host;
 use crate::observe::doctor::Fitness;
 use crate::report::{Block, Section, Text, units};
 
@@ -83,7 +84,8 @@ fn twins(judged: &Judged) -> Option<Block> {
 
 /// Machine, noise, method.
 pub fn sections(judged: &Judged) -> Vec<Section> {
-    vec![machine(judged), noise(judged), method(judged)]
+    let there = super::peer::section(judged);
+    std::iter::once(machine(judged)).chain(there).chain([noise(judged), method(judged)]).collect()
 }
 
 fn noise(judged: &Judged) -> Section {
@@ -189,11 +191,6 @@ fn method(judged: &Judged) -> Section {
 }
 
 fn machine(judged: &Judged) -> Section {
-    let mut host = serde_json::to_value(&judged.run.host).unwrap_or(Value::Null);
-    // They are told in words.
-    host.as_object_mut().and_then(|host| host.remove("findings"));
-    let mut facts = Vec::new();
-    flatten("", &host, &mut facts);
     let mut section = Section::new("machine", "The machine");
     let found = &judged.run.host.findings;
     if !found.is_empty() {
@@ -202,11 +199,21 @@ fn machine(judged: &Judged) -> Section {
             blocks: findings::sections(found).into_iter().flat_map(titled).collect(),
         });
     }
-    section.with(Block::Facts(facts))
+    section.with(Block::Facts(facts(&judged.run.host)))
+}
+
+/// All that is known of a machine, field by field.
+pub(super) fn facts(host: &Host) -> Vec<(String, String)> {
+    let mut host = serde_json::to_value(host).unwrap_or(Value::Null);
+    // They are told in words.
+    host.as_object_mut().and_then(|host| host.remove("findings"));
+    let mut facts = Vec::new();
+    flatten("", &host, &mut facts);
+    facts
 }
 
 /// A section inside another one.
-fn titled(section: Section) -> Vec<Block> {
+pub(super) fn titled(section: Section) -> Vec<Block> {
     let title = Block::paragraph(Text::new().strong(section.title));
     std::iter::once(title).chain(section.blocks).collect()
 }

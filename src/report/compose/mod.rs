@@ -9,6 +9,7 @@ mod figures;
 pub mod findings;
 mod inflections;
 mod observed;
+mod peer;
 mod probe;
 mod setup;
 mod study;
@@ -125,7 +126,7 @@ fn headline(aim: Aim) -> &'static str {
 
 /// What must be known before anything is believed.
 fn cautions(judged: &Judged) -> Vec<Block> {
-    let mut told = Vec::new();
+    let mut told: Vec<Block> = peer::line(judged).into_iter().collect();
     if judged.results.iter().all(|case| case.launches == 0) {
         let nothing = "Nothing was measured in this run; the reasons stand below.";
         told.push(Block::warning(nothing));

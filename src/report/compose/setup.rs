@@ -19,6 +19,10 @@ const STEPS: &str = "bind: a socket made, bound, and listening. connect: another
      connected to it. accept: with the check that the peer is our own. rest: options, what was \
      granted, the listener closed, the name removed.";
 
+/// The same between two hosts.
+const STEPS_APART: &str = "connect: a socket made, and connected. accept: the cookie shown, until the \
+     far side answers. rest: what was granted.";
+
 /// Two tables per placement: what a set-up takes, and the steps of those that have some.
 pub fn tables(judged: &Judged) -> Vec<Block> {
     let measured =
@@ -31,7 +35,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
         let threads = if workers == "thread" { ", threads" } else { "" };
         let where_ = format!("{}{threads}", alone(placement));
         tables.push(wholes(judged, &here, &where_).into());
-        tables.extend(steps(&here, &where_).map(Block::from));
+        tables.extend(steps(judged, &here, &where_).map(Block::from));
     }
     tables
 }
@@ -45,7 +49,10 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
             Column::number("open", 1),
             Column::number("close", 1),
         ],
-        notes: vec![Text::from(WHAT_IT_HOLDS)],
+        notes: vec![Text::from(match judged.run.peer {
+            Some(_) => super::peer::SET_UP,
+            None => WHAT_IT_HOLDS,
+        })],
         ..Default::default()
     };
     for case in cases {
@@ -63,16 +70,16 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
 }
 
 /// None where no mechanism has steps.
-fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
+fn steps(judged: &Judged, cases: &[&CaseResult], place: &str) -> Option<Table> {
     const NAMES: [&str; 5] = ["bind", "connect", "accept", "rest", CLOSE];
     let mut table = Table {
         caption: format!("Steps of a set-up, {place}: median over launches"),
         columns: vec![Column::text("mechanism", 0)],
-        notes: vec![Text::from(STEPS)],
+        notes: vec![Text::from(if judged.run.peer.is_some() { STEPS_APART } else { STEPS })],
         ..Default::default()
     };
     table.columns.extend(NAMES.map(|name| Column::number(name, 0)));
-    for case in cases.iter().filter(|case| of(case, NAMES[0]).is_some()) {
+    for case in cases.iter().filter(|case| of(case, NAMES[1]).is_some()) {
         let cells = NAMES.map(|name| told(of(case, name)));
         table.rows.push(Row::new([Text::new().code(&case.variant)].into_iter().chain(cells)));
     }

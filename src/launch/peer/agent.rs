@@ -1,0 +1,232 @@
+//! The agent: started on the other host by the coordinator's command, it describes that host, starts
+//! a supervisor for each launch, and passes frames on. It ends when its standard input does, and
+//! everything that it started ends with it.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::thread::sched_getaffinity;
+
+use super::{Build, FarHost, network};
+use crate::clock;
+use crate::launch::handle::{Ending, Launcher, Supervised};
+use crate::launch::spec::{BUILD, Record, Spec};
+use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame};
+use crate::observe::{Host, Topology};
+use crate::sys::network::addresses;
+use crate::sys::process::ignore_broken_pipes;
+
+/// How long the coordinator may take to say who it is.
+const GREETED_WITHIN: Duration = Duration::from_secs(60);
+/// For how long it may say nothing, beyond what its launches last: then it is taken for lost.
+const SILENCE: Duration = Duration::from_secs(600);
+/// How long the doctor looks at this host.
+const EXAMINED: Duration = Duration::from_millis(100);
+
+/// Serves a coordinator over standard input and output; gives the exit code.
+pub fn serve() -> i32 {
+    if io::stdin().is_terminal() {
+        eprintln!("peer: speaks with a coordinator; it is started by `ipcmark run --peer`");
+        return 2;
+    }
+    ignore_broken_pipes();
+    let mut owner = Reader::new(io::stdin());
+    let asked = match owner.next(Some(Instant::now() + GREETED_WITHIN), None) {
+        Ok((Kind::Hello, text)) => serde_json::from_slice::<Build>(&text).ok(),
+        _ => None,
+    };
+    let Some(asked) = asked else {
+        eprintln!("peer: what came is no hello; it is started by `ipcmark run --peer`");
+        return 2;
+    };
+    let own = serde_json::json!({ "build": BUILD });
+    if asked.build != BUILD {
+        let _ = write_frame(io::stdout(), Kind::Hello, own.to_string().as_bytes());
+        eprintln!("peer: build {BUILD} can't serve build {}", asked.build);
+        return 1;
+    }
+    let mut hello = serde_json::to_value(describe()).expect("always JSON");
+    hello["build"] = BUILD.into();
+    if write_frame(io::stdout(), Kind::Hello, hello.to_string().as_bytes()).is_err() {
+        return 1;
+    }
+    let launcher = Launcher::new("/proc/self/exe".into());
+    Agent { owner, launcher, charges: BTreeMap::new(), heard: Instant::now() }.serve()
+}
+
+fn describe() -> FarHost {
+    let root = Path::new("/");
+    let allowed_cpus = Topology::read(root).map_or(Vec::new(), |topology| {
+        let online = topology.online();
+        match sched_getaffinity(None) {
+            Ok(set) => online.into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
+            Err(_) => online,
+        }
+    });
+    let (kind, why_not) = clock::choose(root);
+    FarHost {
+        host: Host::examined(root, &allowed_cpus, EXAMINED),
+        clock: clock::measure(kind, why_not).1,
+        addresses: addresses().unwrap_or_default(),
+        reached_at: reached_at(std::env::var("SSH_CONNECTION").ok().as_deref()),
+        network: network(),
+        allowed_cpus,
+    }
+}
+
+/// The third word of `SSH_CONNECTION` is the server's address (ssh(1)).
+fn reached_at(connection: Option<&str>) -> Option<IpAddr> {
+    connection?.split_whitespace().nth(2)?.parse().ok()
+}
+
+/// A launch that is served.
+struct Charge {
+    supervised: Supervised,
+    lasts: Duration,
+}
+
+struct Agent {
+    owner: Reader<io::Stdin>,
+    launcher: Launcher,
+    charges: BTreeMap<u32, Charge>,
+    heard: Instant,
+}
+
+impl Agent {
+    /// Until the coordinator is gone; gives the exit code.
+    fn serve(mut self) -> i32 {
+        loop {
+            match self.pass_on() {
+                Ok(()) => {}
+                Err(Missing::Closed) => return 0,
+                Err(_) => return 1,
+            }
+        }
+    }
+
+    /// Does what was said already, waits for something, and passes it on.
+    fn pass_on(&mut self) -> Result<(), Missing> {
+        while let Some((kind, payload)) = self.owner.held()? {
+            self.obey(kind, &payload)?;
+        }
+        let longest = self.charges.values().map(|it| it.lasts).max().unwrap_or_default();
+        let deadline = self.heard + SILENCE + longest;
+        let sources: Vec<BorrowedFd<'_>> = std::iter::once(self.owner.as_fd())
+            .chain(self.charges.values().map(|it| it.supervised.fd()))
+            .collect();
+        let mut fds: Vec<_> = sources.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        match poll(&mut fds, time_left(Some(deadline)).as_ref()) {
+            Ok(0) => return Err(Missing::Late),
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            Err(error) => return Err(Missing::Broken(error.into())),
+        }
+        let readable: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let numbers: Vec<u32> = self.charges.keys().copied().collect();
+        for (number, _) in numbers.iter().zip(&readable[1..]).filter(|(_, readable)| **readable) {
+            self.hear(*number)?;
+        }
+        if readable[0] {
+            self.owner.fill()?;
+            self.heard = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Passes on what a supervisor says.
+    fn hear(&mut self, number: u32) -> Result<(), Missing> {
+        let Some(charge) = self.charges.get_mut(&number) else { return Ok(()) };
+        let frames = charge.supervised.frames();
+        let filled = frames.fill();
+        let mut told = Vec::new();
+        let broken = loop {
+            match frames.held() {
+                Ok(Some(frame)) => told.push(frame),
+                Ok(None) => break false,
+                Err(_) => break true,
+            }
+        };
+        for (kind, payload) in told {
+            relay(number, kind, &payload)?;
+        }
+        if broken || filled.is_err() {
+            self.charges.remove(&number);
+            say(Kind::Over, &number.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Does what the coordinator wants.
+    fn obey(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Missing> {
+        let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
+        let (number, rest) =
+            payload.split_first_chunk::<4>().ok_or_else(|| broken("no number of a launch"))?;
+        let number = u32::from_le_bytes(*number);
+        match kind {
+            Kind::Begin => {
+                let (padding, text) =
+                    rest.split_first_chunk::<4>().ok_or_else(|| broken("no padding"))?;
+                let spec: Spec =
+                    serde_json::from_slice(text).map_err(|error| broken(&error.to_string()))?;
+                self.begin(number, &spec, u32::from_le_bytes(*padding).min(1 << 16) as usize)
+            }
+            Kind::Relay => {
+                let kind = rest.first().and_then(|byte| Kind::from_byte(*byte));
+                if let (Some(charge), Some(kind)) = (self.charges.get_mut(&number), kind) {
+                    charge.supervised.tell(kind);
+                }
+                Ok(())
+            }
+            Kind::Over => {
+                self.charges.remove(&number);
+                Ok(())
+            }
+            _ => Err(broken("a frame out of turn")),
+        }
+    }
+
+    fn begin(&mut self, number: u32, spec: &Spec, padding: usize) -> Result<(), Missing> {
+        match self.launcher.start_here(spec, padding) {
+            Ok(supervised) => {
+                let lasts = Duration::from_millis(spec.deadline_ms);
+                self.charges.insert(number, Charge { supervised, lasts });
+                Ok(())
+            }
+            Err(error) => {
+                let record: Record = Ending::not_started(&error).record;
+                let text = serde_json::to_vec(&record).expect("a record is always JSON");
+                relay(number, Kind::Record, &text)?;
+                relay(number, Kind::Done, &[])
+            }
+        }
+    }
+}
+
+fn relay(number: u32, kind: Kind, payload: &[u8]) -> Result<(), Missing> {
+    let mut whole = number.to_le_bytes().to_vec();
+    whole.push(kind as u8);
+    whole.extend_from_slice(payload);
+    say(Kind::Relay, &whole)
+}
+
+fn say(kind: Kind, payload: &[u8]) -> Result<(), Missing> {
+    write_frame(io::stdout(), kind, payload).map_err(|_| Missing::Closed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ssh_says_where_it_reached_us() {
+        let of = |text| reached_at(Some(text)).map(|it| it.to_string());
+        assert_eq!(of("192.0.2.1 50000 203.0.113.7 22").as_deref(), Some("203.0.113.7"));
+        assert_eq!(of("fd00::1 50000 fd00::7 22").as_deref(), Some("fd00::7"));
+        assert_eq!((of("nonsense"), reached_at(None)), (None, None));
+    }
+}

@@ -1,0 +1,320 @@
+//! A launch between two hosts: the responder's half is begun there and tells its port, the
+//! initiator's half is then started here; both say when they are ready, and both go.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::{Link, Peer};
+use crate::launch::handle::{
+    COLLECTED_WITHIN, Ending, GRACE, Interrupt, Interrupted, Launcher, READY_WITHIN, Stage,
+    Supervised, failure, parse_record, said_nothing,
+};
+use crate::launch::spec::{FarSide, Half, Outcome, Record, Spec};
+use crate::launch::wire::{Kind, Missing};
+use crate::mechanism::Variant;
+use crate::mechanism::network::Cookie;
+
+/// A half that fails is often only the echo of the other one: how long to wait for that news.
+const ECHO: Duration = Duration::from_millis(500);
+
+/// A launch of two halves.
+pub struct Apart {
+    launcher: Launcher,
+    link: Rc<RefCell<Link>>,
+    number: u32,
+    near: Option<Supervised>,
+    spec: Spec,
+    padding: usize,
+    time: Duration,
+    going: bool,
+    /// The record, once the launch has ended before its time.
+    over: Option<Record>,
+}
+
+impl Apart {
+    /// Has the far half begun.
+    pub fn begin(launcher: Launcher, peer: &Peer, spec: &Spec, padding: usize) -> Apart {
+        let link = peer.link.clone();
+        let number = {
+            let mut link = link.borrow_mut();
+            link.next += 1;
+            let number = link.next;
+            link.heard.insert(number, Default::default());
+            number
+        };
+        let time = Duration::from_millis(spec.deadline_ms);
+        let mut it = Apart {
+            launcher,
+            link,
+            number,
+            near: None,
+            spec: spec.clone(),
+            padding,
+            time,
+            going: false,
+            over: None,
+        };
+        if let Err(outcome) = it.begin_far(peer) {
+            it.over = Some(Record::without_samples(outcome));
+        }
+        it
+    }
+
+    fn begin_far(&mut self, peer: &Peer) -> Result<(), Outcome> {
+        let ipv6 = Variant::parse(&self.spec.mechanism).is_ok_and(|it| it.is_ipv6());
+        let at = peer.address(ipv6).map_err(|reason| Outcome::NotApplicable { reason })?;
+        let cookie = Cookie::drawn()
+            .map_err(|error| Outcome::Failed { reason: format!("getrandom: {error}") })?;
+        let far = Spec {
+            half: Some(Half::Far { at, cookie }),
+            clock: peer.far.clock.kind,
+            ns_per_tick: peer.far.clock.ns_per_tick,
+            ..self.spec.clone()
+        };
+        // The port is to be told.
+        self.spec.half = Some(Half::Near { to: (at, 0).into(), cookie });
+        let mut payload = self.number.to_le_bytes().to_vec();
+        payload.extend_from_slice(&(self.padding as u32).to_le_bytes());
+        payload.extend(serde_json::to_vec(&far).expect("a spec is always JSON"));
+        self.link.borrow_mut().say(Kind::Begin, &payload);
+        Ok(())
+    }
+
+    /// The supervisor here; 0 where there is none yet.
+    pub fn pid(&self) -> u32 {
+        self.near.as_ref().map_or(0, Supervised::pid)
+    }
+
+    /// Whether it has ended before its time.
+    pub fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// Waits until both halves are at `stage`, or the launch is over.
+    pub fn reach(&mut self, stage: Stage, interrupt: &Interrupt) -> Result<(), Interrupted> {
+        if self.over.is_some() {
+            return Ok(());
+        }
+        match stage {
+            Stage::Ready => self.get_ready(interrupt),
+            Stage::Timed => self.be_timed(interrupt),
+        }
+    }
+
+    fn get_ready(&mut self, interrupt: &Interrupt) -> Result<(), Interrupted> {
+        let Some(port) = self.far_says(Kind::Bound, READY_WITHIN, interrupt)? else {
+            return Ok(());
+        };
+        if let (Some(Half::Near { to, .. }), Some(port)) =
+            (&mut self.spec.half, port.first_chunk::<2>())
+        {
+            to.set_port(u16::from_le_bytes(*port));
+        }
+        match self.launcher.start_here(&self.spec, self.padding) {
+            Ok(near) => self.near = Some(near),
+            Err(error) => {
+                self.over = Some(Ending::not_started(&error).record);
+                return Ok(());
+            }
+        }
+        self.near_reaches(Stage::Ready, READY_WITHIN, interrupt)?;
+        if self.over.is_none() {
+            self.far_says(Kind::Ready, READY_WITHIN, interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the far half to go; the near one follows when that has gone.
+    pub fn go(&mut self) {
+        if self.over.is_none() {
+            self.link.borrow_mut().relay(self.number, Kind::Go);
+        }
+    }
+
+    fn be_timed(&mut self, interrupt: &Interrupt) -> Result<(), Interrupted> {
+        if !self.going {
+            self.far_says(Kind::Going, COLLECTED_WITHIN, interrupt)?;
+            self.going = true;
+            if let (None, Some(near)) = (&self.over, &mut self.near) {
+                near.tell(Kind::Go);
+            }
+        }
+        self.near_reaches(Stage::Timed, self.time + GRACE, interrupt)?;
+        if self.over.is_none() {
+            self.far_says(Kind::Timed, COLLECTED_WITHIN, interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// Lets both halves exit.
+    pub fn end(&mut self) {
+        if let (None, Some(near)) = (&self.over, &mut self.near) {
+            near.tell(Kind::End);
+            self.link.borrow_mut().relay(self.number, Kind::End);
+        }
+    }
+
+    /// Waits for the near half, and hears the far one meanwhile.
+    fn near_reaches(
+        &mut self,
+        stage: Stage,
+        within: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<(), Interrupted> {
+        let deadline = Instant::now() + within;
+        loop {
+            let (Some(near), None) = (&mut self.near, &self.over) else { return Ok(()) };
+            let reached = {
+                let link = self.link.borrow();
+                near.reach_by(stage, deadline, &[interrupt.fd(), link.fd()])
+            };
+            if reached.is_ok() {
+                if let Some(record) = near.over().cloned() {
+                    self.ended(Some(record), None);
+                }
+                return self.still_there();
+            }
+            if interrupt.signal().is_some() {
+                return Err(Interrupted);
+            }
+            self.link.borrow_mut().take_in();
+            self.still_there()?;
+            if let Some(far) = self.far_record() {
+                self.ended(None, Some(far));
+            }
+        }
+    }
+
+    /// Err where the other host is gone: then nothing can be measured any more.
+    fn still_there(&self) -> Result<(), Interrupted> {
+        if self.link.borrow().lost.is_some() { Err(Interrupted) } else { Ok(()) }
+    }
+
+    /// The record of a far half that ended before its time, if it has come; nothing else is lost.
+    fn far_record(&mut self) -> Option<Record> {
+        let mut link = self.link.borrow_mut();
+        let heard = link.heard.get_mut(&self.number)?;
+        let at = heard.iter().position(|(kind, _)| matches!(kind, Kind::Record | Kind::Over))?;
+        Some(record_of(&heard.remove(at)?))
+    }
+
+    /// Waits for a frame of the far half; None where the launch is over instead.
+    fn far_says(
+        &mut self,
+        expected: Kind,
+        within: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Vec<u8>>, Interrupted> {
+        let next =
+            self.link.borrow_mut().next(self.number, Instant::now() + within, &[interrupt.fd()]);
+        match next {
+            Ok((kind, payload)) if kind == expected => return Ok(Some(payload)),
+            Ok(frame @ (Kind::Record | Kind::Over, _)) => {
+                self.ended(None, Some(record_of(&frame)));
+            }
+            Ok((kind, _)) => {
+                self.over =
+                    Some(failure(format!("the peer's supervisor said {kind:?} out of turn")));
+            }
+            Err(Missing::Interrupted) => return Err(Interrupted),
+            Err(missing) => {
+                self.still_there()?;
+                self.over = Some(failure(format!("at the peer: {}", said_nothing(&missing))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// One half has ended before its time: hears the other, whose end may be the cause.
+    fn ended(&mut self, near: Option<Record>, far: Option<Record>) {
+        let until = Instant::now() + ECHO;
+        let near = near.or_else(|| {
+            let it = self.near.as_mut()?;
+            let _ = it.reach_by(Stage::Timed, until, &[]);
+            // One that was only waited for too long has nothing to say.
+            it.over().filter(|_| Instant::now() < until).cloned()
+        });
+        let far = far.or_else(|| {
+            while Instant::now() < until {
+                let next = self.link.borrow_mut().next(self.number, until, &[]);
+                match next {
+                    Ok(frame @ (Kind::Record | Kind::Over, _)) => return Some(record_of(&frame)),
+                    Ok(_) => {}
+                    Err(_) => return None,
+                }
+            }
+            None
+        });
+        let outcome = both(near.map(|it| it.outcome), far.map(|it| it.outcome));
+        self.over = Some(Record::without_samples(outcome));
+    }
+
+    /// The record of both halves, and the samples of the near one.
+    pub fn collect(mut self, interrupt: &Interrupt) -> Ending {
+        if let Some(record) = self.over.take() {
+            return Ending::without_samples(record);
+        }
+        let Some(near) = self.near.take() else {
+            return Ending::without_samples(failure("it was never started".into()));
+        };
+        let mut ending = near.collect(interrupt);
+        let far = loop {
+            let deadline = Instant::now() + COLLECTED_WITHIN;
+            match self.link.borrow_mut().next(self.number, deadline, &[interrupt.fd()]) {
+                Ok(frame @ (Kind::Record | Kind::Over, _)) => break record_of(&frame),
+                Ok(_) => {}
+                Err(missing) => break failure(said_nothing(&missing)),
+            }
+        };
+        match (&ending.record.outcome, &far.outcome) {
+            (Outcome::Ok, Outcome::Ok) => {
+                let Record { granted, noise, setup_ns, responder, .. } = far;
+                ending.record.responder = responder;
+                ending.record.far = Some(Box::new(FarSide { granted, noise, setup_ns }));
+                ending
+            }
+            _ => {
+                let outcome = both(Some(ending.record.outcome), Some(far.outcome));
+                Ending::without_samples(Record::without_samples(outcome))
+            }
+        }
+    }
+}
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        self.link.borrow_mut().over(self.number);
+    }
+}
+
+fn record_of((kind, payload): &(Kind, Vec<u8>)) -> Record {
+    match kind {
+        Kind::Record => parse_record(payload),
+        _ => failure("the supervisor died without a word".into()),
+    }
+}
+
+/// What two halves came to: what can't be had stays that; of failures both are told.
+fn both(near: Option<Outcome>, far: Option<Outcome>) -> Outcome {
+    let there = |reason: String| format!("at the peer: {reason}");
+    let far = far.map(|outcome| match outcome {
+        Outcome::Failed { reason } => Outcome::Failed { reason: there(reason) },
+        Outcome::NotApplicable { reason } => Outcome::NotApplicable { reason: there(reason) },
+        Outcome::Unavailable(mut why) => {
+            why.reason = there(why.reason);
+            Outcome::Unavailable(why)
+        }
+        Outcome::Ok => Outcome::Ok,
+    });
+    match (near, far) {
+        (Some(Outcome::Failed { reason }), Some(Outcome::Failed { reason: far })) => {
+            Outcome::Failed { reason: format!("{reason}; {far}") }
+        }
+        // What is missing is the cause, and what failed the echo.
+        (Some(it @ (Outcome::NotApplicable { .. } | Outcome::Unavailable(_))), _)
+        | (_, Some(it @ (Outcome::NotApplicable { .. } | Outcome::Unavailable(_)))) => it,
+        (Some(it @ Outcome::Failed { .. }), _) | (_, Some(it @ Outcome::Failed { .. })) => it,
+        _ => Outcome::Failed { reason: "it ended without a word".into() },
+    }
+}

@@ -1,0 +1,285 @@
+//! Over a network: one end here, the other on another host, opened for one launch.
+//!
+//! The far side binds one port, on one address ([`Door`]), and lets nobody in but the partner that
+//! shows the launch's [`Cookie`]. Whoever else comes, says nothing, or says something else, is
+//! dropped and holds up nobody. All of it happens before anything is timed, but for the workload
+//! connect, which times just that.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::{Cause, Choice, Endpoint, Mechanism, OpenError, OpenSpec, Reach, Step, Unavailable};
+
+/// How long partners may take to find each other.
+pub const MEETING: Duration = Duration::from_secs(8);
+
+/// What the partner of one launch knows, and nobody else: 128 random bits.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cookie([u8; 16]);
+
+impl Cookie {
+    /// A new one (getrandom(2)).
+    ///
+    /// # Errors
+    /// As the call's.
+    pub fn drawn() -> io::Result<Cookie> {
+        let mut bytes = [0; 16];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+        Ok(Cookie(bytes))
+    }
+}
+
+/// Without its bits: they belong in no log.
+impl fmt::Debug for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cookie")
+    }
+}
+
+/// What a partner comes for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Purpose {
+    /// To stay, and exchange messages.
+    Stay,
+    /// It has heard that it is let in, and stays (datagrams only: nothing else tells).
+    Stays,
+    /// To be let in, and leave: a set-up that somebody times.
+    Pass,
+    /// The same; those that follow count.
+    Begin,
+    /// The same; those that follow don't count any more.
+    Finish,
+    /// The same, for the last time.
+    Leave,
+}
+
+const PURPOSES: [Purpose; 6] = {
+    use Purpose::*;
+    [Stay, Stays, Pass, Begin, Finish, Leave]
+};
+
+/// What a partner says first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hello {
+    /// What it comes for.
+    pub purpose: Purpose,
+    /// How many datagrams may be under way to it; 0 where nobody counts them.
+    pub window: u32,
+}
+
+impl Hello {
+    /// Bytes of it.
+    pub const BYTES: usize = 21;
+
+    /// With the cookie that proves it.
+    pub fn to_bytes(self, cookie: &Cookie) -> [u8; Hello::BYTES] {
+        let mut bytes = [0; Hello::BYTES];
+        bytes[..16].copy_from_slice(&cookie.0);
+        bytes[16] = self.purpose as u8;
+        bytes[17..].copy_from_slice(&self.window.to_le_bytes());
+        bytes
+    }
+
+    /// What `bytes` say; None if they are of somebody else.
+    pub fn parse(bytes: &[u8], cookie: &Cookie) -> Option<Hello> {
+        let bytes: &[u8; Hello::BYTES] = bytes.try_into().ok()?;
+        // As long for a cookie that begins right as for any other.
+        let differs = bytes.iter().zip(&cookie.0).fold(0, |sum, (a, b)| sum | (a ^ b));
+        let purpose = PURPOSES.into_iter().find(|it| *it as u8 == bytes[16])?;
+        let window = u32::from_le_bytes([bytes[17], bytes[18], bytes[19], bytes[20]]);
+        (differs == 0).then_some(Hello { purpose, window })
+    }
+}
+
+/// What the far side answers to the right cookie: a mark, and its own window.
+pub(super) struct Answer {
+    /// How many datagrams may be under way to it.
+    pub window: u32,
+}
+
+impl Answer {
+    /// Bytes of it.
+    pub const BYTES: usize = 5;
+    const MARK: u8 = 0xA5;
+
+    pub fn to_bytes(&self) -> [u8; Answer::BYTES] {
+        let [a, b, c, d] = self.window.to_le_bytes();
+        [Answer::MARK, a, b, c, d]
+    }
+
+    pub fn parse(bytes: &[u8]) -> Option<Answer> {
+        match *bytes {
+            [Answer::MARK, a, b, c, d] => Some(Answer { window: u32::from_le_bytes([a, b, c, d]) }),
+            _ => None,
+        }
+    }
+}
+
+/// What the kernel granted, by name.
+pub type Granted = Vec<(String, u64)>;
+
+/// The far side of a launch: one port, and who may come in.
+pub trait Door: Send + 'static {
+    /// The end of a partner that stays.
+    type End: Endpoint + 'static;
+
+    /// The port.
+    fn port(&self) -> u16;
+
+    /// Lets the partner in, and closes the door.
+    ///
+    /// # Errors
+    /// Where nobody showed the cookie in time, or an option can't be had.
+    fn admit(self, wait: &Wait) -> Result<(Self::End, Granted), OpenError>;
+
+    /// Lets one in, and lets it leave; gives what it came for. Waits for as long as it takes.
+    ///
+    /// # Errors
+    /// As those of sockets.
+    fn pass(&mut self) -> io::Result<Purpose>;
+}
+
+/// How long to wait, and for whom besides.
+pub struct Wait<'a> {
+    /// The deadline.
+    pub until: Instant,
+    /// Readable if nobody wants to know any more.
+    pub owner: BorrowedFd<'a>,
+}
+
+impl Wait<'_> {
+    /// Waits until one of `fds` has something to read, or `soonest`.
+    ///
+    /// # Errors
+    /// The deadline passed, or the owner is gone.
+    pub(super) fn for_any(
+        &self,
+        fds: &[BorrowedFd<'_>],
+        soonest: Option<Instant>,
+    ) -> Result<(), OpenError> {
+        let gave_up = |reason: &str, way_out: &str| {
+            OpenError::Unavailable(Unavailable {
+                cause: Cause::Other,
+                reason: reason.into(),
+                way_out: way_out.into(),
+            })
+        };
+        if Instant::now() >= self.until {
+            let reason = format!("nobody showed the launch's cookie in {} s", MEETING.as_secs());
+            return Err(gave_up(&reason, "let the hosts reach each other, or see --peer-address"));
+        }
+        match readable(Some(self.owner).into_iter().chain(fds.iter().copied()), {
+            Some(soonest.map_or(self.until, |it| it.min(self.until)))
+        }) {
+            Ok(Some(0)) => Err(gave_up("the coordinator is gone", "start it again")),
+            Ok(_) => Ok(()),
+            Err(error) => Err(OpenError::call("poll", "none known")(error)),
+        }
+    }
+}
+
+/// Which of `fds` is the first to have something to read before `until`.
+pub(super) fn readable<'a>(
+    fds: impl IntoIterator<Item = BorrowedFd<'a>>,
+    until: Option<Instant>,
+) -> io::Result<Option<usize>> {
+    let mut fds: Vec<_> =
+        fds.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let time = until.map(|it| it.saturating_duration_since(Instant::now()));
+    let time = time
+        .map(|it| Timespec { tv_sec: it.as_secs() as i64, tv_nsec: i64::from(it.subsec_nanos()) });
+    match poll(&mut fds, time.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(fds.iter().position(|fd| !fd.revents().is_empty())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Code that is generic over the door of whichever mechanism was asked for.
+pub trait Porter {
+    /// What comes of it.
+    type Output;
+    /// Called once, with the door open.
+    fn visit<D: Door>(self, door: D) -> Self::Output;
+}
+
+/// Code that is generic over the near end of whichever mechanism was asked for.
+pub trait Guest {
+    /// What comes of it.
+    type Output;
+    /// Called on the way: connected, and then let in.
+    fn passed(&mut self, _step: Step) {}
+    /// Called once, with the near end.
+    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output;
+}
+
+/// Where the partner waits, how to prove who one is, and what one comes for.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The far side's address and port.
+    pub to: SocketAddr,
+    /// The launch's cookie.
+    pub cookie: Cookie,
+    /// What for.
+    pub purpose: Purpose,
+}
+
+/// Why a mechanism without a network can't be had between hosts.
+pub(super) fn no_network<M: Mechanism>() -> OpenError {
+    OpenError::NotApplicable(format!(
+        "{} reaches no further than one machine: leave --peer out to measure it",
+        M::NAME
+    ))
+}
+
+/// Whether `M` could be opened over a network with what `spec` asks.
+pub(super) fn check<M: Mechanism>(spec: &OpenSpec) -> Result<(), OpenError> {
+    if M::TRAITS.reach != Reach::Network {
+        return Err(no_network::<M>());
+    }
+    if spec.same_process {
+        let reason = "threads of one process are on one machine: choose --workers process";
+        return Err(OpenError::NotApplicable(reason.into()));
+    }
+    if let Choice::Size(bytes) = spec.options.get(M::OPTIONS, "mtu") {
+        let reason = format!("mtu={bytes} is that of a loopback: between hosts the path has one");
+        return Err(OpenError::NotApplicable(reason));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_cookie_opens() {
+        let cookie = Cookie::drawn().unwrap();
+        assert_ne!(cookie, Cookie::drawn().unwrap());
+        let hello = Hello { purpose: Purpose::Pass, window: 77 };
+        let bytes = hello.to_bytes(&cookie);
+        assert_eq!(Hello::parse(&bytes, &cookie), Some(hello));
+        for at in 0..16 {
+            let mut other = bytes;
+            other[at] ^= 1;
+            assert_eq!(Hello::parse(&other, &cookie), None, "byte {at}");
+        }
+        assert_eq!(Hello::parse(&bytes[..20], &cookie), None);
+        assert_eq!(Hello::parse(&[0; 21], &cookie), None);
+        assert!(!format!("{cookie:?}").contains(|c: char| c.is_ascii_digit()));
+    }
+
+    #[test]
+    fn an_answer_is_known_by_its_mark() {
+        assert_eq!(Answer::parse(&Answer { window: 9 }.to_bytes()).unwrap().window, 9);
+        assert!(Answer::parse(&[0, 1, 2, 3, 4]).is_none() && Answer::parse(&[0xA5]).is_none());
+    }
+}

@@ -1,0 +1,72 @@
+//! The other host of a run: where it was, what it is, and what may be concluded of a distance.
+
+use super::background::facts;
+use super::findings;
+use crate::judge::Judged;
+use crate::observe::Host;
+use crate::observe::doctor::Fitness;
+use crate::report::{Block, Section, Text, units};
+
+/// What a set-up between two hosts holds.
+pub const SET_UP: &str = "Between two hosts, by the initiator's clock: all until the far side has let \
+     this end in, and closing it again. tcp: connect, the launch's cookie there, an answer back. udp: \
+     the cookie there and an answer back. The far side's own work is in it as far as the answer waits \
+     for it. * among the best, which nothing else here can be told from.";
+
+fn name(host: &Host) -> String {
+    let name = host.hostname.clone().unwrap_or_else(|| "unknown".into());
+    let model = host.processor.name.as_deref().unwrap_or("unknown CPU");
+    let kernel = host.kernel.release.as_deref().unwrap_or("unknown");
+    format!(
+        "{name} ({model}, {} CPUs, Linux {kernel})",
+        host.cpus_online.as_ref().map_or(0, Vec::len)
+    )
+}
+
+/// Both hosts in a paragraph; None where all was on one.
+pub fn line(judged: &Judged) -> Option<Block> {
+    let peer = judged.run.peer.as_ref()?;
+    let addresses: Vec<String> =
+        [peer.ipv4, peer.ipv6].into_iter().flatten().map(|it| it.to_string()).collect();
+    let mut text = Text::new()
+        .strong("Between two hosts: ")
+        .plain(format!("initiators on {}, ", name(&judged.run.host)))
+        .plain(format!("responders on {}, reached by ", name(&peer.host)))
+        .code(peer.command.join(" "))
+        .plain(format!(" at {}.", addresses.join(" and ")));
+    if peer.one_network {
+        text = text.plain(
+            " Both are one machine and one network stack: what is measured is loopback, and no \
+             verdict on a distance.",
+        );
+    } else if peer.one_kernel {
+        text = text.plain(" Two network stacks, one machine: no verdict on physical distance.");
+    }
+    Some(Block::paragraph(text))
+}
+
+/// All that is known of the other host.
+pub fn section(judged: &Judged) -> Option<Section> {
+    let peer = judged.run.peer.as_ref()?;
+    let mut section = Section::new("peer", "The other host");
+    section.blocks.extend(line(judged));
+    section = section.with(Block::paragraph(format!(
+        "One clock stamps every sample, the initiator's: a round trip and the acknowledgement of a \
+         transfer end where they began. The other host's own clock ({}, {} a read) stamps nothing. \
+         Commands went over the mechanism itself, between stretches; the control stream was silent \
+         while anything was timed.",
+        peer.clock.kind,
+        units::duration(peer.clock.cost_ns)
+    )));
+    let found = &peer.host.findings;
+    if !found.is_empty() {
+        section = section.with(Block::Details {
+            summary: format!("Before the run, there: {}", Fitness::sentence(found)).into(),
+            blocks: findings::sections(found)
+                .into_iter()
+                .flat_map(super::background::titled)
+                .collect(),
+        });
+    }
+    Some(section.with(Block::Facts(facts(&peer.host))))
+}

@@ -1,0 +1,431 @@
+//! Runs between two hosts. Most tests reach the "other host" by `env`, which runs the rest of its
+//! arguments right here: two processes over loopback, and everything else as it is between machines.
+//! tests/peer_hosts.rs does the same between real network stacks and over a real sshd.
+
+mod cli_support;
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use boon::{Compiler, Schemas};
+use cli_support::{Bench, Process, Running, number, output, rows, send, wait_for};
+use rusqlite::Connection;
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Against hangs: the machine may stand still for seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn results(document: &Value) -> &Vec<Value> {
+    document["results"].as_array().expect("results")
+}
+
+/// Holds an export against its description.
+fn assert_described(document: &Value) {
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    let text = serde_json::from_str(include_str!("../docs/results.schema.json")).expect("JSON");
+    compiler.add_resource("results.schema.json", text).expect("a resource");
+    let index = compiler.compile("results.schema.json", &mut schemas).expect("a schema");
+    if let Err(error) = schemas.validate(document, index) {
+        panic!("{error:#}");
+    }
+}
+
+fn all_ok(document: &Value, cases: usize) {
+    let results = results(document);
+    assert_eq!(results.len(), cases);
+    for case in results {
+        assert_eq!(
+            case["status"], "ok",
+            "{} {}: {}",
+            case["variant"], case["workload"], case["reason"]
+        );
+    }
+}
+
+/// Ports of sockets that wait for someone, by `/proc/net/NAME`, which keeps addresses in hex.
+fn waiting(name: &str, state: &str) -> BTreeSet<u16> {
+    let table = std::fs::read_to_string(format!("/proc/net/{name}")).expect("/proc/net");
+    let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|row| row[3] == state)
+        .filter_map(|row| u16::from_str_radix(row[1].rsplit(':').next()?, 16).ok())
+        .collect()
+}
+
+fn listening() -> BTreeSet<u16> {
+    waiting("tcp", "0A")
+}
+
+// ---- what can be measured --------------------------------------------------------------------
+
+#[test]
+fn every_workload_over_both_protocols_and_families() {
+    let bench = Bench::new();
+    bench.must(
+        "run tcp udp tcp:family=6 udp:family=6 -w latency,throughput,connect -s 64 --peer env \
+         --launches 2",
+    );
+    let run = bench.export();
+    assert_described(&run);
+    // With a twin of the first latency.
+    all_ok(&run, 13);
+    let peer = &run["peer"];
+    assert_eq!((&peer["command"][0], &peer["one_kernel"]), (&"env".into(), &true.into()));
+    assert_eq!((&peer["ipv4"], &peer["ipv6"]), (&"127.0.0.1".into(), &"::1".into()));
+    assert_eq!(peer["host"]["boot_id"], run["host"]["boot_id"]);
+    assert!(!peer["host"]["findings"].as_array().unwrap().is_empty());
+    assert!(peer["clock"]["cost_ns"].is_number());
+    let db = bench.open();
+    let told = "SELECT count(*) FROM launches WHERE json_extract(record, '$.far.noise.forks') >= 0
+         AND json_extract(record, '$.far.setup_ns') > 0";
+    assert_eq!(number(&db, told), 13 * 3);
+    // Both workers' time, the far one's too.
+    let worked =
+        "SELECT count(*) FROM launches WHERE json_extract(record, '$.responder.usage.user_ns')
+         + json_extract(record, '$.responder.usage.system_ns') > 0";
+    assert!(number(&db, worked) > 0);
+    assert!(bench.processes().is_empty());
+    let text = bench.must("report last").out;
+    assert!(text.contains("one network stack"), "{text}");
+}
+
+#[test]
+fn every_byte_of_any_size_arrives() {
+    let bench = Bench::new();
+    bench.must(
+        "run tcp tcp:nodelay=off tcp:buffer=64K udp udp:datagram=1400 udp:datagram=1400,gso=on,gro=on \
+         -w latency,throughput -s 100,100K --verify --total 200K --samples 3 --peer env --launches 1",
+    );
+    for case in results(&bench.export()) {
+        let pointless = case["options"]["gso"] == "on" && case["message_bytes"] == 100;
+        let expected = if pointless { "not_applicable" } else { "ok" };
+        assert_eq!(case["status"], expected, "{} {}", case["variant"], case["reason"]);
+    }
+}
+
+#[test]
+fn what_reaches_no_further_than_one_machine_is_a_row_with_its_reason() {
+    let bench = Bench::new();
+    let said = bench.must(
+        "run tcp tcp:mtu=1500 pipe shm-ring -w latency -s 64 -p free -p same-cpu --workers both \
+         --peer env --launches 1",
+    );
+    let run = bench.export();
+    let reason = |variant: &str, place: &str, workers: &str| {
+        let fits = |it: &&Value| {
+            it["variant"] == variant && it["placement"] == place && it["workers"] == workers
+        };
+        let case = results(&run).iter().find(fits).unwrap();
+        (case["status"].as_str().unwrap().to_string(), case["reason"].to_string())
+    };
+    assert_eq!(reason("tcp", "free", "process").0, "ok");
+    for (variant, place, workers, why) in [
+        ("pipe", "free", "process", "no further than one machine"),
+        ("shm-ring", "free", "process", "no further than one machine"),
+        ("tcp:mtu=1500", "free", "process", "is that of a loopback"),
+        ("tcp", "free", "thread", "are on one machine"),
+        ("tcp", "same-cpu", "process", "a relation of one machine's CPUs"),
+    ] {
+        let (status, reason) = reason(variant, place, workers);
+        assert_eq!(status, "not_applicable", "{variant} {place} {workers}");
+        assert!(reason.contains(why), "{reason}");
+    }
+    assert!(said.out.contains("no further than one machine"));
+}
+
+#[test]
+fn workers_run_on_the_cpus_that_were_named() {
+    let bench = Bench::new();
+    let cpu = rustix::thread::sched_getaffinity(None).unwrap();
+    let cpu = (0..1024).find(|it| cpu.is_set(*it)).expect("a CPU");
+    bench.must(&format!("run tcp -w latency -s 64 -p {cpu},{cpu} --peer env --launches 2"));
+    all_ok(&bench.export(), 1);
+    let seen = rows(
+        &bench.open(),
+        "SELECT DISTINCT json_extract(record, '$.initiator.cpus'),
+             json_extract(record, '$.responder.cpus') FROM launches WHERE round > 0",
+    );
+    assert_eq!(seen, [format!("[{cpu},{cpu}]|[{cpu}]")]);
+    let said = bench.run(&format!("run tcp -w latency -s 64 -p {cpu},9999 --peer env"));
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("CPU 9999") && said.err.contains("peer"), "{}", said.err);
+}
+
+#[test]
+fn a_copy_is_brought_along_and_taken_away_again() {
+    let bench = Bench::new();
+    bench.must("run tcp -w latency -s 64 --peer env --deploy --launches 1");
+    let run = bench.export();
+    all_ok(&run, 1);
+    let program = run["peer"]["program"].as_str().unwrap();
+    assert!(program.starts_with("/tmp/ipcmark."), "{program}");
+    assert!(!std::path::Path::new(program).exists(), "{program}");
+}
+
+// ---- what can't ------------------------------------------------------------------------------
+
+/// Runs `ipcmark run tcp --peer COMMAND`, which must end with `code` and one line.
+fn refused(bench: &Bench, peer: &str, code: i32) -> String {
+    let said =
+        output(&mut bench.command(["run", "tcp", "-w", "latency", "-s", "64", "--peer", peer]));
+    assert_eq!(said.code, Some(code), "{peer}: {}", said.err);
+    assert_eq!(said.err.lines().count(), 1, "{peer}: {}", said.err);
+    assert!(!bench.store().exists(), "{peer}: nothing was measured, and a store was made");
+    said.err
+}
+
+#[test]
+fn a_command_that_reaches_nothing_is_one_line_with_the_way_out() {
+    let bench = Bench::new();
+    for (peer, code, what) in [
+        ("no-such-command-here x", 1, "no-such-command-here"),
+        ("false", 1, "ended with code 1"),
+        ("sh -c 'kill -9 $$'", 1, "killed by signal 9"),
+        ("sh -c 'echo Welcome to the machine; cat >&2'", 1, "printed `Welcome to the machine`"),
+        ("sh -c 'echo no route to it >&2; exit 255'", 1, "`no route to it`"),
+        ("sh -c 'exec 1>&-; sleep 100'", 1, "closed its output"),
+        ("env 'open", 2, "a quote is open"),
+        ("''", 2, "no command"),
+    ] {
+        let line = refused(&bench, peer, code);
+        assert!(line.contains(what), "{peer}: {line}");
+        assert!(line.contains("--peer"), "{peer}: {line}");
+    }
+    for alone in ["--deploy", "--peer-program x", "--peer-address 10.0.0.1"] {
+        let said = bench.run(&format!("run tcp {alone}"));
+        assert_eq!(said.code, Some(2), "{alone}");
+        assert!(said.err.contains("name it with --peer"), "{}", said.err);
+    }
+    let said = bench.run("run tcp --peer env --peer-address 0.0.0.0");
+    assert_eq!(said.code, Some(2), "{}", said.err);
+}
+
+/// A frame in the shell's `printf` notation.
+fn frame(kind: char, payload: &str) -> String {
+    let length: String =
+        (payload.len() as u32).to_le_bytes().iter().map(|byte| format!("\\{byte:03o}")).collect();
+    format!("{kind}{length}{}", payload.replace('"', "\\\""))
+}
+
+#[test]
+fn another_build_is_refused_by_both_sides_and_both_are_named() {
+    let bench = Bench::new();
+    let own = ipcmark::launch::spec::BUILD;
+    let hello = frame('H', "{\"build\":\"0.0.7/wire-1\",\"other\":1}");
+    let line = refused(&bench, &format!("sh -c \"printf '{hello}'; cat >&2\""), 1);
+    assert!(line.contains("0.0.7/wire-1") && line.contains(own), "{line}");
+    assert!(line.contains("--deploy"), "{line}");
+
+    // The agent, asked by another build, says who it is and ends.
+    let mut agent = bench.command(["peer"]);
+    let mut agent =
+        agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let text = b"{\"build\":\"0.0.7/wire-1\"}";
+    let mut to = agent.stdin.take().unwrap();
+    to.write_all(&[b"H\x18\0\0\0", &text[..]].concat()).unwrap();
+    let (mut out, mut err) = (Vec::new(), String::new());
+    agent.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+    agent.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(agent.wait().unwrap().code(), Some(1));
+    assert!(String::from_utf8_lossy(&out).contains(own));
+    assert!(err.contains(own) && err.contains("0.0.7/wire-1"), "{err}");
+}
+
+#[test]
+fn a_control_stream_of_nonsense_ends_whoever_reads_it() {
+    let bench = Bench::new();
+    // Too long, not a frame, out of turn: to the coordinator …
+    for (said, what) in [
+        ("H\\377\\377\\377\\177xx", "oversized frame"),
+        ("G\\000\\000\\000\\000", "it said Go first"),
+        ("H\\002\\000\\000\\000{}", "its hello"),
+    ] {
+        let line = refused(&bench, &format!("sh -c \"printf '{said}'; cat >&2\""), 1);
+        assert!(line.contains(what), "{said}: {line}");
+    }
+    // … and to the agent.
+    let hello = format!("{{\"build\":\"{}\"}}", ipcmark::launch::spec::BUILD);
+    let hello = [b"H", &(hello.len() as u32).to_le_bytes()[..], hello.as_bytes()].concat();
+    for nonsense in [
+        &b"X\xff\xff\xff\x7f"[..],
+        b"nonsense",
+        b"N\x02\0\0\0xx",
+        b"N\x0c\0\0\0\x01\0\0\0\0\0\0\0null",
+        b"D\x04\0\0\0\x01\0\0\0",
+    ] {
+        let mut agent = bench.command(["peer"]);
+        let mut agent = agent.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let to = agent.stdin.as_mut().unwrap();
+        to.write_all(&hello).unwrap();
+        to.write_all(nonsense).unwrap();
+        // Its input stays open: it ends by itself.
+        let ended = wait_for("the agent to end", PATIENCE, || agent.try_wait().unwrap());
+        assert_eq!(ended.code(), Some(1), "{nonsense:?}");
+    }
+}
+
+// ---- faults ----------------------------------------------------------------------------------
+
+/// A run that lasts until somebody strikes, its launches long enough to be hit.
+fn begin(bench: &Bench, launches: u32) -> Running {
+    let line = format!(
+        "run tcp udp -w latency -s 64 --peer env --launches {launches} --samples 3000 --budget 5m"
+    );
+    bench.begin(&line)
+}
+
+fn ask(bench: &Bench, sql: &str) -> Option<i64> {
+    let db = Connection::open(bench.store()).ok()?;
+    db.query_row(sql, [], |row| row.get(0)).ok()
+}
+
+fn wait_for_rounds(bench: &Bench, count: i64) {
+    wait_for("the first rounds", PATIENCE, || {
+        ask(bench, "SELECT count(*) FROM rounds").filter(|it| *it >= count)
+    });
+}
+
+fn children(bench: &Bench, of: i32) -> Vec<i32> {
+    let all = bench.processes();
+    all.iter().filter(|(_, it): &(_, &Process)| it.parent == of).map(|(pid, _)| *pid).collect()
+}
+
+/// The agent of a run: the child of its coordinator that was started first, and stays.
+fn agent(bench: &Bench, running: &Running) -> Option<i32> {
+    children(bench, running.pid()).into_iter().find(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == b"peer")
+    })
+}
+
+#[test]
+fn after_the_death_of_a_far_worker_the_run_goes_on() {
+    let bench = Bench::new();
+    let mut running = begin(&bench, 14);
+    wait_for_rounds(&bench, 2);
+    let failed = "SELECT count(*) FROM launches WHERE status = 'failed'";
+    let far = wait_for("the agent", PATIENCE, || agent(&bench, &running));
+    while ask(&bench, failed) == Some(0) && !running.is_over() {
+        let worker = children(&bench, far)
+            .into_iter()
+            .find_map(|supervisor| children(&bench, supervisor).into_iter().next());
+        if let Some(worker) = worker {
+            send(worker, Signal::KILL);
+        }
+    }
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let db = bench.open();
+    assert_eq!(rows(&db, "SELECT status FROM runs"), ["complete"]);
+    let reasons = rows(&db, "SELECT reason FROM launches WHERE status = 'failed'");
+    let named = |it: &&String| {
+        it.contains("at the peer: responder") && it.contains("was killed by signal 9")
+    };
+    assert!(reasons.iter().any(|it| named(&it)), "{reasons:?}");
+    assert!(bench.processes().is_empty());
+}
+
+#[test]
+fn after_the_death_of_the_peer_the_rest_is_kept_and_can_be_resumed() {
+    let bench = Bench::new();
+    let running = begin(&bench, 6);
+    wait_for_rounds(&bench, 2);
+    let far = wait_for("the agent", PATIENCE, || agent(&bench, &running));
+    send(far, Signal::KILL);
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("the peer is gone"), "{}", said.err);
+    assert!(
+        said.err.contains("killed by signal 9") && said.err.contains("--resume"),
+        "{}",
+        said.err
+    );
+    bench.wait_for_silence(PATIENCE);
+    let run = bench.export();
+    assert_eq!(run["status"], "interrupted");
+    assert!(run["warnings"].to_string().contains("the peer is gone"));
+    assert!(number(&bench.open(), "SELECT count(*) FROM launches WHERE status = 'ok'") >= 4);
+    bench.must("run --resume");
+    let run = bench.export();
+    assert_eq!(run["status"], "complete");
+    assert!(results(&run).iter().all(|case| case["launches"] == 6));
+}
+
+#[test]
+fn when_the_control_stream_closes_everything_over_there_ends() {
+    let bench = Bench::new();
+    let before = listening();
+    let running = begin(&bench, 100);
+    wait_for_rounds(&bench, 1);
+    // Nobody is left to say good-bye.
+    running.signal(Signal::KILL);
+    bench.wait_for_silence(PATIENCE);
+    drop(running);
+    // Other tests' doors come and go: none of them stays.
+    wait_for("every port to close", PATIENCE, || {
+        listening().iter().all(|port| before.contains(port)).then_some(())
+    });
+}
+
+#[test]
+fn a_signal_ends_the_run_on_both_sides() {
+    let bench = Bench::new();
+    let running = begin(&bench, 100);
+    wait_for_rounds(&bench, 1);
+    running.signal(Signal::INT);
+    let said = running.finish(PATIENCE);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    bench.wait_for_silence(PATIENCE);
+    assert_eq!(bench.export()["status"], "interrupted");
+}
+
+// ---- strangers -------------------------------------------------------------------------------
+
+#[test]
+fn strangers_at_every_port_disturb_no_run() {
+    let bench = Bench::new();
+    let over = AtomicBool::new(false);
+    let met = std::thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            let (mut met, mut silent) = (0, Vec::new());
+            let own = UdpSocket::bind("127.0.0.1:0").unwrap();
+            while !over.load(Ordering::Relaxed) {
+                for port in listening() {
+                    let to = SocketAddr::from(([127, 0, 0, 1], port));
+                    // A scan, one that says nothing, one that says too much.
+                    for say in [None, Some(&b""[..]), Some(&[0xA5; 4096])] {
+                        let Ok(mut stream) = TcpStream::connect_timeout(&to, PATIENCE) else {
+                            continue;
+                        };
+                        met += 1;
+                        match say {
+                            None => {}
+                            Some([]) => silent.push(stream),
+                            Some(rubbish) => drop(stream.write_all(rubbish)),
+                        }
+                    }
+                }
+                silent.drain(..silent.len().saturating_sub(200));
+                for port in waiting("udp", "07") {
+                    let _ = own.send_to(&[0xA5; 21], ("127.0.0.1", port));
+                    let _ = own.send_to(&[], ("127.0.0.1", port));
+                    met += 1;
+                }
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            met
+        });
+        let said = bench.run("run tcp udp -w latency,connect -s 64 --peer env --launches 6");
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        stranger.join().unwrap()
+    });
+    assert!(met > 0, "no stranger found a port");
+    let run = bench.export();
+    all_ok(&run, 5);
+    assert!(results(&run).iter().all(|case| case["failed_launches"] == 0));
+}

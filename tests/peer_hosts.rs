@@ -1,0 +1,273 @@
+//! Runs between real network stacks: two network namespaces with a cable between them (root makes
+//! them, others are told so), and a real sshd with keys and a configuration of its own.
+
+mod cli_support;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use cli_support::{Bench, output, wait_for};
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Says something aloud: unlike `eprintln!`, also when the test passes.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn all_ok(document: &Value, cases: usize) {
+    let results = document["results"].as_array().expect("results");
+    assert_eq!(results.len(), cases);
+    for case in results {
+        assert_eq!(
+            case["status"], "ok",
+            "{} {}: {}",
+            case["variant"], case["workload"], case["reason"]
+        );
+        assert_eq!(case["failed_launches"], 0, "{} {}", case["variant"], case["workload"]);
+    }
+}
+
+/// Two network stacks with a cable between them; gone when this is dropped.
+struct Hosts {
+    names: [String; 2],
+}
+
+fn ip(line: &str) -> Result<(), String> {
+    let told = Command::new("ip").args(line.split_whitespace()).output();
+    let told = told.map_err(|error| format!("start ip: {error}"))?;
+    match told.status.success() {
+        true => Ok(()),
+        false => Err(format!("ip {line}: {}", String::from_utf8_lossy(&told.stderr).trim())),
+    }
+}
+
+impl Hosts {
+    /// None, said aloud, where this user may not make them.
+    fn up(bench: &Bench) -> Option<Hosts> {
+        if !rustix::process::geteuid().is_root() {
+            say("skipped: network namespaces need root");
+            return None;
+        }
+        let tag = bench
+            .path("x")
+            .parent()
+            .and_then(Path::file_name)
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
+        let tag: String = tag.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+        let hosts = Hosts { names: ["a", "b"].map(|it| format!("ipcmark-{tag}-{it}")) };
+        match hosts.join(&tag) {
+            Ok(()) => Some(hosts),
+            Err(reason) => {
+                say(&format!("skipped: {reason}"));
+                None
+            }
+        }
+    }
+
+    /// Their loopback interfaces stay down: nothing between hosts may need them.
+    fn join(&self, tag: &str) -> Result<(), String> {
+        let [a, b] = &self.names;
+        ip(&format!("netns add {a}"))?;
+        ip(&format!("netns add {b}"))?;
+        ip(&format!("link add ia{tag} netns {a} type veth peer name ib{tag} netns {b}"))?;
+        for (name, link, nth) in [(a, format!("ia{tag}"), 1), (b, format!("ib{tag}"), 2)] {
+            ip(&format!("-n {name} addr add 10.99.7.{nth}/24 dev {link}"))?;
+            ip(&format!("-n {name} addr add fd99:7::{nth}/64 dev {link} nodad"))?;
+            ip(&format!("-n {name} link set {link} up"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = ip(&format!("netns del {name}"));
+        }
+    }
+}
+
+#[test]
+fn between_two_network_stacks() {
+    let bench = Bench::new();
+    let Some(hosts) = Hosts::up(&bench) else { return };
+    let [a, b] = &hosts.names;
+    let mut plain = bench.command([
+        "run",
+        "tcp",
+        "udp",
+        "tcp:family=6",
+        "udp:family=6",
+        "-w",
+        "latency,throughput,connect",
+        "-s",
+        "64",
+        "--launches",
+        "2",
+        "--peer",
+        &format!("ip netns exec {b}"),
+    ]);
+    // The same command, in the other of the two.
+    let program = plain.get_program().to_os_string();
+    let words: Vec<_> = plain.get_args().map(ToOwned::to_owned).collect();
+    let mut inside = Command::new("ip");
+    inside.args(["netns", "exec", a]).arg(program).args(words).stdin(Stdio::null());
+    inside.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    plain.stdin(Stdio::null());
+    let said = output(&mut inside);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let run = bench.export();
+    all_ok(&run, 13);
+    let peer = &run["peer"];
+    assert_eq!((&peer["ipv4"], &peer["ipv6"]), (&"10.99.7.2".into(), &"fd99:7::2".into()));
+    assert_eq!((&peer["one_kernel"], &peer["one_network"]), (&true.into(), &false.into()));
+    assert!(said.out.contains("no verdict on physical distance"), "{}", said.out);
+    assert!(bench.processes().is_empty());
+}
+
+#[test]
+fn where_no_address_can_be_reached_the_rows_say_so() {
+    let bench = Bench::new();
+    let Some(hosts) = Hosts::up(&bench) else { return };
+    let b = &hosts.names[1];
+    // From outside there is no way into it, unless this machine has a default route, which a
+    // packet would take in vain: the address that is named here is nobody's.
+    let line = [
+        "run",
+        "tcp",
+        "-w",
+        "latency",
+        "-s",
+        "64",
+        "--launches",
+        "1",
+        "--peer-address",
+        "10.99.7.3",
+    ];
+    let peer = format!("ip netns exec {b}");
+    let mut command = bench.command(line.into_iter().chain(["--peer", &peer]));
+    let said = output(&mut command);
+    let run = bench.export();
+    let case = &run["results"][0];
+    assert_ne!(case["status"], "ok");
+    assert!(
+        case["reason"].to_string().contains("--peer-address"),
+        "{}{}",
+        case["reason"],
+        said.err
+    );
+    assert_ne!(said.code, Some(0));
+}
+
+/// An sshd on a port of loopback, with everything of its own in the bench's folder.
+struct Sshd {
+    child: Child,
+    port: u16,
+    /// The folder that was made for it.
+    made: Option<&'static Path>,
+}
+
+impl Sshd {
+    fn start(bench: &Bench) -> Option<Sshd> {
+        let sshd = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"];
+        let Some(sshd) = sshd.into_iter().find(|it| Path::new(it).exists()) else {
+            say("skipped: no sshd here");
+            return None;
+        };
+        let key = |name: &str| {
+            let path = bench.path(name);
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+                .arg(&path)
+                .status();
+            made.is_ok_and(|it| it.success()).then_some(path)
+        };
+        let (Some(host), Some(user)) = (key("host_key"), key("user_key")) else {
+            say("skipped: no ssh-keygen here");
+            return None;
+        };
+        // It insists on a place to lock itself into.
+        let place = Path::new("/run/sshd");
+        let made = std::fs::create_dir(place).is_ok().then_some(place);
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let config = bench.path("sshd_config");
+        let text = format!(
+            "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}.pub\n\
+             PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n\
+             PermitRootLogin prohibit-password\n",
+            host.display(),
+            user.display()
+        );
+        std::fs::write(&config, text).unwrap();
+        let log = std::fs::File::create(bench.path("sshd.log")).unwrap();
+        let child = Command::new(sshd).args(["-D", "-e", "-f"]).arg(&config).stderr(log).spawn();
+        let mut sshd = Sshd { child: child.expect("start sshd"), port, made };
+        let up = || std::net::TcpStream::connect(("127.0.0.1", port)).ok().map(|_| true);
+        let ended = sshd.child.try_wait().expect("wait").map(|_| false);
+        match wait_for("sshd", PATIENCE, || up().or(ended)) {
+            true => Some(sshd),
+            false => {
+                say("skipped: sshd doesn't start here");
+                None
+            }
+        }
+    }
+
+    /// The command that reaches it.
+    fn command(&self, bench: &Bench) -> String {
+        format!(
+            "ssh -p {} -i {} -o BatchMode=yes -o IdentitiesOnly=yes -o StrictHostKeyChecking=no \
+             -o UserKnownHostsFile=/dev/null 127.0.0.1",
+            self.port,
+            bench.path("user_key").display()
+        )
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(made) = self.made {
+            let _ = std::fs::remove_dir(made);
+        }
+    }
+}
+
+#[test]
+fn behind_a_real_sshd() {
+    let bench = Bench::new();
+    let Some(sshd) = Sshd::start(&bench) else { return };
+    let peer = sshd.command(&bench);
+    let mut logged_in = Command::new("ssh");
+    logged_in.args(peer.split(' ').skip(1)).arg("true").stdin(Stdio::null());
+    if !logged_in.output().is_ok_and(|it| it.status.success()) {
+        say("skipped: this user can't log in by a key of its own");
+        return;
+    }
+    for (workloads, cases, extra) in
+        [("latency,throughput,connect", 7, &[][..]), ("latency", 3, &["--deploy"])]
+    {
+        let line = ["run", "tcp", "udp", "-w", workloads, "-s", "64", "--launches", "1"];
+        let mut words = line.to_vec();
+        words.extend(["--peer", &*peer]);
+        words.extend(extra);
+        let said = output(&mut bench.command(words));
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        all_ok(&bench.export(), cases);
+    }
+    let program = bench.export()["peer"]["program"].to_string();
+    assert!(!Path::new(program.trim_matches('"')).exists(), "{program}");
+    // A program that isn't there, told by the shell over there.
+    let words = ["run", "tcp", "--peer", &peer, "--peer-program", "/nowhere/ipcmark"];
+    let said = output(&mut bench.command(words));
+    assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
+    assert!(said.err.contains("127") && said.err.contains("/nowhere/ipcmark"), "{}", said.err);
+    assert!(said.err.contains("--peer-program"), "{}", said.err);
+}
