@@ -169,8 +169,9 @@ fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
         let host = &Status::of(&state).hosts[1];
         let _ = write!(
             text,
-            "\nNext:\n  ipcmark lab exec{name} a -- ip route get {}\n  ipcmark lab status{name}\n  \
-             ipcmark lab down{name}\n",
+            "\nNext:\n  ipcmark lab exec{name} a -- ip route get {}\n  ipcmark lab exec{name} a -- \
+             ipcmark run tcp udp -s 64 --peer 'ipcmark lab exec{name} b --'\n  \
+             ipcmark lab status{name}\n  ipcmark lab down{name}\n",
             host.ipv4
         );
     }
