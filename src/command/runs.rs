@@ -3,7 +3,7 @@
 use super::{Common, Failure};
 use crate::campaign::alive;
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
-use crate::store::{RunRow, RunStatus, Store};
+use crate::store::{RunRow, RunStatus, Store, command_line};
 
 /// Lists the runs.
 pub fn runs(common: &Common) -> Result<u8, Failure> {
@@ -23,14 +23,13 @@ pub fn runs(common: &Common) -> Result<u8, Failure> {
         ..Default::default()
     };
     for run in runs {
-        let command: Vec<&str> = run.argv.iter().skip(1).map(String::as_str).collect();
         table.rows.push(Row::new([
             Text::from(run.id.to_string()),
             Text::from(run.label.as_deref().unwrap_or("")),
             Text::from(run.started.as_str()),
             Text::from(status(&run)),
             Text::from(run.launches.to_string()),
-            Text::new().code(format!("ipcmark {}", command.join(" ")).trim_end()),
+            Text::new().code(command_line(&run.argv)),
         ]));
     }
     if !labelled {

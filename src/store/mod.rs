@@ -4,6 +4,7 @@
 //! that after any kill the file opens and holds every finished launch (WAL; a crash of the
 //! machine itself may cost the last second). docs/FORMAT.md describes it for other readers.
 
+mod command_line;
 mod label;
 mod read;
 mod ticks;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use serde::{Deserialize, Serialize};
 
+pub use command_line::command_line;
 pub use label::Label;
 pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};

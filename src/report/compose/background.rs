@@ -8,6 +8,7 @@ use crate::judge::{Carries, CaseResult, Judged};
 use crate::observe::Host;
 use crate::observe::doctor::Fitness;
 use crate::report::{Block, Section, Text, units};
+use crate::store::command_line;
 
 /// Third over first quartile of the launches of `null` up to which the CPUs count as steady.
 const STEADY_CPU: f64 = 1.05;
@@ -18,15 +19,10 @@ pub fn meta(judged: &Judged) -> Vec<(String, String)> {
     vec![
         ("measured".into(), run.started.clone()),
         ("by".into(), run.tool.clone()),
-        ("command".into(), command(judged)),
+        ("command".into(), command_line(&run.argv)),
         ("seed".into(), run.request.seed.to_string()),
         ("clock".into(), run.clock.kind.to_string()),
     ]
-}
-
-fn command(judged: &Judged) -> String {
-    let words: Vec<&str> = judged.run.argv.iter().skip(1).map(String::as_str).collect();
-    format!("ipcmark {}", words.join(" ")).trim_end().to_string()
 }
 
 /// What a terminal shows after the tables.

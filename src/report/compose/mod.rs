@@ -23,7 +23,7 @@ pub use compare::comparison;
 
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
-use crate::store::RunStatus;
+use crate::store::{RunStatus, StoredRun};
 use crate::study::Aim;
 use crate::study::paper::Form;
 
@@ -44,7 +44,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     let run = &judged.run;
     let mut document = Document::new(match extent {
         Extent::Summary => format!("Run {}", run.id),
-        Extent::Full => headline(run.request.aim).to_string(),
+        Extent::Full => headline(run).to_string(),
     });
     document.subtitle = subtitle(judged);
     let study = study::Written::of(judged);
@@ -116,8 +116,9 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
 }
 
 /// What the page is called.
-fn headline(aim: Aim) -> &'static str {
-    match aim {
+fn headline(run: &StoredRun) -> &'static str {
+    match run.request.aim {
+        Aim::Comparison if run.peer.is_some() => "How processes talk to each other on two hosts",
         Aim::Comparison => "How processes talk to each other on this machine",
         Aim::Explanation { .. } => "Where the time of a message goes",
         Aim::ProbeEffect => "What looking costs",

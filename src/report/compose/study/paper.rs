@@ -12,6 +12,7 @@ use crate::judge::Judged;
 use crate::judge::hypothesis::{Decision, Finding};
 use crate::report::compose::{subtitle, words};
 use crate::report::{Block, Document, Figure, Section, Target, Text, units};
+use crate::store::command_line;
 
 /// Findings that the abstract tells with their effects.
 const TOLD_IN_BRIEF: usize = 3;
@@ -270,12 +271,11 @@ impl Written {
 
     fn references(&self, judged: &Judged) -> Vec<Text> {
         let run = &judged.run;
-        let words: Vec<&str> = run.argv.iter().skip(1).map(String::as_str).collect();
         let own = Text::from(format!(
             "{}, run {} of {}, seed {}: ",
             run.tool, run.id, run.started, run.request.seed
         ))
-        .code(format!("ipcmark {}", words.join(" ")))
+        .code(command_line(&run.argv))
         .plain(". Every sample is stored; written up again by ")
         .code(format!("ipcmark report {}", run.id))
         .plain(".");

@@ -1,0 +1,39 @@
+//! The command of a run, as it can be given to a shell again.
+
+use std::borrow::Cow;
+
+/// `ipcmark` and the words that followed it, each quoted where a shell would take it apart.
+pub fn command_line(argv: &[String]) -> String {
+    let words = argv.iter().skip(1).map(|word| quoted(word));
+    std::iter::once("ipcmark".into()).chain(words).collect::<Vec<Cow<str>>>().join(" ")
+}
+
+fn quoted(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_alphanumeric() || "@%+=:,./~_-".contains(c);
+    match !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', r"'\''")).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_takes_it_as_it_was_given() {
+        let told = |words: &[&str]| {
+            command_line(&words.iter().map(|it| it.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(told(&["/usr/bin/ipcmark"]), "ipcmark");
+        assert_eq!(
+            told(&["ipcmark", "run", "tcp:nodelay=off", "-s", "1..1M:x4"]),
+            "ipcmark run tcp:nodelay=off -s 1..1M:x4"
+        );
+        let given = ["ipcmark", "run", "--peer", "ssh -o 'A b' host", "", "~x", "last~1", "$HOME"];
+        let said = told(&given);
+        let script = format!("ipcmark() {{ printf '%s\\n' ipcmark \"$@\"; }}; {said}");
+        let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(shell.stdout).unwrap().lines().collect::<Vec<_>>(), given);
+    }
+}
