@@ -34,37 +34,12 @@ pub struct PeerArgs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words(pub Vec<String>);
 
-/// Splits at blanks; quotes and backslashes keep what they keep in a shell.
+/// Splits as a shell does.
 pub fn words(text: &str) -> Result<Words, String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut letters = text.chars();
-    while let Some(c) = letters.next() {
-        match (quote, c) {
-            (Some(q), _) if c == q => quote = None,
-            (Some('\''), _) => word.get_or_insert_default().push(c),
-            (_, '\\') => match letters.next() {
-                // Inside double quotes it keeps its meaning before few letters only (sh(1)).
-                Some(next) if quote.is_some() && !"$`\"\\".contains(next) => {
-                    word.get_or_insert_default().extend(['\\', next]);
-                }
-                Some(next) => word.get_or_insert_default().push(next),
-                None => return Err("ends with a backslash: write what it is to keep".into()),
-            },
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, _) if c.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    if let Some(quote) = quote {
-        return Err(format!("a quote is open: end it with {quote}"));
-    }
-    words.extend(word);
-    match words.first().is_some_and(|first| !first.is_empty()) {
-        true => Ok(Words(words)),
-        false => Err("no command: write one such as 'ssh host'".into()),
+    match shlex::split(text) {
+        None => Err("a quote is open, or nothing follows a backslash: close it".into()),
+        Some(words) if words.first().is_some_and(|first| !first.is_empty()) => Ok(Words(words)),
+        Some(_) => Err("no command: write one such as 'ssh host'".into()),
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 
-/// `ipcmark` and the words that followed it, each quoted where a shell would take it apart.
+/// `ipcmark` and the words that followed it, quoted where a shell would take one apart.
 pub fn command_line(argv: &[String]) -> String {
     let words = argv.iter().skip(1).map(|word| quoted(word));
     std::iter::once("ipcmark".into()).chain(words).collect::<Vec<Cow<str>>>().join(" ")
 }
 
+/// The words of our own that shells leave as they are stay readable: `tcp:nodelay=off`, `last~1`.
 fn quoted(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_alphanumeric() || "@%+=:,./~_-".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "%+=:,./~_-".contains(c);
     match !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
         true => word.into(),
-        false => format!("'{}'", word.replace('\'', r"'\''")).into(),
+        // Only a zero byte can't be quoted, and no argument holds one (execve(2)).
+        false => shlex::try_quote(word).unwrap_or_else(|_| word.into()),
     }
 }
 
