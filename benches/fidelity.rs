@@ -11,7 +11,6 @@ mod common;
 
 use std::any::Any;
 use std::io;
-use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU32;
@@ -22,7 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use rustix::io::{read, write};
 use rustix::thread::futex as call;
 
-use ipcmark::clock::{Clock, Kind, MonotonicRaw, Tsc};
+use ipcmark::clock::Kind;
 use ipcmark::launch::{Interrupt, Launcher, Outcome, Page, Placement, Stage, Warmup};
 use ipcmark::mechanism::fd::{OneFd, TwoFds};
 use ipcmark::mechanism::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
@@ -56,7 +55,7 @@ const WARMUP: Warmup = Warmup { operations: u64::MAX, ns: 5_000_000 };
 /// A round trip as one would write it by hand for this one endpoint: no retries, no traits, an
 /// error or a short count ends it.
 trait Bare: Endpoint + 'static {
-    fn initiate<C: Clock>(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<u64>;
+    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64>;
     fn answer(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<()>;
 }
 
@@ -66,7 +65,8 @@ fn short() -> io::Error {
 }
 
 #[inline(never)]
-fn write_read<C: Clock>(
+fn write_read(
+    clock: Kind,
     to: impl AsFd,
     from: impl AsFd,
     out: &[u8],
@@ -74,13 +74,13 @@ fn write_read<C: Clock>(
     count: u64,
 ) -> io::Result<u64> {
     let (to, from) = (to.as_fd(), from.as_fd());
-    let opened = C::now();
+    let opened = clock.now();
     for _ in 0..count {
         if write(to, out)? != out.len() || read(from, &mut *into)? != into.len() {
             return Err(short());
         }
     }
-    Ok(C::now() - opened)
+    Ok(clock.now() - opened)
 }
 
 #[inline(never)]
@@ -101,9 +101,9 @@ fn read_write(
 }
 
 impl Bare for TwoFds {
-    fn initiate<C: Clock>(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
+    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
         let (out, into) = buffers.split();
-        write_read::<C>(&self.to, &self.from, out, into, count)
+        write_read(clock, &self.to, &self.from, out, into, count)
     }
 
     fn answer(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<()> {
@@ -113,9 +113,9 @@ impl Bare for TwoFds {
 }
 
 impl Bare for OneFd {
-    fn initiate<C: Clock>(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
+    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
         let (out, into) = buffers.split();
-        write_read::<C>(&self.0, &self.0, out, into, count)
+        write_read(clock, &self.0, &self.0, out, into, count)
     }
 
     fn answer(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<()> {
@@ -125,9 +125,9 @@ impl Bare for OneFd {
 }
 
 impl Bare for eventfd::End {
-    fn initiate<C: Clock>(&mut self, _: &mut Buffers, count: u64) -> io::Result<u64> {
+    fn initiate(&mut self, clock: Kind, _: &mut Buffers, count: u64) -> io::Result<u64> {
         let fds = self.fds();
-        write_read::<C>(&fds.to, &fds.from, &1u64.to_ne_bytes(), &mut [0; 8], count)
+        write_read(clock, &fds.to, &fds.from, &1u64.to_ne_bytes(), &mut [0; 8], count)
     }
 
     fn answer(&mut self, _: &mut Buffers, count: u64) -> io::Result<()> {
@@ -158,14 +158,14 @@ fn wait(tokens: &AtomicU32, parked: &AtomicU32) {
 }
 
 impl Bare for futex::End {
-    fn initiate<C: Clock>(&mut self, _: &mut Buffers, count: u64) -> io::Result<u64> {
+    fn initiate(&mut self, clock: Kind, _: &mut Buffers, count: u64) -> io::Result<u64> {
         let (there, back) = self.bells();
-        let opened = C::now();
+        let opened = clock.now();
         for _ in 0..count {
             post(&there.tokens, &there.parked);
             wait(&back.tokens, &back.parked);
         }
-        Ok(C::now() - opened)
+        Ok(clock.now() - opened)
     }
 
     fn answer(&mut self, _: &mut Buffers, count: u64) -> io::Result<()> {
@@ -179,25 +179,25 @@ impl Bare for futex::End {
 }
 
 /// One worker's side: the tool's loop, and the bare one, on the same end and buffers.
-struct Fidelity<C, E> {
+struct Fidelity<E> {
     end: E,
     buffers: Buffers,
     samples: Page,
     scratch: Page,
     batch: u64,
     shortest_ns: f64,
-    clock: PhantomData<C>,
+    clock: Kind,
 }
 
-impl<C: Clock, E: Bare> Fidelity<C, E> {
-    fn new(end: E, shortest_ns: f64) -> io::Result<Self> {
+impl<E: Bare> Fidelity<E> {
+    fn new(end: E, shortest_ns: f64, clock: Kind) -> io::Result<Self> {
         let buffers = Buffers::new(MESSAGE_BYTES, 0);
         let (samples, scratch) = (Page::new(1)?, Page::new(1)?);
-        Ok(Fidelity { end, buffers, samples, scratch, batch: 1, shortest_ns, clock: PhantomData })
+        Ok(Fidelity { end, buffers, samples, scratch, batch: 1, shortest_ns, clock })
     }
 }
 
-impl<C: Clock, E: Bare> Side for Fidelity<C, E> {
+impl<E: Bare> Side for Fidelity<E> {
     fn start(&mut self) -> io::Result<()> {
         self.end.start()
     }
@@ -215,15 +215,15 @@ impl<C: Clock, E: Bare> Side for Fidelity<C, E> {
     }
 
     fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64> {
-        let Fidelity { end, buffers, samples, scratch, batch, .. } = self;
+        let Fidelity { end, buffers, samples, scratch, batch, clock, .. } = self;
         if way == Way::Bare {
-            end.initiate::<C>(buffers, lead)?;
-            return end.initiate::<C>(buffers, count);
+            end.initiate(*clock, buffers, lead)?;
+            return end.initiate(*clock, buffers, count);
         }
         let payload = &mut Untouched;
-        latency::initiate::<C, E, Untouched>(end, payload, buffers, scratch.samples(1), lead)?;
+        latency::initiate(end, payload, buffers, *clock, scratch.samples(1), lead)?;
         let samples = samples.samples((count / *batch) as usize);
-        latency::initiate::<C, E, Untouched>(end, payload, buffers, samples, *batch)?;
+        latency::initiate(end, payload, buffers, *clock, samples, *batch)?;
         Ok(samples.iter().map(|ticks| ticks.load(Relaxed)).sum())
     }
 
@@ -252,16 +252,9 @@ impl Muster {
         open(mechanism, &spec, self).map_err(|error| io::Error::other(error.to_string()))?
     }
 
-    fn by<C: Clock, E: Bare>(&self, opened: Opened<E>) -> io::Result<Contest> {
-        let side = |end| Fidelity::<C, E>::new(end, self.shortest_ns);
-        Contest::muster(side(opened.initiator)?, side(opened.responder)?, self.setting)
-    }
-
     fn with<E: Bare>(&self, opened: Opened<E>) -> io::Result<Contest> {
-        match self.clock {
-            Kind::Tsc => self.by::<Tsc, E>(opened),
-            Kind::MonotonicRaw => self.by::<MonotonicRaw, E>(opened),
-        }
+        let side = |end| Fidelity::new(end, self.shortest_ns, self.clock);
+        Contest::muster(side(opened.initiator)?, side(opened.responder)?, self.setting)
     }
 }
 

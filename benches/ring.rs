@@ -13,13 +13,12 @@ mod common;
 
 use std::hint::{black_box, spin_loop};
 use std::io;
-use std::marker::PhantomData;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use ipcmark::clock::{Clock, Kind, MonotonicRaw, Tsc};
+use ipcmark::clock::Kind;
 use ipcmark::launch::Page;
 use ipcmark::mechanism::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
 use ipcmark::stats::{compare_paired, two_modes};
@@ -93,18 +92,18 @@ impl PingPong {
     }
 
     #[inline(never)]
-    fn initiate<C: Clock>(&mut self, count: u64) -> u64 {
+    fn initiate(&mut self, clock: Kind, count: u64) -> u64 {
         let mut message = std::mem::take(&mut self.message);
         let ((flag_out, out), (flag_in, into)) =
             (self.direction(self.out), self.direction(self.into));
-        let opened = C::now();
+        let opened = clock.now();
         for nth in self.exchanged + 1..=self.exchanged + count {
             put(out, &message);
             flag_out.store(nth, Release);
             await_flag(flag_in, nth);
             get(into, &mut message);
         }
-        let ticks = C::now() - opened;
+        let ticks = clock.now() - opened;
         self.message = message;
         self.exchanged += count;
         ticks
@@ -145,15 +144,15 @@ fn get(place: &[AtomicU64], message: &mut [u64]) {
 }
 
 /// One worker's side: its end of the ring, and of the ping-pong.
-struct Both<C, E> {
+struct Both<E> {
     end: E,
     buffers: Buffers,
     ping_pong: PingPong,
     sample: Page,
-    clock: PhantomData<C>,
+    clock: Kind,
 }
 
-impl<C: Clock, E: Endpoint> Side for Both<C, E> {
+impl<E: Endpoint> Side for Both<E> {
     fn start(&mut self) -> io::Result<()> {
         self.end.start()?;
         self.sample.populate(1)?;
@@ -168,13 +167,13 @@ impl<C: Clock, E: Endpoint> Side for Both<C, E> {
     fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64> {
         if way == Way::Bare {
             self.ping_pong.move_on();
-            self.ping_pong.initiate::<C>(lead);
-            return Ok(self.ping_pong.initiate::<C>(count));
+            self.ping_pong.initiate(self.clock, lead);
+            return Ok(self.ping_pong.initiate(self.clock, count));
         }
         let (end, buffers) = (&mut self.end, &mut self.buffers);
         let sample = self.sample.samples(1);
         for batch in [lead, count] {
-            latency::initiate::<C, E, Untouched>(end, &mut Untouched, buffers, sample, batch)?;
+            latency::initiate(end, &mut Untouched, buffers, self.clock, sample, batch)?;
         }
         Ok(sample[0].load(Relaxed))
     }
@@ -198,11 +197,11 @@ struct Muster {
 }
 
 impl Muster {
-    fn by<C: Clock, E: Endpoint>(&self, opened: Opened<E>) -> io::Result<Contest> {
+    fn by<E: Endpoint>(&self, opened: Opened<E>) -> io::Result<Contest> {
         let (left, right) = PingPong::pair(self.bytes)?;
-        let side = |end, ping_pong| -> io::Result<Both<C, E>> {
+        let side = |end, ping_pong| -> io::Result<Both<E>> {
             let (buffers, sample) = (Buffers::new(self.bytes, 0), Page::new(1)?);
-            Ok(Both { end, buffers, ping_pong, sample, clock: PhantomData })
+            Ok(Both { end, buffers, ping_pong, sample, clock: self.clock })
         };
         let (initiator, responder) =
             (side(opened.initiator, left)?, side(opened.responder, right)?);
@@ -213,10 +212,7 @@ impl Muster {
 impl Visitor for Muster {
     type Output = io::Result<Contest>;
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
-        match self.clock {
-            Kind::Tsc => self.by::<Tsc, E>(opened),
-            Kind::MonotonicRaw => self.by::<MonotonicRaw, E>(opened),
-        }
+        self.by(opened)
     }
 }
 

@@ -15,7 +15,7 @@ use common::launching::{conclude, endless, finish, interrupt, quick, reach, star
 use common::proc::{Held, Process, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress};
-use ipcmark::clock::MonotonicRaw;
+use ipcmark::clock;
 use ipcmark::judge::{Judged, Status};
 use ipcmark::launch::{Launcher, Outcome, Spec, Stage, Warmup, Workers};
 use ipcmark::mechanism::{self, Carries, Cause, OpenError, OpenSpec, Variant};
@@ -24,6 +24,9 @@ use ipcmark::store::Store;
 use ipcmark::study::{Machine, Request, Stopping, plan};
 use ipcmark::workload::{Workload, connect};
 use rustix::process::{Pid, Signal, kill_process};
+
+/// What stamps the set-ups; every machine has it.
+const CLOCK: clock::Kind = clock::Kind::MonotonicRaw;
 
 /// Mechanisms whose set-up makes names or objects.
 const NAMED: [&str; 6] = [
@@ -60,7 +63,7 @@ fn a_thousand_set_ups_leave_nothing_behind() {
         let (before, names) = (Held::now(), lying_around());
         let sample = [AtomicU64::new(0)];
         let name = variant.entry.name;
-        match connect::initiate::<MonotonicRaw>(name, &to_open(&variant), None, &sample, 1_000) {
+        match connect::initiate(name, &to_open(&variant), None, CLOCK, &sample, 1_000) {
             Ok(()) => assert!(sample[0].load(Ordering::Relaxed) > 0, "{variant} took no time"),
             Err(OpenError::Unavailable(why)) => {
                 say(&format!("skipped {variant}: {}", why.reason));
@@ -81,8 +84,7 @@ fn a_set_up_has_the_parts_that_its_mechanism_takes() {
     let parts = |text: &str| {
         let variant = Variant::parse(text).expect("a variant");
         let name = variant.entry.name;
-        let all =
-            connect::phases::<MonotonicRaw>(name, &to_open(&variant), None, 3).expect("it opens");
+        let all = connect::phases(name, &to_open(&variant), None, CLOCK, 3).expect("it opens");
         assert_eq!(all.len(), 3);
         all[0].iter().map(|it| it.0).collect::<Vec<_>>()
     };

@@ -20,8 +20,7 @@ use rustix::process::{
 
 use super::spec::{Outcome, Role, WorkerReport, Workers};
 use super::wire::{Reader, time_left};
-use super::worker::{Message, Worker};
-use crate::mechanism::Endpoint;
+use super::worker::{Life, Message, Post};
 use crate::sys::process::{Fork, exit_now, fork};
 
 /// Room for a worker's message: reports are some hundred bytes. Every page more is a fault.
@@ -69,21 +68,21 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Forks a worker for each end, or one that holds all as threads. Each child keeps only its
-    /// own end.
-    pub fn muster<E: Endpoint + 'static>(
+    /// Forks a worker for each of `lives`, or one that lives them all as threads. Each child keeps
+    /// only its own end.
+    pub fn muster(
         workers: Workers,
-        ends: Vec<(Role, E)>,
-        worker: impl Fn(Role, E, OwnedFd) -> Worker<E>,
+        lives: Vec<(Role, Life)>,
+        post: impl Fn(Role, OwnedFd) -> Post,
     ) -> io::Result<Crew> {
         let mut links = Vec::new();
         // In options, so that each child can drop the others' before it lives.
         let mut theirs = Vec::new();
-        for (role, end) in ends {
+        for (role, life) in lives {
             let (ours, its) =
                 socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
             links.push((role, ours));
-            theirs.push(Some((role, end, its)));
+            theirs.push(Some((life, post(role, its))));
         }
         let heard = links.iter().map(|_| None).collect();
         let crew = |processes| Crew { processes, links, heard, dismissed: false, told: 0 };
@@ -93,12 +92,11 @@ impl Crew {
                 std::thread::scope(|scope| {
                     let mut lives = theirs.into_iter().flatten();
                     let first = lives.next();
-                    for (role, end, link) in lives {
-                        let other = worker(role, end, link);
-                        scope.spawn(|| other.live());
+                    for (life, post) in lives {
+                        scope.spawn(move || life(post));
                     }
-                    if let Some((role, end, link)) = first {
-                        worker(role, end, link).live();
+                    if let Some((life, post)) = first {
+                        life(post);
                     }
                 });
             })?;
@@ -106,11 +104,11 @@ impl Crew {
         }
         let mut processes = Vec::new();
         for at in 0..theirs.len() {
-            let role = theirs[at].as_ref().map(|(role, ..)| *role);
+            let role = theirs[at].as_ref().map(|(_, post)| post.role);
             let process = spawn(owner, role, || {
-                let (role, end, link) = theirs[at].take().expect("each end is taken once");
+                let (life, post) = theirs[at].take().expect("each end is taken once");
                 theirs.clear();
-                worker(role, end, link).live();
+                life(post);
             })?;
             processes.push(process);
         }

@@ -1,15 +1,14 @@
-//! The timed loops, compiled for one clock, endpoint and payload, behind a table of calls.
+//! The timed loops, compiled for one endpoint and payload, behind a table of calls.
 //!
 //! What surrounds a loop (`exchange`) is the same for all of them and compiled once. A call through
 //! the table covers a whole stretch of operations; inside it nothing is looked up any more.
 
 use std::io;
-use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 
-use crate::clock::Clock;
+use crate::clock;
 use crate::mechanism::Endpoint;
-use crate::workload::payload::Untouched;
+use crate::workload::payload::{Touched, Untouched};
 use crate::workload::{Buffers, Check, Payload, latency, throughput};
 
 /// Which payload goes with the messages of a stretch.
@@ -41,33 +40,38 @@ pub trait Loops {
     fn lost(&self) -> u64;
 }
 
-/// The loops over endpoint `E`, stamped by clock `C`, with payload `P`.
-pub struct Compiled<'a, C, E, P> {
+/// The loops over endpoint `E`, with payload `P`.
+pub struct Compiled<'a, E, P> {
     end: &'a mut E,
     payload: P,
     buffers: Buffers,
-    clock: PhantomData<C>,
+    clock: clock::Kind,
 }
 
-impl<'a, C, E, P> Compiled<'a, C, E, P> {
-    /// The loops of the side that holds `end`.
-    pub fn new(end: &'a mut E, payload: P, buffers: Buffers) -> Compiled<'a, C, E, P> {
-        Compiled { end, payload, buffers, clock: PhantomData }
+impl<'a, E, P> Compiled<'a, E, P> {
+    /// The loops of the side that holds `end`, stamped by `clock`.
+    pub fn new(
+        end: &'a mut E,
+        payload: P,
+        buffers: Buffers,
+        clock: clock::Kind,
+    ) -> Compiled<'a, E, P> {
+        Compiled { end, payload, buffers, clock }
     }
 }
 
-impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
+impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
-        let Compiled { end, payload, buffers, .. } = self;
+        let Compiled { end, payload, buffers, clock } = self;
         match with {
             With::Nothing => {
-                latency::initiate::<C, E, Untouched>(end, &mut Untouched, buffers, samples, batch)
+                latency::initiate(*end, &mut Untouched, buffers, *clock, samples, batch)
             }
             With::Pattern(seed) => {
-                let check = &mut Check::new(seed);
-                latency::initiate::<C, E, Check>(end, check, buffers, samples, batch)
+                let check = &mut Touched::Check(Check::new(seed));
+                latency::initiate(*end, check, buffers, *clock, samples, batch)
             }
-            With::Asked => latency::initiate::<C, E, P>(end, payload, buffers, samples, batch),
+            With::Asked => latency::initiate(*end, payload, buffers, *clock, samples, batch),
         }
     }
 
@@ -75,14 +79,16 @@ impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
         let Compiled { end, payload, buffers, .. } = self;
         match with {
             With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
-            With::Pattern(seed) => latency::respond(*end, &mut Check::new(seed), buffers, count),
+            With::Pattern(seed) => {
+                latency::respond(*end, &mut Touched::Check(Check::new(seed)), buffers, count)
+            }
             With::Asked => latency::respond(*end, payload, buffers, count),
         }
     }
 
     fn transfers(&mut self, samples: &[AtomicU64], messages: u64) -> io::Result<()> {
-        let Compiled { end, payload, buffers, .. } = self;
-        throughput::initiate::<C, E, P>(end, payload, buffers, samples, messages)
+        let Compiled { end, payload, buffers, clock } = self;
+        throughput::initiate(*end, payload, buffers, *clock, samples, messages)
     }
 
     fn take(&mut self, messages: u64) -> io::Result<()> {

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 
 use super::spec::{Half, Spec, WorkerReport};
-use crate::clock::{Kind, MonotonicRaw, Tsc};
 use crate::mechanism::OpenError;
 use crate::mechanism::network::{Call, Purpose};
 use crate::workload::connect;
@@ -21,12 +20,8 @@ pub fn initiate(
     batch: u64,
 ) -> io::Result<()> {
     let (variant, open) = spec.to_open().map_err(io::Error::other)?;
-    let initiate = match spec.clock {
-        Kind::Tsc => connect::initiate::<Tsc>,
-        Kind::MonotonicRaw => connect::initiate::<MonotonicRaw>,
-    };
     let call = call(spec, Purpose::Pass);
-    initiate(variant.entry.name, &open, call.as_ref(), samples, batch)
+    connect::initiate(variant.entry.name, &open, call.as_ref(), spec.clock, samples, batch)
         .map_err(|error| refused(report, error))
 }
 
@@ -35,7 +30,7 @@ pub fn announce(spec: &Spec, report: &mut WorkerReport, purpose: Purpose) -> io:
     let (variant, open) = spec.to_open().map_err(io::Error::other)?;
     let call = call(spec, purpose);
     let untimed = [AtomicU64::new(0)];
-    connect::initiate::<MonotonicRaw>(variant.entry.name, &open, call.as_ref(), &untimed, 1)
+    connect::initiate(variant.entry.name, &open, call.as_ref(), spec.clock, &untimed, 1)
         .map_err(|error| refused(report, error))
 }
 
@@ -50,12 +45,8 @@ fn call(spec: &Spec, purpose: Purpose) -> Option<Call> {
 /// Reports what each part of a set-up takes.
 pub fn dissect(spec: &Spec, report: &mut WorkerReport) -> io::Result<()> {
     let (variant, open) = spec.to_open().map_err(io::Error::other)?;
-    let phases = match spec.clock {
-        Kind::Tsc => connect::phases::<Tsc>,
-        Kind::MonotonicRaw => connect::phases::<MonotonicRaw>,
-    };
     let call = call(spec, Purpose::Pass);
-    let all = phases(variant.entry.name, &open, call.as_ref(), DISSECTED)
+    let all = connect::phases(variant.entry.name, &open, call.as_ref(), spec.clock, DISSECTED)
         .map_err(|error| refused(report, error))?;
     let median = |at: usize| {
         let mut ticks: Vec<u64> = all.iter().map(|phases| phases[at].1).collect();

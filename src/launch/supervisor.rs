@@ -17,7 +17,7 @@ use super::page::Page;
 use super::spec::{BUILD, Half, Outcome, Record, Role, SampleCount, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
-use super::worker::Worker;
+use super::worker::{Life, Post, life};
 use crate::mechanism::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
 use crate::mechanism::{self, Carries, Endpoint, OpenError, Opened, Residue, Visitor};
 use crate::observe::Counters;
@@ -86,7 +86,7 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Result
         // It sets up what it times.
         Some(Half::Near { .. }) if workload == Workload::Connect => {
             mechanism::check_over_network(name, &open)
-                .map(|()| launching.with(vec![(Role::Initiator, Nobody)], Vec::new(), None))
+                .map(|()| launching.with(vec![(Role::Initiator, life(Nobody))], Vec::new(), None))
         }
         Some(Half::Near { to, cookie }) => {
             let call = Call { to, cookie, purpose: Purpose::Stay };
@@ -118,8 +118,9 @@ impl Visitor for Launching<'_> {
     type Output = Result<(), Outcome>;
 
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
-        let ends = vec![(Role::Initiator, opened.initiator), (Role::Responder, opened.responder)];
-        self.with(ends, opened.granted, Some(opened.residue))
+        let initiator = (Role::Initiator, life(opened.initiator));
+        let responder = (Role::Responder, life(opened.responder));
+        self.with(vec![initiator, responder], opened.granted, Some(opened.residue))
     }
 }
 
@@ -128,7 +129,7 @@ impl Guest for Launching<'_> {
     type Output = Result<(), Outcome>;
 
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output {
-        self.with(vec![(Role::Initiator, end)], granted, None)
+        self.with(vec![(Role::Initiator, life(end))], granted, None)
     }
 }
 
@@ -140,19 +141,19 @@ impl Porter for Launching<'_> {
         // A closed pipe shows at the next read of the owner's stream.
         let _ = write_frame(io::stdout(), Kind::Bound, &door.port().to_le_bytes());
         if self.spec.workload == Workload::Connect {
-            return self.with(vec![(Role::Responder, Porch(door))], Vec::new(), None);
+            return self.with(vec![(Role::Responder, life(Porch(door)))], Vec::new(), None);
         }
         let wait = Wait { until: Instant::now() + MEETING, owner: self.owner.as_fd() };
         let (end, granted) = door.admit(&wait).map_err(not_opened)?;
-        self.with(vec![(Role::Responder, end)], granted, None)
+        self.with(vec![(Role::Responder, life(end))], granted, None)
     }
 }
 
 impl Launching<'_> {
-    /// Forks the workers that hold `ends`, and sees them through.
-    fn with<E: Endpoint + 'static>(
+    /// Forks the workers that live `lives`, and sees them through.
+    fn with(
         self,
-        ends: Vec<(Role, E)>,
+        lives: Vec<(Role, Life)>,
         granted: Granted,
         residue: Option<Residue>,
     ) -> Result<(), Outcome> {
@@ -169,16 +170,15 @@ impl Launching<'_> {
         }
         let (spec, carries) = (&self.spec, self.carries);
         let tracing = Tracing::of(spec).map_err(failed)?;
-        let worker = |role, end, link| Worker {
+        let post = |role, link| Post {
             role,
-            end,
             spec: spec.clone(),
             carries,
             page: page.clone(),
             link,
             marks: tracing.as_ref().map(|it| it.marks().clone()),
         };
-        let mut crew = Crew::muster(spec.workers, ends, worker)
+        let mut crew = Crew::muster(spec.workers, lives, post)
             .map_err(|error| Outcome::not_started("start the workers", &error))?;
         let conversation =
             Conversation { crew: &mut crew, owner: self.owner, spec, page: &page, tracing };

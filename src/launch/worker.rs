@@ -10,15 +10,14 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use super::exchange::Exchange;
-use super::loops::Compiled;
+use super::loops::{Compiled, Loops};
 use super::onlookers::Onlookers;
 use super::page::Page;
 use super::spec::{Role, Spec, WorkerReport};
-use crate::clock::{self, Clock, MonotonicRaw, Tsc};
 use crate::mechanism::{Carries, Endpoint};
 use crate::observe::trace::Marks;
-use crate::workload::payload::{Read, Untouched, Written};
-use crate::workload::{Buffers, Check, Payload, Policy};
+use crate::workload::payload::{Read, Touched, Untouched, Written};
+use crate::workload::{Buffers, Check, Policy};
 
 /// What a worker tells its supervisor.
 #[derive(Serialize, Deserialize)]
@@ -29,12 +28,10 @@ pub enum Message {
     Report(Box<WorkerReport>),
 }
 
-/// Everything a worker needs.
-pub struct Worker<E> {
+/// What a worker needs beside its end of the mechanism.
+pub struct Post {
     /// Its side of the exchange.
     pub role: Role,
-    /// Its end of the mechanism.
-    pub end: E,
     /// The launch.
     pub spec: Arc<Spec>,
     /// What the mechanism carries.
@@ -47,47 +44,60 @@ pub struct Worker<E> {
     pub marks: Option<Marks>,
 }
 
-impl<E: Endpoint> Worker<E> {
-    /// Lives the worker's life. Returns when the supervisor says so, or is gone.
-    pub fn live(mut self) {
-        let onlookers = match self.prepare() {
-            Ok(onlookers) => onlookers,
-            Err(error) => {
-                let report = WorkerReport { error: Some(error.to_string()), ..Default::default() };
-                self.tell(&Message::Report(Box::new(report)));
-                self.hear();
-                return;
-            }
-        };
-        self.tell(&Message::Ready);
-        if self.hear() {
-            let report = self.measure(onlookers);
-            self.tell(&Message::Report(Box::new(report)));
-            self.hear();
-        }
-    }
+/// A worker's life, with its end inside: only what is compiled for that end differs between them.
+pub type Life = Box<dyn FnOnce(Post) + Send>;
 
-    /// Pins, faults in, and opens what is to look on.
-    fn prepare(&mut self) -> io::Result<Onlookers> {
+/// The life of a worker that holds `end`. It ends when the supervisor says so, or is gone.
+pub fn life<E: Endpoint + 'static>(mut end: E) -> Life {
+    Box::new(move |post| {
+        let started = post.pin().and_then(|()| end.start());
+        if let Some(onlookers) = post.stand_ready(started) {
+            let report = post.measure(&mut end, onlookers);
+            post.report(report);
+        }
+    })
+}
+
+impl Post {
+    fn pin(&self) -> io::Result<()> {
         let cpu = match self.role {
             Role::Initiator => self.spec.initiator_cpu,
             Role::Responder => self.spec.responder_cpu,
         };
-        if let Some(cpu) = cpu {
-            if cpu as usize >= CpuSet::MAX_CPU {
-                return Err(io::Error::other(format!(
-                    "pin to CPU {cpu}: only the first {} can be named here",
-                    CpuSet::MAX_CPU
-                )));
-            }
-            let mut set = CpuSet::new();
-            set.set(cpu as usize);
-            sched_setaffinity(None, &set)
-                .map_err(|error| io::Error::other(format!("pin to CPU {cpu}: {error}")))?;
+        let Some(cpu) = cpu else { return Ok(()) };
+        if cpu as usize >= CpuSet::MAX_CPU {
+            return Err(io::Error::other(format!(
+                "pin to CPU {cpu}: only the first {} can be named here",
+                CpuSet::MAX_CPU
+            )));
         }
-        self.end.start()?;
-        self.page.populate(0)?;
-        Onlookers::open(&self.spec, self.role, self.marks.as_ref())
+        let mut set = CpuSet::new();
+        set.set(cpu as usize);
+        sched_setaffinity(None, &set)
+            .map_err(|error| io::Error::other(format!("pin to CPU {cpu}: {error}")))
+    }
+
+    /// Faults in, opens what is to look on, and waits for the word to go; None if it doesn't come.
+    fn stand_ready(&self, started: io::Result<()>) -> Option<Onlookers> {
+        let faulted_in = started.and_then(|()| self.page.populate(0));
+        let prepared =
+            faulted_in.and_then(|()| Onlookers::open(&self.spec, self.role, self.marks.as_ref()));
+        match prepared {
+            Ok(onlookers) => {
+                self.tell(&Message::Ready);
+                self.hear().then_some(onlookers)
+            }
+            Err(error) => {
+                self.report(WorkerReport { error: Some(error.to_string()), ..Default::default() });
+                None
+            }
+        }
+    }
+
+    /// Tells the supervisor, and waits until it has heard enough.
+    fn report(&self, report: WorkerReport) {
+        self.tell(&Message::Report(Box::new(report)));
+        self.hear();
     }
 
     fn tell(&self, message: &Message) {
@@ -100,37 +110,36 @@ impl<E: Endpoint> Worker<E> {
         matches!(recv(&self.link, &mut [0u8; 1][..], RecvFlags::empty()), Ok((1, _)))
     }
 
-    fn measure(&mut self, onlookers: Onlookers) -> WorkerReport {
-        match self.spec.clock {
-            clock::Kind::Tsc => self.measure_by::<Tsc>(onlookers),
-            clock::Kind::MonotonicRaw => self.measure_by::<MonotonicRaw>(onlookers),
-        }
+    fn measure<E: Endpoint>(&self, end: &mut E, onlookers: Onlookers) -> WorkerReport {
+        let buffers = Buffers::new(self.spec.message_bytes, self.spec.buffer_offset);
+        let clock = self.spec.clock;
+        let touched = match self.touch() {
+            None => {
+                let mut loops = Compiled::new(end, Untouched, buffers, clock);
+                return self.hold(&mut loops, onlookers);
+            }
+            Some(touched) => touched,
+        };
+        self.hold(&mut Compiled::new(end, touched, buffers, clock), onlookers)
     }
 
-    fn measure_by<C: Clock>(&mut self, onlookers: Onlookers) -> WorkerReport {
-        let seed = self.spec.seed;
+    /// What is done to each message; None if nothing is.
+    fn touch(&self) -> Option<Touched> {
         if self.spec.verify && self.carries == Carries::Bytes {
-            return self.measure_with::<C, Check>(Check::new(seed), onlookers);
+            return Some(Touched::Check(Check::new(self.spec.seed)));
         }
         #[cfg(any(debug_assertions, feature = "plant"))]
         if let Some(plant) = self.spec.plant {
-            let planted = super::plant::Planted::new(plant);
-            return self.measure_with::<C, _>(planted, onlookers);
+            return Some(Touched::By(Box::new(super::plant::Planted::new(plant))));
         }
         match self.spec.payload {
-            Policy::Untouched => self.measure_with::<C, Untouched>(Untouched, onlookers),
-            Policy::Written => self.measure_with::<C, Written>(Written::default(), onlookers),
-            Policy::Read => self.measure_with::<C, Read>(Read::default(), onlookers),
+            Policy::Untouched => None,
+            Policy::Written => Some(Touched::Written(Written::default())),
+            Policy::Read => Some(Touched::Read(Read::default())),
         }
     }
 
-    fn measure_with<C: Clock, P: Payload>(
-        &mut self,
-        payload: P,
-        onlookers: Onlookers,
-    ) -> WorkerReport {
-        let buffers = Buffers::new(self.spec.message_bytes, self.spec.buffer_offset);
-        let mut loops = Compiled::<C, E, P>::new(&mut self.end, payload, buffers);
-        Exchange::new(&mut loops, &self.spec, self.carries, &self.page, onlookers).hold(self.role)
+    fn hold(&self, loops: &mut dyn Loops, onlookers: Onlookers) -> WorkerReport {
+        Exchange::new(loops, &self.spec, self.carries, &self.page, onlookers).hold(self.role)
     }
 }

@@ -10,10 +10,9 @@
 //! more than one clock read.
 
 use std::hint::black_box;
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::Clock;
+use crate::clock;
 use crate::mechanism::network::{Call, Granted, Guest};
 use crate::mechanism::{
     Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose,
@@ -27,25 +26,26 @@ pub const OPENED_FOR: u64 = 64;
 ///
 /// # Errors
 /// As for opening; what was set up until then is closed.
-pub fn initiate<C: Clock>(
+pub fn initiate(
     name: &str,
     spec: &OpenSpec,
     call: Option<&Call>,
+    clock: clock::Kind,
     samples: &[AtomicU64],
     batch: u64,
 ) -> Result<(), OpenError> {
-    choose(name, Initiator::<C> { spec, call, samples, batch, clock: PhantomData })?
+    choose(name, Initiator { spec, call, clock, samples, batch })?
 }
 
-struct Initiator<'a, C> {
+struct Initiator<'a> {
     spec: &'a OpenSpec,
     call: Option<&'a Call>,
     samples: &'a [AtomicU64],
     batch: u64,
-    clock: PhantomData<C>,
+    clock: clock::Kind,
 }
 
-impl<C: Clock> Chooser for Initiator<'_, C> {
+impl Chooser for Initiator<'_> {
     type Output = Result<(), OpenError>;
 
     #[inline(never)]
@@ -58,15 +58,15 @@ impl<C: Clock> Chooser for Initiator<'_, C> {
     }
 }
 
-impl<C: Clock> Initiator<'_, C> {
+impl Initiator<'_> {
     #[inline(always)]
     fn fill(self, mut one: impl FnMut() -> Result<(), OpenError>) -> Result<(), OpenError> {
-        let mut opened = C::now();
+        let mut opened = self.clock.now();
         for sample in self.samples {
             for _ in 0..self.batch {
                 one()?;
             }
-            let closed = C::now();
+            let closed = self.clock.now();
             sample.store(closed - opened, Ordering::Relaxed);
             opened = closed;
         }
@@ -103,35 +103,36 @@ const STAMPS: usize = 6;
 ///
 /// # Errors
 /// As for opening.
-pub fn phases<C: Clock>(
+pub fn phases(
     name: &str,
     spec: &OpenSpec,
     call: Option<&Call>,
+    clock: clock::Kind,
     count: u64,
 ) -> Result<Vec<Phases>, OpenError> {
-    choose(name, Dissector::<C> { spec, call, count, clock: PhantomData })?
+    choose(name, Dissector { spec, call, clock, count })?
 }
 
-struct Dissector<'a, C> {
+struct Dissector<'a> {
     spec: &'a OpenSpec,
     call: Option<&'a Call>,
     count: u64,
-    clock: PhantomData<C>,
+    clock: clock::Kind,
 }
 
-impl<C: Clock> Chooser for Dissector<'_, C> {
+impl Chooser for Dissector<'_> {
     type Output = Result<Vec<Phases>, OpenError>;
 
     fn chosen<M: Mechanism>(self) -> Self::Output {
         let one = |_| {
             let mut stamps = [0; STAMPS];
-            stamps[0] = C::now();
-            let stamp = Stamp::<C> { stamps: &mut stamps, clock: PhantomData };
+            stamps[0] = self.clock.now();
+            let stamp = Stamp { stamps: &mut stamps, clock: self.clock };
             match self.call {
                 None => M::open(self.spec, stamp)?,
                 Some(call) => M::connect(self.spec, call, stamp)?,
             }
-            stamps[STAMPS - 1] = C::now();
+            stamps[STAMPS - 1] = self.clock.now();
             Ok(parts(&stamps))
         };
         (0..self.count).map(one).collect()
@@ -139,33 +140,33 @@ impl<C: Clock> Chooser for Dissector<'_, C> {
 }
 
 /// Stamps each step on the way, and closes what was opened.
-struct Stamp<'a, C> {
+struct Stamp<'a> {
     stamps: &'a mut [u64; STAMPS],
-    clock: PhantomData<C>,
+    clock: clock::Kind,
 }
 
-impl<C: Clock> Visitor for Stamp<'_, C> {
+impl Visitor for Stamp<'_> {
     type Output = ();
 
     fn passed(&mut self, step: Step) {
-        self.stamps[place(step)] = C::now();
+        self.stamps[place(step)] = self.clock.now();
     }
 
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
-        self.stamps[STAMPS - 2] = C::now();
+        self.stamps[STAMPS - 2] = self.clock.now();
         drop(black_box(opened));
     }
 }
 
-impl<C: Clock> Guest for Stamp<'_, C> {
+impl Guest for Stamp<'_> {
     type Output = ();
 
     fn passed(&mut self, step: Step) {
-        self.stamps[place(step)] = C::now();
+        self.stamps[place(step)] = self.clock.now();
     }
 
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) {
-        self.stamps[STAMPS - 2] = C::now();
+        self.stamps[STAMPS - 2] = self.clock.now();
         drop(black_box((end, granted)));
     }
 }

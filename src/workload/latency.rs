@@ -8,26 +8,27 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Buffers, Payload};
-use crate::clock::Clock;
+use crate::clock;
 use crate::mechanism::Endpoint;
 
 /// The initiator's side: fills `samples` with the ticks of `batch` round trips each.
 #[inline(never)]
-pub fn initiate<C: Clock, E: Endpoint, P: Payload>(
+pub fn initiate<E: Endpoint, P: Payload>(
     end: &mut E,
     payload: &mut P,
     buffers: &mut Buffers,
+    clock: clock::Kind,
     samples: &[AtomicU64],
     batch: u64,
 ) -> io::Result<()> {
     let (out, into) = buffers.split();
-    let mut opened = C::now();
+    let mut opened = clock.now();
     for sample in samples {
         for _ in 0..batch {
             end.send_with(out, |message| payload.fill(message))?;
             end.recv_with(into, |message| payload.look(message))?;
         }
-        let closed = C::now();
+        let closed = clock.now();
         sample.store(closed - opened, Ordering::Relaxed);
         opened = closed;
     }

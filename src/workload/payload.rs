@@ -1,8 +1,9 @@
 //! What happens to a message's bytes around each transfer: the payload policy.
 //!
-//! A type per policy, chosen outside the timed loop: the loop has no branch for it. `Check`
-//! is not a policy but the control: every message carries a pattern made from its number, and
-//! the receiver compares all of it.
+//! Two kinds of loop are compiled: one that leaves messages alone, and has no branch for it, and
+//! one for [`Touched`], whose branch is nothing beside the bytes that it touches. `Check` is not a
+//! policy but the control: every message carries a pattern made from its number, and the receiver
+//! compares all of it.
 
 use std::io;
 
@@ -123,6 +124,40 @@ impl Payload for Check {
                 io::ErrorKind::InvalidData,
                 format!("message {number} differs from what was sent, from byte {at} on"),
             )),
+        }
+    }
+}
+
+/// A payload that touches the bytes.
+pub enum Touched {
+    /// [`Policy::Written`].
+    Written(Written),
+    /// [`Policy::Read`].
+    Read(Read),
+    /// The control.
+    Check(Check),
+    /// Something else that is done around each message.
+    By(Box<dyn Payload + Send>),
+}
+
+impl Payload for Touched {
+    #[inline]
+    fn fill(&mut self, message: &mut [u8]) {
+        match self {
+            Touched::Written(it) => it.fill(message),
+            Touched::Read(it) => it.fill(message),
+            Touched::Check(it) => it.fill(message),
+            Touched::By(it) => it.fill(message),
+        }
+    }
+
+    #[inline]
+    fn look(&mut self, message: &[u8]) -> io::Result<()> {
+        match self {
+            Touched::Written(it) => it.look(message),
+            Touched::Read(it) => it.look(message),
+            Touched::Check(it) => it.look(message),
+            Touched::By(it) => it.look(message),
         }
     }
 }

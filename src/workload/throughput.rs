@@ -7,26 +7,27 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Buffers, Payload};
-use crate::clock::Clock;
+use crate::clock;
 use crate::mechanism::Endpoint;
 
 /// The initiator's side: fills `samples` with the ticks of one transfer each, of `messages`.
 #[inline(never)]
-pub fn initiate<C: Clock, E: Endpoint, P: Payload>(
+pub fn initiate<E: Endpoint, P: Payload>(
     end: &mut E,
     payload: &mut P,
     buffers: &mut Buffers,
+    clock: clock::Kind,
     samples: &[AtomicU64],
     messages: u64,
 ) -> io::Result<()> {
     let (out, _) = buffers.split();
     for sample in samples {
-        let opened = C::now();
+        let opened = clock.now();
         for _ in 0..messages {
             end.send_with(out, |message| payload.fill(message))?;
         }
         end.recv(&mut [0])?;
-        sample.store(C::now() - opened, Ordering::Relaxed);
+        sample.store(clock.now() - opened, Ordering::Relaxed);
     }
     Ok(())
 }
