@@ -6,7 +6,7 @@ use crate::launch::{Placement, Workers, placement::Place};
 use crate::mechanism::Variant;
 use crate::stats::{self, LOOKS, Look};
 use crate::store::{Closed, Store, StoreError, StoredCase, StoredGroup, StoredRun};
-use crate::study::{Case, Request};
+use crate::study::{Case, Reach, Request};
 use crate::workload::{Policy, Workload};
 
 /// A launch in one number: the median of its samples, in ns per operation.
@@ -88,9 +88,10 @@ pub(super) fn revive(
     group: &StoredGroup,
     clock: &clock::Record,
 ) -> Result<Option<LiveGroup>, StoreError> {
-    let apart = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
+    let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
     let mut cases = Vec::new();
     for stored in group.cases.iter().filter(|case| case.absence.is_none()) {
+        let apart = elsewhere && stored.reach == Reach::Peer;
         let Some(case) = case_of(stored, apart) else { continue };
         let mut live = LiveCase {
             id: stored.id,
@@ -164,6 +165,7 @@ fn case_of(stored: &StoredCase, apart: bool) -> Option<Case> {
         workers: serde_json::from_value::<Workers>(word(&stored.workers)).ok()?,
         payload: serde_json::from_value::<Policy>(word(&stored.payload)).ok()?,
         twin: stored.twin,
+        reach: stored.reach.clone(),
         observe: stored.observe,
     })
 }

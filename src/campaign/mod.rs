@@ -10,6 +10,7 @@ mod pilot;
 mod progress;
 mod round;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,10 +18,10 @@ use crate::clock::{self, Anchor};
 use crate::floor::{self, Extent, Order};
 use crate::launch::peer::Peer;
 use crate::launch::placement::Place;
-use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
+use crate::launch::{Interrupt, Launcher, Spec, Way, spec::BUILD};
 use crate::observe::{Host, noise::load};
 use crate::store::{Closed, Label, NewCase, NewRun, RunStatus, Store, StoreError};
-use crate::study::{Case, Plan, Request, Total};
+use crate::study::{Case, LabRecord, Plan, Reach, Request, Total};
 
 pub use look::value_ns;
 pub use progress::{Launched, Progress, Status};
@@ -89,10 +90,33 @@ pub struct Conditions<'a> {
     pub store: &'a mut Store,
     /// Starts launches.
     pub launcher: Launcher,
+    /// The ways to other hosts.
+    pub roads: Roads,
     /// Notices signals.
     pub interrupt: &'a Interrupt,
     /// Hears how it goes.
     pub progress: &'a mut dyn Progress,
+}
+
+/// The ways to other hosts that are open, by the reach of the cases that take them.
+#[derive(Default)]
+pub struct Roads {
+    /// The ways.
+    pub ways: BTreeMap<Reach, Way>,
+    /// The laboratories among them, as they are kept with the run.
+    pub labs: Vec<LabRecord>,
+}
+
+impl Roads {
+    /// The host behind `--peer`, if there is one.
+    fn peer(&self) -> Option<&Peer> {
+        self.ways.get(&Reach::Peer).map(|it| &it.peer)
+    }
+
+    /// Why one of them ended, if one has.
+    pub fn lost(&self) -> Option<String> {
+        self.ways.values().find_map(|it| it.peer.lost())
+    }
 }
 
 /// A run being measured.
@@ -134,10 +158,9 @@ impl<'a> Campaign<'a> {
         let (kind, why_not) = clock::choose(root);
         let (clock_start, clock) = clock::measure(kind, why_not);
         let cases = plan.groups.iter().flat_map(|group| &group.cases);
-        let two = with.launcher.peer().is_some();
-        let cpus = round::distinct(cases.filter_map(|case| round::cpus_here(case, two)));
+        let cpus = round::distinct(cases.filter_map(round::cpus_here));
         let host = Host::examined(root, &cpus, EXAMINED);
-        let peer = with.launcher.peer().map(|peer| peer.record(&host));
+        let peer = with.roads.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
             started: now_utc(),
             tool: TOOL,
@@ -146,6 +169,7 @@ impl<'a> Campaign<'a> {
             host: &host,
             clock: &clock,
             peer: peer.as_ref(),
+            labs: &with.roads.labs,
         })?;
         let groups = add_groups(with.store, run, plan)?;
         let settle = Duration::ZERO;
@@ -177,10 +201,12 @@ impl<'a> Campaign<'a> {
     /// Measures the bounds that the results will stand beside, and keeps them.
     fn find_floors(&mut self) -> Result<(), StoreError> {
         self.with.progress.stage("floors: clocks, kernel calls, cache lines, wake-ups, copying");
-        let two = self.with.launcher.peer().is_some();
         let cases = self.groups.iter().flat_map(|group| &group.cases);
         // Between hosts there is no pair of CPUs: what is measured tells of this machine alone.
-        let places = cases.map(|it| if two { Place::FREE } else { it.case.place });
+        let places = cases.map(|it| match it.case.reach {
+            Reach::Peer => Place::FREE,
+            Reach::Local | Reach::Lab(_) => it.case.place,
+        });
         let mut order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
         for place in places {
             match place.cpus {
@@ -257,7 +283,7 @@ impl<'a> Campaign<'a> {
     /// run's number and how it ended.
     pub fn conduct(mut self) -> Result<(i64, RunStatus), StoreError> {
         let interrupted = self.measure()?.is_err();
-        if let Some(why) = self.with.launcher.peer().and_then(Peer::lost) {
+        if let Some(why) = self.with.roads.lost() {
             self.warn(&why)?;
         }
         self.warn_of_marks()?;

@@ -31,13 +31,13 @@ mod tests {
     use crate::observe::Topology;
     use crate::study::declared::{Declared, declare};
     use crate::study::factor::{Chosen, chosen};
-    use crate::study::{Case, Machine, plan};
+    use crate::study::{Case, Machine, Ways, plan};
 
     /// Every built-in study with its cases on this machine, measured or absent with a reason.
     fn planned() -> Vec<(&'static str, Declared, Vec<Case>)> {
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
-        let machine = Machine { topology: &topology, allowed: &allowed, across: None };
+        let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };
         let planned = |(name, text): (&'static str, &str)| {
             let declared = declare(text, &format!("studies/{name}.toml")).unwrap();
             let plan = plan(&declared.request, &machine).unwrap();

@@ -130,6 +130,8 @@ pub struct Levels {
     pub placement: Option<Words>,
     /// `process`, `thread`.
     pub workers: Option<Words>,
+    /// Where the two halves are: `local`, `peer`, `lab:routers=2`.
+    pub reach: Option<Words>,
     /// What looks on: `none`, as ever, and probes in launches of their own.
     pub observe: Option<Words>,
     /// Of `[observed]`: further cases at which probes look.
@@ -177,6 +179,8 @@ pub struct Fixed {
     pub placement: Option<Words>,
     /// As in `[vary]`.
     pub workers: Option<Words>,
+    /// As in `[vary]`.
+    pub reach: Option<Words>,
     /// `untouched`, `written`, `read`.
     pub payload: Option<Spanned<String>>,
     /// Operations, or a time: `"5"`, `"100ms"`.

@@ -127,7 +127,8 @@ fn headline(run: &StoredRun) -> &'static str {
 
 /// What must be known before anything is believed.
 fn cautions(judged: &Judged) -> Vec<Block> {
-    let mut told: Vec<Block> = peer::line(judged).into_iter().collect();
+    let mut told: Vec<Block> =
+        peer::line(judged).into_iter().chain(peer::laboratories(judged)).collect();
     if judged.results.iter().all(|case| case.launches == 0) {
         let nothing = "Nothing was measured in this run; the reasons stand below.";
         told.push(Block::warning(nothing));

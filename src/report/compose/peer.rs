@@ -45,6 +45,31 @@ pub fn line(judged: &Judged) -> Option<Block> {
     Some(Block::paragraph(text))
 }
 
+/// The laboratories in a paragraph; None where there were none.
+pub fn laboratories(judged: &Judged) -> Option<Block> {
+    let labs = &judged.run.labs;
+    if labs.is_empty() {
+        return None;
+    }
+    let told = labs.iter().map(|lab| {
+        let mtu = if lab.mtu_bytes == 1500 {
+            String::new()
+        } else {
+            format!(", MTU {} bytes", lab.mtu_bytes)
+        };
+        let line: String = lab.impairments.iter().map(|it| format!(", {it}")).collect();
+        format!("{} ({}{mtu}{line})", lab.chain, lab.reach)
+    });
+    let text = Text::new()
+        .strong("Laboratories that the run made: ")
+        .plain(told.collect::<Vec<_>>().join("; "))
+        .plain(
+            ". Two network stacks, one machine: they prove the tool and the protocols, and give no \
+             verdict on physical distance.",
+        );
+    Some(Block::paragraph(text))
+}
+
 /// All that is known of the other host.
 pub fn section(judged: &Judged) -> Option<Section> {
     let peer = judged.run.peer.as_ref()?;

@@ -65,7 +65,14 @@ fn panels(
         all.filter(|(_, case)| !case.twin && takes(here, case)).map(|(at, _)| at).collect()
     };
     let mut panels = vec![(only.clone(), Vec::new())];
+    let of_reach = |factor: &Factor| factor.is_of_reach();
+    let tells_reach = [spec.x(), spec.series()].iter().flatten().any(of_reach)
+        || Factor::ALL.iter().filter(|it| of_reach(it)).any(|it| only.level(*it).is_some());
     for factor in Factor::ALL {
+        // What follows from the reach is told with it, or the reach by what follows.
+        if factor.follows() || factor == Factor::Reach && tells_reach {
+            continue;
+        }
         let drawn = [spec.x(), spec.series()].contains(&Some(factor));
         let levels = &declared.levels[&factor];
         // A figure that doesn't speak of probes is of what nothing looks at.
@@ -98,6 +105,7 @@ pub(super) fn level_name(factor: Factor, level: &str) -> String {
         (Factor::Placement, _) => words::place(level),
         (Factor::Workers, _) if level == "process" => "processes".into(),
         (Factor::Workers, _) => "threads".into(),
+        (Factor::Reach, _) => words::reach(level),
         _ => level.to_string(),
     }
 }

@@ -55,7 +55,9 @@ impl Written {
         let mut fixed: Vec<String> = Factor::ALL
             .into_iter()
             .filter_map(|factor| match self.declared.levels[&factor].as_slice() {
-                [one] if factor != Factor::Observe => Some(format!("{} ({one})", factor.name())),
+                [one] if factor != Factor::Observe && !factor.follows() => {
+                    Some(format!("{} ({one})", factor.name()))
+                }
                 _ => None,
             })
             .collect();
