@@ -228,6 +228,8 @@ pub struct Hypothesis {
     pub test: Test,
     /// The factor whose levels are gone through.
     pub along: Option<Spanned<String>>,
+    /// The factor whose levels the right goes through, for `adds-less`.
+    pub than: Option<Spanned<String>>,
     /// The cases it is about.
     pub left: Selector,
     /// The cases they are held against.
@@ -278,6 +280,12 @@ pub enum Test {
     Ranking,
     /// Along the factor left and right differ by a constant factor only.
     SameShape,
+    /// Each step along the factor, which counts, adds something, or as much as is claimed.
+    Adds,
+    /// Each step along the factor adds less than one of the right along `than`.
+    AddsLess,
+    /// Each step along the factor adds the same.
+    Straight,
 }
 
 /// Reads a study; `file` names it in errors.

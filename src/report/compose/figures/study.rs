@@ -187,6 +187,9 @@ impl<'a> Panel<'a> {
             (FigureKind::Curves, Factor::Size) => {
                 Axis::new("message size", Unit::Bytes, Scale::Log)
             }
+            (FigureKind::Curves, counted) if counted.follows() => {
+                Axis::new(x.name(), Unit::Count, Scale::Linear)
+            }
             _ => Axis::categories(x.name(), levels.iter().map(|it| level_name(x, it))),
         };
         let mut figure = Figure::new(kind, id, title, "", axis, self.y(scale));
@@ -224,6 +227,9 @@ impl<'a> Panel<'a> {
         for (nth, level) in levels.iter().enumerate() {
             let at = match curves_over_size {
                 true => crate::size::parse(level).unwrap_or(1) as f64,
+                false if kind == FigureKind::Curves && x.follows() => {
+                    level.parse().unwrap_or(nth as f64)
+                }
                 false => nth as f64,
             };
             match find(level) {
