@@ -24,7 +24,7 @@ fn name(host: &Host) -> String {
 }
 
 /// Both hosts in a paragraph; None where all was on one.
-pub fn line(judged: &Judged) -> Option<Block> {
+fn line(judged: &Judged) -> Option<Block> {
     let peer = judged.run.peer.as_ref()?;
     let addresses: Vec<String> =
         [peer.ipv4, peer.ipv6].into_iter().flatten().map(|it| it.to_string()).collect();
@@ -45,8 +45,13 @@ pub fn line(judged: &Judged) -> Option<Block> {
     Some(Block::paragraph(text))
 }
 
+/// Every host between which was measured.
+pub fn hosts(judged: &Judged) -> impl Iterator<Item = Block> {
+    line(judged).into_iter().chain(laboratories(judged))
+}
+
 /// The laboratories in a paragraph; None where there were none.
-pub fn laboratories(judged: &Judged) -> Option<Block> {
+fn laboratories(judged: &Judged) -> Option<Block> {
     let labs = &judged.run.labs;
     if labs.is_empty() {
         return None;
