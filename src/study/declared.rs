@@ -53,6 +53,14 @@ impl Reader<'_> {
         let mut request = self.request(&study.fixed, &levels)?;
         self.add_own(&study, &mut request, &mut levels)?;
         (request.observe_only, request.observe_also) = self.observed(&study, &levels)?;
+        if let Some(words) = &study.vary.elsewhere {
+            request.elsewhere = self.words(Factor::Mechanism, words)?;
+            let known = &levels[&Factor::Mechanism];
+            if let Some(stray) = request.elsewhere.iter().find(|it| !known.contains(it)) {
+                let span = words.each(self.text).next().map_or(0..0, |(_, span)| span);
+                return Err(self.at(span, format!("elsewhere: `{stray}` isn't measured: add it")));
+            }
+        }
         for hypothesis in &study.hypothesis {
             self.check_hypothesis(hypothesis, &levels)?;
         }

@@ -143,6 +143,8 @@ pub struct Levels {
     /// What throughputs have of their own.
     #[serde(default)]
     pub throughput: OwnLevels,
+    /// Of those mechanisms, the ones that are measured between hosts; else all that can be.
+    pub elsewhere: Option<Words>,
 }
 
 /// Levels of one workload, before those of all.

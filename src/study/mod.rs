@@ -86,6 +86,9 @@ pub struct Request {
     /// Where the two halves of a launch are.
     #[serde(default = "here", skip_serializing_if = "is_here")]
     pub reaches: Vec<Reach>,
+    /// Of the mechanisms, those that are measured between hosts; empty means all that can be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
     /// The host on which responders are that are not here; None where there is no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Asked>,
@@ -120,6 +123,7 @@ impl Default for Request {
             observe_also: Vec::new(),
             aim: Aim::Comparison,
             reaches: here(),
+            elsewhere: Vec::new(),
             peer: None,
             stopping: Stopping::default(),
             study: None,

@@ -262,6 +262,9 @@ fn joins(
 /// Whether a variant is asked for over `reach`: one that stays on a host is measured there alone,
 /// if anything is.
 fn goes(variant: &Variant, reach: &Reach, request: &Request) -> bool {
+    if !reach.is_local() && !request.elsewhere.is_empty() {
+        return request.elsewhere.contains(&variant.to_string());
+    }
     let stays = !variant.entry.reaches_over_network();
     reach.is_local() || !(stays && request.reaches.contains(&Reach::Local))
 }

@@ -174,6 +174,10 @@ impl<'a> Panel<'a> {
 
     fn figure(&self, id: String, title: String) -> Option<Figure> {
         let x = self.spec.x()?;
+        // Without another host there is nothing to draw of it; the reason stands once, in the remarks.
+        if self.cases().all(|it| it.status != Status::Ok && !it.reach.is_local()) {
+            return None;
+        }
         let (kind, scale) = match self.spec.kind.get_ref() {
             figure::FigureKind::Curves if x == Factor::Size => (FigureKind::Curves, Scale::Log),
             figure::FigureKind::Curves => (FigureKind::Curves, Scale::Linear),
