@@ -193,7 +193,11 @@ mod tests {
         let steps = Steps::of(&routers, Factor::Routers).ok().unwrap();
         let told = steps.adds(None, true);
         assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
-        assert!(told.effect.starts_with("it: +2.0") && told.effect.ends_with("a router"), "{}", told.effect);
+        assert!(
+            told.effect.starts_with("it: +2.0") && told.effect.ends_with("a router"),
+            "{}",
+            told.effect
+        );
         assert_eq!(steps.adds(Some((1_900.0, 2_100.0)), true).decision, Decision::Supported);
         assert_eq!(steps.adds(Some((100.0, 200.0)), true).decision, Decision::Refuted);
         assert_eq!(steps.straight(None, true).decision, Decision::Supported);

@@ -101,3 +101,12 @@ fn one_twin_per_placement() {
     let twins = plan.groups.iter().flat_map(|group| &group.cases).filter(|it| it.twin).count();
     assert_eq!(twins, 1);
 }
+
+#[test]
+fn planning_leaves_this_process_in_its_network() {
+    let network = || std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+    let before = network();
+    let plan = planned(&request(&["tcp:mtu=1500", "udp:mtu=1500"], &[(Workload::Latency, &[64])]));
+    assert_eq!(plan.groups[0].cases.iter().filter(|it| !it.twin).count(), 2);
+    assert_eq!(network(), before, "what is launched later would be measured in another one");
+}
