@@ -8,23 +8,23 @@
 mod look;
 mod pilot;
 mod progress;
+mod roads;
 mod round;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::clock::{self, Anchor};
 use crate::floor::{self, Extent, Order};
-use crate::launch::peer::Peer;
 use crate::launch::placement::Place;
-use crate::launch::{Interrupt, Launcher, Spec, Way, spec::BUILD};
+use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
 use crate::observe::{Host, noise::load};
-use crate::store::{Closed, Label, NewCase, NewRun, RunStatus, Store, StoreError};
-use crate::study::{Case, LabRecord, Plan, Reach, Request, Total};
+use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
+use crate::study::{Case, Plan, Reach, Request, Total};
 
 pub use look::value_ns;
 pub use progress::{Launched, Progress, Status};
+pub use roads::Roads;
 
 /// A case being measured.
 struct LiveCase {
@@ -98,27 +98,6 @@ pub struct Conditions<'a> {
     pub progress: &'a mut dyn Progress,
 }
 
-/// The ways to other hosts that are open, by the reach of the cases that take them.
-#[derive(Default)]
-pub struct Roads {
-    /// The ways.
-    pub ways: BTreeMap<Reach, Way>,
-    /// The laboratories among them, as they are kept with the run.
-    pub labs: Vec<LabRecord>,
-}
-
-impl Roads {
-    /// The host behind `--peer`, if there is one.
-    fn peer(&self) -> Option<&Peer> {
-        self.ways.get(&Reach::Peer).map(|it| &it.peer)
-    }
-
-    /// Why one of them ended, if one has.
-    pub fn lost(&self) -> Option<String> {
-        self.ways.values().find_map(|it| it.peer.lost())
-    }
-}
-
 /// A run being measured.
 pub struct Campaign<'a> {
     with: Conditions<'a>,
@@ -171,7 +150,7 @@ impl<'a> Campaign<'a> {
             peer: peer.as_ref(),
             labs: &with.roads.labs,
         })?;
-        let groups = add_groups(with.store, run, plan)?;
+        let groups = look::add_groups(with.store, run, plan)?;
         let settle = Duration::ZERO;
         let mut campaign = Campaign {
             with,
@@ -423,44 +402,6 @@ struct Interrupted;
 fn deadline_ms(live: &LiveCase) -> u64 {
     let expected_ns = live.operation_ns * (live.batch * live.samples) as f64;
     1_000 + (20.0 * expected_ns / 1e6) as u64
-}
-
-fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<Vec<LiveGroup>, StoreError> {
-    let mut groups = Vec::new();
-    for (group_nth, group) in plan.groups.iter().enumerate() {
-        let measured = group.cases.iter().map(|case| (case, None));
-        let absent = group.absent.iter().map(|it| (&it.case, Some((it.absence, &*it.reason))));
-        let rows: Vec<NewCase> = measured
-            .chain(absent)
-            .enumerate()
-            .map(|(nth, (case, absence))| NewCase { group: group_nth, nth, case, absence })
-            .collect();
-        let ids = store.add_cases(run, &rows)?;
-        if group.cases.is_empty() {
-            store.set_group(run, group_nth, 0.0, Some(Closed::Launches))?;
-            continue;
-        }
-        let cases = group.cases.iter().zip(ids).map(|(case, id)| LiveCase {
-            id,
-            case: case.clone(),
-            batch: 0,
-            samples: 0,
-            operation_ns: 0.0,
-            medians: Vec::new(),
-            precise: false,
-            given_up: false,
-        });
-        groups.push(LiveGroup {
-            nth: group_nth,
-            cases: cases.collect(),
-            wants_quiet: group.wants_quiet(),
-            rounds: 0,
-            spent: 0.0,
-            closed: None,
-            took: Duration::ZERO,
-        });
-    }
-    Ok(groups)
 }
 
 /// The time now, UTC, RFC 3339 with seconds.
