@@ -28,7 +28,7 @@ use ipcmark::launch::{Ending, Interrupt, Launcher, Placement, Spec, Stage, Warmu
 use ipcmark::mechanism::Variant;
 use ipcmark::observe::{Host, Probe};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
-use ipcmark::study::{Case, Request};
+use ipcmark::study::{Case, Reach, Request};
 use ipcmark::workload::{Policy, Workload};
 
 use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
@@ -163,6 +163,7 @@ impl Bench {
                 workers: Workers::Process,
                 payload: Policy::Untouched,
                 twin: false,
+                reach: Reach::Local,
                 observe,
             },
             spec: Spec {
@@ -205,6 +206,7 @@ impl Bench {
             host: &host,
             clock,
             peer: None,
+            labs: &[],
         };
         let run = store.begin_run(&run).map_err(failed)?;
         let order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };

@@ -23,7 +23,7 @@ use ipcmark::launch::{
 use ipcmark::mechanism::Variant;
 use ipcmark::observe::Host;
 use ipcmark::store::{NewCase, NewLaunch, NewRun, Store};
-use ipcmark::study::{Case, Request};
+use ipcmark::study::{Case, Reach, Request};
 use ipcmark::workload::{Policy, Workload};
 
 use common::{Machine, PROGRAM, SEED, quartiles};
@@ -89,6 +89,7 @@ fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> 
         host: &Host::read(std::path::Path::new("/")),
         clock: &machine.clock,
         peer: None,
+        labs: &[],
     };
     let run = store.begin_run(&run).map_err(failed)?;
     let case = NewCase { group: 0, nth: 0, case: &case, absence: None };
@@ -137,6 +138,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         workers: Workers::Process,
         payload: Policy::Untouched,
         twin: false,
+        reach: Reach::Local,
     };
     (request, case)
 }

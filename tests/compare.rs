@@ -13,7 +13,7 @@ use ipcmark::launch::{Outcome, Placement, Record, Workers};
 use ipcmark::mechanism::Variant;
 use ipcmark::observe::Host;
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
-use ipcmark::study::{Absence, Case, Request, Stopping};
+use ipcmark::study::{Absence, Case, Reach, Request, Stopping};
 use ipcmark::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -128,6 +128,7 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
             host: &setting.host,
             clock: &at_work(),
             peer: None,
+            labs: &[],
         })
         .unwrap();
     if let Some(label) = setting.label {
@@ -163,6 +164,7 @@ fn case_of(made: &Made) -> Case {
         workers: Workers::Process,
         payload: made.payload,
         twin: made.twin,
+        reach: Reach::Local,
         observe: None,
     }
 }

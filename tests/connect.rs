@@ -14,14 +14,14 @@ use std::time::Duration;
 use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
 use common::proc::{Held, Process, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
-use ipcmark::campaign::{Campaign, Conditions, Progress};
 use ipcmark::clock;
+use ipcmark::campaign::{Campaign, Conditions, Progress, Roads};
 use ipcmark::judge::{Judged, Status};
 use ipcmark::launch::{Launcher, Outcome, Spec, Stage, Warmup, Workers};
 use ipcmark::mechanism::{self, Carries, Cause, OpenError, OpenSpec, Variant};
 use ipcmark::observe::Topology;
 use ipcmark::store::Store;
-use ipcmark::study::{Machine, Request, Stopping, plan};
+use ipcmark::study::{Machine, Request, Stopping, Ways, plan};
 use ipcmark::workload::{Workload, connect};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -222,12 +222,14 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let set = rustix::thread::sched_getaffinity(None).expect("sched_getaffinity");
     let allowed: Vec<u32> =
         topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect();
-    let plan = plan(&request, &Machine { topology: &topology, allowed: &allowed, across: None })
-        .expect("a plan");
+    let plan =
+        plan(&request, &Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() })
+            .expect("a plan");
     let mut store = Store::open(&folder.path().join("runs.sqlite")).expect("a store");
     let with = Conditions {
         store: &mut store,
         launcher: Launcher::new(limited(folder.path(), files)),
+        roads: Roads::default(),
         interrupt: interrupt(),
         progress: &mut Silent,
     };

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use cli_support::Bench;
-use ipcmark::judge::{Candidate, CaseResult, Change, Floor, Inflection, Judged, Status, Sweep};
+use ipcmark::judge::{
+    Candidate, CaseResult, Change, Floor, Inflection, Judged, Reach, Status, Sweep,
+};
 use ipcmark::report::compose::{Extent, compose};
 use ipcmark::report::terminal::{self, Style};
 use ipcmark::report::{Block, Document, Drawn, Figure, FigureKind, html};
@@ -255,7 +257,9 @@ fn sweep(variant: &str) -> Sweep {
         variant: variant.into(),
         workload: "latency".into(),
         workers: "process".into(),
+        reach: Reach::Local,
         placement: "same-cpu".into(),
+        site: "same-cpu".into(),
         total: None,
         payload: "untouched".into(),
         sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],

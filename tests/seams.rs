@@ -41,7 +41,7 @@ const SEAMS: &[Seam] = &[
     seam("lab", &["sys"], "a laboratory is a place to measure in; it measures nothing of ours"),
     seam(
         "study",
-        &["launch", "mechanism", "workload", "observe", "size"],
+        &["lab", "launch", "mechanism", "workload", "observe", "size"],
         "a plan is made before anything is measured or kept",
     ),
     seam(

@@ -1,12 +1,14 @@
-//! Looking at a group: is every case precise enough, and may it close?
+//! Groups: how they begin, are taken up again, and whether every case is precise enough to close one.
+
+use std::time::Duration;
 
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::clock;
 use crate::launch::{Placement, Workers, placement::Place};
 use crate::mechanism::Variant;
 use crate::stats::{self, LOOKS, Look};
-use crate::store::{Closed, Store, StoreError, StoredCase, StoredGroup, StoredRun};
-use crate::study::{Case, Request};
+use crate::store::{Closed, NewCase, Store, StoreError, StoredCase, StoredGroup, StoredRun};
+use crate::study::{Case, Plan, Reach, Request};
 use crate::workload::{Policy, Workload};
 
 /// A launch in one number: the median of its samples, in ns per operation.
@@ -81,6 +83,49 @@ impl LiveCase {
     }
 }
 
+/// Keeps the groups of a plan, those that are measured and those that aren't.
+pub(super) fn add_groups(
+    store: &mut Store,
+    run: i64,
+    plan: &Plan,
+) -> Result<Vec<LiveGroup>, StoreError> {
+    let mut groups = Vec::new();
+    for (group_nth, group) in plan.groups.iter().enumerate() {
+        let measured = group.cases.iter().map(|case| (case, None));
+        let absent = group.absent.iter().map(|it| (&it.case, Some((it.absence, &*it.reason))));
+        let rows: Vec<NewCase> = measured
+            .chain(absent)
+            .enumerate()
+            .map(|(nth, (case, absence))| NewCase { group: group_nth, nth, case, absence })
+            .collect();
+        let ids = store.add_cases(run, &rows)?;
+        if group.cases.is_empty() {
+            store.set_group(run, group_nth, 0.0, Some(Closed::Launches))?;
+            continue;
+        }
+        let cases = group.cases.iter().zip(ids).map(|(case, id)| LiveCase {
+            id,
+            case: case.clone(),
+            batch: 0,
+            samples: 0,
+            operation_ns: 0.0,
+            medians: Vec::new(),
+            precise: false,
+            given_up: false,
+        });
+        groups.push(LiveGroup {
+            nth: group_nth,
+            cases: cases.collect(),
+            wants_quiet: group.wants_quiet(),
+            rounds: 0,
+            spent: 0.0,
+            closed: None,
+            took: Duration::ZERO,
+        });
+    }
+    Ok(groups)
+}
+
 /// A group of a stored run as it was when it was interrupted; None where it has no cases.
 pub(super) fn revive(
     store: &Store,
@@ -88,9 +133,10 @@ pub(super) fn revive(
     group: &StoredGroup,
     clock: &clock::Record,
 ) -> Result<Option<LiveGroup>, StoreError> {
-    let apart = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
+    let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
     let mut cases = Vec::new();
     for stored in group.cases.iter().filter(|case| case.absence.is_none()) {
+        let apart = elsewhere && stored.reach == Reach::Peer;
         let Some(case) = case_of(stored, apart) else { continue };
         let mut live = LiveCase {
             id: stored.id,
@@ -142,7 +188,7 @@ pub(super) fn revive(
         rounds: rounds as u64,
         spent: group.spent,
         closed: group.closed,
-        took: std::time::Duration::ZERO,
+        took: Duration::ZERO,
     };
     if let Some(look) = stats::schedule().iter().rev().find(|look| look.launches <= rounds)
         && look.launches == rounds
@@ -164,6 +210,7 @@ fn case_of(stored: &StoredCase, apart: bool) -> Option<Case> {
         workers: serde_json::from_value::<Workers>(word(&stored.workers)).ok()?,
         payload: serde_json::from_value::<Policy>(word(&stored.payload)).ok()?,
         twin: stored.twin,
+        reach: stored.reach.clone(),
         observe: stored.observe,
     })
 }

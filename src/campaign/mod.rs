@@ -8,6 +8,7 @@
 mod look;
 mod pilot;
 mod progress;
+mod roads;
 mod round;
 
 use std::path::Path;
@@ -15,15 +16,15 @@ use std::time::{Duration, Instant};
 
 use crate::clock::{self, Anchor};
 use crate::floor::{self, Extent, Order};
-use crate::launch::peer::Peer;
 use crate::launch::placement::Place;
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
 use crate::observe::{Host, noise::load};
-use crate::store::{Closed, Label, NewCase, NewRun, RunStatus, Store, StoreError};
-use crate::study::{Case, Plan, Request, Total};
+use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
+use crate::study::{Case, Plan, Reach, Request, Total};
 
 pub use look::value_ns;
 pub use progress::{Launched, Progress, Status};
+pub use roads::Roads;
 
 /// A case being measured.
 struct LiveCase {
@@ -89,6 +90,8 @@ pub struct Conditions<'a> {
     pub store: &'a mut Store,
     /// Starts launches.
     pub launcher: Launcher,
+    /// The ways to other hosts.
+    pub roads: Roads,
     /// Notices signals.
     pub interrupt: &'a Interrupt,
     /// Hears how it goes.
@@ -134,10 +137,9 @@ impl<'a> Campaign<'a> {
         let (kind, why_not) = clock::choose(root);
         let (clock_start, clock) = clock::measure(kind, why_not);
         let cases = plan.groups.iter().flat_map(|group| &group.cases);
-        let two = with.launcher.peer().is_some();
-        let cpus = round::distinct(cases.filter_map(|case| round::cpus_here(case, two)));
+        let cpus = round::distinct(cases.filter_map(round::cpus_here));
         let host = Host::examined(root, &cpus, EXAMINED);
-        let peer = with.launcher.peer().map(|peer| peer.record(&host));
+        let peer = with.roads.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
             started: now_utc(),
             tool: TOOL,
@@ -146,8 +148,9 @@ impl<'a> Campaign<'a> {
             host: &host,
             clock: &clock,
             peer: peer.as_ref(),
+            labs: &with.roads.labs,
         })?;
-        let groups = add_groups(with.store, run, plan)?;
+        let groups = look::add_groups(with.store, run, plan)?;
         let settle = Duration::ZERO;
         let mut campaign = Campaign {
             with,
@@ -177,10 +180,12 @@ impl<'a> Campaign<'a> {
     /// Measures the bounds that the results will stand beside, and keeps them.
     fn find_floors(&mut self) -> Result<(), StoreError> {
         self.with.progress.stage("floors: clocks, kernel calls, cache lines, wake-ups, copying");
-        let two = self.with.launcher.peer().is_some();
         let cases = self.groups.iter().flat_map(|group| &group.cases);
         // Between hosts there is no pair of CPUs: what is measured tells of this machine alone.
-        let places = cases.map(|it| if two { Place::FREE } else { it.case.place });
+        let places = cases.map(|it| match it.case.reach {
+            Reach::Peer => Place::FREE,
+            Reach::Local | Reach::Lab(_) => it.case.place,
+        });
         let mut order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
         for place in places {
             match place.cpus {
@@ -257,7 +262,7 @@ impl<'a> Campaign<'a> {
     /// run's number and how it ended.
     pub fn conduct(mut self) -> Result<(i64, RunStatus), StoreError> {
         let interrupted = self.measure()?.is_err();
-        if let Some(why) = self.with.launcher.peer().and_then(Peer::lost) {
+        if let Some(why) = self.with.roads.lost() {
             self.warn(&why)?;
         }
         self.warn_of_marks()?;
@@ -397,44 +402,6 @@ struct Interrupted;
 fn deadline_ms(live: &LiveCase) -> u64 {
     let expected_ns = live.operation_ns * (live.batch * live.samples) as f64;
     1_000 + (20.0 * expected_ns / 1e6) as u64
-}
-
-fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<Vec<LiveGroup>, StoreError> {
-    let mut groups = Vec::new();
-    for (group_nth, group) in plan.groups.iter().enumerate() {
-        let measured = group.cases.iter().map(|case| (case, None));
-        let absent = group.absent.iter().map(|it| (&it.case, Some((it.absence, &*it.reason))));
-        let rows: Vec<NewCase> = measured
-            .chain(absent)
-            .enumerate()
-            .map(|(nth, (case, absence))| NewCase { group: group_nth, nth, case, absence })
-            .collect();
-        let ids = store.add_cases(run, &rows)?;
-        if group.cases.is_empty() {
-            store.set_group(run, group_nth, 0.0, Some(Closed::Launches))?;
-            continue;
-        }
-        let cases = group.cases.iter().zip(ids).map(|(case, id)| LiveCase {
-            id,
-            case: case.clone(),
-            batch: 0,
-            samples: 0,
-            operation_ns: 0.0,
-            medians: Vec::new(),
-            precise: false,
-            given_up: false,
-        });
-        groups.push(LiveGroup {
-            nth: group_nth,
-            cases: cases.collect(),
-            wants_quiet: group.wants_quiet(),
-            rounds: 0,
-            spent: 0.0,
-            closed: None,
-            took: Duration::ZERO,
-        });
-    }
-    Ok(groups)
 }
 
 /// The time now, UTC, RFC 3339 with seconds.

@@ -1,7 +1,7 @@
 //! Pilots, before the first round: how long the machine takes to settle after a fork, and how
 //! many operations fill a sample and a launch. What they fix stays fixed for the run.
 
-use super::round::BATCH;
+use super::round::{BATCH, Sent};
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
 use crate::clock;
 use crate::launch::{Ending, Outcome, SampleCount, Spec, Workers};
@@ -43,15 +43,15 @@ impl Campaign<'_> {
     /// they differ from later ones. Between hosts no pipe reaches: there the first case's own
     /// mechanism is timed. None when a signal came, or the other host is gone.
     pub(super) fn find_settle(&self) -> Option<Settle> {
-        let place = self
-            .groups
-            .iter()
-            .flat_map(|group| &group.cases)
-            .map(|live| live.case.place)
-            .find(|place| !place.shares_one_cpu())?;
-        let own = || self.groups[0].cases[0].case.variant.to_string();
+        let cases = || self.groups.iter().flat_map(|group| &group.cases).map(|live| &live.case);
+        let apart = || cases().filter(|case| !case.place.shares_one_cpu());
+        let case = apart().find(|case| case.reach.is_local()).or_else(|| apart().next())?;
+        let (place, reach) = (case.place, &case.reach);
         let spec = Spec {
-            mechanism: self.with.launcher.peer().map_or("pipe".into(), |_| own()),
+            mechanism: match reach.is_local() {
+                true => "pipe".into(),
+                false => case.variant.to_string(),
+            },
             workload: Workload::Latency,
             message_bytes: 64,
             workers: Workers::Process,
@@ -65,7 +65,8 @@ impl Campaign<'_> {
         };
         let mut found = Vec::new();
         for _ in 0..SETTLE_LAUNCHES {
-            let endings = self.launch_together(std::slice::from_ref(&spec), &[], false).ok()?;
+            let sent = Sent { spec: spec.clone(), reach };
+            let endings = self.launch_together(&[sent], &[], false).ok()?;
             let blocks_ns = blocks(&endings[0].samples, self.clock.ns_per_tick);
             found.push(Settle { quiet_ns: settled_after(&blocks_ns), blocks_ns });
         }
@@ -79,7 +80,7 @@ impl Campaign<'_> {
         if self.groups[nth].cases.iter().all(|live| live.samples > 0) {
             return Ok(Ok(())); // resumed
         }
-        let specs: Vec<Spec> =
+        let specs: Vec<Sent> =
             self.groups[nth].results().map(|live| self.pilot_spec(live)).collect();
         let quiet = self.groups[nth].wants_quiet;
         let mut endings = Vec::new();
@@ -141,13 +142,14 @@ impl Campaign<'_> {
         ((budget as f64 - whole) / shortened).clamp(LEAST_PACE, 1.0)
     }
 
-    fn pilot_spec(&self, live: &LiveCase) -> Spec {
-        Spec {
+    fn pilot_spec<'a>(&self, live: &'a LiveCase) -> Sent<'a> {
+        let spec = Spec {
             samples: SampleCount::Lasting(PILOT_NS),
             batch: live.asked_messages().unwrap_or(0),
             deadline_ms: PILOT_DEADLINE_MS,
             ..self.spec(live)
-        }
+        };
+        Sent { spec, reach: &live.case.reach }
     }
 }
 

@@ -11,13 +11,13 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Campaign, Interrupted, Launched, LiveCase, value_ns};
+use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
 use crate::observe::doctor::{Watch, tally};
 use crate::observe::{Gaps, RoundNoise};
 use crate::stats;
 use crate::store::{NewLaunch, StoreError};
-use crate::study::Case;
+use crate::study::{Case, Reach};
 
 /// Launches that are set up together: the largest group of the default run, with its twin.
 pub(super) const BATCH: usize = 12;
@@ -38,6 +38,12 @@ pub(super) struct Turn {
     swapped: bool,
     padding: usize,
     offset: usize,
+}
+
+/// A launch as it is asked for, and where its halves go.
+pub(super) struct Sent<'a> {
+    pub(super) spec: Spec,
+    pub(super) reach: &'a Reach,
 }
 
 impl Campaign<'_> {
@@ -131,7 +137,7 @@ impl Campaign<'_> {
         rng.random::<bool>() ^ round.is_multiple_of(2)
     }
 
-    fn spec_of(&self, nth: usize, turn: &Turn) -> Spec {
+    fn spec_of(&self, nth: usize, turn: &Turn) -> Sent<'_> {
         let live = &self.groups[nth].cases[turn.case];
         let mut spec = Spec { buffer_offset: turn.offset, ..self.spec(live) };
         if turn.swapped && live.case.place.swappable {
@@ -140,21 +146,21 @@ impl Campaign<'_> {
         if live.samples == 0 {
             spec.samples = SampleCount::Exactly(1);
         }
-        spec
+        Sent { spec, reach: &live.case.reach }
     }
 
     /// Sets up, settles, times one after the other, ends together.
     pub(super) fn launch_together(
         &self,
-        specs: &[Spec],
+        specs: &[Sent],
         turns: &[Turn],
         wants_quiet: bool,
     ) -> Result<Vec<Ending>, Interrupted> {
         let interrupt = self.with.interrupt;
         let mut launches = Vec::new();
-        for (at, spec) in specs.iter().enumerate() {
+        for (at, sent) in specs.iter().enumerate() {
             let padding = turns.get(at).map_or(0, |turn| turn.padding);
-            launches.push(self.with.launcher.start(spec, padding));
+            launches.push(self.start(sent, padding));
         }
         let interrupted = |_| Interrupted;
         for launch in launches.iter_mut().flatten() {
@@ -176,6 +182,19 @@ impl Campaign<'_> {
             Err(error) => Ending::not_started(&error),
         };
         Ok(launches.into_iter().map(collect).collect())
+    }
+
+    /// Starts a launch where its halves are to be.
+    fn start(&self, Sent { spec, reach }: &Sent, padding: usize) -> std::io::Result<Launch> {
+        let Conditions { launcher, roads, .. } = &self.with;
+        match (reach, roads.ways.get(reach)) {
+            (_, Some(way)) => Ok(launcher.start_between(spec, padding, way)),
+            (Reach::Local, None) => launcher.start(spec, padding),
+            (Reach::Peer | Reach::Lab(_), None) => {
+                let error = format!("{reach}: there is no way any more");
+                Err(std::io::Error::new(std::io::ErrorKind::NotConnected, error))
+            }
+        }
     }
 
     fn keep(
@@ -220,16 +239,15 @@ impl Campaign<'_> {
     }
 
     fn used_cpus(&self, nth: usize) -> Vec<u32> {
-        let two = self.with.launcher.peer().is_some();
         let cases = self.groups[nth].cases.iter();
-        distinct(cases.filter_map(|live| cpus_here(&live.case, two)))
+        distinct(cases.filter_map(|live| cpus_here(&live.case)))
     }
 }
 
 /// The CPUs that a case uses on this host: its initiator's alone, where the responder is elsewhere.
-pub(super) fn cpus_here(case: &Case, two_hosts: bool) -> Option<(u32, u32)> {
+pub(super) fn cpus_here(case: &Case) -> Option<(u32, u32)> {
     let (initiator, responder) = case.place.cpus?;
-    Some((initiator, if two_hosts { initiator } else { responder }))
+    Some((initiator, if case.reach == Reach::Peer { initiator } else { responder }))
 }
 
 /// The CPUs of pairs, each once, ascending.

@@ -18,7 +18,7 @@ use crate::mechanism::{Entry, MECHANISMS};
 use crate::observe::Probe;
 use crate::size;
 use crate::store::Label;
-use crate::study::{Request, Stopping};
+use crate::study::{Reach, Request, Stopping};
 use crate::workload::{Policy, Workload, connect};
 
 /// Budget where none is given: with judging and writing, about a minute.
@@ -99,11 +99,17 @@ pub struct RunArgs {
     /// A name for this run, by which report, export and compare find it
     #[arg(long, value_name = "NAME")]
     pub label: Option<Label>,
+    /// Where the two halves of a launch are, each beside the others: local, peer (the host behind
+    /// --peer), lab:routers=2,switches=1,delay=1ms (a laboratory that the run makes; needs root)
+    /// [default: local; with --peer: peer]
+    #[arg(long, value_name = "LIST", value_parser = reaches)]
+    pub reach: Option<Reaches>,
     #[command(flatten)]
     pub peer: PeerArgs,
     /// Go on with an interrupted run: its number, label, or `last`
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
-          conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command"])]
+          conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
+                                "reach"])]
     pub resume: Option<String>,
     /// text, json, ndjson (events as they happen), csv, markdown, hgrm and hlog (HdrHistogram),
     /// bmf (Bencher)
@@ -119,6 +125,14 @@ pub struct RunArgs {
     /// Where the PDF goes; studies have the flag.
     #[arg(skip)]
     pub pdf: Option<std::path::PathBuf>,
+}
+
+/// Levels of reach, with commas between them.
+#[derive(Clone, Debug)]
+pub struct Reaches(pub Vec<Reach>);
+
+fn reaches(text: &str) -> Result<Reaches, String> {
+    Reach::parse_list(text).map(Reaches)
 }
 
 /// How a run is shown once it is measured.
@@ -209,8 +223,8 @@ impl RunArgs {
     pub fn request(&self) -> Result<Request, String> {
         let mechanisms = match self.mechanisms.is_empty() {
             true => {
-                let peer = self.peer.command.is_some();
-                let fits = |it: &&Entry| !peer || it.reaches_over_network();
+                let local = self.reaches().iter().any(Reach::is_local);
+                let fits = |it: &&Entry| local || it.reaches_over_network();
                 let all = MECHANISMS.iter().filter(fits);
                 all.flat_map(|it| it.with_each(it.measured)).collect()
             }
@@ -253,10 +267,29 @@ impl RunArgs {
             samples: self.samples,
             stopping: self.stopping(),
             observe: self.probes(),
+            reaches: self.checked_reaches()?,
             peer: self.peer.asked()?,
             seed: self.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
         })
+    }
+
+    fn reaches(&self) -> Vec<Reach> {
+        match (&self.reach, &self.peer.command) {
+            (Some(Reaches(reaches)), _) => reaches.clone(),
+            (None, Some(_)) => vec![Reach::Peer],
+            (None, None) => vec![Reach::Local],
+        }
+    }
+
+    /// The same, if there is another host exactly where one is needed.
+    fn checked_reaches(&self) -> Result<Vec<Reach>, String> {
+        let reaches = self.reaches();
+        match (reaches.contains(&Reach::Peer), &self.peer.command) {
+            (true, None) => Err("--reach peer: which host? add --peer 'ssh HOST'".into()),
+            (false, Some(_)) => Err("--peer: nothing is measured to it: add --reach peer".into()),
+            _ => Ok(reaches),
+        }
     }
 
     /// Each probe once, in the order of the words.
@@ -276,7 +309,7 @@ impl RunArgs {
         }
         match self.placement.is_empty() {
             // Two hosts have no relation of CPUs.
-            true if self.peer.command.is_some() => vec![Placement::Free],
+            true if self.reaches().iter().any(|it| !it.is_local()) => vec![Placement::Free],
             true => Placement::PINNED.to_vec(),
             false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
         }
@@ -318,9 +351,26 @@ pub struct OwnArgs {
     /// Write results to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Refused, with the reason.
+    #[arg(long, value_name = "COMMAND", hide = true)]
+    pub peer: Option<String>,
 }
 
 impl OwnArgs {
+    /// Refuses another host: what looks on sees one.
+    ///
+    /// # Errors
+    /// Why, and the way out.
+    pub fn check_here(&self) -> Result<(), String> {
+        match self.peer {
+            None => Ok(()),
+            Some(_) => Err("--peer: what looks on sees the workers of one kernel, and half of a \
+                            round trip can't be told from a wait: leave it out, or measure with \
+                            ipcmark run --peer"
+                .into()),
+        }
+    }
+
     /// Launches of each case where none are named: those of the first look.
     const LAUNCHES: u64 = crate::stats::LOOKS[0] as u64;
 

@@ -8,7 +8,7 @@ use super::{Common, Failure, run};
 use crate::launch::Placement;
 use crate::observe::Probe;
 use crate::observe::probe::Scope;
-use crate::study::{Absence, Aim};
+use crate::study::{Absence, Aim, Ways};
 use crate::workload::Workload;
 
 /// Flags of `explain`.
@@ -36,6 +36,7 @@ pub struct ExplainArgs {
 
 /// `ipcmark explain …`.
 pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
+    args.own.check_here().map_err(Failure::usage)?;
     if let Err(refusal) = Probe::trace(Scope::All).available() {
         let line = format!("explain needs a trace of the kernel: {refusal}");
         return Err(Failure { line, code: run::UNAVAILABLE });
@@ -45,7 +46,7 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     request.aim = Aim::Explanation { teach: args.teach };
     // A round trip is taken apart one by one, and half of a short launch is enough of them.
     request.stopping.launches = Some(args.own.launches());
-    let plan = run::planned(&request)?;
+    let plan = run::planned(&request, &Ways::default())?;
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
         let line =
             "nothing to take apart: name a mechanism that carries something, and that is here";

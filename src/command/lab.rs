@@ -146,6 +146,10 @@ pub fn lab(common: &Common, args: &LabArgs) -> Result<u8, Failure> {
 }
 
 fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
+    if lab::own::process(&args.name.name).is_some() {
+        let name = &args.name.name;
+        return Err(Failure::usage(format!("--name {name}: runs name theirs so: choose another")));
+    }
     let by = By::ALL.into_iter().find(|(word, _)| *word == args.by);
     let asked = Asked {
         name: args.name.name.clone(),
@@ -258,20 +262,10 @@ fn describe(status: &Status) -> String {
 fn told(impairment: &Impairment) -> String {
     let Impairment { what, value, means, .. } = impairment;
     match *what {
-        "rate" => format!("{} by {means}", rate(*value)),
+        "rate" => format!("{} by {means}", asked::rate_word(*value as u64)),
         "loss" => format!("{} of packets lost by {means}", Loss((value * 1e6).round() as u32)),
         _ => format!("{} later by {means}", units::duration(*value)),
     }
-}
-
-/// A rate as it is asked for: `100mbit`.
-fn rate(bits: f64) -> String {
-    let (factor, unit) = match bits {
-        bits if bits % 1e9 == 0.0 => (1e9, "gbit"),
-        bits if bits % 1e6 == 0.0 => (1e6, "mbit"),
-        _ => (1e3, "kbit"),
-    };
-    format!("{}{unit}", bits / factor)
 }
 
 fn describe_relay(text: &mut String, relay: &Relay) {

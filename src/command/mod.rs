@@ -16,6 +16,7 @@ mod peer;
 mod probe_effect;
 mod progress;
 mod report;
+mod roads;
 mod run;
 mod runs;
 mod study;

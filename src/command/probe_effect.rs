@@ -12,7 +12,7 @@ use crate::mechanism::Carries;
 use crate::observe::Probe;
 use crate::observe::counts::{FAMILIES, Family};
 use crate::observe::probe::Scope;
-use crate::study::{Aim, Request, Stopping};
+use crate::study::{Aim, Request, Stopping, Ways};
 use crate::workload::Workload;
 
 /// A curve, and not too long a wait.
@@ -53,6 +53,7 @@ pub struct ProbeEffectArgs {
 
 /// `ipcmark probe-effect …`.
 pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failure> {
+    args.own.check_here().map_err(Failure::usage)?;
     let request = args.request().map_err(Failure::usage)?;
     let refused = |probe: &Probe| Some((*probe, probe.available().err()?));
     let refused: Vec<_> = request.observe.iter().filter_map(refused).collect();
@@ -62,7 +63,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
         let line = format!("nothing that was named can look here: {probe}: {why}");
         return Err(Failure { line, code: run::UNAVAILABLE });
     }
-    let plan = run::planned(&request)?;
+    let plan = run::planned(&request, &Ways::default())?;
     let mut cases = plan
         .groups
         .iter()

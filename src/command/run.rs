@@ -9,16 +9,18 @@ use super::args::{RunArgs, Shown};
 use super::events::{Events, Live};
 use super::peer::Met;
 use super::progress::StderrProgress;
+use super::roads::{self, Open};
 use super::{Common, Failure, complain, export, report, written};
 use crate::campaign::{Campaign, Conditions};
 use crate::export::Format;
 use crate::judge::{Judged, Status};
+use crate::launch::peer::Peer;
 use crate::launch::{Interrupt, Launcher};
 use crate::mechanism::clean;
-use crate::observe::{Host, Topology};
+use crate::observe::Topology;
 use crate::report::compose::{Extent, compose};
 use crate::store::{RunStatus, Store, StoredRun};
-use crate::study::{Across, Machine, Plan, Request, plan};
+use crate::study::{Machine, Plan, Reach, Request, Ways, plan};
 
 /// The page that the main job leaves in the working directory.
 const PAGE: &str = "report.html";
@@ -48,19 +50,25 @@ pub fn chosen(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
 fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
-    match (&args.resume, &request.peer) {
-        (Some(_), _) => measure(common, args, None),
-        (None, None) => measure(common, args, Some((request.clone(), planned(&request)?))),
-        (None, Some(asked)) => {
-            let interrupt = take_over_signals()?;
-            let met = args.peer.start(asked.clone(), &interrupt)?;
-            let mut request = request.clone();
-            request.peer = Some(met.peer.asked().clone());
-            let across = Across::of(&met.peer, &Host::read(Path::new("/")));
-            let plan = planned_on(&request, Some(&across))?;
-            measure_with(common, args, Some((request, plan)), &interrupt, Some(met))
-        }
+    match &args.resume {
+        Some(_) => measure_with(common, args, None, &take_over_signals()?, Open::default()),
+        None => ask(common, args, request),
     }
+}
+
+/// Plans and measures `request`, over the ways that it needs; shows it as `args` say.
+pub fn ask(common: &Common, args: &RunArgs, mut request: Request) -> Result<u8, Failure> {
+    if request.reaches.iter().all(Reach::is_local) {
+        let plan = planned(&request, &Ways::default())?;
+        return measure(common, args, Some((request, plan)));
+    }
+    // What is wrong with it in any case is said before anybody is asked for a password.
+    planned(&request, &Open::foreseen(&request))?;
+    let interrupt = take_over_signals()?;
+    let met = roads::greet(&args.peer, &mut request, &interrupt)?;
+    let open = Open::ways(&request.reaches, met, request.seed, &interrupt)?;
+    let plan = planned(&request, &open.ways)?;
+    measure_with(common, args, Some((request, plan)), &interrupt, open)
 }
 
 fn take_over_signals() -> Result<Interrupt, Failure> {
@@ -73,7 +81,7 @@ pub fn measure(
     args: &RunArgs,
     asked: Option<(Request, Plan)>,
 ) -> Result<u8, Failure> {
-    measure_with(common, args, asked, &take_over_signals()?, None)
+    measure_with(common, args, asked, &take_over_signals()?, Open::default())
 }
 
 fn measure_with(
@@ -81,9 +89,10 @@ fn measure_with(
     args: &RunArgs,
     asked: Option<(Request, Plan)>,
     interrupt: &Interrupt,
-    met: Option<Met>,
+    mut open: Open,
 ) -> Result<u8, Failure> {
-    for line in clean().iter().filter(|_| !common.quiet) {
+    let labs = roads::clean().into_iter().flatten();
+    for line in clean().into_iter().chain(labs).filter(|_| !common.quiet) {
         complain(&format!("removed {line}"));
     }
     let mut store = match args.resume {
@@ -102,15 +111,13 @@ fn measure_with(
         Some(name) => Some(unfinished(&store, name)?),
         None => None,
     };
-    let met = match resumed {
-        Some(id) => meet_again(args, &store.run(id)?, interrupt)?,
-        None => met,
-    };
-    let launcher = match &met {
-        Some(met) => Launcher::between(PROGRAM.into(), met.peer.clone()),
-        None => Launcher::new(PROGRAM.into()),
-    };
-    let with = Conditions { store: &mut store, launcher, interrupt, progress: &mut live };
+    if let Some(id) = resumed {
+        open = open_again(args, &store.run(id)?, interrupt)?;
+    }
+    let roads = std::mem::take(&mut open.roads);
+    let peers: Vec<Peer> = roads.ways.values().map(|it| it.peer.clone()).collect();
+    let launcher = Launcher::new(PROGRAM.into());
+    let with = Conditions { store: &mut store, launcher, roads, interrupt, progress: &mut live };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut campaign = match (asked, resumed) {
@@ -122,6 +129,9 @@ fn measure_with(
         campaign.label(label)?;
     }
     let (id, status) = campaign.conduct()?;
+    let lost = peers.iter().find_map(Peer::lost);
+    // Nothing is measured any more: what was only made for that goes before anybody reads.
+    drop((peers, open));
     let judged = Judged::of(&store, id)?;
     show(common, args, &judged, &store)?;
     let told = live.conclude(&judged);
@@ -129,7 +139,7 @@ fn measure_with(
         complain(&format!("interrupted; `ipcmark run --resume {id}` goes on with run {id}"));
         return Ok(128 + signal as u8);
     }
-    if let Some(why) = met.as_ref().and_then(|met| met.peer.lost()) {
+    if let Some(why) = lost {
         complain(&format!(
             "{why}; what was measured is kept: `ipcmark run --resume {id}` goes on with run {id}"
         ));
@@ -144,19 +154,14 @@ fn measure_with(
 }
 
 /// The cases of a request on this machine.
-pub fn planned(request: &Request) -> Result<Plan, Failure> {
-    planned_on(request, None)
-}
-
-fn planned_on(request: &Request, across: Option<&Across>) -> Result<Plan, Failure> {
+pub fn planned(request: &Request, ways: &Ways) -> Result<Plan, Failure> {
     let topology = Topology::read(Path::new("/"))
         .map_err(|error| Failure::other(format!("read the topology: {error}")))?;
     let allowed = match sched_getaffinity(None) {
         Ok(set) => topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
         Err(_) => topology.online(),
     };
-    plan(request, &Machine { topology: &topology, allowed: &allowed, across })
-        .map_err(Failure::usage)
+    plan(request, &Machine { topology: &topology, allowed: &allowed, ways }).map_err(Failure::usage)
 }
 
 fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
@@ -173,6 +178,19 @@ fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
             "run {id} began before this machine was started: its clock is another; measure anew"
         ))),
         _ => Ok(id),
+    }
+}
+
+/// The ways of a run that goes on. Its laboratories are made again.
+fn open_again(args: &RunArgs, run: &StoredRun, interrupt: &Interrupt) -> Result<Open, Failure> {
+    let met = meet_again(args, run, interrupt)?;
+    let reaches: Vec<Reach> = run.reaches().into_iter().cloned().collect();
+    let open = Open::ways(&reaches, met, run.request.seed, interrupt)?;
+    match open.ways.no_lab.first_key_value() {
+        Some((reach, why)) if run.labs.iter().any(|it| it.reach == *reach) => {
+            Err(Failure::usage(format!("run {} goes on over {reach}: {why}", run.id)))
+        }
+        _ => Ok(open),
     }
 }
 

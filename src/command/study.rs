@@ -6,11 +6,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::args::{RunArgs, Shown, shown_or_written};
+use super::peer::PeerArgs;
+use super::roads::Open;
 use super::words::{budget, drawn_seed, launches, samples, seed};
 use super::{Common, Failure, print, run};
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
-use crate::study::{Case, Plan, Request, builtin};
+use crate::study::{Case, Plan, Reach, Request, builtin};
 
 /// Flags of `study`.
 #[derive(Args)]
@@ -54,6 +56,8 @@ struct StudyRunArgs {
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     seed: Option<u64>,
+    #[command(flatten)]
+    peer: PeerArgs,
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -128,8 +132,14 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         request.samples = args.samples;
         request.samples_by_workload.clear();
     }
-    let plan = run::planned(&request)?;
+    request.peer = args.peer.asked().map_err(Failure::usage)?;
+    if request.peer.is_some() && !request.reaches.contains(&Reach::Peer) {
+        return Err(Failure::usage(format!(
+            "--peer: {name} measures nothing to another host: its reach has no level peer"
+        )));
+    }
     if args.dry_run {
+        let plan = run::planned(&request, &Open::foreseen(&request))?;
         return dry(common, &declared, &request, &plan);
     }
     let named = || PathBuf::from(&name).with_extension("pdf");
@@ -139,9 +149,10 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         pdf,
         format: args.format,
         output: args.output.clone(),
+        peer: args.peer.clone(),
         ..RunArgs::default()
     };
-    run::measure(common, &args, Some((request, plan)))
+    run::ask(common, &args, request)
 }
 
 fn cases_of(plan: &Plan) -> impl Iterator<Item = &Case> {

@@ -83,6 +83,7 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("workload", &case.workload);
     cells.maybe("message_bytes", case.message_bytes);
     cells.maybe("total", case.total.map(Total::stored));
+    cells.put("reach", &case.reach);
     cells.put("placement", &case.placement);
     cells.maybe("cpu_first", case.cpus.map(|it| it[0]));
     cells.maybe("cpu_second", case.cpus.map(|it| it[1]));

@@ -82,6 +82,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     // Names of runs without a total of their own stay as they were before there were any.
     let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
     parts.extend(total.map(|it| format!("of-{it}")));
+    parts.extend((!case.reach.is_local()).then(|| case.reach.to_string()));
     parts.extend([case.placement.clone(), case.workers.clone()]);
     if case.workload == "throughput" && case.payload != "untouched" {
         parts.push(case.payload.clone());

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{launches, stored};
 use crate::clock::{self, Kind, Reading, TscUnavailable};
-use crate::judge::Total;
 use crate::judge::{CaseResult, GroupVerdict, Judged, Observed};
+use crate::judge::{Reach, Total};
 use crate::observe::Host;
 use crate::store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
 
@@ -40,6 +40,7 @@ struct Identity<'a> {
     workload: &'a str,
     message_bytes: Option<u64>,
     total: Option<Total>,
+    reach: &'a Reach,
     placement: &'a str,
     workers: &'a str,
     twin: bool,
@@ -53,6 +54,7 @@ impl Identity<'_> {
             workload: &stored.workload,
             message_bytes: stored.message_bytes,
             total: stored.total,
+            reach: &stored.reach,
             placement: &stored.placement,
             workers: &stored.workers,
             twin: stored.twin,

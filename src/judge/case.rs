@@ -17,7 +17,7 @@ use crate::mechanism::{Carries, Variant};
 use crate::observe::Probe;
 use crate::stats::{self, Look};
 use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
-use crate::study::Total;
+use crate::study::{Reach, Total};
 
 /// How a case stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -104,8 +104,13 @@ pub struct CaseResult {
     pub workload: String,
     /// `process`, `thread`.
     pub workers: String,
+    /// Where its two halves were.
+    pub reach: Reach,
     /// Where it was asked to run.
     pub placement: String,
+    /// The placement, and in a run of several reaches `reach/placement` of what isn't local.
+    #[serde(skip)]
+    pub site: String,
     /// The CPUs of that placement.
     pub cpus: Option<[u32; 2]>,
     /// Where free workers ran.
@@ -210,6 +215,9 @@ impl CaseResult {
         slices: usize,
     ) -> Result<(CaseResult, f64), StoreError> {
         let mut result = CaseResult::blank(case);
+        if run.reaches().len() > 1 && !case.reach.is_local() {
+            result.site = format!("{}/{}", case.reach, case.placement);
+        }
         let all = store.launches(case.id)?;
         let launches: Vec<&StoredLaunch> = all.iter().filter(|launch| launch.round > 0).collect();
         let mut pool = Pool::default();
@@ -255,7 +263,9 @@ impl CaseResult {
             observe: case.observe,
             workload: case.workload.clone(),
             workers: case.workers.clone(),
+            reach: case.reach.clone(),
             placement: case.placement.clone(),
+            site: case.placement.clone(),
             cpus: case.cpus.map(|(a, b)| [a, b]),
             observed_placement: None,
             message_bytes: case.message_bytes,
@@ -366,7 +376,8 @@ impl CaseResult {
             high_share: modes.high.share,
         });
         let estimate = self.estimate_of(&in_unit, values, group);
-        let two_machines = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
+        let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
+        let two_machines = elsewhere && self.reach == Reach::Peer;
         let one_cpu = !two_machines && self.cpus.is_some_and(|[a, b]| a == b);
         let asked = run.request.stopping.asked(one_cpu);
         let half_width = headline(&ns, group).map(|it| (it.high - it.low) / 2.0 / it.estimate);

@@ -22,7 +22,9 @@ type Bound = (String, f64);
 /// should be there and isn't.
 pub(super) fn assign(results: &mut [CaseResult], floors: Option<&Floors>) -> Vec<String> {
     let mut missing = Vec::new();
-    for case in results.iter_mut().filter(|case| case.status == Status::Ok) {
+    // Bounds of one machine bound nothing between two, nor between two network stacks.
+    let bounded = |case: &&mut CaseResult| case.status == Status::Ok && case.reach.is_local();
+    for case in results.iter_mut().filter(bounded) {
         match floors.map(|floors| bound(case, floors)) {
             Some(None) => {}
             Some(Some(Ok(bound))) => case.floor = Some(beside(case, bound)),
@@ -151,6 +153,7 @@ pub mod tests {
             workload: "latency".into(),
             message_bytes: Some(64),
             total: None,
+            reach: Default::default(),
             placement: placement.into(),
             workers: "process".into(),
             payload: "untouched".into(),

@@ -9,7 +9,7 @@ use super::case::{CaseResult, Status};
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use crate::stats::{self, Verdict};
 use crate::store::{Closed, StoredGroup};
-use crate::study::Total;
+use crate::study::{Reach, Total};
 
 /// How one case stands against the leader of its group.
 #[derive(Clone, Debug, Serialize)]
@@ -58,8 +58,13 @@ pub struct GroupVerdict {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
+    /// Where the two halves of its launches were.
+    pub reach: Reach,
     /// Where its workers ran.
     pub placement: String,
+    /// As of its cases.
+    #[serde(skip)]
+    pub site: String,
     /// `process`, `thread`.
     pub workers: String,
     /// Rounds measured.
@@ -73,36 +78,54 @@ pub struct GroupVerdict {
 }
 
 impl GroupVerdict {
-    /// Judges a group whose results start at index `first`; None if nothing was measured.
-    pub(super) fn of(
+    /// Judges a group whose results start at index `first`, once for each reach: what is best
+    /// here is one question, and what is best between two hosts another.
+    pub(super) fn of_each_site(
         group: &StoredGroup,
         first: usize,
         members: &[CaseResult],
+    ) -> Vec<GroupVerdict> {
+        let mut sites: Vec<&str> = Vec::new();
+        for case in members {
+            if !sites.contains(&case.site.as_str()) {
+                sites.push(&case.site);
+            }
+        }
+        let judged = sites.iter().map(|site| GroupVerdict::of(group, first, members, site));
+        judged.flatten().collect()
+    }
+
+    /// None if nothing was measured there.
+    fn of(
+        group: &StoredGroup,
+        first: usize,
+        members: &[CaseResult],
+        site: &str,
     ) -> Option<GroupVerdict> {
+        let here = |case: &&CaseResult| case.site == site && case.status == Status::Ok;
         let ranked: Vec<usize> = (0..members.len())
             .filter(|at| {
                 let case = &members[*at];
-                case.status == Status::Ok && !case.twin && !case.carries.is_control()
+                here(&case) && !case.twin && !case.carries.is_control()
             })
             .collect();
-        let head = members.iter().find(|case| case.status == Status::Ok)?;
+        let head = members.iter().find(here)?;
         let mut standings = standings(&ranked, members);
         for standing in &mut standings {
             standing.result += first;
         }
         Some(GroupVerdict {
             workload: head.workload.clone(),
-            message_bytes: members
-                .iter()
-                .filter(|it| it.status == Status::Ok)
-                .find_map(|it| it.message_bytes),
+            message_bytes: members.iter().filter(here).find_map(|it| it.message_bytes),
             total: head.total,
+            reach: head.reach.clone(),
             placement: head.placement.clone(),
+            site: site.into(),
             workers: head.workers.clone(),
             rounds: members.iter().map(|it| it.by_round.len() as u64).max().unwrap_or(0),
             closed: group.closed,
             standings,
-            twin: twin_check(members),
+            twin: twin_check(members, site),
         })
     }
 
@@ -182,9 +205,10 @@ fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
     a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
 }
 
-fn twin_check(members: &[CaseResult]) -> Option<TwinCheck> {
-    let twin = members.iter().find(|case| case.twin && case.status == Status::Ok)?;
-    let subject = members.iter().find(|case| !case.twin && case.variant == twin.variant)?;
+fn twin_check(members: &[CaseResult], site: &str) -> Option<TwinCheck> {
+    let here = || members.iter().filter(|case| case.site == site);
+    let twin = here().find(|case| case.twin && case.status == Status::Ok)?;
+    let subject = here().find(|case| !case.twin && case.variant == twin.variant)?;
     let (a, b) = paired(twin, subject);
     let comparison = stats::compare_paired(&a, &b, ALPHA)?;
     Some(TwinCheck {

@@ -12,7 +12,7 @@ use super::case::{CaseResult, Status};
 use super::{ALPHA, Carries};
 use crate::observe::Host;
 use crate::stats::{self, TooFew};
-use crate::study::Total;
+use crate::study::{Reach, Total};
 
 /// A sweep over message sizes of one mechanism at one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,8 +23,13 @@ pub struct Sweep {
     pub workload: String,
     /// `process`, `thread`.
     pub workers: String,
+    /// Where its two halves were.
+    pub reach: Reach,
     /// Where it was asked to run.
     pub placement: String,
+    /// As of its cases.
+    #[serde(skip)]
+    pub site: String,
     /// What one transfer carries; null of round trips.
     pub total: Option<Total>,
     /// `untouched`, `written`, `read`.
@@ -105,7 +110,7 @@ fn same_curve(a: &CaseResult, b: &CaseResult) -> bool {
             it.variant.clone(),
             it.workload.clone(),
             it.workers.clone(),
-            it.placement.clone(),
+            it.site.clone(),
             it.payload.clone(),
             it.total,
         )
@@ -142,7 +147,9 @@ fn sweep(curve: &[&CaseResult], host: &Host) -> Sweep {
         variant: of.variant.clone(),
         workload: of.workload.clone(),
         workers: of.workers.clone(),
+        reach: of.reach.clone(),
         placement: of.placement.clone(),
+        site: of.site.clone(),
         total: of.total,
         payload: of.payload.clone(),
         rounds: rounds.len(),

@@ -31,8 +31,8 @@ pub use crate::mechanism::Carries;
 use crate::observe::Host;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup, StoredRun};
-pub use crate::study::Total;
-use crate::study::{Aim, Request};
+use crate::study::{Aim, LabRecord, Request};
+pub use crate::study::{Reach, Total};
 
 pub use case::{CaseResult, Estimate, Floor, Status};
 pub use counted::Counted;
@@ -89,6 +89,7 @@ pub struct Export<'a> {
     settle_ns: u64,
     host: &'a Host,
     peer: Option<&'a PeerRecord>,
+    labs: &'a [LabRecord],
     clock: &'a clock::Record,
     floors: Option<&'a Floors>,
     warnings: &'a [String],
@@ -122,14 +123,11 @@ impl Judged {
                     }
                 }
             }
-            groups.extend(GroupVerdict::of(group, first, &results[first..]));
+            groups.extend(GroupVerdict::of_each_site(group, first, &results[first..]));
         }
         observed::assign(&mut observed);
         counted::assign(&mut results, &mut observed);
-        // Bounds of one machine bound nothing between two.
-        if run.peer.is_none() {
-            run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
-        }
+        run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
         derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
@@ -158,6 +156,7 @@ impl Judged {
             settle_ns: self.run.settle.quiet_ns,
             host: &self.run.host,
             peer: self.run.peer.as_ref(),
+            labs: &self.run.labs,
             clock: &self.run.clock,
             floors: self.run.floors.as_ref(),
             warnings: &self.run.warnings,

@@ -172,6 +172,19 @@ pub fn rate(text: &str) -> Result<u64, String> {
     bits.filter(|it| RATES.contains(it)).ok_or_else(|| format!("`{text}` is not a rate: {way_out}"))
 }
 
+/// A rate as it is asked for: `100mbit`.
+pub fn rate_word(bits: u64) -> String {
+    let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit")];
+    let (factor, unit) =
+        units.into_iter().find(|it| bits.is_multiple_of(it.0)).unwrap_or((1_000, "kbit"));
+    format!("{}{unit}", bits as f64 / factor as f64)
+}
+
+/// A delay as it is asked for: `10ms`, `1ms500us`.
+pub fn delay_word(ns: u64) -> String {
+    humantime::format_duration(Duration::from_nanos(ns)).to_string().replace(' ', "")
+}
+
 /// A share of packets: `5%`, `0.1%`.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //! As `ip netns exec` does, but what is mounted below /sys (control groups, tracing) stays in
 //! sight, so that a measurement started there describes the machine as it would outside.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 
 use rustix::fs::CWD;
@@ -21,6 +21,21 @@ use crate::sys::namespace;
 /// # Errors
 /// If there is no such laboratory or node, if it was replaced, or without the privilege.
 pub fn enter(name: &str, node: &str) -> Result<(), LabError> {
+    let (made, space) = found(name, node)?;
+    space.enter().map_err(LabError::of(format!("enter {made}")))?;
+    own_sys().map_err(LabError::of(format!("mount /sys for {made}")))
+}
+
+/// The network of node `node` of laboratory `name`.
+///
+/// # Errors
+/// As [`enter`].
+pub fn network(name: &str, node: &str) -> Result<File, LabError> {
+    found(name, node).map(|(_, space)| space.into_file())
+}
+
+/// The namespace of a node, and its name.
+fn found(name: &str, node: &str) -> Result<(String, Space), LabError> {
     let state = State::existing(name)?;
     let plan = Plan::of(&state.asked);
     let Some(place) = plan.nodes.iter().position(|it| it.name == node) else {
@@ -44,8 +59,7 @@ pub fn enter(name: &str, node: &str) -> Result<(), LabError> {
     if identity != Some(made.identity) {
         return Err(broken());
     }
-    space.enter().map_err(LabError::of(format!("enter {}", made.name)))?;
-    own_sys().map_err(LabError::of(format!("mount /sys for {}", made.name)))
+    Ok((made.name.clone(), space))
 }
 
 /// Mounts the /sys of the thread's network in a mount namespace of its own.

@@ -11,6 +11,7 @@ pub mod build;
 pub mod commands;
 pub mod inside;
 pub mod means;
+pub mod own;
 pub mod plan;
 pub mod price;
 pub mod relay;

@@ -49,6 +49,11 @@ impl Space {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()))
     }
 
+    /// What holds it.
+    pub fn into_file(self) -> File {
+        self.0
+    }
+
     /// Which one it is.
     pub fn identity(&self) -> io::Result<Identity> {
         let found = self.0.metadata()?;

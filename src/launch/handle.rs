@@ -4,6 +4,7 @@
 //! A launch that is dropped early is told so by the closing of its standard input; it kills
 //! its workers and exits. One that doesn't is killed.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -13,6 +14,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::peer::{Apart, Peer};
 use super::spec::{Outcome, Record, Spec};
@@ -75,7 +78,15 @@ impl Interrupt {
 #[derive(Clone)]
 pub struct Launcher {
     program: PathBuf,
-    peer: Option<Peer>,
+}
+
+/// Between which hosts a launch is.
+#[derive(Clone)]
+pub struct Way {
+    /// Where its responder is.
+    pub peer: Peer,
+    /// The network of its initiator; None where that is this process's own.
+    pub near: Option<Arc<File>>,
 }
 
 /// How far a launch has come.
@@ -111,41 +122,59 @@ impl Ending {
 impl Launcher {
     /// A launcher that starts `program`, which must be this program.
     pub fn new(program: PathBuf) -> Launcher {
-        Launcher { program, peer: None }
+        Launcher { program }
     }
 
-    /// One whose launches have their responders on the host of `peer`.
-    pub fn between(program: PathBuf, peer: Peer) -> Launcher {
-        Launcher { program, peer: Some(peer) }
-    }
-
-    /// The other host, if launches are between two.
-    pub fn peer(&self) -> Option<&Peer> {
-        self.peer.as_ref()
-    }
-
-    /// Starts a launch. `padding` bytes are added to its environment, which moves its stack:
-    /// a set-up detail that must not be the same in every launch.
+    /// Starts a launch on this host. `padding` bytes are added to its environment, which moves its
+    /// stack: a set-up detail that must not be the same in every launch.
     pub fn start(&self, spec: &Spec, padding: usize) -> io::Result<Launch> {
-        match &self.peer {
-            None => self.start_here(spec, padding).map(|it| Launch::Here(Box::new(it))),
-            Some(peer) => {
-                let apart = Apart::begin(self.clone(), peer, spec, padding);
-                Ok(Launch::Apart(Box::new(apart)))
-            }
-        }
+        self.start_here(spec, padding).map(|it| Launch::Here(Box::new(it)))
+    }
+
+    /// Starts a launch of two halves, one at each end of `way`.
+    pub fn start_between(&self, spec: &Spec, padding: usize, way: &Way) -> Launch {
+        Launch::Apart(Box::new(Apart::begin(self.clone(), way, spec, padding)))
     }
 
     /// Starts a supervisor here, for all of a launch or for half of it.
     pub(super) fn start_here(&self, spec: &Spec, padding: usize) -> io::Result<Supervised> {
-        let mut child = Command::new(&self.program)
+        self.supervised(spec, padding, Command::spawn)
+    }
+
+    /// Starts a supervisor that has the network `near`, for half of a launch.
+    pub(super) fn start_in(
+        &self,
+        near: &File,
+        spec: &Spec,
+        padding: usize,
+    ) -> io::Result<Supervised> {
+        self.supervised(spec, padding, |command| {
+            // A network is a thread's: one of its own leaves this thread where it is.
+            std::thread::scope(|scope| {
+                let spawned = scope.spawn(|| {
+                    move_into_link_name_space(near.as_fd(), Some(LinkNameSpaceType::Network))?;
+                    command.spawn()
+                });
+                spawned.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })
+    }
+
+    fn supervised(
+        &self,
+        spec: &Spec,
+        padding: usize,
+        spawn: impl FnOnce(&mut Command) -> io::Result<Child>,
+    ) -> io::Result<Supervised> {
+        let mut command = Command::new(&self.program);
+        command
             .arg0("ipcmark")
             .arg("launch")
             .env("IPCMARK_PADDING", "x".repeat(padding))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let mut child = spawn(&mut command)?;
         let stdin = child.stdin.take().expect("piped");
         let stdout = child.stdout.take().expect("piped");
         let text = serde_json::to_vec(spec).expect("a spec is always JSON");

@@ -35,7 +35,7 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use handle::{Ending, Interrupt, Launch, Launcher, Stage, Supervised};
+pub use handle::{Ending, Interrupt, Launch, Launcher, Stage, Supervised, Way};
 pub use page::{Command, Page};
 pub use placement::Placement;
 pub use spec::{Outcome, Record, Role, SampleCount, Spec, Warmup, WorkerReport, Workers};

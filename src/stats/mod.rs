@@ -11,6 +11,7 @@
 //! - [`dose`]: what looking on costs by how often it is done, and whether that is a straight line
 //! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
 //! - [`shape`]: whether one curve is another one rescaled
+//! - [`mod@slope`]: what a step along a number adds
 //! - [`mod@bend`]: where a curve over sizes bends beyond what its intervals allow
 //! - [`mod@inflection`]: where the cost per byte changes along a sweep, and how sure that place is
 //! - [`tail`]: how many independent samples a tail quantile really rests on
@@ -30,6 +31,7 @@ pub mod peak;
 pub mod quantile;
 pub mod shape;
 pub mod signed_rank;
+pub mod slope;
 pub mod tail;
 pub mod two_sample;
 
@@ -51,6 +53,7 @@ pub use peak::{Moved, Peak, moved, peak};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
 pub use shape::{Rescaled, pointwise, rescaled};
 pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
+pub use slope::theil_sen;
 pub use tail::effective_samples;
 pub use two_sample::{
     MannWhitney, Shift, compare_unpaired, hodges_lehmann_shift, mann_whitney, verdict_unpaired,

@@ -25,12 +25,12 @@ pub use write::{NewCase, NewLaunch, NewRun};
 pub use crate::launch::peer::PeerRecord;
 
 /// Version of the schema: `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 6;
+pub const SCHEMA_VERSION: i64 = 7;
 /// `PRAGMA application_id`: "ipcm".
 const APPLICATION_ID: i64 = 0x6970_636d;
 
 /// What brings a store from the version beside it to the next one.
-const MIGRATIONS: [(i64, &str); 5] = [
+const MIGRATIONS: [(i64, &str); 6] = [
     (1, "ALTER TABLE runs ADD COLUMN floors TEXT NOT NULL DEFAULT '{}'"),
     (2, "ALTER TABLE runs ADD COLUMN label TEXT"),
     // Until then a run had one total for all its transfers.
@@ -44,6 +44,14 @@ const MIGRATIONS: [(i64, &str); 5] = [
     ),
     (4, "ALTER TABLE cases ADD COLUMN observe TEXT"),
     (5, "ALTER TABLE runs ADD COLUMN peer TEXT"),
+    // Until then all launches of a run went one way.
+    (
+        6,
+        "ALTER TABLE runs ADD COLUMN labs TEXT NOT NULL DEFAULT '[]';
+         ALTER TABLE cases ADD COLUMN reach TEXT NOT NULL DEFAULT 'local';
+         UPDATE cases SET reach = 'peer'
+         WHERE run IN (SELECT id FROM runs WHERE peer IS NOT NULL)",
+    ),
 ];
 
 /// How a run stands.
@@ -261,7 +269,8 @@ mod tests {
             2 => include_str!("../../tests/stores/schema-2.sql"),
             3 => include_str!("../../tests/stores/schema-3.sql"),
             4 => include_str!("../../tests/stores/schema-4.sql"),
-            _ => include_str!("../../tests/stores/schema-5.sql"),
+            5 => include_str!("../../tests/stores/schema-5.sql"),
+            _ => include_str!("../../tests/stores/schema-6.sql"),
         };
         let db = Connection::open(path).unwrap();
         db.execute_batch(schema).unwrap();

@@ -12,7 +12,7 @@ use crate::floor::Floors;
 use crate::launch::Record;
 use crate::launch::peer::PeerRecord;
 use crate::observe::{Host, Probe, RoundNoise};
-use crate::study::{Request, Total};
+use crate::study::{LabRecord, Reach, Request, Total};
 
 /// A line of `ipcmark runs`.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +58,8 @@ pub struct StoredRun {
     pub clock: clock::Record,
     /// The host on which the responders were; None where all was on one.
     pub peer: Option<PeerRecord>,
+    /// The laboratories that it made.
+    pub labs: Vec<LabRecord>,
     /// The quiet before timing.
     pub settle: Settle,
     /// The bounds of the machine; None where the run ended before, or was stored before they
@@ -78,6 +80,17 @@ impl StoredRun {
     pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
         let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
         cases.filter(|(_, case)| case.observe.is_none())
+    }
+
+    /// Where the halves of its cases were, each once.
+    pub fn reaches(&self) -> Vec<&Reach> {
+        let mut found: Vec<&Reach> = Vec::new();
+        for case in self.groups.iter().flat_map(|it| &it.cases) {
+            if !found.contains(&&case.reach) {
+                found.push(&case.reach);
+            }
+        }
+        found
     }
 }
 
@@ -107,6 +120,8 @@ pub struct StoredCase {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; None where no bytes are transferred.
     pub total: Option<Total>,
+    /// Where its two halves are.
+    pub reach: Reach,
     /// `same-cpu`, …
     pub placement: String,
     /// `process`, `thread`.
@@ -152,7 +167,7 @@ pub struct StoredLaunch {
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total, observe";
+     operation_ns, total, observe, reach";
 
 impl Store {
     /// Every run, oldest first.
@@ -186,7 +201,7 @@ impl Store {
     /// A run, with its groups and cases.
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
         let sql = "SELECT started, ended, status, tool, argv, request, host, clock, settle,
-                measuring_ns, nullif(floors, '{}'), label, peer FROM runs WHERE id = ?";
+                measuring_ns, nullif(floors, '{}'), label, peer, labs FROM runs WHERE id = ?";
         let mut run = self
             .db
             .query_row(sql, [id], |row| {
@@ -209,6 +224,7 @@ impl Store {
                         .transpose()?,
                     label: row.get(11)?,
                     peer: row.get_ref(12)?.as_str_or_null()?.map(|_| json(row, 12)).transpose()?,
+                    labs: json(row, 13)?,
                     warnings: Vec::new(),
                     groups: Vec::new(),
                     rounds: Vec::new(),
@@ -326,6 +342,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         operation_ns: row.get(15)?,
         total: row.get::<_, Option<String>>(16)?.and_then(|it| Total::parse(&it).ok()),
         observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
+        reach: word(row, 18)?,
     })
 }
 

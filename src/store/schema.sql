@@ -15,7 +15,8 @@ CREATE TABLE runs (
     floors        TEXT    NOT NULL DEFAULT '{}', -- JSON object: bounds of the machine; {} if none
     measuring_ns  INTEGER NOT NULL DEFAULT 0,   -- wall time of measuring, resumed parts added
     label         TEXT,                         -- what the user calls it; NULL if nothing
-    peer          TEXT                          -- JSON object: the other host; NULL if there is none
+    peer          TEXT,                         -- JSON object: the other host; NULL if there is none
+    labs          TEXT    NOT NULL DEFAULT '[]' -- JSON array: laboratories that it made
 ) STRICT;
 
 CREATE TABLE cases (
@@ -39,7 +40,8 @@ CREATE TABLE cases (
     samples_per_launch INTEGER,
     operation_ns       REAL,                    -- the pilot's estimate
     total              TEXT,                    -- of a transfer: long, message, or bytes
-    observe            TEXT                     -- what looks on; NULL where the case is a result
+    observe            TEXT,                    -- what looks on; NULL where the case is a result
+    reach              TEXT    NOT NULL DEFAULT 'local' -- where its halves were: local, peer, lab:…
 ) STRICT;
 
 CREATE TABLE groups (

@@ -10,7 +10,7 @@ use crate::floor::Floors;
 use crate::launch::peer::PeerRecord;
 use crate::launch::{Outcome, Record};
 use crate::observe::{Host, RoundNoise};
-use crate::study::{Absence, Case, Request, Total};
+use crate::study::{Absence, Case, LabRecord, Request, Total};
 
 /// A run about to be measured.
 pub struct NewRun<'a> {
@@ -28,6 +28,8 @@ pub struct NewRun<'a> {
     pub clock: &'a clock::Record,
     /// The other host, if there is one.
     pub peer: Option<&'a PeerRecord>,
+    /// The laboratories that it made.
+    pub labs: &'a [LabRecord],
 }
 
 /// A case of a run, measured or not.
@@ -94,8 +96,8 @@ impl Store {
         self.db
             .execute(
                 "INSERT INTO runs (started, status, pid, tool, argv, request, host, clock, settle,
-                     peer)
-                 VALUES (?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
+                     peer, labs)
+                 VALUES (?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 params![
                     run.started,
                     std::process::id(),
@@ -106,6 +108,7 @@ impl Store {
                     json(run.clock),
                     json(&Settle::default()),
                     run.peer.map(json),
+                    json(&run.labs),
                 ],
             )
             .map_err(self.failed("write to"))?;
@@ -243,8 +246,8 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
     db.execute(
         "INSERT INTO cases (run, group_nth, nth, mechanism, workload, message_bytes, placement,
              workers, payload, twin, cpu_first, cpu_second, swappable, absence, reason, total,
-             observe)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             observe, reach)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             run,
             new.group,
@@ -263,6 +266,7 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
             new.absence.map(|(_, reason)| reason),
             case.total.map(Total::stored),
             case.observe.map(|it| it.to_string()),
+            case.reach.to_string(),
         ],
     )?;
     Ok(())

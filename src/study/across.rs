@@ -1,24 +1,28 @@
-//! Two hosts: what a plan must know of the other one, and what can't be had between them.
+//! Other hosts: what a plan must know of the ways to them, and what can't be had over those.
 
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 
-use super::{Case, Machine};
+use super::{Case, Machine, Reach};
 use crate::launch::peer::Peer;
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{OpenError, OpenSpec, check_over_network};
 use crate::observe::Host;
 
+/// Why nothing is measured to the other host where there is none.
+const NO_PEER: &str = "its responder is on another host: add --peer 'ssh HOST'";
+
 /// What the planner must know of the other host.
+#[derive(Clone)]
 pub struct Across {
     /// The CPUs that it may use.
     pub allowed: Vec<u32>,
     /// Whether its CPUs are those of this machine.
     pub one_kernel: bool,
-    /// Its address over IPv4, or why there is none.
-    pub ipv4: Result<IpAddr, String>,
+    /// Whether it can be reached over IPv4, or why not.
+    pub ipv4: Result<(), String>,
     /// The same over IPv6.
-    pub ipv6: Result<IpAddr, String>,
+    pub ipv6: Result<(), String>,
 }
 
 impl Across {
@@ -27,29 +31,77 @@ impl Across {
         Across {
             allowed: peer.far().allowed_cpus.clone(),
             one_kernel: peer.far().is_on(here),
-            ipv4: peer.address(false),
-            ipv6: peer.address(true),
+            ipv4: peer.address(false).map(drop),
+            ipv6: peer.address(true).map(drop),
         }
     }
 }
 
+/// The ways to other hosts that this run has.
+#[derive(Clone, Default)]
+pub struct Ways {
+    /// To the host behind `--peer`, if there is one.
+    pub peer: Option<Across>,
+    /// Laboratories that can't be had, and why not; every other one can.
+    pub no_lab: BTreeMap<Reach, String>,
+}
+
+impl Ways {
+    /// Why there is no way of that kind, if there is none.
+    fn lacks(&self, reach: &Reach) -> Option<String> {
+        match reach {
+            Reach::Local => None,
+            Reach::Peer => self.peer.is_none().then(|| NO_PEER.to_string()),
+            Reach::Lab(_) => self.no_lab.get(reach).cloned(),
+        }
+    }
+}
+
+/// The placements of cases of `reach`, of those that are asked for: named ones are relations of one
+/// machine's CPUs, and a host elsewhere is placed freely instead.
+pub(super) fn placements(reach: &Reach, asked: Vec<Placement>) -> Vec<Placement> {
+    let fits = |it: &&Placement| matches!(it, Placement::Free | Placement::Cpus(..));
+    match reach {
+        Reach::Peer if asked.iter().any(|it| fits(&it)) => {
+            asked.iter().filter(fits).copied().collect()
+        }
+        Reach::Peer => vec![Placement::Free],
+        _ => asked,
+    }
+}
+
 /// Where the workers of `placement` run, on this machine or on two hosts.
-pub(super) fn resolve(placement: Placement, machine: &Machine) -> Result<Place, String> {
-    let Machine { topology, allowed, across } = machine;
-    match across {
-        None => placement.resolve(topology, allowed),
-        Some(it) => placement.resolve_apart(topology, allowed, &it.allowed, it.one_kernel),
+pub(super) fn resolve(
+    placement: Placement,
+    reach: &Reach,
+    machine: &Machine,
+) -> Result<Place, String> {
+    let Machine { topology, allowed, ways } = machine;
+    match (reach, &ways.peer) {
+        (Reach::Peer, Some(it)) => {
+            placement.resolve_apart(topology, allowed, &it.allowed, it.one_kernel)
+        }
+        // Without a host there, nothing can be said of its CPUs.
+        (Reach::Peer, None) => Ok(Place::FREE),
+        // The hosts of a laboratory have the CPUs of this one.
+        (Reach::Local | Reach::Lab(_), _) => placement.resolve(topology, allowed),
     }
 }
 
 /// Whether a case can be had between two hosts, as far as can be said without trying.
-pub(super) fn reached(case: &Case, across: &Across) -> Result<(), OpenError> {
+pub(super) fn reached(case: &Case, ways: &Ways) -> Result<(), OpenError> {
+    if let Some(reason) = ways.lacks(&case.reach) {
+        return Err(OpenError::NotApplicable(reason));
+    }
     let open = OpenSpec {
         options: case.variant.options.clone(),
         message_bytes: case.opened_for(),
         same_process: case.workers == Workers::Thread,
     };
     check_over_network(case.variant.entry.name, &open)?;
+    let Some(across) = ways.peer.as_ref().filter(|_| case.reach == Reach::Peer) else {
+        return Ok(());
+    };
     let address = if case.variant.is_ipv6() { &across.ipv6 } else { &across.ipv4 };
-    address.clone().map(drop).map_err(OpenError::NotApplicable)
+    address.clone().map_err(OpenError::NotApplicable)
 }

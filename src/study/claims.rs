@@ -27,7 +27,7 @@ impl Reader<'_> {
         let wanting = |what: &str| {
             Err(format!("{}: hypothesis `{}`: it needs {what}", self.file, claim.statement))
         };
-        if let Some(along) = &claim.along {
+        for along in claim.along.iter().chain(&claim.than) {
             let factor = self.factor(along)?;
             if levels[&factor].len() < 2 {
                 return Err(self.at(along.span(), format!("{factor} isn't varied")));
@@ -42,6 +42,7 @@ impl Reader<'_> {
                 | Test::PeaksEarlier
                 | Test::SamePeak
                 | Test::SameShape
+                | Test::AddsLess
         );
         let needs_along = matches!(
             claim.test,
@@ -52,12 +53,19 @@ impl Reader<'_> {
                 | Test::PeaksEarlier
                 | Test::SamePeak
                 | Test::SameShape
+                | Test::Adds
+                | Test::AddsLess
+                | Test::Straight
         );
         match claim.test {
             _ if needs_right && claim.right.is_none() => wanting("right = { … }"),
             _ if needs_along && claim.along.is_none() => wanting("along = FACTOR"),
+            Test::AddsLess if claim.than.is_none() => wanting("than = FACTOR"),
             Test::NearEither if claim.or.is_none() => wanting("or = { … }"),
             Test::Ranking if claim.order.len() < 2 => wanting("order = [ … ]"),
+            Test::Adds if claim.within.as_ref().is_some_and(|it| it.len() != 2) => {
+                wanting("within = [LOW, HIGH]")
+            }
             Test::Within | Test::Ratio | Test::Peak
                 if claim.within.as_ref().is_none_or(|it| it.len() != 2) =>
             {
@@ -100,7 +108,7 @@ impl Reader<'_> {
         let along = claim.along.as_ref().map(|it| self.factor(it)).transpose()?;
         let ends = claim.within.iter().flatten().map(|word| {
             let end = match (claim.test, along) {
-                (Test::Ratio | Test::Within, _) => number(word.get_ref()),
+                (Test::Ratio | Test::Within | Test::Adds, _) => number(word.get_ref()),
                 (_, Some(Factor::Size)) => Extent::parse(word.get_ref()).map(place_of),
                 (_, Some(factor)) => position(factor, word.get_ref(), &levels[&factor]),
                 (_, None) => Ok(None),

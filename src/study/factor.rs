@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::format::Selector;
-use super::{Case, Total};
+use super::{Case, Reach, Total};
+use crate::lab::asked::hops;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Variant, unknown};
 use crate::observe::Probe;
@@ -29,21 +30,51 @@ pub enum Factor {
     Placement,
     /// Processes or threads.
     Workers,
+    /// Where the two halves of a launch are.
+    Reach,
+    /// Routers between the hosts of a laboratory: follows from [`Factor::Reach`].
+    Routers,
+    /// Switches between them: the same.
+    Switches,
     /// What looks on.
     Observe,
 }
 
 impl Factor {
     /// Every factor.
-    pub const ALL: [Factor; 7] = [
+    pub const ALL: [Factor; 10] = [
         Factor::Mechanism,
         Factor::Workload,
         Factor::Size,
         Factor::Total,
         Factor::Placement,
         Factor::Workers,
+        Factor::Reach,
+        Factor::Routers,
+        Factor::Switches,
         Factor::Observe,
     ];
+
+    /// Whether its levels follow from another factor's: it chooses cases, and varies nothing.
+    pub fn follows(self) -> bool {
+        matches!(self, Factor::Routers | Factor::Switches)
+    }
+
+    /// Whether it tells where the two halves are.
+    pub fn is_of_reach(self) -> bool {
+        self == Factor::Reach || self.follows()
+    }
+
+    /// The level of `reach`; none where it has none of this factor.
+    pub fn of_reach(self, reach: &Reach) -> Option<String> {
+        let chain = reach.chain();
+        match self {
+            Factor::Reach => Some(reach.to_string()),
+            Factor::Routers => chain.map(|it| it.routers.to_string()),
+            Factor::Switches => chain.map(|it| it.switches.to_string()),
+            _ => None,
+        }
+    }
 
     /// Its key in a study.
     pub fn name(self) -> &'static str {
@@ -54,6 +85,9 @@ impl Factor {
             Factor::Total => "total",
             Factor::Placement => "placement",
             Factor::Workers => "workers",
+            Factor::Reach => "reach",
+            Factor::Routers => "routers",
+            Factor::Switches => "switches",
             Factor::Observe => "observe",
         }
     }
@@ -79,6 +113,7 @@ impl Factor {
             Factor::Total => case.total.map(|it| it.to_string()),
             Factor::Placement => Some(case.placement.to_string()),
             Factor::Workers => Some(case.workers.name().to_string()),
+            Factor::Reach | Factor::Routers | Factor::Switches => self.of_reach(&case.reach),
             Factor::Observe => Some(observed(case.observe)),
         }
     }
@@ -95,6 +130,8 @@ impl Factor {
             Factor::Total => Total::parse(word).map(|it| it.to_string()),
             Factor::Placement => Placement::parse(word).map(|it| it.to_string()),
             Factor::Workers => workers(word).map(|it| it.name().to_string()),
+            Factor::Reach => Reach::parse(word).map(|it| it.to_string()),
+            Factor::Routers | Factor::Switches => hops(word).map(|it| it.to_string()),
             Factor::Observe if word == UNOBSERVED => Ok(word.to_string()),
             Factor::Observe => word.parse::<Probe>().map(|it| it.to_string()),
         }

@@ -130,6 +130,8 @@ pub struct Levels {
     pub placement: Option<Words>,
     /// `process`, `thread`.
     pub workers: Option<Words>,
+    /// Where the two halves are: `local`, `peer`, `lab:routers=2`.
+    pub reach: Option<Words>,
     /// What looks on: `none`, as ever, and probes in launches of their own.
     pub observe: Option<Words>,
     /// Of `[observed]`: further cases at which probes look.
@@ -141,6 +143,8 @@ pub struct Levels {
     /// What throughputs have of their own.
     #[serde(default)]
     pub throughput: OwnLevels,
+    /// Of those mechanisms, the ones that are measured between hosts; else all that can be.
+    pub elsewhere: Option<Words>,
 }
 
 /// Levels of one workload, before those of all.
@@ -177,6 +181,8 @@ pub struct Fixed {
     pub placement: Option<Words>,
     /// As in `[vary]`.
     pub workers: Option<Words>,
+    /// As in `[vary]`.
+    pub reach: Option<Words>,
     /// `untouched`, `written`, `read`.
     pub payload: Option<Spanned<String>>,
     /// Operations, or a time: `"5"`, `"100ms"`.
@@ -224,6 +230,8 @@ pub struct Hypothesis {
     pub test: Test,
     /// The factor whose levels are gone through.
     pub along: Option<Spanned<String>>,
+    /// The factor whose levels the right goes through, for `adds-less`.
+    pub than: Option<Spanned<String>>,
     /// The cases it is about.
     pub left: Selector,
     /// The cases they are held against.
@@ -274,6 +282,12 @@ pub enum Test {
     Ranking,
     /// Along the factor left and right differ by a constant factor only.
     SameShape,
+    /// Each step along the factor, which counts, adds something, or as much as is claimed.
+    Adds,
+    /// Each step along the factor adds less than one of the right along `than`.
+    AddsLess,
+    /// Each step along the factor adds the same.
+    Straight,
 }
 
 /// Reads a study; `file` names it in errors.

@@ -18,6 +18,7 @@ pub mod format;
 mod observed;
 pub mod paper;
 mod plan;
+pub mod reach;
 mod shown;
 mod total;
 
@@ -25,8 +26,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use across::Across;
+pub use across::{Across, Ways};
 pub use plan::{Absence, Absent, Case, Group, Machine, Plan, plan};
+pub use reach::{LabRecord, Reach};
 pub use total::Total;
 
 use factor::Factor;
@@ -81,7 +83,13 @@ pub struct Request {
     /// What the run is for: how it is written up.
     #[serde(default, skip_serializing_if = "Aim::is_comparison")]
     pub aim: Aim,
-    /// The host on which the responders are; None measures on this one alone.
+    /// Where the two halves of a launch are.
+    #[serde(default = "here", skip_serializing_if = "is_here")]
+    pub reaches: Vec<Reach>,
+    /// Of the mechanisms, those that are measured between hosts; empty means all that can be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<String>,
+    /// The host on which responders are that are not here; None where there is no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Asked>,
     /// How a group ends.
@@ -114,12 +122,22 @@ impl Default for Request {
             observe_only: BTreeMap::new(),
             observe_also: Vec::new(),
             aim: Aim::Comparison,
+            reaches: here(),
+            elsewhere: Vec::new(),
             peer: None,
             stopping: Stopping::default(),
             study: None,
             seed: 0,
         }
     }
+}
+
+fn here() -> Vec<Reach> {
+    vec![Reach::Local]
+}
+
+fn is_here(reaches: &[Reach]) -> bool {
+    reaches == [Reach::Local]
 }
 
 impl Request {

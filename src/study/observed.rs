@@ -53,6 +53,7 @@ fn named(only: &Levels) -> impl Iterator<Item = (Factor, &super::format::Words)>
         (Factor::Total, &only.total),
         (Factor::Placement, &only.placement),
         (Factor::Workers, &only.workers),
+        (Factor::Reach, &only.reach),
         (Factor::Observe, &only.observe),
     ];
     of.into_iter().filter_map(|(factor, it)| Some((factor, it.as_ref()?)))
@@ -68,7 +69,7 @@ mod tests {
 
     use crate::observe::Topology;
     use crate::study::declared::declare;
-    use crate::study::{Case, Machine, plan};
+    use crate::study::{Case, Machine, Ways, plan};
 
     const STUDY: &str = r#"version = 1
 title = "Small"
@@ -90,7 +91,7 @@ size = "4K"
         let declared = declare(STUDY, "s.toml").unwrap();
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
-        let machine = Machine { topology: &topology, allowed: &allowed, across: None };
+        let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };
         let plan = plan(&declared.request, &machine).unwrap();
         // Whether a probe may look here or not, it is asked of one case alone.
         let all = plan.groups.into_iter().flat_map(|group| {

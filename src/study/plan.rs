@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::across::{Across, reached, resolve};
-use super::{Request, Total};
+use super::across::{Ways, reached, resolve};
+use super::{Reach, Request, Total, across};
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Carries, OpenError, Variant, probe};
@@ -33,6 +33,8 @@ pub struct Case {
     pub payload: Policy,
     /// Second name of another case of the group: the pair shows the machine's own noise.
     pub twin: bool,
+    /// Where the two halves are.
+    pub reach: Reach,
     /// What looks on; such a case is no result, but stands beside one.
     pub observe: Option<Probe>,
 }
@@ -99,8 +101,8 @@ pub struct Machine<'a> {
     pub topology: &'a Topology,
     /// Those that this process may use.
     pub allowed: &'a [u32],
-    /// The other host, if there is one.
-    pub across: Option<&'a Across>,
+    /// The ways to other hosts.
+    pub ways: &'a Ways,
 }
 
 /// What makes cases comparable. Signals join the smallest size of a latency; they form a
@@ -126,13 +128,18 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
         .collect::<Result<Vec<_>, _>>()?;
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
     for what in &exchanges(request) {
-        for workers in &request.workers {
-            for placement in &placements(what.workload, request, machine) {
-                let place = place(*placement, machine)?;
+        for (reach, placement) in &wheres(what.workload, request, machine) {
+            let place = place(*placement, reach, machine)?;
+            // What has a placement of its own for want of others' is compared with the first.
+            let joined = joins(what.workload, request, machine, *placement);
+            for workers in &request.workers {
                 for variant in &variants {
                     let sized = variant.traits().carries.has_size() && what.workload.has_size();
                     if !sized && !what.first {
                         continue; // sizes and totals mean nothing to it: measured once
+                    }
+                    if !goes(variant, reach, request) {
+                        continue; // nor does a distance: measured here
                     }
                     let transfers = what.workload == Workload::Throughput;
                     let case = Case {
@@ -145,18 +152,19 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         workers: *workers,
                         payload: request.payload,
                         twin: false,
+                        reach: reach.clone(),
                         observe: None,
                     };
                     let key = Key {
                         nth: what.nth,
                         signals: !sized && transfers,
                         workers: *workers,
-                        placement: *placement,
+                        placement: joined,
                     };
                     let group = groups
                         .entry(key)
                         .or_insert(Group { cases: Vec::new(), absent: Vec::new() });
-                    match absence(request, &case, &place, machine.across) {
+                    match absence(request, &case, &place, machine.ways) {
                         None => group.cases.push(case),
                         Some((absence, reason)) => {
                             group.absent.push(Absent { case, absence, reason });
@@ -211,19 +219,63 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
 
 /// The placements of a workload. One worker alone sets up and tears down, so that all which pin
 /// are the same to it: of those that were asked for, the first that exists here.
-fn placements(workload: Workload, request: &Request, machine: &Machine) -> Vec<Placement> {
+fn placements(
+    workload: Workload,
+    reach: &Reach,
+    request: &Request,
+    machine: &Machine,
+) -> Vec<Placement> {
     let all = request.placements_by_workload.get(&workload).unwrap_or(&request.placements);
     let pins = |it: &&Placement| Placement::PINNED.contains(it);
-    let exists = |it: &&Placement| resolve(**it, machine).is_ok();
+    let exists = |it: &&Placement| resolve(**it, reach, machine).is_ok();
     let pinned = || all.iter().filter(pins);
     let one = pinned().find(exists).or_else(|| pinned().next());
     let wanted = |it: &&Placement| workload != Workload::Connect || !pins(it) || Some(*it) == one;
-    all.iter().filter(wanted).copied().collect()
+    let wanted: Vec<Placement> = all.iter().filter(wanted).copied().collect();
+    match request.reaches.len() {
+        1 => wanted,
+        _ => across::placements(reach, wanted),
+    }
+}
+
+/// Every reach with its placements.
+fn wheres(workload: Workload, request: &Request, machine: &Machine) -> Vec<(Reach, Placement)> {
+    let of = |reach: &Reach| {
+        let placements = placements(workload, reach, request, machine);
+        placements.into_iter().map(|it| (reach.clone(), it)).collect::<Vec<_>>()
+    };
+    request.reaches.iter().flat_map(of).collect()
+}
+
+/// The placement of the cases with which those at `placement` are compared: one that is not asked
+/// for stands for all that are.
+fn joins(
+    workload: Workload,
+    request: &Request,
+    machine: &Machine,
+    placement: Placement,
+) -> Placement {
+    let asked = placements(workload, &Reach::Local, request, machine);
+    if asked.contains(&placement) { placement } else { *asked.first().unwrap_or(&placement) }
+}
+
+/// Whether a variant is asked for over `reach`: one that stays on a host is measured there alone,
+/// if anything is.
+fn goes(variant: &Variant, reach: &Reach, request: &Request) -> bool {
+    if !reach.is_local() && !request.elsewhere.is_empty() {
+        return request.elsewhere.contains(&variant.to_string());
+    }
+    let stays = !variant.entry.reaches_over_network();
+    reach.is_local() || !(stays && request.reaches.contains(&Reach::Local))
 }
 
 /// The place, or the reason why there is none; a CPU that the user named must exist.
-fn place(placement: Placement, machine: &Machine) -> Result<Result<Place, String>, String> {
-    match (placement, resolve(placement, machine)) {
+fn place(
+    placement: Placement,
+    reach: &Reach,
+    machine: &Machine,
+) -> Result<Result<Place, String>, String> {
+    match (placement, resolve(placement, reach, machine)) {
         (Placement::Cpus(..), Err(reason)) => Err(reason),
         (_, resolved) => Ok(resolved),
     }
@@ -233,7 +285,7 @@ fn absence(
     request: &Request,
     case: &Case,
     place: &Result<Place, String>,
-    across: Option<&Across>,
+    ways: &Ways,
 ) -> Option<(Absence, String)> {
     if let Err(reason) = place {
         return Some((Absence::NotApplicable, reason.clone()));
@@ -260,9 +312,12 @@ fn absence(
         let reason = format!("{what} {total} is less than one message of {size} bytes");
         return Some((Absence::NotApplicable, reason));
     }
-    let opened = match across {
-        None => probe(&case.variant, case.opened_for()),
-        Some(across) => reached(case, across),
+    let opened = match case.reach.is_local() {
+        // Opening it takes the process into a network of its own, and all that it starts later: the
+        // launch tries.
+        true if case.variant.options.chosen().contains_key("mtu") => Ok(()),
+        true => probe(&case.variant, case.opened_for()),
+        false => reached(case, ways),
     };
     match opened {
         Ok(()) => None,
@@ -289,10 +344,17 @@ fn add_twins(groups: &mut [Group]) {
     }
 }
 
+/// Why nothing looks at two hosts.
+const ONE_HOST: &str = "what looks on sees one network stack's workers: observe reach local";
+
 /// Every case that moves something once more under each probe, or the reason why not.
 fn add_observed(groups: &mut [Group], request: &Request) {
     for probe in &request.observe {
         let refused = probe.available().err().map(|refusal| refusal.to_string());
+        let refused = |case: &Case| match case.reach.is_local() {
+            true => refused.clone(),
+            false => Some(ONE_HOST.to_string()),
+        };
         for group in &mut *groups {
             let subject = |it: &&Case| {
                 let plain = !it.twin && it.observe.is_none();
@@ -301,120 +363,17 @@ fn add_observed(groups: &mut [Group], request: &Request) {
             let observed = |it: &Case| Case { observe: Some(*probe), ..it.clone() };
             let cases = group.cases.iter().filter(subject).map(observed);
             let cases: Vec<Case> = cases.filter(|it| request.observes(it)).collect();
-            match &refused {
-                None => group.cases.extend(cases),
-                Some(reason) => group.absent.extend(cases.into_iter().map(|case| Absent {
-                    case,
-                    absence: Absence::Unavailable,
-                    reason: reason.clone(),
-                })),
+            for case in cases {
+                match refused(&case) {
+                    None => group.cases.push(case),
+                    Some(reason) => {
+                        group.absent.push(Absent { case, absence: Absence::Unavailable, reason });
+                    }
+                }
             }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::Path;
-
-    fn request(mechanisms: &[&str], workloads: &[(Workload, &[u64])]) -> Request {
-        Request {
-            mechanisms: mechanisms.iter().map(|it| it.to_string()).collect(),
-            workloads: workloads.iter().map(|(w, sizes)| (*w, sizes.to_vec())).collect(),
-            ..Request::default()
-        }
-    }
-
-    fn planned(request: &Request) -> Plan {
-        let topology = Topology::read(Path::new("/")).unwrap();
-        let allowed = topology.online();
-        plan(request, &Machine { topology: &topology, allowed: &allowed, across: None }).unwrap()
-    }
-
-    fn names(cases: &[Case]) -> Vec<String> {
-        cases.iter().filter(|it| !it.twin).map(|it| it.variant.to_string()).collect()
-    }
-
-    #[test]
-    fn signals_join_the_smallest_latency_and_stand_apart_in_throughput() {
-        let sizes: &[u64] = &[64, 4096];
-        let workloads = [(Workload::Latency, sizes), (Workload::Throughput, sizes)];
-        let plan = planned(&request(&["pipe", "eventfd"], &workloads));
-        let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
-        let expected: [&[&str]; 5] =
-            [&["pipe", "eventfd"], &["pipe"], &["pipe"], &["eventfd"], &["pipe"]];
-        assert_eq!(groups, expected);
-    }
-
-    #[test]
-    fn what_cannot_be_measured_is_a_row_with_its_reason() {
-        const LIMITED: &str = "unix-dgram:buffer=16K";
-        let workloads: [(Workload, &[u64]); 2] =
-            [(Workload::Latency, &[100_000]), (Workload::Throughput, &[64])];
-        let plan = planned(&request(&[LIMITED, "shm-ring:wait=spin", "null"], &workloads));
-        let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
-        let reason = |name: &str, workload| {
-            let of =
-                |it: &&&Absent| it.case.variant.to_string() == name && it.case.workload == workload;
-            absent.iter().find(of).map(|it| it.reason.clone()).unwrap_or_default()
-        };
-        assert!(reason(LIMITED, Workload::Latency).contains("at most 32736 bytes"));
-        assert!(reason("shm-ring:wait=spin", Workload::Latency).contains("--spin-on-one-cpu"));
-        assert!(reason("null", Workload::Throughput).contains("carries nothing"));
-    }
-
-    #[test]
-    fn set_ups_are_one_group_without_sizes_at_one_pinned_placement() {
-        let mut request = request(
-            &["null", "pipe", "eventfd", "shm-ring:wait=spin", "unix-stream:wiring=self"],
-            &[(Workload::Connect, &[64, 4096])],
-        );
-        request.placements = Placement::PINNED.into_iter().chain([Placement::Free]).collect();
-        let plan = planned(&request);
-        let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
-        let all = ["null", "pipe", "eventfd", "shm-ring:wait=spin"];
-        assert_eq!(groups, [all, all]);
-        let cases = || plan.groups.iter().flat_map(|group| &group.cases);
-        assert!(cases().all(|case| case.message_bytes.is_none()));
-        assert!(
-            cases().filter(|it| it.variant.to_string() == "pipe").all(|it| it.opened_for() == 64)
-        );
-        let places: Vec<_> = plan.groups.iter().map(|group| group.cases[0].placement).collect();
-        assert!(places.contains(&Placement::SameCpu) && places.contains(&Placement::Free));
-        assert_eq!(plan.groups[0].absent.len(), 1, "{:?}", plan.groups[0].absent);
-    }
-
-    #[test]
-    fn each_total_is_a_case_of_its_own_where_bytes_are_transferred() {
-        let sizes: &[u64] = &[64, 4096];
-        let workloads = [(Workload::Latency, sizes), (Workload::Throughput, sizes)];
-        let mut request = request(&["pipe", "eventfd"], &workloads);
-        request.totals = vec![Total::Message, Total::Bytes(1024)];
-        let plan = planned(&request);
-        let of = |it: &Case| (it.variant.to_string(), it.message_bytes, it.total);
-        let told: Vec<_> =
-            plan.groups.iter().map(|it| it.cases.iter().map(of).collect::<Vec<_>>()).collect();
-        let pipe = |size, total| ("pipe".to_string(), Some(size), total);
-        let signal = || ("eventfd".to_string(), None, None);
-        let twin = pipe(64, None);
-        assert_eq!(told[0], [pipe(64, None), signal(), twin]);
-        assert_eq!(told[1], [pipe(4096, None)]);
-        assert_eq!(told[2], [pipe(64, Some(Total::Message))]);
-        assert_eq!(told[3], [signal()]);
-        assert_eq!(told[4], [pipe(64, Some(Total::Bytes(1024)))]);
-        assert_eq!(told[5], [pipe(4096, Some(Total::Message))]);
-        assert!(told[6].is_empty() && told.len() == 7);
-        let absent = &plan.groups[6].absent[0];
-        assert_eq!(of(&absent.case), pipe(4096, Some(Total::Bytes(1024))));
-        assert_eq!(absent.reason, "--total 1024 is less than one message of 4096 bytes");
-    }
-
-    #[test]
-    fn one_twin_per_placement() {
-        let sizes: &[u64] = &[64, 4096];
-        let plan = planned(&request(&["pipe", "tcp"], &[(Workload::Latency, sizes)]));
-        let twins = plan.groups.iter().flat_map(|group| &group.cases).filter(|it| it.twin).count();
-        assert_eq!(twins, 1);
-    }
-}
+mod tests;

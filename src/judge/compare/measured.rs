@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::{Judged, ModesSeen};
-use crate::study::Total;
+use crate::study::{Reach, Total};
 
 /// The version of exports that is read here.
 const VERSION: u64 = 1;
@@ -46,6 +46,9 @@ pub struct MeasuredCase {
     pub workload: String,
     /// `process`, `thread`.
     pub workers: String,
+    /// Where its two halves were; exports of before there were several don't say.
+    #[serde(default)]
+    pub reach: Option<Reach>,
     /// Where it was asked to run.
     pub placement: String,
     /// The CPUs of that placement.
@@ -140,7 +143,10 @@ impl Measured {
     fn complete(&mut self) {
         let asked = self.field("/request/total_bytes").as_u64();
         let total = asked.map_or(Total::Long, Total::Bytes);
+        let peer = self.field("/peer").is_object();
+        let reach = if peer { Reach::Peer } else { Reach::Local };
         for case in &mut self.results {
+            case.reach.get_or_insert_with(|| reach.clone());
             if case.workload == "throughput" && case.message_bytes.is_some() {
                 case.total.get_or_insert(total);
             }
@@ -189,6 +195,7 @@ impl MeasuredCase {
         let key = |it: &MeasuredCase| (it.message_bytes, it.twin);
         self.variant == other.variant
             && self.workload == other.workload
+            && self.reach == other.reach
             && self.placement == other.placement
             && self.workers == other.workers
             && key(self) == key(other)

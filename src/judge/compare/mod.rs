@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::ALPHA;
 use crate::stats::{self, Shift, Verdict};
-use crate::study::Total;
+use crate::study::{Reach, Total};
 
 pub use fields::Difference;
 pub use measured::{Measured, MeasuredCase, MeasuredGroup, MeasuredTwin};
@@ -84,6 +84,8 @@ pub struct CaseChange {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
+    /// Where its two halves were.
+    pub reach: Reach,
     /// Where it was asked to run.
     pub placement: String,
     /// `process`, `thread`.
@@ -283,6 +285,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         workload: any.workload.clone(),
         message_bytes: any.message_bytes,
         total: any.total,
+        reach: any.reach.clone().unwrap_or_default(),
         placement: any.placement.clone(),
         workers: any.workers.clone(),
         control: any.is_control(),

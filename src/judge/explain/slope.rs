@@ -34,7 +34,7 @@ pub(super) fn slopes(curve: &[&Source]) -> Slopes {
     }
     let rounds = curve.iter().map(|it| it.traced.trips.len()).min().unwrap_or(0);
     let of_round = |round| {
-        let slope_of = |part| Some((part, slope(&points(curve, part, round))?));
+        let slope_of = |part| Some((part, stats::theil_sen(&points(curve, part, round))?));
         COPYING.into_iter().filter_map(slope_of).collect()
     };
     Ok((0..rounds).map(of_round).collect())
@@ -48,25 +48,4 @@ fn points(curve: &[&Source], part: Part, round: usize) -> Vec<(f64, f64)> {
         Some((it.traced.message_bytes? as f64, ns))
     };
     curve.iter().filter_map(point).collect()
-}
-
-fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    let mut all = Vec::new();
-    for (nth, a) in points.iter().enumerate() {
-        let later = points[nth + 1..].iter().filter(|b| b.0 != a.0);
-        all.extend(later.map(|b| (b.1 - a.1) / (b.0 - a.0)));
-    }
-    all.sort_by(f64::total_cmp);
-    (!all.is_empty()).then(|| stats::median(&all))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn one_size_that_is_off_does_not_bend_the_slope() {
-        let line = |x: f64| (x, 100.0 + 0.5 * x);
-        let points = [line(1.0), line(100.0), line(1000.0), (5000.0, 9e6), line(8000.0)];
-        assert_eq!(super::slope(&points), Some(0.5));
-        assert_eq!(super::slope(&points[..1]), None);
-    }
 }

@@ -29,9 +29,10 @@ pub fn curves(
 ) -> Result<Vec<Curve>, Told> {
     let mut series: BTreeMap<Vec<String>, Vec<&CaseResult>> = BTreeMap::new();
     for case in cases(chosen, results)? {
-        let others = Factor::ALL.iter().filter(|it| **it != along);
-        let key: Vec<String> = others.map(|factor| level(case, *factor)).collect();
-        series.entry(key).or_default().push(case);
+        let others = Factor::ALL.iter().filter(|it| **it != along && !it.is_of_reach());
+        let key = others.map(|factor| level(case, *factor));
+        let reach = (along != Factor::Reach).then(|| apart_from(along, case));
+        series.entry(key.chain(reach).collect()).or_default().push(case);
     }
     let curve = |(key, cases): (Vec<String>, Vec<&CaseResult>)| {
         let at = |wanted: &String| cases.iter().find(|case| level(case, along) == *wanted);
@@ -49,6 +50,15 @@ pub fn curves(
         false => Err(Told::not_testable(format!(
             "{chosen}: fewer than two levels of {along}, or than six rounds, were measured"
         ))),
+    }
+}
+
+/// Where the halves of a case are, but for what a curve goes along; no word where both are here.
+fn apart_from(along: Factor, case: &CaseResult) -> String {
+    let (routers, switches) = (along == Factor::Routers, along == Factor::Switches);
+    match case.reach.is_local() {
+        true => String::new(),
+        false => case.reach.without(routers, switches).to_string(),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod curves;
 mod select;
+mod slope;
 mod tests;
 
 use serde::Serialize;
@@ -117,7 +118,13 @@ fn finding(claim: &Hypothesis, told: Told, corrected: &mut impl Iterator<Item = 
     let rests_on_p = matches!(told.decision, Decision::Supported | Decision::Refuted)
         && !matches!(
             claim.test,
-            Test::Equivalent | Test::SameShape | Test::Peak | Test::SamePeak | Test::Within
+            Test::Equivalent
+                | Test::SameShape
+                | Test::Peak
+                | Test::SamePeak
+                | Test::Within
+                | Test::Adds
+                | Test::Straight
         );
     let decision = match p_holm {
         Some(p) if rests_on_p && p >= ALPHA => Decision::Inconclusive,

@@ -15,6 +15,9 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
         Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
         Factor::Placement => case.placement.clone(),
         Factor::Workers => case.workers.clone(),
+        Factor::Reach | Factor::Routers | Factor::Switches => {
+            factor.of_reach(&case.reach).unwrap_or_default()
+        }
         Factor::Observe => observed(case.observe),
     }
 }
@@ -108,11 +111,18 @@ pub fn pairs<'a>(
     results: &'a [CaseResult],
 ) -> Result<Vec<(&'a CaseResult, &'a CaseResult)>, Told> {
     let (lefts, rights) = (cases(left, results)?, cases(right, results)?);
-    let free = |factor: &Factor| left.level(*factor).is_none() && right.level(*factor).is_none();
+    let free = |factor: Factor| left.level(factor).is_none() && right.level(factor).is_none();
+    // What follows from the reach is compared with it.
+    let compared = |it: &&Factor| free(**it) && !it.is_of_reach();
+    let reach = |it: &CaseResult| it.reach.without(!free(Factor::Routers), !free(Factor::Switches));
     let alike = |a: &CaseResult, b: &CaseResult| {
-        Factor::ALL.iter().filter(|it| free(it)).all(|factor| {
-            any_level(a, *factor) || any_level(b, *factor) || level(a, *factor) == level(b, *factor)
-        })
+        let there = !free(Factor::Reach) || reach(a) == reach(b);
+        there
+            && Factor::ALL.iter().filter(compared).all(|factor| {
+                any_level(a, *factor)
+                    || any_level(b, *factor)
+                    || level(a, *factor) == level(b, *factor)
+            })
     };
     let mut found = Vec::new();
     for a in &lefts {

@@ -2,6 +2,7 @@
 
 use super::curves::{Curve, curves, times};
 use super::select::{cases, goodness, have, level, pairs, quantity, shared};
+use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Ground, Told};
 use crate::judge::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use crate::stats::{self, Interval};
@@ -98,8 +99,40 @@ fn along(
         }
         Test::PeaksEarlier => against(&Curve::peaks_before),
         Test::SamePeak => against(&Curve::peaks_with),
+        Test::Adds => {
+            let claimed = claim.within.as_ref().map(|_| numbers(claim));
+            Ok(each(&|it| stepped(it, factor, |steps| steps.adds(claimed, is_time(left)))))
+        }
+        Test::Straight => {
+            Ok(each(&|it| stepped(it, factor, |steps| steps.straight(margin, is_time(left)))))
+        }
+        Test::AddsLess => {
+            let than = claim.than.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
+            let than = than.ok_or_else(|| Told::not_testable("the claim names no other factor"))?;
+            let rights = curves(right, than, &on.declared.levels[&than], results, of)?;
+            let pair = |(a, b): (&Curve, &Curve)| {
+                let other = Steps::of(b, than);
+                stepped(a, factor, |steps| match other {
+                    Ok(other) => steps.add_less_than(&other, is_time(left)),
+                    Err(told) => told,
+                })
+            };
+            Ok(together(lefts.iter().zip(&rights).map(pair).collect()))
+        }
         _ => against(&|a, b| a.has_shape_of(b, margin.unwrap_or(0.1))),
     }
+}
+
+fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> Told) -> Told {
+    match Steps::of(curve, along) {
+        Ok(steps) => test(&steps),
+        Err(told) => told,
+    }
+}
+
+/// Whether what is measured is a time, and no rate.
+fn is_time(chosen: &Chosen) -> bool {
+    chosen.level(Factor::Workload) != Some("throughput")
 }
 
 /// Whether the measure of one case lies in the claimed interval; `named` if it is one of several.

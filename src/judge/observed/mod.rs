@@ -192,7 +192,7 @@ impl Observed {
 
 fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
     let key = |it: &CaseResult| {
-        (it.variant.clone(), it.message_bytes, it.total, it.placement.clone(), it.workers.clone())
+        (it.variant.clone(), it.message_bytes, it.total, it.site.clone(), it.workers.clone())
     };
     !plain.twin && plain.workload == case.workload && key(plain) == key(case)
 }

@@ -2,13 +2,15 @@
 //! initiator's half is then started here; both say when they are ready, and both go.
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Link, Peer};
 use crate::launch::handle::{
     COLLECTED_WITHIN, Ending, GRACE, Interrupt, Interrupted, Launcher, READY_WITHIN, Stage,
-    Supervised, failure, parse_record, said_nothing,
+    Supervised, Way, failure, parse_record, said_nothing,
 };
 use crate::launch::spec::{FarSide, Half, Outcome, Record, Spec};
 use crate::launch::wire::{Kind, Missing};
@@ -21,6 +23,8 @@ const ECHO: Duration = Duration::from_millis(500);
 /// A launch of two halves.
 pub struct Apart {
     launcher: Launcher,
+    /// The network of the near half, where that isn't this process's own.
+    network: Option<Arc<File>>,
     link: Rc<RefCell<Link>>,
     number: u32,
     near: Option<Supervised>,
@@ -34,8 +38,8 @@ pub struct Apart {
 
 impl Apart {
     /// Has the far half begun.
-    pub fn begin(launcher: Launcher, peer: &Peer, spec: &Spec, padding: usize) -> Apart {
-        let link = peer.link.clone();
+    pub fn begin(launcher: Launcher, way: &Way, spec: &Spec, padding: usize) -> Apart {
+        let link = way.peer.link.clone();
         let number = {
             let mut link = link.borrow_mut();
             link.next += 1;
@@ -46,6 +50,7 @@ impl Apart {
         let time = Duration::from_millis(spec.deadline_ms);
         let mut it = Apart {
             launcher,
+            network: way.near.clone(),
             link,
             number,
             near: None,
@@ -55,7 +60,7 @@ impl Apart {
             going: false,
             over: None,
         };
-        if let Err(outcome) = it.begin_far(peer) {
+        if let Err(outcome) = it.begin_far(&way.peer) {
             it.over = Some(Record::without_samples(outcome));
         }
         it
@@ -111,7 +116,11 @@ impl Apart {
         {
             to.set_port(u16::from_le_bytes(*port));
         }
-        match self.launcher.start_here(&self.spec, self.padding) {
+        let started = match &self.network {
+            None => self.launcher.start_here(&self.spec, self.padding),
+            Some(network) => self.launcher.start_in(network, &self.spec, self.padding),
+        };
+        match started {
             Ok(near) => self.near = Some(near),
             Err(error) => {
                 self.over = Some(Ending::not_started(&error).record);

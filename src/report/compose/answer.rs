@@ -9,8 +9,8 @@ pub fn table(judged: &Judged) -> Option<Block> {
     let compared = || judged.groups.iter().filter(|it| it.standings.len() > 1);
     let mut places: Vec<&str> = Vec::new();
     for group in compared() {
-        if !places.contains(&group.placement.as_str()) {
-            places.push(&group.placement);
+        if !places.contains(&group.site.as_str()) {
+            places.push(&group.site);
         }
     }
     let mut questions: Vec<Question> = Vec::new();
@@ -75,7 +75,7 @@ impl Question<'_> {
     /// One per place.
     fn answers<'a>(&self, judged: &'a Judged, places: &[&str]) -> Vec<Option<Answer<'a>>> {
         let answer = |place: &&str| {
-            let group = self.groups.iter().find(|it| it.placement == *place)?;
+            let group = self.groups.iter().find(|it| it.site == *place)?;
             Answer::of(judged, group)
         };
         places.iter().map(answer).collect()
@@ -162,8 +162,7 @@ fn cheapest(judged: &Judged, places: &[&str]) -> Option<Row> {
     let all = || judged.results.iter().filter(counts).filter(|it| price(it).is_some());
     let smallest = all().filter_map(|it| it.message_bytes).min()?;
     let cells = places.iter().map(|place| {
-        let here =
-            || all().filter(|it| it.placement == *place && it.message_bytes == Some(smallest));
+        let here = || all().filter(|it| it.site == *place && it.message_bytes == Some(smallest));
         let least = |spinning: bool| {
             here()
                 .filter(|it| spinning || !it.spins)

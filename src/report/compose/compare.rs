@@ -232,7 +232,8 @@ fn unit(case: &CaseChange) -> Unit {
 
 fn short_name(case: &CaseChange) -> String {
     let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
-    format!("{}{size}", case.variant)
+    let reach = if case.reach.is_local() { String::new() } else { format!(" ({})", case.reach) };
+    format!("{}{reach}{size}", case.variant)
 }
 
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.

@@ -82,7 +82,7 @@ fn place(sweep: &Sweep) -> String {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(" of {total}"),
     };
-    format!("{what}{total}, {}{threads}", words::place(&sweep.placement))
+    format!("{what}{total}, {}{threads}", words::place(&sweep.site))
 }
 
 /// `32 KiB–64 KiB`.

@@ -54,6 +54,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         (Some(study), Extent::Summary) => {
             document.title = study.title().to_string();
             document.sections.extend(study.opening());
+            document.sections[0].blocks.extend(peer::hosts(judged));
         }
     }
     document.sections.extend(explain::sections(judged));
@@ -127,7 +128,7 @@ fn headline(run: &StoredRun) -> &'static str {
 
 /// What must be known before anything is believed.
 fn cautions(judged: &Judged) -> Vec<Block> {
-    let mut told: Vec<Block> = peer::line(judged).into_iter().collect();
+    let mut told: Vec<Block> = peer::hosts(judged).collect();
     if judged.results.iter().all(|case| case.launches == 0) {
         let nothing = "Nothing was measured in this run; the reasons stand below.";
         told.push(Block::warning(nothing));

@@ -24,7 +24,7 @@ fn name(host: &Host) -> String {
 }
 
 /// Both hosts in a paragraph; None where all was on one.
-pub fn line(judged: &Judged) -> Option<Block> {
+fn line(judged: &Judged) -> Option<Block> {
     let peer = judged.run.peer.as_ref()?;
     let addresses: Vec<String> =
         [peer.ipv4, peer.ipv6].into_iter().flatten().map(|it| it.to_string()).collect();
@@ -42,6 +42,36 @@ pub fn line(judged: &Judged) -> Option<Block> {
     } else if peer.one_kernel {
         text = text.plain(" Two network stacks, one machine: no verdict on physical distance.");
     }
+    Some(Block::paragraph(text))
+}
+
+/// Every host between which was measured.
+pub fn hosts(judged: &Judged) -> impl Iterator<Item = Block> {
+    line(judged).into_iter().chain(laboratories(judged))
+}
+
+/// The laboratories in a paragraph; None where there were none.
+fn laboratories(judged: &Judged) -> Option<Block> {
+    let labs = &judged.run.labs;
+    if labs.is_empty() {
+        return None;
+    }
+    let told = labs.iter().map(|lab| {
+        let mtu = if lab.mtu_bytes == 1500 {
+            String::new()
+        } else {
+            format!(", MTU {} bytes", lab.mtu_bytes)
+        };
+        let line: String = lab.impairments.iter().map(|it| format!(", {it}")).collect();
+        format!("{} ({}{mtu}{line})", lab.chain, lab.reach)
+    });
+    let text = Text::new()
+        .strong("Laboratories that the run made: ")
+        .plain(told.collect::<Vec<_>>().join("; "))
+        .plain(
+            ". Two network stacks, one machine: they prove the tool and the protocols, and give no \
+             verdict on physical distance.",
+        );
     Some(Block::paragraph(text))
 }
 

@@ -30,14 +30,19 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     let cases: Vec<&CaseResult> = judged.results.iter().filter(measured).collect();
     let mut tables = Vec::new();
     for (workers, placement) in words::places(&cases) {
-        let here = |it: &&&CaseResult| it.workers == workers && it.placement == placement;
+        let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
         let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
         let threads = if workers == "thread" { ", threads" } else { "" };
         let where_ = format!("{}{threads}", alone(placement));
         tables.push(wholes(judged, &here, &where_).into());
-        tables.extend(steps(judged, &here, &where_).map(Block::from));
+        tables.extend(steps(&here, &where_).map(Block::from));
     }
     tables
+}
+
+/// Whether each of them is between two hosts.
+fn apart(cases: &[&CaseResult]) -> bool {
+    cases.iter().all(|it| !it.reach.is_local())
 }
 
 fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
@@ -49,9 +54,9 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
             Column::number("open", 1),
             Column::number("close", 1),
         ],
-        notes: vec![Text::from(match judged.run.peer {
-            Some(_) => super::peer::SET_UP,
-            None => WHAT_IT_HOLDS,
+        notes: vec![Text::from(match apart(cases) {
+            true => super::peer::SET_UP,
+            false => WHAT_IT_HOLDS,
         })],
         ..Default::default()
     };
@@ -70,12 +75,12 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
 }
 
 /// None where no mechanism has steps.
-fn steps(judged: &Judged, cases: &[&CaseResult], place: &str) -> Option<Table> {
+fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
     const NAMES: [&str; 5] = ["bind", "connect", "accept", "rest", CLOSE];
     let mut table = Table {
         caption: format!("Steps of a set-up, {place}: median over launches"),
         columns: vec![Column::text("mechanism", 0)],
-        notes: vec![Text::from(if judged.run.peer.is_some() { STEPS_APART } else { STEPS })],
+        notes: vec![Text::from(if apart(cases) { STEPS_APART } else { STEPS })],
         ..Default::default()
     };
     table.columns.extend(NAMES.map(|name| Column::number(name, 0)));
@@ -100,6 +105,7 @@ fn told(ns: Option<f64>) -> Text {
 pub fn alone(placement: &str) -> String {
     match placement {
         "free" => words::place(placement),
+        between if between.contains('/') => words::place(between),
         _ => "one pinned worker".into(),
     }
 }
@@ -124,7 +130,7 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
         let threads = if case.workers == "thread" { ", threads" } else { "" };
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
-            Text::from(format!("{}{threads}", words::place(&case.placement))),
+            Text::from(format!("{}{threads}", words::place(&case.site))),
             Text::from(case.message_bytes.map_or(String::new(), units::size)),
             Text::from(interval(&first)),
             Text::from(later.map_or("–".into(), |later| units::ratio(first.median / later))),

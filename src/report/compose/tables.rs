@@ -19,7 +19,7 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
         for (workers, placement) in words::places(&cases) {
             let here: Vec<&CaseResult> = cases
                 .iter()
-                .filter(|it| it.workers == workers && it.placement == placement)
+                .filter(|it| it.workers == workers && it.site == placement)
                 .copied()
                 .collect();
             let head = Head { workload, workers, placement };

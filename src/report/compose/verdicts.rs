@@ -215,7 +215,7 @@ fn failures(judged: &Judged) -> Vec<Block> {
                 "{} {} {}: {} of {} launches failed: {}",
                 case.variant,
                 case.workload,
-                case.placement,
+                case.site,
                 case.failed_launches,
                 case.failed_launches + case.launches,
                 case.reason.as_deref().unwrap_or("no reason was given")

@@ -16,6 +16,9 @@ pub fn unit(case: &CaseResult) -> Unit {
 
 /// A placement in words: `one CPU`, `two CPUs (same-llc)`.
 pub fn place(placement: &str) -> String {
+    if let Some((reach, placement)) = placement.rsplit_once('/') {
+        return format!("{}, {}", self::reach(reach), place(placement));
+    }
     match placement {
         "same-cpu" => "one CPU".into(),
         "free" => "placed freely".into(),
@@ -24,6 +27,26 @@ pub fn place(placement: &str) -> String {
         "cross-llc" => "two CPUs, two caches".into(),
         "cross-node" => "two memory nodes".into(),
         pair => format!("CPUs {pair}"),
+    }
+}
+
+/// Where the two halves are, in words: `this host`, `to the peer`, `lab: 2 routers, 1 switch`.
+pub fn reach(reach: &str) -> String {
+    match reach.split_once(':') {
+        None if reach == "local" => "this host".into(),
+        None if reach == "peer" => "to the peer".into(),
+        None => "lab: a cable".into(),
+        Some((lab, options)) => {
+            let told = options.split(',').map(|option| match option.split_once('=') {
+                Some((what @ ("routers" | "switches"), "1")) => {
+                    format!("1 {}", what.trim_end_matches("es").trim_end_matches('s'))
+                }
+                Some((what @ ("routers" | "switches"), count)) => format!("{count} {what}"),
+                Some((what, value)) => format!("{what} {value}"),
+                None => option.to_string(),
+            });
+            format!("{lab}: {}", told.collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -37,10 +60,10 @@ pub fn group(group: &GroupVerdict) -> String {
     };
     if group.workload == "connect" {
         let threads = if group.workers == "thread" { ", threads" } else { "" };
-        return format!("Set-up and tear-down, {}{threads}", super::setup::alone(&group.placement));
+        return format!("Set-up and tear-down, {}{threads}", super::setup::alone(&group.site));
     }
     let workers = if group.workers == "thread" { ", threads" } else { "" };
-    format!("{what}, {}{workers}", place(&group.placement))
+    format!("{what}, {}{workers}", place(&group.site))
 }
 
 /// The headline value: `4.12 µs [4.10, 4.15]`, two modes, or a dash.
@@ -111,7 +134,7 @@ pub fn case(case: &CaseResult) -> String {
         _ => ", throughput",
     };
     let threads = if case.workers == "thread" { ", threads" } else { "" };
-    format!("{}{workload}{size}, {}{threads}", case.variant, place(&case.placement))
+    format!("{}{workload}{size}, {}{threads}", case.variant, place(&case.site))
 }
 
 /// The names of a group's best set: `pipe`, or `pipe ≈ futex ≈ 3 more`.
@@ -138,9 +161,8 @@ pub fn best_by_place(judged: &Judged, workload: &str, size: Option<u64>) -> Stri
         .iter()
         .filter(|it| it.workload == workload && it.message_bytes == size && it.standings.len() > 1);
     let threads = |it: &GroupVerdict| if it.workers == "thread" { ", threads" } else { "" };
-    let named: Vec<String> = here
-        .map(|it| format!("{} ({}{})", best_of(it), place(&it.placement), threads(it)))
-        .collect();
+    let named: Vec<String> =
+        here.map(|it| format!("{} ({}{})", best_of(it), place(&it.site), threads(it))).collect();
     best(&named)
 }
 
@@ -148,7 +170,7 @@ pub fn best_by_place(judged: &Judged, workload: &str, size: Option<u64>) -> Stri
 pub fn best_by_size(judged: &Judged, workload: &str, at: (&str, &str)) -> String {
     let mut stretches: Vec<(String, u64, u64)> = Vec::new();
     for group in &judged.groups {
-        let here = (group.workers.as_str(), group.placement.as_str()) == at;
+        let here = (group.workers.as_str(), group.site.as_str()) == at;
         let Some(size) = group.message_bytes.filter(|_| here && group.workload == workload) else {
             continue;
         };
@@ -208,7 +230,7 @@ pub fn few(names: &[String]) -> String {
 pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
     let mut places = Vec::new();
     for case in cases {
-        let place = (case.workers.as_str(), case.placement.as_str());
+        let place = (case.workers.as_str(), case.site.as_str());
         if !places.contains(&place) {
             places.push(place);
         }

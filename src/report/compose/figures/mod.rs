@@ -97,13 +97,13 @@ fn size_in_words(cases: &[&CaseResult]) -> String {
 
 /// Those of `cases` at one place, with a short name of it for an id.
 fn at<'a>(cases: &[&'a CaseResult], (workers, placement): (&str, &str)) -> Vec<&'a CaseResult> {
-    let here = |it: &&&CaseResult| it.workers == workers && it.placement == placement;
+    let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
     cases.iter().filter(here).copied().collect()
 }
 
 /// A place as a part of an id: `process-same-cpu`.
 fn place_id((workers, placement): (&str, &str)) -> String {
-    format!("{workers}-{}", placement.replace(',', "-"))
+    format!("{workers}-{}", placement.replace([',', '/', ':', '=', '%', '.'], "-"))
 }
 
 fn round_trip() -> Axis {

@@ -52,7 +52,7 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     fn of(name: &'a str, all: &[&CaseResult], places: &[(&str, &str)]) -> Row<'a> {
         let find = |(workers, placement): (&str, &str)| {
-            let here = |it: &&&CaseResult| it.workers == workers && it.placement == placement;
+            let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
             all.iter().filter(here).find(|it| it.variant == name)
         };
         let fastest =

@@ -142,7 +142,7 @@ fn inflections_of<'a>(
 ) -> &'a [Inflection] {
     let here = |it: &&Sweep| {
         (it.variant.as_str(), it.workload.as_str()) == (name, workload)
-            && (&it.workers, &it.placement) == (&case.workers, &case.placement)
+            && (&it.workers, &it.site) == (&case.workers, &case.site)
             && (&it.payload, it.total) == (&case.payload, case.total)
     };
     judged.sweeps.iter().find(here).map_or(&[], |it| &it.inflections)

@@ -65,7 +65,14 @@ fn panels(
         all.filter(|(_, case)| !case.twin && takes(here, case)).map(|(at, _)| at).collect()
     };
     let mut panels = vec![(only.clone(), Vec::new())];
+    let of_reach = |factor: &Factor| factor.is_of_reach();
+    let tells_reach = [spec.x(), spec.series()].iter().flatten().any(of_reach)
+        || Factor::ALL.iter().filter(|it| of_reach(it)).any(|it| only.level(*it).is_some());
     for factor in Factor::ALL {
+        // What follows from the reach is told with it, or the reach by what follows.
+        if factor.follows() || factor == Factor::Reach && tells_reach {
+            continue;
+        }
         let drawn = [spec.x(), spec.series()].contains(&Some(factor));
         let levels = &declared.levels[&factor];
         // A figure that doesn't speak of probes is of what nothing looks at.
@@ -98,6 +105,7 @@ pub(super) fn level_name(factor: Factor, level: &str) -> String {
         (Factor::Placement, _) => words::place(level),
         (Factor::Workers, _) if level == "process" => "processes".into(),
         (Factor::Workers, _) => "threads".into(),
+        (Factor::Reach, _) => words::reach(level),
         _ => level.to_string(),
     }
 }
@@ -166,6 +174,10 @@ impl<'a> Panel<'a> {
 
     fn figure(&self, id: String, title: String) -> Option<Figure> {
         let x = self.spec.x()?;
+        // Without another host there is nothing to draw of it; the reason stands once, in the remarks.
+        if self.cases().all(|it| it.status != Status::Ok && !it.reach.is_local()) {
+            return None;
+        }
         let (kind, scale) = match self.spec.kind.get_ref() {
             figure::FigureKind::Curves if x == Factor::Size => (FigureKind::Curves, Scale::Log),
             figure::FigureKind::Curves => (FigureKind::Curves, Scale::Linear),
@@ -178,6 +190,9 @@ impl<'a> Panel<'a> {
         let axis = match (kind, x) {
             (FigureKind::Curves, Factor::Size) => {
                 Axis::new("message size", Unit::Bytes, Scale::Log)
+            }
+            (FigureKind::Curves, counted) if counted.follows() => {
+                Axis::new(x.name(), Unit::Count, Scale::Linear)
             }
             _ => Axis::categories(x.name(), levels.iter().map(|it| level_name(x, it))),
         };
@@ -216,6 +231,9 @@ impl<'a> Panel<'a> {
         for (nth, level) in levels.iter().enumerate() {
             let at = match curves_over_size {
                 true => crate::size::parse(level).unwrap_or(1) as f64,
+                false if kind == FigureKind::Curves && x.follows() => {
+                    level.parse().unwrap_or(nth as f64)
+                }
                 false => nth as f64,
             };
             match find(level) {

@@ -3,7 +3,7 @@
 
 use super::Written;
 use crate::judge::{CaseResult, Judged, Status};
-use crate::report::compose::{tables, words};
+use crate::report::compose::{peer, tables, words};
 use crate::report::{Block, Column, Figure, Row, Section, Table, Target, Text, units};
 use crate::store::{Closed, RunStatus};
 use crate::study::factor::Factor;
@@ -17,6 +17,7 @@ impl Written {
         let run = &judged.run;
         let mut section = Section::new("method", "Method");
         section.blocks.push(headed("Apparatus.", apparatus(judged)));
+        section.blocks.extend(peer::hosts(judged));
         let told = Text::new()
             .strong("Variables. ")
             .refer(Target::Table(VARIABLES.into()))
@@ -55,7 +56,9 @@ impl Written {
         let mut fixed: Vec<String> = Factor::ALL
             .into_iter()
             .filter_map(|factor| match self.declared.levels[&factor].as_slice() {
-                [one] if factor != Factor::Observe => Some(format!("{} ({one})", factor.name())),
+                [one] if factor != Factor::Observe && !factor.follows() => {
+                    Some(format!("{} ({one})", factor.name()))
+                }
                 _ => None,
             })
             .collect();
@@ -210,8 +213,9 @@ fn apparatus(judged: &Judged) -> String {
     let guest = guest.map_or(String::new(), |it| format!(", a guest of {it}"));
     let clock = &run.clock;
     format!(
-        "One machine: {}, {cpus} CPUs{cache}{guest}, under Linux {}.{governor} Measured by {} on {}. \
+        "{}{}, {cpus} CPUs{cache}{guest}, under Linux {}.{governor} Measured by {} on {}. \
          Time was read from {} at {} a read, in steps of {}.",
+        if run.peer.as_ref().is_some_and(|it| !it.one_kernel) { "Here: " } else { "One machine: " },
         host.processor.name.as_deref().unwrap_or("a CPU that doesn't say its name"),
         host.kernel.release.as_deref().unwrap_or("of unknown release"),
         run.tool,

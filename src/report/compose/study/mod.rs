@@ -95,7 +95,11 @@ impl Written {
         }
         let figures = self.figures.iter().cloned();
         let figures = figures.fold(Section::new("study-figures", "Figures"), Section::with);
-        let mut discussion = Section::new("discussion", "What the original could not see");
+        let unseen = match &study.source {
+            Some(_) => "What the original could not see",
+            None => "What this study can't show",
+        };
+        let mut discussion = Section::new("discussion", unseen);
         let points = study.critique.iter().map(|it| Text::from(it.trim())).collect::<Vec<_>>();
         if !points.is_empty() {
             discussion.blocks.push(Block::List(points));

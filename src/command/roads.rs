@@ -1,0 +1,164 @@
+//! The ways of a run to other hosts: the one behind `--peer`, and the laboratories that the run makes
+//! for itself and takes down at its end, whatever that is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::peer::{Met, PeerArgs};
+use super::{Failure, complain};
+use crate::campaign::{Roads, alive};
+use crate::lab::{self, LabError, State, own};
+use crate::launch::peer::{Asked, Peer};
+use crate::launch::{Interrupt, Way};
+use crate::observe::Host;
+use crate::study::{Across, LabRecord, Reach, Request, Ways};
+
+/// This program, whatever became of its file since: also to a process that was it before.
+const PROGRAM: &str = "/proc/self/exe";
+/// The hosts of a laboratory between which is measured.
+const ENDS: [&str; 2] = ["a", "b"];
+
+/// The ways that are open. What they need beside is taken away when this is dropped.
+#[derive(Default)]
+pub struct Open {
+    /// What launches take.
+    pub roads: Roads,
+    /// What a plan must know of them.
+    pub ways: Ways,
+    // Agents end before the networks that they are in.
+    _met: Option<Met>,
+    _labs: Vec<OwnLab>,
+}
+
+impl Open {
+    /// Opens what cases of `reaches` need; `peer` is the host behind `--peer`, if there is one.
+    ///
+    /// # Errors
+    /// Where that host doesn't answer, or a signal came. A laboratory that can't be had is none: its
+    /// cases say why.
+    pub fn ways(
+        reaches: &[Reach],
+        peer: Option<Met>,
+        seed: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Open, Failure> {
+        let mut open = Open::default();
+        if let Some(met) = peer {
+            open.ways.peer = Some(Across::of(&met.peer, &Host::read(Path::new("/"))));
+            let way = Way { peer: met.peer.clone(), near: None };
+            open.roads.ways.insert(Reach::Peer, way);
+            open._met = Some(met);
+        }
+        for (nth, reach) in reaches.iter().filter(|it| it.chain().is_some()).enumerate() {
+            match OwnLab::up(reach, nth, seed.wrapping_add(nth as u64), interrupt) {
+                Ok((lab, way, record)) => {
+                    open._labs.push(lab);
+                    open.roads.ways.insert(reach.clone(), way);
+                    open.roads.labs.push(record);
+                }
+                Err(LabError::Stopped(signal)) => return Err(stopped(signal)),
+                Err(error) => drop(open.ways.no_lab.insert(reach.clone(), told(error))),
+            }
+            if let Some(signal) = interrupt.signal() {
+                return Err(stopped(signal));
+            }
+        }
+        Ok(open)
+    }
+
+    /// What a plan would know of the ways that `request` needs, without opening any.
+    pub fn foreseen(request: &Request) -> Ways {
+        // Whatever CPU is named there: that host will say whether it has it.
+        let allowed = || (0..4096).collect();
+        let anywhere =
+            || Across { allowed: allowed(), one_kernel: false, ipv4: Ok(()), ipv6: Ok(()) };
+        let labs = request.reaches.iter().filter(|it| it.chain().is_some());
+        let refused = lab::build::require_privileges().err().map(told);
+        Ways {
+            peer: request.peer.as_ref().map(|_| anywhere()),
+            no_lab: labs.filter_map(|it| Some((it.clone(), refused.clone()?))).collect(),
+        }
+    }
+}
+
+/// The host that `args` ask for, greeted; kept in the request as it was found.
+pub fn greet(
+    args: &PeerArgs,
+    request: &mut Request,
+    interrupt: &Interrupt,
+) -> Result<Option<Met>, Failure> {
+    let Some(asked) = request.peer.clone() else { return Ok(None) };
+    let met = args.start(asked, interrupt)?;
+    request.peer = Some(met.peer.asked().clone());
+    Ok(Some(met))
+}
+
+fn stopped(signal: i32) -> Failure {
+    let line = "stopped before anything was measured; laboratories of this run are gone".into();
+    Failure { line, code: 128 + signal as u8 }
+}
+
+fn told(error: LabError) -> String {
+    match error {
+        LabError::Usage(line) | LabError::Unavailable(line) | LabError::Failed(line) => line,
+        LabError::Stopped(signal) => format!("stopped by signal {signal}"),
+    }
+}
+
+/// A laboratory that lives as long as its run.
+struct OwnLab {
+    name: String,
+}
+
+impl OwnLab {
+    fn up(
+        reach: &Reach,
+        nth: usize,
+        seed: u64,
+        interrupt: &Interrupt,
+    ) -> Result<(OwnLab, Way, LabRecord), LabError> {
+        let chain = reach.chain().ok_or(LabError::Failed("no laboratory".into()))?;
+        let asked = chain.asked(&own::name(std::process::id(), nth), seed);
+        let state = lab::up(&asked)?;
+        let lab = OwnLab { name: asked.name };
+        let near = lab::inside::network(&lab.name, ENDS[0])?;
+        let command = [PROGRAM, "lab", "exec", "--name", &lab.name, ENDS[1], "--"];
+        let status = lab::Status::of(&state);
+        let far = &status.hosts[1];
+        let addresses = [&far.ipv4, &far.ipv6].into_iter().filter_map(|it| it.parse().ok());
+        let asked = Asked {
+            command: command.map(String::from).to_vec(),
+            program: PROGRAM.into(),
+            addresses: addresses.collect(),
+        };
+        let peer = Peer::start(asked, interrupt).map_err(|why| match interrupt.signal() {
+            Some(signal) => LabError::Stopped(signal),
+            None => LabError::Failed(why.0),
+        })?;
+        let way = Way { peer, near: Some(Arc::new(near)) };
+        Ok((lab, way, LabRecord::of(reach, &state)))
+    }
+}
+
+impl Drop for OwnLab {
+    fn drop(&mut self) {
+        if let Err(error) = lab::down(&self.name, true) {
+            complain(&format!("{}; ipcmark clean removes what is left", told(error)));
+        }
+    }
+}
+
+/// Removes the laboratories of runs that were killed: a line for each, or why it stays.
+pub fn clean() -> Vec<Result<String, String>> {
+    let dead = |name: &str| own::process(name).is_some_and(|pid| !alive(pid));
+    let states = State::all().unwrap_or_default();
+    let names = states.into_iter().map(|it| it.asked.name).filter(|name| dead(name));
+    let removed = names.map(|name| match lab::down(&name, true) {
+        Ok(taken) => Ok(format!(
+            "laboratory {name} of a run that was killed: {} namespaces",
+            taken.namespaces
+        )),
+        Err(error) => Err(format!("laboratory {name} of a run that was killed: {}", told(error))),
+    });
+    removed.collect()
+}

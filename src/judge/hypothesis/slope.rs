@@ -1,0 +1,224 @@
+//! Claims about what a step costs along a factor that counts: how much each adds, whether all add
+//! the same, and whether those of one kind add less than those of another. A round has a slope of its
+//! own (Theil and Sen); over rounds stands their median with the interval of its order statistics.
+
+use super::curves::Curve;
+use super::{ALPHA, Decision, Told};
+use crate::stats::{self, Interval};
+use crate::study::factor::Factor;
+
+/// How far a level may lie from the straight line, as a share of the whole way, where no margin says.
+const STRAIGHT_WITHIN: f64 = 0.1;
+
+/// A curve whose levels are numbers.
+pub struct Steps<'a> {
+    curve: &'a Curve,
+    along: Factor,
+    at: Vec<f64>,
+    /// Round by round, in the unit of the measure.
+    slopes: Vec<f64>,
+}
+
+impl<'a> Steps<'a> {
+    /// None where the levels aren't numbers, or are fewer than two.
+    pub fn of(curve: &'a Curve, along: Factor) -> Result<Steps<'a>, Told> {
+        let number = |level: &String| match along {
+            Factor::Size => crate::size::parse(level).ok().map(|bytes| bytes as f64),
+            _ => level.parse().ok(),
+        };
+        let at: Option<Vec<f64>> = curve.levels.iter().map(number).collect();
+        let at =
+            at.ok_or_else(|| Told::not_testable(format!("{along}: its levels don't count")))?;
+        let slope = |row: &Vec<f64>| {
+            let points: Vec<(f64, f64)> = at.iter().copied().zip(row.iter().copied()).collect();
+            stats::theil_sen(&points)
+        };
+        let slopes: Option<Vec<f64>> = curve.rounds.iter().map(slope).collect();
+        match slopes {
+            Some(slopes) => Ok(Steps { curve, along, at, slopes }),
+            None => Err(Told::not_testable(format!("{along}: fewer than two levels differ"))),
+        }
+    }
+
+    fn interval(&self) -> Option<Interval> {
+        stats::median_interval(&self.slopes, ALPHA)
+    }
+
+    /// Whether each step surely adds something; or, if an interval is claimed, as much as that.
+    pub fn adds(&self, claimed: Option<(f64, f64)>, of_time: bool) -> Told {
+        let Some(slope) = self.interval() else { return self.too_few() };
+        let text = self.told(&slope, of_time);
+        let (yes, no, text) = match claimed {
+            None => (slope.low > 0.0, slope.high <= 0.0, text),
+            Some((least, most)) => (
+                slope.low >= least && slope.high <= most,
+                slope.high < least || slope.low > most,
+                format!("{text}; claimed {least} to {most}"),
+            ),
+        };
+        Told::new(decided(yes, no), text, None)
+    }
+
+    /// Whether a step adds less than one of `other`, in the rounds that both have.
+    pub fn add_less_than(&self, other: &Steps, of_time: bool) -> Told {
+        let own = self.curve.nth.iter().zip(&self.slopes);
+        let beside = |round: &usize| {
+            let at = other.curve.nth.iter().position(|it| it == round)?;
+            Some(other.slopes[at])
+        };
+        let differences: Vec<f64> =
+            own.filter_map(|(round, slope)| Some(slope - beside(round)?)).collect();
+        let found = self.interval().zip(other.interval());
+        let Some(((mine, theirs), difference)) =
+            found.zip(stats::median_interval(&differences, ALPHA))
+        else {
+            return self.too_few();
+        };
+        let text = format!(
+            "{}; {}; the first less the second: {}",
+            self.told(&mine, of_time),
+            other.told(&theirs, of_time),
+            amounts(&difference, of_time)
+        );
+        let decision = decided(difference.high < 0.0, difference.low >= 0.0);
+        Told::new(decision, text, Some(stats::signed_rank(&differences).p))
+    }
+
+    /// Whether all steps add the same: no level is farther from the straight line between the first
+    /// and the last than `margin` of the way between these.
+    pub fn straight(&self, margin: Option<f64>, of_time: bool) -> Told {
+        let margin = margin.unwrap_or(STRAIGHT_WITHIN);
+        let last = self.at.len() - 1;
+        if last < 2 {
+            let text = format!("{}: a line through two levels is always straight", self.curve.name);
+            return Told::not_testable(text);
+        }
+        let ways: Vec<f64> = self.curve.rounds.iter().map(|it| it[last] - it[0]).collect();
+        let Some(way) = stats::median_interval(&ways, ALPHA) else { return self.too_few() };
+        if way.low <= 0.0 && way.high >= 0.0 {
+            let text = format!("{}: nothing surely changes along {}", self.curve.name, self.along);
+            return Told::new(Decision::Inconclusive, text, None);
+        }
+        let share = |level: usize| (self.at[level] - self.at[0]) / (self.at[last] - self.at[0]);
+        let off = |level: usize| {
+            let of_round = |it: &Vec<f64>| {
+                let line = it[0] + share(level) * (it[last] - it[0]);
+                (it[level] - line) / way.estimate
+            };
+            let off: Vec<f64> = self.curve.rounds.iter().map(of_round).collect();
+            // Of several levels any may be off by chance.
+            stats::median_interval(&off, ALPHA / (last - 1) as f64)
+        };
+        let all: Option<Vec<Interval>> = (1..last).map(off).collect();
+        let Some(all) = all else { return self.too_few() };
+        let farthest = |(_, a): &(usize, &Interval), (_, b): &(usize, &Interval)| {
+            a.estimate.abs().total_cmp(&b.estimate.abs())
+        };
+        let (nth, most) = all.iter().enumerate().max_by(farthest).expect("at least one");
+        let slope = self.interval().map(|it| self.told(&it, of_time)).unwrap_or_default();
+        let text = format!(
+            "{slope}; farthest from a straight line at {}, by {:+.1} % [{:+.1}, {:+.1}] of the way",
+            self.curve.levels[nth + 1],
+            100.0 * most.estimate,
+            100.0 * most.low,
+            100.0 * most.high
+        );
+        let yes = all.iter().all(|it| it.low > -margin && it.high < margin);
+        let no = all.iter().any(|it| it.low > margin || it.high < -margin);
+        Told::new(decided(yes, no), text, None)
+    }
+
+    fn told(&self, slope: &Interval, of_time: bool) -> String {
+        let step = match self.along {
+            Factor::Routers => "a router".into(),
+            Factor::Switches => "a switch".into(),
+            other => format!("a step of {other}"),
+        };
+        format!("{}: {} {step}", self.curve.name, amounts(slope, of_time))
+    }
+
+    fn too_few(&self) -> Told {
+        Told::not_testable(format!("{}: too few rounds", self.curve.name))
+    }
+}
+
+fn decided(yes: bool, no: bool) -> Decision {
+    match (yes, no) {
+        (true, _) => Decision::Supported,
+        (_, true) => Decision::Refuted,
+        _ => Decision::Inconclusive,
+    }
+}
+
+/// `+1.94 µs [+1.90, +1.98]`; of a rate in MB/s, as throughputs are.
+fn amounts(it: &Interval, of_time: bool) -> String {
+    let most = it.low.abs().max(it.high.abs());
+    let (scale, unit) = match (of_time, most) {
+        (true, ns) if ns < 1e3 => (1.0, "ns"),
+        (true, ns) if ns < 1e6 => (1e3, "µs"),
+        (true, _) => (1e6, "ms"),
+        (false, _) => (1e6, "MB/s"),
+    };
+    let decimals = match most / scale {
+        it if it < 10.0 => 2,
+        it if it < 100.0 => 1,
+        _ => 0,
+    };
+    let told = |it: f64| format!("{:+.decimals$}", it / scale);
+    format!("{} {unit} [{}, {}]", told(it.estimate), told(it.low), told(it.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twelve rounds of a curve over 0, 1, 2, 4 and 8, with noise of a thousandth.
+    fn curve(value: impl Fn(f64) -> f64) -> Curve {
+        let at = [0.0, 1.0, 2.0, 4.0, 8.0];
+        let row = |round: usize| {
+            let noise = |nth: usize| 1.0 + 0.001 * ((round * 7 + nth * 3) % 5) as f64;
+            at.iter().enumerate().map(|(nth, x)| value(*x) * noise(nth)).collect()
+        };
+        Curve {
+            name: "it".into(),
+            levels: at.iter().map(|it| it.to_string()).collect(),
+            rounds: (0..12).map(row).collect(),
+            nth: (0..12).collect(),
+        }
+    }
+
+    #[test]
+    fn each_step_adds_what_it_adds() {
+        let routers = curve(|it| 10_000.0 + 2_000.0 * it);
+        let steps = Steps::of(&routers, Factor::Routers).ok().unwrap();
+        let told = steps.adds(None, true);
+        assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
+        assert!(
+            told.effect.starts_with("it: +2.0") && told.effect.ends_with("a router"),
+            "{}",
+            told.effect
+        );
+        assert_eq!(steps.adds(Some((1_900.0, 2_100.0)), true).decision, Decision::Supported);
+        assert_eq!(steps.adds(Some((100.0, 200.0)), true).decision, Decision::Refuted);
+        assert_eq!(steps.straight(None, true).decision, Decision::Supported);
+
+        let switches = curve(|it| 10_000.0 + 1_000.0 * it);
+        let less = Steps::of(&switches, Factor::Switches).ok().unwrap();
+        assert_eq!(less.add_less_than(&steps, true).decision, Decision::Supported);
+        assert_eq!(steps.add_less_than(&less, true).decision, Decision::Refuted);
+    }
+
+    #[test]
+    fn steps_that_grow_are_no_line() {
+        let bent = curve(|it| 10_000.0 + 200.0 * it * it);
+        let steps = Steps::of(&bent, Factor::Routers).ok().unwrap();
+        let told = steps.straight(None, true);
+        assert_eq!(told.decision, Decision::Refuted, "{}", told.effect);
+        let flat = curve(|_| 10_000.0);
+        let steps = Steps::of(&flat, Factor::Routers).ok().unwrap();
+        assert_ne!(steps.adds(None, true).decision, Decision::Supported);
+        assert_eq!(steps.straight(None, true).decision, Decision::Inconclusive);
+        let words = Curve { levels: vec!["lab".into(); 5], ..curve(|it| it) };
+        assert!(Steps::of(&words, Factor::Reach).is_err());
+    }
+}

@@ -1,0 +1,112 @@
+//! Which cases a request becomes, how they are grouped, and which stay out.
+
+use super::*;
+use std::path::Path;
+
+fn request(mechanisms: &[&str], workloads: &[(Workload, &[u64])]) -> Request {
+    Request {
+        mechanisms: mechanisms.iter().map(|it| it.to_string()).collect(),
+        workloads: workloads.iter().map(|(w, sizes)| (*w, sizes.to_vec())).collect(),
+        ..Request::default()
+    }
+}
+
+fn planned(request: &Request) -> Plan {
+    let topology = Topology::read(Path::new("/")).unwrap();
+    let allowed = topology.online();
+    plan(request, &Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() })
+        .unwrap()
+}
+
+fn names(cases: &[Case]) -> Vec<String> {
+    cases.iter().filter(|it| !it.twin).map(|it| it.variant.to_string()).collect()
+}
+
+#[test]
+fn signals_join_the_smallest_latency_and_stand_apart_in_throughput() {
+    let sizes: &[u64] = &[64, 4096];
+    let workloads = [(Workload::Latency, sizes), (Workload::Throughput, sizes)];
+    let plan = planned(&request(&["pipe", "eventfd"], &workloads));
+    let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
+    let expected: [&[&str]; 5] =
+        [&["pipe", "eventfd"], &["pipe"], &["pipe"], &["eventfd"], &["pipe"]];
+    assert_eq!(groups, expected);
+}
+
+#[test]
+fn what_cannot_be_measured_is_a_row_with_its_reason() {
+    const LIMITED: &str = "unix-dgram:buffer=16K";
+    let workloads: [(Workload, &[u64]); 2] =
+        [(Workload::Latency, &[100_000]), (Workload::Throughput, &[64])];
+    let plan = planned(&request(&[LIMITED, "shm-ring:wait=spin", "null"], &workloads));
+    let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
+    let reason = |name: &str, workload| {
+        let of =
+            |it: &&&Absent| it.case.variant.to_string() == name && it.case.workload == workload;
+        absent.iter().find(of).map(|it| it.reason.clone()).unwrap_or_default()
+    };
+    assert!(reason(LIMITED, Workload::Latency).contains("at most 32736 bytes"));
+    assert!(reason("shm-ring:wait=spin", Workload::Latency).contains("--spin-on-one-cpu"));
+    assert!(reason("null", Workload::Throughput).contains("carries nothing"));
+}
+
+#[test]
+fn set_ups_are_one_group_without_sizes_at_one_pinned_placement() {
+    let mut request = request(
+        &["null", "pipe", "eventfd", "shm-ring:wait=spin", "unix-stream:wiring=self"],
+        &[(Workload::Connect, &[64, 4096])],
+    );
+    request.placements = Placement::PINNED.into_iter().chain([Placement::Free]).collect();
+    let plan = planned(&request);
+    let groups: Vec<_> = plan.groups.iter().map(|group| names(&group.cases)).collect();
+    let all = ["null", "pipe", "eventfd", "shm-ring:wait=spin"];
+    assert_eq!(groups, [all, all]);
+    let cases = || plan.groups.iter().flat_map(|group| &group.cases);
+    assert!(cases().all(|case| case.message_bytes.is_none()));
+    assert!(cases().filter(|it| it.variant.to_string() == "pipe").all(|it| it.opened_for() == 64));
+    let places: Vec<_> = plan.groups.iter().map(|group| group.cases[0].placement).collect();
+    assert!(places.contains(&Placement::SameCpu) && places.contains(&Placement::Free));
+    assert_eq!(plan.groups[0].absent.len(), 1, "{:?}", plan.groups[0].absent);
+}
+
+#[test]
+fn each_total_is_a_case_of_its_own_where_bytes_are_transferred() {
+    let sizes: &[u64] = &[64, 4096];
+    let workloads = [(Workload::Latency, sizes), (Workload::Throughput, sizes)];
+    let mut request = request(&["pipe", "eventfd"], &workloads);
+    request.totals = vec![Total::Message, Total::Bytes(1024)];
+    let plan = planned(&request);
+    let of = |it: &Case| (it.variant.to_string(), it.message_bytes, it.total);
+    let told: Vec<_> =
+        plan.groups.iter().map(|it| it.cases.iter().map(of).collect::<Vec<_>>()).collect();
+    let pipe = |size, total| ("pipe".to_string(), Some(size), total);
+    let signal = || ("eventfd".to_string(), None, None);
+    let twin = pipe(64, None);
+    assert_eq!(told[0], [pipe(64, None), signal(), twin]);
+    assert_eq!(told[1], [pipe(4096, None)]);
+    assert_eq!(told[2], [pipe(64, Some(Total::Message))]);
+    assert_eq!(told[3], [signal()]);
+    assert_eq!(told[4], [pipe(64, Some(Total::Bytes(1024)))]);
+    assert_eq!(told[5], [pipe(4096, Some(Total::Message))]);
+    assert!(told[6].is_empty() && told.len() == 7);
+    let absent = &plan.groups[6].absent[0];
+    assert_eq!(of(&absent.case), pipe(4096, Some(Total::Bytes(1024))));
+    assert_eq!(absent.reason, "--total 1024 is less than one message of 4096 bytes");
+}
+
+#[test]
+fn one_twin_per_placement() {
+    let sizes: &[u64] = &[64, 4096];
+    let plan = planned(&request(&["pipe", "tcp"], &[(Workload::Latency, sizes)]));
+    let twins = plan.groups.iter().flat_map(|group| &group.cases).filter(|it| it.twin).count();
+    assert_eq!(twins, 1);
+}
+
+#[test]
+fn planning_leaves_this_process_in_its_network() {
+    let network = || std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+    let before = network();
+    let plan = planned(&request(&["tcp:mtu=1500", "udp:mtu=1500"], &[(Workload::Latency, &[64])]));
+    assert_eq!(plan.groups[0].cases.iter().filter(|it| !it.twin).count(), 2);
+    assert_eq!(network(), before, "what is launched later would be measured in another one");
+}

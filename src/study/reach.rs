@@ -1,0 +1,278 @@
+//! `reach`: where the two halves of a launch are. A factor of every case: all of it here (`local`),
+//! its responder on the host behind `--peer` (`peer`), or both in a laboratory that the run makes
+//! for itself (`lab:routers=2,delay=1ms`).
+
+use std::fmt::{self, Display};
+
+use serde::{Deserialize, Serialize};
+
+use crate::lab::{self, Loss, asked};
+use crate::mechanism::unknown;
+
+/// Largest packet of a laboratory's links, in bytes, where none is named: that of Ethernet.
+const USUAL_MTU: u32 = 1500;
+/// What a laboratory's level may say.
+const OPTIONS: [&str; 6] = ["routers", "switches", "mtu", "rate", "loss", "delay"];
+
+/// Where the two halves of a launch are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Reach {
+    /// Both on this host.
+    #[default]
+    Local,
+    /// The responder's on the host behind `--peer`.
+    Peer,
+    /// Each in a host of a laboratory on this machine.
+    Lab(Chain),
+}
+
+/// What lies between the two hosts of a laboratory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Chain {
+    /// Routers between them.
+    pub routers: usize,
+    /// Switches between them.
+    pub switches: usize,
+    mtu: u32,
+    rate: Option<u64>,
+    loss: Option<Loss>,
+    delay_ns: Option<u64>,
+}
+
+impl Reach {
+    /// Reads `local`, `peer`, `lab`, or `lab:routers=2,switches=1,mtu=9000,rate=…,loss=…,delay=…`.
+    ///
+    /// # Errors
+    /// What is wrong, and what is taken.
+    pub fn parse(text: &str) -> Result<Reach, String> {
+        match text.split_once(':') {
+            Some(("lab", options)) => Chain::parse(options).map(Reach::Lab),
+            None if text == "lab" => Ok(Reach::Lab(Chain::CABLE)),
+            None if text == "local" => Ok(Reach::Local),
+            None if text == "peer" => Ok(Reach::Peer),
+            _ => Err(unknown("reach", text, &["local", "peer", "lab", "lab:routers=1"])),
+        }
+    }
+
+    /// Reads several with commas between them: an option belongs to the laboratory before it.
+    ///
+    /// # Errors
+    /// As [`Reach::parse`].
+    pub fn parse_list(text: &str) -> Result<Vec<Reach>, String> {
+        let mut words: Vec<String> = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            match words.last_mut() {
+                Some(last) if last.starts_with("lab:") && is_option(part) => {
+                    last.push(',');
+                    last.push_str(part);
+                }
+                _ => words.push(part.into()),
+            }
+        }
+        let mut found: Vec<Reach> = Vec::new();
+        for reach in words.iter().map(|word| Reach::parse(word)) {
+            let reach = reach?;
+            if !found.contains(&reach) {
+                found.push(reach);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether both halves are on this host, in one network.
+    pub fn is_local(&self) -> bool {
+        *self == Reach::Local
+    }
+
+    /// What lies between the hosts, if it is a laboratory.
+    pub fn chain(&self) -> Option<&Chain> {
+        match self {
+            Reach::Lab(chain) => Some(chain),
+            _ => None,
+        }
+    }
+
+    /// The same without its routers, or its switches: what is alike along them.
+    pub fn without(&self, routers: bool, switches: bool) -> Reach {
+        match self {
+            Reach::Lab(chain) => Reach::Lab(Chain {
+                routers: if routers { 0 } else { chain.routers },
+                switches: if switches { 0 } else { chain.switches },
+                ..chain.clone()
+            }),
+            other => other.clone(),
+        }
+    }
+}
+
+/// Whether `part` continues the options of a laboratory.
+fn is_option(part: &str) -> bool {
+    part.split_once('=').is_some_and(|(name, _)| !name.contains(':'))
+}
+
+impl Chain {
+    const CABLE: Chain =
+        Chain { routers: 0, switches: 0, mtu: USUAL_MTU, rate: None, loss: None, delay_ns: None };
+
+    fn parse(text: &str) -> Result<Chain, String> {
+        let mut chain = Chain::CABLE;
+        let mut seen = Vec::new();
+        for option in text.split(',') {
+            let (name, value) = option.split_once('=').ok_or_else(|| {
+                format!("lab: `{option}`: write options as in lab:routers=2,delay=1ms")
+            })?;
+            if seen.contains(&name) {
+                return Err(format!("lab: {name} stands there twice: leave one out"));
+            }
+            seen.push(name);
+            match name {
+                "routers" => chain.routers = asked::hops(value)?,
+                "switches" => chain.switches = asked::hops(value)?,
+                "mtu" => chain.mtu = asked::mtu(value)?,
+                "rate" => chain.rate = Some(asked::rate(value)?),
+                // Nothing lost and nothing delayed is nothing asked for.
+                "loss" => chain.loss = Some(asked::loss(value)?).filter(|it| it.0 > 0),
+                "delay" => chain.delay_ns = Some(asked::delay(value)?).filter(|it| *it > 0),
+                _ => return Err(unknown("option of lab", name, &OPTIONS)),
+            }
+        }
+        Ok(chain)
+    }
+
+    /// The laboratory of that name between whose hosts this lies.
+    pub fn asked(&self, name: &str, seed: u64) -> lab::Asked {
+        lab::Asked {
+            name: name.into(),
+            hosts: 2,
+            routers: self.routers,
+            switches: self.switches,
+            mtu: self.mtu,
+            rate: self.rate,
+            loss: self.loss,
+            delay_ns: self.delay_ns,
+            by: asked::By::Auto,
+            seed,
+        }
+    }
+}
+
+impl Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reach::Local => f.write_str("local"),
+            Reach::Peer => f.write_str("peer"),
+            Reach::Lab(chain) => Display::fmt(chain, f),
+        }
+    }
+}
+
+impl Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = |name: &str, it: usize| (it > 0).then(|| format!("{name}={it}"));
+        let options = [
+            count("routers", self.routers),
+            count("switches", self.switches),
+            (self.mtu != USUAL_MTU).then(|| format!("mtu={}", self.mtu)),
+            self.rate.map(|it| format!("rate={}", asked::rate_word(it))),
+            self.loss.map(|it| format!("loss={it}")),
+            self.delay_ns.map(|it| format!("delay={}", asked::delay_word(it))),
+        ];
+        let told: Vec<String> = options.into_iter().flatten().collect();
+        match told.is_empty() {
+            true => f.write_str("lab"),
+            false => write!(f, "lab:{}", told.join(",")),
+        }
+    }
+}
+
+impl From<Reach> for String {
+    fn from(reach: Reach) -> String {
+        reach.to_string()
+    }
+}
+
+impl TryFrom<String> for Reach {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Reach, String> {
+        Reach::parse(&text)
+    }
+}
+
+/// A laboratory of a run, as it is kept: it is gone when its run is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabRecord {
+    /// The level that it was made for.
+    pub reach: Reach,
+    /// `a ── s1 ══ r1 ── b`; `══` is the line that is impaired.
+    pub chain: String,
+    /// Largest packet of every link, in bytes.
+    pub mtu_bytes: u32,
+    /// What is done to packets on the line each way, and by which means.
+    pub impairments: Vec<String>,
+}
+
+impl LabRecord {
+    /// Of a laboratory that is up.
+    pub fn of(reach: &Reach, state: &lab::State) -> LabRecord {
+        let status = lab::Status::of(state);
+        let told = |it: &lab::status::Impairment| {
+            let value = match it.what {
+                "rate" => asked::rate_word(it.value as u64),
+                "loss" => Loss((it.value * 1e6).round() as u32).to_string(),
+                _ => asked::delay_word(it.value as u64),
+            };
+            format!("{} {value} by {}", it.what, it.means)
+        };
+        LabRecord {
+            reach: reach.clone(),
+            chain: status.chain,
+            mtu_bytes: status.mtu_bytes,
+            impairments: status.impairments.iter().map(told).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_written_in_one_way() {
+        let same = |text: &str| Reach::parse(text).unwrap().to_string();
+        for level in ["local", "peer", "lab", "lab:routers=2", "lab:routers=1,switches=8,mtu=9000"]
+        {
+            assert_eq!(same(level), level);
+        }
+        assert_eq!(same("lab:routers=0"), "lab");
+        assert_eq!(same("lab:mtu=1500,switches=1"), "lab:switches=1");
+        assert_eq!(
+            same("lab:delay=1500us,loss=1.0%,rate=1000mbit"),
+            "lab:rate=1gbit,loss=1%,delay=1ms500us"
+        );
+        assert_eq!(same(&same("lab:delay=1500us")), "lab:delay=1ms500us");
+    }
+
+    #[test]
+    fn options_in_a_list_belong_to_the_laboratory_before_them() {
+        let of = |text: &str| {
+            let list = Reach::parse_list(text)?;
+            Ok::<_, String>(list.iter().map(Reach::to_string).collect::<Vec<_>>())
+        };
+        let text = "local,lab:routers=2,switches=1,lab,peer,local";
+        assert_eq!(of(text).unwrap(), ["local", "lab:routers=2,switches=1", "lab", "peer"]);
+        for (wrong, word) in [
+            ("lcoal", "`local`"),
+            ("local,routers=1", "routers=1"),
+            ("lab:router=1", "`routers`"),
+            ("lab:routers=33", "0 to 32"),
+            ("lab:routers=1,routers=2", "twice"),
+            ("lab:loss=5", "5%"),
+            ("lab:", "routers=2"),
+        ] {
+            let error = of(wrong).unwrap_err();
+            assert!(error.contains(word) && !error.contains('\n'), "{wrong}: {error}");
+        }
+    }
+}
