@@ -4,7 +4,8 @@
 use std::thread;
 
 use super::*;
-use crate::mechanism::{Mechanism, OpenError, Variant, udp::Udp};
+use crate::mechanism::udp::{Udp, connected};
+use crate::mechanism::{Mechanism, OpenError, Variant};
 
 const DATAGRAM: usize = 1_000;
 const PAYLOAD: usize = DATAGRAM - HEADER;
@@ -240,7 +241,7 @@ fn opened<const SEND: usize, const TAKE: usize>(
 ) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
     let options = Variant::parse(options).unwrap().options;
     let spec = OpenSpec { options, message_bytes: 100_000, same_process: true };
-    pair(&spec, DATAGRAM)
+    pair(&spec, connected(&spec)?, DATAGRAM)
 }
 
 /// Each side in turn sends a burst of messages of any size.
