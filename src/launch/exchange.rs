@@ -66,6 +66,7 @@ impl<'a> Exchange<'a> {
             Role::Responder => self.follow(),
         };
         self.report.lost = self.loops.lost();
+        self.report.datagrams = self.loops.datagrams();
         self.report.error = result.err().map(|error| error.to_string());
         self.report
     }

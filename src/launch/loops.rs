@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 
 use crate::clock::Clock;
-use crate::mechanism::Endpoint;
+use crate::mechanism::{Datagrams, Endpoint};
 use crate::workload::payload::Untouched;
 use crate::workload::{Buffers, Check, Payload, latency, throughput};
 
@@ -39,6 +39,8 @@ pub trait Loops {
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()>;
     /// Messages known to be lost on the way here.
     fn lost(&self) -> u64;
+    /// What became of the datagrams on their way here; None where there are none.
+    fn datagrams(&self) -> Option<Datagrams>;
 }
 
 /// The loops over endpoint `E`, stamped by clock `C`, with payload `P`.
@@ -99,5 +101,9 @@ impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
 
     fn lost(&self) -> u64 {
         self.end.lost()
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        self.end.datagrams()
     }
 }

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -61,6 +62,8 @@ impl<E: Endpoint> Worker<E> {
         };
         self.tell(&Message::Ready);
         if self.hear() {
+            // Whoever ends it at its deadline hears nothing more of what it found.
+            self.end.give_up_by(Instant::now() + Duration::from_millis(self.spec.deadline_ms));
             let report = self.measure(onlookers);
             self.tell(&Message::Report(Box::new(report)));
             self.hear();
