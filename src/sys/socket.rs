@@ -150,3 +150,25 @@ pub fn recv_joined(socket: impl AsFd, slices: &mut [IoSliceMut<'_>]) -> io::Resu
         Ok((bytes, each))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_are_left_out_of_both_families() {
+        let of = |address: &str| std::net::UdpSocket::bind((address, 0));
+        let four = of("127.0.0.1").unwrap();
+        let is_off = || get::<1>(&four, libc::SOL_SOCKET, libc::SO_NO_CHECK).unwrap().0[0];
+        assert_eq!(is_off(), 0);
+        without_checksums(&four, false).unwrap();
+        assert_eq!(is_off(), 1);
+        // A machine may have no IPv6.
+        if let Ok(six) = of("::1") {
+            without_checksums(&six, true).unwrap();
+            for option in [101, 102] {
+                assert_eq!(get::<1>(&six, libc::SOL_UDP, option).unwrap().0[0], 1);
+            }
+        }
+    }
+}
