@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said, output};
 use common::launching::{conclude, quick, start};
 use common::say;
@@ -18,6 +19,7 @@ use ipcmark::launch::{Outcome, Record, SampleCount, Spec};
 use ipcmark::mechanism::Datagrams;
 use ipcmark::workload::Workload;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
 
 // ---- how large they are ----------------------------------------------------------------------
 
@@ -239,6 +241,7 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
         assert!(text.contains(told), "no `{told}` in: {text}");
     }
     let run = bench.export();
+    assert_described(&run);
     for case in run["results"].as_array().expect("results").iter().filter(|it| it["twin"] == false)
     {
         assert_eq!(case["status"], "failed");
@@ -252,6 +255,16 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
     let page = fs::read_to_string(bench.path("page.html")).expect("a page");
     assert!(page.contains("What became of datagrams"));
     assert!(bench.processes().is_empty());
+}
+
+fn assert_described(document: &Value) {
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    let text = serde_json::from_str(include_str!("../docs/results.schema.json")).expect("JSON");
+    compiler.add_resource("results.schema.json", text).expect("a resource");
+    let index = compiler.compile("results.schema.json", &mut schemas).expect("a schema");
+    if let Err(error) = schemas.validate(document, index) {
+        panic!("{error:#}");
+    }
 }
 
 /// Without the line breaks of a terminal.
@@ -295,6 +308,7 @@ fn packets_and_buffers_are_factors_of_a_study_and_stay_each_in_its_case() {
     fs::write(bench.path("factors.toml"), FACTORS).expect("write the study");
     bench.must("study run factors.toml");
     let run = bench.export();
+    assert_described(&run);
     let of = |variant: &str, name: &str| {
         let results = run["results"].as_array().expect("results");
         let case = results.iter().find(|it| it["variant"] == variant).expect("a row");
@@ -317,5 +331,11 @@ fn packets_and_buffers_are_factors_of_a_study_and_stay_each_in_its_case() {
     for variant in ["udp", "udp:buffer=64K"] {
         assert_eq!(of(variant, "path_mtu_bytes"), Some(mtu.min(65_535)), "{variant}");
     }
+    let results = run["results"].as_array().expect("results");
+    let small = results.iter().find(|it| it["variant"] == "udp:mtu=1500").expect("a row");
+    let wire = small["datagrams"]["wire_bytes_per_payload_byte"].as_f64().expect("a ratio");
+    // 20 KiB in 14 datagrams of at most 1,464 bytes each, and 36 of headers.
+    assert!((wire - (20_480.0 + 14.0 * 36.0) / 20_480.0).abs() < 1e-9, "{wire}");
+    assert!(results.iter().all(|it| it["datagrams"].is_null() == (it["mechanism"] == "tcp")));
     assert_eq!((of("tcp:mtu=1500", "mtu_bytes"), of("tcp", "mtu_bytes")), (Some(1_500), None));
 }
