@@ -32,7 +32,7 @@ trait Make: Clone + Send + 'static {
 #[derive(Clone)]
 struct Bare {
     /// The largest that goes bare.
-    datagram: usize,
+    largest: usize,
     message_bytes: usize,
 }
 
@@ -46,7 +46,7 @@ impl Make for Bare {
     fn make(&self, socket: UdpSocket, window: u32) -> Result<(End, Granted), OpenError> {
         let end = End::new(socket, self.message_bytes).map_err(set_failed)?;
         let end = End { window: end.window.min(window), ..end };
-        let granted = end.granted(self.datagram, self.message_bytes);
+        let granted = end.granted(self.largest, self.message_bytes);
         Ok((end, granted))
     }
 }
@@ -84,7 +84,7 @@ fn choose<W: With>(spec: &OpenSpec, what: W) -> Result<W::Output, OpenError> {
     let message_bytes = spec.message_bytes;
     // A launch between hosts says what the path decides: both must cut alike.
     Ok(match fragmented(spec, None)? {
-        (datagram, None) => what.with(Bare { datagram, message_bytes }),
+        (largest, None) => what.with(Bare { largest, message_bytes }),
         (datagram, Some(together)) => match together {
             (false, false) => what.with(Fragments::<1, 2> { datagram, message_bytes }),
             (false, true) => what.with(Fragments::<1, TOGETHER> { datagram, message_bytes }),
