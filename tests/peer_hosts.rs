@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, output, wait_for};
+use cli_support::{Bench, Said, output, rows, wait_for};
 use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -85,6 +85,37 @@ impl Hosts {
     }
 }
 
+impl Hosts {
+    /// Runs the program in the first of them, with the other as its peer.
+    fn run(&self, bench: &Bench, line: &str) -> Said {
+        let [a, b] = &self.names;
+        let peer = format!("ip netns exec {b}");
+        let plain = bench.command(line.split_whitespace().chain(["--peer", &peer]));
+        // The same command, in the other of the two.
+        let mut inside = Command::new("ip");
+        inside.args(["netns", "exec", a]).arg(plain.get_program()).args(plain.get_args());
+        let set = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        output(inside.env_clear().envs(set).stdin(Stdio::null()))
+    }
+
+    /// Has the second of them lose the datagrams that nft's words choose; false without nft.
+    fn lose(&self, which: &str) -> bool {
+        let rules = format!(
+            "table inet t {{ chain c {{ type filter hook input priority 0; \
+             meta l4proto udp {which} counter drop; }}\n}}\n"
+        );
+        let nft = Command::new("ip")
+            .args(["netns", "exec", &self.names[1], "nft", "-f", "-"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        nft.is_ok_and(|mut nft| {
+            let told = nft.stdin.take().expect("a pipe").write_all(rules.as_bytes());
+            nft.wait().is_ok_and(|it| it.success()) && told.is_ok()
+        })
+    }
+}
+
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
@@ -97,30 +128,10 @@ impl Drop for Hosts {
 fn between_two_network_stacks() {
     let bench = Bench::new();
     let Some(hosts) = Hosts::up(&bench) else { return };
-    let [a, b] = &hosts.names;
-    let mut plain = bench.command([
-        "run",
-        "tcp",
-        "udp",
-        "tcp:family=6",
-        "udp:family=6",
-        "-w",
-        "latency,throughput,connect",
-        "-s",
-        "64",
-        "--launches",
-        "2",
-        "--peer",
-        &format!("ip netns exec {b}"),
-    ]);
-    // The same command, in the other of the two.
-    let program = plain.get_program().to_os_string();
-    let words: Vec<_> = plain.get_args().map(ToOwned::to_owned).collect();
-    let mut inside = Command::new("ip");
-    inside.args(["netns", "exec", a]).arg(program).args(words).stdin(Stdio::null());
-    inside.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    plain.stdin(Stdio::null());
-    let said = output(&mut inside);
+    let said = hosts.run(
+        &bench,
+        "run tcp udp tcp:family=6 udp:family=6 -w latency,throughput,connect -s 64 --launches 2",
+    );
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let run = bench.export();
     all_ok(&run, 13);
@@ -128,6 +139,76 @@ fn between_two_network_stacks() {
     assert_eq!((&peer["ipv4"], &peer["ipv6"]), (&"10.99.7.2".into(), &"fd99:7::2".into()));
     assert_eq!((&peer["one_kernel"], &peer["one_network"]), (&true.into(), &false.into()));
     assert!(said.out.contains("no verdict on physical distance"), "{}", said.out);
+    // The noise of both, and datagrams of the path's MTU, which both sides took alike.
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("Noise of both hosts: somebody forked during"), "{text}");
+    for case in run["results"].as_array().unwrap() {
+        let there = &case["noise"]["peer"];
+        assert!(there["launches_with_forks"].is_u64(), "{there}");
+        assert!(there["context_switches"].is_number(), "{there}");
+        if case["mechanism"] == "udp" && case["workload"] != "connect" {
+            let datagram = if case["options"]["family"] == "6" { 1_452 } else { 1_472 };
+            let granted = &case["granted"];
+            assert_eq!(granted["datagram_bytes"], datagram, "{}", case["variant"]);
+            assert_eq!(granted["path_mtu_bytes"], 1_500);
+            assert!(case["datagrams"]["here"]["sent"].as_u64() > Some(0));
+            assert!(case["datagrams"]["peer"]["received"].as_u64() > Some(0));
+        }
+    }
+    let there = "SELECT DISTINCT json_extract(record, '$.far.granted.datagram_bytes') FROM launches
+         JOIN cases ON case_id = cases.id WHERE mechanism = 'udp' AND workload != 'connect'";
+    assert_eq!(rows(&bench.open(), there), ["1472"]);
+    assert!(bench.processes().is_empty());
+}
+
+#[test]
+fn loss_between_hosts_is_told_by_both_sides() {
+    let bench = Bench::new();
+    let Some(hosts) = Hosts::up(&bench) else { return };
+    // The cookie comes through and no message does; of fragments the second does, which tells at once.
+    if !hosts.lose("meta length > 700") {
+        return say("skipped loss between hosts: nft doesn't run here");
+    }
+    let line = "run udp udp:datagram=1000 -w latency,throughput -s 1400 --launches 1";
+    let said = hosts.run(&bench, line);
+    assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
+    let run = bench.export();
+    for case in run["results"].as_array().unwrap() {
+        let what = format!("{} {}", case["variant"], case["workload"]);
+        assert_eq!(case["status"], "failed", "{what}");
+        assert!(case["reason"].to_string().contains("lost"), "{what}: {}", case["reason"]);
+        let launch = &case["datagrams"]["launches"][0];
+        // Whoever gave up first has its say; of the other the kernel tells.
+        let said = ["initiator", "responder"].map(|it| launch[it].is_object());
+        assert!(said[0] || said[1], "{what}: {launch:#}");
+        let (sent, came) = (&launch["here"]["sent"], &launch["peer"]["received"]);
+        assert!(came.as_u64() < sent.as_u64(), "{what}: {launch:#}");
+        assert!(came.is_u64(), "the far side has its say: {what}: {launch:#}");
+        if case["options"]["datagram"] == "1000" && case["workload"] == "latency" {
+            assert_eq!(case["datagrams"]["fragments"]["lost"], 1, "{what}: {launch:#}");
+        }
+    }
+    assert!(bench.processes().is_empty());
+}
+
+#[test]
+fn where_no_datagram_passes_between_hosts_the_row_says_so() {
+    let bench = Bench::new();
+    let Some(hosts) = Hosts::up(&bench) else { return };
+    if !hosts.lose("") {
+        return say("skipped all lost between hosts: nft doesn't run here");
+    }
+    // On one CPU there is nothing to settle: each launch takes the 8 s in which hosts must meet.
+    let cpu = rustix::thread::sched_getaffinity(None).expect("the CPUs of this process");
+    let cpu = (0..1024).find(|it| cpu.is_set(*it)).expect("a CPU");
+    let line = format!("run udp -w throughput -s 64 --launches 1 -p {cpu},{cpu}");
+    let said = hosts.run(&bench, &line);
+    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
+    let case = &bench.export()["results"][0];
+    assert_eq!(case["status"], "unavailable");
+    let reason = case["reason"].to_string();
+    assert!(reason.contains("none of 8 datagrams to 10.99.7.2:"), "{reason}");
+    assert!(reason.contains("all were lost") && reason.contains("--peer-address"), "{reason}");
     assert!(bench.processes().is_empty());
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::counted::Counted;
 use super::course::Course;
 use super::cpu::CpuCost;
+use super::datagrams::DatagramsSeen;
 use super::derived::Derived;
 use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch, OverLaunches};
@@ -165,6 +166,8 @@ pub struct CaseResult {
     pub steady: Option<SteadySeen>,
     /// What happened beside.
     pub noise: Option<NoiseSeen>,
+    /// What became of its datagrams; null of mechanisms that send none over a network.
+    pub datagrams: Option<DatagramsSeen>,
     /// The columns that its study derives, by name; empty without one.
     pub derived: BTreeMap<String, Derived>,
     /// What observed launches beside it counted, for studies.
@@ -239,6 +242,7 @@ impl CaseResult {
             result.keep_others(at, &value);
             values.push(value);
         }
+        result.datagrams = DatagramsSeen::of(&all, case.message_bytes);
         result.settle_status(case, &all, &values);
         result.look = look_of(values.len(), group);
         if !values.is_empty() {
@@ -293,6 +297,7 @@ impl CaseResult {
             modes: None,
             steady: None,
             noise: None,
+            datagrams: None,
             derived: BTreeMap::new(),
             mean: None,
             granted: BTreeMap::new(),

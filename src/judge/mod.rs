@@ -8,6 +8,7 @@ pub mod compare;
 mod counted;
 mod course;
 mod cpu;
+mod datagrams;
 mod derived;
 pub mod explain;
 mod floor;
@@ -29,6 +30,7 @@ use crate::clock;
 use crate::floor::Floors;
 pub use crate::mechanism::Carries;
 use crate::observe::Host;
+pub use crate::observe::Traffic;
 use crate::stats::{self, Interval, Look};
 use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 use crate::study::{Aim, LabRecord, Request};
@@ -38,6 +40,7 @@ pub use case::{CaseResult, Estimate, Floor, Status};
 pub use counted::Counted;
 pub use course::{Course, Slice};
 pub use cpu::CpuCost;
+pub use datagrams::{DatagramsSeen, LaunchDatagrams};
 pub use derived::Derived;
 use explain::Explanation;
 pub use group::{GroupVerdict, Standing, TwinCheck};
@@ -49,7 +52,7 @@ pub use observed::{
 pub use once::{OncePerLaunch, SetupPhase};
 pub use over_rounds::OverRounds;
 pub use percentile::{Curve, PERCENTILES};
-pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
+pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
 
 /// Error probability of every family of claims.
 pub const ALPHA: f64 = 0.05;

@@ -42,6 +42,21 @@ pub struct NoiseSeen {
     pub launches_with_forks: u64,
     /// Messages lost, over all launches.
     pub lost_messages: u64,
+    /// The same on the other host; null where all was on one.
+    pub peer: Option<PeerNoise>,
+}
+
+/// What happened on the other host of launches between two, per launch (medians over launches).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PeerNoise {
+    /// Interrupts on the responder's CPU.
+    pub interrupts: Option<f64>,
+    /// Softirqs there.
+    pub softirqs: Option<f64>,
+    /// Context switches on that machine.
+    pub context_switches: Option<f64>,
+    /// Launches during which somebody there forked.
+    pub launches_with_forks: u64,
 }
 
 /// Where free workers ran.
@@ -67,6 +82,15 @@ impl NoiseSeen {
         let forks = |it: &&&StoredLaunch| {
             it.record.noise.as_ref().and_then(|noise| noise.forks).unwrap_or(0) > 0
         };
+        let far = |it: &StoredLaunch| it.record.far.as_ref()?.noise.clone();
+        let forks_there =
+            |it: &&&StoredLaunch| far(it).and_then(|noise| noise.forks).unwrap_or(0) > 0;
+        let peer = launches.iter().any(|it| it.record.far.is_some()).then(|| PeerNoise {
+            interrupts: typical(&|it| far(it)?.interrupts),
+            softirqs: typical(&|it| far(it)?.softirqs),
+            context_switches: typical(&|it| far(it)?.context_switches),
+            launches_with_forks: launches.iter().filter(forks_there).count() as u64,
+        });
         NoiseSeen {
             involuntary_switches: typical(&|it| {
                 Some(both(it).iter().map(|usage| usage.involuntary_switches).sum())
@@ -83,6 +107,7 @@ impl NoiseSeen {
                 .iter()
                 .map(|it| it.record.initiator.lost + it.record.responder.lost)
                 .sum(),
+            peer,
         }
     }
 }

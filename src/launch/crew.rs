@@ -25,6 +25,8 @@ use crate::sys::process::{Fork, exit_now, fork};
 
 /// Room for a worker's message: reports are some hundred bytes. Every page more is a fault.
 const PACKET: usize = 8 << 10;
+/// Why a launch ended whose coordinator did, or had it end.
+pub const OWNER_GONE: &str = "the coordinator is gone";
 /// A worker's error is often the echo of its partner's death: how long to wait for that news.
 const ECHO: Duration = Duration::from_millis(50);
 
@@ -137,6 +139,11 @@ impl Crew {
                 return Err(outcome);
             }
         }
+        Ok(self.reports())
+    }
+
+    /// The reports of the initiator and the responder that have come; empty for those that haven't.
+    fn reports(&mut self) -> [WorkerReport; 2] {
         let mut report_of = |wanted: Role| {
             let at = self.links.iter().position(|(role, _)| *role == wanted);
             match at.and_then(|at| self.heard[at].take()) {
@@ -144,7 +151,22 @@ impl Crew {
                 _ => WorkerReport::default(),
             }
         };
-        Ok([report_of(Role::Initiator), report_of(Role::Responder)])
+        [report_of(Role::Initiator), report_of(Role::Responder)]
+    }
+
+    /// The reports of those that stopped early, once one has: a partner that gives up too says so
+    /// right after.
+    pub fn last_words(&mut self) -> [WorkerReport; 2] {
+        let until = Instant::now() + ECHO;
+        for at in 0..self.links.len() {
+            let mut fds = [PollFd::new(&self.links[at].1, PollFlags::IN)];
+            if self.heard[at].is_none()
+                && matches!(poll(&mut fds, time_left(Some(until)).as_ref()), Ok(1))
+            {
+                let _ = self.listen(at);
+            }
+        }
+        self.reports()
     }
 
     /// One poll(2): a worker's message, a worker's death, the owner's hang-up, the deadline.
@@ -168,7 +190,7 @@ impl Crew {
             return failed(cause);
         }
         if seen[0] {
-            return failed("the coordinator is gone".into());
+            return failed(OWNER_GONE.into());
         }
         for at in 0..self.links.len() {
             if seen[1 + at] && self.heard[at].is_none() {
@@ -188,7 +210,10 @@ impl Crew {
             Err(_) => None,
         };
         match message {
-            Some(Message::Report(report)) if report.error.is_some() => self.stopped(role, *report),
+            Some(Message::Report(report)) if report.error.is_some() => {
+                self.heard[at] = Some(Message::Report(report.clone()));
+                self.stopped(role, *report)
+            }
             Some(message) => {
                 self.heard[at] = Some(message);
                 ControlFlow::Continue(())

@@ -33,6 +33,8 @@ const LEAD: u64 = 16;
 const PILOT_TRANSFER_NS: f64 = 20e6;
 /// How long a partner on another host may take to acknowledge a command.
 const HEARD: Duration = Duration::from_secs(10);
+/// How long before its deadline a launch's workers wait for nothing new: as long as `udp` waits, twice.
+const LAST_WORD: Duration = Duration::from_millis(1_000);
 /// Stretches into which the timed part of a free worker is cut, to see where it runs.
 const STRETCHES: u64 = 16;
 
@@ -44,6 +46,8 @@ pub struct Exchange<'a> {
     page: &'a Page,
     onlookers: Onlookers,
     report: WorkerReport,
+    /// When it must have said what it found: the launch ends soon after.
+    last_word: Instant,
 }
 
 impl<'a> Exchange<'a> {
@@ -56,7 +60,9 @@ impl<'a> Exchange<'a> {
         page: &'a Page,
         onlookers: Onlookers,
     ) -> Exchange<'a> {
-        Exchange { loops, spec, carries, page, onlookers, report: WorkerReport::default() }
+        let report = WorkerReport::default();
+        let last_word = Instant::now() + Duration::from_millis(spec.deadline_ms) - LAST_WORD;
+        Exchange { loops, spec, carries, page, onlookers, report, last_word }
     }
 
     /// Plays `role` to the end; gives what was found, or how far it came.
@@ -66,6 +72,7 @@ impl<'a> Exchange<'a> {
             Role::Responder => self.follow(),
         };
         self.report.lost = self.loops.lost();
+        self.report.datagrams = self.loops.datagrams();
         self.report.error = result.err().map(|error| error.to_string());
         self.report
     }
@@ -136,14 +143,20 @@ impl<'a> Exchange<'a> {
         Ok(Command::from_bytes(&bytes))
     }
 
-    /// Does what waits for a partner that takes its time, again and again: datagrams give up soon.
+    /// Does what waits for a partner that takes its time, again and again: datagrams give up soon. Not
+    /// where something is known to be lost, nor when the launch is about to end: then it has its say.
     fn patiently(
         &mut self,
         mut wait: impl FnMut(&mut dyn Loops) -> io::Result<()>,
     ) -> io::Result<()> {
         loop {
+            let early = Instant::now() < self.last_word;
             match wait(self.loops) {
-                Err(error) if self.spec.half.is_some() && is_silence(&error) => {}
+                Err(error)
+                    if self.spec.half.is_some()
+                        && is_silence(&error)
+                        && early
+                        && self.loops.lost() == 0 => {}
                 done => return done,
             }
         }

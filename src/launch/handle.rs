@@ -293,6 +293,14 @@ impl Supervised {
         Ok(())
     }
 
+    /// Whether it says something within `time`.
+    pub(super) fn speaks_within(&self, time: Duration) -> bool {
+        let mut fds =
+            [rustix::event::PollFd::from_borrowed_fd(self.fd(), rustix::event::PollFlags::IN)];
+        let until = super::wire::time_left(Some(Instant::now() + time));
+        matches!(rustix::event::poll(&mut fds, until.as_ref()), Ok(1..))
+    }
+
     /// Whether the launch has ended before its time.
     pub fn is_over(&self) -> bool {
         self.over.is_some()

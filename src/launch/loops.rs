@@ -7,7 +7,7 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 
 use crate::clock;
-use crate::mechanism::Endpoint;
+use crate::mechanism::{Datagrams, Endpoint};
 use crate::workload::payload::{Touched, Untouched};
 use crate::workload::{Buffers, Check, Payload, latency, throughput};
 
@@ -38,6 +38,8 @@ pub trait Loops {
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()>;
     /// Messages known to be lost on the way here.
     fn lost(&self) -> u64;
+    /// What became of the datagrams on their way here; None where there are none.
+    fn datagrams(&self) -> Option<Datagrams>;
 }
 
 /// The loops over endpoint `E`, with payload `P`.
@@ -105,5 +107,9 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
 
     fn lost(&self) -> u64 {
         self.end.lost()
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        self.end.datagrams()
     }
 }

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::plant::{self, Plant};
 use crate::clock;
 use crate::mechanism::network::Cookie;
-use crate::mechanism::{OpenSpec, Unavailable, Variant};
+use crate::mechanism::{Datagrams, OpenSpec, Unavailable, Variant};
 use crate::observe::counts::Counts;
 use crate::observe::trace::{Marked, Traced};
-use crate::observe::{Noise, Probe};
+use crate::observe::{Noise, Probe, Traffic};
 use crate::sys::process::Usage;
 use crate::workload::{Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-3");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-4");
 
 /// Most samples of a launch: 8 GB of them.
 pub const MOST_SAMPLES: u64 = 1_000_000_000;
@@ -247,6 +247,9 @@ pub struct WorkerReport {
     pub cpus: Vec<u32>,
     /// Messages known to be lost on their way to it.
     pub lost: u64,
+    /// What became of the datagrams on their way to it, where it receives any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Datagrams>,
     /// Initiator: ns per operation by the warm-up's last stretch.
     pub estimate_ns: f64,
     /// Initiator of a throughput: ns from a single message to its acknowledgement.
@@ -291,6 +294,10 @@ pub struct Record {
     pub responder: WorkerReport,
     /// What the machine did meanwhile; None where /proc couldn't be read.
     pub noise: Option<Noise>,
+    /// What the kernel counted of UDP meanwhile, in the network namespace of the launch: all of its
+    /// sockets together. None of mechanisms that send no datagrams over a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
     /// From the supervisor's first instruction to its workers being ready, in ns.
     pub setup_ns: u64,
     /// What the kernel did with the workers, where a trace was asked.
@@ -308,6 +315,9 @@ pub struct FarSide {
     pub granted: BTreeMap<String, u64>,
     /// What that machine did meanwhile.
     pub noise: Option<Noise>,
+    /// What the kernel there counted of UDP meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
     /// From its supervisor's first instruction to its worker being ready, in ns.
     pub setup_ns: u64,
 }
@@ -321,9 +331,16 @@ impl Record {
             initiator: WorkerReport::default(),
             responder: WorkerReport::default(),
             noise: None,
+            traffic: None,
             setup_ns: 0,
             trace: None,
             far: None,
         }
+    }
+}
+
+impl From<Outcome> for Box<Record> {
+    fn from(outcome: Outcome) -> Box<Record> {
+        Box::new(Record::without_samples(outcome))
     }
 }

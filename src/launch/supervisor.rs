@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::crew::Crew;
+use super::crew::{Crew, OWNER_GONE};
 use super::halves::{Nobody, Porch};
 use super::page::Page;
 use super::spec::{BUILD, Half, Outcome, Record, Role, SampleCount, Spec};
@@ -19,8 +19,8 @@ use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::{Life, Post, life};
 use crate::mechanism::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
-use crate::mechanism::{self, Carries, Endpoint, OpenError, Opened, Residue, Visitor};
-use crate::observe::Counters;
+use crate::mechanism::{self, Carries, Endpoint, Framing, OpenError, Opened, Residue, Visitor};
+use crate::observe::{Counters, Traffic};
 use crate::sys::process::ignore_broken_pipes;
 use crate::sys::system_v::enter_private_namespace;
 use crate::workload::Workload;
@@ -57,7 +57,7 @@ pub fn serve() -> i32 {
     ignore_broken_pipes();
     match launch(spec, &mut owner, started) {
         Ok(()) => 0,
-        Err(outcome) => tell_record(&Record::without_samples(outcome)),
+        Err(record) => tell_record(&record),
     }
 }
 
@@ -72,14 +72,20 @@ fn tell_record(record: &Record) -> i32 {
     i32::from(told.is_err())
 }
 
-fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Result<(), Outcome> {
+/// Whether all was told already; the record of a launch that ended before its time, else.
+type Told = Result<(), Box<Record>>;
+
+fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
     let failed = |reason: String| Outcome::Failed { reason };
     let (variant, open) = spec.to_open().map_err(failed)?;
     let carries = variant.traits().carries;
     let private =
         (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok();
     let (name, half, workload) = (variant.entry.name, spec.half.clone(), spec.workload);
-    let launching = Launching { spec: Arc::new(spec), carries, owner, started, private };
+    let datagrams =
+        variant.entry.reaches_over_network() && variant.traits().framing == Framing::Message;
+    let family = datagrams.then(|| variant.is_ipv6());
+    let launching = Launching { spec: Arc::new(spec), carries, owner, started, private, family };
     match half {
         None => mechanism::open(name, &open, launching),
         Some(Half::Far { at, cookie }) => mechanism::listen(name, &open, at, cookie, launching),
@@ -112,10 +118,12 @@ struct Launching<'a> {
     /// Whether the launch has an IPC namespace of its own, which resets kernel.msg* and kernel.sem
     /// to their defaults; recorded with what the kernel granted.
     private: bool,
+    /// Of datagrams over a network: whether they are IPv6's.
+    family: Option<bool>,
 }
 
 impl Visitor for Launching<'_> {
-    type Output = Result<(), Outcome>;
+    type Output = Told;
 
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
         let initiator = (Role::Initiator, life(opened.initiator));
@@ -126,7 +134,7 @@ impl Visitor for Launching<'_> {
 
 /// The near half.
 impl Guest for Launching<'_> {
-    type Output = Result<(), Outcome>;
+    type Output = Told;
 
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output {
         self.with(vec![(Role::Initiator, life(end))], granted, None)
@@ -135,7 +143,7 @@ impl Guest for Launching<'_> {
 
 /// The far half: it tells its port, and waits for its partner.
 impl Porter for Launching<'_> {
-    type Output = Result<(), Outcome>;
+    type Output = Told;
 
     fn visit<D: Door>(self, door: D) -> Self::Output {
         // A closed pipe shows at the next read of the owner's stream.
@@ -151,12 +159,7 @@ impl Porter for Launching<'_> {
 
 impl Launching<'_> {
     /// Forks the workers that live `lives`, and sees them through.
-    fn with(
-        self,
-        lives: Vec<(Role, Life)>,
-        granted: Granted,
-        residue: Option<Residue>,
-    ) -> Result<(), Outcome> {
+    fn with(self, lives: Vec<(Role, Life)>, granted: Granted, residue: Option<Residue>) -> Told {
         let failed = |reason: String| Outcome::Failed { reason };
         let room = match self.spec.samples {
             SampleCount::Exactly(samples) => samples,
@@ -180,8 +183,9 @@ impl Launching<'_> {
         };
         let mut crew = Crew::muster(spec.workers, lives, post)
             .map_err(|error| Outcome::not_started("start the workers", &error))?;
+        let (owner, family) = (self.owner, self.family);
         let conversation =
-            Conversation { crew: &mut crew, owner: self.owner, spec, page: &page, tracing };
+            Conversation { crew: &mut crew, owner, spec, page: &page, tracing, family };
         let outcome = conversation.hold(self.started, granted);
         // The workers are gone before what they used is removed.
         drop(crew);
@@ -201,10 +205,11 @@ struct Conversation<'a> {
     spec: &'a Spec,
     page: &'a Page,
     tracing: Option<Tracing>,
+    family: Option<bool>,
 }
 
 impl Conversation<'_> {
-    fn hold(mut self, started: Instant, granted: BTreeMap<String, u64>) -> Result<(), Outcome> {
+    fn hold(mut self, started: Instant, granted: BTreeMap<String, u64>) -> Told {
         self.crew.gather(self.owner, Instant::now() + READY_WITHIN)?;
         // The workers are there already: descriptors of programs are this process's alone.
         self.tracing.as_mut().map_or(Ok(()), |it| it.load(self.spec))?;
@@ -215,14 +220,30 @@ impl Conversation<'_> {
         self.tracing.as_mut().map_or(Ok(()), Tracing::attach)?;
 
         let cpus = self.watched_cpus();
+        let counted = || self.family.map(|ipv6| Traffic::read(Path::new("/"), ipv6));
+        let sent = counted();
         let before = Counters::read(Path::new("/"), &cpus);
         self.crew.say_all();
         if let Some(Half::Far { .. }) = self.spec.half {
             self.tell_owner(Kind::Going);
         }
         let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
-        let [initiator, responder] = self.crew.gather(self.owner, deadline)?;
+        let gathered = self.crew.gather(self.owner, deadline);
         let after = Counters::read(Path::new("/"), &cpus);
+        let traffic = counted().zip(sent).map(|(after, before)| after.since(&before));
+        let noise = Some(after.since(&before));
+        let [initiator, responder] = match gathered {
+            Ok(reports) => reports,
+            Err(outcome) => {
+                // What was seen until then tells why.
+                let [mut initiator, responder] = self.crew.last_words();
+                initiator.samples = 0;
+                let known = Record::without_samples(outcome);
+                let seen =
+                    Record { granted, initiator, responder, noise, traffic, setup_ns, ..known };
+                return Err(Box::new(seen));
+            }
+        };
         if let Some(tracing) = &mut self.tracing {
             tracing.detach();
         }
@@ -230,7 +251,6 @@ impl Conversation<'_> {
         self.await_owner(Kind::End)?;
         self.crew.say_all();
 
-        let noise = Some(after.since(&before));
         let samples = initiator.samples as usize;
         let trace = match self.tracing.take() {
             Some(tracing) => Some(tracing.hear([&initiator, &responder], self.page)?),
@@ -241,12 +261,13 @@ impl Conversation<'_> {
             initiator,
             responder,
             noise,
+            traffic,
             setup_ns,
             trace,
             ..Record::without_samples(Outcome::Ok)
         };
         let text = serde_json::to_vec(&record).expect("a record is always JSON");
-        self.tell(&text, samples).map_err(|_| owner_gone())
+        self.tell(&text, samples).map_err(|_| owner_gone().into())
     }
 
     fn watched_cpus(&self) -> Vec<u32> {
@@ -280,5 +301,5 @@ impl Conversation<'_> {
 }
 
 fn owner_gone() -> Outcome {
-    Outcome::Failed { reason: "the coordinator is gone".into() }
+    Outcome::Failed { reason: OWNER_GONE.into() }
 }

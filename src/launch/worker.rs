@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -52,6 +53,8 @@ pub fn life<E: Endpoint + 'static>(mut end: E) -> Life {
     Box::new(move |post| {
         let started = post.pin().and_then(|()| end.start());
         if let Some(onlookers) = post.stand_ready(started) {
+            // Whoever ends it at its deadline hears nothing more of what it found.
+            end.give_up_by(Instant::now() + Duration::from_millis(post.spec.deadline_ms));
             let report = post.measure(&mut end, onlookers);
             post.report(report);
         }

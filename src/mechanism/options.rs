@@ -54,6 +54,12 @@ impl Options {
         Some(text.parse().expect("checked at the door"))
     }
 
+    /// With another value of an option, as it is spelled.
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Options {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
     /// The chosen options, by name.
     pub fn chosen(&self) -> &BTreeMap<String, String> {
         &self.0

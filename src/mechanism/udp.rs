@@ -1,5 +1,6 @@
 //! `udp`: two connected UDP sockets over loopback; a message is one datagram, bare, or, if it is
-//! larger, several fragments with a header (`fragments`).
+//! larger than what the path takes in one packet (`path`), several fragments with a header
+//! (`fragments`).
 //!
 //! UDP drops what the receiver's buffer can't hold, so a sender has at most a window of
 //! datagrams on the way; the receiver returns a credit (an empty datagram) for every half
@@ -9,9 +10,11 @@
 
 mod apart;
 mod fragments;
+mod path;
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::net::sockopt;
@@ -19,8 +22,8 @@ use rustix::net::sockopt;
 use super::network::{self, Call, Cookie, Guest, Porter};
 use super::tcp::{FAMILY, loopback};
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Reach, Traits, Visitor, socket,
+    Carries, Choice, Datagrams, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Reach, Traits, Visitor, socket,
 };
 use crate::sys;
 
@@ -62,8 +65,9 @@ impl Mechanism for Udp {
     const OPTIONS: &'static [OptionSpec] = &[
         OptionSpec {
             name: "datagram",
-            summary: "a message larger than this goes as fragments of this size",
-            words: &["largest"],
+            summary: "a larger message goes as fragments of this size: one packet of the path, \
+                      or all that the protocol allows",
+            words: &["path", "largest"],
             takes_size: true,
         },
         OptionSpec {
@@ -78,6 +82,12 @@ impl Mechanism for Udp {
             words: &["off", "on"],
             takes_size: false,
         },
+        OptionSpec {
+            name: "checksum",
+            summary: "off: SO_NO_CHECK, or UDP_NO_CHECK6_TX and _RX; loopback computes none anyway",
+            words: &["on", "off"],
+            takes_size: false,
+        },
         FAMILY,
         socket::BUFFER,
         socket::BUSY_POLL,
@@ -87,23 +97,42 @@ impl Mechanism for Udp {
     fn largest(options: &Options) -> Option<usize> {
         // Fragments carry any size, unless not even one of them fits the buffer.
         let room = room(options);
-        (datagram(options) > room).then_some(room)
+        datagram(options, None).is_some_and(|it| it > room).then_some(room)
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        if let Some((bytes, together)) = fragmented(spec)? {
-            return fragments::open(spec, bytes, together, visitor);
+        check(&spec.options)?;
+        let connected = connected(spec)?;
+        let mtu = path::mtu(&connected.0).map_err(OpenError::call("getsockopt IP_MTU", "none"))?;
+        let (bytes, fragmented) = fragmented(spec, Some(mtu))?;
+        if let Some(together) = fragmented {
+            return fragments::open(spec, connected, bytes, together, visitor);
         }
-        let (near, far, mut granted) = connected(spec)?;
+        let (near, far, mut granted) = connected;
         let initiator = End::new(near, spec.message_bytes).map_err(set_failed)?;
         let responder = End::new(far, spec.message_bytes).map_err(set_failed)?;
-        granted.push(("window_datagrams".into(), u64::from(initiator.window)));
+        granted.extend(initiator.granted(bytes, spec.message_bytes));
         Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
+    }
+
+    fn for_path(options: &Options, to: IpAddr) -> io::Result<Options> {
+        match options.get(Udp::OPTIONS, "datagram") {
+            Choice::Word("path") => {
+                let bytes = path::whole(path::mtu_to(to)?, to.is_ipv6()).min(room(options));
+                Ok(options.clone().with("datagram", bytes.to_string()))
+            }
+            _ => Ok(options.clone()),
+        }
     }
 
     fn over_network(spec: &OpenSpec) -> Result<(), OpenError> {
         network::check::<Self>(spec)?;
-        fragmented(spec).map(drop)
+        check(&spec.options)?;
+        // What the path decides is known when there is one.
+        match datagram(&spec.options, None) {
+            Some(_) => fragmented(spec, None).map(drop),
+            None => Ok(()),
+        }
     }
 
     fn listen<P: Porter>(
@@ -120,16 +149,21 @@ impl Mechanism for Udp {
     }
 }
 
-/// The size of fragments, and whether they are sent and received together.
-type Fragmented = (usize, (bool, bool));
+/// The size of datagrams, and whether fragments are sent and received together.
+type Fragmented = (usize, Option<(bool, bool)>);
 
-/// The fragments that `spec` needs; None where one datagram carries a message.
-fn fragmented(spec: &OpenSpec) -> Result<Option<Fragmented>, OpenError> {
-    let bytes = check_datagram(&spec.options)?;
-    let on = |name| spec.options.get(Udp::OPTIONS, name) == Choice::Word("on");
-    let (gso, gro) = (on("gso"), on("gro"));
+fn is(options: &Options, name: &str, word: &str) -> bool {
+    options.get(Udp::OPTIONS, name) == Choice::Word(word)
+}
+
+/// The datagrams that `spec` gets on a path of `mtu`, and the fragments that it needs: None where one
+/// datagram carries a message. Without a path that was asked, the protocol alone limits them.
+fn fragmented(spec: &OpenSpec, mtu: Option<u32>) -> Result<Fragmented, OpenError> {
+    let bytes = datagram(&spec.options, mtu).unwrap_or_else(|| room(&spec.options));
+    in_range(bytes, &spec.options)?;
+    let (gso, gro) = (is(&spec.options, "gso", "on"), is(&spec.options, "gro", "on"));
     if spec.message_bytes > bytes {
-        return Ok(Some((bytes, (gso, gro))));
+        return Ok((bytes, Some((gso, gro))));
     }
     if gso || gro {
         return Err(OpenError::NotApplicable(format!(
@@ -138,13 +172,17 @@ fn fragmented(spec: &OpenSpec) -> Result<Option<Fragmented>, OpenError> {
             spec.message_bytes
         )));
     }
-    Ok(None)
+    Ok((bytes, None))
 }
 
 /// What the protocol lets a datagram carry: 65,535 bytes less the IPv4 and UDP headers; IPv6
 /// doesn't count its own header (udp(7)).
 fn protocol_limit(options: &Options) -> usize {
-    if loopback(options, Udp::OPTIONS).is_ipv4() { 65_507 } else { 65_527 }
+    if is_ipv6(options) { 65_527 } else { 65_507 }
+}
+
+fn is_ipv6(options: &Options) -> bool {
+    loopback(options, Udp::OPTIONS).is_ipv6()
 }
 
 /// The largest datagram that the buffers asked for are trusted with.
@@ -155,29 +193,58 @@ fn room(options: &Options) -> usize {
     }
 }
 
-/// Bytes of a datagram, by the option `datagram`.
-fn datagram(options: &Options) -> usize {
+/// Bytes of a datagram, by the option `datagram`; None where a path of `mtu` is to decide, and there
+/// is none yet.
+fn datagram(options: &Options, mtu: Option<u32>) -> Option<usize> {
     match options.get(Udp::OPTIONS, "datagram") {
-        Choice::Size(bytes) => bytes,
-        Choice::Word(_) => room(options),
+        Choice::Size(bytes) => Some(bytes),
+        Choice::Word("largest") => Some(room(options)),
+        Choice::Word(_) => mtu.map(|mtu| path::whole(mtu, is_ipv6(options)).min(room(options))),
     }
 }
 
-fn check_datagram(options: &Options) -> Result<usize, OpenError> {
-    let (asked, most) = (datagram(options), protocol_limit(options));
+/// Refuses what no path makes right.
+fn check(options: &Options) -> Result<(), OpenError> {
+    // The kernel cuts only what it also writes the checksums of (udp_send_skb: EINVAL).
+    if is(options, "checksum", "off") && is(options, "gso", "on") {
+        return Err(OpenError::NotApplicable(
+            "udp: the kernel cuts no send into datagrams without checksums: choose gso=off or \
+             checksum=on"
+                .into(),
+        ));
+    }
+    datagram(options, None).map_or(Ok(()), |it| in_range(it, options))
+}
+
+fn in_range(asked: usize, options: &Options) -> Result<(), OpenError> {
+    let most = protocol_limit(options);
     if (SMALLEST_DATAGRAM..=most).contains(&asked) {
-        return Ok(asked);
+        return Ok(());
     }
     Err(OpenError::NotApplicable(format!(
         "udp: datagram={asked}: choose from {SMALLEST_DATAGRAM} to {most} bytes"
     )))
 }
 
+/// Applies the options that any socket of it gets, bound or not; gives what was granted.
+fn set_options(socket: &impl AsFd, spec: &OpenSpec) -> Result<Granted, OpenError> {
+    socket::set_buffers(socket, spec, Udp::OPTIONS)?;
+    let mut granted = socket::granted(socket);
+    granted.extend(socket::set_busy_poll([socket], spec, Udp::OPTIONS)?);
+    if is(&spec.options, "checksum", "off") {
+        sys::socket::without_checksums(socket, is_ipv6(&spec.options))
+            .map_err(OpenError::call("setsockopt SO_NO_CHECK", "leave checksum=off out"))?;
+    }
+    Ok(granted)
+}
+
 /// What the kernel granted, by name.
 type Granted = Vec<(String, u64)>;
 
 /// Two connected sockets with the options asked for, and what was granted.
-fn connected(spec: &OpenSpec) -> Result<(UdpSocket, UdpSocket, Granted), OpenError> {
+type Connected = (UdpSocket, UdpSocket, Granted);
+
+fn connected(spec: &OpenSpec) -> Result<Connected, OpenError> {
     let mtu = socket::enter_mtu(spec, Udp::OPTIONS)?;
     let address = loopback(&spec.options, Udp::OPTIONS);
     let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
@@ -185,11 +252,9 @@ fn connected(spec: &OpenSpec) -> Result<(UdpSocket, UdpSocket, Granted), OpenErr
     let (near, far) = (bind()?, bind()?);
     near.connect(far.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
     far.connect(near.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
-    socket::set_buffers(&near, spec, Udp::OPTIONS)?;
-    socket::set_buffers(&far, spec, Udp::OPTIONS)?;
-    let mut granted = socket::granted(&near);
+    let mut granted = set_options(&near, spec)?;
+    set_options(&far, spec)?;
     granted.extend(mtu);
-    granted.extend(socket::set_busy_poll([&near, &far], spec, Udp::OPTIONS)?);
     Ok((near, far, granted))
 }
 
@@ -211,6 +276,14 @@ impl End {
     fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<End> {
         let window = window(&socket, message_bytes)?;
         Ok(End { socket, window, under_way: 0, owed: 0 })
+    }
+
+    /// What it may have under way, in datagrams of at most `bytes`, and what a message comes to.
+    fn granted(&self, bytes: usize, message_bytes: usize) -> Granted {
+        let mut granted = path::granted(&self.socket, message_bytes, path::Laid::Bare);
+        granted.push(("window_datagrams".into(), self.window.into()));
+        granted.push(("datagram_bytes".into(), bytes as u64));
+        granted
     }
 
     /// Receives a datagram's length; an empty one is a credit.
@@ -273,6 +346,11 @@ impl Endpoint for End {
 
     fn lost(&self) -> u64 {
         sys::socket::drops(&self.socket).unwrap_or(0)
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        let queue_overflows = sys::socket::drops(&self.socket).ok();
+        Some(Datagrams { queue_overflows, fragments: None })
     }
 }
 

@@ -17,10 +17,12 @@
 //! | `trace/` | nothing of its own: programs on the kernel's tracepoints tell it |
 //! | `refusal.rs` | nothing: why something can't be observed |
 //! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
+//! | `datagrams.rs` | what a network namespace counts of UDP |
 //! | `tree.rs` | small reads, absent as `None` |
 
 pub mod counts;
 pub mod cpu_list;
+pub mod datagrams;
 pub mod doctor;
 pub mod gaps;
 pub mod host;
@@ -37,6 +39,7 @@ mod tree;
 mod stored;
 
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
+pub use datagrams::Traffic;
 pub use gaps::{Gaps, RoundNoise};
 pub use host::Host;
 pub use noise::{Counters, Noise};

@@ -44,6 +44,28 @@ fn get<const N: usize>(
     }
 }
 
+/// The largest packet on the way to whom a socket is connected, as far as the kernel knows
+/// (IP_MTU, ip(7); IPV6_MTU, ipv6(7)).
+pub fn path_mtu(socket: impl AsFd, ipv6: bool) -> io::Result<u32> {
+    let (level, name) = match ipv6 {
+        false => (libc::IPPROTO_IP, libc::IP_MTU),
+        true => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    };
+    get::<1>(socket, level, name).map(|(words, _)| words[0])
+}
+
+/// Has datagrams sent without a checksum: IPv4 takes those from anybody (SO_NO_CHECK, socket(7)), IPv6
+/// only where the receiver says so (UDP_NO_CHECK6_TX and _RX, linux/udp.h).
+pub fn without_checksums(socket: impl AsFd, ipv6: bool) -> io::Result<()> {
+    const UDP_NO_CHECK6_TX: c_int = 101;
+    const UDP_NO_CHECK6_RX: c_int = 102;
+    match ipv6 {
+        false => set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1),
+        true => set(&socket, libc::SOL_UDP, UDP_NO_CHECK6_TX, 1)
+            .and_then(|()| set(socket, libc::SOL_UDP, UDP_NO_CHECK6_RX, 1)),
+    }
+}
+
 /// Datagrams the kernel dropped at this socket because its buffer was full
 /// (SO_MEMINFO, SK_MEMINFO_DROPS; Linux 4.12).
 pub fn drops(socket: impl AsFd) -> io::Result<u64> {
@@ -126,5 +148,27 @@ pub fn recv_joined(socket: impl AsFd, slices: &mut [IoSliceMut<'_>]) -> io::Resu
             each = libc::CMSG_DATA(first).cast::<c_int>().read_unaligned() as usize;
         }
         Ok((bytes, each))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_are_left_out_of_both_families() {
+        let of = |address: &str| std::net::UdpSocket::bind((address, 0));
+        let four = of("127.0.0.1").unwrap();
+        let is_off = || get::<1>(&four, libc::SOL_SOCKET, libc::SO_NO_CHECK).unwrap().0[0];
+        assert_eq!(is_off(), 0);
+        without_checksums(&four, false).unwrap();
+        assert_eq!(is_off(), 1);
+        // A machine may have no IPv6.
+        if let Ok(six) = of("::1") {
+            without_checksums(&six, true).unwrap();
+            for option in [101, 102] {
+                assert_eq!(get::<1>(&six, libc::SOL_UDP, option).unwrap().0[0], 1);
+            }
+        }
     }
 }

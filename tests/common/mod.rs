@@ -16,7 +16,7 @@ use ipcmark::mechanism::Variant;
 pub const MIB: usize = 1 << 20;
 
 /// Options beyond the shown variants whose code differs enough to be covered.
-const ALSO: [&str; 27] = [
+const ALSO: [&str; 30] = [
     "sysv-queue:namespace=host",
     "pipe:capacity=4K",
     "pipe:mode=packet",
@@ -43,6 +43,9 @@ const ALSO: [&str; 27] = [
     "tcp:mptcp=on",
     "tcp:mtu=1500",
     "udp:mtu=1500",
+    "udp:datagram=largest,mtu=1500",
+    "udp:checksum=off",
+    "udp:checksum=off,family=6",
     "tcp:busy-poll=50",
 ];
 

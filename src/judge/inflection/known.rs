@@ -119,10 +119,12 @@ fn tcp(curve: &[&CaseResult]) -> Vec<Candidate> {
 fn udp(curve: &[&CaseResult]) -> Vec<Candidate> {
     let mut found = buffer(curve, "send", "granted: SO_SNDBUF");
     found.extend(buffer(curve, "receive", "granted: SO_RCVBUF"));
-    let mtu = granted(curve, "mtu_bytes").unwrap_or(LOOPBACK_MTU);
+    let path = granted(curve, "path_mtu_bytes").or_else(|| granted(curve, "mtu_bytes"));
+    let mtu = path.unwrap_or(LOOPBACK_MTU);
     let datagram = mtu.min(LARGEST_PACKET) - UDP_HEADERS;
     found.push(of("UDP datagram of the MTU", datagram, "MTU less headers, ip(7) and udp(7)"));
-    found.extend(granted(curve, "datagram_bytes").map(|it| of("datagram sent", it, "as chosen")));
+    let sent = granted(curve, "datagram_bytes").filter(|it| *it != datagram);
+    found.extend(sent.map(|it| of("datagram sent", it, "granted: datagram_bytes")));
     found
 }
 

@@ -3,11 +3,13 @@
 
 use std::cell::RefCell;
 use std::fs::File;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Link, Peer};
+use crate::launch::crew::OWNER_GONE;
 use crate::launch::handle::{
     COLLECTED_WITHIN, Ending, GRACE, Interrupt, Interrupted, Launcher, READY_WITHIN, Stage,
     Supervised, Way, failure, parse_record, said_nothing,
@@ -67,8 +69,12 @@ impl Apart {
     }
 
     fn begin_far(&mut self, peer: &Peer) -> Result<(), Outcome> {
-        let ipv6 = Variant::parse(&self.spec.mechanism).is_ok_and(|it| it.is_ipv6());
+        let variant = Variant::parse(&self.spec.mechanism);
+        let ipv6 = variant.as_ref().is_ok_and(Variant::is_ipv6);
         let at = peer.address(ipv6).map_err(|reason| Outcome::NotApplicable { reason })?;
+        if let Ok(variant) = variant {
+            self.spec.mechanism = on_path(variant, at)?;
+        }
         let cookie = Cookie::drawn()
             .map_err(|error| Outcome::Failed { reason: format!("getrandom: {error}") })?;
         let far = Spec {
@@ -237,26 +243,38 @@ impl Apart {
 
     /// One half has ended before its time: hears the other, whose end may be the cause.
     fn ended(&mut self, near: Option<Record>, far: Option<Record>) {
+        let near = near.or_else(|| self.last_of_near());
+        let far = far.or_else(|| self.last_of_far(Instant::now() + ECHO)).or_else(|| {
+            // It waits for what no longer comes: let it say what it has seen.
+            self.link.borrow_mut().relay(self.number, Kind::End);
+            self.last_of_far(Instant::now() + ECHO)
+        });
+        self.over = Some(together(near, far));
+    }
+
+    /// What the near half says, by itself or once it is told to end.
+    fn last_of_near(&mut self) -> Option<Record> {
+        let near = self.near.as_mut()?;
+        if !near.speaks_within(ECHO) {
+            near.tell(Kind::End);
+        }
         let until = Instant::now() + ECHO;
-        let near = near.or_else(|| {
-            let it = self.near.as_mut()?;
-            let _ = it.reach_by(Stage::Timed, until, &[]);
-            // One that was only waited for too long has nothing to say.
-            it.over().filter(|_| Instant::now() < until).cloned()
-        });
-        let far = far.or_else(|| {
-            while Instant::now() < until {
-                let next = self.link.borrow_mut().next(self.number, until, &[]);
-                match next {
-                    Ok(frame @ (Kind::Record | Kind::Over, _)) => return Some(record_of(&frame)),
-                    Ok(_) => {}
-                    Err(_) => return None,
-                }
+        let _ = near.reach_by(Stage::Timed, until, &[]);
+        // One that was only waited for too long has nothing to say.
+        near.over().filter(|_| Instant::now() < until).cloned()
+    }
+
+    /// What the far half says until then.
+    fn last_of_far(&mut self, until: Instant) -> Option<Record> {
+        while Instant::now() < until {
+            let next = self.link.borrow_mut().next(self.number, until, &[]);
+            match next {
+                Ok(frame @ (Kind::Record | Kind::Over, _)) => return Some(record_of(&frame)),
+                Ok(_) => {}
+                Err(_) => return None,
             }
-            None
-        });
-        let outcome = both(near.map(|it| it.outcome), far.map(|it| it.outcome));
-        self.over = Some(Record::without_samples(outcome));
+        }
+        None
     }
 
     /// The record of both halves, and the samples of the near one.
@@ -278,15 +296,10 @@ impl Apart {
         };
         match (&ending.record.outcome, &far.outcome) {
             (Outcome::Ok, Outcome::Ok) => {
-                let Record { granted, noise, setup_ns, responder, .. } = far;
-                ending.record.responder = responder;
-                ending.record.far = Some(Box::new(FarSide { granted, noise, setup_ns }));
+                take_far(&mut ending.record, far);
                 ending
             }
-            _ => {
-                let outcome = both(Some(ending.record.outcome), Some(far.outcome));
-                Ending::without_samples(Record::without_samples(outcome))
-            }
+            _ => Ending::without_samples(together(Some(ending.record), Some(far))),
         }
     }
 }
@@ -304,6 +317,35 @@ fn record_of((kind, payload): &(Kind, Vec<u8>)) -> Record {
     }
 }
 
+/// The variant as both sides are to open it, its text.
+fn on_path(variant: Variant, to: IpAddr) -> Result<String, Outcome> {
+    let options = (variant.entry.for_path)(&variant.options, to).map_err(|error| {
+        let reason = format!("no way to {to}: {error}: name an address with --peer-address");
+        Outcome::NotApplicable { reason }
+    })?;
+    Ok(Variant { options, ..variant }.to_string())
+}
+
+/// What the far half says, beside what the near one does.
+fn take_far(record: &mut Record, far: Record) {
+    let Record { granted, noise, traffic, setup_ns, responder, .. } = far;
+    record.responder = responder;
+    record.far = Some(Box::new(FarSide { granted, noise, traffic, setup_ns }));
+}
+
+/// The record of a launch of which a half failed, with what either has seen.
+fn together(near: Option<Record>, far: Option<Record>) -> Record {
+    let outcome =
+        both(near.as_ref().map(|it| it.outcome.clone()), far.as_ref().map(|it| it.outcome.clone()));
+    let mut record = near.unwrap_or_else(|| Record::without_samples(outcome.clone()));
+    record.outcome = outcome;
+    record.initiator.samples = 0;
+    if let Some(far) = far {
+        take_far(&mut record, far);
+    }
+    record
+}
+
 /// What two halves came to: what can't be had stays that; of failures both are told.
 fn both(near: Option<Outcome>, far: Option<Outcome>) -> Outcome {
     let there = |reason: String| format!("at the peer: {reason}");
@@ -316,7 +358,9 @@ fn both(near: Option<Outcome>, far: Option<Outcome>) -> Outcome {
         }
         Outcome::Ok => Outcome::Ok,
     });
-    match (near, far) {
+    let was_ended =
+        |it: &Outcome| matches!(it, Outcome::Failed { reason } if reason.ends_with(OWNER_GONE));
+    match (near.filter(|it| !was_ended(it)), far.filter(|it| !was_ended(it))) {
         (Some(Outcome::Failed { reason }), Some(Outcome::Failed { reason: far })) => {
             Outcome::Failed { reason: format!("{reason}; {far}") }
         }

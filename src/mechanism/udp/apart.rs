@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
-use super::{End, PATIENCE, Udp, fragmented, fragments, set_failed, window};
+use super::{End, PATIENCE, fragmented, fragments, set_failed, set_options, window};
 use crate::mechanism::network::{
     Answer, Call, Cookie, Door, Granted, Guest, Hello, MEETING, Porter, Purpose, Wait,
 };
 use crate::mechanism::tcp::{no_address, unreachable};
-use crate::mechanism::{Endpoint, Mechanism, OpenError, OpenSpec, Step, socket};
+use crate::mechanism::{Cause, Endpoint, OpenError, OpenSpec, Step, Unavailable};
 
 /// After so long without an answer the near side asks again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -31,6 +31,8 @@ trait Make: Clone + Send + 'static {
 /// One datagram a message.
 #[derive(Clone)]
 struct Bare {
+    /// The largest that goes bare.
+    largest: usize,
     message_bytes: usize,
 }
 
@@ -43,8 +45,9 @@ impl Make for Bare {
 
     fn make(&self, socket: UdpSocket, window: u32) -> Result<(End, Granted), OpenError> {
         let end = End::new(socket, self.message_bytes).map_err(set_failed)?;
-        let window = end.window.min(window);
-        Ok((End { window, ..end }, vec![("window_datagrams".into(), window.into())]))
+        let end = End { window: end.window.min(window), ..end };
+        let granted = end.granted(self.largest, self.message_bytes);
+        Ok((end, granted))
     }
 }
 
@@ -65,7 +68,7 @@ impl<const SEND: usize, const TAKE: usize> Make for Fragments<SEND, TAKE> {
     fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
         let end = fragments::End::of(socket, self.datagram, self.message_bytes)?;
         let end = end.narrowed(window);
-        let granted = end.granted(self.datagram)?;
+        let granted = end.granted(self.datagram, self.message_bytes)?;
         Ok((end, granted))
     }
 }
@@ -79,9 +82,10 @@ trait With {
 fn choose<W: With>(spec: &OpenSpec, what: W) -> Result<W::Output, OpenError> {
     const TOGETHER: usize = fragments::SEGMENTS + 1;
     let message_bytes = spec.message_bytes;
-    Ok(match fragmented(spec)? {
-        None => what.with(Bare { message_bytes }),
-        Some((datagram, together)) => match together {
+    // A launch between hosts says what the path decides: both must cut alike.
+    Ok(match fragmented(spec, None)? {
+        (largest, None) => what.with(Bare { largest, message_bytes }),
+        (datagram, Some(together)) => match together {
             (false, false) => what.with(Fragments::<1, 2> { datagram, message_bytes }),
             (false, true) => what.with(Fragments::<1, TOGETHER> { datagram, message_bytes }),
             (true, false) => {
@@ -98,9 +102,7 @@ fn open_socket(address: IpAddr, spec: &OpenSpec) -> Result<(UdpSocket, Granted),
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let opened = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
         .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?;
-    socket::set_buffers(&opened, spec, Udp::OPTIONS)?;
-    let mut granted = socket::granted(&opened);
-    granted.extend(socket::set_busy_poll([&opened], spec, Udp::OPTIONS)?);
+    let granted = set_options(&opened, spec)?;
     Ok((opened.into(), granted))
 }
 
@@ -279,5 +281,15 @@ fn let_in(socket: &UdpSocket, call: &Call, datagram: usize) -> Result<u32, OpenE
             Err(error) => return Err(unreachable(call.to, error)),
         }
     }
-    Err(unreachable(call.to, io::Error::from_raw_os_error(libc::ETIMEDOUT)))
+    let reason = format!(
+        "udp: none of {tries} datagrams to {} was answered in {} s: all were lost on the way, there \
+         or back, or nobody is there",
+        call.to,
+        (patience * tries as u32).as_secs_f64()
+    );
+    Err(OpenError::Unavailable(Unavailable {
+        cause: Cause::Other,
+        reason,
+        way_out: "let the hosts reach each other, or see --peer-address".into(),
+    }))
 }

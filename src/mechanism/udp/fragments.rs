@@ -17,11 +17,15 @@ mod wire;
 use std::array;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::UdpSocket;
+use std::time::Instant;
 
 use self::early::{Early, Part};
-use self::wire::{HEADER, header};
-use super::{PATIENCE, connected, set_failed, window};
-use crate::mechanism::{Endpoint, OpenError, OpenSpec, Opened, Visitor, socket};
+pub(super) use self::wire::HEADER;
+use self::wire::header;
+use super::{Connected, PATIENCE, path, set_failed, window};
+use crate::mechanism::{
+    Datagrams, Endpoint, FragmentCounts, OpenError, OpenSpec, Opened, Visitor, socket,
+};
 use crate::sys;
 
 const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
@@ -63,33 +67,36 @@ pub(super) struct End<const SEND: usize, const TAKE: usize> {
     spill: Box<[u8]>,
     /// Fragments known never to have come.
     missing: u64,
+    /// When the launch ends.
+    deadline: Option<Instant>,
 }
 
 /// Opens both ends for messages that take more than one datagram of `datagram` bytes. Whether
 /// fragments are sent or received together picks the type.
-pub fn open<V: Visitor>(
+pub(super) fn open<V: Visitor>(
     spec: &OpenSpec,
+    connected: Connected,
     datagram: usize,
     (gso, gro): (bool, bool),
     visitor: V,
 ) -> Result<V::Output, OpenError> {
     const TOGETHER: usize = SEGMENTS + 1;
     Ok(match (gso, gro) {
-        (false, false) => visitor.visit(pair::<1, 2>(spec, datagram)?),
-        (false, true) => visitor.visit(pair::<1, TOGETHER>(spec, datagram)?),
-        (true, false) => visitor.visit(pair::<SEGMENTS, 2>(spec, datagram)?),
-        (true, true) => visitor.visit(pair::<SEGMENTS, TOGETHER>(spec, datagram)?),
+        (false, false) => visitor.visit(pair::<1, 2>(spec, connected, datagram)?),
+        (false, true) => visitor.visit(pair::<1, TOGETHER>(spec, connected, datagram)?),
+        (true, false) => visitor.visit(pair::<SEGMENTS, 2>(spec, connected, datagram)?),
+        (true, true) => visitor.visit(pair::<SEGMENTS, TOGETHER>(spec, connected, datagram)?),
     })
 }
 
 fn pair<const SEND: usize, const TAKE: usize>(
     spec: &OpenSpec,
+    (near, far, mut granted): Connected,
     datagram: usize,
 ) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
-    let (near, far, mut granted) = connected(spec)?;
     let end = |socket| End::of(socket, datagram, spec.message_bytes);
     let (initiator, responder) = (end(near)?, end(far)?);
-    granted.extend(initiator.granted(datagram)?);
+    granted.extend(initiator.granted(datagram, spec.message_bytes)?);
     Ok(Opened::new(initiator, responder).granted(granted))
 }
 
@@ -111,11 +118,16 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
         End::new(socket, datagram, message_bytes).map_err(set_failed)
     }
 
-    /// What it may have under way, and in one send.
-    pub(super) fn granted(&self, datagram: usize) -> Result<Vec<(String, u64)>, OpenError> {
+    /// What it may have under way, and in one send; and what a message comes to.
+    pub(super) fn granted(
+        &self,
+        datagram: usize,
+        message_bytes: usize,
+    ) -> Result<Vec<(String, u64)>, OpenError> {
         let (window, batch) = (self.window, self.batch);
-        let mut granted =
-            vec![("window_datagrams".into(), window), ("datagram_bytes".into(), datagram as u64)];
+        let mut granted = path::granted(&self.socket, message_bytes, path::Laid::Cut(datagram));
+        granted.push(("window_datagrams".into(), window));
+        granted.push(("datagram_bytes".into(), datagram as u64));
         if SEND > 1 {
             granted.push(("datagrams_per_send".into(), batch));
             if batch < 2 {
@@ -152,6 +164,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
             early: Early::default(),
             spill: vec![0; SPILL].into(),
             missing: 0,
+            deadline: None,
         })
     }
 
@@ -318,15 +331,26 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
 
     #[cold]
     fn await_credit(&mut self) -> io::Result<()> {
-        for _ in 0..self.silence {
+        let mut waits = 0;
+        while !self.is_over(waits) {
             if self.take(&mut [], 0)?.is_some() {
                 return Ok(());
             }
+            waits += 1;
         }
-        let (under_way, ms) = (self.sent - self.heard, self.silence * PATIENCE_MS);
-        let text =
-            format!("udp: {under_way} fragments were sent, and no credit for them came in {ms} ms");
+        let (under_way, ms) = (self.sent - self.heard, waits * PATIENCE_MS);
+        let text = format!(
+            "udp: {under_way} fragments were sent, and no credit for them came in {ms} ms: they were \
+             lost, or it was"
+        );
         Err(io::Error::new(io::ErrorKind::TimedOut, text))
+    }
+
+    /// Whether silence has been borne for long enough: after so many `waits`, or because another one
+    /// would last until the launch ends.
+    fn is_over(&self, waits: u64) -> bool {
+        let late = |it: Instant| it.saturating_duration_since(Instant::now()) < PATIENCE * 6 / 5;
+        waits >= self.silence || waits > 0 && self.deadline.is_some_and(late)
     }
 
     /// Nothing has come for the `waits`th time since fragment `next` of `count` is awaited: an
@@ -335,7 +359,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
     fn bear_silence(&mut self, waits: u64, next: u32, count: u32) -> io::Result<()> {
         let drops = sys::socket::drops(&self.socket).unwrap_or(0);
         // What came early tells of a gap; what merely isn't there may not have been sent yet.
-        if self.early.is_empty() && drops == 0 && waits < self.silence {
+        if self.early.is_empty() && drops == 0 && !self.is_over(waits) {
             return Ok(());
         }
         let came = u64::from(next) + self.early.of(self.incoming);
@@ -394,5 +418,18 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for End<SEND, TAKE> {
 
     fn lost(&self) -> u64 {
         sys::socket::drops(&self.socket).unwrap_or(0).max(self.missing)
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        let Early { reordered, duplicated, .. } = self.early;
+        let (received, lost) = (self.read, self.missing);
+        Some(Datagrams {
+            queue_overflows: sys::socket::drops(&self.socket).ok(),
+            fragments: Some(FragmentCounts { received, lost, reordered, duplicated }),
+        })
+    }
+
+    fn give_up_by(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
     }
 }

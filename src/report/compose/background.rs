@@ -35,6 +35,8 @@ pub fn remarks(judged: &Judged) -> Option<Section> {
     for (what, why) in absences(judged) {
         section.blocks.push(Block::paragraph(Text::new().code(what).plain(format!(": {why}"))));
     }
+    section.blocks.extend(super::datagrams::remarks(judged));
+    section.blocks.extend(super::peer::noise(judged));
     section.blocks.extend(twins(judged));
     (!section.blocks.is_empty()).then_some(section)
 }
@@ -81,7 +83,12 @@ fn twins(judged: &Judged) -> Option<Block> {
 /// Machine, noise, method.
 pub fn sections(judged: &Judged) -> Vec<Section> {
     let there = super::peer::section(judged);
-    std::iter::once(machine(judged)).chain(there).chain([noise(judged), method(judged)]).collect()
+    let datagrams = super::datagrams::section(judged);
+    std::iter::once(machine(judged))
+        .chain(there)
+        .chain(datagrams)
+        .chain([noise(judged), method(judged)])
+        .collect()
 }
 
 fn noise(judged: &Judged) -> Section {
@@ -115,15 +122,21 @@ fn noise(judged: &Judged) -> Section {
         .sum();
     let told: u64 = judged.results.iter().filter_map(|it| it.steady).map(|it| it.of).sum();
     let share = 100.0 * lost as f64 / (spun as f64).max(1.0);
-    section.with(Block::Facts(vec![
-        ("steal time of the used CPUs".into(), format!("{} ms", 10 * steal)),
-        (
-            "taken from a spinning thread between rounds".into(),
-            format!("{share:.2} %, longest gap {}", units::duration(longest as f64)),
-        ),
-        ("launches during which others forked".into(), format!("{forked} of {launches}")),
-        ("launches without a steady tail".into(), format!("{unsteady} of {told}")),
-    ]))
+    let share_there = super::peer::noise_facts(judged);
+    section.with(Block::Facts(
+        vec![
+            ("steal time of the used CPUs".into(), format!("{} ms", 10 * steal)),
+            (
+                "taken from a spinning thread between rounds".into(),
+                format!("{share:.2} %, longest gap {}", units::duration(longest as f64)),
+            ),
+            ("launches during which others forked".into(), format!("{forked} of {launches}")),
+            ("launches without a steady tail".into(), format!("{unsteady} of {told}")),
+        ]
+        .into_iter()
+        .chain(share_there)
+        .collect(),
+    ))
 }
 
 fn method(judged: &Judged) -> Section {

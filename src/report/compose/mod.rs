@@ -4,6 +4,7 @@
 mod answer;
 mod background;
 mod compare;
+mod datagrams;
 mod explain;
 mod figures;
 pub mod findings;

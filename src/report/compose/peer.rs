@@ -75,6 +75,60 @@ fn laboratories(judged: &Judged) -> Option<Block> {
     Some(Block::paragraph(text))
 }
 
+/// What happened beside the launches, there and here, over all cases: the medians' range, and forks.
+pub fn noise_facts(judged: &Judged) -> Vec<(String, String)> {
+    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
+    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
+    if there().next().is_none() {
+        return Vec::new();
+    }
+    let launches: u64 = there().map(|(case, _)| case.launches).sum();
+    let forked: u64 = there().map(|(_, peer)| peer.launches_with_forks).sum();
+    let of = |what: &str, range: Option<String>| {
+        let range = range.unwrap_or_else(|| "not known: the worker was free".into());
+        (format!("{what} of a launch, at the peer (medians of the cases)"), range)
+    };
+    vec![
+        (
+            "launches during which somebody forked at the peer".into(),
+            format!("{forked} of {launches}"),
+        ),
+        of("interrupts on the used CPU", range(there().filter_map(|it| it.1.interrupts))),
+        of("softirqs on the used CPU", range(there().filter_map(|it| it.1.softirqs))),
+        of("context switches", range(there().filter_map(|it| it.1.context_switches))),
+    ]
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<String> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (values.first()?, values.last()?);
+    let count = |it: &f64| units::count(it.round() as u64);
+    Some(match least == most {
+        true => count(least),
+        false => format!("{} to {}", count(least), count(most)),
+    })
+}
+
+/// The noise of both hosts in a sentence.
+pub fn noise(judged: &Judged) -> Option<Block> {
+    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
+    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
+    let launches: u64 = there().map(|(case, _)| case.launches).sum();
+    let forks_here: u64 = noisy().map(|it| it.1.launches_with_forks).sum();
+    let forks_there: u64 = there().map(|it| it.1.launches_with_forks).sum();
+    let switches = range(there().filter_map(|it| it.1.context_switches));
+    let switches = switches.map_or(String::new(), |it| {
+        format!("; context switches of a launch there: {it} (medians of the cases)")
+    });
+    (launches > 0).then(|| {
+        Block::paragraph(Text::new().strong("Noise of both hosts: ").plain(format!(
+            "somebody forked during {forks_here} of {launches} launches here, {forks_there} there\
+             {switches}."
+        )))
+    })
+}
+
 /// All that is known of the other host.
 pub fn section(judged: &Judged) -> Option<Section> {
     let peer = judged.run.peer.as_ref()?;

@@ -211,13 +211,16 @@ fn failures(judged: &Judged) -> Vec<Block> {
         .iter()
         .filter(|case| case.failed_launches > 0 || case.status == crate::judge::Status::Failed)
         .map(|case| {
+            let of = case.failed_launches + case.launches;
+            let failed = match of {
+                0 => "its pilot failed, or none was made".into(),
+                of => format!("{} of {of} launches failed", case.failed_launches),
+            };
             Block::warning(format!(
-                "{} {} {}: {} of {} launches failed: {}",
+                "{} {} {}: {failed}: {}",
                 case.variant,
                 case.workload,
                 case.site,
-                case.failed_launches,
-                case.failed_launches + case.launches,
                 case.reason.as_deref().unwrap_or("no reason was given")
             ))
         })

@@ -4,7 +4,8 @@
 use std::thread;
 
 use super::*;
-use crate::mechanism::{Mechanism, OpenError, Variant, udp::Udp};
+use crate::mechanism::udp::{Udp, connected};
+use crate::mechanism::{Mechanism, OpenError, Variant};
 
 const DATAGRAM: usize = 1_000;
 const PAYLOAD: usize = DATAGRAM - HEADER;
@@ -66,6 +67,10 @@ fn a_fragment_that_never_comes_is_an_error_that_names_the_loss() {
     assert!(text.contains("3 of 4 fragments of message 1 came"), "{text}");
     assert!(text.contains("the first missing is 3; 0 dropped"), "{text}");
     assert_eq!((far.lost(), far.early.reordered), (1, 0));
+    // Fragment 4 came, and waits for its turn that never comes.
+    let counts = FragmentCounts { received: 2, lost: 1, reordered: 0, duplicated: 0 };
+    let told = Datagrams { queue_overflows: Some(0), fragments: Some(counts) };
+    assert_eq!(far.datagrams(), Some(told));
 }
 
 #[test]
@@ -87,6 +92,21 @@ fn a_partner_may_be_busy_but_not_for_ever() {
     let error = far.recv(&mut vec![0; 3 * PAYLOAD]).unwrap_err();
     assert!(error.to_string().contains("nothing for 1000 ms, 1 of 3 fragments"), "{error}");
     assert_eq!(far.lost(), 2, "it began and didn't end");
+}
+
+#[test]
+fn who_waits_has_its_say_before_the_launch_ends() {
+    let (near, mut far) = by_hand::<2>();
+    let begun = Instant::now();
+    far.give_up_by(begun + 3 * PATIENCE);
+    let error = far.recv(&mut vec![0; 3 * PAYLOAD]).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(begun.elapsed() < SILENCE as u32 * PATIENCE, "long before its patience ends");
+    // A credit that never comes is waited for as long.
+    let message = vec![1; (far.window as usize + 1) * PAYLOAD];
+    let error = far.send(&message).unwrap_err();
+    assert!(error.to_string().contains("no credit for them came in 500 ms"), "{error}");
+    drop(near);
 }
 
 #[test]
@@ -240,7 +260,7 @@ fn opened<const SEND: usize, const TAKE: usize>(
 ) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
     let options = Variant::parse(options).unwrap().options;
     let spec = OpenSpec { options, message_bytes: 100_000, same_process: true };
-    pair(&spec, DATAGRAM)
+    pair(&spec, connected(&spec)?, DATAGRAM)
 }
 
 /// Each side in turn sends a burst of messages of any size.
@@ -309,6 +329,7 @@ fn what_gso_and_gro_cannot_change_is_not_applicable() {
     assert!(refused("udp:gro=on,datagram=1400", 1_400).contains("one datagram"));
     assert!(refused("udp:gso=on", 100_000).contains("smaller `datagram=`"));
     assert!(refused("udp:gso=on,datagram=1400,buffer=1", 100_000).contains("larger `buffer=`"));
+    assert!(refused("udp:gso=on,checksum=off,datagram=1400", 100_000).contains("gso=off"));
     assert!(refused("udp:datagram=63", 1).contains("choose from 64 to 65507"));
     assert!(refused("udp:datagram=70000", 1).contains("choose from 64 to 65507"));
 }
