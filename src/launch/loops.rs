@@ -39,6 +39,10 @@ pub trait Loops {
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()>;
     /// Messages known to be lost on the way here.
     fn lost(&self) -> u64;
+    /// Says what is owed to the partner: nothing is done over the mechanism for a while.
+    fn settle(&mut self) -> io::Result<()>;
+    /// What the endpoint has counted, by name.
+    fn tally(&self) -> Vec<(&'static str, u64)>;
 }
 
 /// The loops over endpoint `E`, stamped by clock `C`, with payload `P`.
@@ -59,6 +63,7 @@ impl<'a, C, E, P> Compiled<'a, C, E, P> {
 impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
         let Compiled { end, payload, buffers, .. } = self;
+        end.spare(!matches!(with, With::Asked));
         match with {
             With::Nothing => {
                 latency::initiate::<C, E, Untouched>(end, &mut Untouched, buffers, samples, batch)
@@ -73,6 +78,7 @@ impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
         let Compiled { end, payload, buffers, .. } = self;
+        end.spare(!matches!(with, With::Asked));
         match with {
             With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
             With::Pattern(seed) => latency::respond(*end, &mut Check::new(seed), buffers, count),
@@ -82,10 +88,12 @@ impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
 
     fn transfers(&mut self, samples: &[AtomicU64], messages: u64) -> io::Result<()> {
         let Compiled { end, payload, buffers, .. } = self;
+        end.spare(false);
         throughput::initiate::<C, E, P>(end, payload, buffers, samples, messages)
     }
 
     fn take(&mut self, messages: u64) -> io::Result<()> {
+        self.end.spare(false);
         throughput::respond(self.end, &mut self.payload, &mut self.buffers, 1, messages)
     }
 
@@ -94,10 +102,19 @@ impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
     }
 
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()> {
+        self.end.spare(true);
         self.end.recv(message)
     }
 
     fn lost(&self) -> u64 {
         self.end.lost()
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.end.settle()
+    }
+
+    fn tally(&self) -> Vec<(&'static str, u64)> {
+        self.end.tally()
     }
 }

@@ -16,7 +16,7 @@ use crate::sys::process::Usage;
 use crate::workload::{Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-3");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-4");
 
 /// Most samples of a launch: 8 GB of them.
 pub const MOST_SAMPLES: u64 = 1_000_000_000;
@@ -189,6 +189,7 @@ impl Spec {
             options: variant.options.clone(),
             message_bytes: self.message_bytes,
             same_process: self.workers == Workers::Thread,
+            seed: self.seed,
         };
         Ok((variant, open))
     }
@@ -247,6 +248,10 @@ pub struct WorkerReport {
     pub cpus: Vec<u32>,
     /// Messages known to be lost on their way to it.
     pub lost: u64,
+    /// What its end of the mechanism has counted since it was told to, by name; empty where nothing
+    /// can be lost.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tally: BTreeMap<String, u64>,
     /// Initiator: ns per operation by the warm-up's last stretch.
     pub estimate_ns: f64,
     /// Initiator of a throughput: ns from a single message to its acknowledgement.

@@ -104,6 +104,21 @@ pub trait Endpoint: Send {
     fn lost(&self) -> u64 {
         0
     }
+
+    /// From now on this end is (or isn't) spared the losses that were asked for: what a launch says
+    /// for itself, before it is timed, comes through.
+    fn spare(&mut self, _spared: bool) {}
+
+    /// The owner turns to something else for a while: what this end owes its partner it says now.
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What this end has counted of what it sent and received while it wasn't spared, under names
+    /// with units; nothing where nothing can be lost.
+    fn tally(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// Required of every mechanism.
@@ -188,6 +203,8 @@ pub struct OpenSpec {
     pub message_bytes: usize,
     /// Whether both workers are threads of one process.
     pub same_process: bool,
+    /// What is drawn by chance on the way (losses that are injected) is drawn from it.
+    pub seed: u64,
 }
 
 /// Code that is generic over the endpoints of whichever mechanism was asked for.
@@ -398,7 +415,7 @@ pub fn probe(variant: &Variant, message_bytes: usize) -> Result<(), OpenError> {
         fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
     }
     let options = variant.options.clone();
-    open(variant.entry.name, &OpenSpec { options, message_bytes, same_process: false }, Close)
+    open(variant.entry.name, &OpenSpec { options, message_bytes, same_process: false, seed: 0 }, Close)
 }
 
 #[cfg(test)]

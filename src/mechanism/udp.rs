@@ -9,6 +9,7 @@
 
 mod apart;
 mod fragments;
+mod reliable;
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};
@@ -82,15 +83,27 @@ impl Mechanism for Udp {
         socket::BUFFER,
         socket::BUSY_POLL,
         socket::MTU,
+        reliable::RELIABILITY,
+        reliable::LOSS,
+        reliable::BURST,
+        reliable::FLIPS,
+        reliable::DEADLINE_OPTION,
+        reliable::RESEND_AFTER,
     ];
 
     fn largest(options: &Options) -> Option<usize> {
+        if let Ok(Some(plan)) = reliable::Plan::of(options) {
+            return Some(plan.largest());
+        }
         // Fragments carry any size, unless not even one of them fits the buffer.
         let room = room(options);
         (datagram(options) > room).then_some(room)
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        if let Some(plan) = reliable::Plan::of(&spec.options)? {
+            return reliable::open(spec, &plan, visitor);
+        }
         if let Some((bytes, together)) = fragmented(spec)? {
             return fragments::open(spec, bytes, together, visitor);
         }
@@ -103,7 +116,10 @@ impl Mechanism for Udp {
 
     fn over_network(spec: &OpenSpec) -> Result<(), OpenError> {
         network::check::<Self>(spec)?;
-        fragmented(spec).map(drop)
+        match reliable::Plan::of(&spec.options)? {
+            Some(_) => Ok(()),
+            None => fragmented(spec).map(drop),
+        }
     }
 
     fn listen<P: Porter>(
@@ -299,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_datagram_that_never_comes_is_an_error_not_a_hang() {
-        let spec = OpenSpec { options: Options::default(), message_bytes: 8, same_process: false };
+        let spec = OpenSpec { options: Options::default(), message_bytes: 8, same_process: false, seed: 0 };
         let mut far = Udp::open(&spec, Keep).unwrap();
         let error = far.recv(&mut [0; 8]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

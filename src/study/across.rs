@@ -48,6 +48,7 @@ pub(super) fn reached(case: &Case, across: &Across) -> Result<(), OpenError> {
         options: case.variant.options.clone(),
         message_bytes: case.opened_for(),
         same_process: case.workers == Workers::Thread,
+        seed: 0,
     };
     check_over_network(case.variant.entry.name, &open)?;
     let address = if case.variant.is_ipv6() { &across.ipv6 } else { &across.ipv4 };

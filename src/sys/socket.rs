@@ -63,6 +63,11 @@ pub fn set_busy_poll(socket: impl AsFd, microseconds: u32) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, SO_BUSY_POLL, value)
 }
 
+/// Has the kernel send datagrams without a checksum (SO_NO_CHECK, IPv4's UDP).
+pub fn leave_checksums_out(socket: impl AsFd) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1)
+}
+
 /// Has the kernel cut whatever is sent at once into datagrams of `bytes` (UDP_SEGMENT, udp(7);
 /// Linux 4.18).
 pub fn cut_when_sent(socket: impl AsFd, bytes: u16) -> io::Result<()> {
