@@ -39,7 +39,7 @@ pub trait Loops {
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()>;
     /// Messages known to be lost on the way here.
     fn lost(&self) -> u64;
-    /// Says what is owed to the partner: nothing is done over the mechanism for a while.
+    /// Says what is owed to the partner: nothing more is done over the mechanism.
     fn settle(&mut self) -> io::Result<()>;
     /// What the endpoint has counted, by name.
     fn tally(&self) -> Vec<(&'static str, u64)>;
@@ -111,7 +111,7 @@ impl<C: Clock, E: Endpoint, P: Payload> Loops for Compiled<'_, C, E, P> {
     }
 
     fn settle(&mut self) -> io::Result<()> {
-        self.end.settle()
+        self.end.settle(true)
     }
 
     fn tally(&self) -> Vec<(&'static str, u64)> {

@@ -109,8 +109,9 @@ pub trait Endpoint: Send {
     /// for itself, before it is timed, comes through.
     fn spare(&mut self, _spared: bool) {}
 
-    /// The owner turns to something else for a while: what this end owes its partner it says now.
-    fn settle(&mut self) -> io::Result<()> {
+    /// The owner turns to something else, for a while or (`over`) for good: what this end owes its
+    /// partner it says now.
+    fn settle(&mut self, _over: bool) -> io::Result<()> {
         Ok(())
     }
 
@@ -415,7 +416,11 @@ pub fn probe(variant: &Variant, message_bytes: usize) -> Result<(), OpenError> {
         fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
     }
     let options = variant.options.clone();
-    open(variant.entry.name, &OpenSpec { options, message_bytes, same_process: false, seed: 0 }, Close)
+    open(
+        variant.entry.name,
+        &OpenSpec { options, message_bytes, same_process: false, seed: 0 },
+        Close,
+    )
 }
 
 #[cfg(test)]

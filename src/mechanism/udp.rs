@@ -315,7 +315,12 @@ mod tests {
 
     #[test]
     fn a_datagram_that_never_comes_is_an_error_not_a_hang() {
-        let spec = OpenSpec { options: Options::default(), message_bytes: 8, same_process: false, seed: 0 };
+        let spec = OpenSpec {
+            options: Options::default(),
+            message_bytes: 8,
+            same_process: false,
+            seed: 0,
+        };
         let mut far = Udp::open(&spec, Keep).unwrap();
         let error = far.recv(&mut [0; 8]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -7,12 +7,11 @@
 //! lost where a later one was acknowledged, or nothing was for as long as [`Timer`] says. Without a code
 //! it is resent then; with one only where all of its message was sent and didn't suffice.
 //!
-//! A responder stays with its answer until it is acknowledged, or [`LINGER`] has passed: who goes away
-//! resends nothing.
+//! A responder stays with its answer until it is acknowledged: who goes away resends nothing.
 
 use std::collections::VecDeque;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::inbox::{Inbox, Put};
 use super::path::Path;
@@ -25,8 +24,6 @@ use crate::mechanism::{Endpoint, socket};
 
 /// Most datagrams under way: what an acknowledgement can tell of.
 pub const WINDOW: u64 = 64;
-/// How long a responder waits for the acknowledgement of an answer.
-const LINGER: Duration = Duration::from_millis(500);
 
 /// A message that isn't known to be there.
 struct Kept {
@@ -143,11 +140,9 @@ impl End {
         .to_bytes()
     }
 
-    fn send_ack(&mut self) -> io::Result<()> {
+    fn send_ack(&mut self, kind: Kind) -> io::Result<()> {
         let ack = self.acknowledgement();
-        let header =
-            Header { kind: Kind::Ack, again: false, place: 0, message: 0, length: 0, number: 0 };
-        self.path.send(header, &[&ack]).map(drop)
+        self.path.send(Header::new(kind), &[&ack]).map(drop)
     }
 
     /// Sends a part of a message that is kept.
@@ -158,10 +153,12 @@ impl End {
         };
         let part = &kept.parts[usize::from(place)];
         let length = kept.length;
+        let ends = usize::from(place) + 1 == kept.parts.len();
+        let message_low = message as u32;
         let header =
-            Header { kind: Kind::Data, again, place, message: message as u32, length, number: 0 };
+            Header { again, ends, place, message: message_low, length, ..Header::new(Kind::Data) };
         let datagram = self.path.send(header, &[&ack, part])?;
-        if !again && usize::from(place) + 1 == kept.parts.len() {
+        if !again && ends {
             kept.sent_by = Some(datagram);
         }
         if again {
@@ -225,13 +222,11 @@ impl End {
         };
         if matches!(header.kind, Kind::Data | Kind::Ack) {
             self.mark(widened(self.last.unwrap_or(0), header.number));
-            self.learn(&ack);
         }
+        self.learn(&ack);
         if header.kind == Kind::Data {
             let number = self.inbox.number(&header);
             let put = self.inbox.put(&header, &self.path.body()[ACK..]);
-            let is_last =
-                usize::from(header.place) + 1 == self.shape.datagrams(header.length as usize);
             match put {
                 Put::Wrong => return Err(not_ours(&header, self.path.body().len())),
                 Put::Late if !header.again => {} // the rest of a code's datagrams
@@ -241,7 +236,7 @@ impl End {
                 }
                 Put::Kept => {
                     self.owed += 1;
-                    self.urgent |= header.again || is_last;
+                    self.urgent |= header.again || header.ends;
                 }
                 // One before it isn't there yet.
                 Put::Whole => {
@@ -251,7 +246,7 @@ impl End {
             }
         }
         self.mend()?;
-        if self.urgent { self.send_ack() } else { Ok(()) }
+        if self.urgent { self.send_ack(Kind::Ack) } else { Ok(()) }
     }
 
     /// Notes that a datagram came.
@@ -276,7 +271,8 @@ impl End {
         let first = self.kept.front().map_or(self.outgoing, |it| it.number);
         let next = widened(first, ack.next);
         let is_whole = |number: u64| {
-            number < next || (1..=32).contains(&(number - next)) && ack.whole >> (number - next - 1) & 1 == 1
+            number < next
+                || (1..=32).contains(&(number - next)) && ack.whole >> (number - next - 1) & 1 == 1
         };
         while let Some(kept) = self.kept.pop_front_if(|it| it.number < next) {
             self.used.push(kept.parts);
@@ -339,7 +335,7 @@ impl Endpoint for End {
         }
         if self.answers && std::mem::take(&mut self.turn) {
             let since = Instant::now();
-            while !self.flights.is_empty() && since.elapsed() < LINGER {
+            while !self.flights.is_empty() && since.elapsed() < GIVE_UP {
                 self.step(since)?;
             }
         }
@@ -354,7 +350,7 @@ impl Endpoint for End {
                 return taken;
             }
             if self.owed >= self.window.div_ceil(2) {
-                self.send_ack()?;
+                self.send_ack(Kind::Ack)?;
             }
             if self.owed > 0 {
                 match self.path.at_hand()? {
@@ -362,7 +358,7 @@ impl Endpoint for End {
                         self.place(header)?;
                         continue;
                     }
-                    None => self.send_ack()?,
+                    None => self.send_ack(Kind::Ack)?,
                 }
             }
             self.step(since)?;
@@ -377,8 +373,13 @@ impl Endpoint for End {
         self.path.spare(spared);
     }
 
-    fn settle(&mut self) -> io::Result<()> {
-        if self.owed > 0 { self.send_ack() } else { Ok(()) }
+    fn settle(&mut self, over: bool) -> io::Result<()> {
+        match over {
+            // No loss is injected into it: nobody would send it again.
+            true => self.send_ack(Kind::Status),
+            false if self.owed > 0 => self.send_ack(Kind::Ack),
+            false => Ok(()),
+        }
     }
 
     fn tally(&self) -> Vec<(&'static str, u64)> {

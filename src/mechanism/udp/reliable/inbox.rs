@@ -70,7 +70,9 @@ impl Inbox {
     /// Which of the 32 messages after the awaited one are whole.
     pub fn whole_after(&self) -> u32 {
         let later = self.partial.range(self.next + 1..self.next + 33);
-        later.filter(|it| it.1.whole).fold(0, |sum, (number, _)| sum | 1 << (number - self.next - 1))
+        later
+            .filter(|it| it.1.whole)
+            .fold(0, |sum, (number, _)| sum | 1 << (number - self.next - 1))
     }
 
     /// The number of the message that a datagram belongs to.

@@ -277,9 +277,11 @@ fn check_flips(flips: Option<f64>, scheme: Option<Scheme>, again: bool) -> Resul
     let Some(share) = flips else { return Ok(()) };
     FlipTrace::new(share, 0)?;
     if again {
-        return Err("flips are counted, not mended by sending again: choose reliability=none or a \
+        return Err(
+            "flips are counted, not mended by sending again: choose reliability=none or a \
                     code without +arq"
-            .into());
+                .into(),
+        );
     }
     scheme.map_or(Ok(()), |scheme| Shield::new(scheme).map(drop))
 }
@@ -294,11 +296,7 @@ fn losses(loss: &str, burst: &str) -> Result<Option<LossModel>, String> {
 }
 
 /// Opens both ends over loopback.
-pub fn open<V: Visitor>(
-    spec: &OpenSpec,
-    plan: &Plan,
-    visitor: V,
-) -> Result<V::Output, OpenError> {
+pub fn open<V: Visitor>(spec: &OpenSpec, plan: &Plan, visitor: V) -> Result<V::Output, OpenError> {
     let (near, far, mut granted) = connected(spec)?;
     let window = plan.window(&near, spec.message_bytes)?;
     granted.extend(told(plan, window, spec.message_bytes));
@@ -333,6 +331,7 @@ fn gave_up(what: &str) -> io::Error {
 
 #[cold]
 fn not_ours(header: &Header, length: usize) -> io::Error {
-    let text = format!("recv: a datagram of {length} bytes that is no part of a message: {header:?}");
+    let text =
+        format!("recv: a datagram of {length} bytes that is no part of a message: {header:?}");
     io::Error::new(io::ErrorKind::InvalidData, text)
 }

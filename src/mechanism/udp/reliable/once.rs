@@ -2,7 +2,7 @@
 //! is lost, and the exchange goes on without it.
 //!
 //! A message is known to be lost where something of a later one has come. Where nothing follows, the
-//! initiator says after each [`deadline`](super::Plan::deadline) that is has sent so many; whatever
+//! initiator says after each [`deadline`](super::Plan::deadline) that it has sent so many; whatever
 //! the responder then lacks is lost, and instead of an answer to it it says so. What merely takes its
 //! time arrives before that word: a slow partner is no loss.
 
@@ -17,6 +17,10 @@ use super::wire::{Header, Kind, widened};
 use super::{GIVE_UP, gave_up, not_ours};
 use crate::coding::{Coder, Detected, Outcome, Recovery, Shield};
 use crate::mechanism::{Endpoint, socket};
+
+/// After so long without any word an answer is given up: its sender may have turned to something
+/// else, or the path lost all that was asked and said.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// Bytes in front of a message whose bits flip: by these its receiver knows what was sent. They are
 /// no part of the experiment, and don't flip.
@@ -94,7 +98,7 @@ impl End {
         self.told = self.path.read();
         let length = self.last_void.map_or(u32::MAX, |it| it as u32);
         let message = self.outgoing as u32;
-        let header = Header { kind, again: false, place: 0, message, length, number: 0 };
+        let header = Header { message, length, ..Header::new(kind) };
         self.path.send(header, &[]).map(drop)
     }
 
@@ -108,13 +112,13 @@ impl End {
             }
             for nth in 0..total {
                 self.await_room()?;
+                let place = block * total + nth;
                 let header = Header {
-                    kind: Kind::Data,
-                    again: false,
-                    place: (block * total + nth) as u16,
+                    ends: place + 1 == shape.datagrams(message.len()),
+                    place: place as u16,
                     message: self.outgoing as u32,
                     length: message.len() as u32,
-                    number: 0,
+                    ..Header::new(Kind::Data)
                 };
                 let part = if self.coder.is_some() { &self.parts[nth][..] } else { bytes };
                 self.path.send(header, &[part])?;
@@ -142,6 +146,19 @@ impl End {
         Ok(())
     }
 
+    /// The answer hasn't come in time, after so long: it is lost if all of it went by, or if nobody
+    /// says anything; else its sender is asked.
+    #[cold]
+    fn ask(&mut self, waited: Duration) -> io::Result<()> {
+        let next = self.inbox.next();
+        let went_by = self.path.ended.is_some_and(|it| widened(next, it) == next);
+        if went_by || waited > SILENCE {
+            self.over = self.over.max(next + 1);
+            return Ok(());
+        }
+        self.say(Kind::Over)
+    }
+
     /// Does what a datagram asks for.
     fn place(&mut self, header: Header) -> io::Result<()> {
         let reads = |it: &mut End| it.heard = it.heard.max(widened(it.heard, header.number));
@@ -149,6 +166,8 @@ impl End {
             Kind::Data => match self.inbox.put(&header, self.path.body()) {
                 Put::Wrong => return Err(not_ours(&header, self.path.body().len())),
                 Put::Twice => self.path.count(|counts| counts.duplicate_datagrams += 1),
+                // No more of it will come.
+                Put::Kept if header.ends => self.path.ended = Some(header.message),
                 Put::Late | Put::Kept | Put::Whole => {}
             },
             Kind::Ack => {}
@@ -325,11 +344,11 @@ impl Endpoint for End {
             self.give_credit()?;
             match self.path.receive(wait)? {
                 Some(header) => self.place(header)?,
-                None if since.get_or_insert_with(Instant::now).elapsed() < GIVE_UP => {
+                None => {
                     self.path.count(|counts| counts.time_outs += 1);
-                    self.say(Kind::Over)?;
+                    let since: &mut Instant = since.get_or_insert_with(Instant::now);
+                    self.ask(since.elapsed())?;
                 }
-                None => return Err(gave_up("no answer, and no word about it")),
             }
         }
     }

@@ -95,6 +95,8 @@ pub struct Path {
     pub counts: Counts,
     came: Box<[u8]>,
     length: usize,
+    /// The message of which the last datagram was lost here, if one was.
+    pub ended: Option<u32>,
 }
 
 impl Path {
@@ -110,6 +112,7 @@ impl Path {
             counts: Counts::default(),
             came: vec![0; ROOM].into(),
             length: 0,
+            ended: None,
         })
     }
 
@@ -179,10 +182,8 @@ impl Path {
         let until = Instant::now() + within;
         let mut left = within;
         loop {
-            let time = Timespec {
-                tv_sec: left.as_secs() as i64,
-                tv_nsec: i64::from(left.subsec_nanos()),
-            };
+            let time =
+                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
             match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&time)) {
                 Ok(0) => return Ok(None),
                 Ok(_) => {
@@ -217,6 +218,9 @@ impl Path {
         let number = widened(self.read, header.number);
         if self.is_lost(number) {
             self.counts.lost_datagrams += 1;
+            if header.ends {
+                self.ended = Some(header.message);
+            }
             return Ok(None);
         }
         if header.kind == Kind::Data && !self.spared {

@@ -1,11 +1,13 @@
 //! How long an acknowledgement may take before a datagram is sent again (RFC 6298, with its own least
-//! wait): the mean of what it took lately and four times its spread, doubled each time in vain.
+//! and greatest wait): the mean of what it took lately and four times its spread, doubled each time in
+//! vain, but for few times: what loses datagrams here is no congestion, which would end by waiting.
 
 use std::time::{Duration, Instant};
 
-/// The least, and the most.
+/// The least.
 const LEAST: Duration = Duration::from_millis(1);
-const MOST: Duration = Duration::from_millis(200);
+/// How many times it is doubled at most.
+const DOUBLED: u32 = 3;
 /// Before anything is known.
 const FIRST: Duration = Duration::from_millis(10);
 
@@ -29,7 +31,7 @@ impl Timer {
             return fixed;
         }
         let known = self.known.map_or(FIRST, |(mean, spread)| (mean + 4 * spread).max(LEAST));
-        (known * (1 << self.doubled.min(8))).min(MOST.max(known))
+        known * (1 << self.doubled.min(DOUBLED))
     }
 
     /// What is left of the wait for something sent at `since`.
@@ -41,9 +43,7 @@ impl Timer {
     pub fn took(&mut self, time: Duration) {
         self.known = Some(match self.known {
             None => (time, time / 2),
-            Some((mean, spread)) => {
-                ((7 * mean + time) / 8, (3 * spread + mean.abs_diff(time)) / 4)
-            }
+            Some((mean, spread)) => ((7 * mean + time) / 8, (3 * spread + mean.abs_diff(time)) / 4),
         });
     }
 
@@ -74,7 +74,7 @@ mod tests {
         timer.back_off();
         assert_eq!(timer.wait(), 2 * known);
         (0..20).for_each(|_| timer.back_off());
-        assert_eq!(timer.wait(), MOST);
+        assert_eq!(timer.wait(), 8 * known);
         timer.goes_on();
         assert_eq!(timer.wait(), known);
         (0..100).for_each(|_| timer.took(Duration::from_micros(30)));

@@ -30,6 +30,8 @@ pub struct Header {
     pub kind: Kind,
     /// Whether it has been sent before.
     pub again: bool,
+    /// Data: whether it is the last of its message.
+    pub ends: bool,
     /// Data: its place in the message.
     pub place: u16,
     /// Data: the message's number. Over, Status: how many messages were sent.
@@ -41,10 +43,15 @@ pub struct Header {
 }
 
 impl Header {
+    /// One that says no more than its kind.
+    pub fn new(kind: Kind) -> Header {
+        Header { kind, again: false, ends: false, place: 0, message: 0, length: 0, number: 0 }
+    }
+
     pub fn to_bytes(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[0] = self.kind as u8;
-        bytes[1] = self.again.into();
+        bytes[1] = u8::from(self.again) | u8::from(self.ends) << 1;
         bytes[2..4].copy_from_slice(&self.place.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.message.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.length.to_le_bytes());
@@ -57,7 +64,8 @@ impl Header {
         let bytes = bytes.first_chunk::<HEADER>()?;
         Some(Header {
             kind: *KINDS.get(usize::from(bytes[0]))?,
-            again: bytes[1] != 0,
+            again: bytes[1] & 1 != 0,
+            ends: bytes[1] & 2 != 0,
             place: u16::from_le_bytes([bytes[2], bytes[3]]),
             message: word(bytes, 4),
             length: word(bytes, 8),
@@ -114,9 +122,18 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         for kind in KINDS {
-            let header =
-                Header { kind, again: true, place: 7, message: 1 << 31, length: 5, number: 99 };
-            assert_eq!(Header::parse(&header.to_bytes()), Some(header));
+            let header = Header {
+                kind,
+                place: 7,
+                message: 1 << 31,
+                length: 5,
+                number: 99,
+                ..Header::new(kind)
+            };
+            for (again, ends) in [(false, false), (true, false), (false, true)] {
+                let header = Header { again, ends, ..header };
+                assert_eq!(Header::parse(&header.to_bytes()), Some(header));
+            }
         }
         let ack = Ack { next: 3, last: u32::MAX, before: 1 << 63 | 5, whole: 0x8000_0001 };
         assert_eq!(Ack::parse(&ack.to_bytes()), Some(ack));
