@@ -76,7 +76,7 @@ mod tests {
         let run = |cut| {
             let mut bytes = vec![0_u8; 10_000];
             let mut trace = FlipTrace::new(1e-2, 7).unwrap();
-            bytes.chunks_mut(cut).for_each(|it| drop(trace.flip(it)));
+            bytes.chunks_mut(cut).for_each(|it| _ = trace.flip(it));
             bytes
         };
         assert_eq!(run(1), run(10_000));

@@ -3,6 +3,7 @@
 //! Everything here is made again from the store whenever it is asked for; nothing is measured.
 //! Pilots (round 0) are kept in the store and left out here.
 
+mod carried;
 mod case;
 pub mod compare;
 mod counted;
@@ -34,6 +35,7 @@ use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup
 pub use crate::study::Total;
 use crate::study::{Aim, Request};
 
+pub use carried::{Carried, Share};
 pub use case::{CaseResult, Estimate, Floor, Status};
 pub use counted::Counted;
 pub use course::{Course, Slice};

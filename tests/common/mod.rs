@@ -16,7 +16,7 @@ use ipcmark::mechanism::Variant;
 pub const MIB: usize = 1 << 20;
 
 /// Options beyond the shown variants whose code differs enough to be covered.
-const ALSO: [&str; 27] = [
+const ALSO: [&str; 33] = [
     "sysv-queue:namespace=host",
     "pipe:capacity=4K",
     "pipe:mode=packet",
@@ -43,6 +43,12 @@ const ALSO: [&str; 27] = [
     "tcp:mptcp=on",
     "tcp:mtu=1500",
     "udp:mtu=1500",
+    "udp:reliability=none",
+    "udp:reliability=stop-and-wait",
+    "udp:reliability=selective-repeat",
+    "udp:datagram=1400,reliability=golay-24-12",
+    "udp:reliability=reed-solomon-4-3+arq",
+    "udp:reliability=raptorq",
     "tcp:busy-poll=50",
 ];
 
