@@ -117,7 +117,9 @@ impl Mechanism for Udp {
     fn over_network(spec: &OpenSpec) -> Result<(), OpenError> {
         network::check::<Self>(spec)?;
         match reliable::Plan::of(&spec.options)? {
-            Some(_) => Ok(()),
+            Some(_) => Err(OpenError::NotApplicable(
+                "udp: reliability is measured on one host so far: leave --peer out".into(),
+            )),
             None => fragmented(spec).map(drop),
         }
     }

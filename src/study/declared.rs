@@ -9,7 +9,7 @@ use super::factor::{Chosen, Factor, UNOBSERVED, workers, workload};
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
-use super::{Request, Stopping, StudyText, Total};
+use super::{Request, Stopping, StudyText, Total, losses};
 use crate::launch::{Placement, Warmup};
 use crate::mechanism::unknown;
 use crate::size;
@@ -99,6 +99,8 @@ impl Reader<'_> {
             Factor::Placement => (&fixed.placement, &vary.placement),
             Factor::Workers => (&fixed.workers, &vary.workers),
             Factor::Observe => (&None, &vary.observe),
+            Factor::Loss => (&fixed.loss, &vary.loss),
+            Factor::Burst => (&fixed.burst, &vary.burst),
         };
         let mut levels = BTreeMap::new();
         for factor in Factor::ALL {
@@ -118,6 +120,8 @@ impl Reader<'_> {
                     Factor::Placement => vec!["same-cpu".into()],
                     Factor::Workers => vec!["process".into()],
                     Factor::Observe => vec![UNOBSERVED.into()],
+                    Factor::Loss => vec![losses::NONE.into()],
+                    Factor::Burst => vec!["1".into()],
                 },
             };
             levels.insert(factor, words);
@@ -226,7 +230,11 @@ impl Reader<'_> {
             }
         };
         Ok(Request {
-            mechanisms: levels[&Factor::Mechanism].clone(),
+            mechanisms: losses::product(
+                &levels[&Factor::Mechanism],
+                &levels[&Factor::Loss],
+                &levels[&Factor::Burst],
+            ),
             workloads: of(Factor::Workload)
                 .filter_map(|word| Some((workload(word).ok()?, sizes.clone())))
                 .collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::format::Selector;
-use super::{Case, Total};
+use super::{Case, Total, losses};
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Variant, unknown};
 use crate::observe::Probe;
@@ -31,11 +31,15 @@ pub enum Factor {
     Workers,
     /// What looks on.
     Observe,
+    /// Share of datagrams lost, of mechanisms that survive it.
+    Loss,
+    /// How many of them are lost in a row.
+    Burst,
 }
 
 impl Factor {
     /// Every factor.
-    pub const ALL: [Factor; 7] = [
+    pub const ALL: [Factor; 9] = [
         Factor::Mechanism,
         Factor::Workload,
         Factor::Size,
@@ -43,6 +47,8 @@ impl Factor {
         Factor::Placement,
         Factor::Workers,
         Factor::Observe,
+        Factor::Loss,
+        Factor::Burst,
     ];
 
     /// Its key in a study.
@@ -55,6 +61,8 @@ impl Factor {
             Factor::Placement => "placement",
             Factor::Workers => "workers",
             Factor::Observe => "observe",
+            Factor::Loss => "loss",
+            Factor::Burst => "burst",
         }
     }
 
@@ -73,13 +81,15 @@ impl Factor {
     /// The level of `case`; none of a size or total that means nothing to it.
     pub fn of(self, case: &Case) -> Option<String> {
         match self {
-            Factor::Mechanism => Some(case.variant.to_string()),
+            Factor::Mechanism => Some(losses::without(&case.variant.to_string())),
             Factor::Workload => Some(case.workload.name().to_string()),
             Factor::Size => case.message_bytes.map(size::format),
             Factor::Total => case.total.map(|it| it.to_string()),
             Factor::Placement => Some(case.placement.to_string()),
             Factor::Workers => Some(case.workers.name().to_string()),
             Factor::Observe => Some(observed(case.observe)),
+            Factor::Loss => Some(losses::loss(&case.variant.to_string())),
+            Factor::Burst => losses::burst(&case.variant.to_string()),
         }
     }
 
@@ -89,7 +99,15 @@ impl Factor {
     /// What is wrong with it, and the nearest right word.
     pub fn level(self, word: &str) -> Result<String, String> {
         match self {
-            Factor::Mechanism => Variant::parse(word).map(|it| it.to_string()),
+            Factor::Mechanism => {
+                let word = Variant::parse(word)?.to_string();
+                match losses::without(&word) == word {
+                    true => Ok(word),
+                    false => Err(format!("`{word}`: loss and burst are factors: fix or vary them")),
+                }
+            }
+            Factor::Loss => losses::level("loss", word),
+            Factor::Burst => losses::level("burst", word),
             Factor::Workload => workload(word).map(|it| it.name().to_string()),
             Factor::Size => size::parse(word).map(size::format),
             Factor::Total => Total::parse(word).map(|it| it.to_string()),

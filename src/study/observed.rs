@@ -54,6 +54,8 @@ fn named(only: &Levels) -> impl Iterator<Item = (Factor, &super::format::Words)>
         (Factor::Placement, &only.placement),
         (Factor::Workers, &only.workers),
         (Factor::Observe, &only.observe),
+        (Factor::Loss, &only.loss),
+        (Factor::Burst, &only.burst),
     ];
     of.into_iter().filter_map(|(factor, it)| Some((factor, it.as_ref()?)))
 }

@@ -91,6 +91,8 @@ pub fn both(
         thread::spawn(move || {
             end.start().expect("start");
             role(&mut end);
+            // Its partner may be gone already.
+            let _ = end.settle(true);
             end
         })
     };

@@ -5,17 +5,20 @@ use super::Told;
 use crate::size;
 use crate::study::counted::Count;
 use crate::study::factor::{Chosen, Factor, observed};
+use crate::study::losses;
 
 /// A case's level of a factor, as studies write it.
 pub fn level(case: &CaseResult, factor: Factor) -> String {
     match factor {
-        Factor::Mechanism => case.variant.clone(),
+        Factor::Mechanism => losses::without(&case.variant),
         Factor::Workload => case.workload.clone(),
         Factor::Size => case.message_bytes.map_or_else(String::new, size::format),
         Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
         Factor::Placement => case.placement.clone(),
         Factor::Workers => case.workers.clone(),
         Factor::Observe => observed(case.observe),
+        Factor::Loss => losses::loss(&case.variant),
+        Factor::Burst => losses::burst(&case.variant).unwrap_or_default(),
     }
 }
 
@@ -25,6 +28,7 @@ fn any_level(case: &CaseResult, factor: Factor) -> bool {
     match factor {
         Factor::Size => case.message_bytes.is_none(),
         Factor::Total => case.total.is_none(),
+        Factor::Burst => losses::burst(&case.variant).is_none(),
         _ => false,
     }
 }

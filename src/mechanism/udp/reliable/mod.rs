@@ -33,6 +33,9 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 /// How long the initiator waits for an answer before it asks whether there will be one.
 const DEADLINE: Duration = Duration::from_millis(10);
 
+/// The largest message: its parts are kept until all of it is there.
+const LARGEST: usize = 1 << 20;
+
 /// The option `reliability`.
 pub const RELIABILITY: OptionSpec = OptionSpec {
     name: "reliability",
@@ -214,7 +217,7 @@ impl Plan {
     pub fn largest(&self) -> usize {
         let room = self.payload;
         match self.guard() {
-            None => self.shape().largest(),
+            None => self.shape().largest().min(LARGEST),
             // One datagram holds all of it.
             Some(Guard::Checksum) => room.saturating_sub(4),
             Some(Guard::Shield(_)) => {

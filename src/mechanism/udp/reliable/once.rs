@@ -53,6 +53,8 @@ pub struct End {
     told: u64,
     /// Messages sent.
     outgoing: u64,
+    /// Messages that the partner says it has taken.
+    taken: u64,
     /// Messages that the partner says it has sent, all of each.
     over: u64,
     /// The next message answers one that was lost: it isn't sent.
@@ -86,6 +88,7 @@ impl End {
             heard: 0,
             told: 0,
             outgoing: 0,
+            taken: 0,
             over: 0,
             void: false,
             last_void: None,
@@ -97,7 +100,10 @@ impl End {
     fn say(&mut self, kind: Kind) -> io::Result<()> {
         self.told = self.path.read();
         let length = self.last_void.map_or(u32::MAX, |it| it as u32);
-        let message = self.outgoing as u32;
+        let message = match kind {
+            Kind::Credit => self.inbox.next() as u32,
+            _ => self.outgoing as u32,
+        };
         let header = Header { message, length, ..Header::new(kind) };
         self.path.send(header, &[]).map(drop)
     }
@@ -112,6 +118,9 @@ impl End {
             }
             for nth in 0..total {
                 self.await_room()?;
+                if self.taken > self.outgoing {
+                    return Ok(()); // the partner has all of it, and reads no more
+                }
                 let place = block * total + nth;
                 let header = Header {
                     ends: place + 1 == shape.datagrams(message.len()),
@@ -135,9 +144,12 @@ impl End {
     #[cold]
     fn await_credit(&mut self) -> io::Result<()> {
         let since = Instant::now();
-        while self.path.sent() - self.heard >= self.window {
+        while self.path.sent() - self.heard >= self.window && self.taken <= self.outgoing {
             match self.path.receive(Some(self.deadline))? {
-                Some(header) => self.place(header)?,
+                Some(header) => {
+                    self.place(header)?;
+                    self.give_credit()?;
+                }
                 // The credit may be lost: its receiver answers this word with how far it has read.
                 None if since.elapsed() < GIVE_UP => self.say(Kind::Over)?,
                 None => return Err(gave_up("no credit for what was sent")),
@@ -171,7 +183,10 @@ impl End {
                 Put::Late | Put::Kept | Put::Whole => {}
             },
             Kind::Ack => {}
-            Kind::Credit => reads(self),
+            Kind::Credit => {
+                reads(self);
+                self.taken = self.taken.max(widened(self.taken, header.message));
+            }
             Kind::Over => {
                 reads(self);
                 self.over = self.over.max(self.inbox.number(&header));
@@ -336,6 +351,10 @@ impl Endpoint for End {
         let mut since = None;
         loop {
             if let Some(taken) = self.take(message) {
+                // Its sender may wait for room for repair that isn't needed any more.
+                if self.shape.datagrams(message.len()) as u64 > self.window {
+                    self.say(Kind::Credit)?;
+                }
                 return taken;
             }
             if self.is_over() {

@@ -34,7 +34,8 @@ pub struct Header {
     pub ends: bool,
     /// Data: its place in the message.
     pub place: u16,
-    /// Data: the message's number. Over, Status: how many messages were sent.
+    /// Data: the message's number. Over, Status: how many messages were sent. Credit: how many were
+    /// taken.
     pub message: u32,
     /// Data: bytes of the message. Status: the number of the last answer that was none.
     pub length: u32,
