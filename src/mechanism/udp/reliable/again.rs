@@ -274,8 +274,8 @@ impl End {
             number < next
                 || (1..=32).contains(&(number - next)) && ack.whole >> (number - next - 1) & 1 == 1
         };
-        while let Some(kept) = self.kept.pop_front_if(|it| it.number < next) {
-            self.used.push(kept.parts);
+        while self.kept.front().is_some_and(|it| it.number < next) {
+            self.used.extend(self.kept.pop_front().map(|kept| kept.parts));
         }
         self.kept.iter_mut().for_each(|it| it.whole |= is_whole(it.number));
         let last = widened(self.path.sent(), ack.last);
