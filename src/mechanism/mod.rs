@@ -17,6 +17,7 @@
 mod counts;
 mod kin;
 mod lent;
+mod opened;
 mod options;
 mod residue;
 mod socket;
@@ -52,6 +53,7 @@ use std::io;
 use std::net::IpAddr;
 
 use network::{Call, Cookie, Guest, Porter};
+pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, unknown};
 use residue::private_names;
 pub use residue::{Residue, clean, clean_up_after_process};
@@ -235,35 +237,6 @@ pub trait Chooser {
     type Output;
     /// Called once, with the mechanism as its type.
     fn chosen<M: Mechanism>(self) -> Self::Output;
-}
-
-/// Both ends of an open mechanism, what the kernel granted, and what must be removed.
-pub struct Opened<E> {
-    /// The end of the worker that starts each exchange.
-    pub initiator: E,
-    /// The other end.
-    pub responder: E,
-    /// What the kernel granted, under names with units: `pipe_capacity_bytes`.
-    pub granted: Vec<(String, u64)>,
-    /// What outlives its users; removed when this is dropped. It must live as long as the ends.
-    pub residue: Residue,
-}
-
-impl<E> Opened<E> {
-    /// Two ends that leave nothing behind.
-    pub fn new(initiator: E, responder: E) -> Opened<E> {
-        Opened { initiator, responder, granted: Vec::new(), residue: Residue::none() }
-    }
-
-    /// With what the kernel granted.
-    pub fn granted(self, granted: Vec<(String, u64)>) -> Opened<E> {
-        Opened { granted, ..self }
-    }
-
-    /// With what must be removed.
-    pub fn residue(self, residue: Residue) -> Opened<E> {
-        Opened { residue, ..self }
-    }
 }
 
 /// A row of the table: what can be said of a mechanism without opening it.

@@ -5,13 +5,12 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::factor::{Chosen, Factor, UNOBSERVED, workers, workload};
+use super::factor::{Chosen, Factor, UNOBSERVED, policy, workers, workload};
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
 use super::{Request, Stopping, StudyText, Total, losses};
 use crate::launch::{Placement, Warmup};
-use crate::mechanism::unknown;
 use crate::size;
 use crate::workload::{Policy, Workload};
 
@@ -296,14 +295,6 @@ fn check_printed(figure: &PublishedFigure) -> Result<(), String> {
         Ok(number) if number == figure.value => Ok(()),
         _ => Err(format!("printed = `{printed}` isn't its value, {}", figure.value)),
     }
-}
-
-fn policy(word: &str) -> Result<Policy, String> {
-    let all = [Policy::Untouched, Policy::Written, Policy::Read];
-    let names = all.map(Policy::name);
-    all.into_iter()
-        .find(|it| it.name() == word)
-        .ok_or_else(|| unknown("payload policy", word, &names))
 }
 
 fn warmup(word: &str) -> Result<Warmup, String> {

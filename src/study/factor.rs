@@ -9,7 +9,7 @@ use crate::launch::{Placement, Workers};
 use crate::mechanism::{Variant, unknown};
 use crate::observe::Probe;
 use crate::size;
-use crate::workload::Workload;
+use crate::workload::{Policy, Workload};
 
 /// The level of [`Factor::Observe`] at which nothing looks on: that of every result.
 pub const UNOBSERVED: &str = "none";
@@ -210,4 +210,16 @@ pub fn workers(word: &str) -> Result<Workers, String> {
         "thread" => Ok(Workers::Thread),
         _ => Err(unknown("kind of workers", word, &["process", "thread"])),
     }
+}
+
+/// The payload policy called `word`.
+///
+/// # Errors
+/// The nearest right name.
+pub fn policy(word: &str) -> Result<Policy, String> {
+    let all = [Policy::Untouched, Policy::Written, Policy::Read];
+    let names = all.map(Policy::name);
+    all.into_iter()
+        .find(|it| it.name() == word)
+        .ok_or_else(|| unknown("payload policy", word, &names))
 }
