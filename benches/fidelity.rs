@@ -248,6 +248,7 @@ impl Muster {
             options: Options::default(),
             message_bytes: MESSAGE_BYTES,
             same_process: false,
+            seed: 0,
         };
         open(mechanism, &spec, self).map_err(|error| io::Error::other(error.to_string()))?
     }

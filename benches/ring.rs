@@ -227,7 +227,7 @@ fn contest(machine: &Machine, bytes: usize, cpus: (u32, u32)) -> io::Result<Bloc
         let cpus = if crew % 2 == 1 { (cpus.1, cpus.0) } else { cpus };
         let muster = Muster { clock, bytes, setting: Setting { task, cpus, ns_per_tick, seed } };
         let options = variant.options.clone();
-        let spec = OpenSpec { options, message_bytes: bytes, same_process: false };
+        let spec = OpenSpec { options, message_bytes: bytes, same_process: false, seed: 0 };
         let mut contest = open(variant.entry.name, &spec, muster)
             .map_err(|error| io::Error::other(error.to_string()))??;
         std::thread::sleep(SETTLE);

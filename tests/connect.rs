@@ -40,7 +40,7 @@ const NAMED: [&str; 6] = [
 
 fn to_open(variant: &Variant) -> OpenSpec {
     let options = variant.options.clone();
-    OpenSpec { options, message_bytes: connect::OPENED_FOR as usize, same_process: false }
+    OpenSpec { options, message_bytes: connect::OPENED_FOR as usize, same_process: false, seed: 0 }
 }
 
 fn connecting(mechanism: &str) -> Spec {

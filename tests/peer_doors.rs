@@ -57,7 +57,8 @@ impl Guest for Asking {
 
 fn to_open(variant: &str) -> (&'static str, OpenSpec) {
     let variant = Variant::parse(variant).unwrap();
-    let spec = OpenSpec { options: variant.options, message_bytes: 64, same_process: false };
+    let spec =
+        OpenSpec { options: variant.options, message_bytes: 64, same_process: false, seed: 0 };
     (variant.entry.name, spec)
 }
 

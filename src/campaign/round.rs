@@ -55,7 +55,7 @@ impl Campaign<'_> {
         let mut watch = Watch::new(Path::new("/"), &self.used_cpus(nth));
         let (earlier, before) = (watch.look(), Gaps::spin(SPIN));
         for turns in &self.batches(nth, round) {
-            let specs = turns.iter().map(|turn| self.spec_of(nth, turn)).collect::<Vec<_>>();
+            let specs = turns.iter().map(|turn| self.spec_of(nth, round, turn)).collect::<Vec<_>>();
             let Ok(endings) = self.launch_together(&specs, turns, self.groups[nth].wants_quiet)
             else {
                 self.tell_launches();
@@ -137,9 +137,12 @@ impl Campaign<'_> {
         rng.random::<bool>() ^ round.is_multiple_of(2)
     }
 
-    fn spec_of(&self, nth: usize, turn: &Turn) -> Sent<'_> {
+    fn spec_of(&self, nth: usize, round: u64, turn: &Turn) -> Sent<'_> {
         let live = &self.groups[nth].cases[turn.case];
-        let mut spec = Spec { buffer_offset: turn.offset, ..self.spec(live) };
+        // What a launch draws (losses on the way) all cases of a round draw alike.
+        let drawn = (self.groups[nth].nth as u64) << 32 | round;
+        let seed = self.request.seed ^ drawn.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut spec = Spec { seed, buffer_offset: turn.offset, ..self.spec(live) };
         if turn.swapped && live.case.place.swappable {
             std::mem::swap(&mut spec.initiator_cpu, &mut spec.responder_cpu);
         }

@@ -4,12 +4,14 @@
 //! - [`Coder`]: a block laid over datagrams, and rebuilt from those that arrived
 //! - [`Shield`]: the code inside one datagram, against flipped bits, with CRC-32C outside
 //! - [`LossTrace`]: seeded losses, the same for every scheme
+//! - [`FlipTrace`]: seeded flips of bits
 //! - [`Oracle`]: exactly which losses a code survives, and how often independent losses are too many
 //!
 //! Nothing here sends, receives or tells the time.
 
 mod binary;
 mod block;
+mod flips;
 mod loss;
 mod oracle;
 mod raptor;
@@ -18,6 +20,7 @@ mod scheme;
 mod shield;
 
 pub use block::{Coder, LARGEST_DATAGRAM, NotEnough};
+pub use flips::FlipTrace;
 pub use loss::{LossModel, LossTrace};
 pub use oracle::Oracle;
 pub use scheme::{LARGEST_BLOCK, Scheme};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::carried::{self, Carried};
 use super::counted::Counted;
 use super::course::Course;
 use super::cpu::CpuCost;
@@ -168,6 +169,8 @@ pub struct CaseResult {
     pub noise: Option<NoiseSeen>,
     /// What became of its datagrams; null of mechanisms that send none over a network.
     pub datagrams: Option<DatagramsSeen>,
+    /// What its ends counted of messages and datagrams; null where they count nothing.
+    pub carried: Option<Carried>,
     /// The columns that its study derives, by name; empty without one.
     pub derived: BTreeMap<String, Derived>,
     /// What observed launches beside it counted, for studies.
@@ -298,6 +301,7 @@ impl CaseResult {
             steady: None,
             noise: None,
             datagrams: None,
+            carried: None,
             derived: BTreeMap::new(),
             mean: None,
             granted: BTreeMap::new(),
@@ -403,6 +407,8 @@ impl CaseResult {
             launches.iter().filter(|it| it.status == "ok").copied().collect();
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
+        self.carried = Carried::of(&ok);
+        self.counted.add(carried::by_round(self, &ok));
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
         self.first_message_ns = once::first_message(&ok, group);
         self.setup_phases_ns = once::setup_phases(&ok, group);

@@ -32,6 +32,11 @@ pub(super) fn assign(results: &mut [CaseResult], observed: &mut [Observed]) {
 }
 
 impl Counted {
+    /// Adds what the ends of a case counted themselves.
+    pub(super) fn add(&mut self, counts: BTreeMap<String, OverRounds>) {
+        self.events.extend(counts);
+    }
+
     fn take(&mut self, it: &Observed) {
         if it.probe.times > 1 || it.probe.empty {
             return;

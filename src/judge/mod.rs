@@ -3,6 +3,7 @@
 //! Everything here is made again from the store whenever it is asked for; nothing is measured.
 //! Pilots (round 0) are kept in the store and left out here.
 
+mod carried;
 mod case;
 pub mod compare;
 mod counted;
@@ -36,6 +37,7 @@ use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup
 use crate::study::{Aim, LabRecord, Request};
 pub use crate::study::{Reach, Total};
 
+pub use carried::{Carried, Share};
 pub use case::{CaseResult, Estimate, Floor, Status};
 pub use counted::Counted;
 pub use course::{Course, Slice};

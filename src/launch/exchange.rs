@@ -71,8 +71,14 @@ impl<'a> Exchange<'a> {
             Role::Initiator => self.lead(),
             Role::Responder => self.follow(),
         };
+        if result.is_ok() {
+            // The partner may be gone already: then nothing is owed any more.
+            let _ = self.loops.settle();
+        }
         self.report.lost = self.loops.lost();
         self.report.datagrams = self.loops.datagrams();
+        let tally = self.loops.tally().into_iter();
+        self.report.tally = tally.map(|(name, count)| (name.to_string(), count)).collect();
         self.report.error = result.err().map(|error| error.to_string());
         self.report
     }

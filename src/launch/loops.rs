@@ -40,6 +40,10 @@ pub trait Loops {
     fn lost(&self) -> u64;
     /// What became of the datagrams on their way here; None where there are none.
     fn datagrams(&self) -> Option<Datagrams>;
+    /// Says what is owed to the partner: nothing more is done over the mechanism.
+    fn settle(&mut self) -> io::Result<()>;
+    /// What the endpoint has counted, by name.
+    fn tally(&self) -> Vec<(&'static str, u64)>;
 }
 
 /// The loops over endpoint `E`, with payload `P`.
@@ -65,6 +69,7 @@ impl<'a, E, P> Compiled<'a, E, P> {
 impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
         let Compiled { end, payload, buffers, clock } = self;
+        end.spare(!matches!(with, With::Asked));
         match with {
             With::Nothing => {
                 latency::initiate(*end, &mut Untouched, buffers, *clock, samples, batch)
@@ -79,6 +84,7 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
         let Compiled { end, payload, buffers, .. } = self;
+        end.spare(!matches!(with, With::Asked));
         match with {
             With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
             With::Pattern(seed) => {
@@ -90,10 +96,12 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
 
     fn transfers(&mut self, samples: &[AtomicU64], messages: u64) -> io::Result<()> {
         let Compiled { end, payload, buffers, clock } = self;
+        end.spare(false);
         throughput::initiate(*end, payload, buffers, *clock, samples, messages)
     }
 
     fn take(&mut self, messages: u64) -> io::Result<()> {
+        self.end.spare(false);
         throughput::respond(self.end, &mut self.payload, &mut self.buffers, 1, messages)
     }
 
@@ -102,6 +110,7 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
     }
 
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()> {
+        self.end.spare(true);
         self.end.recv(message)
     }
 
@@ -111,5 +120,13 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
 
     fn datagrams(&self) -> Option<Datagrams> {
         self.end.datagrams()
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.end.settle(true)
+    }
+
+    fn tally(&self) -> Vec<(&'static str, u64)> {
+        self.end.tally()
     }
 }

@@ -189,6 +189,7 @@ impl Spec {
             options: variant.options.clone(),
             message_bytes: self.message_bytes,
             same_process: self.workers == Workers::Thread,
+            seed: self.seed,
         };
         Ok((variant, open))
     }
@@ -250,6 +251,10 @@ pub struct WorkerReport {
     /// What became of the datagrams on their way to it, where it receives any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
+    /// What its end of the mechanism has counted since it was told to, by name; empty where nothing
+    /// can be lost.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tally: BTreeMap<String, u64>,
     /// Initiator: ns per operation by the warm-up's last stretch.
     pub estimate_ns: f64,
     /// Initiator of a throughput: ns from a single message to its acknowledgement.

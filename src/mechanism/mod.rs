@@ -18,6 +18,7 @@ mod counts;
 mod datagrams;
 mod kin;
 mod lent;
+mod opened;
 mod options;
 mod residue;
 mod socket;
@@ -57,6 +58,7 @@ use std::time::Instant;
 
 pub use datagrams::{Datagrams, FragmentCounts};
 use network::{Call, Cookie, Guest, Porter};
+pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, unknown};
 use residue::private_names;
 pub use residue::{Residue, clean, clean_up_after_process};
@@ -117,6 +119,22 @@ pub trait Endpoint: Send {
 
     /// Says when the launch ends: whoever bounds its waits gives up before, and so has its say.
     fn give_up_by(&mut self, _deadline: Instant) {}
+
+    /// From now on this end is (or isn't) spared the losses that were asked for: what a launch says
+    /// for itself, before it is timed, comes through.
+    fn spare(&mut self, _spared: bool) {}
+
+    /// The owner turns to something else, for a while or (`over`) for good: what this end owes its
+    /// partner it says now.
+    fn settle(&mut self, _over: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What this end has counted of what it sent and received while it wasn't spared, under names
+    /// with units; nothing where nothing can be lost.
+    fn tally(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// Required of every mechanism.
@@ -210,6 +228,8 @@ pub struct OpenSpec {
     pub message_bytes: usize,
     /// Whether both workers are threads of one process.
     pub same_process: bool,
+    /// What is drawn by chance on the way (losses that are injected) is drawn from it.
+    pub seed: u64,
 }
 
 /// Code that is generic over the endpoints of whichever mechanism was asked for.
@@ -239,35 +259,6 @@ pub trait Chooser {
     type Output;
     /// Called once, with the mechanism as its type.
     fn chosen<M: Mechanism>(self) -> Self::Output;
-}
-
-/// Both ends of an open mechanism, what the kernel granted, and what must be removed.
-pub struct Opened<E> {
-    /// The end of the worker that starts each exchange.
-    pub initiator: E,
-    /// The other end.
-    pub responder: E,
-    /// What the kernel granted, under names with units: `pipe_capacity_bytes`.
-    pub granted: Vec<(String, u64)>,
-    /// What outlives its users; removed when this is dropped. It must live as long as the ends.
-    pub residue: Residue,
-}
-
-impl<E> Opened<E> {
-    /// Two ends that leave nothing behind.
-    pub fn new(initiator: E, responder: E) -> Opened<E> {
-        Opened { initiator, responder, granted: Vec::new(), residue: Residue::none() }
-    }
-
-    /// With what the kernel granted.
-    pub fn granted(self, granted: Vec<(String, u64)>) -> Opened<E> {
-        Opened { granted, ..self }
-    }
-
-    /// With what must be removed.
-    pub fn residue(self, residue: Residue) -> Opened<E> {
-        Opened { residue, ..self }
-    }
 }
 
 /// A row of the table: what can be said of a mechanism without opening it.
@@ -423,7 +414,7 @@ pub fn probe(variant: &Variant, message_bytes: usize) -> Result<(), OpenError> {
         fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
     }
     let options = variant.options.clone();
-    let spec = OpenSpec { options, message_bytes, same_process: false };
+    let spec = OpenSpec { options, message_bytes, same_process: false, seed: 0 };
     let tried = || open(variant.entry.name, &spec, Close);
     if !spec.options.chosen().contains_key("mtu") {
         return tried();

@@ -16,8 +16,8 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// One line for `list`.
     pub summary: &'static str,
-    /// Words it takes; the first is the default. One in capitals stands for a plain number, as
-    /// in a man page: `MICROSECONDS`.
+    /// Words it takes; the first is the default. What is in capitals stands for a plain number, as
+    /// in a man page: `MICROSECONDS`, `reed-solomon-K-M`; of `PERCENT` and `SHARE` a decimal one.
     pub words: &'static [&'static str],
     /// Whether it also takes a size in bytes.
     pub takes_size: bool,
@@ -58,6 +58,12 @@ impl Options {
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Options {
         self.0.insert(name.into(), value.into());
         self
+    }
+
+    /// An option of `specs` as it is written: what was chosen, else the default.
+    pub fn text<'a>(&'a self, specs: &'static [OptionSpec], name: &str) -> &'a str {
+        let spec = specs.iter().find(|spec| spec.name == name).expect("a declared option");
+        self.0.get(name).map_or(spec.words[0], String::as_str)
     }
 
     /// The chosen options, by name.
@@ -168,14 +174,13 @@ impl fmt::Display for Variant {
 }
 
 fn checked(spec: &OptionSpec, mechanism: &str, value: &str) -> Result<String, String> {
-    let stands_for_a_number = |word: &str| word.starts_with(|c: char| c.is_ascii_uppercase());
-    if spec.words.contains(&value) && !stands_for_a_number(value) {
+    let holds_a_number = |word: &str| word.contains(|c: char| c.is_ascii_uppercase());
+    if spec.words.contains(&value) && !holds_a_number(value) {
         return Ok(value.to_string());
     }
-    if spec.words.iter().any(|word| stands_for_a_number(word))
-        && let Some(number) = number(value)
-    {
-        return Ok(number.to_string());
+    let patterns = spec.words.iter().filter(|word| holds_a_number(word));
+    if let Some(written) = patterns.filter_map(|word| fitted(word, value)).next() {
+        return Ok(written);
     }
     if spec.takes_size {
         if let Ok(bytes) = size::parse(value) {
@@ -185,6 +190,32 @@ fn checked(spec: &OptionSpec, mechanism: &str, value: &str) -> Result<String, St
         return Err(format!("{mechanism}: {}={value}: takes {words} or a size", spec.name));
     }
     Err(unknown(&format!("value of {mechanism}:{}", spec.name), value, spec.words))
+}
+
+/// `value` in the one way it is written, where it is `word` with a number for each run of capitals.
+fn fitted(word: &str, value: &str) -> Option<String> {
+    let Some(at) = word.find(|c: char| c.is_ascii_uppercase()) else {
+        return (word == value).then(|| value.to_string());
+    };
+    let value = value.strip_prefix(&word[..at])?;
+    let rest = word[at..].trim_start_matches(|c: char| c.is_ascii_uppercase());
+    let capitals = &word[at..word.len() - rest.len()];
+    let decimal = matches!(capitals, "PERCENT" | "SHARE");
+    // A number ends where what follows it in the word begins.
+    let end = rest.chars().next().map_or(Some(value.len()), |next| value.find(next))?;
+    let written = match decimal {
+        true => decimal_number(&value[..end])?,
+        false => number(&value[..end])?.to_string(),
+    };
+    Some(format!("{}{written}{}", &word[..at], fitted(rest, &value[end..])?))
+}
+
+/// A number such as 5, 0.1 or 1e-4, not negative.
+fn decimal_number(text: &str) -> Option<String> {
+    let plain = text.starts_with(|c: char| c.is_ascii_digit());
+    let number: f64 = text.parse().ok().filter(|it: &f64| plain && it.is_finite())?;
+    // Short where it is small, and digits where it isn't: 0.1 and 1e-4.
+    Some(if number != 0.0 && number < 1e-2 { format!("{number:e}") } else { number.to_string() })
 }
 
 /// A plain number of one to nine digits: what a count of anything fits in.
@@ -228,6 +259,28 @@ mod tests {
         let written = |text| Variant::parse(text).unwrap().to_string();
         assert_eq!(written("pipe:capacity=65536"), "pipe:capacity=64K");
         assert_eq!(written("tcp:busy-poll=050"), "tcp:busy-poll=50");
+    }
+
+    #[test]
+    fn what_is_in_capitals_is_a_number() {
+        let of = |word, value| fitted(word, value);
+        let is = |text: &str| Some(text.to_string());
+        assert_eq!(of("reed-solomon-K-M", "reed-solomon-4-03"), is("reed-solomon-4-3"));
+        assert_eq!(of("reed-solomon-K-M+arq", "reed-solomon-4-3+arq"), is("reed-solomon-4-3+arq"));
+        assert_eq!(of("PERCENT%", "5.0%"), is("5%"));
+        assert_eq!(of("PERCENT%", "0.001%"), is("1e-3%"));
+        assert_eq!(of("SHARE", "0.0001"), is("1e-4"));
+        for (word, wrong) in [
+            ("reed-solomon-K-M", "reed-solomon-4"),
+            ("reed-solomon-K-M", "reed-solomon-4-3+arq"),
+            ("PERCENT%", "5"),
+            ("PERCENT%", "-5%"),
+            ("PERCENT%", "inf%"),
+            ("SHARE", "NaN"),
+            ("SHARE", ""),
+        ] {
+            assert_eq!(of(word, wrong), None, "{wrong}");
+        }
     }
 
     #[test]

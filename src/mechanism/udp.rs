@@ -11,6 +11,7 @@
 mod apart;
 mod fragments;
 mod path;
+mod reliable;
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};
@@ -92,15 +93,27 @@ impl Mechanism for Udp {
         socket::BUFFER,
         socket::BUSY_POLL,
         socket::MTU,
+        reliable::RELIABILITY,
+        reliable::LOSS,
+        reliable::BURST,
+        reliable::FLIPS,
+        reliable::DEADLINE_OPTION,
+        reliable::RESEND_AFTER,
     ];
 
     fn largest(options: &Options) -> Option<usize> {
+        if let Ok(Some(plan)) = reliable::Plan::of(options) {
+            return Some(plan.largest());
+        }
         // Fragments carry any size, unless not even one of them fits the buffer.
         let room = room(options);
         datagram(options, None).is_some_and(|it| it > room).then_some(room)
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        if let Some(plan) = reliable::Plan::of(&spec.options)? {
+            return reliable::open(spec, &plan, visitor);
+        }
         check(&spec.options)?;
         let connected = connected(spec)?;
         let mtu = path::mtu(&connected.0).map_err(OpenError::call("getsockopt IP_MTU", "none"))?;
@@ -128,6 +141,11 @@ impl Mechanism for Udp {
     fn over_network(spec: &OpenSpec) -> Result<(), OpenError> {
         network::check::<Self>(spec)?;
         check(&spec.options)?;
+        if reliable::Plan::of(&spec.options)?.is_some() {
+            return Err(OpenError::NotApplicable(
+                "udp: reliability is measured on one host so far: leave --peer out".into(),
+            ));
+        }
         // What the path decides is known when there is one.
         match datagram(&spec.options, None) {
             Some(_) => fragmented(spec, None).map(drop),
@@ -201,6 +219,16 @@ fn datagram(options: &Options, mtu: Option<u32>) -> Option<usize> {
         Choice::Word("largest") => Some(room(options)),
         Choice::Word(_) => mtu.map(|mtu| path::whole(mtu, is_ipv6(options)).min(room(options))),
     }
+}
+
+/// The same where the path is this host's own loopback.
+fn datagram_here(options: &Options) -> usize {
+    const LOOPBACK: u32 = 65_536;
+    let mtu = match options.get(Udp::OPTIONS, "mtu") {
+        Choice::Size(bytes) => bytes as u32,
+        Choice::Word(_) => LOOPBACK,
+    };
+    datagram(options, Some(mtu)).unwrap_or_else(|| room(options))
 }
 
 /// Refuses what no path makes right.
@@ -377,7 +405,12 @@ mod tests {
 
     #[test]
     fn a_datagram_that_never_comes_is_an_error_not_a_hang() {
-        let spec = OpenSpec { options: Options::default(), message_bytes: 8, same_process: false };
+        let spec = OpenSpec {
+            options: Options::default(),
+            message_bytes: 8,
+            same_process: false,
+            seed: 0,
+        };
         let mut far = Udp::open(&spec, Keep).unwrap();
         let error = far.recv(&mut [0; 8]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

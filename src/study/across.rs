@@ -97,6 +97,7 @@ pub(super) fn reached(case: &Case, ways: &Ways) -> Result<(), OpenError> {
         options: case.variant.options.clone(),
         message_bytes: case.opened_for(),
         same_process: case.workers == Workers::Thread,
+        seed: 0,
     };
     check_over_network(case.variant.entry.name, &open)?;
     let Some(across) = ways.peer.as_ref().filter(|_| case.reach == Reach::Peer) else {

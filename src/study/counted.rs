@@ -12,6 +12,21 @@ use crate::size;
 /// Waits that a trace hears, in ns: from a wake-up to running, asleep, and without the CPU.
 pub const WAITS: [&str; 3] = ["run-delay-ns", "asleep-ns", "displaced-ns"];
 
+/// What ends count themselves where messages can be lost: over both, of the whole launch. All are
+/// shares of messages, or per message, but the last three: wire bytes for each byte of payload, bytes
+/// delivered in a second of a transfer, and CPU time in ns for each byte delivered.
+pub const CARRIED: [&str; 9] = [
+    "residual-loss",
+    "recovered",
+    "resent",
+    "corrected",
+    "detected",
+    "silently-wrong",
+    "wire-overhead",
+    "goodput",
+    "cpu-per-byte",
+];
+
 /// A count that a study asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count<'a> {
@@ -21,6 +36,8 @@ pub enum Count<'a> {
     Figure(&'a str),
     /// One of [`WAITS`].
     Wait(&'a str),
+    /// One of [`CARRIED`].
+    Carried(&'a str),
     /// Calls of a name that returned so many bytes: `read:64K`.
     Returned(&'a str, u64),
     /// What calls of a name returned on average: `read:bytes`.
@@ -41,6 +58,9 @@ impl<'a> Count<'a> {
         }
         if WAITS.contains(&word) {
             return Some(Count::Wait(word));
+        }
+        if CARRIED.contains(&word) {
+            return Some(Count::Carried(word));
         }
         let (call, what) = word.split_once(':').filter(|it| is_call(it.0))?;
         match what {
@@ -83,7 +103,7 @@ impl<'a> Count<'a> {
 pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
     let events = FAMILIES.iter().flat_map(|it| it.names());
     let names: Vec<String> = events.chain(figures().into_iter().map(|it| it.0)).collect();
-    let names = names.iter().map(String::as_str).chain(WAITS);
+    let names = names.iter().map(String::as_str).chain(WAITS).chain(CARRIED);
     let all: Vec<&str> = known.iter().copied().chain(names).collect();
     let error = unknown(what, word, &all);
     // Of so many only the nearest is worth a line.

@@ -5,13 +5,12 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::factor::{Chosen, Factor, UNOBSERVED, workers, workload};
+use super::factor::{Chosen, Factor, UNOBSERVED, policy, workers, workload};
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
-use super::{Reach, Request, Stopping, StudyText, Total};
+use super::{Reach, Request, Stopping, StudyText, Total, losses};
 use crate::launch::{Placement, Warmup};
-use crate::mechanism::unknown;
 use crate::size;
 use crate::workload::{Policy, Workload};
 
@@ -110,6 +109,8 @@ impl Reader<'_> {
             Factor::Reach => (&fixed.reach, &vary.reach),
             Factor::Routers | Factor::Switches => (follows, follows),
             Factor::Observe => (&None, &vary.observe),
+            Factor::Loss => (&fixed.loss, &vary.loss),
+            Factor::Burst => (&fixed.burst, &vary.burst),
         };
         let mut levels = BTreeMap::new();
         for factor in Factor::ALL {
@@ -133,6 +134,8 @@ impl Reader<'_> {
                         follow(factor, levels.get(&Factor::Reach).into_iter().flatten())
                     }
                     Factor::Observe => vec![UNOBSERVED.into()],
+                    Factor::Loss => vec![losses::NONE.into()],
+                    Factor::Burst => vec!["1".into()],
                 },
             };
             levels.insert(factor, words);
@@ -241,7 +244,11 @@ impl Reader<'_> {
             }
         };
         Ok(Request {
-            mechanisms: levels[&Factor::Mechanism].clone(),
+            mechanisms: losses::product(
+                &levels[&Factor::Mechanism],
+                &levels[&Factor::Loss],
+                &levels[&Factor::Burst],
+            ),
             workloads: of(Factor::Workload)
                 .filter_map(|word| Some((workload(word).ok()?, sizes.clone())))
                 .collect(),
@@ -311,14 +318,6 @@ fn check_printed(figure: &PublishedFigure) -> Result<(), String> {
         Ok(number) if number == figure.value => Ok(()),
         _ => Err(format!("printed = `{printed}` isn't its value, {}", figure.value)),
     }
-}
-
-fn policy(word: &str) -> Result<Policy, String> {
-    let all = [Policy::Untouched, Policy::Written, Policy::Read];
-    let names = all.map(Policy::name);
-    all.into_iter()
-        .find(|it| it.name() == word)
-        .ok_or_else(|| unknown("payload policy", word, &names))
 }
 
 fn warmup(word: &str) -> Result<Warmup, String> {

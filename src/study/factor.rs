@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::format::Selector;
-use super::{Case, Reach, Total};
+use super::{Case, Reach, Total, losses};
 use crate::lab::asked::hops;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Variant, unknown};
 use crate::observe::Probe;
 use crate::size;
-use crate::workload::Workload;
+use crate::workload::{Policy, Workload};
 
 /// The level of [`Factor::Observe`] at which nothing looks on: that of every result.
 pub const UNOBSERVED: &str = "none";
@@ -38,11 +38,15 @@ pub enum Factor {
     Switches,
     /// What looks on.
     Observe,
+    /// Share of datagrams lost, of mechanisms that survive it.
+    Loss,
+    /// How many of them are lost in a row.
+    Burst,
 }
 
 impl Factor {
     /// Every factor.
-    pub const ALL: [Factor; 10] = [
+    pub const ALL: [Factor; 12] = [
         Factor::Mechanism,
         Factor::Workload,
         Factor::Size,
@@ -53,6 +57,8 @@ impl Factor {
         Factor::Routers,
         Factor::Switches,
         Factor::Observe,
+        Factor::Loss,
+        Factor::Burst,
     ];
 
     /// Whether its levels follow from another factor's: it chooses cases, and varies nothing.
@@ -89,6 +95,8 @@ impl Factor {
             Factor::Routers => "routers",
             Factor::Switches => "switches",
             Factor::Observe => "observe",
+            Factor::Loss => "loss",
+            Factor::Burst => "burst",
         }
     }
 
@@ -107,7 +115,7 @@ impl Factor {
     /// The level of `case`; none of a size or total that means nothing to it.
     pub fn of(self, case: &Case) -> Option<String> {
         match self {
-            Factor::Mechanism => Some(case.variant.to_string()),
+            Factor::Mechanism => Some(losses::without(&case.variant.to_string())),
             Factor::Workload => Some(case.workload.name().to_string()),
             Factor::Size => case.message_bytes.map(size::format),
             Factor::Total => case.total.map(|it| it.to_string()),
@@ -115,6 +123,8 @@ impl Factor {
             Factor::Workers => Some(case.workers.name().to_string()),
             Factor::Reach | Factor::Routers | Factor::Switches => self.of_reach(&case.reach),
             Factor::Observe => Some(observed(case.observe)),
+            Factor::Loss => Some(losses::loss(&case.variant.to_string())),
+            Factor::Burst => losses::burst(&case.variant.to_string()),
         }
     }
 
@@ -124,7 +134,15 @@ impl Factor {
     /// What is wrong with it, and the nearest right word.
     pub fn level(self, word: &str) -> Result<String, String> {
         match self {
-            Factor::Mechanism => Variant::parse(word).map(|it| it.to_string()),
+            Factor::Mechanism => {
+                let word = Variant::parse(word)?.to_string();
+                match losses::without(&word) == word {
+                    true => Ok(word),
+                    false => Err(format!("`{word}`: loss and burst are factors: fix or vary them")),
+                }
+            }
+            Factor::Loss => losses::level("loss", word),
+            Factor::Burst => losses::level("burst", word),
             Factor::Workload => workload(word).map(|it| it.name().to_string()),
             Factor::Size => size::parse(word).map(size::format),
             Factor::Total => Total::parse(word).map(|it| it.to_string()),
@@ -229,4 +247,16 @@ pub fn workers(word: &str) -> Result<Workers, String> {
         "thread" => Ok(Workers::Thread),
         _ => Err(unknown("kind of workers", word, &["process", "thread"])),
     }
+}
+
+/// The payload policy called `word`.
+///
+/// # Errors
+/// The nearest right name.
+pub fn policy(word: &str) -> Result<Policy, String> {
+    let all = [Policy::Untouched, Policy::Written, Policy::Read];
+    let names = all.map(Policy::name);
+    all.into_iter()
+        .find(|it| it.name() == word)
+        .ok_or_else(|| unknown("payload policy", word, &names))
 }

@@ -134,6 +134,10 @@ pub struct Levels {
     pub reach: Option<Words>,
     /// What looks on: `none`, as ever, and probes in launches of their own.
     pub observe: Option<Words>,
+    /// Datagrams lost, of mechanisms with `reliability`: `0%`, `5%`.
+    pub loss: Option<Words>,
+    /// How many are lost in a row in the mean; 1 is each by itself.
+    pub burst: Option<Words>,
     /// Of `[observed]`: further cases at which probes look.
     #[serde(default)]
     pub also: Vec<Levels>,
@@ -183,6 +187,10 @@ pub struct Fixed {
     pub workers: Option<Words>,
     /// As in `[vary]`.
     pub reach: Option<Words>,
+    /// As in `[vary]`.
+    pub loss: Option<Words>,
+    /// As in `[vary]`.
+    pub burst: Option<Words>,
     /// `untouched`, `written`, `read`.
     pub payload: Option<Spanned<String>>,
     /// Operations, or a time: `"5"`, `"100ms"`.

@@ -55,6 +55,8 @@ fn named(only: &Levels) -> impl Iterator<Item = (Factor, &super::format::Words)>
         (Factor::Workers, &only.workers),
         (Factor::Reach, &only.reach),
         (Factor::Observe, &only.observe),
+        (Factor::Loss, &only.loss),
+        (Factor::Burst, &only.burst),
     ];
     of.into_iter().filter_map(|(factor, it)| Some((factor, it.as_ref()?)))
 }

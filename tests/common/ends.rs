@@ -54,7 +54,8 @@ impl Visitor for IntoBoxes {
 
 /// Opens `variant` for messages of at most `bytes`.
 pub fn try_open(variant: &Variant, bytes: usize, same_process: bool) -> Result<Pair, OpenError> {
-    let spec = OpenSpec { options: variant.options.clone(), message_bytes: bytes, same_process };
+    let spec =
+        OpenSpec { options: variant.options.clone(), message_bytes: bytes, same_process, seed: 1 };
     mechanism::open(variant.entry.name, &spec, IntoBoxes)
 }
 
@@ -90,6 +91,8 @@ pub fn both(
         thread::spawn(move || {
             end.start().expect("start");
             role(&mut end);
+            // Its partner may be gone already.
+            let _ = end.settle(true);
             end
         })
     };

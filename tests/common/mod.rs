@@ -16,7 +16,7 @@ use ipcmark::mechanism::Variant;
 pub const MIB: usize = 1 << 20;
 
 /// Options beyond the shown variants whose code differs enough to be covered.
-const ALSO: [&str; 30] = [
+const ALSO: [&str; 36] = [
     "sysv-queue:namespace=host",
     "pipe:capacity=4K",
     "pipe:mode=packet",
@@ -46,6 +46,12 @@ const ALSO: [&str; 30] = [
     "udp:datagram=largest,mtu=1500",
     "udp:checksum=off",
     "udp:checksum=off,family=6",
+    "udp:reliability=none",
+    "udp:reliability=stop-and-wait",
+    "udp:reliability=selective-repeat",
+    "udp:datagram=1400,reliability=golay-24-12",
+    "udp:reliability=reed-solomon-4-3+arq",
+    "udp:reliability=raptorq",
     "tcp:busy-poll=50",
 ];
 

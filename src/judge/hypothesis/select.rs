@@ -5,11 +5,12 @@ use super::Told;
 use crate::size;
 use crate::study::counted::Count;
 use crate::study::factor::{Chosen, Factor, observed};
+use crate::study::losses;
 
 /// A case's level of a factor, as studies write it.
 pub fn level(case: &CaseResult, factor: Factor) -> String {
     match factor {
-        Factor::Mechanism => case.variant.clone(),
+        Factor::Mechanism => losses::without(&case.variant),
         Factor::Workload => case.workload.clone(),
         Factor::Size => case.message_bytes.map_or_else(String::new, size::format),
         Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
@@ -19,6 +20,8 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
             factor.of_reach(&case.reach).unwrap_or_default()
         }
         Factor::Observe => observed(case.observe),
+        Factor::Loss => losses::loss(&case.variant),
+        Factor::Burst => losses::burst(&case.variant).unwrap_or_default(),
     }
 }
 
@@ -28,6 +31,7 @@ fn any_level(case: &CaseResult, factor: Factor) -> bool {
     match factor {
         Factor::Size => case.message_bytes.is_none(),
         Factor::Total => case.total.is_none(),
+        Factor::Burst => losses::burst(&case.variant).is_none(),
         _ => false,
     }
 }

@@ -3,6 +3,7 @@
 
 mod answer;
 mod background;
+mod carried;
 mod compare;
 mod datagrams;
 mod explain;
@@ -94,6 +95,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         _ => Section::new("all-results", "All results"),
     };
     results.blocks.extend(tables::summaries(judged));
+    results.blocks.extend(carried::tables(judged));
     results.blocks.extend(setup::tables(judged));
     if !results.blocks.is_empty() {
         document.sections.push(results);

@@ -259,7 +259,7 @@ fn opened<const SEND: usize, const TAKE: usize>(
     options: &str,
 ) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
     let options = Variant::parse(options).unwrap().options;
-    let spec = OpenSpec { options, message_bytes: 100_000, same_process: true };
+    let spec = OpenSpec { options, message_bytes: 100_000, same_process: true, seed: 0 };
     pair(&spec, connected(&spec)?, DATAGRAM)
 }
 
@@ -320,7 +320,7 @@ fn what_gso_and_gro_cannot_change_is_not_applicable() {
             fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
         }
         let options = Variant::parse(text).unwrap().options;
-        match Udp::open(&OpenSpec { options, message_bytes, same_process: true }, Close) {
+        match Udp::open(&OpenSpec { options, message_bytes, same_process: true, seed: 0 }, Close) {
             Err(OpenError::NotApplicable(reason)) => reason,
             other => panic!("{text}, {message_bytes} bytes: {other:?}"),
         }

@@ -1,0 +1,91 @@
+//! How long an acknowledgement may take before a datagram is sent again (RFC 6298, with its own least
+//! and greatest wait): the mean of what it took lately and four times its spread, doubled each time in
+//! vain, but for few times: what loses datagrams here is no congestion, which would end by waiting.
+
+use std::time::{Duration, Instant};
+
+/// The least.
+const LEAST: Duration = Duration::from_millis(1);
+/// How many times it is doubled at most.
+const DOUBLED: u32 = 3;
+/// Before anything is known.
+const FIRST: Duration = Duration::from_millis(10);
+
+/// The timer of one end.
+#[derive(Clone, Copy, Debug)]
+pub struct Timer {
+    /// Always so long, where that was asked.
+    fixed: Option<Duration>,
+    known: Option<(Duration, Duration)>,
+    doubled: u32,
+}
+
+impl Timer {
+    /// One that learns, or that is fixed.
+    pub fn new(fixed: Option<Duration>) -> Timer {
+        Timer { fixed, known: None, doubled: 0 }
+    }
+
+    fn wait(&self) -> Duration {
+        if let Some(fixed) = self.fixed {
+            return fixed;
+        }
+        let known = self.known.map_or(FIRST, |(mean, spread)| (mean + 4 * spread).max(LEAST));
+        known * (1 << self.doubled.min(DOUBLED))
+    }
+
+    /// What is left of the wait for something sent at `since`.
+    pub fn left(&self, since: Instant) -> Duration {
+        self.wait().saturating_sub(since.elapsed())
+    }
+
+    /// An acknowledgement took so long.
+    pub fn took(&mut self, time: Duration) {
+        self.known = Some(match self.known {
+            None => (time, time / 2),
+            Some((mean, spread)) => ((7 * mean + time) / 8, (3 * spread + mean.abs_diff(time)) / 4),
+        });
+    }
+
+    /// Something was acknowledged.
+    pub fn goes_on(&mut self) {
+        self.doubled = 0;
+    }
+
+    /// Nothing was, in time.
+    pub fn back_off(&mut self) {
+        self.doubled += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_learns_doubles_and_begins_again() {
+        let mut timer = Timer::new(None);
+        assert_eq!(timer.wait(), FIRST);
+        for _ in 0..100 {
+            timer.took(Duration::from_millis(20));
+        }
+        let known = timer.wait();
+        assert!((20..22).contains(&known.as_millis()), "{known:?}");
+        timer.back_off();
+        assert_eq!(timer.wait(), 2 * known);
+        (0..20).for_each(|_| timer.back_off());
+        assert_eq!(timer.wait(), 8 * known);
+        timer.goes_on();
+        assert_eq!(timer.wait(), known);
+        (0..100).for_each(|_| timer.took(Duration::from_micros(30)));
+        assert_eq!(timer.wait(), LEAST);
+    }
+
+    #[test]
+    fn a_fixed_one_stays() {
+        let mut timer = Timer::new(Some(Duration::from_millis(3)));
+        timer.took(Duration::from_millis(50));
+        timer.back_off();
+        assert_eq!(timer.wait(), Duration::from_millis(3));
+    }
+}
