@@ -23,6 +23,7 @@ use crate::store::{Closed, Label, NewCase, NewRun, RunStatus, Store, StoreError}
 use crate::study::{Case, Plan, Request, Total};
 
 pub use look::value_ns;
+pub use pilot::{PILOT_DEADLINE_MS, PILOT_NS, deadline_of, lasting_ns, sized};
 pub use progress::{Launched, Progress, Status};
 
 /// A case being measured.
@@ -395,8 +396,7 @@ struct Interrupted;
 
 /// A launch that takes twenty times what the pilot promised, and a second more, is hung.
 fn deadline_ms(live: &LiveCase) -> u64 {
-    let expected_ns = live.operation_ns * (live.batch * live.samples) as f64;
-    1_000 + (20.0 * expected_ns / 1e6) as u64
+    deadline_of(live.operation_ns * (live.batch * live.samples) as f64)
 }
 
 fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<Vec<LiveGroup>, StoreError> {

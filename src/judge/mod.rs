@@ -10,6 +10,7 @@ mod course;
 mod cpu;
 mod derived;
 pub mod explain;
+pub mod fleet;
 mod floor;
 pub mod floor_rows;
 mod group;

@@ -16,7 +16,7 @@ use crate::sys::process::Usage;
 use crate::workload::{Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-3");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-4");
 
 /// Most samples of a launch: 8 GB of them.
 pub const MOST_SAMPLES: u64 = 1_000_000_000;

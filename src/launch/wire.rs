@@ -42,7 +42,7 @@ pub enum Kind {
     Bound = b'B',
     /// From the far side: its worker has been told to go.
     Going = b'O',
-    /// Both ways between hosts: who one is, as JSON.
+    /// Both ways between hosts: who one is, as JSON; later an empty one is answered by an empty one.
     Hello = b'H',
     /// To the far host: begin a launch; its number, 32 bits, its padding, 32 bits, and its spec.
     Begin = b'N',
@@ -145,19 +145,7 @@ impl<F: AsFd> Reader<F> {
     }
 
     fn take_frame(&mut self) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
-        let Some((head, rest)) = self.held.split_first_chunk::<5>() else { return Ok(None) };
-        let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
-        let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
-        let kind = Kind::from_byte(head[0]).ok_or_else(|| broken("not a frame"))?;
-        if length > LARGEST {
-            return Err(broken("oversized frame"));
-        }
-        if rest.len() < length {
-            return Ok(None);
-        }
-        let payload = rest[..length].to_vec();
-        self.held.drain(..5 + length);
-        Ok(Some((kind, payload)))
+        take_frame(&mut self.held)
     }
 
     fn await_bytes(
@@ -180,6 +168,26 @@ impl<F: AsFd> Reader<F> {
             }
         }
     }
+}
+
+/// Takes the first frame off `held`, if all of it is there.
+///
+/// # Errors
+/// [`Missing::Broken`] where no frame begins there, or one claims to be too long.
+pub fn take_frame(held: &mut Vec<u8>) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
+    let Some((head, rest)) = held.split_first_chunk::<5>() else { return Ok(None) };
+    let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
+    let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
+    let kind = Kind::from_byte(head[0]).ok_or_else(|| broken("not a frame"))?;
+    if length > LARGEST {
+        return Err(broken("oversized frame"));
+    }
+    if rest.len() < length {
+        return Ok(None);
+    }
+    let payload = rest[..length].to_vec();
+    held.drain(..5 + length);
+    Ok(Some((kind, payload)))
 }
 
 /// What is left until `deadline`, for poll(2).

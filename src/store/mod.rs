@@ -5,6 +5,7 @@
 //! machine itself may cost the last second). docs/FORMAT.md describes it for other readers.
 
 mod command_line;
+pub mod fleet;
 mod label;
 mod read;
 mod ticks;
@@ -18,19 +19,23 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use serde::{Deserialize, Serialize};
 
 pub use command_line::command_line;
+pub use fleet::{
+    Concurrent, FleetAsked, FleetCase, FleetGroup, FleetLaunch, NewFleet, NewFleetCase,
+    StoredFleet, StoredNode,
+};
 pub use label::Label;
 pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
-pub use crate::launch::peer::PeerRecord;
+pub use crate::launch::peer::{FarHost, PeerRecord};
 
 /// Version of the schema: `PRAGMA user_version`.
-pub const SCHEMA_VERSION: i64 = 6;
+pub const SCHEMA_VERSION: i64 = 7;
 /// `PRAGMA application_id`: "ipcm".
 const APPLICATION_ID: i64 = 0x6970_636d;
 
 /// What brings a store from the version beside it to the next one.
-const MIGRATIONS: [(i64, &str); 5] = [
+const MIGRATIONS: [(i64, &str); 6] = [
     (1, "ALTER TABLE runs ADD COLUMN floors TEXT NOT NULL DEFAULT '{}'"),
     (2, "ALTER TABLE runs ADD COLUMN label TEXT"),
     // Until then a run had one total for all its transfers.
@@ -44,6 +49,22 @@ const MIGRATIONS: [(i64, &str); 5] = [
     ),
     (4, "ALTER TABLE cases ADD COLUMN observe TEXT"),
     (5, "ALTER TABLE runs ADD COLUMN peer TEXT"),
+    (
+        6,
+        "ALTER TABLE runs ADD COLUMN fleet TEXT;
+         ALTER TABLE cases ADD COLUMN near INTEGER;
+         ALTER TABLE cases ADD COLUMN far INTEGER;
+         ALTER TABLE cases ADD COLUMN concurrent TEXT;
+         CREATE TABLE nodes (
+             run     INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+             nth     INTEGER NOT NULL,
+             name    TEXT    NOT NULL,
+             far     TEXT,
+             floors  TEXT,
+             reason  TEXT,
+             PRIMARY KEY (run, nth)
+         ) STRICT",
+    ),
 ];
 
 /// How a run stands.
@@ -261,7 +282,8 @@ mod tests {
             2 => include_str!("../../tests/stores/schema-2.sql"),
             3 => include_str!("../../tests/stores/schema-3.sql"),
             4 => include_str!("../../tests/stores/schema-4.sql"),
-            _ => include_str!("../../tests/stores/schema-5.sql"),
+            5 => include_str!("../../tests/stores/schema-5.sql"),
+            _ => include_str!("../../tests/stores/schema-6.sql"),
         };
         let db = Connection::open(path).unwrap();
         db.execute_batch(schema).unwrap();

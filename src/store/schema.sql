@@ -15,7 +15,8 @@ CREATE TABLE runs (
     floors        TEXT    NOT NULL DEFAULT '{}', -- JSON object: bounds of the machine; {} if none
     measuring_ns  INTEGER NOT NULL DEFAULT 0,   -- wall time of measuring, resumed parts added
     label         TEXT,                         -- what the user calls it; NULL if nothing
-    peer          TEXT                          -- JSON object: the other host; NULL if there is none
+    peer          TEXT,                         -- JSON object: the other host; NULL if there is none
+    fleet         TEXT                          -- JSON object: what was asked of many nodes; NULL of others
 ) STRICT;
 
 CREATE TABLE cases (
@@ -39,7 +40,20 @@ CREATE TABLE cases (
     samples_per_launch INTEGER,
     operation_ns       REAL,                    -- the pilot's estimate
     total              TEXT,                    -- of a transfer: long, message, or bytes
-    observe            TEXT                     -- what looks on; NULL where the case is a result
+    observe            TEXT,                    -- what looks on; NULL where the case is a result
+    near               INTEGER,                 -- of a fleet: the node, or the first of a pair
+    far                INTEGER,                 -- of a fleet: the second of a pair; else NULL
+    concurrent         TEXT                     -- of a pair: one, all pairs of a turn at a time
+) STRICT;
+
+CREATE TABLE nodes (
+    run     INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    nth     INTEGER NOT NULL,
+    name    TEXT    NOT NULL,
+    far     TEXT,                               -- JSON object: host, clock, addresses; NULL: never met
+    floors  TEXT,                               -- JSON object: its bounds; NULL if not measured
+    reason  TEXT,                               -- why it takes no part (any more); NULL if it does
+    PRIMARY KEY (run, nth)
 ) STRICT;
 
 CREATE TABLE groups (

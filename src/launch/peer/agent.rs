@@ -164,6 +164,9 @@ impl Agent {
     /// Does what the coordinator wants.
     fn obey(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Missing> {
         let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
+        if kind == Kind::Hello {
+            return say(Kind::Hello, &[]);
+        }
         let (number, rest) =
             payload.split_first_chunk::<4>().ok_or_else(|| broken("no number of a launch"))?;
         let number = u32::from_le_bytes(*number);

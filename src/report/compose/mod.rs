@@ -7,6 +7,7 @@ mod compare;
 mod explain;
 mod figures;
 pub mod findings;
+pub mod fleet;
 mod inflections;
 mod observed;
 mod peer;

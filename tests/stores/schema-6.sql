@@ -1,0 +1,90 @@
+-- ipcmark's store. Described for readers in docs/FORMAT.md; the version is PRAGMA user_version.
+
+CREATE TABLE runs (
+    id            INTEGER PRIMARY KEY,
+    started       TEXT    NOT NULL,             -- UTC, RFC 3339
+    ended         TEXT,
+    status        TEXT    NOT NULL,             -- running, complete, interrupted
+    pid           INTEGER NOT NULL,             -- of the coordinator, to tell running from killed
+    tool          TEXT    NOT NULL,             -- version and build
+    argv          TEXT    NOT NULL,             -- JSON array
+    request       TEXT    NOT NULL,             -- JSON object: what was asked, with the seed
+    host          TEXT    NOT NULL,             -- JSON object
+    clock         TEXT    NOT NULL,             -- JSON object; its ns_per_tick scales all samples
+    settle        TEXT    NOT NULL,             -- JSON object: quiet before timing
+    floors        TEXT    NOT NULL DEFAULT '{}', -- JSON object: bounds of the machine; {} if none
+    measuring_ns  INTEGER NOT NULL DEFAULT 0,   -- wall time of measuring, resumed parts added
+    label         TEXT,                         -- what the user calls it; NULL if nothing
+    peer          TEXT                          -- JSON object: the other host; NULL if there is none
+) STRICT;
+
+CREATE TABLE cases (
+    id                 INTEGER PRIMARY KEY,
+    run                INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    group_nth          INTEGER NOT NULL,        -- cases with one number are compared
+    nth                INTEGER NOT NULL,        -- position inside the group
+    mechanism          TEXT    NOT NULL,        -- with options: tcp:nodelay=off
+    workload           TEXT    NOT NULL,        -- latency, throughput, connect
+    message_bytes      INTEGER,                 -- NULL where the mechanism carries none
+    placement          TEXT    NOT NULL,
+    workers            TEXT    NOT NULL,        -- process, thread
+    payload            TEXT    NOT NULL,        -- untouched, written, read
+    twin               INTEGER NOT NULL,        -- 1: second name of another case (A/A)
+    cpu_first          INTEGER,                 -- the pair of CPUs; NULL when free
+    cpu_second         INTEGER,
+    swappable          INTEGER NOT NULL,        -- 1: roles change CPUs between rounds
+    absence            TEXT,                    -- not_applicable, unavailable; NULL if measured
+    reason             TEXT,
+    batch              INTEGER,                 -- fixed by the pilot, before the first round
+    samples_per_launch INTEGER,
+    operation_ns       REAL,                    -- the pilot's estimate
+    total              TEXT,                    -- of a transfer: long, message, or bytes
+    observe            TEXT                     -- what looks on; NULL where the case is a result
+) STRICT;
+
+CREATE TABLE groups (
+    run      INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    nth      INTEGER NOT NULL,
+    closed   TEXT,                              -- precise, budget, launches; NULL while open
+    spent    REAL    NOT NULL DEFAULT 0,        -- error probability spent at the looks before
+    PRIMARY KEY (run, nth)
+) STRICT;
+
+CREATE TABLE rounds (
+    run        INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    group_nth  INTEGER NOT NULL,
+    nth        INTEGER NOT NULL,
+    began_ns   INTEGER NOT NULL,                -- since the run began
+    noise      TEXT    NOT NULL,                -- JSON object
+    PRIMARY KEY (run, group_nth, nth)
+) STRICT;
+
+CREATE TABLE launches (
+    id         INTEGER PRIMARY KEY,
+    case_id    INTEGER NOT NULL REFERENCES cases(id) ON DELETE CASCADE,
+    round      INTEGER NOT NULL,
+    position   INTEGER NOT NULL,                -- in the round's random order
+    swapped    INTEGER NOT NULL,                -- 1: initiator on the second CPU of the pair
+    padding    INTEGER NOT NULL,                -- bytes added to the environment
+    offset     INTEGER NOT NULL,                -- bytes by which buffers are shifted
+    status     TEXT    NOT NULL,                -- ok, failed, not_applicable, unavailable
+    reason     TEXT,
+    record     TEXT    NOT NULL,                -- JSON object: what the launch said of itself
+    UNIQUE (case_id, round)
+) STRICT;
+
+CREATE TABLE samples (
+    launch  INTEGER NOT NULL REFERENCES launches(id) ON DELETE CASCADE,
+    part    INTEGER NOT NULL,                   -- parts follow each other
+    count   INTEGER NOT NULL,
+    ticks   BLOB    NOT NULL,                   -- zlib of count little-endian 64-bit integers
+    PRIMARY KEY (launch, part)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE warnings (
+    run   INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    text  TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX cases_of_run ON cases(run);
+CREATE INDEX launches_of_case ON launches(case_id);
