@@ -34,7 +34,7 @@ pub struct FleetArgs {
     #[arg(long, value_name = "LIST", value_parser = named, conflicts_with = "simulate")]
     nodes: Option<Nodes>,
     /// The command that starts something on a node, with {node} for its name: 'ssh {node}',
-    /// 'ip netns exec {node}' [default: srun --overlap --unbuffered -N1 -n1 -w {node}]
+    /// 'ip netns exec {node}' [default: srun --overlap -N1 -n1 -w {node}]
     #[arg(long, value_name = "COMMAND", value_parser = words)]
     launcher: Option<Words>,
     /// Where this program lies on every node [default: where it lies here]

@@ -7,9 +7,8 @@ use std::process::{Command, Stdio};
 
 /// What stands for the node in a launcher's words.
 pub const NODE: &str = "{node}";
-/// How a step on one node is started where nothing else is said. Unbuffered: srun(1) passes on whole
-/// lines otherwise, and frames are none.
-pub const SLURM: &str = "srun --overlap --unbuffered -N1 -n1 -w {node}";
+/// How a step on one node is started where nothing else is said.
+pub const SLURM: &str = "srun --overlap -N1 -n1 -w {node}";
 /// Most nodes of a fleet.
 pub const MOST: usize = 4096;
 
@@ -96,7 +95,7 @@ mod tests {
     #[test]
     fn a_launcher_is_told_the_node() {
         let words: Vec<String> = SLURM.split(' ').map(Into::into).collect();
-        assert_eq!(command(&words, "n7").join(" "), "srun --overlap --unbuffered -N1 -n1 -w n7");
+        assert_eq!(command(&words, "n7").join(" "), "srun --overlap -N1 -n1 -w n7");
         let inside = ["ssh".to_string(), "root@{node}.rack".to_string()];
         assert_eq!(command(&inside, "n7"), ["ssh", "root@n7.rack"]);
     }

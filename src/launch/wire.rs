@@ -74,6 +74,19 @@ pub fn write_frame(mut to: impl Write, kind: Kind, payload: &[u8]) -> io::Result
     to.flush()
 }
 
+/// The same for a stream that somebody in between passes on by the line, as srun(1) does: a line ends
+/// behind each frame. Whoever reads frames skips it.
+pub fn write_frame_line(mut to: impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+    let mut frame = Vec::with_capacity(6 + payload.len());
+    write_frame(&mut frame, kind, payload)?;
+    frame.push(LINE_END);
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+/// What may stand between frames, and begins none.
+const LINE_END: u8 = b'\n';
+
 /// Why no frame came.
 #[derive(Debug)]
 pub enum Missing {
@@ -175,6 +188,8 @@ impl<F: AsFd> Reader<F> {
 /// # Errors
 /// [`Missing::Broken`] where no frame begins there, or one claims to be too long.
 pub fn take_frame(held: &mut Vec<u8>) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
+    let ends = held.iter().take_while(|byte| **byte == LINE_END).count();
+    held.drain(..ends);
     let Some((head, rest)) = held.split_first_chunk::<5>() else { return Ok(None) };
     let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
     let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
@@ -215,6 +230,19 @@ mod tests {
         assert_eq!(reader.next(None, None).unwrap(), (Kind::Ready, vec![]));
         assert_eq!(reader.next(None, None).unwrap(), (Kind::Record, b"{}".to_vec()));
         assert!(matches!(reader.next(None, None), Err(Missing::Closed)));
+    }
+
+    #[test]
+    fn lines_may_end_between_frames() {
+        let (from, mut to) = pair();
+        write_frame_line(&mut to, Kind::Samples, b"\n\n").unwrap();
+        write_frame_line(&mut to, Kind::Done, b"").unwrap();
+        drop(to);
+        let mut reader = Reader::new(from);
+        assert_eq!(reader.next(None, None).unwrap(), (Kind::Samples, b"\n\n".to_vec()));
+        assert_eq!(reader.next(None, None).unwrap(), (Kind::Done, vec![]));
+        assert!(matches!(reader.next(None, None), Err(Missing::Closed)));
+        assert!(Kind::from_byte(LINE_END).is_none());
     }
 
     #[test]
