@@ -178,7 +178,7 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
     let said = bench.must(twice);
     let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        flat.contains("sim3 is slower") && flat.contains("sim4 and sim8 is slower"),
+        flat.contains("sim3 is slower") && flat.contains("sim4 and sim8 are slower"),
         "{}",
         said.out
     );

@@ -160,7 +160,11 @@ impl<'a> Fleet<'a> {
             if wave.is_empty() || self.with.interrupt.signal().is_some() {
                 continue;
             }
-            (self.with.tell)(&format!("bounds of {} nodes", wave.len()));
+            let of = match wave.as_slice() {
+                [one] => self.asked.nodes[*one].clone(),
+                many => format!("{} nodes at a time", many.len()),
+            };
+            (self.with.tell)(&format!("bounds: clocks, kernel calls, wake-ups, copying of {of}"));
             for (nth, floors) in floors::measure(&self.asked, &wave, self.with.interrupt) {
                 self.with.store.set_node_floors(self.run, nth, &floors)?;
             }

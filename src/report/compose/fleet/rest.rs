@@ -3,7 +3,7 @@
 use super::{cell_name, summary, title, tone};
 use crate::judge::ALPHA;
 use crate::judge::fleet::{Change, Changed, FleetJudged, GroupResult, Units};
-use crate::report::{Block, Column, Emphasis, Row, Table, Text, Verdict};
+use crate::report::{Block, Column, Emphasis, Row, Table, Text, Unit, Verdict};
 use crate::stats;
 
 /// Rows of a table: those that differ, else the farthest.
@@ -71,7 +71,8 @@ fn verdict(
         some => {
             let told = some.iter().take(NAMED).map(|it| {
                 let word = if it.verdict == Changed::Slower { "slower" } else { "faster" };
-                format!("{} is {word}: {} the time of {rest}", name(it.nth), words(it))
+                let is = if what == "pair" { "are" } else { "is" };
+                format!("{} {is} {word}: {} the time of {rest}", name(it.nth), words(it))
             });
             let more = match some.len().saturating_sub(NAMED) {
                 0 => String::new(),
@@ -117,6 +118,8 @@ fn units_of(changes: &[Change]) -> String {
 fn words(change: &Change) -> String {
     let it = &change.ratio;
     match change.p {
+        Some(_) if it.estimate >= 2.0 => Unit::Ratio.interval(it.estimate, it.low, it.high),
+        None if it.estimate >= 2.0 => Unit::Ratio.format(it.estimate),
         Some(_) => format!("{:.3}× [{:.3}, {:.3}]", it.estimate, it.low, it.high),
         None => format!("{:.3}×", it.estimate),
     }
