@@ -2,25 +2,28 @@
 //! a lost node costs. Launches are kept in batches of at most a second, between turns: after any kill
 //! the store opens, and the run goes on with what is missing.
 
-use std::collections::{BTreeMap, HashSet};
+mod order;
+
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::board::{Board, Interrupted};
 use super::plan::Kind;
 use super::play::Wanted;
-use super::tournament::{self, Pair, index};
+use super::tournament::{self, index};
 use super::{address, floors};
 use crate::campaign::{
     PILOT_DEADLINE_MS, PILOT_NS, deadline_of, lasting_ns, now_utc, sized, value_ns,
 };
 use crate::launch::spec::BUILD;
 use crate::launch::{Ending, Interrupt, Outcome, SampleCount, Spec, Warmup};
-use crate::store::{Concurrent, FleetAsked, NewLaunch, RunStatus, Store, StoreError};
+use crate::store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
 use crate::workload::Workload;
+use order::Item;
 
 /// Launches of one node that are set up together.
 const BATCH: usize = 12;
@@ -38,14 +41,6 @@ struct Live {
     operation_ns: f64,
     failures: u32,
     worked: bool,
-}
-
-/// Something that is measured at one time.
-enum Item {
-    /// One launch of each local case on each of these nodes.
-    Alone(Vec<usize>),
-    /// One launch of each case between each of these pairs.
-    Pairs(Concurrent, Vec<Pair>),
 }
 
 /// The tools of a fleet's run.
@@ -172,22 +167,6 @@ impl<'a> Fleet<'a> {
         Ok(())
     }
 
-    /// Nodes that don't disturb each other: of those under one kernel one at a time.
-    fn waves(&self) -> Vec<Vec<usize>> {
-        let mut kernels: BTreeMap<String, usize> = BTreeMap::new();
-        let mut waves: Vec<Vec<usize>> = Vec::new();
-        for nth in (0..self.asked.nodes.len()).filter(|it| self.board.is_here(*it)) {
-            let boot = self.board.far[nth].as_ref().and_then(|it| it.host.boot_id.clone());
-            let before = kernels.entry(boot.unwrap_or_default()).or_insert(0);
-            if waves.len() <= *before {
-                waves.push(Vec::new());
-            }
-            waves[*before].push(nth);
-            *before += 1;
-        }
-        waves
-    }
-
     fn measure(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
         for round in 1..=self.asked.rounds {
             (self.with.tell)(&format!("round {round} of {}", self.asked.rounds));
@@ -204,39 +183,6 @@ impl<'a> Fleet<'a> {
             }
         }
         Ok(Ok(()))
-    }
-
-    /// Everything of a round, in its random order.
-    fn items(&self, round: u64) -> Vec<Item> {
-        let mut items: Vec<Item> = Vec::new();
-        if self.kinds.iter().any(|it| it.concurrent.is_none()) {
-            items.extend(self.waves().into_iter().map(Item::Alone));
-        }
-        let turns = tournament::round(self.asked.nodes.len(), self.asked.seed, round);
-        for level in &self.asked.concurrent {
-            if !self.kinds.iter().any(|it| it.concurrent == Some(*level)) {
-                continue;
-            }
-            match level {
-                Concurrent::All => {
-                    items.extend(turns.iter().map(|it| Item::Pairs(*level, it.clone())))
-                }
-                Concurrent::One => {
-                    let pairs = turns.iter().flatten();
-                    items.extend(pairs.map(|pair| Item::Pairs(*level, vec![*pair])));
-                }
-            }
-        }
-        let mut rng = tournament::of_round(self.asked.seed, 1 << 62 | round);
-        items.shuffle(&mut rng);
-        items
-    }
-
-    /// Which node of a pair is the initiator: one each way in a block of two rounds.
-    fn swapped(&self, pair: usize, round: u64) -> bool {
-        let mut rng = ChaCha8Rng::seed_from_u64(self.asked.seed);
-        rng.set_stream(1 << 63 | round.div_ceil(2) << 24 | pair as u64);
-        rng.random::<bool>() ^ round.is_multiple_of(2)
     }
 
     /// Measures one item: pilots where they lack, then a launch of each case.
