@@ -86,7 +86,7 @@ impl Line {
     pub fn held(&mut self) -> Result<Option<Frame>, Missing> {
         match self {
             Line::Process(it) => it.stdout.held(),
-            Line::Stub(it) => it.next(),
+            Line::Stub(it) => it.said(),
         }
     }
 

@@ -85,7 +85,7 @@ impl Stub {
     ///
     /// # Errors
     /// Where the bytes are no frame.
-    pub fn next(&mut self) -> Result<Option<Frame>, Missing> {
+    pub fn said(&mut self) -> Result<Option<Frame>, Missing> {
         take_frame(&mut self.outbox)
     }
 

@@ -33,7 +33,12 @@ pub fn differing(nodes: &[StoredNode]) -> Vec<Differing> {
         let Some(far) = &node.far else { continue };
         met += 1;
         let mut flat = BTreeMap::new();
-        flatten("", &serde_json::to_value(&far.host).unwrap_or_default(), &mut flat);
+        let mut host = serde_json::to_value(&far.host).unwrap_or_default();
+        for mount in host["mounts"].as_array_mut().into_iter().flatten() {
+            // How full it is changes from one moment to the next.
+            mount.as_object_mut().map(|it| it.remove("free_bytes"));
+        }
+        flatten("", &host, &mut flat);
         flat.insert("clock.kind".into(), far.clock.kind.to_string());
         flat.retain(|field, _| !NO_DIFFERENCE.iter().any(|it| field.starts_with(it)));
         for (field, value) in flat {
