@@ -12,6 +12,7 @@
 //!
 //! Beside the flow stand leaves that anybody may ask: [`stats`], [`size`], and [`coding`], which
 //! brings lost datagrams back.
+//! [`fleet`] does on many nodes what `campaign` does on one, and keeps it in the same store.
 //! Beside it stands [`lab`]: hosts to measure between, made of network namespaces.
 
 pub mod campaign;
@@ -19,6 +20,7 @@ pub mod clock;
 pub mod coding;
 pub mod command;
 pub mod export;
+pub mod fleet;
 pub mod floor;
 pub mod judge;
 pub mod lab;

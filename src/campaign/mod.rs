@@ -23,6 +23,7 @@ use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Reach, Request, Total};
 
 pub use look::value_ns;
+pub use pilot::{PILOT_DEADLINE_MS, PILOT_NS, deadline_of, lasting_ns, sized};
 pub use progress::{Launched, Progress, Status};
 pub use roads::Roads;
 
@@ -400,8 +401,7 @@ struct Interrupted;
 
 /// A launch that takes twenty times what the pilot promised, and a second more, is hung.
 fn deadline_ms(live: &LiveCase) -> u64 {
-    let expected_ns = live.operation_ns * (live.batch * live.samples) as f64;
-    1_000 + (20.0 * expected_ns / 1e6) as u64
+    deadline_of(live.operation_ns * (live.batch * live.samples) as f64)
 }
 
 /// The time now, UTC, RFC 3339 with seconds.

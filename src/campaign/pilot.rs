@@ -24,9 +24,10 @@ const TRANSFER_ACKS: f64 = 200.0;
 /// A sample must last so many clock reads, and so many clock steps.
 const READS: f64 = 20.0;
 const STEPS: f64 = 50.0;
-/// What the pilot of a case lasts, and the deadline it has.
-const PILOT_NS: u64 = 5_000_000;
-const PILOT_DEADLINE_MS: u64 = 10_000;
+/// What the pilot of a case lasts, in ns.
+pub const PILOT_NS: u64 = 5_000_000;
+/// The deadline of a pilot, in ms.
+pub const PILOT_DEADLINE_MS: u64 = 10_000;
 
 /// The settle pilot: so many launches, each so long, cut into blocks.
 const SETTLE_LAUNCHES: usize = 3;
@@ -198,28 +199,50 @@ impl LiveCase {
             return;
         };
         self.operation_ns = operation.max(0.1);
-        let one_cpu = self.case.place.shares_one_cpu();
-        let lasting = pace * if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS };
-        (self.batch, self.samples) = match self.case.workload {
-            Workload::Latency | Workload::Connect => {
-                let shortest = (READS * clock.cost_ns).max(STEPS * clock.step_ns);
-                let batch = (shortest / self.operation_ns).ceil().max(1.0);
-                (batch as u64, (lasting / (self.operation_ns * batch)).ceil().max(1.0) as u64)
+        let lasting = pace * lasting_ns(self.case.place.shares_one_cpu());
+        let asked = self.asked_messages();
+        (self.batch, self.samples) = match (self.case.workload, asked) {
+            // Of short transfers many: one alone would be a draw of the moment.
+            (Workload::Throughput, Some(batch)) => {
+                let transfer = self.operation_ns * batch as f64;
+                (batch, (TRANSFER / transfer).floor().max(1.0) as u64)
             }
-            Workload::Throughput => match self.asked_messages() {
-                // Of short transfers many: one alone would be a draw of the moment.
-                Some(batch) => {
-                    let transfer = self.operation_ns * batch as f64;
-                    (batch, (TRANSFER / transfer).floor().max(1.0) as u64)
-                }
-                None => {
-                    let transfer = TRANSFER.max(TRANSFER_ACKS * report.ack_ns);
-                    ((transfer / self.operation_ns).ceil().max(1.0) as u64, 1)
-                }
-            },
+            (workload, _) => sized(workload, self.operation_ns, report.ack_ns, clock, lasting),
         };
         self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
     }
+}
+
+/// What a launch should last, in ns.
+pub fn lasting_ns(one_cpu: bool) -> f64 {
+    if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS }
+}
+
+/// Operations per sample and samples per launch, from what a pilot found: a sample that the clock
+/// resolves, a launch of `lasting` ns; of a throughput one transfer of many acknowledgements.
+pub fn sized(
+    workload: Workload,
+    operation_ns: f64,
+    ack_ns: f64,
+    clock: &clock::Record,
+    lasting: f64,
+) -> (u64, u64) {
+    match workload {
+        Workload::Latency | Workload::Connect => {
+            let shortest = (READS * clock.cost_ns).max(STEPS * clock.step_ns);
+            let batch = (shortest / operation_ns).ceil().max(1.0);
+            (batch as u64, (lasting / (operation_ns * batch)).ceil().max(1.0) as u64)
+        }
+        Workload::Throughput => {
+            let transfer = TRANSFER.max(TRANSFER_ACKS * ack_ns);
+            ((transfer / operation_ns).ceil().max(1.0) as u64, 1)
+        }
+    }
+}
+
+/// The deadline of a launch that should last so many ns, in ms.
+pub fn deadline_of(expected_ns: f64) -> u64 {
+    1_000 + (20.0 * expected_ns / 1e6) as u64
 }
 
 /// Median sample of each 10 ms, in ns.

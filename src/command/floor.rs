@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Common, Failure, complain, print};
 use crate::campaign::{TOOL, now_utc};
-use crate::floor::{self, Floors, Order};
+use crate::floor::{self, Extent, Floors, Order};
 use crate::launch::Interrupt;
 use crate::report::{html, terminal};
 
@@ -21,6 +21,9 @@ pub struct FloorArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
           hide_possible_values = true)]
     format: String,
+    /// Only what every run measures at its start, in under 2 s
+    #[arg(long)]
+    quick: bool,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -45,7 +48,11 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     if !common.quiet {
         complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
     }
-    let floors = floor::measure(&Order::full(), &interrupt);
+    let order = match args.quick {
+        true => Order { extent: Extent::Quick, ..Order::full() },
+        false => Order::full(),
+    };
+    let floors = floor::measure(&order, &interrupt);
     if let Some(signal) = interrupt.signal() {
         complain("interrupted; nothing was kept");
         return Ok(128 + signal as u8);

@@ -8,6 +8,8 @@ mod doctor;
 mod events;
 mod explain;
 mod export;
+mod fleet;
+mod fleet_report;
 mod floor;
 mod lab;
 mod list;
@@ -91,6 +93,8 @@ enum Command {
     Report(report::ReportArgs),
     /// A stored run for other programs
     Export(export::ExportArgs),
+    /// The same experiment on every node of a Slurm allocation, and between all pairs of them
+    Fleet(Box<fleet::FleetArgs>),
     /// Hosts, switches and routers on this machine, as network namespaces; a line to impair
     Lab(lab::LabArgs),
     /// Remove what runs that were killed left behind
@@ -148,6 +152,7 @@ pub fn main() -> ExitCode {
         Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
+        Some(Command::Fleet(args)) => fleet::fleet(common, args),
         Some(Command::Lab(args)) => lab::lab(common, args),
         Some(Command::Clean) => clean::run(common),
         Some(Command::Completions(args)) => completions::completions(args),

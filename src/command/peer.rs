@@ -116,7 +116,8 @@ pub struct Met {
     _deployed: Option<Deployed>,
 }
 
-fn own_program() -> Result<String, String> {
+/// Where this program lies.
+pub fn own_program() -> Result<String, String> {
     let path = std::env::current_exe().map_err(|error| format!("find this program: {error}"))?;
     let path =
         path.to_str().ok_or("this program's path isn't text: name it with --peer-program")?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::args::{Shown, text_or_written};
-use super::{Common, Failure, written};
+use super::{Common, Failure, fleet_report, written};
 use crate::judge::Judged;
 use crate::report::compose::{Extent, compose};
 use crate::report::{html, terminal};
@@ -34,6 +34,17 @@ pub struct ReportArgs {
 
 /// Shows a run, and writes its page where asked.
 pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
+    if let Some(found) = fleet_report::named(common, &args.run)? {
+        if let Some(path) = &args.html {
+            fleet_report::write_page(path, &found)?;
+        }
+        if args.pdf.is_some() {
+            return Err(Failure::usage(
+                "--pdf: a run on many nodes is written as --html, markdown or typst",
+            ));
+        }
+        return fleet_report::show(common, &found, args.format, args.output.as_deref()).map(|()| 0);
+    }
     let judged = judged(common, &args.run)?;
     if let Some(path) = &args.html {
         write_page(path, &judged)?;

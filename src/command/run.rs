@@ -166,6 +166,11 @@ pub fn planned(request: &Request, ways: &Ways) -> Result<Plan, Failure> {
 
 fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
     let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+    if store.is_fleet(id)? {
+        return Err(Failure::usage(format!(
+            "run {id} was measured on many nodes: `ipcmark fleet --resume {id}` goes on with it"
+        )));
+    }
     let row = store.runs()?.into_iter().find(|row| row.id == id);
     match row.map(|row| (row.status, row.pid)) {
         Some((RunStatus::Complete, _)) => {

@@ -7,7 +7,8 @@ use super::args::Script;
 use super::{Failure, complain, print, report, typst};
 use crate::judge::Judged;
 use crate::report::compose::Draft;
-use crate::report::{markdown, svg, typst as source};
+use crate::report::{Document, markdown, svg, typst as source};
+use crate::study::paper::Form;
 
 /// Width of a picture beside a Markdown file, in points: that of a text column on a screen.
 const PICTURE_PT: f64 = 640.0;
@@ -15,19 +16,28 @@ const PICTURE_PT: f64 = 640.0;
 /// Writes the document to a file, or to standard output.
 pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
     let draft = Draft::of(judged);
-    let document = draft.document(&BTreeSet::new());
+    write_document(script, path, &draft.document(&BTreeSet::new()), &draft.form())
+}
+
+/// Writes any document so.
+pub fn write_document(
+    script: Script,
+    path: Option<&Path>,
+    document: &Document,
+    form: &Form,
+) -> Result<(), Failure> {
     let text = match (script, path) {
-        (Script::Typst, _) => source::render(&document, &draft.form()),
+        (Script::Typst, _) => source::render(document, form),
         (Script::Markdown, Some(path)) => {
             let folder = pictures(path);
             draw_all(&folder, &document.figures())?;
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            markdown::illustrated(&document, |number, _| {
+            markdown::illustrated(document, |number, _| {
                 markdown::escaped(&format!("{name}/{number}.svg"))
             })
         }
         // Standard output has no folder beside it.
-        (Script::Markdown, None) => markdown::illustrated(&document, |_, figure| {
+        (Script::Markdown, None) => markdown::illustrated(document, |_, figure| {
             markdown::as_address(&svg::draw(figure, PICTURE_PT))
         }),
     };

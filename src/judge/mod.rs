@@ -12,6 +12,7 @@ mod cpu;
 mod datagrams;
 mod derived;
 pub mod explain;
+pub mod fleet;
 mod floor;
 pub mod floor_rows;
 mod group;

@@ -42,7 +42,7 @@ pub enum Kind {
     Bound = b'B',
     /// From the far side: its worker has been told to go.
     Going = b'O',
-    /// Both ways between hosts: who one is, as JSON.
+    /// Both ways between hosts: who one is, as JSON; later an empty one is answered by an empty one.
     Hello = b'H',
     /// To the far host: begin a launch; its number, 32 bits, its padding, 32 bits, and its spec.
     Begin = b'N',
@@ -73,6 +73,19 @@ pub fn write_frame(mut to: impl Write, kind: Kind, payload: &[u8]) -> io::Result
     to.write_all(&frame)?;
     to.flush()
 }
+
+/// The same for a stream that somebody in between passes on by the line, as srun(1) does: a line ends
+/// behind each frame. Whoever reads frames skips it.
+pub fn write_frame_line(mut to: impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+    let mut frame = Vec::with_capacity(6 + payload.len());
+    write_frame(&mut frame, kind, payload)?;
+    frame.push(LINE_END);
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+/// What may stand between frames, and begins none.
+const LINE_END: u8 = b'\n';
 
 /// Why no frame came.
 #[derive(Debug)]
@@ -145,19 +158,7 @@ impl<F: AsFd> Reader<F> {
     }
 
     fn take_frame(&mut self) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
-        let Some((head, rest)) = self.held.split_first_chunk::<5>() else { return Ok(None) };
-        let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
-        let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
-        let kind = Kind::from_byte(head[0]).ok_or_else(|| broken("not a frame"))?;
-        if length > LARGEST {
-            return Err(broken("oversized frame"));
-        }
-        if rest.len() < length {
-            return Ok(None);
-        }
-        let payload = rest[..length].to_vec();
-        self.held.drain(..5 + length);
-        Ok(Some((kind, payload)))
+        take_frame(&mut self.held)
     }
 
     fn await_bytes(
@@ -180,6 +181,28 @@ impl<F: AsFd> Reader<F> {
             }
         }
     }
+}
+
+/// Takes the first frame off `held`, if all of it is there.
+///
+/// # Errors
+/// [`Missing::Broken`] where no frame begins there, or one claims to be too long.
+pub fn take_frame(held: &mut Vec<u8>) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
+    let ends = held.iter().take_while(|byte| **byte == LINE_END).count();
+    held.drain(..ends);
+    let Some((head, rest)) = held.split_first_chunk::<5>() else { return Ok(None) };
+    let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
+    let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
+    let kind = Kind::from_byte(head[0]).ok_or_else(|| broken("not a frame"))?;
+    if length > LARGEST {
+        return Err(broken("oversized frame"));
+    }
+    if rest.len() < length {
+        return Ok(None);
+    }
+    let payload = rest[..length].to_vec();
+    held.drain(..5 + length);
+    Ok(Some((kind, payload)))
 }
 
 /// What is left until `deadline`, for poll(2).
@@ -207,6 +230,19 @@ mod tests {
         assert_eq!(reader.next(None, None).unwrap(), (Kind::Ready, vec![]));
         assert_eq!(reader.next(None, None).unwrap(), (Kind::Record, b"{}".to_vec()));
         assert!(matches!(reader.next(None, None), Err(Missing::Closed)));
+    }
+
+    #[test]
+    fn lines_may_end_between_frames() {
+        let (from, mut to) = pair();
+        write_frame_line(&mut to, Kind::Samples, b"\n\n").unwrap();
+        write_frame_line(&mut to, Kind::Done, b"").unwrap();
+        drop(to);
+        let mut reader = Reader::new(from);
+        assert_eq!(reader.next(None, None).unwrap(), (Kind::Samples, b"\n\n".to_vec()));
+        assert_eq!(reader.next(None, None).unwrap(), (Kind::Done, vec![]));
+        assert!(matches!(reader.next(None, None), Err(Missing::Closed)));
+        assert!(Kind::from_byte(LINE_END).is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! machine itself may cost the last second). docs/FORMAT.md describes it for other readers.
 
 mod command_line;
+pub mod fleet;
 mod label;
 mod read;
 mod ticks;
@@ -18,11 +19,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use serde::{Deserialize, Serialize};
 
 pub use command_line::command_line;
+pub use fleet::{
+    Concurrent, FleetAsked, FleetCase, FleetGroup, FleetLaunch, NewFleet, NewFleetCase,
+    StoredFleet, StoredNode,
+};
 pub use label::Label;
 pub use read::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
-pub use crate::launch::peer::PeerRecord;
+pub use crate::launch::peer::{FarHost, PeerRecord};
 
 /// Version of the schema: `PRAGMA user_version`.
 pub const SCHEMA_VERSION: i64 = 7;
@@ -44,13 +49,26 @@ const MIGRATIONS: [(i64, &str); 6] = [
     ),
     (4, "ALTER TABLE cases ADD COLUMN observe TEXT"),
     (5, "ALTER TABLE runs ADD COLUMN peer TEXT"),
-    // Until then all launches of a run went one way.
+    // Until then all launches of a run went one way, and none was of many nodes.
     (
         6,
         "ALTER TABLE runs ADD COLUMN labs TEXT NOT NULL DEFAULT '[]';
          ALTER TABLE cases ADD COLUMN reach TEXT NOT NULL DEFAULT 'local';
          UPDATE cases SET reach = 'peer'
-         WHERE run IN (SELECT id FROM runs WHERE peer IS NOT NULL)",
+         WHERE run IN (SELECT id FROM runs WHERE peer IS NOT NULL);
+         ALTER TABLE runs ADD COLUMN fleet TEXT;
+         ALTER TABLE cases ADD COLUMN near INTEGER;
+         ALTER TABLE cases ADD COLUMN far INTEGER;
+         ALTER TABLE cases ADD COLUMN concurrent TEXT;
+         CREATE TABLE nodes (
+             run     INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+             nth     INTEGER NOT NULL,
+             name    TEXT    NOT NULL,
+             far     TEXT,
+             floors  TEXT,
+             reason  TEXT,
+             PRIMARY KEY (run, nth)
+         ) STRICT",
     ),
 ];
 

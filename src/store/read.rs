@@ -199,7 +199,16 @@ impl Store {
     }
 
     /// A run, with its groups and cases.
+    ///
+    /// # Errors
+    /// A run on many nodes has no clock of its own and is read by [`Store::fleet`].
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
+        let fleet = self.one("SELECT fleet IS NOT NULL FROM runs WHERE id = ?", [id])?;
+        if fleet == Some(1) {
+            return Err(StoreError(format!(
+                "run {id} was measured on many nodes: `ipcmark report {id}` shows it"
+            )));
+        }
         let sql = "SELECT started, ended, status, tool, argv, request, host, clock, settle,
                 measuring_ns, nullif(floors, '{}'), label, peer, labs FROM runs WHERE id = ?";
         let mut run = self
@@ -309,7 +318,7 @@ impl Store {
         }
     }
 
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -346,12 +355,12 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
     })
 }
 
-fn json<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {
+pub(super) fn json<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|error| conversion(column, error))
 }
 
-fn word<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {
+pub(super) fn word<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_value(text.into()).map_err(|error| conversion(column, error))
 }

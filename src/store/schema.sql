@@ -16,7 +16,8 @@ CREATE TABLE runs (
     measuring_ns  INTEGER NOT NULL DEFAULT 0,   -- wall time of measuring, resumed parts added
     label         TEXT,                         -- what the user calls it; NULL if nothing
     peer          TEXT,                         -- JSON object: the other host; NULL if there is none
-    labs          TEXT    NOT NULL DEFAULT '[]' -- JSON array: laboratories that it made
+    labs          TEXT    NOT NULL DEFAULT '[]', -- JSON array: laboratories that it made
+    fleet         TEXT                          -- JSON object: what was asked of many nodes; NULL of others
 ) STRICT;
 
 CREATE TABLE cases (
@@ -41,7 +42,20 @@ CREATE TABLE cases (
     operation_ns       REAL,                    -- the pilot's estimate
     total              TEXT,                    -- of a transfer: long, message, or bytes
     observe            TEXT,                    -- what looks on; NULL where the case is a result
-    reach              TEXT    NOT NULL DEFAULT 'local' -- where its halves were: local, peer, lab:…
+    reach              TEXT    NOT NULL DEFAULT 'local', -- where its halves were: local, peer, lab:…
+    near               INTEGER,                 -- of a fleet: the node, or the first of a pair
+    far                INTEGER,                 -- of a fleet: the second of a pair; else NULL
+    concurrent         TEXT                     -- of a pair: one, all pairs of a turn at a time
+) STRICT;
+
+CREATE TABLE nodes (
+    run     INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+    nth     INTEGER NOT NULL,
+    name    TEXT    NOT NULL,
+    far     TEXT,                               -- JSON object: host, clock, addresses; NULL: never met
+    floors  TEXT,                               -- JSON object: its bounds; NULL if not measured
+    reason  TEXT,                               -- why it takes no part (any more); NULL if it does
+    PRIMARY KEY (run, nth)
 ) STRICT;
 
 CREATE TABLE groups (

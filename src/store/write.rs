@@ -86,7 +86,7 @@ fn word<T: Serialize>(value: &T) -> String {
         .unwrap_or_default()
 }
 
-fn json<T: Serialize>(value: &T) -> String {
+pub(super) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("records are always JSON")
 }
 
@@ -272,7 +272,7 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
     Ok(())
 }
 
-fn insert_launch(db: &Connection, new: &NewLaunch) -> rusqlite::Result<()> {
+pub(super) fn insert_launch(db: &Connection, new: &NewLaunch) -> rusqlite::Result<()> {
     let (status, reason) = new.standing();
     db.prepare_cached(
         "INSERT OR REPLACE INTO launches

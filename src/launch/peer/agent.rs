@@ -16,7 +16,7 @@ use super::{Build, FarHost, network};
 use crate::clock;
 use crate::launch::handle::{Ending, Launcher, Supervised};
 use crate::launch::spec::{BUILD, Record, Spec};
-use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame};
+use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame_line};
 use crate::observe::{Host, Topology};
 use crate::sys::network::addresses;
 use crate::sys::process::ignore_broken_pipes;
@@ -46,13 +46,13 @@ pub fn serve() -> i32 {
     };
     let own = serde_json::json!({ "build": BUILD });
     if asked.build != BUILD {
-        let _ = write_frame(io::stdout(), Kind::Hello, own.to_string().as_bytes());
+        let _ = write_frame_line(io::stdout(), Kind::Hello, own.to_string().as_bytes());
         eprintln!("peer: build {BUILD} can't serve build {}", asked.build);
         return 1;
     }
     let mut hello = serde_json::to_value(describe()).expect("always JSON");
     hello["build"] = BUILD.into();
-    if write_frame(io::stdout(), Kind::Hello, hello.to_string().as_bytes()).is_err() {
+    if write_frame_line(io::stdout(), Kind::Hello, hello.to_string().as_bytes()).is_err() {
         return 1;
     }
     let launcher = Launcher::new("/proc/self/exe".into());
@@ -164,6 +164,9 @@ impl Agent {
     /// Does what the coordinator wants.
     fn obey(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Missing> {
         let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
+        if kind == Kind::Hello {
+            return say(Kind::Hello, &[]);
+        }
         let (number, rest) =
             payload.split_first_chunk::<4>().ok_or_else(|| broken("no number of a launch"))?;
         let number = u32::from_le_bytes(*number);
@@ -215,7 +218,7 @@ fn relay(number: u32, kind: Kind, payload: &[u8]) -> Result<(), Missing> {
 }
 
 fn say(kind: Kind, payload: &[u8]) -> Result<(), Missing> {
-    write_frame(io::stdout(), kind, payload).map_err(|_| Missing::Closed)
+    write_frame_line(io::stdout(), kind, payload).map_err(|_| Missing::Closed)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod datagrams;
 mod explain;
 mod figures;
 pub mod findings;
+pub mod fleet;
 mod inflections;
 mod observed;
 mod peer;

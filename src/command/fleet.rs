@@ -1,0 +1,297 @@
+//! `ipcmark fleet`: the same experiment on every node of an allocation, and between all of them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::args::{Shown, text_or_written};
+use super::peer::{Words, words};
+use super::words::{Placements, Sizes, drawn_seed};
+use super::words::{in_ns, placements, samples, seed, sizes, variant, workload};
+use super::{Common, Failure, complain, fleet_report};
+use crate::campaign::{TOOL, alive, now_utc};
+use crate::clock;
+use crate::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
+use crate::launch::{Interrupt, Placement};
+use crate::observe::Host;
+use crate::store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
+use crate::workload::Workload;
+
+/// Tournaments where no number is named: those of the first look of other runs.
+const ROUNDS: u64 = crate::stats::LOOKS[0] as u64;
+/// Quiet before timing where nothing else is said: what a pilot elsewhere assumes.
+const SETTLE: Duration = Duration::from_millis(70);
+
+/// Flags of `fleet`.
+#[derive(Args)]
+pub struct FleetArgs {
+    /// Mechanisms: those that reach over a network are measured between all pairs, the others on
+    /// every node [default: tcp, udp; pipe, unix-stream, shm-ring:wait=futex]
+    #[arg(value_name = "MECHANISM", value_parser = variant)]
+    mechanisms: Vec<String>,
+    /// The nodes, as in a,b,c [default: those of the Slurm allocation that this runs in]
+    #[arg(long, value_name = "LIST", value_parser = named, conflicts_with = "simulate")]
+    nodes: Option<Nodes>,
+    /// The command that starts something on a node, with {node} for its name: 'ssh {node}',
+    /// 'ip netns exec {node}' [default: srun --overlap -N1 -n1 -w {node}]
+    #[arg(long, value_name = "COMMAND", value_parser = words)]
+    launcher: Option<Words>,
+    /// Where this program lies on every node [default: where it lies here]
+    #[arg(long, value_name = "PATH")]
+    program: Option<String>,
+    /// The network that is measured, as in 10.1.0.0/16 [default: one that both nodes are in]
+    #[arg(long, value_name = "NETWORK", value_parser = is_network)]
+    network: Option<String>,
+    /// What is done: latency, throughput, connect [default: latency,throughput]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = workload)]
+    workload: Vec<Workload>,
+    /// Message sizes [default: 64 for latency, 64K for throughput]
+    #[arg(short, long, value_name = "LIST", value_parser = sizes)]
+    size: Option<Sizes>,
+    /// Where the workers of local mechanisms run: same-cpu, free [default: same-cpu]
+    #[arg(short, long, value_name = "PLACE", value_parser = placements)]
+    placement: Vec<Placements>,
+    /// Tournaments: launches of each pair [default: 12]
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    rounds: Option<u64>,
+    /// Pairs of a turn that are measured at a time: one, all, or both as levels of a factor
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "one",
+          value_parser = concurrent)]
+    concurrent: Vec<Concurrent>,
+    /// Samples per launch of a latency [default: what lasts 35 ms]
+    #[arg(long, value_name = "N", value_parser = samples)]
+    samples: Option<u64>,
+    /// Quiet between set-up and timing [default: 70ms]
+    #[arg(long, value_name = "TIME", value_parser = quiet)]
+    settle: Option<Duration>,
+    /// Don't measure the bounds of the nodes first
+    #[arg(long)]
+    no_floors: bool,
+    /// Plan, keep and report a fleet of so many nodes that only answer: nothing is measured
+    #[arg(long, value_name = "N", value_parser = simulated_nodes)]
+    simulate: Option<usize>,
+    /// Seed of every random choice [default: drawn]
+    #[arg(long, value_name = "N", value_parser = seed)]
+    seed: Option<u64>,
+    /// A name for this run
+    #[arg(long, value_name = "NAME")]
+    label: Option<Label>,
+    /// Go on with an interrupted run, or one that lost nodes: its number, label, or `last`
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
+          conflicts_with_all = ["mechanisms", "nodes", "workload", "size", "rounds", "simulate"])]
+    resume: Option<String>,
+    /// text, json, markdown (with its figures in FILE.figures), typst (source)
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
+          value_parser = text_or_written())]
+    format: Shown,
+    /// Write the page with the figures here
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write results to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// A list of nodes as one argument.
+#[derive(Clone)]
+struct Nodes(Vec<String>);
+
+fn named(text: &str) -> Result<Nodes, String> {
+    nodes::named(text).map(Nodes)
+}
+
+fn is_network(text: &str) -> Result<String, String> {
+    network(text).map(|_| text.to_string())
+}
+
+fn concurrent(text: &str) -> Result<Concurrent, String> {
+    match text {
+        "1" | "one" => Ok(Concurrent::One),
+        "all" => Ok(Concurrent::All),
+        _ => Err(format!("`{text}`: write one, all, or one,all")),
+    }
+}
+
+fn count(text: &str, least: usize, most: usize) -> Result<usize, String> {
+    let count: Option<usize> = text.parse().ok();
+    count
+        .filter(|it| (least..=most).contains(it))
+        .ok_or_else(|| format!("`{text}`: write a whole number from {least} to {most}"))
+}
+
+fn rounds(text: &str) -> Result<u64, String> {
+    count(text, 1, 10_000).map(|it| it as u64)
+}
+
+fn simulated_nodes(text: &str) -> Result<usize, String> {
+    count(text, 2, nodes::MOST)
+}
+
+fn quiet(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .ok()
+        .filter(|it| *it <= Duration::from_secs(10))
+        .ok_or_else(|| format!("`{text}`: write a time of at most 10s, as in 70ms"))
+}
+
+impl FleetArgs {
+    fn asked(&self) -> Result<FleetAsked, String> {
+        let nodes = match (self.simulate, &self.nodes) {
+            (Some(many), _) => (0..many).map(|nth| simulated::name(nth, many)).collect(),
+            (None, Some(Nodes(named))) => named.clone(),
+            (None, None) => nodes::allocated()?,
+        };
+        let launcher = match &self.launcher {
+            Some(Words(words)) => words.clone(),
+            None => words(nodes::SLURM)?.0,
+        };
+        let network = |it: &String| {
+            crate::mechanism::Variant::parse(it).is_ok_and(|it| it.entry.reaches_over_network())
+        };
+        let given = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<String>>();
+        let (between, local) = match (self.mechanisms.is_empty(), self.simulate.is_some()) {
+            (true, true) => (given(&["tcp"]), Vec::new()),
+            (true, false) => {
+                (given(&["tcp", "udp"]), given(&["pipe", "unix-stream", "shm-ring:wait=futex"]))
+            }
+            (false, _) => self.mechanisms.iter().cloned().partition(network),
+        };
+        let workloads = match (self.workload.is_empty(), self.simulate.is_some()) {
+            (true, true) => vec![Workload::Latency],
+            (true, false) => Workload::DEFAULT.to_vec(),
+            (false, _) => self.workload.clone(),
+        };
+        let of = |it| match (&self.size, it) {
+            (_, Workload::Connect) => vec![crate::workload::connect::OPENED_FOR],
+            (Some(Sizes(sizes)), _) => sizes.clone(),
+            (None, Workload::Latency) => vec![64],
+            (None, Workload::Throughput) => vec![64 << 10],
+        };
+        let mut concurrent = self.concurrent.clone();
+        concurrent.sort_unstable();
+        concurrent.dedup();
+        let placements = match self.placement.is_empty() {
+            true => vec![Placement::SameCpu],
+            false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        };
+        Ok(FleetAsked {
+            nodes,
+            launcher,
+            program: self.program.clone().map_or_else(super::peer::own_program, Ok)?,
+            local,
+            between,
+            workloads: workloads.into_iter().map(|it| (it, of(it))).collect(),
+            placements,
+            rounds: self.rounds.unwrap_or(if self.simulate.is_some() { 1 } else { ROUNDS }),
+            concurrent: match self.simulate {
+                // What is asked of a stub one at a time would be the same.
+                Some(_) => vec![Concurrent::All],
+                None => concurrent,
+            },
+            samples: self.samples,
+            settle_ns: in_ns(self.settle.unwrap_or(SETTLE)),
+            network: self.network.clone(),
+            floors: !self.no_floors,
+            simulated: self.simulate.is_some(),
+            seed: self.seed.map_or_else(drawn_seed, Ok)?,
+        })
+    }
+}
+
+/// Measures on all nodes, or goes on with that, and shows what came of it.
+pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
+    let interrupt = Interrupt::install()
+        .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
+    let (mut store, run) = match &args.resume {
+        Some(name) => {
+            let mut store = Store::open_existing(&common.store_path())?;
+            let run = unfinished(&store, name)?;
+            store.resume_run(run)?;
+            (store, run)
+        }
+        None => begin(common, args)?,
+    };
+    if let Some(label) = &args.label {
+        store.set_label(run, label)?;
+    }
+    let Some(stored) = store.fleet(run)? else {
+        return Err(Failure::other(format!("run {run} vanished from the store")));
+    };
+    let kinds = plan::kinds(&stored.asked).map_err(Failure::usage)?;
+    room_for(stored.asked.nodes.len());
+    let mut tell = |line: &str| {
+        if !common.quiet {
+            complain(line);
+        }
+    };
+    let with = Conditions { store: &mut store, interrupt: &interrupt, tell: &mut tell };
+    let status = Fleet::conduct(with, run, stored.asked, kinds)?;
+    let found = fleet_report::judged(&store, run)?;
+    fleet_report::show(common, &found, args.format, args.output.as_deref())?;
+    if let Some(path) = &args.html {
+        fleet_report::write_page(path, &found)?;
+    }
+    if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
+        complain(&format!("interrupted; `ipcmark fleet --resume {run}` goes on with run {run}"));
+        return Ok(128 + signal as u8);
+    }
+    if found.launches == 0 {
+        complain("nothing could be measured; the reasons stand above");
+        return Ok(1);
+    }
+    Ok(0)
+}
+
+/// Stores what is asked, with every case of it.
+fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
+    // Whatever is wrong with the request is said before anything is stored.
+    let asked = args.asked().map_err(Failure::usage)?;
+    let kinds = plan::kinds(&asked).map_err(Failure::usage)?;
+    common.tell_homeless_store();
+    let mut store = Store::open(&common.store_path())?;
+    let argv: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let root = Path::new("/");
+    let (kind, why_not) = clock::choose(root);
+    let run = store.begin_fleet(&NewFleet {
+        started: now_utc(),
+        tool: TOOL,
+        argv: &argv,
+        asked: &asked,
+        host: &Host::read(root),
+        clock: &clock::measure(kind, why_not).1,
+    })?;
+    plan::store(&mut store, run, &asked, &kinds)?;
+    Ok((store, run))
+}
+
+fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
+    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+    match store.fleet(id)? {
+        None => Err(Failure::usage(format!(
+            "run {id} was not measured on many nodes: `ipcmark run --resume {id}` goes on with it"
+        ))),
+        Some(it) if it.status == RunStatus::Running && alive(it.pid) => {
+            Err(Failure::usage(format!("run {id} is being measured by process {}", it.pid)))
+        }
+        Some(it)
+            if it.status == RunStatus::Complete
+                && it.nodes.iter().all(|node| node.reason.is_none()) =>
+        {
+            Err(Failure::usage(format!("run {id} is complete: there is nothing to resume")))
+        }
+        Some(_) => Ok(id),
+    }
+}
+
+/// Every agent takes three descriptors: allows as many as this process may.
+fn room_for(nodes: usize) {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = 64 + 4 * nodes as u64;
+    if limit.current.is_some_and(|it| it < wanted) {
+        limit.current = limit.maximum;
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}

@@ -1,0 +1,54 @@
+//! A run on many nodes, shown: by `ipcmark fleet` at its end, and by `ipcmark report`.
+
+use std::path::Path;
+
+use super::args::{Script, Shown};
+use super::{Common, Failure, report, written};
+use crate::judge::fleet::FleetJudged;
+use crate::report::compose::{Extent, fleet};
+use crate::report::{html, terminal};
+use crate::store::Store;
+use crate::study::paper::Form;
+
+/// The run that the user named, if it was measured on many nodes.
+pub fn named(common: &Common, name: &str) -> Result<Option<FleetJudged>, Failure> {
+    let store = Store::open_existing(&common.store_path())?;
+    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(FleetJudged::of(&store, id)?)
+}
+
+/// Run `run` of a store, judged.
+pub fn judged(store: &Store, run: i64) -> Result<FleetJudged, Failure> {
+    FleetJudged::of(store, run)?.ok_or_else(|| Failure::other(format!("run {run} has no nodes")))
+}
+
+/// Shows it in one of the forms in which runs are written up.
+pub fn show(
+    common: &Common,
+    found: &FleetJudged,
+    form: Shown,
+    path: Option<&Path>,
+) -> Result<(), Failure> {
+    let extent = if common.verbose { Extent::Full } else { Extent::Summary };
+    match (form, path) {
+        (Shown::Written(script @ (Script::Markdown | Script::Typst)), path) => {
+            written::write_document(
+                script,
+                path,
+                &fleet::compose(found, Extent::Full),
+                &Form::PLAIN,
+            )
+        }
+        (_, Some(path)) => {
+            let text =
+                terminal::render(&fleet::compose(found, extent), &terminal::Style::default());
+            report::write(path, &text)
+        }
+        (_, None) => common.show(&fleet::compose(found, extent)),
+    }
+}
+
+/// Writes the self-contained page.
+pub fn write_page(path: &Path, found: &FleetJudged) -> Result<(), Failure> {
+    report::write(path, &html::render(&fleet::compose(found, Extent::Full)))
+}

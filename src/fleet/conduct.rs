@@ -1,0 +1,438 @@
+//! A run on many nodes from its first hello to its last round: who plays when, what is kept, and what
+//! a lost node costs. Launches are kept in batches of at most a second, between turns: after any kill
+//! the store opens, and the run goes on with what is missing.
+
+mod order;
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::board::{Board, Interrupted};
+use super::plan::Kind;
+use super::play::Wanted;
+use super::tournament::{self, index};
+use super::{address, floors};
+use crate::campaign::{
+    PILOT_DEADLINE_MS, PILOT_NS, deadline_of, lasting_ns, now_utc, sized, value_ns,
+};
+use crate::launch::spec::BUILD;
+use crate::launch::{Ending, Interrupt, Outcome, SampleCount, Spec, Warmup};
+use crate::store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
+use crate::workload::Workload;
+use order::Item;
+
+/// Launches of one node that are set up together.
+const BATCH: usize = 12;
+/// Longest time for which ended launches are only in memory.
+const KEPT_WITHIN: Duration = Duration::from_millis(900);
+/// A case with so many failed launches and none that worked is given up.
+const FAILURES: u32 = 3;
+
+/// A case being measured.
+#[derive(Clone, Copy, Default)]
+struct Live {
+    id: i64,
+    batch: u64,
+    samples: u64,
+    operation_ns: f64,
+    failures: u32,
+    worked: bool,
+}
+
+/// The tools of a fleet's run.
+pub struct Conditions<'a> {
+    /// Where everything is kept.
+    pub store: &'a mut Store,
+    /// Notices signals.
+    pub interrupt: &'a Interrupt,
+    /// Hears how it goes, a line at a time; never while anything is timed.
+    pub tell: &'a mut dyn FnMut(&str),
+}
+
+/// A run on many nodes.
+pub struct Fleet<'a> {
+    with: Conditions<'a>,
+    run: i64,
+    asked: FleetAsked,
+    kinds: Vec<Kind>,
+    board: Board<'a>,
+    network: Option<crate::sys::network::Address>,
+    /// Cases, group by group.
+    live: Vec<Vec<Live>>,
+    done: HashSet<(i64, u64)>,
+    pending: Vec<NewLaunch>,
+    /// When the first of them ended.
+    since: Option<Instant>,
+    told_lost: HashSet<usize>,
+    began: Instant,
+    measured_before: u64,
+}
+
+impl<'a> Fleet<'a> {
+    /// Takes up run `run`, whose cases are stored: meets the nodes, and measures what is missing.
+    /// Gives how it ended.
+    ///
+    /// # Errors
+    /// Where the store can't be read or written.
+    pub fn conduct(
+        with: Conditions<'a>,
+        run: i64,
+        asked: FleetAsked,
+        kinds: Vec<Kind>,
+    ) -> Result<RunStatus, StoreError> {
+        let began = Instant::now();
+        let stored = with.store.fleet(run)?;
+        let measured_before = stored.as_ref().map_or(0, |it| it.measuring_ns);
+        (with.tell)(&format!("starting an agent on each of {} nodes", asked.nodes.len()));
+        let Ok(mut board) = Board::start(&asked, with.interrupt) else {
+            with.store.end_fleet(run, RunStatus::Interrupted, &now_utc(), measured_before)?;
+            return Ok(RunStatus::Interrupted);
+        };
+        // Its clock is another after a boot: what was measured before has the old one's scale.
+        for (nth, before) in stored.iter().flat_map(|it| it.nodes.iter().enumerate()) {
+            let boot = |far: &crate::launch::peer::FarHost| far.host.boot_id.clone();
+            if let (Some(before), Some(now)) = (&before.far, &board.far[nth])
+                && boot(before) != boot(now)
+            {
+                board.give_up(nth, "it was started anew since the run began: measure anew".into());
+            }
+        }
+        let live = revive(with.store, run, &kinds, asked.nodes.len())?;
+        let done = with.store.fleet_done(run)?;
+        let network = asked.network.as_deref().and_then(|text| address::network(text).ok());
+        let mut fleet = Fleet {
+            with,
+            run,
+            asked,
+            kinds,
+            board,
+            network,
+            live,
+            done,
+            pending: Vec::new(),
+            since: None,
+            told_lost: HashSet::new(),
+            began,
+            measured_before,
+        };
+        fleet.keep_nodes(stored.map(|it| it.nodes).unwrap_or_default())?;
+        let interrupted = fleet.measure()?.is_err();
+        fleet.flush()?;
+        fleet.tell_lost()?;
+        let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
+        let took = fleet.measured_before + fleet.began.elapsed().as_nanos() as u64;
+        fleet.with.store.end_fleet(run, status, &now_utc(), took)?;
+        Ok(status)
+    }
+
+    /// Keeps what the nodes are, and their bounds where they aren't known.
+    fn keep_nodes(&mut self, before: Vec<crate::store::StoredNode>) -> Result<(), StoreError> {
+        for nth in 0..self.asked.nodes.len() {
+            let known = before.get(nth).is_some_and(|it| it.far.is_some());
+            match &self.board.far[nth] {
+                // Samples are scaled by the clock as it was met first.
+                Some(far) if !known => self.with.store.set_node(self.run, nth, far)?,
+                Some(_) if self.board.is_here(nth) => {
+                    self.with.store.clear_node_reason(self.run, nth)?;
+                    self.board.far[nth].clone_from(&before[nth].far);
+                }
+                _ => {}
+            }
+        }
+        self.tell_lost()?;
+        if !self.asked.floors || self.asked.simulated {
+            return Ok(());
+        }
+        let lacking = |nth: &usize| {
+            before.get(*nth).is_none_or(|it| it.floors.is_none()) && self.board.is_here(*nth)
+        };
+        for wave in self.waves() {
+            let wave: Vec<usize> = wave.into_iter().filter(lacking).collect();
+            if wave.is_empty() || self.with.interrupt.signal().is_some() {
+                continue;
+            }
+            let of = match wave.as_slice() {
+                [one] => self.asked.nodes[*one].clone(),
+                many => format!("{} nodes at a time", many.len()),
+            };
+            (self.with.tell)(&format!("bounds: clocks, kernel calls, wake-ups, copying of {of}"));
+            for (nth, floors) in floors::measure(&self.asked, &wave, self.with.interrupt) {
+                self.with.store.set_node_floors(self.run, nth, &floors)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
+        for round in 1..=self.asked.rounds {
+            (self.with.tell)(&format!("round {round} of {}", self.asked.rounds));
+            for (position, item) in self.items(round).into_iter().enumerate() {
+                if self.with.interrupt.signal().is_some()
+                    || self.item(round, position, &item)?.is_err()
+                {
+                    return Ok(Err(Interrupted));
+                }
+                if self.since.is_some_and(|since| since.elapsed() > KEPT_WITHIN) {
+                    self.flush()?;
+                }
+                self.tell_lost()?;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Measures one item: pilots where they lack, then a launch of each case.
+    fn item(
+        &mut self,
+        round: u64,
+        position: usize,
+        item: &Item,
+    ) -> Result<Result<(), Interrupted>, StoreError> {
+        let level = match item {
+            Item::Alone(_) => None,
+            Item::Pairs(level, _) => Some(*level),
+        };
+        let mut groups: Vec<usize> =
+            (0..self.kinds.len()).filter(|it| self.kinds[*it].concurrent == level).collect();
+        let mut rng =
+            tournament::of_round(self.asked.seed, 1 << 61 | round << 32 | position as u64);
+        groups.shuffle(&mut rng);
+        for groups in groups.chunks(BATCH) {
+            for pilot in [true, false] {
+                let turns = self.turns(groups, item, round, pilot, &mut rng);
+                if turns.is_empty() {
+                    continue;
+                }
+                let set = turns.iter().map(|it| it.wanted.clone()).collect();
+                let quiet = match (pilot, self.asked.simulated) {
+                    (false, false) => Duration::from_nanos(self.asked.settle_ns),
+                    _ => Duration::ZERO,
+                };
+                let Ok(endings) = self.board.play(set, quiet) else { return Ok(Err(Interrupted)) };
+                self.since.get_or_insert_with(Instant::now);
+                for (turn, ending) in turns.into_iter().zip(endings) {
+                    self.take(turn, ending, if pilot { 0 } else { round }, position)?;
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The launches of some groups that are wanted now; of pilots those that lack one.
+    fn turns(
+        &self,
+        groups: &[usize],
+        item: &Item,
+        round: u64,
+        pilot: bool,
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<Turn> {
+        let nodes = self.asked.nodes.len();
+        let ends: Vec<(usize, usize, Option<usize>, bool)> = match item {
+            Item::Alone(wave) => wave.iter().map(|it| (*it, *it, None, false)).collect(),
+            Item::Pairs(_, pairs) => {
+                let ends = pairs.iter().map(|pair| {
+                    let nth = index(nodes, *pair);
+                    let swapped = self.swapped(nth, round);
+                    let (near, far) = if swapped { (pair.1, pair.0) } else { *pair };
+                    (nth, near, Some(far), swapped)
+                });
+                ends.collect()
+            }
+        };
+        let mut turns = Vec::new();
+        for (nth, near, far, swapped) in ends {
+            if !self.board.is_here(near) || far.is_some_and(|it| !self.board.is_here(it)) {
+                continue;
+            }
+            for (slot, group) in groups.iter().enumerate() {
+                let live = self.live[*group][nth];
+                let given_up = !live.worked && live.failures >= FAILURES;
+                let wanted = if pilot { live.samples == 0 } else { live.samples > 0 };
+                if given_up || !wanted || self.done.contains(&(live.id, round)) {
+                    continue;
+                }
+                let padding = 16 * rng.random_range(0..256);
+                let offset = 64 * rng.random_range(0..64);
+                let spec = self.spec(*group, near, &live, pilot, offset);
+                let far = far.map(|far| (far, self.address(near, far, &spec.mechanism)));
+                let wanted = Wanted { near, far: None, spec, padding, slot };
+                turns.push(match far {
+                    Some((far, Ok(at))) => Turn {
+                        group: *group,
+                        nth,
+                        swapped,
+                        wanted: Wanted { far: Some((far, at)), ..wanted },
+                        refused: None,
+                    },
+                    Some((far, Err(why))) => {
+                        let why = format!("{}: {why}", self.board.names[far]);
+                        Turn { group: *group, nth, swapped, wanted, refused: Some(why) }
+                    }
+                    None => Turn { group: *group, nth, swapped, wanted, refused: None },
+                });
+            }
+        }
+        turns
+    }
+
+    fn address(
+        &self,
+        near: usize,
+        far: usize,
+        mechanism: &str,
+    ) -> Result<std::net::IpAddr, String> {
+        let ipv6 = crate::mechanism::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
+        match (&self.board.far[near], &self.board.far[far]) {
+            (Some(near), Some(far)) => address::between(near, far, self.network.as_ref(), ipv6),
+            _ => Err("it never answered".into()),
+        }
+    }
+
+    fn spec(&self, group: usize, near: usize, live: &Live, pilot: bool, offset: usize) -> Spec {
+        let case = &self.kinds[group].case;
+        let far = self.board.far[near].as_ref().expect("a node that is here has said what it is");
+        let cpu = case.place.cpus.and_then(|_| far.allowed_cpus.first().copied());
+        let expected = live.operation_ns * (live.batch * live.samples) as f64;
+        Spec {
+            build: BUILD.into(),
+            mechanism: case.variant.to_string(),
+            workload: case.workload,
+            message_bytes: case.opened_for(),
+            workers: case.workers,
+            initiator_cpu: cpu,
+            responder_cpu: cpu,
+            payload: case.payload,
+            verify: false,
+            warmup: Warmup::default(),
+            samples: match pilot {
+                true => SampleCount::Lasting(PILOT_NS),
+                false => SampleCount::Exactly(live.samples),
+            },
+            batch: if pilot { 0 } else { live.batch },
+            clock: far.clock.kind,
+            ns_per_tick: far.clock.ns_per_tick,
+            deadline_ms: if pilot { PILOT_DEADLINE_MS } else { deadline_of(expected) },
+            buffer_offset: offset,
+            seed: self.asked.seed,
+            observe: None,
+            plant: None,
+            half: None,
+        }
+    }
+
+    /// Keeps what a launch came to; a pilot fixes what the launches of its case do.
+    fn take(
+        &mut self,
+        turn: Turn,
+        ending: Ending,
+        round: u64,
+        position: usize,
+    ) -> Result<(), StoreError> {
+        let Turn { group, nth, swapped, wanted, refused } = turn;
+        let Ending { mut record, samples } = ending;
+        if let Some(reason) = refused {
+            record = crate::launch::Record::without_samples(Outcome::NotApplicable { reason });
+        }
+        let live = &mut self.live[group][nth];
+        match record.outcome {
+            Outcome::Ok => live.worked = true,
+            _ => live.failures += 1,
+        }
+        if round == 0 && record.outcome == Outcome::Ok {
+            let case = &self.kinds[group].case;
+            let clock = &self.board.far[wanted.near].as_ref().expect("it was here").clock;
+            let batch = record.initiator.batch.max(1);
+            if let Some(operation) = value_ns(&mut samples.clone(), batch, clock.ns_per_tick) {
+                live.operation_ns = operation.max(0.1);
+                let lasting = lasting_ns(case.place.shares_one_cpu());
+                let ack = record.initiator.ack_ns;
+                (live.batch, live.samples) =
+                    sized(case.workload, live.operation_ns, ack, clock, lasting);
+                if let Some(samples) =
+                    self.asked.samples.filter(|_| case.workload != Workload::Throughput)
+                {
+                    live.samples = samples;
+                }
+                let live = *live;
+                self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
+            }
+        }
+        let case = self.live[group][nth].id;
+        if round > 0 {
+            self.done.insert((case, round));
+        }
+        let (padding, offset) = (wanted.padding, wanted.spec.buffer_offset);
+        self.pending.push(NewLaunch {
+            case,
+            round,
+            position,
+            swapped,
+            padding,
+            offset,
+            record,
+            samples,
+        });
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.since = None;
+        let launches = std::mem::take(&mut self.pending);
+        self.with.store.add_launches(&launches)
+    }
+
+    /// Keeps and tells why nodes take no part any more.
+    fn tell_lost(&mut self) -> Result<(), StoreError> {
+        for nth in 0..self.board.lost.len() {
+            let Some(why) = &self.board.lost[nth] else { continue };
+            if self.told_lost.insert(nth) {
+                (self.with.tell)(&format!(
+                    "{} takes no part any more: {why}",
+                    self.board.names[nth]
+                ));
+                self.with.store.set_node_reason(self.run, nth, why)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A launch that is wanted, and of which case.
+struct Turn {
+    group: usize,
+    nth: usize,
+    swapped: bool,
+    wanted: Wanted,
+    /// Why it can't be had.
+    refused: Option<String>,
+}
+
+/// The cases as they are stored, with what their pilots found.
+fn revive(
+    store: &Store,
+    run: i64,
+    kinds: &[Kind],
+    nodes: usize,
+) -> Result<Vec<Vec<Live>>, StoreError> {
+    let mut live: Vec<Vec<Live>> =
+        kinds.iter().map(|kind| vec![Live::default(); kind.cases(nodes)]).collect();
+    for case in store.fleet_cases(run)? {
+        let Some(place) = live.get_mut(case.group).and_then(|it| it.get_mut(case.nth)) else {
+            continue;
+        };
+        *place = Live {
+            id: case.id,
+            batch: case.batch.unwrap_or(0),
+            samples: case.samples.unwrap_or(0),
+            operation_ns: case.operation_ns.unwrap_or(0.0),
+            failures: 0,
+            worked: case.samples.is_some(),
+        };
+    }
+    Ok(live)
+}

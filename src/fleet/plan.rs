@@ -1,0 +1,136 @@
+//! From what was asked to cases: what is done on every node by itself, and between every pair. One
+//! group each: its cases differ in node or pair alone, and are compared with each other.
+
+use super::tournament;
+use crate::launch::placement::Place;
+use crate::launch::{Placement, Workers};
+use crate::mechanism::{OpenSpec, Variant, check_over_network, probe};
+use crate::store::{Concurrent, FleetAsked, NewFleetCase, Store, StoreError};
+use crate::study::{Case, Reach, Total};
+use crate::workload::{Policy, Workload};
+
+/// Samples of a simulated launch.
+const SIMULATED_SAMPLES: u64 = 16;
+
+/// What is done, in all cases of a group alike.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// What is done; the CPUs of a placement are each node's own.
+    pub case: Case,
+    /// How many pairs of a turn at a time; None on one node.
+    pub concurrent: Option<Concurrent>,
+}
+
+impl Kind {
+    /// How many cases it has in a fleet of so many.
+    pub fn cases(&self, nodes: usize) -> usize {
+        if self.concurrent.is_some() { tournament::pairs(nodes) } else { nodes }
+    }
+}
+
+/// Everything that is done, group by group.
+///
+/// # Errors
+/// What can't be measured so, with the way out.
+pub fn kinds(asked: &FleetAsked) -> Result<Vec<Kind>, String> {
+    let mut kinds = Vec::new();
+    for placement in &asked.placements {
+        if !matches!(placement, Placement::Free | Placement::SameCpu) {
+            return Err(format!(
+                "{placement}: nodes need not have such CPUs: choose same-cpu or free"
+            ));
+        }
+    }
+    let exchanges = || {
+        asked.workloads.iter().flat_map(|(it, sizes)| sizes.iter().map(move |size| (*it, *size)))
+    };
+    for (workload, size) in exchanges() {
+        for placement in &asked.placements {
+            for text in &asked.local {
+                let case = case(text, workload, size, *placement)?;
+                let place = case.place;
+                if let Some(objection) = Placement::objection(place, &case.variant) {
+                    return Err(format!("{text}: {objection}").replace(
+                        "--spin-on-one-cpu insists",
+                        "--placement free lets it have two",
+                    ));
+                }
+                probe(&case.variant, case.opened_for()).map_err(|why| format!("{text}: {why}"))?;
+                kinds.push(Kind { case, concurrent: None });
+            }
+        }
+    }
+    for concurrent in &asked.concurrent {
+        for (workload, size) in exchanges() {
+            for text in &asked.between {
+                let case = case(text, workload, size, Placement::Free)?;
+                let case = Case { reach: Reach::Peer, ..case };
+                let open = OpenSpec {
+                    options: case.variant.options.clone(),
+                    message_bytes: case.opened_for(),
+                    same_process: false,
+                    seed: 0,
+                };
+                let checked = check_over_network(case.variant.entry.name, &open);
+                checked.map_err(|why| format!("{text}: {why}"))?;
+                kinds.push(Kind { case, concurrent: Some(*concurrent) });
+            }
+        }
+    }
+    match kinds.is_empty() {
+        true => Err("nothing to measure: name a mechanism".into()),
+        false => Ok(kinds),
+    }
+}
+
+fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Result<Case, String> {
+    let variant = Variant::parse(text)?;
+    let sized = variant.traits().carries.has_size() && workload.has_size();
+    // Any one CPU: which, each node says.
+    let place = match placement {
+        Placement::SameCpu => Place { cpus: Some((0, 0)), ..Place::FREE },
+        _ => Place::FREE,
+    };
+    Ok(Case {
+        variant,
+        workload,
+        message_bytes: sized.then_some(size),
+        total: (sized && workload == Workload::Throughput).then_some(Total::Long),
+        placement,
+        place,
+        workers: Workers::Process,
+        payload: Policy::Untouched,
+        twin: false,
+        observe: None,
+        reach: Reach::Local,
+    })
+}
+
+/// Stores every case of every group: nodes in their order, pairs row by row.
+pub fn store(
+    store: &mut Store,
+    run: i64,
+    asked: &FleetAsked,
+    kinds: &[Kind],
+) -> Result<(), StoreError> {
+    let nodes = asked.nodes.len();
+    let fixed = asked.simulated.then_some((1, SIMULATED_SAMPLES));
+    let cases = kinds.iter().enumerate().flat_map(|(group, kind)| {
+        let ends: Box<dyn Iterator<Item = (usize, Option<usize>)>> = match kind.concurrent {
+            None => Box::new((0..nodes).map(|node| (node, None))),
+            Some(_) => {
+                Box::new((0..nodes).flat_map(move |a| (a + 1..nodes).map(move |b| (a, Some(b)))))
+            }
+        };
+        ends.enumerate().map(move |(nth, (near, far))| NewFleetCase {
+            group,
+            nth,
+            case: &kind.case,
+            near,
+            far,
+            concurrent: kind.concurrent,
+            fixed,
+        })
+    });
+    store.add_fleet_cases(run, cases)
+}

@@ -1,0 +1,188 @@
+//! A node that only answers: for simulations of fleets that aren't at hand. It takes in the bytes that
+//! an agent would, decodes them, and gives back the bytes that an agent would; what it "measured" is
+//! drawn from a seed, with one slow node and one slow pair planted.
+
+use std::collections::BTreeMap;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::line::Frame;
+use crate::launch::peer::FarHost;
+use crate::launch::spec::{BUILD, Half};
+use crate::launch::wire::{Kind, Missing, take_frame, write_frame};
+use crate::launch::{Outcome, Record, SampleCount, Spec, WorkerReport};
+use crate::workload::Workload;
+
+/// How much slower the planted node is, and the planted pair.
+pub const SLOW_NODE: f64 = 1.25;
+/// The same of the pair.
+pub const SLOW_PAIR: f64 = 2.0;
+/// A round trip between ordinary nodes, in ns; and a local one.
+const FAR_NS: f64 = 30_000.0;
+const NEAR_NS: f64 = 5_000.0;
+/// Spread of launches, and of the samples in one: standard deviation of the logarithm.
+const BETWEEN: f64 = 0.02;
+const WITHIN: f64 = 0.05;
+
+/// What is planted in a simulated fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planted {
+    /// The slow node.
+    pub node: usize,
+    /// The pair whose way to each other is slow.
+    pub pair: (usize, usize),
+}
+
+impl Planted {
+    /// In a fleet of so many.
+    pub fn among(nodes: usize) -> Planted {
+        Planted { node: nodes / 3, pair: (nodes / 2, nodes - 1) }
+    }
+
+    fn factor(self, a: usize, b: usize) -> f64 {
+        let node = if a == self.node || b == self.node { SLOW_NODE } else { 1.0 };
+        let pair = if (a.min(b), a.max(b)) == self.pair { SLOW_PAIR } else { 1.0 };
+        node * pair
+    }
+}
+
+/// The simulated node of a number; addresses are 10.0.0.0/8 by that number.
+pub fn address(nth: usize) -> std::net::IpAddr {
+    std::net::Ipv4Addr::from_bits(0x0a00_0001 + nth as u32).into()
+}
+
+/// A node that only answers.
+pub struct Stub {
+    nth: usize,
+    planted: Planted,
+    far: FarHost,
+    rng: ChaCha8Rng,
+    /// Bytes as they come from the coordinator, and as they go back.
+    inbox: Vec<u8>,
+    outbox: Vec<u8>,
+    charges: BTreeMap<u32, Spec>,
+}
+
+impl Stub {
+    /// The stub of node `nth`, that says it is `far`.
+    pub fn new(nth: usize, planted: Planted, far: FarHost, seed: u64) -> Stub {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(1 << 40 | nth as u64);
+        let (inbox, outbox, charges) = Default::default();
+        Stub { nth, planted, far, rng, inbox, outbox, charges }
+    }
+
+    /// Takes in a frame, as bytes.
+    pub fn hear(&mut self, kind: Kind, payload: &[u8]) {
+        let _ = write_frame(&mut self.inbox, kind, payload);
+        while let Ok(Some((kind, payload))) = take_frame(&mut self.inbox) {
+            self.obey(kind, &payload);
+        }
+    }
+
+    /// The next frame back.
+    ///
+    /// # Errors
+    /// Where the bytes are no frame.
+    pub fn said(&mut self) -> Result<Option<Frame>, Missing> {
+        take_frame(&mut self.outbox)
+    }
+
+    fn obey(&mut self, kind: Kind, payload: &[u8]) {
+        if kind == Kind::Hello {
+            let mut hello = serde_json::to_value(&self.far).expect("always JSON");
+            hello["build"] = BUILD.into();
+            let _ = write_frame(&mut self.outbox, Kind::Hello, hello.to_string().as_bytes());
+            return;
+        }
+        let Some((number, rest)) = payload.split_first_chunk::<4>() else { return };
+        let number = u32::from_le_bytes(*number);
+        match kind {
+            Kind::Begin => {
+                let spec = rest.get(4..).and_then(|text| serde_json::from_slice::<Spec>(text).ok());
+                let Some(spec) = spec else { return };
+                if matches!(spec.half, Some(Half::Far { .. })) {
+                    self.tell(number, Kind::Bound, &9_u16.to_le_bytes());
+                }
+                self.tell(number, Kind::Ready, &[]);
+                self.charges.insert(number, spec);
+            }
+            Kind::Relay => match rest.first().and_then(|byte| Kind::from_byte(*byte)) {
+                Some(Kind::Go) => self.go(number),
+                Some(Kind::End) => self.end(number),
+                _ => {}
+            },
+            Kind::Over => drop(self.charges.remove(&number)),
+            _ => {}
+        }
+    }
+
+    fn go(&mut self, number: u32) {
+        let half = self.charges.get(&number).and_then(|it| it.half.clone());
+        if matches!(half, Some(Half::Far { .. })) {
+            self.tell(number, Kind::Going, &[]);
+        }
+        self.tell(number, Kind::Timed, &[]);
+    }
+
+    fn end(&mut self, number: u32) {
+        let Some(spec) = self.charges.get(&number).cloned() else { return };
+        let mut record = Record::without_samples(Outcome::Ok);
+        let mut samples = Vec::new();
+        if !matches!(spec.half, Some(Half::Far { .. })) {
+            let count = match spec.samples {
+                SampleCount::Exactly(count) => count,
+                SampleCount::Lasting(_) => 16,
+            };
+            samples = self.draw(&spec, count);
+            record.initiator = WorkerReport {
+                samples: count,
+                batch: spec.batch.max(1),
+                estimate_ns: FAR_NS,
+                ack_ns: FAR_NS,
+                ..WorkerReport::default()
+            };
+        }
+        let text = serde_json::to_vec(&record).expect("a record is always JSON");
+        self.tell(number, Kind::Record, &text);
+        if !samples.is_empty() {
+            let bytes: Vec<u8> = samples.iter().flat_map(|it: &u64| it.to_le_bytes()).collect();
+            self.tell(number, Kind::Samples, &bytes);
+        }
+        self.tell(number, Kind::Done, &[]);
+    }
+
+    /// The samples of a launch, in ticks.
+    fn draw(&mut self, spec: &Spec, count: u64) -> Vec<u64> {
+        let (level, factor) = match &spec.half {
+            Some(Half::Near { to, .. }) => {
+                let there = match to.ip() {
+                    std::net::IpAddr::V4(it) => (it.to_bits() - 0x0a00_0001) as usize,
+                    std::net::IpAddr::V6(_) => 0,
+                };
+                (FAR_NS, self.planted.factor(self.nth, there))
+            }
+            _ => (NEAR_NS, if self.nth == self.planted.node { SLOW_NODE } else { 1.0 }),
+        };
+        let level = match spec.workload {
+            Workload::Throughput => level / 10.0,
+            _ => level,
+        };
+        let launch = level * factor * self.spread(BETWEEN) * spec.batch.max(1) as f64;
+        (0..count).map(|_| (launch * self.spread(WITHIN) / spec.ns_per_tick) as u64).collect()
+    }
+
+    /// e to a normal draw, by the sum of twelve even ones.
+    fn spread(&mut self, by: f64) -> f64 {
+        let sum: f64 = (0..12).map(|_| self.rng.random::<f64>()).sum();
+        (by * (sum - 6.0)).exp()
+    }
+
+    fn tell(&mut self, number: u32, kind: Kind, payload: &[u8]) {
+        let mut whole = number.to_le_bytes().to_vec();
+        whole.push(kind as u8);
+        whole.extend_from_slice(payload);
+        let _ = write_frame(&mut self.outbox, Kind::Relay, &whole);
+    }
+}

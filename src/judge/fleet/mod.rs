@@ -1,0 +1,236 @@
+//! A run on many nodes, judged: what is typical of each group, which nodes differ from the rest, which
+//! pairs differ from what their two nodes explain, and where the nodes' environments differ.
+
+mod environment;
+mod rest;
+
+use std::collections::BTreeMap;
+
+use super::ALPHA;
+use crate::stats::{self, Interval};
+use crate::store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
+
+pub use environment::{Differing, differing};
+pub use rest::{
+    Change, Changed, Units, nodes as nodes_against_the_rest, pairs as pairs_beyond_nodes,
+};
+
+/// A judged fleet.
+pub struct FleetJudged {
+    /// As stored.
+    pub fleet: StoredFleet,
+    /// What is done, and what came of it.
+    pub groups: Vec<GroupResult>,
+    /// Launches that measured, pilots left out.
+    pub launches: u64,
+    /// Fields of the environment in which nodes differ.
+    pub environment: Vec<Differing>,
+}
+
+/// What came of a group.
+pub struct GroupResult {
+    /// What is done.
+    pub group: FleetGroup,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// Rounds in which something was measured.
+    pub rounds: usize,
+    /// One cell per node, or per pair row by row.
+    pub cells: Vec<Cell>,
+    /// The median over cells of their medians, in ns per operation.
+    pub typical_ns: Option<f64>,
+    /// Nodes against the rest; empty where there are too few.
+    pub of_nodes: Vec<Change>,
+    /// Pairs beyond what their nodes explain; of three nodes, against the fastest pair.
+    pub of_pairs: Vec<Change>,
+    /// Launches that failed: why, how often, and of which cell for example.
+    pub failures: Vec<(String, u64, usize)>,
+}
+
+/// A node, or a pair, in one group.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// Launches of either direction: median with its interval, in ns per operation.
+    pub both: Option<Summary>,
+    /// Those that the first node of the pair began.
+    pub forward: Option<Summary>,
+    /// Those that the second one began.
+    pub backward: Option<Summary>,
+    /// Why launches of it failed.
+    pub failed: Option<String>,
+    /// Launch values by round, in ns per operation.
+    values: Vec<(u32, bool, f64)>,
+}
+
+/// Launches in one number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Their median, in ns per operation.
+    pub median: f64,
+    /// The interval of it; None where they are too few for 95 %.
+    pub interval: Option<(f64, f64)>,
+    /// How many.
+    pub launches: usize,
+}
+
+impl Summary {
+    fn of(values: impl Iterator<Item = f64>) -> Option<Summary> {
+        let mut values: Vec<f64> = values.collect();
+        values.sort_by(f64::total_cmp);
+        let interval = stats::median_interval(&values, ALPHA).map(|it| (it.low, it.high));
+        (!values.is_empty()).then(|| Summary {
+            median: stats::median(&values),
+            interval,
+            launches: values.len(),
+        })
+    }
+}
+
+impl GroupResult {
+    /// Whether its cells are pairs.
+    pub fn is_of_pairs(&self) -> bool {
+        self.group.concurrent.is_some()
+    }
+
+    /// The two nodes of a cell, the same one twice where it is a node's.
+    pub fn ends(&self, nth: usize) -> (usize, usize) {
+        if !self.is_of_pairs() {
+            return (nth, nth);
+        }
+        let (mut row, mut left) = (0, nth);
+        while left >= self.nodes - 1 - row {
+            left -= self.nodes - 1 - row;
+            row += 1;
+        }
+        (row, row + 1 + left)
+    }
+
+    /// The cell of a pair.
+    pub fn cell(&self, a: usize, b: usize) -> Option<&Cell> {
+        let (a, b) = (a.min(b), a.max(b));
+        match self.is_of_pairs() {
+            true if a == b => None,
+            true => self.cells.get(a * (2 * self.nodes - a - 1) / 2 + b - a - 1),
+            false => self.cells.get(a),
+        }
+    }
+
+    /// The launches from `a` to `b`; of round trips also those from `b` to `a`, which are as long.
+    pub fn from_to(&self, a: usize, b: usize) -> Option<Summary> {
+        let cell = self.cell(a, b)?;
+        match self.group.workload.as_str() {
+            "throughput" if a < b => cell.forward,
+            "throughput" => cell.backward,
+            _ => cell.both,
+        }
+    }
+}
+
+impl FleetJudged {
+    /// Judges run `id` from the store.
+    ///
+    /// # Errors
+    /// Where the store can't be read.
+    pub fn of(store: &Store, id: i64) -> Result<Option<FleetJudged>, StoreError> {
+        let Some(fleet) = store.fleet(id)? else { return Ok(None) };
+        let scales: Vec<f64> = fleet
+            .nodes
+            .iter()
+            .map(|it| it.far.as_ref().map_or(1.0, |far| far.clock.ns_per_tick))
+            .collect();
+        let mut groups = Vec::new();
+        for group in store.fleet_groups(id)? {
+            groups.push(result(store, id, group, &scales)?);
+        }
+        let launches =
+            groups.iter().flat_map(|it| &it.cells).map(|it| it.values.len() as u64).sum();
+        let environment = differing(&fleet.nodes);
+        Ok(Some(FleetJudged { fleet, groups, launches, environment }))
+    }
+}
+
+fn result(
+    store: &Store,
+    run: i64,
+    group: FleetGroup,
+    scales: &[f64],
+) -> Result<GroupResult, StoreError> {
+    let nodes = scales.len();
+    let many = if group.concurrent.is_some() { nodes * (nodes - 1) / 2 } else { nodes };
+    let (nth, cells) = (group.nth, vec![Cell::default(); many]);
+    let mut found = GroupResult {
+        group,
+        nodes,
+        rounds: 0,
+        cells,
+        typical_ns: None,
+        of_nodes: Vec::new(),
+        of_pairs: Vec::new(),
+        failures: Vec::new(),
+    };
+    let ends: Vec<(usize, usize)> = (0..many).map(|nth| found.ends(nth)).collect();
+    let mut failures: BTreeMap<String, (u64, usize)> = BTreeMap::new();
+    store.fleet_launches(run, nth, |launch| {
+        let FleetLaunch { nth, round, swapped, batch, found: told } = launch;
+        let Some(cell) = found.cells.get_mut(nth) else { return };
+        let scale = scales[if swapped { ends[nth].1 } else { ends[nth].0 }];
+        match told {
+            Ok(mut ticks) if round > 0 && !ticks.is_empty() => {
+                ticks.sort_unstable();
+                let value = stats::mid_quantile(&ticks, 0.5) * scale / batch as f64;
+                cell.values.push((round as u32, swapped, value));
+            }
+            Ok(_) => {}
+            Err(why) => {
+                failures.entry(why.clone()).or_insert((0, nth)).0 += 1;
+                cell.failed = Some(why);
+            }
+        }
+    })?;
+    found.failures = failures.into_iter().map(|(why, (many, nth))| (why, many, nth)).collect();
+    found.failures.sort_by_key(|it| std::cmp::Reverse(it.1));
+    for cell in &mut found.cells {
+        let of = |wanted: Option<bool>| {
+            let values = cell.values.iter();
+            Summary::of(values.filter(|it| wanted.is_none_or(|way| it.1 == way)).map(|it| it.2))
+        };
+        (cell.both, cell.forward, cell.backward) = (of(None), of(Some(false)), of(Some(true)));
+    }
+    let mut medians: Vec<f64> =
+        found.cells.iter().filter_map(|it| Some(it.both?.median)).filter(|it| *it > 0.0).collect();
+    medians.sort_by(f64::total_cmp);
+    found.typical_ns = (!medians.is_empty()).then(|| stats::median(&medians));
+    let by_round = by_round(&found.cells);
+    found.rounds = by_round.len();
+    let overall: Vec<Option<f64>> = found
+        .cells
+        .iter()
+        .map(|it| it.both.map(|it| it.median.ln()).filter(|it| it.is_finite()))
+        .collect();
+    found.of_nodes = nodes_against_the_rest(nodes, found.is_of_pairs(), &by_round, &overall);
+    if found.is_of_pairs() {
+        found.of_pairs = pairs_beyond_nodes(nodes, &by_round, &overall);
+    }
+    Ok(found)
+}
+
+/// Logarithms of launch values, round by round; None where there is none.
+fn by_round(cells: &[Cell]) -> Vec<Vec<Option<f64>>> {
+    let mut rounds: BTreeMap<u32, Vec<Option<f64>>> = BTreeMap::new();
+    for (nth, cell) in cells.iter().enumerate() {
+        for (round, _, value) in cell.values.iter().filter(|it| it.2 > 0.0) {
+            rounds.entry(*round).or_insert_with(|| vec![None; cells.len()])[nth] = Some(value.ln());
+        }
+    }
+    rounds.into_values().collect()
+}
+
+/// An interval of a logarithm as one of a ratio.
+fn ratio(log: Interval) -> Interval {
+    Interval {
+        estimate: log.estimate.exp(),
+        low: log.low.exp(),
+        high: log.high.exp(),
+        coverage: log.coverage,
+    }
+}

@@ -1,0 +1,197 @@
+//! What is asked of many nodes, and what is kept of them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::floor::Floors;
+use crate::launch::Placement;
+use crate::launch::peer::FarHost;
+use crate::observe::Host;
+use crate::store::RunStatus;
+use crate::study::Case;
+use crate::workload::Workload;
+
+/// How many pairs of a turn are measured at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Concurrent {
+    /// One, and every other node is idle.
+    One,
+    /// All, so that they share what they have in common.
+    All,
+}
+
+impl Concurrent {
+    /// Its name in the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Concurrent::One => "one",
+            Concurrent::All => "all",
+        }
+    }
+}
+
+/// What was asked of many nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FleetAsked {
+    /// The nodes, in their order.
+    pub nodes: Vec<String>,
+    /// The words of the command that starts something on a node, with `{node}` for its name.
+    pub launcher: Vec<String>,
+    /// Where this program lies on every node.
+    pub program: String,
+    /// Variants that are measured on every node by itself.
+    pub local: Vec<String>,
+    /// Variants that are measured between all pairs.
+    pub between: Vec<String>,
+    /// Workloads and message sizes.
+    pub workloads: Vec<(Workload, Vec<u64>)>,
+    /// Where the workers of local cases run.
+    pub placements: Vec<Placement>,
+    /// Tournaments.
+    pub rounds: u64,
+    /// Levels of how many pairs are measured at a time.
+    pub concurrent: Vec<Concurrent>,
+    /// Samples per launch; None lets a pilot choose.
+    pub samples: Option<u64>,
+    /// Quiet between set-up and timing, in ns.
+    pub settle_ns: u64,
+    /// The network whose addresses are used, as in 10.1.0.0/16; None takes the first that both have.
+    pub network: Option<String>,
+    /// Whether bounds of the nodes are measured first.
+    pub floors: bool,
+    /// Nothing was measured: every answer is a stub's.
+    #[serde(default)]
+    pub simulated: bool,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+/// A fleet run about to be measured.
+pub struct NewFleet<'a> {
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// Version and build of this program.
+    pub tool: &'a str,
+    /// The command line.
+    pub argv: &'a [String],
+    /// What was asked.
+    pub asked: &'a FleetAsked,
+    /// The machine of the coordinator.
+    pub host: &'a Host,
+    /// Its clock, which stamps nothing.
+    pub clock: &'a clock::Record,
+}
+
+/// A case of one node, or of one pair.
+pub struct NewFleetCase<'a> {
+    /// Number of its group: what is done.
+    pub group: usize,
+    /// Which of its group it is.
+    pub nth: usize,
+    /// What is done.
+    pub case: &'a Case,
+    /// The node, or the first of the pair.
+    pub near: usize,
+    /// The second of the pair.
+    pub far: Option<usize>,
+    /// How many pairs at a time; None of local cases.
+    pub concurrent: Option<Concurrent>,
+    /// Operations per sample and samples per launch, where no pilot finds them.
+    pub fixed: Option<(u64, u64)>,
+}
+
+/// A fleet run, without its launches.
+#[derive(Clone, Debug)]
+pub struct StoredFleet {
+    /// Its number.
+    pub id: i64,
+    /// What the user calls it.
+    pub label: Option<String>,
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// UTC, RFC 3339; None while it runs, or if it was killed.
+    pub ended: Option<String>,
+    /// How it stands.
+    pub status: RunStatus,
+    /// The coordinator, to tell running from killed.
+    pub pid: u32,
+    /// Version that measured.
+    pub tool: String,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// What was asked.
+    pub asked: FleetAsked,
+    /// Wall time of measuring, in ns.
+    pub measuring_ns: u64,
+    /// Warnings.
+    pub warnings: Vec<String>,
+    /// The nodes.
+    pub nodes: Vec<StoredNode>,
+}
+
+/// A node of a fleet.
+#[derive(Clone, Debug)]
+pub struct StoredNode {
+    /// As it was named.
+    pub name: String,
+    /// What it is; None where it never answered.
+    pub far: Option<FarHost>,
+    /// Its bounds, where they were measured.
+    pub floors: Option<Floors>,
+    /// Why it takes no part (any more).
+    pub reason: Option<String>,
+}
+
+/// A case of a fleet as it is stored.
+#[derive(Clone, Debug)]
+pub struct FleetCase {
+    /// Its id.
+    pub id: i64,
+    /// Number of its group.
+    pub group: usize,
+    /// Which of its group it is.
+    pub nth: usize,
+    /// The node, or the first of the pair.
+    pub near: usize,
+    /// The second of the pair.
+    pub far: Option<usize>,
+    /// Operations per sample, once a pilot found them.
+    pub batch: Option<u64>,
+    /// Samples per launch.
+    pub samples: Option<u64>,
+    /// The pilot's estimate, in ns.
+    pub operation_ns: Option<f64>,
+}
+
+/// What all cases of a group do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FleetGroup {
+    /// Its number.
+    pub nth: usize,
+    /// With options: `tcp:nodelay=off`.
+    pub mechanism: String,
+    /// `latency`, `throughput`.
+    pub workload: String,
+    /// None where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// `free`, `same-cpu`.
+    pub placement: String,
+    /// How many pairs at a time; None of local cases.
+    pub concurrent: Option<Concurrent>,
+}
+
+/// A launch in one row; its samples are gone through, and not kept.
+#[derive(Clone, Debug)]
+pub struct FleetLaunch {
+    /// Which case of the group.
+    pub nth: usize,
+    /// The round; 0 is the pilot's.
+    pub round: u64,
+    /// Whether the second node of the pair was the initiator.
+    pub swapped: bool,
+    /// Operations per sample.
+    pub batch: u64,
+    /// Its samples, in ticks; or why there are none.
+    pub found: Result<Vec<u64>, String>,
+}
