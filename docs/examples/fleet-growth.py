@@ -34,7 +34,8 @@ def panel(left, title, unit, values, bound):
     out.append('<polyline fill="none" stroke="#1f5fa8" stroke-width="2" points="' + " ".join(f"{x(n):.1f},{y(v):.1f}" for n, v in values) + '"/>')
     for n, v in values:
         out.append(f'<circle cx="{x(n):.1f}" cy="{y(v):.1f}" r="3.5" fill="#1f5fa8"/>')
-        out.append(f'<text x="{x(n):.1f}" y="{y(v) - 8:.1f}" text-anchor="middle">{v:.3g}</text>')
+        anchor = "start" if n == values[0][0] else "middle"  # not over the axis
+        out.append(f'<text x="{x(n):.1f}" y="{y(v) - 8:.1f}" text-anchor="{anchor}">{v:.3g}</text>')
         out.append(f'<text x="{x(n):.1f}" y="{H - B + 16}" text-anchor="middle">{n:g}</text>')
     out.append(f'<text x="{left + (L + W) / 2:.0f}" y="{H - 8}" text-anchor="middle">nodes</text>')
     return out

@@ -93,7 +93,7 @@ fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64>
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Estimate;
+    use super::super::Estimate;
     use super::*;
     use crate::study::Total;
 

@@ -10,7 +10,7 @@
 //! A ratio is always the result's time over the bound's time, of a rate too. Wake-ups per
 //! second, and spinning on one CPU, have no bound here; `null` is no mechanism.
 
-use super::case::{CaseResult, Floor, Status};
+use super::{CaseResult, Floor, Status};
 use crate::floor::{Floors, LinePair, Repeats, RoundTrip};
 use crate::mechanism::Carries;
 use crate::observe::Relation;

@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
-use super::case::{CaseResult, Status};
 use super::{ALPHA, EQUIVALENT_WITHIN};
+use super::{CaseResult, Status};
 use crate::stats::{self, Verdict};
 use crate::store::{Closed, StoredGroup};
 use crate::study::{Reach, Total};

@@ -8,8 +8,8 @@ mod known;
 
 use serde::Serialize;
 
-use super::case::{CaseResult, Status};
 use super::{ALPHA, Carries};
+use super::{CaseResult, Status};
 use crate::observe::Host;
 use crate::stats::{self, TooFew};
 use crate::study::{Reach, Total};

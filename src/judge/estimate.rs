@@ -1,0 +1,69 @@
+//! What is said of a case: how it stands, its quantity over launches, a bound beside it, and whether
+//! the precision that was asked was reached.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::percentile::OverLaunches;
+
+/// How a case stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Measured.
+    Ok,
+    /// It makes no sense here, or the machine lacks the place.
+    NotApplicable,
+    /// The mechanism can't be had here.
+    Unavailable,
+    /// Its launches failed, or none was made before the end.
+    Failed,
+}
+
+/// A quantity over launches. Ends are null where there are too few launches for an interval,
+/// and all of the headline is null where the launches fall into two modes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Median over launches of the launch medians.
+    pub median: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The coverage that the interval really has, looks counted.
+    pub coverage: Option<f64>,
+    /// Smallest launch.
+    pub min: f64,
+    /// First quartile of the launches.
+    pub q1: f64,
+    /// Third quartile.
+    pub q3: f64,
+    /// Largest launch.
+    pub max: f64,
+    /// Percentiles of single operations; null where the samples can't support one.
+    pub percentiles: BTreeMap<String, Option<OverLaunches>>,
+}
+
+/// A bound to compare with, measured at the start of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Floor {
+    /// What it is.
+    pub name: String,
+    /// Its value, in the unit of the estimate.
+    pub value: f64,
+    /// The case's time over the bound's time, by its median: how many times slower it is. Of a
+    /// rate too. Null where the case has no median.
+    pub ratio: Option<f64>,
+}
+
+/// Whether the precision that was asked was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Precision {
+    /// Relative half-width that was asked.
+    pub asked: f64,
+    /// Relative half-width that was reached.
+    pub half_width: Option<f64>,
+    /// Whether it is enough.
+    pub reached: bool,
+}
