@@ -9,10 +9,16 @@ const NONE: &str = "no Typst compiler: `pip install typst` or `cargo install typ
 /// The same call in Python.
 const SCRIPT: &str =
     "import sys, typst; sys.stdout.buffer.write(typst.compile(sys.stdin.buffer.read()))";
+/// The same without the tags that tell a screen reader what is a table.
+const UNTAGGED: &str = "import sys, typst; \
+    sys.stdout.buffer.write(typst.compile(sys.stdin.buffer.read(), pdf_tags=False))";
+/// What a compiler says that trips over itself.
+const ITS_OWN_FAULT: &str = "internal error";
 
 /// A way to call the compiler.
 pub struct Compiler {
-    words: Vec<&'static str>,
+    words: &'static [&'static str],
+    untagged: &'static [&'static str],
 }
 
 impl Compiler {
@@ -21,9 +27,21 @@ impl Compiler {
     /// # Errors
     /// There is none; the words say how to get one.
     pub fn find() -> Result<Compiler, &'static str> {
-        let known: [(&[&str], &[&'static str]); 2] = [
-            (&["typst", "--version"], &["typst", "compile", "-", "-"]),
-            (&["python3", "-c", "import typst"], &["python3", "-c", SCRIPT]),
+        let known: [(&[&str], Compiler); 2] = [
+            (
+                &["typst", "--version"],
+                Compiler {
+                    words: &["typst", "compile", "-", "-"],
+                    untagged: &["typst", "compile", "--no-pdf-tags", "-", "-"],
+                },
+            ),
+            (
+                &["python3", "-c", "import typst"],
+                Compiler {
+                    words: &["python3", "-c", SCRIPT],
+                    untagged: &["python3", "-c", UNTAGGED],
+                },
+            ),
         ];
         let answers = |words: &[&str]| {
             let mut command = Command::new(words[0]);
@@ -32,27 +50,38 @@ impl Compiler {
             quiet.status().is_ok_and(|status| status.success())
         };
         let found = known.into_iter().find(|(asked, _)| answers(asked));
-        found.map(|(_, words)| Compiler { words: words.to_vec() }).ok_or(NONE)
+        found.map(|(_, compiler)| compiler).ok_or(NONE)
     }
 
-    /// The PDF of some source.
+    /// The PDF of some source. Typst 0.15 can't always tag a table that goes on on the next page:
+    /// the page itself is then the same without tags.
     ///
     /// # Errors
     /// In one line, what the compiler says.
     pub fn compile(&self, source: &str) -> Result<Vec<u8>, String> {
-        let failed = |error: std::io::Error| format!("run {}: {error}", self.words[0]);
-        let output = self.run(source).map_err(failed)?;
+        let tagged = self.compile_by(self.words, source);
+        match tagged {
+            Err(error) if error.contains(ITS_OWN_FAULT) => {
+                self.compile_by(self.untagged, source).map_err(|_| error)
+            }
+            done => done,
+        }
+    }
+
+    fn compile_by(&self, words: &[&str], source: &str) -> Result<Vec<u8>, String> {
+        let failed = |error: std::io::Error| format!("run {}: {error}", words[0]);
+        let output = self.run(words, source).map_err(failed)?;
         if output.status.success() {
             return Ok(output.stdout);
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let line = said.lines().rev().find(|line| line.to_lowercase().contains("error"));
-        Err(format!("{}: {}", self.words[0], line.unwrap_or("it failed without a word").trim()))
+        Err(format!("{}: {}", words[0], line.unwrap_or("it failed without a word").trim()))
     }
 
-    fn run(&self, source: &str) -> std::io::Result<Output> {
-        let mut command = Command::new(self.words[0]);
-        command.args(&self.words[1..]);
+    fn run(&self, words: &[&str], source: &str) -> std::io::Result<Output> {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let input = child.stdin.take();

@@ -13,6 +13,9 @@ use crate::study::paper::Form;
 /// Width of a picture beside a Markdown file, in points: that of a text column on a screen.
 const PICTURE_PT: f64 = 640.0;
 
+/// Parts that are tried in a row where none has room any more.
+const IN_VAIN: u32 = 12;
+
 /// Writes the document to a file, or to standard output.
 pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
     let draft = Draft::of(judged);
@@ -89,27 +92,38 @@ pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
         Ok::<_, Failure>((bytes, over))
     };
     let mut leaving = BTreeSet::new();
-    let mut bytes = loop {
-        let (bytes, over) = printed(&leaving)?;
-        match over {
-            None => break bytes,
-            Some(_) if leaving.len() < dispensable => leaving.insert(leaving.len()),
-            Some((pages, most)) => {
-                complain(&format!(
-                    "{}: {pages} pages, where {most} were asked: nothing is left to leave out",
-                    path.display()
-                ));
-                break bytes;
+    let (mut bytes, mut over) = printed(&leaving)?;
+    if over.is_some() {
+        // The fewest that have to go, by halves: each print takes its time.
+        let (mut too_few, mut enough) = (0, dispensable);
+        leaving = (0..enough).collect();
+        (bytes, over) = printed(&leaving)?;
+        while over.is_none() && too_few + 1 < enough {
+            let middle = (too_few + enough) / 2;
+            match printed(&(0..middle).collect())? {
+                (fits, None) => (bytes, enough, leaving) = (fits, middle, (0..middle).collect()),
+                _ => too_few = middle,
             }
-        };
-    };
-    for part in leaving.clone().into_iter().rev().skip(1) {
+        }
+    }
+    if let Some((pages, most)) = over {
+        complain(&format!(
+            "{}: {pages} pages, where {most} were asked: nothing is left to leave out",
+            path.display()
+        ));
+    }
+    let mut in_vain = 0;
+    for part in leaving.clone().into_iter().rev().skip(1).filter(|_| over.is_none()) {
         leaving.remove(&part);
         match printed(&leaving)? {
-            (fits, None) => bytes = fits,
+            (fits, None) => (bytes, in_vain) = (fits, 0),
             _ => {
                 leaving.insert(part);
+                in_vain += 1;
             }
+        }
+        if in_vain == IN_VAIN {
+            break; // the page is full
         }
     }
     std::fs::write(path, bytes).map_err(|error| {

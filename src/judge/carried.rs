@@ -35,7 +35,7 @@ pub struct Share {
 
 impl Share {
     /// `part` of `all`, each by itself; None of nothing.
-    fn of(part: u64, all: u64) -> Option<Share> {
+    pub(super) fn of(part: u64, all: u64) -> Option<Share> {
         // 97.5 % of a normal distribution lie below it.
         const Z: f64 = 1.959_963_984_540_054;
         if all == 0 {

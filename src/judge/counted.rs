@@ -19,8 +19,13 @@ pub struct Counted {
     refused: Vec<(Probe, String)>,
 }
 
-/// Gives every case what was counted beside it, and every observed case what it counted itself.
+/// Gives every case what was counted beside it and what its launches lost, and every observed case
+/// what it counted itself.
 pub(super) fn assign(results: &mut [CaseResult], observed: &mut [Observed]) {
+    for case in results.iter_mut() {
+        let lost = case.datagrams.as_ref().map(|it| it.lost());
+        case.counted.add(lost.unwrap_or_default());
+    }
     for it in observed {
         let mut own = it.case.counted.clone();
         own.take(it);

@@ -1,11 +1,16 @@
 //! What became of a case's datagrams, launch by launch, and what its messages come to on the wire. Of
 //! every launch, the pilot's and failed ones too: those that lost something are the ones to look at.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use super::OverRounds;
+use super::carried::Share;
 use crate::mechanism::{Datagrams, FragmentCounts};
 use crate::observe::Traffic;
 use crate::store::StoredLaunch;
+use crate::study::counted::LOST;
 
 /// The datagrams of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,6 +76,46 @@ impl DatagramsSeen {
     }
 }
 
+impl DatagramsSeen {
+    /// The launches of its rounds; of a case that was given up after its pilot, that one.
+    fn counting(&self) -> impl Iterator<Item = &LaunchDatagrams> {
+        let given_up = self.launches.iter().all(|it| it.round == 0);
+        self.launches.iter().filter(move |it| given_up || it.round > 0)
+    }
+
+    /// How many launches failed, of how many.
+    pub fn failed(&self) -> (u64, u64) {
+        let failed = self.counting().filter(|it| it.status != "ok").count();
+        (failed as u64, self.counting().count() as u64)
+    }
+
+    /// What studies ask for by the names of [`LOST`].
+    pub(super) fn lost(&self) -> BTreeMap<String, OverRounds> {
+        let mut found = BTreeMap::new();
+        let by_round = |of: &dyn Fn(&LaunchDatagrams) -> Option<f64>| {
+            let last = self.launches.iter().map(|it| it.round as usize).max().unwrap_or(0);
+            let mut rounds = vec![None; last];
+            for launch in self.launches.iter().filter(|it| it.round > 0) {
+                rounds[launch.round as usize - 1] = of(launch);
+            }
+            rounds
+        };
+        let (failed, all) = self.failed();
+        found.extend(Share::of(failed, all).map(|it| {
+            let by_round = by_round(&|it| Some(f64::from(it.status != "ok")));
+            let (low, high) = (Some(it.low), Some(it.high));
+            (LOST[0].to_string(), OverRounds { median: it.share, low, high, by_round })
+        }));
+        let share = |it: &LaunchDatagrams| {
+            let ends = [it.initiator, it.responder].into_iter().flatten();
+            let of = ends.filter_map(|it| it.fragments).reduce(plus)?;
+            Share::of(of.lost, of.lost + of.received).map(|it| it.share)
+        };
+        found.extend(OverRounds::of(by_round(&share)).map(|it| (LOST[1].to_string(), it)));
+        found
+    }
+}
+
 impl LaunchDatagrams {
     fn of(launch: &StoredLaunch) -> LaunchDatagrams {
         let record = &launch.record;
@@ -91,5 +136,50 @@ fn plus(sum: FragmentCounts, it: FragmentCounts) -> FragmentCounts {
         lost: sum.lost + it.lost,
         reordered: sum.reordered + it.reordered,
         duplicated: sum.duplicated + it.duplicated,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(launches: &[(u64, &str, u64)]) -> DatagramsSeen {
+        let launch = |(round, status, lost): &(u64, &str, u64)| LaunchDatagrams {
+            round: *round,
+            status: status.to_string(),
+            initiator: None,
+            responder: Some(Datagrams {
+                queue_overflows: None,
+                fragments: Some(FragmentCounts { received: 9, lost: *lost, ..Default::default() }),
+            }),
+            here: None,
+            peer: None,
+        };
+        DatagramsSeen {
+            wire_bytes_per_payload_byte: None,
+            queue_overflows: None,
+            fragments: None,
+            here: None,
+            peer: None,
+            launches: launches.iter().map(launch).collect(),
+        }
+    }
+
+    #[test]
+    fn what_failed_is_a_share_of_the_launches_of_rounds() {
+        let seen = seen(&[(0, "failed", 0), (1, "ok", 0), (2, "failed", 1), (4, "ok", 0)]);
+        assert_eq!(seen.failed(), (1, 3), "the pilot is none of them");
+        let lost = seen.lost();
+        let failed = &lost["failed-launches"];
+        assert_eq!(failed.by_round, [Some(0.0), Some(1.0), None, Some(0.0)]);
+        assert!((failed.median - 1.0 / 3.0).abs() < 1e-12 && failed.low.unwrap() > 0.0);
+        assert_eq!(lost["fragments-lost"].by_round, [Some(0.0), Some(0.1), None, Some(0.0)]);
+    }
+
+    #[test]
+    fn a_case_given_up_after_its_pilot_failed() {
+        let seen = seen(&[(0, "failed", 3)]);
+        assert_eq!(seen.failed(), (1, 1));
+        assert_eq!(seen.lost()["failed-launches"].median, 1.0);
     }
 }

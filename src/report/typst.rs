@@ -8,7 +8,7 @@ mod escape;
 mod table;
 
 use super::document::{Block, Document, Run, Section, Target, Text, Verdict, VerdictKind};
-use super::figure::Figure;
+use super::figure::{Figure, FigureKind};
 use super::svg;
 use crate::study::paper::Form;
 use escape::{label, string, words};
@@ -117,8 +117,16 @@ impl Page {
     }
 
     fn blocks(&mut self, blocks: &[Block]) {
-        for (at, block) in blocks.iter().enumerate() {
-            match (block, blocks.get(at + 1)) {
+        let mut blocks = blocks.iter().enumerate().peekable();
+        while let Some((_, block)) = blocks.next() {
+            let next = blocks.peek().map(|it| it.1);
+            match (block, next) {
+                (Block::Figure(left), Some(Block::Figure(right)))
+                    if self.numbered && [left.kind, right.kind] == [FigureKind::Boxes; 2] =>
+                {
+                    self.side_by_side([left, right]);
+                    blocks.next();
+                }
                 // What announces a list isn't left behind on the page before.
                 (Block::Paragraph(text), Some(Block::List(_))) => {
                     self.out.push_str(&format!("#block(sticky: true)[{}]\n\n", inline(text)));
@@ -166,18 +174,35 @@ impl Page {
     }
 
     fn figure(&mut self, figure: &Figure) {
-        let drawn = svg::draw(figure, self.form.text_width_pt());
+        let told = self.figure_in(figure, self.form.text_width_pt(), "auto");
+        self.out.push_str(&format!("#{told}\n\n"));
+    }
+
+    /// Two figures of one curve each, which need half of the width.
+    fn side_by_side(&mut self, figures: [&Figure; 2]) {
+        const GUTTER_PT: f64 = 14.0;
+        let width = (self.form.text_width_pt() - GUTTER_PT) / 2.0;
+        let [left, right] = figures.map(|it| self.figure_in(it, width, "none"));
+        self.out.push_str(&format!(
+            "#place(auto, float: true, grid(columns: (1fr, 1fr), column-gutter: {GUTTER_PT}pt,\n\
+             [#{left}], [#{right}]))\n\n"
+        ));
+    }
+
+    /// A figure with its label, drawn so wide.
+    fn figure_in(&self, figure: &Figure, width_pt: f64, placement: &str) -> String {
+        let drawn = svg::draw(figure, width_pt);
         let told =
             [figure.title.as_str(), ".", " ", &figure.caption, " ", &figure.finding].concat();
         let numbering = if self.numbered { "\"1\"" } else { "none" };
-        self.out.push_str(&format!(
-            "#figure(\n  image(bytes({}), format: \"svg\", width: 100%, alt: {}),\n  \
-             kind: image, numbering: {numbering}, placement: auto,\n  caption: [{}],\n) <figure-{}>\n\n",
+        format!(
+            "figure(\n  image(bytes({}), format: \"svg\", width: 100%, alt: {}),\n  \
+             kind: image, numbering: {numbering}, placement: {placement},\n  caption: [{}],\n) <figure-{}>",
             string(&drawn),
             string(&figure.title),
             words(told.trim()),
             label(&figure.id),
-        ));
+        )
     }
 
     fn facts(&mut self, facts: &[(String, String)]) {

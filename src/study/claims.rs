@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::counted::{Count, unknown_or_count};
+use super::counted::{Count, FAILED_LAUNCHES, unknown_or_count};
 use super::declared::Reader;
 use super::extent::Extent;
 use super::factor::Factor;
@@ -78,12 +78,17 @@ impl Reader<'_> {
     /// A statistic of each launch; or what was counted, of tests that take any number.
     fn check_measure(&self, claim: &Hypothesis, of: &toml::Spanned<String>) -> Result<(), String> {
         let word = of.get_ref().as_str();
-        let counts = matches!(claim.test, Test::Within | Test::Ratio);
+        let counts = match claim.test {
+            Test::Within => true,
+            Test::Ratio => word != FAILED_LAUNCHES,
+            _ => false,
+        };
         match (STATISTICS.contains(&word), Count::number(word)) {
             (true, _) => Ok(()),
             (false, Some(_)) if counts => Ok(()),
             (false, Some(_)) => {
-                let error = format!("`{word}` is counted: that goes with test within, or ratio");
+                let or = if word == FAILED_LAUNCHES { "" } else { ", or ratio" };
+                let error = format!("`{word}` is counted: that goes with test within{or}");
                 Err(self.at(of.span(), error))
             }
             (false, None) => {

@@ -27,6 +27,12 @@ pub const CARRIED: [&str; 9] = [
     "cpu-per-byte",
 ];
 
+/// Launches that failed, as a share of all, and fragments lost, as a share of those sent: of what
+/// sends datagrams over a network, which fails where something is lost for good.
+pub const LOST: [&str; 2] = [FAILED_LAUNCHES, "fragments-lost"];
+/// The one of [`LOST`] that is no number of a launch, but of all of them.
+pub const FAILED_LAUNCHES: &str = "failed-launches";
+
 /// A count that a study asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count<'a> {
@@ -38,6 +44,8 @@ pub enum Count<'a> {
     Wait(&'a str),
     /// One of [`CARRIED`].
     Carried(&'a str),
+    /// One of [`LOST`].
+    Lost(&'a str),
     /// Calls of a name that returned so many bytes: `read:64K`.
     Returned(&'a str, u64),
     /// What calls of a name returned on average: `read:bytes`.
@@ -61,6 +69,9 @@ impl<'a> Count<'a> {
         }
         if CARRIED.contains(&word) {
             return Some(Count::Carried(word));
+        }
+        if LOST.contains(&word) {
+            return Some(Count::Lost(word));
         }
         let (call, what) = word.split_once(':').filter(|it| is_call(it.0))?;
         match what {
@@ -103,7 +114,7 @@ impl<'a> Count<'a> {
 pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
     let events = FAMILIES.iter().flat_map(|it| it.names());
     let names: Vec<String> = events.chain(figures().into_iter().map(|it| it.0)).collect();
-    let names = names.iter().map(String::as_str).chain(WAITS).chain(CARRIED);
+    let names = names.iter().map(String::as_str).chain(WAITS).chain(CARRIED).chain(LOST);
     let all: Vec<&str> = known.iter().copied().chain(names).collect();
     let error = unknown(what, word, &all);
     // Of so many only the nearest is worth a line.

@@ -52,6 +52,7 @@ impl Reader<'_> {
         let mut request = self.request(&study.fixed, &levels)?;
         self.add_own(&study, &mut request, &mut levels)?;
         (request.observe_only, request.observe_also) = self.observed(&study, &levels)?;
+        request.except = self.left_out(&study, &levels)?;
         if let Some(words) = &study.vary.elsewhere {
             request.elsewhere = self.words(Factor::Mechanism, words)?;
             let known = &levels[&Factor::Mechanism];
@@ -69,6 +70,10 @@ impl Reader<'_> {
             self.factor(&table.rows)?;
             table.columns.iter().try_for_each(|it| self.factor(it).map(drop))?;
             self.selector(&table.only)?;
+            table.among.iter().try_for_each(|it| self.selector(it))?;
+            if let Some(word) = table.show.first().filter(|_| !table.among.is_empty()) {
+                return Err(self.at(word.span(), "show doesn't go with among: choose"));
+            }
             table.show.iter().try_for_each(|it| self.shown(it, &study.derived))?;
             table.beside.iter().try_for_each(|it| self.published(it, &study))?;
         }

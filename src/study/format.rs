@@ -141,6 +141,9 @@ pub struct Levels {
     /// Of `[observed]`: further cases at which probes look.
     #[serde(default)]
     pub also: Vec<Levels>,
+    /// Cases that are not measured: those that have one of each of these levels.
+    #[serde(default)]
+    pub except: Vec<Levels>,
     /// What latencies have of their own.
     #[serde(default)]
     pub latency: OwnLevels,

@@ -81,6 +81,9 @@ pub struct Request {
     /// Further cases that are observed, of the same form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observe_also: Vec<BTreeMap<String, Vec<String>>>,
+    /// Cases that are not measured, by levels of the same form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<BTreeMap<String, Vec<String>>>,
     /// What the run is for: how it is written up.
     #[serde(default, skip_serializing_if = "Aim::is_comparison")]
     pub aim: Aim,
@@ -122,6 +125,7 @@ impl Default for Request {
             observe: Vec::new(),
             observe_only: BTreeMap::new(),
             observe_also: Vec::new(),
+            except: Vec::new(),
             aim: Aim::Comparison,
             reaches: here(),
             elsewhere: Vec::new(),
@@ -151,12 +155,17 @@ impl Request {
     /// of them.
     fn observes(&self, case: &Case) -> bool {
         let takes = |only: &BTreeMap<String, Vec<String>>| {
-            only.iter().all(|(name, levels)| {
-                let level = Factor::parse(name).ok().and_then(|it| it.of(case));
-                level.is_none_or(|level| levels.contains(&level))
-            })
+            only.iter().all(|it| level(it, case).is_none_or(|level| it.1.contains(&level)))
         };
         takes(&self.observe_only) || self.observe_also.iter().any(takes)
+    }
+
+    /// Whether `case` is not to be measured: it has one of each level of an exception.
+    fn leaves_out(&self, case: &Case) -> bool {
+        let has = |except: &BTreeMap<String, Vec<String>>| {
+            except.iter().all(|it| level(it, case).is_some_and(|level| it.1.contains(&level)))
+        };
+        self.except.iter().any(has)
     }
 
     /// Every level of what one transfer carries.
@@ -167,6 +176,11 @@ impl Request {
             (true, None) => vec![Total::Long],
         }
     }
+}
+
+/// The level that `case` has of a factor by its name.
+fn level((name, _): (&String, &Vec<String>), case: &Case) -> Option<String> {
+    Factor::parse(name).ok()?.of(case)
 }
 
 /// What a run is for: how it is written up, from the store too.

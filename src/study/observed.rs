@@ -1,5 +1,5 @@
 //! At which cases of a study probes look: levels of `[observed]`, and of each `[[observed.also]]`,
-//! all of which must be measured.
+//! all of which must be measured. By levels of the same form `[[vary.except]]` leaves cases out.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +25,26 @@ impl Reader<'_> {
         let also: Result<Vec<Only>, String> =
             only.also.iter().map(|it| self.kept_to(it, levels)).collect();
         Ok((self.kept_to(only, levels)?, also?))
+    }
+
+    /// The cases that are left out.
+    pub(super) fn left_out(
+        &self,
+        study: &Study,
+        levels: &BTreeMap<Factor, Vec<String>>,
+    ) -> Result<Vec<Only>, String> {
+        let found: Vec<Only> = study
+            .vary
+            .except
+            .iter()
+            .map(|it| self.kept_to(it, levels))
+            .collect::<Result<_, String>>()?;
+        match found.iter().any(BTreeMap::is_empty) {
+            true => {
+                Err(format!("{}: [[vary.except]] names no level: it leaves out all", self.file))
+            }
+            false => Ok(found),
+        }
     }
 
     fn kept_to(
@@ -108,6 +128,33 @@ size = "4K"
             .collect();
         let one = |probe: &str| ("pipe".to_string(), Some(4096), probe.to_string());
         assert_eq!(asked, [one("software"), one("trace:times=2")]);
+    }
+
+    #[test]
+    fn what_is_excepted_is_no_case() {
+        let cases = |more: &str| {
+            let text =
+                STUDY.split("[observed]").next().unwrap().replace("\"trace:times=2\"", "\"calls\"");
+            let declared = declare(&format!("{text}{more}"), "s.toml")?;
+            let topology = Topology::read(Path::new("/")).unwrap();
+            let allowed = topology.online();
+            let ways = Ways::default();
+            let machine = Machine { topology: &topology, allowed: &allowed, ways: &ways };
+            let plan = plan(&declared.request, &machine).unwrap();
+            let all = plan.groups.into_iter().flat_map(|group| {
+                group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+            });
+            let plain = all.filter(|it| !it.twin && it.observe.is_none());
+            Ok::<_, String>(plain.map(|it| (it.variant.to_string(), it.message_bytes)).collect())
+        };
+        let all: Vec<_> = cases("").unwrap();
+        assert_eq!(all.len(), 4);
+        let except = "[[vary.except]]\nmechanism = \"pipe\"\nsize = [\"4K\", \"64\"]\n\
+                      [[vary.except]]\nmechanism = [\"unix-stream\"]\nsize = \"64\"\n";
+        assert_eq!(cases(except).unwrap(), [("unix-stream".to_string(), Some(4096))]);
+        let stray = cases("[[vary.except]]\nsize = \"8K\"\n").unwrap_err();
+        assert!(stray.starts_with("s.toml:12:") && stray.contains("`8K`"), "{stray}");
+        assert!(cases("[[vary.except]]\n").unwrap_err().contains("names no level"));
     }
 
     #[test]

@@ -155,6 +155,9 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         reach: reach.clone(),
                         observe: None,
                     };
+                    if request.leaves_out(&case) {
+                        continue;
+                    }
                     let key = Key {
                         nth: what.nth,
                         signals: !sized && transfers,

@@ -64,6 +64,9 @@ pub struct TableSpec {
     /// Which cases.
     #[serde(default)]
     pub only: Selector,
+    /// Cases that are put in order, best first, in each row: the columns are then their places.
+    #[serde(default)]
+    pub among: Vec<Selector>,
     /// The published figures that stand beside, by name: one, or several.
     #[serde(default, deserialize_with = "names")]
     pub beside: Vec<Spanned<String>>,

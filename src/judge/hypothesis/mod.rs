@@ -5,6 +5,7 @@
 //! testable here. The p values of a study are one family, corrected by Holm.
 
 mod curves;
+mod lost;
 mod select;
 mod slope;
 mod tests;

@@ -3,10 +3,10 @@
 use super::curves::{Curve, curves, times};
 use super::select::{cases, goodness, have, level, pairs, quantity, shared};
 use super::slope::Steps;
-use super::{ALPHA, CaseResult, Decision, Ground, Told};
+use super::{ALPHA, CaseResult, Decision, Ground, Told, lost};
 use crate::judge::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use crate::stats::{self, Interval};
-use crate::study::counted::Count;
+use crate::study::counted::{Count, FAILED_LAUNCHES};
 use crate::study::extent::Extent;
 use crate::study::factor::{Chosen, Factor, chosen};
 use crate::study::format::{Hypothesis, Test};
@@ -22,6 +22,9 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<Told, Told> {
     let right = claim.right.as_ref().map(chosen).unwrap_or_default();
     let margin = share(claim.margin.as_ref().map(|it| it.get_ref().as_str()));
     let of = claim.of.as_ref().map_or("median", |it| it.get_ref());
+    if of == FAILED_LAUNCHES {
+        return lost::failed(&left, results, numbers(claim));
+    }
     if of != "median" {
         let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
         sides.into_iter().try_for_each(|side| have(of, &chosen(side), results))?;

@@ -1,6 +1,7 @@
 //! Claims that made-up launches bear out, or not, or can't.
 
 use super::*;
+use crate::judge::Status;
 use crate::judge::floor::tests::case;
 use crate::study::declared::{Declared, declare};
 
@@ -134,4 +135,38 @@ fn within_is_decided_by_the_interval_that_the_looks_left() {
     assert_eq!(decision, Decision::Inconclusive, "{effect}");
     results[0].look = stats::final_look(12, 0.0);
     assert_eq!(told(&claim("p99"), &results).0, Decision::Supported);
+}
+
+#[test]
+fn a_share_of_failed_launches_is_that_of_all_chosen_cases() {
+    let claim = "test = \"within\"\nof = \"failed-launches\"\nleft = { placement = \"free\" }\n\
+                 within = [\"0.1\", \"1\"]\n";
+    let with = |failed: usize, launches: usize| {
+        let mut made = measured("free", 4000.0, 0.0);
+        let launch = |nth: usize| crate::judge::LaunchDatagrams {
+            round: nth as u64 + 1,
+            status: if nth < failed { "failed" } else { "ok" }.into(),
+            initiator: None,
+            responder: None,
+            here: None,
+            peer: None,
+        };
+        made.datagrams = Some(crate::judge::DatagramsSeen {
+            wire_bytes_per_payload_byte: None,
+            queue_overflows: None,
+            fragments: None,
+            here: None,
+            peer: None,
+            launches: (0..launches).map(launch).collect(),
+        });
+        made
+    };
+    let (decision, effect) = told(claim, &[with(0, 24), with(0, 24)]);
+    assert_eq!(decision, Decision::Refuted, "{effect}");
+    assert!(effect.starts_with("0 of 48 launches failed: 0.0 % [0.0, 7.4]"), "{effect}");
+    assert_eq!(told(claim, &[with(0, 12)]).0, Decision::Inconclusive);
+    let mut all_failed = with(12, 12);
+    all_failed.status = Status::Failed;
+    assert_eq!(told(claim, &[all_failed, with(0, 12)]).0, Decision::Supported);
+    assert_eq!(told(claim, &[measured("free", 4000.0, 0.0)]).0, Decision::NotTestable);
 }

@@ -26,8 +26,8 @@ pub(super) fn verdict(finding: &Finding) -> Block {
     Block::Verdict(Verdict::new(kind, head, detail))
 }
 
-/// All claims, numbered; with the place where each is made, if there is room for it.
-pub(super) fn table(findings: &[Finding], with_place: bool) -> Table {
+/// Claims by their numbers from 0; with the place where each is made, if there is room for it.
+pub(super) fn table(findings: &[(usize, &Finding)], with_place: bool) -> Table {
     let mut table = Table {
         id: "claims".into(),
         caption: "The claims, what became of each, and its p corrected over all of them".into(),
@@ -40,7 +40,7 @@ pub(super) fn table(findings: &[Finding], with_place: bool) -> Table {
         ],
         ..Default::default()
     };
-    for (at, finding) in findings.iter().enumerate() {
+    for (at, finding) in findings {
         let claimed = finding.claimed.as_ref().filter(|_| with_place);
         let mut claim = Text::from(finding.statement.trim_end_matches('.'));
         if let Some(place) = claimed {

@@ -1,6 +1,8 @@
 //! How a study was measured, and where the run departs from what was declared: the machine, the
 //! variables, the order, when it ended.
 
+use std::collections::BTreeMap;
+
 use super::Written;
 use crate::judge::{CaseResult, Judged, Status};
 use crate::report::compose::{peer, tables, words};
@@ -67,7 +69,21 @@ impl Written {
         }
         match fixed.is_empty() {
             true => String::new(),
-            false => format!("Held fixed were {}.", words::list(&fixed)),
+            false => {
+                format!(
+                    "Held fixed were {}.{}",
+                    words::list(&fixed),
+                    self.combinations_told(judged)
+                )
+            }
+        }
+    }
+
+    /// That not all combinations were measured, where the study leaves some out.
+    fn combinations_told(&self, judged: &Judged) -> &'static str {
+        match judged.run.request.except.is_empty() {
+            true => "",
+            false => " Of their combinations the study leaves out some of which it claims nothing.",
         }
     }
 
@@ -152,12 +168,15 @@ impl Written {
             told.push(Text::from("Not measured: ").code(what).plain(format!(" ({why}).")));
         }
         let failed = |it: &&CaseResult| it.status == Status::Failed;
+        let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for case in judged.results.iter().filter(failed) {
             let why = case.reason.clone().unwrap_or_else(|| "no launch was made".into());
-            told.push(
-                Text::from("No result: ").code(words::case(case)).plain(format!(" ({why}).")),
-            );
+            without.entry(why).or_default().push(words::case(case));
         }
+        let none = without.iter().map(|(why, cases)| {
+            Text::from("No result: ").code(words::few(cases)).plain(format!(" ({why})."))
+        });
+        told.extend(none);
         let modes: Vec<String> =
             judged.results.iter().filter(|it| it.modes.is_some()).map(words::case).collect();
         if !modes.is_empty() {

@@ -4,6 +4,7 @@
 mod claims;
 mod floors;
 mod method;
+mod order;
 mod paper;
 mod results;
 mod search;

@@ -24,8 +24,12 @@ pub(super) enum Part {
     Table(usize),
     Figure(usize),
     Search(usize),
+    Claim(usize),
     Critique(usize),
 }
+
+/// Claims that stay in the table whatever room there is.
+const CLAIMS_KEPT: usize = 12;
 
 impl Written {
     /// How many parts [`Written::paper`] can leave out.
@@ -49,7 +53,7 @@ impl Written {
             self.method(judged),
             self.results_told(judged, left),
             self.discussion(judged, left),
-            self.conclusions(judged),
+            self.conclusions(judged, left),
         ];
         document.number();
         document
@@ -59,22 +63,25 @@ impl Written {
         self.declared.study.paper.as_ref()?.author.clone()
     }
 
-    /// What can be left out, the least important first: what was declared later is less
-    /// important, a figure shows more than a table, and a diagram of what is measured stays.
+    /// What can be left out, the least important first: what stands later in the list of its kind
+    /// is less important, a figure shows more than a table, and a diagram of what is measured stays.
     fn parts(&self) -> Vec<Part> {
         let study = &self.declared.study;
-        let figures = self.drawn().count();
-        let most = [study.floor.len(), study.table.len(), figures, study.search.len()];
-        let most = most.into_iter().max().unwrap_or(0);
-        let of_rank = |rank: usize| {
-            let search = (rank < study.search.len()).then_some(Part::Search(rank));
-            let figure = (rank < figures).then_some(Part::Figure(rank));
-            let table = (rank < study.table.len()).then_some(Part::Table(rank));
-            let floor = (rank < study.floor.len()).then_some(Part::Floor(rank));
-            [floor, search, table, figure].into_iter().flatten()
+        let kinds: [(fn(usize) -> Part, usize, usize); 6] = [
+            (Part::Floor, 0, study.floor.len()),
+            (Part::Search, 0, study.search.len()),
+            (Part::Critique, 1, study.critique.len()),
+            (Part::Claim, CLAIMS_KEPT, self.findings.len()),
+            (Part::Table, 0, study.table.len()),
+            (Part::Figure, 0, self.drawn().count()),
+        ];
+        let of_kind = |(part, kept, all): (fn(usize) -> Part, usize, usize)| {
+            (kept..all).map(move |at| ((at - kept) as f64 / all as f64, part(at)))
         };
-        let critique = (1..study.critique.len()).rev().map(Part::Critique);
-        (1..most).rev().flat_map(of_rank).chain(critique).chain(of_rank(0)).collect()
+        let mut parts: Vec<(f64, Part)> = kinds.into_iter().flat_map(of_kind).collect();
+        // A stable order: of the same place in its list, kinds go as they stand above.
+        parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+        parts.into_iter().map(|it| it.1).collect()
     }
 
     /// The figures of results.
@@ -182,7 +189,13 @@ impl Written {
             told = told.plain(self.by_verdict());
             section.blocks.push(Block::Paragraph(told));
             let with_place = self.declared.form.pages.is_none();
-            section.blocks.push(claims::table(&self.findings, with_place).into());
+            let shown: Vec<(usize, &Finding)> = self
+                .findings
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| !left.contains(&Part::Claim(*at)))
+                .collect();
+            section.blocks.push(claims::table(&shown, with_place).into());
         }
         let deviations = self.deviations(judged);
         match deviations.is_empty() {
@@ -224,7 +237,7 @@ impl Written {
         format!(" {}.", words::capital(&all.join("; ")))
     }
 
-    fn conclusions(&self, judged: &Judged) -> Section {
+    fn conclusions(&self, judged: &Judged, left: &[Part]) -> Section {
         let mut section = Section::new("conclusions", "Conclusions");
         let host = &judged.run.host;
         let here = host.processor.name.as_deref().unwrap_or("this machine");
@@ -237,10 +250,13 @@ impl Written {
             section.blocks.push(Block::paragraph("This run decides none of the claims."));
         }
         for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
-            let told = found
-                .iter()
+            let is_left = |number: usize| left.contains(&Part::Claim(number - 1));
+            let told = found.iter().filter(|(number, _)| !is_left(*number));
+            let told = told
                 .map(|(number, it)| format!("{} ({number})", it.statement.trim_end_matches('.')));
-            let told = told.collect::<Vec<_>>().join("; ");
+            let others: Vec<usize> =
+                found.iter().map(|it| it.0).filter(|number| is_left(*number)).collect();
+            let told = told.chain(which(&others)).collect::<Vec<_>>().join("; ");
             section.blocks.push(Block::paragraph(format!("{head} {told}.")));
         }
         let open = [

@@ -8,6 +8,9 @@ use crate::report::{Block, Figure, FigureKind, Run, Section, Target, Text};
 use crate::study::factor::chosen;
 use crate::study::format::TableSpec;
 
+/// Left out parts that are named one by one.
+const NAMED_AT_MOST: usize = 6;
+
 impl Written {
     /// Figures first, which show the whole, then tables, then what was searched for.
     pub(super) fn results_told(&self, judged: &Judged, left: &[Part]) -> Section {
@@ -18,13 +21,16 @@ impl Written {
         if results.iter().all(|case| case.launches == 0) {
             section.blocks.push(Block::warning("Nothing was measured in this run."));
         }
-        for (at, figure) in self.drawn().enumerate() {
-            if left.contains(&Part::Figure(at)) {
-                missing.push(format!("the figure “{}”", figure.title));
-                continue;
-            }
-            section.blocks.push(Block::Paragraph(introduced(figure)));
-            section.blocks.push(figure.clone().into());
+        let is_left = |at: usize| left.contains(&Part::Figure(at));
+        let (out, shown): (Vec<_>, Vec<_>) =
+            self.drawn().enumerate().partition(|(at, _)| is_left(*at));
+        missing.extend(out.iter().map(|(_, it)| format!("the figure “{}”", it.title)));
+        let shown: Vec<&Figure> = shown.into_iter().map(|it| it.1).collect();
+        // Boxes stand side by side: one sentence says what all of a stretch show.
+        let both = |a: &&Figure, b: &&Figure| [a.kind, b.kind] == [FigureKind::Boxes; 2];
+        for stretch in shown.chunk_by(both) {
+            section.blocks.push(Block::Paragraph(introduced(stretch)));
+            section.blocks.extend(stretch.iter().map(|it| Block::from((*it).clone())));
         }
         for (at, spec) in study.floor.iter().enumerate() {
             if left.contains(&Part::Floor(at)) {
@@ -72,9 +78,25 @@ impl Written {
             ));
             section.blocks.push(table.into());
         }
+        // Many names would take the room of what they stand for.
+        if missing.len() > NAMED_AT_MOST {
+            let parts = |of: fn(&Part) -> bool| left.iter().filter(|it| of(it)).count();
+            let of = [
+                (parts(|it| matches!(it, Part::Figure(_))), self.drawn().count(), "figures"),
+                (parts(|it| matches!(it, Part::Floor(_))), study.floor.len(), "tables of bounds"),
+                (parts(|it| matches!(it, Part::Table(_))), study.table.len(), "tables"),
+                (parts(|it| matches!(it, Part::Search(_))), study.search.len(), "searches"),
+            ];
+            let some = of.into_iter().filter(|it| it.0 > 0);
+            missing = some.map(|(left, all, what)| format!("{left} of {all} {what}")).collect();
+        }
         let points = left.iter().filter(|it| matches!(it, Part::Critique(_))).count();
         if points > 0 {
             missing.push(format!("{points} of {} points of the critique", study.critique.len()));
+        }
+        let claims = left.iter().filter(|it| matches!(it, Part::Claim(_))).count();
+        if claims > 0 {
+            missing.push(format!("the effects of {claims} of {} claims", self.findings.len()));
         }
         if !missing.is_empty() {
             section.blocks.push(Block::Paragraph(Text::of_prose(&format!(
@@ -140,8 +162,17 @@ impl Written {
     }
 }
 
-/// A figure in words: what is drawn over what.
-fn introduced(figure: &Figure) -> Text {
+/// Figures of one kind in words: what is drawn over what.
+fn introduced(figures: &[&Figure]) -> Text {
+    let figure = figures[0];
+    if let [first, .., last] = figures {
+        let told = Text::new().refer(Target::Figure(first.id.clone())).plain(" to ");
+        let told = told.refer(Target::Figure(last.id.clone()));
+        return told.plain(format!(
+            " show smallest launch, quartiles, median and largest by {}.",
+            figure.x.label
+        ));
+    }
     let (x, y) = (&figure.x.label, &figure.y.label);
     let names: Vec<String> = figure.series.iter().map(|it| it.name.clone()).collect();
     let told = match (figure.kind, names.as_slice()) {

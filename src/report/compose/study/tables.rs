@@ -19,6 +19,9 @@ const NOTHING: &str = "–";
 
 impl Written {
     pub(super) fn table(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
+        if !spec.among.is_empty() {
+            return self.order(spec, results);
+        }
         let only = chosen(&spec.only);
         let rows = factor(spec.rows.get_ref());
         let shown: Vec<&str> = spec.show.iter().map(|it| it.get_ref().as_str()).collect();

@@ -1,0 +1,42 @@
+//! The share of launches that failed, of all chosen cases together: a claim about losses. A launch
+//! is the unit, and each fails or doesn't, so that the interval is that of a binomial share.
+
+use super::super::CaseResult;
+use super::super::carried::Share;
+use super::select::takes;
+use super::{Decision, Told};
+use crate::study::factor::Chosen;
+
+/// Whether the share lies in the claimed interval.
+///
+/// # Errors
+/// No launch of those cases was made.
+pub(super) fn failed(
+    chosen: &Chosen,
+    results: &[CaseResult],
+    (least, most): (f64, f64),
+) -> Result<Told, Told> {
+    let all = || results.iter().filter(|case| !case.twin && takes(chosen, case));
+    let counts = all().filter_map(|case| Some(case.datagrams.as_ref()?.failed()));
+    let (failed, launches) = counts.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    let Some(share) = Share::of(failed, launches) else {
+        let reason = all().find_map(|case| case.reason.clone());
+        let reason = reason.unwrap_or_else(|| "no launch that sends datagrams".into());
+        return Err(Told::not_testable(format!("{chosen}: {reason}")));
+    };
+    let decision = match () {
+        () if share.low >= least && share.high <= most => Decision::Supported,
+        () if share.high < least || share.low > most => Decision::Refuted,
+        () => Decision::Inconclusive,
+    };
+    let percent = |it: f64| format!("{:.1}", 100.0 * it);
+    let effect = format!(
+        "{failed} of {launches} launches failed: {} % [{}, {}]; claimed {} to {} %",
+        percent(share.share),
+        percent(share.low),
+        percent(share.high),
+        100.0 * least,
+        100.0 * most
+    );
+    Ok(Told::new(decision, effect, None))
+}
