@@ -158,6 +158,7 @@ impl Bench {
                 workload: Workload::Latency,
                 message_bytes: Some(64),
                 total: None,
+                rate: None,
                 placement: Placement::SameCpu,
                 place: Place { cpus: Some(cpus), ..Place::FREE },
                 workers: Workers::Process,

@@ -133,6 +133,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         workload: Workload::Latency,
         message_bytes: Some(64),
         total: None,
+        rate: None,
         placement: Placement::SameCpu,
         place: Place { cpus: Some(machine.one_cpu), ..Place::FREE },
         workers: Workers::Process,

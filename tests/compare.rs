@@ -159,6 +159,7 @@ fn case_of(made: &Made) -> Case {
         workload: made.workload,
         message_bytes: made.bytes,
         total: None,
+        rate: None,
         placement: Placement::SameCpu,
         place: Place { cpus: Some((0, 0)), ..Place::FREE },
         workers: Workers::Process,

@@ -134,6 +134,7 @@ pub fn launch_spec(
         warmup,
         samples: SampleCount::Exactly(samples),
         batch: 1,
+        rate: None,
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 20_000,

@@ -205,6 +205,7 @@ fn case_of(stored: &StoredCase, apart: bool) -> Option<Case> {
         workload: serde_json::from_value::<Workload>(word(&stored.workload)).ok()?,
         message_bytes: stored.message_bytes,
         total: stored.total,
+        rate: stored.rate,
         placement: Placement::parse(&stored.placement).ok()?,
         place: Place { cpus: stored.cpus, swappable: stored.swappable, apart },
         workers: serde_json::from_value::<Workers>(word(&stored.workers)).ok()?,

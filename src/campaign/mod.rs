@@ -384,6 +384,7 @@ impl<'a> Campaign<'a> {
             warmup: self.request.warmup,
             samples: crate::launch::SampleCount::Exactly(live.samples),
             batch: live.batch,
+            rate: live.case.rate,
             clock: self.clock.kind,
             ns_per_tick: self.clock.ns_per_tick,
             deadline_ms: deadline_ms(live),

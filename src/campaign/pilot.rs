@@ -21,6 +21,8 @@ const BESIDE: f64 = 8e6;
 /// Shortest transfer, in ns; and in acknowledgements, so that one stays under 0.5 % of it.
 const TRANSFER: f64 = 20e6;
 const TRANSFER_ACKS: f64 = 200.0;
+/// What a launch of a rate lasts, in ns.
+const LASTING_PACED: f64 = 200e6;
 /// A sample must last so many clock reads, and so many clock steps.
 const READS: f64 = 20.0;
 const STEPS: f64 = 50.0;
@@ -107,7 +109,8 @@ impl Campaign<'_> {
         let mut rows = Vec::new();
         let (request, pace) = (self.request.clone(), self.pace());
         let results = self.groups[nth].cases.iter_mut().filter(|live| !live.is_observed());
-        for (live, ending) in results.zip(endings) {
+        for (live, mut ending) in results.zip(endings) {
+            refuse_coarse(live.case.workload, &mut ending, &self.clock);
             live.fix(&ending, &request, &self.clock, pace);
             self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
             rows.push(NewLaunch {
@@ -140,6 +143,7 @@ impl Campaign<'_> {
             let one_cpu = case.place.shares_one_cpu();
             match case.workload {
                 Workload::Throughput => whole += first_look * TRANSFER,
+                Workload::Rate => whole += first_look * LASTING_PACED,
                 _ if one_cpu => shortened += first_look * LASTING_ON_ONE_CPU,
                 _ => shortened += first_look * LASTING_ACROSS,
             }
@@ -199,6 +203,10 @@ impl LiveCase {
             return;
         };
         self.operation_ns = operation.max(0.1);
+        if let Some(rate) = self.case.rate {
+            // It lasts as long as its schedule, or as it takes to serve it one by one.
+            self.operation_ns = report.estimate_ns.max(1e9 / rate as f64);
+        }
         let lasting = pace * lasting_ns(self.case.place.shares_one_cpu());
         let asked = self.asked_messages();
         (self.batch, self.samples) = match (self.case.workload, asked) {
@@ -229,14 +237,33 @@ pub fn sized(
 ) -> (u64, u64) {
     match workload {
         Workload::Latency | Workload::Connect => {
-            let shortest = (READS * clock.cost_ns).max(STEPS * clock.step_ns);
-            let batch = (shortest / operation_ns).ceil().max(1.0);
+            let batch = (shortest_ns(clock) / operation_ns).ceil().max(1.0);
             (batch as u64, (lasting / (operation_ns * batch)).ceil().max(1.0) as u64)
         }
+        Workload::Rate => (1, (LASTING_PACED / operation_ns).ceil().max(1.0) as u64),
         Workload::Throughput => {
             let transfer = TRANSFER.max(TRANSFER_ACKS * ack_ns);
             ((transfer / operation_ns).ceil().max(1.0) as u64, 1)
         }
+    }
+}
+
+/// The shortest sample that the clock resolves, in ns.
+fn shortest_ns(clock: &clock::Record) -> f64 {
+    (READS * clock.cost_ns).max(STEPS * clock.step_ns)
+}
+
+/// Responses are never batched: what is too short for the clock has no open loop.
+fn refuse_coarse(workload: Workload, pilot: &mut Ending, clock: &clock::Record) {
+    let measured = workload == Workload::Rate && pilot.record.outcome == Outcome::Ok;
+    let response = value_ns(&mut pilot.samples.clone(), 1, clock.ns_per_tick);
+    let (true, Some(ns), shortest) = (measured, response, shortest_ns(clock)) else { return };
+    if ns < shortest {
+        let reason = format!(
+            "a response takes {ns:.0} ns, which the clock can't time by itself (from {shortest:.0} ns \
+             on): -w latency times many as one"
+        );
+        pilot.record.outcome = Outcome::NotApplicable { reason };
     }
 }
 
@@ -284,6 +311,28 @@ mod tests {
         assert_eq!(settled_after(&seen), 70_000_000);
         assert_eq!(settled_after(&[45.0; 20]), 10_000_000);
         assert_eq!(settled_after(&[45.0; 3]), ASSUMED_NS);
+    }
+
+    #[test]
+    fn responses_too_short_for_the_clock_are_refused_and_nothing_else_is() {
+        let (_, clock) = clock::measure(clock::Kind::MonotonicRaw, None);
+        let clock = clock::Record { cost_ns: 20.0, step_ns: 10.0, ns_per_tick: 1.0, ..clock };
+        for (workload, ns, refused) in [
+            (Workload::Rate, 499, true),
+            (Workload::Rate, 500, false),
+            (Workload::Latency, 100, false), // those are batched
+        ] {
+            let record = crate::launch::Record::without_samples(Outcome::Ok);
+            let mut pilot = Ending { record, samples: vec![ns; 5] };
+            refuse_coarse(workload, &mut pilot, &clock);
+            let reason = match pilot.record.outcome {
+                Outcome::NotApplicable { reason } => reason,
+                _ => String::new(),
+            };
+            assert_eq!(reason.contains("the clock can't time by itself (from 500 ns"), refused);
+        }
+        assert_eq!(sized(Workload::Rate, 1e6, 0.0, &clock, 20e6), (1, 200));
+        assert_eq!(sized(Workload::Rate, 1e9, 0.0, &clock, 20e6), (1, 1));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::mechanism::{Entry, MECHANISMS};
 use crate::observe::Probe;
 use crate::size;
 use crate::store::Label;
-use crate::study::{Reach, Request, Stopping};
+use crate::study::{Reach, Request, Stopping, rate};
 use crate::workload::{Policy, Workload, connect};
 
 /// Budget where none is given: with judging and writing, about a minute.
@@ -31,12 +31,14 @@ pub struct RunArgs {
     #[arg(value_name = "MECHANISM", hide_possible_values = true,
           value_parser = Suggesting { parser: variant, words: every_shown_variant })]
     pub mechanisms: Vec<String>,
-    /// What is done: latency, throughput, connect (set-up and tear-down, in one worker)
+    /// What is done: latency, throughput, connect (set-up and tear-down, in one worker), rate (round
+    /// trips that are due at a fixed --rate, timed from then on)
     /// [default: latency,throughput]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
           value_parser = Suggesting { parser: workload, words: workload_names })]
     pub workload: Vec<Workload>,
-    /// Message sizes: 64, 4K, 1..1M:x4 [default: 64,4K for latency, 64,64K for throughput]
+    /// Message sizes: 64, 4K, 1..1M:x4 [default: 64,4K for latency, 64,64K for throughput,
+    /// 64 for rate]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
@@ -70,12 +72,15 @@ pub struct RunArgs {
     /// Bytes of one throughput transfer [default: what lasts 20 ms]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     pub total: Option<u64>,
+    /// Messages due per second, of -w rate: 500, 10k [default: 1k]
+    #[arg(long, value_name = "N", value_parser = rate::parse, allow_negative_numbers = true)]
+    pub rate: Option<u64>,
     /// Untimed operations, or time, before each launch's first sample
     #[arg(long, value_name = "N|TIME", value_parser = warmup, allow_negative_numbers = true)]
     pub warmup: Option<WarmupArg>,
     /// Samples per launch; one of a throughput is a whole transfer, which lasts 20 ms without
     /// --total [default: latency for 20 ms on one CPU, 35 ms across, down to half of that where
-    /// the budget is tight; throughput 1]
+    /// the budget is tight; throughput 1; rate for 200 ms]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     pub samples: Option<u64>,
     /// Exactly so many launches per case [default: looks after 12, 20, 30, 50, 100]
@@ -109,7 +114,7 @@ pub struct RunArgs {
     /// Go on with an interrupted run: its number, label, or `last`
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
-                                "reach"])]
+                                "reach", "rate"])]
     pub resume: Option<String>,
     /// text, json, ndjson (events as they happen), csv, markdown, hgrm and hlog (HdrHistogram),
     /// bmf (Bencher)
@@ -237,11 +242,15 @@ impl RunArgs {
         if self.size.is_some() && !workloads.iter().any(|it| it.has_size()) {
             return Err("--size: a set-up sends no message: leave it out".into());
         }
+        if self.rate.is_some() && !workloads.contains(&Workload::Rate) {
+            return Err("--rate: only -w rate has one: add it, or leave --rate out".into());
+        }
         let sizes = |workload| match (&self.size, workload) {
             (_, Workload::Connect) => vec![connect::OPENED_FOR], // it has no size of its own
             (Some(Sizes(sizes)), _) => sizes.clone(),
             (None, Workload::Latency) => vec![64, 4 << 10],
             (None, Workload::Throughput) => vec![64, 64 << 10],
+            (None, Workload::Rate) => vec![64],
         };
         let word = |text: &str| serde_json::Value::from(text);
         let workers = match self.workers.as_str() {
@@ -259,6 +268,7 @@ impl RunArgs {
             verify: self.verify,
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,
+            rate: self.rate.unwrap_or(rate::USUAL),
             warmup: match self.warmup {
                 None => Warmup::default(),
                 Some(WarmupArg::Operations(operations)) => Warmup { operations, ns: u64::MAX },

@@ -162,10 +162,15 @@ impl FleetArgs {
             (true, false) => Workload::DEFAULT.to_vec(),
             (false, _) => self.workload.clone(),
         };
+        if workloads.contains(&Workload::Rate) {
+            return Err(
+                "-w rate: many nodes have no open loop yet: see `ipcmark run --peer`".into()
+            );
+        }
         let of = |it| match (&self.size, it) {
             (_, Workload::Connect) => vec![crate::workload::connect::OPENED_FOR],
             (Some(Sizes(sizes)), _) => sizes.clone(),
-            (None, Workload::Latency) => vec![64],
+            (None, Workload::Latency | Workload::Rate) => vec![64],
             (None, Workload::Throughput) => vec![64 << 10],
         };
         let mut concurrent = self.concurrent.clone();

@@ -50,6 +50,10 @@ pub fn text(judged: &Judged) -> String {
             put("latency", Metric::headline(latency));
             put("latency-p99", Metric::percentile(latency, "p99"));
         }
+        if let Some(response) = &case.response_ns {
+            put("response", Metric::headline(response));
+            put("response-p99", Metric::percentile(response, "p99"));
+        }
         let throughput = case.throughput_bytes_per_sec.as_ref();
         put("throughput-bytes-per-sec", throughput.and_then(Metric::headline));
         put("wakeups-per-sec", case.wakeups_per_sec.as_ref().and_then(Metric::headline));

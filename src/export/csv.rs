@@ -53,19 +53,23 @@ fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells
     identity(&mut cells, case);
     let estimates = [
         ("latency", "ns", &case.latency_ns),
+        ("response", "ns", &case.response_ns),
         ("throughput", "bytes_per_sec", &case.throughput_bytes_per_sec),
         ("wakeups", "per_sec", &case.wakeups_per_sec),
     ];
     for (what, unit, estimate) in estimates {
         spread(&mut cells, what, unit, estimate.as_ref());
     }
-    for (name, _) in PERCENTILES {
-        let latency = case.latency_ns.as_ref();
-        let found = latency.and_then(|it| it.percentiles.get(name).copied().flatten());
-        cells.maybe(format!("latency_{name}_ns"), found.map(|it| it.value));
-        cells.maybe(format!("latency_{name}_low_ns"), found.map(|it| it.low));
-        cells.maybe(format!("latency_{name}_high_ns"), found.map(|it| it.high));
+    for (what, estimate) in [("latency", &case.latency_ns), ("response", &case.response_ns)] {
+        for (name, _) in PERCENTILES {
+            let found =
+                estimate.as_ref().and_then(|it| it.percentiles.get(name).copied().flatten());
+            cells.maybe(format!("{what}_{name}_ns"), found.map(|it| it.value));
+            cells.maybe(format!("{what}_{name}_low_ns"), found.map(|it| it.low));
+            cells.maybe(format!("{what}_{name}_high_ns"), found.map(|it| it.high));
+        }
     }
+    schedule(&mut cells, case);
     confidence(&mut cells, case);
     cells.maybe("time_over_leader", standing.and_then(|it| it.ratio));
     cells.maybe("time_over_leader_low", standing.and_then(|it| it.low));
@@ -75,6 +79,15 @@ fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells
     cells.maybe("among_best", standing.map(|it| it.among_best));
     cells.maybe("among_best_sleeping", standing.map(|it| it.among_best_sleeping));
     cells
+}
+
+fn schedule(cells: &mut Cells, case: &CaseResult) {
+    let rate = case.rate;
+    cells.maybe("asked_per_sec", rate.map(|it| it.asked_per_sec));
+    cells.maybe("served_per_sec", rate.and_then(|it| it.served_per_sec));
+    cells.maybe("late_share", rate.and_then(|it| it.late_share));
+    cells.maybe("lateness_median_ns", rate.and_then(|it| it.lateness_median_ns));
+    cells.maybe("lateness_max_ns", rate.and_then(|it| it.lateness_max_ns));
 }
 
 fn identity(cells: &mut Cells, case: &CaseResult) {

@@ -79,6 +79,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
         let unit = if size.ends_with(|it: char| it.is_ascii_digit()) { "B" } else { "iB" };
         format!("{size}{unit}")
     }));
+    parts.extend(case.rate.map(|it| format!("{}-a-second", it.asked_per_sec)));
     // Names of runs without a total of their own stay as they were before there were any.
     let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
     parts.extend(total.map(|it| format!("of-{it}")));
@@ -98,14 +99,14 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
 
 /// Whether each sample of a case is one round trip, so that it has percentiles of one.
 fn single(case: &CaseResult) -> bool {
-    case.workload == "latency" && case.batch == Some(1)
+    matches!(case.workload.as_str(), "latency" | "rate") && case.batch == Some(1)
 }
 
 /// Why a latency case is missing where percentiles are shown; None where it isn't.
 fn without_percentiles(judged: &Judged, case: &CaseResult) -> Option<String> {
     let why = match (case.workload.as_str(), case.launches, case.batch) {
-        ("latency", 0, _) => "not measured".to_string(),
-        ("latency", _, Some(1)) => return None,
+        ("latency" | "rate", 0, _) => "not measured".to_string(),
+        ("latency" | "rate", _, Some(1)) => return None,
         ("latency", _, batch) => format!(
             "timed in batches of {} round trips, which have no percentiles of a single one",
             batch.unwrap_or(0)

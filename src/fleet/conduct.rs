@@ -314,6 +314,7 @@ impl<'a> Fleet<'a> {
                 false => SampleCount::Exactly(live.samples),
             },
             batch: if pilot { 0 } else { live.batch },
+            rate: case.rate,
             clock: far.clock.kind,
             ns_per_tick: far.clock.ns_per_tick,
             deadline_ms: if pilot { PILOT_DEADLINE_MS } else { deadline_of(expected) },

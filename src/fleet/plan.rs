@@ -96,6 +96,7 @@ fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Resu
         workload,
         message_bytes: sized.then_some(size),
         total: (sized && workload == Workload::Throughput).then_some(Total::Long),
+        rate: None,
         placement,
         place,
         workers: Workers::Process,

@@ -14,6 +14,7 @@ use super::estimate::{Estimate, Floor, Precision, Status};
 use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch};
 use super::pool::{LaunchValue, Pool};
+use super::rate::RateSeen;
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use super::{headline, look_of};
 use crate::mechanism::{Carries, Variant};
@@ -85,6 +86,10 @@ pub struct CaseResult {
     pub wakeups_per_sec: Option<Estimate>,
     /// Time of a set-up and tear-down, in ns.
     pub setup_ns: Option<Estimate>,
+    /// From when a message was due to its answer, in ns.
+    pub response_ns: Option<Estimate>,
+    /// Its schedule, and how it was kept; null of other workloads than a rate.
+    pub rate: Option<RateSeen>,
     /// Its parts, in their order, by set-ups of their own; empty where they are too short.
     pub setup_phases_ns: Vec<SetupPhase>,
     /// The first round trip after set-up, in ns; null where none was made.
@@ -149,6 +154,7 @@ impl CaseResult {
             .or(self.throughput_bytes_per_sec.as_ref())
             .or(self.wakeups_per_sec.as_ref())
             .or(self.setup_ns.as_ref())
+            .or(self.response_ns.as_ref())
     }
 
     /// Judges one case, its course in so many `slices` a launch; also gives the sum of its
@@ -229,6 +235,8 @@ impl CaseResult {
             throughput_bytes_per_sec: None,
             wakeups_per_sec: None,
             setup_ns: None,
+            response_ns: None,
+            rate: RateSeen::asked(case),
             setup_phases_ns: Vec::new(),
             first_message_ns: None,
             launch_medians: Vec::new(),
@@ -347,6 +355,7 @@ impl CaseResult {
             launches.iter().filter(|it| it.status == "ok").copied().collect();
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
+        self.rate = self.rate.map(|it| it.with(&ok));
         self.carried = Carried::of(&ok);
         self.counted.add(carried::by_round(self, &ok));
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
@@ -358,6 +367,7 @@ impl CaseResult {
         match (self.workload.as_str(), self.carries) {
             ("latency", _) => self.latency_ns = Some(estimate),
             ("connect", _) => self.setup_ns = Some(estimate),
+            ("rate", _) => self.response_ns = Some(estimate),
             (_, Carries::Bytes) => self.throughput_bytes_per_sec = Some(estimate),
             _ => self.wakeups_per_sec = Some(estimate),
         }
@@ -366,7 +376,7 @@ impl CaseResult {
     /// From ns per operation to the unit of the estimate.
     fn unit(&self) -> impl Fn(f64) -> f64 + use<> {
         let amount = match (self.workload.as_str(), self.message_bytes) {
-            ("latency" | "connect", _) => None,
+            ("latency" | "connect" | "rate", _) => None,
             (_, bytes) => Some(bytes.unwrap_or(1) as f64),
         };
         move |ns| amount.map_or(ns, |amount| amount * 1e9 / ns)

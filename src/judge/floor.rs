@@ -51,7 +51,7 @@ fn beside(case: &CaseResult, (name, value): Bound) -> Floor {
 fn bound(case: &CaseResult, floors: &Floors) -> Option<Result<Bound, String>> {
     let one_cpu = case.cpus.is_some_and(|[a, b]| a == b);
     match (case.workload.as_str(), case.carries, case.message_bytes) {
-        (_, Carries::Nothing | Carries::Own, _) => None,
+        (_, Carries::Nothing | Carries::Own, _) | ("rate", ..) => None,
         ("latency", ..) if case.spins && one_cpu => None,
         ("latency", ..) if case.spins => Some(line(case, floors)),
         ("latency", ..) => Some(wake_up(case, floors)),
@@ -153,6 +153,7 @@ pub mod tests {
             workload: "latency".into(),
             message_bytes: Some(64),
             total: None,
+            rate: None,
             reach: Default::default(),
             placement: placement.into(),
             workers: "process".into(),

@@ -58,6 +58,9 @@ pub struct GroupVerdict {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
+    /// Messages due per second; None of other workloads than a rate.
+    #[serde(skip)]
+    pub rate: Option<u64>,
     /// Where the two halves of its launches were.
     pub reach: Reach,
     /// Where its workers ran.
@@ -118,6 +121,7 @@ impl GroupVerdict {
             workload: head.workload.clone(),
             message_bytes: members.iter().filter(here).find_map(|it| it.message_bytes),
             total: head.total,
+            rate: head.rate.map(|it| it.asked_per_sec),
             reach: head.reach.clone(),
             placement: head.placement.clone(),
             site: site.into(),

@@ -25,6 +25,7 @@ mod over_rounds;
 mod percentile;
 mod pool;
 pub mod probe;
+mod rate;
 mod seen;
 
 use serde::Serialize;
@@ -57,6 +58,7 @@ pub use observed::{
 pub use once::{OncePerLaunch, SetupPhase};
 pub use over_rounds::OverRounds;
 pub use percentile::{Curve, PERCENTILES};
+pub use rate::RateSeen;
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
 
 /// Error probability of every family of claims.

@@ -14,6 +14,7 @@ use rustix::thread::{sched_getcpu, sched_yield};
 
 use super::loops::{Loops, With};
 use super::onlookers::Onlookers;
+use super::paced::Paced;
 use super::page::{Command, Page};
 use super::set_up;
 use super::spec::{Role, SampleCount, Spec, WorkerReport};
@@ -219,7 +220,7 @@ impl<'a> Exchange<'a> {
 
     fn prepare_stretch(&mut self, operations: u64) -> io::Result<()> {
         match self.spec.workload {
-            Workload::Latency => self.issue(Command::Respond(operations)),
+            Workload::Latency | Workload::Rate => self.issue(Command::Respond(operations)),
             Workload::Throughput => {
                 self.issue(Command::Receive { lead: operations, transfers: 0, messages: 0 })
             }
@@ -227,10 +228,12 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Fills `samples` with the ticks of `batch` operations each.
+    /// Fills `samples` with the ticks of `batch` operations each, one after the other.
     fn fill(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
         match self.spec.workload {
-            Workload::Latency => self.loops.round_trips(With::Asked, samples, batch),
+            Workload::Latency | Workload::Rate => {
+                self.loops.round_trips(With::Asked, samples, batch)
+            }
             Workload::Throughput => self.loops.transfers(samples, batch),
             Workload::Connect => set_up::initiate(self.spec, &mut self.report, samples, batch),
         }
@@ -243,8 +246,12 @@ impl<'a> Exchange<'a> {
         let lead = Page::new(1)?;
         let stretches = if self.spec.pinned() { 1 } else { STRETCHES };
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
+        let open_loop = self.spec.workload == Workload::Rate;
+        let mut paced = open_loop.then(|| Paced::new(self.spec, samples));
         match self.spec.workload {
-            Workload::Latency => self.issue(Command::Respond(LEAD + samples * batch))?,
+            Workload::Latency | Workload::Rate => {
+                self.issue(Command::Respond(LEAD + samples * batch))?;
+            }
             Workload::Throughput => {
                 let timed = Command::Receive { lead: LEAD, transfers: samples, messages: batch };
                 self.issue(timed)?;
@@ -257,22 +264,27 @@ impl<'a> Exchange<'a> {
         self.onlookers.start()?;
         for samples in page.samples(samples as usize).chunks(chunk) {
             self.report.cpus.push(sched_getcpu() as u32);
-            self.fill(samples, batch)?;
+            match &mut paced {
+                None => self.fill(samples, batch)?,
+                Some(paced) => paced.fill(self.loops, samples)?,
+            }
         }
         self.onlookers.stop(samples * batch, &mut self.report)?;
         self.report.usage = Usage::of_thread().since(&before);
         self.report.cpus.push(sched_getcpu() as u32);
+        self.report.punctuality = paced.and_then(Paced::end);
         (self.report.samples, self.report.batch) = (samples, batch);
         self.announce(Purpose::Finish)
     }
 
     /// Samples to take, and operations in each.
     fn how_many(&self) -> (u64, u64) {
-        let Spec { samples, batch, workload, .. } = *self.spec;
-        let estimate = self.report.estimate_ns.max(1.0);
+        let Spec { samples, batch, workload, rate, .. } = *self.spec;
+        let period = rate.map_or(0.0, |rate| 1e9 / rate as f64);
+        let estimate = self.report.estimate_ns.max(period).max(1.0);
         let batch = match (batch, workload) {
             (0, Workload::Throughput) => (PILOT_TRANSFER_NS / estimate).ceil() as u64,
-            (0, Workload::Latency | Workload::Connect) => 1,
+            (_, Workload::Rate) | (0, Workload::Latency | Workload::Connect) => 1,
             (batch, _) => batch,
         };
         let samples = match samples {

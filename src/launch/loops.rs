@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicU64;
 use crate::clock;
 use crate::mechanism::{Datagrams, Endpoint};
 use crate::workload::payload::{Touched, Untouched};
-use crate::workload::{Buffers, Check, Payload, latency, throughput};
+use crate::workload::schedule::Schedule;
+use crate::workload::{Buffers, Check, Payload, latency, rate, throughput};
 
 /// Which payload goes with the messages of a stretch.
 #[derive(Clone, Copy)]
@@ -26,6 +27,14 @@ pub enum With {
 pub trait Loops {
     /// Fills `samples` with the ticks of `batch` round trips each.
     fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<()>;
+    /// Fills `samples` with the ticks of one response each, and `lateness` with those by which each
+    /// message was begun too late.
+    fn responses(
+        &mut self,
+        schedule: &mut Schedule,
+        samples: &[AtomicU64],
+        lateness: &mut [u64],
+    ) -> io::Result<()>;
     /// Answers `count` messages.
     fn answer(&mut self, with: With, count: u64) -> io::Result<()>;
     /// Fills `samples` with the ticks of one transfer each, of `messages`.
@@ -92,6 +101,17 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
             }
             With::Asked => latency::respond(*end, payload, buffers, count),
         }
+    }
+
+    fn responses(
+        &mut self,
+        schedule: &mut Schedule,
+        samples: &[AtomicU64],
+        lateness: &mut [u64],
+    ) -> io::Result<()> {
+        let Compiled { end, payload, buffers, clock } = self;
+        end.spare(false);
+        rate::initiate(*end, payload, buffers, *clock, schedule, (samples, lateness))
     }
 
     fn transfers(&mut self, samples: &[AtomicU64], messages: u64) -> io::Result<()> {

@@ -4,7 +4,8 @@
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
 //! single-threaded, it opens the mechanism, forks the workers (`crew`) and watches them until
 //! the end. The workers (`worker`) talk (`exchange`): they command each other over a shared page
-//! (`page`) and run the timed loops (`loops`); set-ups are timed by one of them alone (`set_up`).
+//! (`page`) and run the timed loops (`loops`), an open loop by its schedule (`paced`); set-ups are timed
+//! by one of them alone (`set_up`).
 //! A launch that is observed has `onlookers` in its workers, and may be traced (`tracing`) by its
 //! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`).
 //!
@@ -23,6 +24,7 @@ mod halves;
 mod handle;
 mod loops;
 mod onlookers;
+mod paced;
 mod page;
 pub mod peer;
 mod set_up;
@@ -36,6 +38,7 @@ pub mod spec;
 pub mod wire;
 
 pub use handle::{Ending, Interrupt, Launch, Launcher, Stage, Supervised, Way};
+pub use paced::Punctuality;
 pub use page::{Command, Page};
 pub use placement::Placement;
 pub use spec::{Outcome, Record, Role, SampleCount, Spec, Warmup, WorkerReport, Workers};

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
+use super::paced::Punctuality;
 use super::plant::{self, Plant};
 use crate::clock;
 use crate::mechanism::network::Cookie;
@@ -117,6 +118,9 @@ pub struct Spec {
     /// Latency: round trips per sample. Connect: set-ups per sample. Throughput: messages per transfer; 0 lets the warm-up's
     /// estimate choose what lasts about 20 ms (pilots).
     pub batch: u64,
+    /// Messages due per second; None of other workloads than a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u64>,
     /// The clock that stamps.
     pub clock: clock::Kind,
     /// Its scale, for durations in this spec; samples stay in ticks.
@@ -167,6 +171,9 @@ impl Spec {
         match self.samples {
             _ if self.plant.is_some() && !plant::PLANTS => {
                 Err("this build plants nothing: build it with --features plant".into())
+            }
+            _ if self.workload == Workload::Rate && self.rate.is_none_or(|it| it == 0) => {
+                Err("an open loop needs a rate, from 1 message a second on".into())
             }
             SampleCount::Exactly(0) => Err("a launch of 0 samples measures nothing".into()),
             SampleCount::Exactly(samples) if samples > MOST_SAMPLES => {
@@ -273,6 +280,9 @@ pub struct WorkerReport {
     /// Empty where a set-up is too short for the clock.
     #[serde(default)]
     pub phases_ns: Vec<(String, f64)>,
+    /// Initiator of a rate: how well it kept its schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub punctuality: Option<Punctuality>,
     /// What its counters said, where they were asked.
     #[serde(default)]
     pub counts: Option<Counts>,

@@ -60,6 +60,7 @@ const MIGRATIONS: [(i64, &str); 6] = [
          ALTER TABLE cases ADD COLUMN near INTEGER;
          ALTER TABLE cases ADD COLUMN far INTEGER;
          ALTER TABLE cases ADD COLUMN concurrent TEXT;
+         ALTER TABLE cases ADD COLUMN rate INTEGER;
          CREATE TABLE nodes (
              run     INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
              nth     INTEGER NOT NULL,

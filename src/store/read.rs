@@ -114,12 +114,14 @@ pub struct StoredCase {
     pub id: i64,
     /// With options: `tcp:nodelay=off`.
     pub mechanism: String,
-    /// `latency`, `throughput`.
+    /// `latency`, `throughput`, `connect`, `rate`.
     pub workload: String,
     /// None where the mechanism carries none.
     pub message_bytes: Option<u64>,
     /// What one transfer carries; None where no bytes are transferred.
     pub total: Option<Total>,
+    /// Messages due per second; None of other workloads than a rate.
+    pub rate: Option<u64>,
     /// Where its two halves are.
     pub reach: Reach,
     /// `same-cpu`, …
@@ -167,7 +169,7 @@ pub struct StoredLaunch {
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total, observe, reach";
+     operation_ns, total, observe, reach, rate";
 
 impl Store {
     /// Every run, oldest first.
@@ -352,6 +354,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         total: row.get::<_, Option<String>>(16)?.and_then(|it| Total::parse(&it).ok()),
         observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
         reach: word(row, 18)?,
+        rate: row.get(19)?,
     })
 }
 

@@ -26,7 +26,7 @@ CREATE TABLE cases (
     group_nth          INTEGER NOT NULL,        -- cases with one number are compared
     nth                INTEGER NOT NULL,        -- position inside the group
     mechanism          TEXT    NOT NULL,        -- with options: tcp:nodelay=off
-    workload           TEXT    NOT NULL,        -- latency, throughput, connect
+    workload           TEXT    NOT NULL,        -- latency, throughput, connect, rate
     message_bytes      INTEGER,                 -- NULL where the mechanism carries none
     placement          TEXT    NOT NULL,
     workers            TEXT    NOT NULL,        -- process, thread
@@ -45,7 +45,8 @@ CREATE TABLE cases (
     reach              TEXT    NOT NULL DEFAULT 'local', -- where its halves were: local, peer, lab:…
     near               INTEGER,                 -- of a fleet: the node, or the first of a pair
     far                INTEGER,                 -- of a fleet: the second of a pair; else NULL
-    concurrent         TEXT                     -- of a pair: one, all pairs of a turn at a time
+    concurrent         TEXT,                    -- of a pair: one, all pairs of a turn at a time
+    rate               INTEGER                  -- of a rate: messages due per second; else NULL
 ) STRICT;
 
 CREATE TABLE nodes (

@@ -246,8 +246,8 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
     db.execute(
         "INSERT INTO cases (run, group_nth, nth, mechanism, workload, message_bytes, placement,
              workers, payload, twin, cpu_first, cpu_second, swappable, absence, reason, total,
-             observe, reach)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             observe, reach, rate)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             run,
             new.group,
@@ -267,6 +267,7 @@ fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()>
             case.total.map(Total::stored),
             case.observe.map(|it| it.to_string()),
             case.reach.to_string(),
+            case.rate,
         ],
     )?;
     Ok(())

@@ -9,7 +9,7 @@ use super::factor::{Chosen, Factor, UNOBSERVED, policy, workers, workload};
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
-use super::{Reach, Request, Stopping, StudyText, Total, losses};
+use super::{Reach, Request, Stopping, StudyText, Total, losses, rate};
 use crate::launch::{Placement, Warmup};
 use crate::size;
 use crate::workload::{Policy, Workload};
@@ -238,6 +238,12 @@ impl Reader<'_> {
             [Total::Bytes(bytes)] => (Some(*bytes), Vec::new()),
             _ => (None, totals),
         };
+        let rate = match &fixed.rate {
+            None => rate::USUAL,
+            Some(word) => {
+                rate::parse(word.get_ref()).map_err(|error| self.at(word.span(), error))?
+            }
+        };
         let budget_ns = match &fixed.budget {
             None => None,
             Some(word) => {
@@ -271,6 +277,7 @@ impl Reader<'_> {
             spin_on_one_cpu: fixed.spin_on_one_cpu,
             total_bytes,
             totals,
+            rate,
             warmup,
             samples: self.count(&fixed.samples)?,
             observe_only: BTreeMap::new(),

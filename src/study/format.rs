@@ -120,7 +120,7 @@ impl Words {
 pub struct Levels {
     /// Variants: `tcp:nodelay=off`.
     pub mechanism: Option<Words>,
-    /// `latency`, `throughput`, `connect`.
+    /// `latency`, `throughput`, `connect`, `rate`.
     pub workload: Option<Words>,
     /// Message sizes: `64`, `"1K..16M:x2"`.
     pub size: Option<Words>,
@@ -182,6 +182,8 @@ pub struct Fixed {
     pub workload: Option<Words>,
     /// As in `[vary]`.
     pub size: Option<Words>,
+    /// Of the workload `rate`, messages due per second: `"10k"`; 1,000 if nothing is said.
+    pub rate: Option<Spanned<String>>,
     /// As in `[vary]`; without it `long`, which lasts 20 ms.
     pub total: Option<Words>,
     /// As in `[vary]`.

@@ -19,6 +19,7 @@ pub mod losses;
 mod observed;
 pub mod paper;
 mod plan;
+pub mod rate;
 pub mod reach;
 mod shown;
 mod total;
@@ -65,6 +66,9 @@ pub struct Request {
     /// What one throughput transfer carries, where that is varied; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub totals: Vec<Total>,
+    /// Messages due per second, of rates.
+    #[serde(default = "rate::usual", skip_serializing_if = "rate::is_usual")]
+    pub rate: u64,
     /// Untimed operations before each launch's first sample.
     pub warmup: Warmup,
     /// Samples per launch; None lets a pilot choose.
@@ -119,6 +123,7 @@ impl Default for Request {
             spin_on_one_cpu: false,
             total_bytes: None,
             totals: Vec::new(),
+            rate: rate::USUAL,
             warmup: Warmup::default(),
             samples: None,
             samples_by_workload: BTreeMap::new(),

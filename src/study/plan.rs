@@ -23,6 +23,8 @@ pub struct Case {
     pub message_bytes: Option<u64>,
     /// What one transfer carries; None where no bytes are transferred.
     pub total: Option<Total>,
+    /// Messages due per second; None of other workloads than a rate.
+    pub rate: Option<u64>,
     /// Where the workers run.
     pub placement: Placement,
     /// The CPUs of that placement here.
@@ -147,6 +149,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         workload: what.workload,
                         message_bytes: sized.then_some(what.size),
                         total: (sized && transfers).then_some(what.total),
+                        rate: (what.workload == Workload::Rate).then_some(request.rate),
                         placement: *placement,
                         place: place.clone().unwrap_or(Place::FREE),
                         workers: *workers,

@@ -4,6 +4,8 @@
 pub mod connect;
 pub mod latency;
 pub mod payload;
+pub mod rate;
+pub mod schedule;
 pub mod throughput;
 
 use serde::{Deserialize, Serialize};
@@ -20,11 +22,14 @@ pub enum Workload {
     Throughput,
     /// Set-up and tear-down of both ends, by one worker; nothing is sent.
     Connect,
+    /// Round trips that are due at a fixed rate, timed from then on.
+    Rate,
 }
 
 impl Workload {
     /// Every workload, by name.
-    pub const ALL: [Workload; 3] = [Workload::Latency, Workload::Throughput, Workload::Connect];
+    pub const ALL: [Workload; 4] =
+        [Workload::Latency, Workload::Throughput, Workload::Connect, Workload::Rate];
 
     /// Those that are measured where none is named.
     pub const DEFAULT: [Workload; 2] = [Workload::Latency, Workload::Throughput];
@@ -35,6 +40,7 @@ impl Workload {
             Workload::Latency => "latency",
             Workload::Throughput => "throughput",
             Workload::Connect => "connect",
+            Workload::Rate => "rate",
         }
     }
 

@@ -45,6 +45,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         warmup: Warmup { operations: 2, ns: 1_000_000 },
         samples: SampleCount::Exactly(20),
         batch: 1,
+        rate: None,
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 20_000,

@@ -60,6 +60,9 @@ pub struct MeasuredCase {
     pub total: Option<Total>,
     /// `untouched`, `written`, `read`.
     pub payload: String,
+    /// Of an open loop, its schedule.
+    #[serde(default)]
+    pub rate: Option<MeasuredRate>,
     /// Operations per sample.
     pub batch: Option<u64>,
     /// `ok`, or why there is nothing.
@@ -70,6 +73,13 @@ pub struct MeasuredCase {
     pub launch_medians: Vec<Option<f64>>,
     /// Two modes among the launches.
     pub modes: Option<ModesSeen>,
+}
+
+/// The schedule of an open loop.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct MeasuredRate {
+    /// Messages due per second.
+    pub asked_per_sec: u64,
 }
 
 /// A group of a run.
@@ -185,14 +195,15 @@ impl MeasuredCase {
     pub(super) fn times(&self) -> Vec<f64> {
         let values = self.launch_medians.iter().flatten();
         match self.workload.as_str() {
-            "latency" => values.copied().collect(),
-            _ => values.map(|rate| 1.0 / rate).collect(),
+            "throughput" => values.map(|rate| 1.0 / rate).collect(),
+            _ => values.copied().collect(),
         }
     }
 
     /// Whether it is the same case of another run; how it was measured may differ.
     pub(super) fn is(&self, other: &MeasuredCase) -> bool {
-        let key = |it: &MeasuredCase| (it.message_bytes, it.twin);
+        let asked = |it: &MeasuredCase| it.rate.map(|it| it.asked_per_sec);
+        let key = |it: &MeasuredCase| (it.message_bytes, asked(it), it.twin);
         self.variant == other.variant
             && self.workload == other.workload
             && self.reach == other.reach

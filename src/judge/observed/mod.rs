@@ -256,7 +256,7 @@ impl Load {
     fn of(case: &CaseResult) -> Load {
         // A round trip carries its message there and back.
         let messages = match case.workload.as_str() {
-            "latency" => 2.0,
+            "latency" | "rate" => 2.0,
             "connect" => return Load::default(),
             _ => 1.0,
         };

@@ -104,6 +104,11 @@ fn head(stretch: &[Question]) -> String {
     match (from.first.workload.as_str(), from.first.message_bytes) {
         ("latency", Some(_)) => format!("Round trip, {sizes}{threads}"),
         ("latency", None) => format!("Round trip of a wake-up{threads}"),
+        ("rate", size) => {
+            let what = if size.is_some() { &sizes } else { "a wake-up" };
+            let rate = units::count(from.first.rate.unwrap_or(0));
+            format!("Response, {what}, {rate} a second{threads}")
+        }
         (_, Some(_)) => format!("Throughput, {sizes} messages{threads}"),
         (_, None) => format!("Wake-ups one way{threads}"),
     }

@@ -35,6 +35,7 @@ pub fn remarks(judged: &Judged) -> Option<Section> {
     for (what, why) in absences(judged) {
         section.blocks.push(Block::paragraph(Text::new().code(what).plain(format!(": {why}"))));
     }
+    section.blocks.extend(super::open_loop::remarks(judged));
     section.blocks.extend(super::datagrams::remarks(judged));
     section.blocks.extend(super::peer::noise(judged));
     section.blocks.extend(twins(judged));

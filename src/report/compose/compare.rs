@@ -224,7 +224,7 @@ fn differences(found: &RunComparison) -> Vec<Block> {
 
 fn unit(case: &CaseChange) -> Unit {
     match (case.workload.as_str(), case.message_bytes) {
-        ("latency", _) => Unit::Nanoseconds,
+        ("latency" | "connect" | "rate", _) => Unit::Nanoseconds,
         (_, Some(_)) => Unit::BytesPerSecond,
         (_, None) => Unit::PerSecond,
     }
@@ -238,7 +238,12 @@ fn short_name(case: &CaseChange) -> String {
 
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.
 fn case_name(case: &CaseChange) -> String {
-    let workload = if case.workload == "latency" { "" } else { ", throughput" };
+    let workload = match case.workload.as_str() {
+        "latency" => "",
+        "connect" => ", set-up",
+        "rate" => ", open loop",
+        _ => ", throughput",
+    };
     let threads = if case.workers == "thread" { ", threads" } else { "" };
     format!("{}{workload}, {}{threads}", short_name(case), words::place(&case.placement))
 }

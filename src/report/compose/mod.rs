@@ -12,6 +12,7 @@ pub mod findings;
 pub mod fleet;
 mod inflections;
 mod observed;
+mod open_loop;
 mod peer;
 mod probe;
 mod setup;
@@ -97,6 +98,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     };
     results.blocks.extend(tables::summaries(judged));
     results.blocks.extend(carried::tables(judged));
+    results.blocks.extend(open_loop::tables(judged));
     results.blocks.extend(setup::tables(judged));
     if !results.blocks.is_empty() {
         document.sections.push(results);

@@ -10,7 +10,7 @@ use crate::report::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, U
 /// down; more sizes run down, mechanisms across.
 pub fn summaries(judged: &Judged) -> Vec<Block> {
     let mut tables = Vec::new();
-    for workload in ["latency", "throughput"] {
+    for workload in ["latency", "throughput", "rate"] {
         let cases: Vec<&CaseResult> = judged
             .results
             .iter()
@@ -54,6 +54,7 @@ impl Head<'_> {
     fn caption(&self) -> String {
         let what = match self.workload {
             "latency" => "Round trip",
+            "rate" => "Response time, open loop",
             _ => "Throughput one way",
         };
         let threads = if self.workers == "thread" { ", threads" } else { "" };

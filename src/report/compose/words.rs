@@ -5,7 +5,7 @@ use crate::report::{Unit, units};
 
 /// The unit of a case's estimate.
 pub fn unit(case: &CaseResult) -> Unit {
-    if matches!(case.workload.as_str(), "latency" | "connect") {
+    if matches!(case.workload.as_str(), "latency" | "connect" | "rate") {
         Unit::Nanoseconds
     } else if case.message_bytes.is_some() {
         Unit::BytesPerSecond
@@ -55,6 +55,10 @@ pub fn group(group: &GroupVerdict) -> String {
     let what = match (group.workload.as_str(), group.message_bytes) {
         ("latency", Some(bytes)) => format!("Round trips of {}", units::size(bytes)),
         ("latency", None) => "Round trips of a wake-up".into(),
+        ("rate", bytes) => {
+            let of = bytes.map_or("a wake-up".into(), units::size);
+            format!("Responses to {of}, {} a second", units::count(group.rate.unwrap_or(0)))
+        }
         (_, Some(bytes)) => format!("Transfers of {} messages", units::size(bytes)),
         (_, None) => "Wake-ups".into(),
     };
@@ -131,6 +135,7 @@ pub fn case(case: &CaseResult) -> String {
     let workload = match case.workload.as_str() {
         "latency" => "",
         "connect" => ", set-up",
+        "rate" => ", open loop",
         _ => ", throughput",
     };
     let threads = if case.workers == "thread" { ", threads" } else { "" };

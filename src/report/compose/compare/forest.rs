@@ -23,7 +23,12 @@ fn figure(found: &RunComparison, workload: &str) -> Figure {
     let name = if one_place { short_name } else { case_name };
     let x = Axis::categories("case", cases.iter().map(|case| name(case)));
     let y = Axis::new("time in B over time in A", Unit::Ratio, Scale::Log);
-    let what = if workload == "latency" { "Round trips" } else { "Transfers" };
+    let what = match workload {
+        "latency" => "Round trips",
+        "connect" => "Set-ups",
+        "rate" => "Response times",
+        _ => "Transfers",
+    };
     let caption = "Right of 1 the second run is slower: the ratio of times, and the interval that \
          covers it with at least 95 %. Dashed: no change, the margin of equivalence, the gate.";
     let kind = FigureKind::Intervals;

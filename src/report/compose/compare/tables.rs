@@ -32,7 +32,12 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
 }
 
 fn table(workload: &str, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
-    let what = if workload == "latency" { "Round trip" } else { "Transfers" };
+    let what = match workload {
+        "latency" => "Round trip",
+        "connect" => "Set-up",
+        "rate" => "Response time",
+        _ => "Transfers",
+    };
     let threads = if workers == "thread" { ", threads" } else { "" };
     Table {
         id: String::new(),

@@ -28,6 +28,10 @@ pub(super) fn figure(
             "Set-up and tear-down of both ends".to_string(),
             Axis::new("set-up", Unit::Nanoseconds, Scale::Log),
         ),
+        ("rate", _) => (
+            format!("Responses to {what}, from when they were due"),
+            Axis::new("response time", Unit::Nanoseconds, Scale::Log),
+        ),
         (_, None) => {
             ("Wake-ups one way".to_string(), Axis::new("wake-ups", Unit::PerSecond, Scale::Log))
         }

@@ -28,6 +28,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
     let parts = [
         ("latency", "Latency", workload(judged, "latency")),
         ("throughput", "Throughput", workload(judged, "throughput")),
+        ("rate", "Open loop", workload(judged, "rate")),
         ("connect", "Set-up", workload(judged, "connect")),
         ("placement", "What placement costs", placement::figures(judged)),
         ("cost", "What it costs in CPU time", cost::figures(judged)),
@@ -44,7 +45,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
 fn workload(judged: &Judged, name: &str) -> Vec<Figure> {
     let cases = measured(judged, name);
     let counts = |it: &&&CaseResult| match name {
-        "latency" => it.carries == Carries::Bytes,
+        "latency" | "rate" => it.carries == Carries::Bytes,
         _ => !it.carries.is_control(),
     };
     let sizes: BTreeSet<Option<u64>> =
@@ -59,7 +60,7 @@ fn workload(judged: &Judged, name: &str) -> Vec<Figure> {
     let alone = (sizes.is_empty() && only_signals).then_some(None);
     let all = with_size.into_iter().chain(signals).copied().chain(alone);
     all.map(|size| {
-        let signals = name == "latency" && size == smallest;
+        let signals = matches!(name, "latency" | "rate") && size == smallest;
         let here: Vec<&CaseResult> = cases
             .iter()
             .filter(|it| it.message_bytes == size || (signals && it.carries != Carries::Bytes))

@@ -67,6 +67,7 @@ fn names<'a>(here: &[&'a CaseResult]) -> Vec<&'a str> {
 fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &str)) -> Figure {
     let (what, y) = match workload {
         "latency" => ("Round trip", super::round_trip()),
+        "rate" => ("Response", Axis::new("response time", Unit::Nanoseconds, Scale::Log)),
         _ => ("Throughput", Axis::new("throughput", Unit::BytesPerSecond, Scale::Log)),
     };
     let x = Axis::new("message size", Unit::Bytes, Scale::Log);

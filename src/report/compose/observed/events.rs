@@ -131,7 +131,7 @@ fn all_of(case: &Seen) -> Option<Table> {
 
 fn per(workload: &str) -> &'static str {
     match workload {
-        "latency" => "per round trip [interval]",
+        "latency" | "rate" => "per round trip [interval]",
         "connect" => "per set-up [interval]",
         _ => "per message [interval]",
     }

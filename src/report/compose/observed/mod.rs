@@ -128,7 +128,7 @@ impl<'a> Place<'a> {
     /// What counts are of: `a round trip`, `a transfer of 16 MiB`.
     fn operation(&self) -> String {
         match (self.of().workload.as_str(), self.of().total) {
-            ("latency", _) => "a round trip".into(),
+            ("latency" | "rate", _) => "a round trip".into(),
             ("connect", _) => "a set-up".into(),
             (_, Some(Total::Bytes(bytes))) => format!("a transfer of {}", units::size(bytes)),
             (_, Some(Total::Message)) => "a transfer of one message".into(),
@@ -151,7 +151,9 @@ impl<'a> Place<'a> {
     /// How a count becomes one of a message: said under a table of counts.
     fn per_message(&self) -> &'static str {
         match (self.of().workload.as_str(), self.of().total) {
-            ("latency", _) => "A round trip carries two messages: half of each is one message's.",
+            ("latency" | "rate", _) => {
+                "A round trip carries two messages: half of each is one message's."
+            }
             ("connect", _) => "A set-up carries no message.",
             (_, Some(Total::Bytes(_))) => {
                 "Divided by the messages of a transfer it is a message's."

@@ -52,7 +52,7 @@ fn strand_name(of: &Common) -> String {
 /// What an operation is: `round trip`, `message`.
 fn operation(of: &Common) -> &'static str {
     match of.workload.as_str() {
-        "latency" => "round trip",
+        "latency" | "rate" => "round trip",
         "connect" => "set-up",
         _ => "message",
     }

@@ -256,6 +256,9 @@ fn measurement(judged: &Judged) -> String {
                 "A throughput is the bytes counted at the receiver over the time from before the \
                  first send to the acknowledgement of the last byte."
             }
+            "rate" => {
+                "A response time is from when a message was due, by a fixed rate, to its answer."
+            }
             _ => "A set-up is all that one worker does to have both ends, and to close them again.",
         });
     }

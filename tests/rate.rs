@@ -1,0 +1,173 @@
+//! The workload `rate`: an open loop by processes and threads, on one CPU and freely, here and to
+//! another host; what it says of a schedule that can't be kept; what it refuses. The schedule's own
+//! arithmetic is proved beside it, in src/workload/rate.
+
+mod cli_support;
+
+use boon::{Compiler, Schemas};
+use cli_support::{Bench, number, rows};
+use serde_json::Value;
+
+fn of<'a>(document: &'a Value, variant: &str, workers: &str, placement: &str) -> &'a Value {
+    let is = |it: &&Value| {
+        it["variant"] == variant && it["workers"] == workers && it["placement"] == placement
+    };
+    let results = document["results"].as_array().expect("results");
+    results.iter().find(is).unwrap_or_else(|| panic!("no {variant} {workers} {placement}"))
+}
+
+fn must_fit_the_schema(document: &Value) {
+    let schema = serde_json::from_str(include_str!("../docs/results.schema.json")).expect("JSON");
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    compiler.add_resource("results.schema.json", schema).expect("a resource");
+    let index = compiler.compile("results.schema.json", &mut schemas).expect("a valid schema");
+    if let Err(error) = schemas.validate(document, index) {
+        panic!("{error:#}\n{document:#}");
+    }
+}
+
+/// What must hold of every measured case, however slow the machine is.
+fn assert_kept(case: &Value, asked: u64, launches: u64, samples: u64) {
+    assert_eq!(case["status"], "ok", "{case:#}");
+    assert_eq!(case["samples"], launches * samples, "{case:#}");
+    assert_eq!(case["batch"], 1);
+    let rate = &case["rate"];
+    assert_eq!(rate["asked_per_sec"], asked);
+    assert!(case["latency_ns"].is_null() && case["floor"].is_null());
+    let number = |it: &Value| it.as_f64().unwrap_or_else(|| panic!("a number: {case:#}"));
+    assert!((0.0..=1.0).contains(&number(&rate["late_share"])));
+    assert!(number(&rate["lateness_median_ns"]) <= number(&rate["lateness_max_ns"]));
+    // The first is due one period after the clock starts for it: nobody is served before.
+    let most = asked as f64 * samples as f64 / (samples - 1) as f64;
+    assert!(number(&rate["served_per_sec"]) <= most, "{case:#}");
+    let late = number(&rate["lateness_median_ns"]);
+    assert!(number(&case["response_ns"]["max"]) >= late, "lateness is in the response: {case:#}");
+}
+
+#[test]
+fn processes_and_threads_keep_a_schedule_here() {
+    let bench = Bench::new();
+    let said = bench.must(
+        "run pipe eventfd tcp -w rate --rate 2k -s 64 -p same-cpu,free --workers both --launches 6 \
+         --samples 20 --seed 5 --format json",
+    );
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    must_fit_the_schema(&document);
+    for workers in ["process", "thread"] {
+        for (variant, bytes) in [("pipe", Some(64)), ("eventfd", None), ("tcp", Some(64))] {
+            for placement in ["same-cpu", "free"] {
+                let case = of(&document, variant, workers, placement);
+                assert_kept(case, 2_000, 6, 20);
+                assert_eq!(case["message_bytes"].as_u64(), bytes);
+            }
+        }
+    }
+    let db = bench.open();
+    assert_eq!(number(&db, "SELECT count(*) FROM cases WHERE rate IS NOT 2000"), 0);
+    let told = "SELECT count(*) FROM launches
+                WHERE json_extract(record, '$.initiator.punctuality.median_ns') IS NULL";
+    assert_eq!(number(&db, told), 0);
+
+    let report = bench.must("report last");
+    for words in ["Response time, open loop", "How the schedule was kept", "2 k/s"] {
+        assert!(report.out.contains(words), "no `{words}` in {}", report.out);
+    }
+    let csv = bench.must("export last --format csv").out;
+    let head = csv.lines().next().expect("a header");
+    for column in ["response_median_ns", "response_p99_ns", "asked_per_sec", "late_share"] {
+        assert!(head.split(',').any(|it| it == column), "{head}");
+    }
+    let bmf = bench.must("export last --format bmf").out;
+    assert!(bmf.contains("pipe/rate/64B/2000-a-second/same-cpu/process"), "{bmf}");
+}
+
+#[test]
+fn a_rate_that_cannot_be_served_is_said_to_be_overloaded() {
+    let bench = Bench::new();
+    // 100 ns a message: no pipe switches twice in that.
+    let said = bench.must(
+        "run pipe -w rate --rate 10M -s 64 -p same-cpu --launches 3 --samples 400 --format json",
+    );
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    must_fit_the_schema(&document);
+    let case = of(&document, "pipe", "process", "same-cpu");
+    assert_kept(case, 10_000_000, 3, 400);
+    assert_eq!(case["rate"]["overloaded"], true);
+    let report = bench.must("report last");
+    let words = report.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("overloaded: asked 10 M/s, served "), "{}", report.out);
+}
+
+#[test]
+fn a_pilot_bounds_the_time_of_a_launch() {
+    let bench = Bench::new();
+    bench.must("run pipe -w rate --rate 50 -s 64 -p same-cpu --launches 1 -q");
+    let samples = rows(&bench.open(), "SELECT samples_per_launch FROM cases WHERE twin = 0");
+    assert_eq!(samples, ["10"], "200 ms at 50 a second");
+}
+
+#[test]
+fn a_schedule_is_kept_to_another_host() {
+    let bench = Bench::new();
+    bench.must("run tcp udp -w rate --rate 500 -s 64 --launches 3 --samples 20 --peer env -q");
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    for variant in ["tcp", "udp"] {
+        let case = of(&document, variant, "process", "free");
+        assert_eq!(case["reach"], "peer");
+        assert_kept(case, 500, 3, 20);
+    }
+}
+
+#[test]
+fn runs_at_two_rates_are_not_the_same_case() {
+    let bench = Bench::new();
+    for rate in ["1k", "2k"] {
+        let line = "run pipe -w rate -s 64 -p same-cpu --launches 3 --samples 10 -q --rate";
+        bench.must(&format!("{line} {rate}"));
+    }
+    let said = bench.run("compare 1 2 --format json");
+    let found: Value = serde_json::from_str(&said.out).unwrap_or_default();
+    let compared = found["cases"].as_array().map_or(0, Vec::len);
+    assert_eq!(compared, 0, "{} {}", said.out, said.err);
+    assert_eq!(bench.run("compare 1 1").code, Some(0));
+}
+
+#[test]
+fn a_study_fixes_a_rate() {
+    let bench = Bench::new();
+    let study = |rate: &str| {
+        format!(
+            "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[fixed]\nmechanism = \"pipe\"\n\
+             workload = \"rate\"\nsize = \"64\"\nplacement = \"same-cpu\"\nrate = \"{rate}\"\n\
+             samples = 10\nlaunches = 2\n[variables]\ncause = {{ mechanism = \"m\" }}\n\
+             effect = {{ response = \"r\" }}\n"
+        )
+    };
+    std::fs::write(bench.path("good.toml"), study("4k")).expect("a file");
+    std::fs::write(bench.path("bad.toml"), study("4x")).expect("a file");
+    bench.must(&format!("study run {} -q", bench.path("good.toml").display()));
+    assert_eq!(number(&bench.open(), "SELECT count(*) FROM cases WHERE rate = 4000"), 1);
+    let said = bench.run(&format!("study run {}", bench.path("bad.toml").display()));
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("`4x`: write messages a second"), "{}", said.err);
+}
+
+#[test]
+fn fails_with_one_line_on_what_is_no_rate() {
+    let bench = Bench::new();
+    for (line, words) in [
+        ("run pipe -w rate --rate 0", "`0`: write messages a second, from 10 to 10M"),
+        ("run pipe -w rate --rate abc", "`abc`: write messages a second"),
+        ("run pipe -w rate --rate -5", "`-5`: write messages a second"),
+        ("run pipe -w rate --rate 11M", "`11M`: write messages a second"),
+        ("run pipe -w latency --rate 1k", "--rate: only -w rate has one"),
+        ("run pipe --rate 1k", "--rate: only -w rate has one"),
+        ("run --resume --rate 1k", "--rate"),
+    ] {
+        let said = bench.run(line);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
+        assert!(said.err.contains(words), "{line}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
+    }
+}
