@@ -31,6 +31,8 @@ pub(super) enum Part {
 /// Parts of a kind: of which number they are made, how many of the first stay, and how many there are.
 type Kind = (fn(usize) -> Part, usize, usize);
 
+/// How much later figures go than what stands at the same place in its list.
+const FIGURES_LAST: f64 = 0.5;
 /// Claims that stay in the table whatever room there is.
 const CLAIMS_KEPT: usize = 12;
 
@@ -79,7 +81,11 @@ impl Written {
             (Part::Figure, 0, self.drawn().count()),
         ];
         let of_kind = |(part, kept, all): Kind| {
-            (kept..all).map(move |at| ((at - kept) as f64 / all as f64, part(at)))
+            let place = move |at: usize| (at - kept) as f64 / all as f64;
+            (kept..all).map(move |at| match part(at) {
+                it @ Part::Figure(_) => (FIGURES_LAST * place(at), it),
+                it => (place(at), it),
+            })
         };
         let mut parts: Vec<(f64, Part)> = kinds.into_iter().flat_map(of_kind).collect();
         // A stable order: of the same place in its list, kinds go as they stand above.
