@@ -271,6 +271,61 @@ fn typst_source_is_one_file_with_its_figures() {
     assert!(!source.contains("#panic") || source.contains("\\#panic"), "{source}");
 }
 
+/// A table of places beside a printed order, and two figures of boxes.
+const PLACES: &str = r#"
+[[table]]
+title = "Places"
+rows = "size"
+among = [{ mechanism = "shm-ring" }, { mechanism = "tcp" }]
+beside = "there"
+[[published]]
+name = "there"
+machine = "another"
+place = "Table 9"
+unit = "rank"
+statistic = "rank"
+figures = [
+  { mechanism = "tcp", size = "64", show = "place", value = 1 },
+  { mechanism = "shm-ring", size = "64", show = "place", value = 2 },
+]
+[[figure]]
+title = "Boxes of one"
+kind = "boxes"
+x = "size"
+only = { mechanism = "tcp" }
+[[figure]]
+title = "Boxes of the other"
+kind = "boxes"
+x = "size"
+only = { mechanism = "shm-ring" }
+"#;
+
+#[test]
+fn places_stand_above_the_printed_order_and_boxes_side_by_side() {
+    let bench = measured("[paper]\nform = \"assignment\"\n", PLACES);
+    let text = bench.must("report last --format markdown").out;
+    // Which of the two is first is the machine's to say; both are there, with their medians.
+    let row = text.lines().find(|it| it.starts_with("| `64` | ")).expect(&text);
+    assert!(row.contains("shm-ring, ") && row.contains("tcp, "), "{row}");
+    let printed = text.lines().find(|it| it.contains("| tcp |") && it.contains("there"));
+    assert!(printed.is_some_and(|it| it.contains("| tcp | shm-ring |")), "{text}");
+    assert!(text.contains("there: rank, another; Table 9."), "{text}");
+    let source = bench.must("report last --format typst").out;
+    let together = source.split("column-gutter").nth(1).expect("a grid");
+    let grid = together.split("\n\n").next().unwrap_or_default();
+    assert_eq!(grid.matches("kind: image").count(), 2, "both figures are in it");
+}
+
+#[test]
+fn what_goes_without_among_is_told_before_anything_is_measured() {
+    let bench = Bench::new();
+    let wrong = PLACES.replace("rows = \"size\"\n", "rows = \"size\"\nshow = [\"median\"]\n");
+    std::fs::write(bench.path("small.toml"), study("", &wrong)).expect("write the study");
+    let said = bench.run("study run ./small.toml");
+    assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{}", said.err);
+    assert!(said.err.contains("small.toml:") && said.err.contains("among"), "{}", said.err);
+}
+
 #[test]
 fn the_page_holds_the_paper_and_all_else_behind_it() {
     let bench = measured("", "");

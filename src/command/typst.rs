@@ -12,8 +12,6 @@ const SCRIPT: &str =
 /// The same without the tags that tell a screen reader what is a table.
 const UNTAGGED: &str = "import sys, typst; \
     sys.stdout.buffer.write(typst.compile(sys.stdin.buffer.read(), pdf_tags=False))";
-/// What a compiler says that trips over itself.
-const ITS_OWN_FAULT: &str = "internal error";
 
 /// A way to call the compiler.
 pub struct Compiler {
@@ -59,13 +57,8 @@ impl Compiler {
     /// # Errors
     /// In one line, what the compiler says.
     pub fn compile(&self, source: &str) -> Result<Vec<u8>, String> {
-        let tagged = self.compile_by(self.words, source);
-        match tagged {
-            Err(error) if error.contains(ITS_OWN_FAULT) => {
-                self.compile_by(self.untagged, source).map_err(|_| error)
-            }
-            done => done,
-        }
+        self.compile_by(self.words, source)
+            .or_else(|error| self.compile_by(self.untagged, source).map_err(|_| error))
     }
 
     fn compile_by(&self, words: &[&str], source: &str) -> Result<Vec<u8>, String> {

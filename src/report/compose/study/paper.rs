@@ -28,6 +28,11 @@ pub(super) enum Part {
     Critique(usize),
 }
 
+/// Parts of a kind: of which number they are made, how many of the first stay, and how many there are.
+type Kind = (fn(usize) -> Part, usize, usize);
+
+/// How much later figures go than what stands at the same place in its list.
+const FIGURES_LAST: f64 = 0.5;
 /// Claims that stay in the table whatever room there is.
 const CLAIMS_KEPT: usize = 12;
 
@@ -67,7 +72,7 @@ impl Written {
     /// is less important, a figure shows more than a table, and a diagram of what is measured stays.
     fn parts(&self) -> Vec<Part> {
         let study = &self.declared.study;
-        let kinds: [(fn(usize) -> Part, usize, usize); 6] = [
+        let kinds: [Kind; 6] = [
             (Part::Floor, 0, study.floor.len()),
             (Part::Search, 0, study.search.len()),
             (Part::Critique, 1, study.critique.len()),
@@ -75,8 +80,12 @@ impl Written {
             (Part::Table, 0, study.table.len()),
             (Part::Figure, 0, self.drawn().count()),
         ];
-        let of_kind = |(part, kept, all): (fn(usize) -> Part, usize, usize)| {
-            (kept..all).map(move |at| ((at - kept) as f64 / all as f64, part(at)))
+        let of_kind = |(part, kept, all): Kind| {
+            let place = move |at: usize| (at - kept) as f64 / all as f64;
+            (kept..all).map(move |at| match part(at) {
+                it @ Part::Figure(_) => (FIGURES_LAST * place(at), it),
+                it => (place(at), it),
+            })
         };
         let mut parts: Vec<(f64, Part)> = kinds.into_iter().flat_map(of_kind).collect();
         // A stable order: of the same place in its list, kinds go as they stand above.

@@ -154,7 +154,7 @@ impl Written {
         let one_kind = medians.windows(2).all(|it| words::unit(it[0].1) == words::unit(it[1].1));
         let told = |it: &(f64, &CaseResult, &String)| (words::brief_value(it.1), it.2.clone());
         match medians.as_slice() {
-            [least, .., most] if one_kind && spec.columns.is_none() => {
+            [least, .., most] if one_kind && spec.columns.is_none() && spec.among.is_empty() => {
                 Some([told(least), told(most)])
             }
             _ => None,
@@ -166,7 +166,8 @@ impl Written {
 fn introduced(figures: &[&Figure]) -> Text {
     let figure = figures[0];
     if let [first, .., last] = figures {
-        let told = Text::new().refer(Target::Figure(first.id.clone())).plain(" to ");
+        let between = if figures.len() == 2 { " and " } else { " to " };
+        let told = Text::new().refer(Target::Figure(first.id.clone())).plain(between);
         let told = told.refer(Target::Figure(last.id.clone()));
         return told.plain(format!(
             " show smallest launch, quartiles, median and largest by {}.",
