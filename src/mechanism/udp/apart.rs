@@ -211,8 +211,11 @@ impl<M: Make> Door for Bound<M> {
         let mut answered = Instant::now();
         self.socket.send(&answer).map_err(failed("send"))?;
         loop {
-            wait.for_any(&[self.socket.as_fd()], None)?;
-            if self.has_begun() {
+            // Who has heard the answer asks no more: its word for that may be lost, and nothing follows
+            // until both sides are ready.
+            let heard = answered + 5 * AGAIN / 2;
+            wait.for_any(&[self.socket.as_fd()], Some(heard))?;
+            if Instant::now() >= heard || self.has_begun() {
                 break;
             }
             match self.hello().map(|(hello, _)| hello.purpose) {
