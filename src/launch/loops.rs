@@ -126,6 +126,7 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
     }
 
     fn say(&mut self, message: &[u8]) -> io::Result<()> {
+        self.end.spare(true);
         self.end.send(message)
     }
 

@@ -54,11 +54,15 @@ impl Reader<'_> {
         (request.observe_only, request.observe_also) = self.observed(&study, &levels)?;
         request.except = self.left_out(&study, &levels)?;
         if let Some(words) = &study.vary.elsewhere {
-            request.elsewhere = self.words(Factor::Mechanism, words)?;
-            let known = &levels[&Factor::Mechanism];
-            if let Some(stray) = request.elsewhere.iter().find(|it| !known.contains(it)) {
-                let span = words.each(self.text).next().map_or(0..0, |(_, span)| span);
-                return Err(self.at(span, format!("elsewhere: `{stray}` isn't measured: add it")));
+            for (word, span) in words.each(self.text) {
+                let named = losses::named(&request.mechanisms, word)
+                    .map_err(|error| self.at(span.clone(), error))?;
+                if named.is_empty() {
+                    return Err(
+                        self.at(span, format!("elsewhere: `{word}` isn't measured: add it"))
+                    );
+                }
+                request.elsewhere.extend(named);
             }
         }
         for hypothesis in &study.hypothesis {

@@ -150,7 +150,8 @@ pub struct Levels {
     /// What throughputs have of their own.
     #[serde(default)]
     pub throughput: OwnLevels,
-    /// Of those mechanisms, the ones that are measured between hosts; else all that can be.
+    /// Of those mechanisms, the ones that are measured between hosts, at each of their losses or at one
+    /// that is named; else all that can be.
     pub elsewhere: Option<Words>,
 }
 

@@ -65,6 +65,15 @@ pub fn product(mechanisms: &[String], losses: &[String], bursts: &[String]) -> V
     all
 }
 
+/// Those of `all` that `word` names: without a loss of its own, at each that they are measured at.
+pub fn named(all: &[String], word: &str) -> Result<Vec<String>, String> {
+    let variant = Variant::parse(word)?.to_string();
+    let says_loss = word.split_once(':').is_some_and(|(_, options)| options.contains("loss="));
+    let alike = |it: &str| !says_loss || (loss(it), burst(it)) == (loss(&variant), burst(&variant));
+    let named = |it: &&String| without(it) == without(&variant) && alike(it);
+    Ok(all.iter().filter(named).cloned().collect())
+}
+
 fn all_once(all: &[String], mechanism: &String) -> Option<String> {
     (!all.contains(mechanism)).then(|| mechanism.clone())
 }
@@ -82,6 +91,18 @@ mod tests {
         assert_eq!(without("udp:loss=5%"), "udp");
         assert_eq!(level("loss", "05.0%"), Ok("5%".into()));
         assert!(level("loss", "5").unwrap_err().contains("PERCENT%"));
+    }
+
+    #[test]
+    fn a_mechanism_is_named_at_every_loss_or_at_one() {
+        let text = ["tcp", "udp:reliability=none", "udp:burst=8,loss=5%,reliability=none"];
+        let all = text.map(String::from);
+        assert_eq!(named(&all, "tcp").unwrap(), all[..1]);
+        assert_eq!(named(&all, "udp:reliability=none").unwrap(), all[1..]);
+        assert_eq!(named(&all, "udp:loss=0%,reliability=none").unwrap(), all[1..2]);
+        assert_eq!(named(&all, "udp:reliability=none,loss=5%,burst=8").unwrap(), all[2..]);
+        assert_eq!(named(&all, "udp:reliability=none,loss=5%").unwrap(), all[..0]);
+        assert!(named(&all, "udp:reliability=non").is_err());
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::across::{Ways, reached, resolve};
-use super::{Reach, Request, Total, across};
+use super::reach::Chain;
+use super::{Reach, Request, Total, across, losses};
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
 use crate::mechanism::{Carries, OpenError, Variant, probe};
@@ -269,7 +270,10 @@ fn joins(
 /// if anything is.
 fn goes(variant: &Variant, reach: &Reach, request: &Request) -> bool {
     if !reach.is_local() && !request.elsewhere.is_empty() {
-        return request.elsewhere.contains(&variant.to_string());
+        // Lost on the way and lost again by a trace: two causes, and no answer about either.
+        let text = variant.to_string();
+        let twice = reach.chain().is_some_and(Chain::loses) && losses::loss(&text) != losses::NONE;
+        return request.elsewhere.contains(&text) && !twice;
     }
     let stays = !variant.entry.reaches_over_network();
     reach.is_local() || !(stays && request.reaches.contains(&Reach::Local))

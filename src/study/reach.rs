@@ -140,6 +140,11 @@ impl Chain {
         Ok(chain)
     }
 
+    /// Whether its line loses packets.
+    pub fn loses(&self) -> bool {
+        self.loss.is_some()
+    }
+
     /// The laboratory of that name between whose hosts this lies.
     pub fn asked(&self, name: &str, seed: u64) -> lab::Asked {
         lab::Asked {

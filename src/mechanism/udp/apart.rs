@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
-use super::{End, PATIENCE, fragmented, fragments, set_failed, set_options, window};
+use super::{End, PATIENCE, fragmented, fragments, reliable, set_failed, set_options, window};
 use crate::mechanism::network::{
     Answer, Call, Cookie, Door, Granted, Guest, Hello, MEETING, Porter, Purpose, Wait,
 };
@@ -20,7 +20,7 @@ use crate::mechanism::{Cause, Endpoint, OpenError, OpenSpec, Step, Unavailable};
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// What becomes of a connected socket, by what the spec asks.
-trait Make: Clone + Send + 'static {
+pub(super) trait Make: Clone + Send + 'static {
     type End: Endpoint + 'static;
     /// Bytes of a datagram.
     fn datagram(&self) -> usize;
@@ -79,9 +79,17 @@ trait With {
     fn with(self, make: impl Make) -> Self::Output;
 }
 
-fn choose<W: With>(spec: &OpenSpec, what: W) -> Result<W::Output, OpenError> {
+/// `answers`: of the responder's end.
+fn choose<W: With>(spec: &OpenSpec, answers: bool, what: W) -> Result<W::Output, OpenError> {
     const TOGETHER: usize = fragments::SEGMENTS + 1;
     let message_bytes = spec.message_bytes;
+    if let Some(plan) = reliable::Plan::of(&spec.options)? {
+        let half = reliable::Half { plan, message_bytes, answers, seed: spec.seed };
+        return Ok(match half.sends_again() {
+            true => what.with(reliable::SendsAgain(half)),
+            false => what.with(reliable::SendsOnce(half)),
+        });
+    }
     // A launch between hosts says what the path decides: both must cut alike.
     Ok(match fragmented(spec, None)? {
         (largest, None) => what.with(Bare { largest, message_bytes }),
@@ -136,7 +144,7 @@ pub fn listen<P: Porter>(
     let (socket, granted) = open_socket(address, spec)?;
     bind(&socket, &SocketAddr::new(address, 0)).map_err(|error| no_address(address, error))?;
     let port = socket.local_addr().map_err(failed("getsockname"))?.port();
-    choose(spec, Listen { socket, granted, port, cookie, porter })
+    choose(spec, true, Listen { socket, granted, port, cookie, porter })
 }
 
 /// A socket that waits for the cookie.
@@ -164,6 +172,14 @@ impl<M: Make> Bound<M> {
                 Err(_) => return None,
             }
         }
+    }
+
+    /// Whether the partner sends already: it has heard that it was let in, and its word for it is lost.
+    /// Only its datagrams come here by now.
+    fn has_begun(&self) -> bool {
+        let mut bytes = [0; Hello::BYTES + 1];
+        let came = self.socket.peek(&mut bytes);
+        came.is_ok_and(|length| Hello::parse(&bytes[..length], &self.cookie).is_none())
     }
 
     fn own_window(&self) -> Result<u32, OpenError> {
@@ -195,7 +211,13 @@ impl<M: Make> Door for Bound<M> {
         let mut answered = Instant::now();
         self.socket.send(&answer).map_err(failed("send"))?;
         loop {
-            wait.for_any(&[self.socket.as_fd()], None)?;
+            // Who has heard the answer asks no more: its word for that may be lost, and nothing follows
+            // until both sides are ready.
+            let heard = answered + 5 * AGAIN / 2;
+            wait.for_any(&[self.socket.as_fd()], Some(heard))?;
+            if Instant::now() >= heard || self.has_begun() {
+                break;
+            }
             match self.hello().map(|(hello, _)| hello.purpose) {
                 Some(Purpose::Stays) => break,
                 // The answer was lost on its way.
@@ -250,7 +272,7 @@ pub fn connect<G: Guest>(
     // It gets a port, and the one address from which the partner is reached.
     socket.connect(call.to).map_err(|error| unreachable(call.to, error))?;
     guest.passed(Step::Connected);
-    choose(spec, Connect { call, socket, granted, guest })?
+    choose(spec, false, Connect { call, socket, granted, guest })?
 }
 
 /// Says who it is; gives how many datagrams may be under way to the far side.

@@ -43,6 +43,8 @@ struct Flight {
     datagram: u64,
     message: u64,
     place: u16,
+    sent: Instant,
+    /// When the wait for it began: those behind one that is resent wait as long as it does.
     since: Instant,
 }
 
@@ -57,6 +59,9 @@ pub struct End {
     outgoing: u64,
     kept: VecDeque<Kept>,
     flights: VecDeque<Flight>,
+    /// Datagrams that were resent because no acknowledgement came in time, and when they were sent: one
+    /// that comes after all tells how long it takes.
+    doubted: VecDeque<(u64, Instant)>,
     used: Vec<Vec<Vec<u8>>>,
     timer: Timer,
     /// Which of the 64 datagrams before the last one came.
@@ -90,6 +95,7 @@ impl End {
             outgoing: 0,
             kept: VecDeque::new(),
             flights: VecDeque::new(),
+            doubted: VecDeque::new(),
             used: Vec::new(),
             timer,
             before: 0,
@@ -164,7 +170,8 @@ impl End {
         if again {
             self.path.count(|counts| counts.resent_datagrams += 1);
         }
-        self.flights.push_back(Flight { datagram, message, place, since: Instant::now() });
+        let now = Instant::now();
+        self.flights.push_back(Flight { datagram, message, place, sent: now, since: now });
         Ok(())
     }
 
@@ -184,8 +191,8 @@ impl End {
         let Some(oldest) = self.flights.pop_front() else { return Ok(()) };
         self.path.count(|counts| counts.time_outs += 1);
         self.timer.back_off();
+        self.doubted.push_back((oldest.datagram, oldest.sent));
         self.launch(oldest.message, oldest.place, true)?;
-        // Those behind it wait as long as it does.
         let now = Instant::now();
         self.flights.iter_mut().for_each(|it| it.since = now);
         Ok(())
@@ -281,9 +288,15 @@ impl End {
         let last = widened(self.path.sent(), ack.last);
         let nothing = ack.last == u32::MAX && self.path.sent() < u64::from(u32::MAX);
         let (timer, kept) = (&mut self.timer, &mut self.kept);
+        if !nothing {
+            if let Some((_, sent)) = self.doubted.iter().find(|it| it.0 == last) {
+                timer.took(sent.elapsed());
+            }
+            self.doubted.retain(|it| it.0 > last);
+        }
         self.flights.retain(|flight| {
             if !nothing && flight.datagram == last {
-                timer.took(flight.since.elapsed());
+                timer.took(flight.sent.elapsed());
             }
             if is_whole(flight.message) {
                 timer.goes_on();
@@ -336,7 +349,11 @@ impl Endpoint for End {
         if self.answers && std::mem::take(&mut self.turn) {
             let since = Instant::now();
             while !self.flights.is_empty() && since.elapsed() < GIVE_UP {
-                self.step(since)?;
+                match self.step(since) {
+                    // It has all it wanted, and is gone.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => break,
+                    done => done?,
+                }
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 //! sends meets the n-th draw, whatever the scheme. docs/RELIABILITY.md says what that means for results.
 
 mod again;
+mod half;
 mod inbox;
 mod once;
 mod path;
@@ -16,6 +17,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::time::Duration;
 
+pub use self::half::{Half, SendsAgain, SendsOnce};
 use self::once::Guard;
 use self::path::{Mishaps, Path};
 use self::shape::Shape;
@@ -30,8 +32,6 @@ use crate::sys;
 
 /// How long an end waits for a partner of whom nothing is heard at all.
 const GIVE_UP: Duration = Duration::from_secs(10);
-/// How long the initiator waits for an answer before it asks whether there will be one.
-const DEADLINE: Duration = Duration::from_millis(10);
 
 /// The largest message: its parts are kept until all of it is there.
 const LARGEST: usize = 1 << 20;
@@ -83,8 +83,8 @@ pub const FLIPS: OptionSpec = OptionSpec {
 /// The option `deadline`.
 pub const DEADLINE_OPTION: OptionSpec = OptionSpec {
     name: "deadline",
-    summary: "of none and codes: after so long without an answer ask whether it was lost (10 ms)",
-    words: &["default", "MICROSECONDS"],
+    summary: "of none and codes: after so long without an answer ask whether it was lost, or as it learns",
+    words: &["learned", "MICROSECONDS"],
     takes_size: false,
 };
 /// The option `resend-after`.
@@ -111,8 +111,8 @@ pub struct Plan {
     way: Way,
     losses: Option<LossModel>,
     flips: Option<f64>,
-    /// After so long without an answer the initiator asks for it.
-    pub deadline: Duration,
+    /// After so long without an answer the initiator asks for it; learned where none is named.
+    pub deadline: Option<Duration>,
     resend_after: Option<Duration>,
     payload: usize,
 }
@@ -171,7 +171,7 @@ impl Plan {
             way,
             losses: losses(text("loss"), text("burst"))?,
             flips,
-            deadline: micros("deadline").unwrap_or(DEADLINE),
+            deadline: micros("deadline"),
             resend_after: micros("resend-after"),
             payload,
         };
@@ -182,7 +182,7 @@ impl Plan {
     fn sound(self, scheme: Option<Scheme>) -> Result<Plan, String> {
         let least = |what, option| Err(format!("{what} of 0 µs: choose at least {option}=1"));
         match (self.deadline, self.resend_after) {
-            (Duration::ZERO, _) => least("a deadline", "deadline"),
+            (Some(Duration::ZERO), _) => least("a deadline", "deadline"),
             (_, Some(Duration::ZERO)) => least("a wait", "resend-after"),
             _ if Shape::new(self.scheme, self.payload).is_none() => {
                 Err("datagrams too small for a header and some data: choose a larger `datagram=`"
@@ -269,7 +269,14 @@ impl Plan {
 
     fn once(&self, path: Path, answers: bool, window: u64) -> once::End {
         let (shape, coders) = (self.shape(), self.coders());
-        once::End::new(path, shape, coders, self.guard(), answers, (self.deadline, window))
+        once::End::new(
+            path,
+            shape,
+            coders,
+            self.guard(),
+            answers,
+            (Timer::new(self.deadline), window),
+        )
     }
 
     fn again(&self, path: Path, answers: bool, window: u64) -> again::End {

@@ -2,7 +2,7 @@
 //! is lost, and the exchange goes on without it.
 //!
 //! A message is known to be lost where something of a later one has come. Where nothing follows, the
-//! initiator says after each [`deadline`](super::Plan::deadline) that it has sent so many; whatever
+//! initiator says after each deadline, fixed or learned by [`Timer`], that it has sent so many; whatever
 //! the responder then lacks is lost, and instead of an answer to it it says so. What merely takes its
 //! time arrives before that word: a slow partner is no loss.
 
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::inbox::{Inbox, Put, Whole};
 use super::path::Path;
 use super::shape::Shape;
+use super::timer::Timer;
 use super::wire::{Header, Kind, widened};
 use super::{GIVE_UP, gave_up, not_ours};
 use crate::coding::{Coder, Detected, Outcome, Recovery, Shield};
@@ -44,7 +45,7 @@ pub struct End {
     inbox: Inbox,
     /// Whether it is the responder.
     answers: bool,
-    deadline: Duration,
+    timer: Timer,
     /// Most datagrams under way.
     window: u64,
     /// Of the own datagrams the partner has read so many.
@@ -72,7 +73,7 @@ impl End {
         coders: Option<[Coder; 2]>,
         guard: Option<Guard>,
         answers: bool,
-        (deadline, window): (Duration, u64),
+        (timer, window): (Timer, u64),
     ) -> End {
         let (coder, decoder) = coders.map_or((None, None), |[a, b]| (Some(a), Some(b)));
         End {
@@ -83,7 +84,7 @@ impl End {
             guard,
             inbox: Inbox::new(shape, decoder),
             answers,
-            deadline,
+            timer,
             window,
             heard: 0,
             told: 0,
@@ -145,7 +146,7 @@ impl End {
     fn await_credit(&mut self) -> io::Result<()> {
         let since = Instant::now();
         while self.path.sent() - self.heard >= self.window && self.taken <= self.outgoing {
-            match self.path.receive(Some(self.deadline))? {
+            match self.path.receive(Some(self.timer.wait()))? {
                 Some(header) => {
                     self.place(header)?;
                     self.give_credit()?;
@@ -164,7 +165,13 @@ impl End {
     fn ask(&mut self, waited: Duration) -> io::Result<()> {
         let next = self.inbox.next();
         let went_by = self.path.ended.is_some_and(|it| widened(next, it) == next);
-        if went_by || waited > SILENCE {
+        let silence = match self.path.is_spared() {
+            true => GIVE_UP,
+            // A long way has long silences.
+            false => SILENCE.max(4 * self.timer.wait()),
+        };
+        self.timer.back_off();
+        if went_by || waited > silence {
             self.over = self.over.max(next + 1);
             return Ok(());
         }
@@ -250,6 +257,14 @@ impl End {
         let owed = self.path.read() - self.told;
         if owed < self.window.div_ceil(2) { Ok(()) } else { self.say(Kind::Credit) }
     }
+}
+
+/// What is spared no injected loss, and no count, both ends must have.
+#[cold]
+fn must_not_be_lost() -> io::Error {
+    let text = "udp: the path itself lost what both ends must know: choose a reliability that sends \
+                again, or a path that loses less";
+    io::Error::other(text)
 }
 
 fn copied(whole: &Whole, message: &mut [u8]) -> io::Result<()> {
@@ -347,10 +362,14 @@ impl Endpoint for End {
     }
 
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        let wait = (!self.answers).then_some(self.deadline);
+        let began = (!self.answers).then(Instant::now);
         let mut since = None;
+        self.timer.goes_on();
         loop {
             if let Some(taken) = self.take(message) {
+                if let Some(began) = began {
+                    self.timer.took(began.elapsed());
+                }
                 // Its sender may wait for room for repair that isn't needed any more.
                 if self.shape.datagrams(message.len()) as u64 > self.window {
                     self.say(Kind::Credit)?;
@@ -358,10 +377,10 @@ impl Endpoint for End {
                 return taken;
             }
             if self.is_over() {
-                return Ok(());
+                return if self.path.is_spared() { Err(must_not_be_lost()) } else { Ok(()) };
             }
             self.give_credit()?;
-            match self.path.receive(wait)? {
+            match self.path.receive(began.map(|_| self.timer.wait()))? {
                 Some(header) => self.place(header)?,
                 None => {
                     self.path.count(|counts| counts.time_outs += 1);

@@ -125,6 +125,16 @@ impl Path {
         self.spared = spared;
     }
 
+    /// Whether nothing is lost here but what the network itself loses.
+    pub fn is_spared(&self) -> bool {
+        self.spared
+    }
+
+    /// How large a packet the way takes, as far as the kernel knows.
+    pub fn mtu(&self) -> Option<u32> {
+        super::super::path::mtu(&self.socket).ok()
+    }
+
     /// Counts something, unless this end is spared.
     pub fn count(&mut self, with: impl FnOnce(&mut Counts)) {
         if !self.spared {

@@ -1,0 +1,123 @@
+//! `udp:reliability=…` between two hosts: what is lost is counted or mended as on one, and on a long
+//! path nothing is missed before it can be there. Over laboratories where root makes them; said aloud
+//! where not. Counts; no speed.
+
+mod cli_support;
+mod common;
+
+use std::process::Command;
+
+use cli_support::{Bench, rows};
+use common::say;
+use serde_json::Value;
+
+/// Whether laboratories can be made; said aloud where not.
+fn labs_can_be(test: &str) -> bool {
+    let tried = Command::new("unshare").args(["--net", "ip", "link"]).output();
+    let can = tried.is_ok_and(|tried| tried.status.success());
+    if !can {
+        say(&format!("skipped {test}: no network namespaces without root and iproute2"));
+    }
+    can
+}
+
+/// What the ends of every case counted, all of which must have come to their end.
+fn counted(document: &Value) -> Vec<(String, &Value)> {
+    let results = document["results"].as_array().expect("results");
+    let plain = results.iter().filter(|it| it["twin"] == false);
+    plain
+        .map(|case| {
+            let what = format!("{} {} {}", case["variant"], case["workload"], case["reach"]);
+            assert_eq!(case["status"], "ok", "{what}: {}", case["reason"]);
+            assert_eq!(case["failed_launches"], 0, "{what}");
+            (what, &case["carried"]["counts"])
+        })
+        .collect()
+}
+
+#[test]
+fn losses_to_another_host_are_counted_and_mended() {
+    let bench = Bench::new();
+    bench.must(
+        "run udp:reliability=none,loss=20% udp:reliability=golay-24-12,loss=20% \
+         udp:reliability=stop-and-wait,loss=20% udp:reliability=selective-repeat,loss=20%,burst=8 \
+         udp:reliability=hamming-7-4+arq,loss=20%,datagram=1K udp:reliability=none,flips=1e-3 \
+         -w latency,throughput -s 700 --launches 1 --samples 60 --peer env",
+    );
+    let run = bench.export();
+    let cases = counted(&run);
+    assert_eq!(cases.len(), 12);
+    for (what, counts) in &cases {
+        let of = |name: &str| counts[name].as_u64().expect(name);
+        assert!(of("due_messages") > 0, "{what}: {counts}");
+        if what.contains("flips") {
+            assert!(of("flipped_bits") > 0 && of("lost_datagrams") == 0, "{what}: {counts}");
+            continue;
+        }
+        assert!(of("lost_datagrams") > 0, "{what}: {counts}");
+        let sends_again = ["stop-and-wait", "selective-repeat", "+arq"];
+        match sends_again.iter().any(|it| what.contains(it)) {
+            true => assert_eq!(of("lost_messages"), 0, "{what}: {counts}"),
+            false => assert_eq!(of("resent_datagrams"), 0, "{what}: {counts}"),
+        }
+        if what.contains("none") {
+            assert!(of("lost_messages") > 0, "{what}: {counts}");
+        }
+    }
+    // Both ends know what a datagram of this path takes; commands between them are no messages.
+    let far = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id WHERE
+               json_extract(record, '$.far.granted.datagram_bytes') IS NOT
+               json_extract(record, '$.granted.datagram_bytes')";
+    assert_eq!(rows(&bench.open(), far), ["0"]);
+    assert!(bench.processes().is_empty());
+}
+
+#[test]
+fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
+    if !labs_can_be("reliability over a path of 10 ms") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.must(
+        "run udp:reliability=none udp:reliability=selective-repeat \
+         udp:reliability=golay-24-12+arq,loss=5% -w latency -s 4000 --launches 1 --samples 40 \
+         --reach lab:delay=10ms",
+    );
+    let run = bench.export();
+    for (what, counts) in counted(&run) {
+        let of = |name: &str| counts[name].as_u64().expect(name);
+        assert_eq!(of("lost_messages"), 0, "{what}: {counts}");
+        let due = of("due_messages");
+        assert!(due >= 80, "{what}: {counts}");
+        // A few until it is learned, and when this machine stands still; not one for each.
+        assert!(of("time_outs") < due / 3, "{what}: {counts}");
+    }
+    // By the path's own size, known before anything was sent: 4,000 bytes in three datagrams.
+    let results = run["results"].as_array().expect("results");
+    let plain = results.iter().find(|it| it["variant"] == "udp:reliability=selective-repeat");
+    let granted = &plain.expect("it was measured")["granted"];
+    assert_eq!(
+        (&granted["datagrams_per_message"], &granted["path_mtu_bytes"]),
+        (&3.into(), &1_500.into())
+    );
+}
+
+#[test]
+fn a_line_that_loses_by_itself_costs_time_and_no_message() {
+    if !labs_can_be("reliability over a line that loses") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.must(
+        "run udp:reliability=selective-repeat udp:reliability=golay-24-12+arq -w latency,throughput \
+         -s 700 --launches 1 --samples 40 --reach lab:loss=5%",
+    );
+    let run = bench.export();
+    let cases = counted(&run);
+    assert_eq!(cases.len(), 4);
+    for (what, counts) in &cases {
+        let of = |name: &str| counts[name].as_u64().expect(name);
+        assert_eq!((of("lost_messages"), of("lost_datagrams")), (0, 0), "{what}: {counts}");
+        assert!(of("due_messages") > 0, "{what}: {counts}");
+    }
+}
