@@ -32,7 +32,7 @@ pub(super) enum Part {
 type Kind = (fn(usize) -> Part, usize, usize);
 
 /// How much later figures go than what stands at the same place in its list.
-const FIGURES_LAST: f64 = 0.5;
+const FIGURES_LAST: f64 = 0.3;
 /// Claims that stay in the table whatever room there is.
 const CLAIMS_KEPT: usize = 12;
 
