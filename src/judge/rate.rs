@@ -15,7 +15,8 @@ const SERVED: f64 = 0.95;
 pub struct RateSeen {
     /// Messages due per second.
     pub asked_per_sec: u64,
-    /// Messages answered per second, from when the first was due to the last answer.
+    /// Messages answered per second, from when the first was due to the last answer, or to when one
+    /// more was due if that is later.
     pub served_per_sec: Option<f64>,
     /// Share of the messages that were begun more than 1 µs after they were due.
     pub late_share: Option<f64>,

@@ -24,7 +24,8 @@ pub struct Punctuality {
     pub median_ns: f64,
     /// Largest of it, in ns.
     pub max_ns: f64,
-    /// Messages answered per second, from when the first was due to the last answer.
+    /// Messages answered per second, from when the first was due to the last answer, or to when one
+    /// more was due if that is later.
     pub served_per_sec: f64,
 }
 
@@ -69,7 +70,9 @@ impl Paced {
         let scale = self.ns_per_tick;
         let late = self.lateness.iter().filter(|it| **it as f64 * scale > ON_TIME_NS).count();
         let last = self.schedule.due(self.taken.checked_sub(1)? as u64);
-        let took = (last - self.schedule.first() + self.response) as f64 * scale;
+        // Whoever keeps up serves a message a period, the last one's included.
+        let end = self.schedule.due(self.taken as u64).max(last + self.response);
+        let took = (end - self.schedule.first()) as f64 * scale;
         self.lateness.sort_unstable();
         let middle = self.lateness[self.lateness.len() / 2];
         Some(Punctuality {
