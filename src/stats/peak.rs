@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_interval_of_the_position_covers() {
         let mut draw = Draw::seeded(2);
-        let hills = 400;
+        let hills = 200;
         let covers = |draw: &mut Draw| {
             let rounds = hill(draw, 30, 4.0, 0.03);
             peak(&rounds, 0.05).is_some_and(|it| it.low <= 4 && 4 <= it.high)
