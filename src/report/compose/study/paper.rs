@@ -32,9 +32,9 @@ pub(super) enum Part {
 type Kind = (fn(usize) -> Part, usize, usize);
 
 /// How much later figures go than what stands at the same place in its list.
-const FIGURES_LAST: f64 = 0.3;
+const FIGURES_LAST: f64 = 0.02;
 /// Claims that stay in the table whatever room there is.
-const CLAIMS_KEPT: usize = 12;
+const CLAIMS_KEPT: usize = 8;
 
 impl Written {
     /// How many parts [`Written::paper`] can leave out.
