@@ -224,6 +224,37 @@ fn nothing_is_lost_and_nothing_is_left_at_any_other_moment() {
     half(1);
 }
 
+/// Whoever starts a program stands still until it has begun, and hears no signal meanwhile.
+#[test]
+fn a_supervisor_that_is_stopped_before_it_has_begun_holds_nobody() {
+    let _others = ORPHANS.read().unwrap_or_else(PoisonError::into_inner);
+    let bench = Bench::new();
+    let running =
+        bench.begin("run pipe -w latency -s 64 -p same-cpu --launches 9000 --samples 100");
+    wait_for("a first round", SOON, || (rounds(&bench) > 0).then_some(()));
+    // Until it has begun it bears the arguments of the one that starts it. That takes too short a
+    // time to look through all processes for it.
+    let arguments = |pid: i32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let of_coordinator = arguments(running.pid());
+    let children = format!("/proc/{0}/task/{0}/children", running.pid());
+    let child = || -> Option<i32> {
+        fs::read_to_string(&children).ok()?.split_whitespace().next()?.parse().ok()
+    };
+    let until = Instant::now() + SOON;
+    loop {
+        assert!(Instant::now() < until, "no supervisor was met that had not begun");
+        let Some(found) = child() else { continue };
+        if send(found, Signal::STOP) && arguments(found) == of_coordinator {
+            break;
+        }
+        send(found, Signal::CONT);
+        while child() == Some(found) {}
+    }
+    running.signal(Signal::TERM);
+    assert_eq!(running.finish(SOON).code, Some(128 + Signal::TERM.as_raw()));
+    bench.wait_for_silence(GONE);
+}
+
 /// What a killed coordinator and a killed supervisor left together is found by the next run.
 #[test]
 fn what_was_left_is_removed_by_clean_and_strangers_objects_are_not() {

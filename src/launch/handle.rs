@@ -7,16 +7,15 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use super::interrupt::{INTERRUPTED_WITHIN, Interrupt, Interrupted};
 use super::peer::{Apart, Peer};
 use super::spec::{Outcome, Record, Spec};
 use super::wire::{Kind, Missing, Reader, write_frame};
@@ -25,54 +24,8 @@ use super::wire::{Kind, Missing, Reader, write_frame};
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long the record and the samples may take once asked for.
 pub(super) const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
-/// The same, once a signal has come.
-const INTERRUPTED_WITHIN: Duration = Duration::from_secs(1);
 /// How long a launch may take to get ready.
 pub(super) const READY_WITHIN: Duration = Duration::from_secs(12);
-
-/// SIGINT, SIGTERM and SIGHUP, turned into something that a wait can notice.
-pub struct Interrupt {
-    signal: Arc<AtomicUsize>,
-    wake: UnixStream,
-}
-
-impl Interrupt {
-    /// Takes over the three signals for this process. A second one ends it at once. A hang-up
-    /// that whoever started it wants ignored, as nohup(1) does, stays ignored.
-    pub fn install() -> io::Result<Interrupt> {
-        let signal = Arc::new(AtomicUsize::new(0));
-        let again = Arc::new(AtomicBool::new(false));
-        let (wake, write) = UnixStream::pair()?;
-        let hang_up = (!ignored(libc::SIGHUP)).then_some(libc::SIGHUP);
-        for number in [libc::SIGINT, libc::SIGTERM].into_iter().chain(hang_up) {
-            signal_hook::flag::register_conditional_shutdown(number, 128 + number, again.clone())?;
-            signal_hook::flag::register(number, again.clone())?;
-            signal_hook::flag::register_usize(number, signal.clone(), number as usize)?;
-            signal_hook::low_level::pipe::register(number, write.try_clone()?)?;
-        }
-        Ok(Interrupt { signal, wake })
-    }
-
-    /// The signal that has come, if any.
-    pub fn signal(&self) -> Option<i32> {
-        match self.signal.load(Ordering::SeqCst) {
-            0 => None,
-            number => Some(number as i32),
-        }
-    }
-
-    /// Readable as soon as a signal has come.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
-    }
-
-    /// Sleeps for `time`, or until a signal comes.
-    pub fn sleep(&self, time: Duration) {
-        let mut fds = [rustix::event::PollFd::new(&self.wake, rustix::event::PollFlags::IN)];
-        let until = super::wire::time_left(Some(Instant::now() + time));
-        let _ = rustix::event::poll(&mut fds, until.as_ref());
-    }
-}
 
 /// Starts launches.
 #[derive(Clone)]
@@ -406,10 +359,6 @@ impl Supervised {
     }
 }
 
-/// A signal came while waiting.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Interrupted;
-
 pub(super) fn parse_record(text: &[u8]) -> Record {
     serde_json::from_slice(text).unwrap_or_else(|error| failure(format!("its record: {error}")))
 }
@@ -425,13 +374,4 @@ pub(super) fn said_nothing(missing: &Missing) -> String {
         Missing::Interrupted => "interrupted".into(),
         Missing::Broken(error) => format!("the supervisor's stream broke: {error}"),
     }
-}
-
-/// Whether a signal is ignored by this process, as it was by the one that started it
-/// (proc_pid_status(5)).
-fn ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
-    mask.is_some_and(|it| it & (1 << (signal - 1)) != 0)
 }

@@ -22,6 +22,7 @@ mod crew;
 mod exchange;
 mod halves;
 mod handle;
+mod interrupt;
 mod loops;
 mod onlookers;
 mod paced;
@@ -37,7 +38,8 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use handle::{Ending, Interrupt, Launch, Launcher, Stage, Supervised, Way};
+pub use handle::{Ending, Launch, Launcher, Stage, Supervised, Way};
+pub use interrupt::Interrupt;
 pub use paced::Punctuality;
 pub use page::{Command, Page};
 pub use placement::Placement;

@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 pub use agent::serve;
 pub use apart::Apart;
 
-use super::handle::Interrupt;
+use super::interrupt::Interrupt;
 use super::spec::BUILD;
 use super::wire::{Kind, Missing, Reader, write_frame};
 use crate::clock;
