@@ -156,13 +156,13 @@ impl<'a> Board<'a> {
             return;
         }
         let said: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
-        let build = said["build"].as_str().unwrap_or("of no name").to_string();
+        let build = said["build"].as_str().unwrap_or("of no name");
         if build != BUILD {
             let why =
                 format!("it has build {build}, and this is build {BUILD}: install the same there");
             return self.give_up(node, why);
         }
-        match serde_json::from_value(said) {
+        match serde_json::from_slice(text) {
             Ok(far) => self.far[node] = Some(far),
             Err(error) => self.give_up(node, format!("its hello: {error}")),
         }

@@ -27,6 +27,12 @@ pub fn measure(asked: &FleetAsked, wave: &[usize], interrupt: &Interrupt) -> Vec
     ended.collect()
 }
 
+/// What `ipcmark floor --format json` tells, as far as it is read here.
+#[derive(serde::Deserialize)]
+struct Said {
+    floors: Floors,
+}
+
 fn start(asked: &FleetAsked, nth: usize) -> Result<(Child, File), String> {
     let words = nodes::command(&asked.launcher, &asked.nodes[nth]);
     let (first, rest) = words.split_first().ok_or("the launcher has no words")?;
@@ -70,7 +76,9 @@ fn told(
     let mut text = String::new();
     let read = output.rewind().and_then(|()| output.read_to_string(&mut text));
     read.map_err(|error| format!("read what it told: {error}"))?;
-    let mut said: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|_| format!("`ipcmark floor` told nothing there, and ended with {status}"))?;
-    serde_json::from_value(said["floors"].take()).map_err(|error| format!("its floors: {error}"))
+    match serde_json::from_slice::<Said>(text.as_bytes()) {
+        Ok(said) => Ok(said.floors),
+        Err(error) if error.is_data() => Err(format!("its floors: {error}")),
+        Err(_) => Err(format!("`ipcmark floor` told nothing there, and ended with {status}")),
+    }
 }

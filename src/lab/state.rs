@@ -70,10 +70,10 @@ impl State {
     /// The laboratory called `name`, if there is one.
     pub fn read(name: &str) -> Result<Option<State>, LabError> {
         let path = file(name);
-        match fs::read_to_string(&path) {
+        match fs::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(LabError::of(format!("read {}", path.display()))(error)),
-            Ok(text) => serde_json::from_str(&text).map(Some).map_err(LabError::of(format!(
+            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(LabError::of(format!(
                 "{} is of another ipcmark; use that one",
                 path.display()
             ))),

@@ -360,7 +360,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
 
 pub(super) fn json<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(column)?.as_str()?;
-    serde_json::from_str(text).map_err(|error| conversion(column, error))
+    serde_json::from_slice(text.as_bytes()).map_err(|error| conversion(column, error))
 }
 
 pub(super) fn word<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {

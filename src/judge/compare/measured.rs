@@ -122,12 +122,12 @@ impl Measured {
     /// # Errors
     /// A sentence without the file's name, that ends with the way out.
     pub fn parse(text: &str) -> Result<Measured, String> {
-        let whole: Value =
-            serde_json::from_str(text).map_err(|error| format!("is no JSON ({error}); {AGAIN}"))?;
-        Measured::read(whole)
+        let whole: Value = serde_json::from_slice(text.as_bytes())
+            .map_err(|error| format!("is no JSON ({error}); {AGAIN}"))?;
+        Measured::read(whole, text)
     }
 
-    fn read(whole: Value) -> Result<Measured, String> {
+    fn read(whole: Value, text: &str) -> Result<Measured, String> {
         match whole.get("schema_version").and_then(Value::as_u64) {
             Some(VERSION) => {}
             Some(newer) if newer > VERSION => {
@@ -142,7 +142,7 @@ impl Measured {
         if first.is_some_and(|case| case.get("launch_medians").is_none()) {
             return Err(format!("was exported without what its launches came to; {AGAIN}"));
         }
-        let read = serde_json::from_value::<Measured>(whole.clone());
+        let read = serde_json::from_slice::<Measured>(text.as_bytes());
         let mut read = read.map_err(|error| format!("is damaged ({error}); {AGAIN}"))?;
         read.whole = whole;
         read.complete();

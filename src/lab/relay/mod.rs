@@ -181,7 +181,7 @@ pub fn serve() -> Result<(), LabError> {
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
     input.read_line(&mut line).map_err(LabError::of("read what the relay is told"))?;
-    let told: Told = serde_json::from_str(&line)
+    let told: Told = serde_json::from_slice(line.as_bytes())
         .map_err(|_| LabError::Usage("lab relay is started by lab up, not by hand".into()))?;
     // Out of the terminal's process group: what is typed there is not meant for it.
     let _ = rustix::process::setsid();
@@ -264,5 +264,5 @@ fn write_counts(path: &Path, counts: [Counts; 2]) -> io::Result<()> {
 
 /// What a relay has written down: at most a second old.
 pub fn read_counts(path: &Path) -> Option<[Counts; 2]> {
-    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
