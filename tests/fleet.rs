@@ -4,6 +4,7 @@
 
 mod cli_support;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use cli_support::{Bench, number, output, wait_for};
@@ -20,6 +21,14 @@ fn launches(bench: &Bench, filter: &str) -> i64 {
     // The file is there before its tables are.
     let made = number(&db, "SELECT count(*) FROM sqlite_schema WHERE name = 'launches'") == 1;
     if made { number(&db, &sql) } else { 0 }
+}
+
+/// The rows of all launches that were measured: one that is measured again has another.
+fn measured(bench: &Bench) -> BTreeSet<i64> {
+    let db = bench.open();
+    let mut found = db.prepare("SELECT id FROM launches WHERE status = 'ok'").expect("a table");
+    let ids = found.query_map([], |row| row.get(0)).expect("rows");
+    ids.collect::<Result<_, _>>().expect("numbers")
 }
 
 #[test]
@@ -132,9 +141,12 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
     let sql = "UPDATE runs SET fleet = json_set(fleet, '$.rounds', 3) WHERE label = 'long'";
     rusqlite::Connection::open(bench.store()).unwrap().execute(sql, []).unwrap();
     let of_d = "status = 'ok' AND round <= 3 AND (near = 3 OR far = 3)";
+    let whole = measured(&bench);
+    assert!(whole.len() >= 6, "{whole:?}");
     let said = bench.must("fleet --resume long");
     assert_eq!(launches(&bench, of_d) + launches(&bench, "status != 'ok' AND round <= 3"), 9);
     assert!(launches(&bench, "status = 'ok'") >= kept, "{}", said.out);
+    assert!(measured(&bench).is_superset(&whole), "what was stored is measured again");
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM nodes WHERE reason IS NOT NULL"), 0);
     bench.wait_for_silence(Duration::from_secs(30));
 }
