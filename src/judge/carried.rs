@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{CaseResult, OverRounds};
+use crate::stats::{Share, binomial_share, clustered_share};
 use crate::store::StoredLaunch;
 
 /// Sums over all launches.
@@ -14,43 +15,13 @@ use crate::store::StoredLaunch;
 pub struct Carried {
     /// Every count of both ends, by name.
     pub counts: BTreeMap<String, u64>,
-    /// Messages lost for good, over those that were due.
+    /// Messages lost for good, over those that were due; of few launches with the interval of a
+    /// binomial share.
     pub residual_loss: Option<Share>,
     /// Bytes on the wire, headers of UDP and IP included, for each byte of payload.
     pub wire_bytes_per_payload_byte: Option<f64>,
     /// Datagrams sent again, for each message sent.
     pub resent_datagrams_per_message: Option<f64>,
-}
-
-/// A share with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Share {
-    /// The share.
-    pub share: f64,
-    /// Lower end of its 95 % interval (Wilson's, of a binomial share).
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Share {
-    /// `part` of `all`, each by itself; None of nothing.
-    pub(super) fn of(part: u64, all: u64) -> Option<Share> {
-        // 97.5 % of a normal distribution lie below it.
-        const Z: f64 = 1.959_963_984_540_054;
-        if all == 0 {
-            return None;
-        }
-        let (n, share) = (all as f64, part as f64 / all as f64);
-        let center = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-        let variance = share * (1.0 - share) / n + Z * Z / (4.0 * n * n);
-        let half = Z / (1.0 + Z * Z / n) * variance.sqrt();
-        let ends = (center - half, center + half);
-        // Of none the lower end is none, whatever rounding says.
-        let low = if part == 0 { 0.0 } else { ends.0.max(0.0) };
-        let high = if part == all { 1.0 } else { ends.1.min(1.0) };
-        Some(Share { share, low, high })
-    }
 }
 
 /// What both ends of a launch counted.
@@ -67,9 +38,17 @@ impl Told<'_> {
         self.ends().iter().filter_map(|it| it.get(name)).sum()
     }
 
+    fn both(&self, part: &[&str], all: &str) -> (u64, u64) {
+        (part.iter().map(|it| self.sum(it)).sum(), self.sum(all))
+    }
+
     fn over(&self, part: &[&str], all: &str) -> Option<f64> {
-        let (part, all) = (part.iter().map(|it| self.sum(it)).sum(), self.sum(all));
+        let (part, all) = self.both(part, all);
         ratio(part, all)
+    }
+
+    fn knows(&self, parts: &[&str]) -> bool {
+        parts.iter().any(|part| self.ends().iter().any(|it| it.contains_key(*part)))
     }
 }
 
@@ -92,8 +71,14 @@ impl Carried {
             return None;
         }
         let of = |name: &str| counts.get(name).copied().unwrap_or(0);
+        let lost = launches.iter().map(|launch| {
+            let told = Told { launch };
+            (told.sum("lost_messages"), told.sum("due_messages"))
+        });
+        let lost: Vec<(u64, u64)> = lost.collect();
         Some(Carried {
-            residual_loss: Share::of(of("lost_messages"), of("due_messages")),
+            residual_loss: clustered_share(&lost)
+                .or_else(|| binomial_share(of("lost_messages"), of("due_messages"))),
             wire_bytes_per_payload_byte: ratio(of("wire_bytes"), of("payload_bytes")),
             resent_datagrams_per_message: ratio(of("resent_datagrams"), of("sent_messages")),
             counts,
@@ -107,15 +92,14 @@ pub(super) fn by_round(
     launches: &[&StoredLaunch],
 ) -> BTreeMap<String, OverRounds> {
     let mut found = BTreeMap::new();
-    let mut add = |name: &str, of: &dyn Fn(&Told, usize) -> Option<f64>| {
+    let rounds_of = |of: &dyn Fn(&Told, usize) -> Option<f64>| {
         let mut rounds = vec![None; case.by_round.len()];
         for launch in launches {
             let at = launch.round as usize - 1;
             rounds[at] = of(&Told { launch }, at);
         }
-        found.extend(OverRounds::of(rounds).map(|it| (name.to_string(), it)));
+        rounds
     };
-    let delivered = |told: &Told| Some(1.0 - told.over(&["lost_messages"], "due_messages")?);
     for (name, parts) in [
         ("residual-loss", &["lost_messages"][..]),
         ("recovered", &["recovered_messages"]),
@@ -123,11 +107,17 @@ pub(super) fn by_round(
         ("detected", &["detected_by_code", "detected_by_checksum"]),
         ("silently-wrong", &["silently_wrong_messages"]),
     ] {
-        let known = |told: &Told| {
-            parts.iter().any(|part| told.ends().iter().any(|it| it.contains_key(*part)))
-        };
-        add(name, &|told, _| known(told).then(|| told.over(parts, "due_messages"))?);
+        let known: Vec<Told> = launches.iter().map(|launch| Told { launch }).collect();
+        let known = known.iter().filter(|told| told.knows(parts));
+        let counts: Vec<(u64, u64)> = known.map(|it| it.both(parts, "due_messages")).collect();
+        let rounds =
+            rounds_of(&|told, _| told.knows(parts).then(|| told.over(parts, "due_messages"))?);
+        found.extend(OverRounds::of_share(rounds, &counts).map(|it| (name.to_string(), it)));
     }
+    let delivered = |told: &Told| Some(1.0 - told.over(&["lost_messages"], "due_messages")?);
+    let mut add = |name: &str, of: &dyn Fn(&Told, usize) -> Option<f64>| {
+        found.extend(OverRounds::of(rounds_of(of)).map(|it| (name.to_string(), it)));
+    };
     add("resent", &|told, _| told.over(&["resent_datagrams"], "sent_messages"));
     add("wire-overhead", &|told, _| told.over(&["wire_bytes"], "payload_bytes"));
     let bytes = case.message_bytes.unwrap_or(1) as f64;
@@ -148,28 +138,4 @@ pub(super) fn by_round(
         (carried > 0.0 && ns > 0).then(|| ns as f64 / carried)
     });
     found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_has_the_interval_of_wilson() {
-        // Newcombe (1998), Table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
-        for (part, all, low, high) in [
-            (81, 263, 0.2553, 0.3662),
-            (15, 148, 0.0624, 0.1605),
-            (0, 20, 0.0, 0.1611),
-            (1, 29, 0.0061, 0.1718),
-        ] {
-            let share = Share::of(part, all).unwrap();
-            assert!(
-                (share.low - low).abs() < 5e-5 && (share.high - high).abs() < 5e-5,
-                "{share:?}"
-            );
-        }
-        assert_eq!(Share::of(0, 0), None);
-        assert_eq!(Share::of(7, 7).unwrap().high, 1.0);
-    }
 }

@@ -4,7 +4,7 @@
 //! scheduler's own account, to the microsecond; how it divides into user and system is
 //! sampled by the kernel's timer tick (unless it was built to account each crossing), so the
 //! division is pooled over all launches and has no interval. The responder's account also
-//! holds its 16 untimed operations before the first sample. Not in it: what an idle CPU does
+//! holds its up to 16 untimed operations before the first sample. Not in it: what an idle CPU does
 //! while it is being woken, which the kernel charges to nobody.
 
 use serde::Serialize;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::OverRounds;
-use super::carried::Share;
 use crate::mechanism::{Datagrams, FragmentCounts};
 use crate::observe::Traffic;
+use crate::stats;
 use crate::store::StoredLaunch;
 use crate::study::counted::LOST;
 
@@ -101,7 +101,7 @@ impl DatagramsSeen {
             rounds
         };
         let (failed, all) = self.failed();
-        found.extend(Share::of(failed, all).map(|it| {
+        found.extend(stats::binomial_share(failed, all).map(|it| {
             let by_round = by_round(&|it| Some(f64::from(it.status != "ok")));
             let (low, high) = (Some(it.low), Some(it.high));
             (LOST[0].to_string(), OverRounds { median: it.share, low, high, by_round })
@@ -109,7 +109,7 @@ impl DatagramsSeen {
         let share = |it: &LaunchDatagrams| {
             let ends = [it.initiator, it.responder].into_iter().flatten();
             let of = ends.filter_map(|it| it.fragments).reduce(plus)?;
-            Share::of(of.lost, of.lost + of.received).map(|it| it.share)
+            stats::binomial_share(of.lost, of.lost + of.received).map(|it| it.share)
         };
         found.extend(OverRounds::of(by_round(&share)).map(|it| (LOST[1].to_string(), it)));
         found

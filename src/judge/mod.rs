@@ -40,7 +40,8 @@ use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup
 use crate::study::{Aim, LabRecord, Request};
 pub use crate::study::{Reach, Total};
 
-pub use carried::{Carried, Share};
+pub use crate::stats::Share;
+pub use carried::Carried;
 pub use case::CaseResult;
 pub use counted::Counted;
 pub use course::{Course, Slice};

@@ -7,7 +7,7 @@ use crate::stats;
 /// Its median over launches, and what covers it.
 #[derive(Clone, Debug, Serialize)]
 pub struct OverRounds {
-    /// The median.
+    /// The median; of a share, that of all counts together.
     pub median: f64,
     /// Lower end of its interval; null where there are too few launches.
     pub low: Option<f64>,
@@ -29,6 +29,19 @@ impl OverRounds {
         let interval = stats::final_look(values.len(), 0.0).and_then(|it| it.interval(&values));
         Some(OverRounds {
             median: stats::median(&values),
+            low: interval.map(|it| it.low),
+            high: interval.map(|it| it.high),
+            by_round,
+        })
+    }
+
+    /// A share by round, of `counts` of `(part, all)` in each: all of them together where the others
+    /// have a median.
+    pub fn of_share(by_round: Vec<Option<f64>>, counts: &[(u64, u64)]) -> Option<OverRounds> {
+        let (part, all) = counts.iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        let interval = stats::clustered_share(counts);
+        (all > 0).then(|| OverRounds {
+            median: part as f64 / all as f64,
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
             by_round,

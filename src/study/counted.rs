@@ -27,6 +27,10 @@ pub const CARRIED: [&str; 9] = [
     "cpu-per-byte",
 ];
 
+/// Those of [`CARRIED`] that are shares of messages.
+pub const SHARES: [&str; 5] =
+    ["residual-loss", "recovered", "corrected", "detected", "silently-wrong"];
+
 /// Launches that failed, as a share of all, and fragments lost, as a share of those sent: of what
 /// sends datagrams over a network, which fails where something is lost for good.
 pub const LOST: [&str; 2] = [FAILED_LAUNCHES, "fragments-lost"];

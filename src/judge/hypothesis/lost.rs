@@ -2,9 +2,9 @@
 //! is the unit, and each fails or doesn't, so that the interval is that of a binomial share.
 
 use super::super::CaseResult;
-use super::super::carried::Share;
 use super::select::takes;
 use super::{Decision, Told};
+use crate::stats;
 use crate::study::factor::Chosen;
 
 /// Whether the share lies in the claimed interval.
@@ -19,7 +19,7 @@ pub(super) fn failed(
     let all = || results.iter().filter(|case| !case.twin && takes(chosen, case));
     let counts = all().filter_map(|case| Some(case.datagrams.as_ref()?.failed()));
     let (failed, launches) = counts.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-    let Some(share) = Share::of(failed, launches) else {
+    let Some(share) = stats::binomial_share(failed, launches) else {
         let reason = all().find_map(|case| case.reason.clone());
         let reason = reason.unwrap_or_else(|| "no launch that sends datagrams".into());
         return Err(Told::not_testable(format!("{chosen}: {reason}")));

@@ -172,7 +172,7 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), named: bool) -> 
     Told::new(decision, text, None)
 }
 
-/// The median over launches and the ends of its interval, or why there is none. Looks that were
+/// What the launches come to and the ends of its interval, or why there is none. Looks that were
 /// taken while measuring have spent error, which counts of observed launches know nothing of.
 fn measure(case: &CaseResult, of: &str) -> Result<(f64, Option<(f64, f64)>), String> {
     if of == "median" {
@@ -180,17 +180,15 @@ fn measure(case: &CaseResult, of: &str) -> Result<(f64, Option<(f64, f64)>), Str
         let median = estimate.median.ok_or("its launches fall into two modes")?;
         return Ok((median, estimate.low.zip(estimate.high)));
     }
+    if Count::number(of).is_some() {
+        let found = case.counted.of(of)?;
+        return Ok((found.median, found.low.zip(found.high)));
+    }
     let by_round = quantity(case, of);
     let values: Vec<f64> = by_round.iter().flatten().copied().collect();
     let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch told {of}"))?;
-    let ends = match Count::number(of) {
-        Some(_) => found.low.zip(found.high),
-        None => {
-            let interval = case.look.and_then(|it| it.interval(&values));
-            interval.map(|it| (it.low, it.high))
-        }
-    };
-    Ok((found.median, ends))
+    let interval = case.look.and_then(|it| it.interval(&values));
+    Ok((found.median, interval.map(|it| (it.low, it.high))))
 }
 
 /// Parts of one claim: it holds if all of them do.

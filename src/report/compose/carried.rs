@@ -70,7 +70,7 @@ fn lost(cases: &Cases) -> Table {
     }
     table.notes.push(Text::from(
         "Both ends together, warm-up included, first messages and checks left out. lost for good: with \
-         the 95 % interval of a binomial share; losses that come in bursts vary more. wire: with the \
+         a 95 % interval that is wider where launches vary more than chance does, as bursts make them. wire: with the \
          headers of UDP and IP, acknowledgements and credits too.",
     ));
     table
