@@ -387,7 +387,7 @@ impl<'a> Campaign<'a> {
             rate: live.case.rate,
             clock: self.clock.kind,
             ns_per_tick: self.clock.ns_per_tick,
-            deadline_ms: deadline_ms(live),
+            deadline_ms: live.deadline_ms(),
             buffer_offset: 0,
             observe: live.case.observe,
             plant: None,
@@ -399,11 +399,6 @@ impl<'a> Campaign<'a> {
 
 /// A signal ended the campaign, or nobody wants it any more.
 struct Interrupted;
-
-/// A launch that takes twenty times what the pilot promised, and a second more, is hung.
-fn deadline_ms(live: &LiveCase) -> u64 {
-    deadline_of(live.operation_ns * (live.batch * live.samples) as f64)
-}
 
 /// The time now, UTC, RFC 3339 with seconds.
 pub fn now_utc() -> String {

@@ -7,7 +7,7 @@ use crate::clock;
 use crate::launch::{Ending, Outcome, SampleCount, Spec, Workers};
 use crate::stats;
 use crate::store::{NewLaunch, Settle, StoreError};
-use crate::study::Case;
+use crate::study::{Case, losses};
 use crate::workload::{Policy, Workload};
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
@@ -30,6 +30,8 @@ const STEPS: f64 = 50.0;
 pub const PILOT_NS: u64 = 5_000_000;
 /// The deadline of a pilot, in ms.
 pub const PILOT_DEADLINE_MS: u64 = 10_000;
+/// The least where losses are waited for: three times what a resending mechanism takes to give up.
+const LOSING_DEADLINE_MS: u64 = 30_000;
 
 /// The settle pilot: so many launches, each so long, cut into blocks.
 const SETTLE_LAUNCHES: usize = 3;
@@ -267,7 +269,19 @@ fn refuse_coarse(workload: Workload, pilot: &mut Ending, clock: &clock::Record) 
     }
 }
 
-/// The deadline of a launch that should last so many ns, in ms.
+impl LiveCase {
+    /// When a launch of it is taken for hung, in ms. Where what is lost is sent again a pilot that met
+    /// few losses promises too much, and to give up the slow ones would flatter the rest.
+    pub(super) fn deadline_ms(&self) -> u64 {
+        let promised = deadline_of(self.operation_ns * (self.batch * self.samples) as f64);
+        match losses::are_waited_for(&self.case.variant, &self.case.reach) {
+            true => promised.max(LOSING_DEADLINE_MS),
+            false => promised,
+        }
+    }
+}
+
+/// The deadline of a launch that should last so many ns, in ms: twenty times that, and a second more.
 pub fn deadline_of(expected_ns: f64) -> u64 {
     1_000 + (20.0 * expected_ns / 1e6) as u64
 }

@@ -28,8 +28,10 @@ const VERIFIED: u64 = 2;
 /// How long the partner gets to fall asleep before the first message, so that what is timed is
 /// the message, and not the partner's way out of the wait for a command.
 const SETTLED: Duration = Duration::from_micros(100);
-/// Untimed operations right before the first sample, so that none is woken from a command.
+/// Untimed operations right before the first sample, so that none is woken from a command; of those
+/// that take long, as many as fit this time, in ns, and at least one.
 const LEAD: u64 = 16;
+const LEAD_NS: f64 = 2e6;
 /// What a pilot's transfer should last, in ns.
 const PILOT_TRANSFER_NS: f64 = 20e6;
 /// How long a partner on another host may take to acknowledge a command.
@@ -243,22 +245,22 @@ impl<'a> Exchange<'a> {
         let (samples, batch) = self.how_many();
         let page = self.page;
         page.populate(samples as usize)?;
-        let lead = Page::new(1)?;
+        let (lead, scratch) = (self.untimed(), Page::new(1)?);
         let stretches = if self.spec.pinned() { 1 } else { STRETCHES };
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
         let open_loop = self.spec.workload == Workload::Rate;
         let mut paced = open_loop.then(|| Paced::new(self.spec, samples));
         match self.spec.workload {
             Workload::Latency | Workload::Rate => {
-                self.issue(Command::Respond(LEAD + samples * batch))?;
+                self.issue(Command::Respond(lead + samples * batch))?;
             }
             Workload::Throughput => {
-                let timed = Command::Receive { lead: LEAD, transfers: samples, messages: batch };
+                let timed = Command::Receive { lead, transfers: samples, messages: batch };
                 self.issue(timed)?;
             }
             Workload::Connect => {}
         }
-        self.fill(lead.samples(1), LEAD)?;
+        self.fill(scratch.samples(1), lead)?;
         self.announce(Purpose::Begin)?;
         let before = Usage::of_thread();
         self.onlookers.start()?;
@@ -275,6 +277,11 @@ impl<'a> Exchange<'a> {
         self.report.punctuality = paced.and_then(Paced::end);
         (self.report.samples, self.report.batch) = (samples, batch);
         self.announce(Purpose::Finish)
+    }
+
+    /// Untimed operations before the first sample.
+    fn untimed(&self) -> u64 {
+        ((LEAD_NS / self.report.estimate_ns.max(1.0)) as u64).clamp(1, LEAD)
     }
 
     /// Samples to take, and operations in each.

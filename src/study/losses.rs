@@ -1,7 +1,8 @@
 //! Losses as factors: `loss` and `burst` are options of `udp:reliability=…`, and every mechanism that
 //! has such a reliability is measured at each level of both.
 
-use crate::mechanism::Variant;
+use super::Reach;
+use crate::mechanism::{Framing, Variant};
 
 /// The loss at which nothing is lost.
 pub const NONE: &str = "0%";
@@ -74,6 +75,15 @@ pub fn named(all: &[String], word: &str) -> Result<Vec<String>, String> {
     Ok(all.iter().filter(named).cloned().collect())
 }
 
+/// Whether what a mechanism loses on its way is missed, and sent again perhaps: that takes as long as
+/// it takes. Plain datagrams that are lost are given up instead.
+pub fn are_waited_for(variant: &Variant, reach: &Reach) -> bool {
+    let chosen = variant.options.chosen();
+    let line_loses = matches!(reach, Reach::Lab(chain) if chain.loses());
+    let is_stream = variant.traits().framing == Framing::Stream;
+    chosen.contains_key("loss") || line_loses && (is_stream || chosen.contains_key("reliability"))
+}
+
 fn all_once(all: &[String], mechanism: &String) -> Option<String> {
     (!all.contains(mechanism)).then(|| mechanism.clone())
 }
@@ -122,5 +132,17 @@ mod tests {
                 "udp:burst=8,loss=5%,reliability=none",
             ]
         );
+    }
+
+    #[test]
+    fn losses_are_waited_for_by_whoever_misses_them() {
+        let waited = |mechanism: &str, reach: &str| {
+            let variant = Variant::parse(mechanism).unwrap();
+            are_waited_for(&variant, &Reach::parse_list(reach).unwrap()[0])
+        };
+        assert!(waited("udp:loss=5%,reliability=none", "local"));
+        assert!(waited("tcp", "lab:loss=5%") && waited("udp:reliability=raptorq", "lab:loss=5%"));
+        assert!(!waited("tcp", "lab:delay=1ms") && !waited("udp:reliability=raptorq", "local"));
+        assert!(!waited("udp", "lab:loss=5%"), "nobody sends these again");
     }
 }
