@@ -223,6 +223,8 @@ const optionFor = (figure, look) => {
   const sequence = figure.kind === "protocol";
   const listed = !heat && !sequence && figure.kind !== "course" && figure.series.length > 1;
   const aside = !look.narrow && figure.series.length > 5 && !heat;
+  // Names stand beside the plot, not over it.
+  const named = Math.min(260, Math.max(160, 46 + 6.6 * Math.max(0, ...figure.series.map(({ name }) => name.length))));
   const icon = (n) => ({ ...(dots && figure.series[n].drawn !== "line" ? { icon: symbols[n % 4] } : {}),
     ...(figure.kind === "bars" && figure.series[n].drawn === "signs" ? { icon: "diamond" } : {}),
     ...(figure.kind === "grouped_bars" ? iconBeside(figure, n, look) : {}) });
@@ -235,7 +237,7 @@ const optionFor = (figure, look) => {
   return {
     animation: false,
     textStyle: { fontFamily: look.font, color: look.ink },
-    grid: { left: 2, right: aside ? 172 : 16, bottom: heat ? 58 : 2,
+    grid: { left: 2, right: aside ? named + 12 : 16, bottom: heat ? 58 : 2,
       top: sequence ? 8 : (figure.marks.length && figure.horizontal ? (figure.marks.length > 1 ? 75 : 60) : 42) + (look.narrow && listed ? 22 : 0),
       outerBoundsMode: "same", outerBoundsContain: "all" },
     xAxis: axes[0], yAxis: axes[1], ...(sequence ? {} : controls(figure, axes, look)),
@@ -245,7 +247,7 @@ const optionFor = (figure, look) => {
       data: figure.series.map(({ name }, n) => ({ name, ...icon(n) })),
       textStyle: { color: look.ink, fontSize: 12 }, inactiveColor: look.rule,
       pageIconColor: look.ink, pageIconInactiveColor: look.rule, pageTextStyle: { color: look.muted },
-      ...(aside ? { orient: "vertical", right: 0, top: 40, width: 160, align: "left" }
+      ...(aside ? { orient: "vertical", right: 0, top: 40, width: named, align: "left" }
         : { left: 0, top: look.narrow ? 28 : 4, right: look.narrow ? 0 : 110 }),
     },
     aria: { enabled: figure.kind === "bars", label: { enabled: false }, decal: { show: true } },

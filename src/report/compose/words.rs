@@ -242,3 +242,19 @@ pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
     }
     places
 }
+
+/// What at least three names begin with, up to the value of their first option: it stands there once.
+pub(super) fn shared_prefix(names: &[String]) -> Option<&str> {
+    let prefix = |name: &'_ String| name.find('=').map(|at| at + 1);
+    let prefixes = names.iter().filter_map(|name| Some(&name[..prefix(name)?]));
+    let alike = |it: &&str| names.iter().filter(|name| name.starts_with(*it)).count() >= 3;
+    prefixes.into_iter().find(alike)
+}
+
+/// A name without what it shares with others, which an ellipsis stands for.
+pub(super) fn without_shared(name: &str, shared: Option<&str>) -> String {
+    match shared.and_then(|it| name.strip_prefix(it)) {
+        Some(rest) => format!("…{rest}"),
+        None => name.to_string(),
+    }
+}

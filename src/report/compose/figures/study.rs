@@ -82,7 +82,7 @@ fn panels(
         }
         let split = |(here, names): (Chosen, Vec<String>)| {
             let all = cases(&here);
-            let with = |level: &String| (here.with(factor, level), level_name(factor, level));
+            let with = |level: &String| (here.with(factor, level), panel_name(factor, level));
             let each: Vec<_> =
                 levels.iter().map(with).filter(|(here, _)| !cases(here).is_empty()).collect();
             // A set-up has no size, and a round trip no total: each of their levels is all cases.
@@ -96,6 +96,16 @@ fn panels(
     }
     panels.retain(|(here, _)| !cases(here).is_empty());
     panels
+}
+
+/// A level that a whole figure is of.
+fn panel_name(factor: Factor, level: &str) -> String {
+    match (factor, level) {
+        (Factor::Loss, _) => format!("{level} lost"),
+        (Factor::Burst, "1") => "each by itself".into(),
+        (Factor::Burst, _) => format!("in bursts of {level}"),
+        _ => level_name(factor, level),
+    }
 }
 
 /// A level in words: `4 KiB`, `one CPU`, `threads`.
@@ -168,8 +178,17 @@ impl<'a> Panel<'a> {
         let Some(factor) = self.spec.series() else {
             return vec![(None, self.y(Scale::Log).label)];
         };
-        let row = |level: &'a String| (Some((factor, level.as_str())), level_name(factor, level));
+        let shared = self.shared();
+        let row = |level: &'a String| {
+            let name = words::without_shared(&level_name(factor, level), shared);
+            (Some((factor, level.as_str())), name)
+        };
         self.levels(factor).into_iter().map(row).collect()
+    }
+
+    /// What many of its mechanisms begin with.
+    fn shared(&self) -> Option<&'a str> {
+        self.spec.series().and_then(|factor| words::shared_prefix(&self.declared.levels[&factor]))
     }
 
     fn figure(&self, id: String, title: String) -> Option<Figure> {
@@ -179,7 +198,9 @@ impl<'a> Panel<'a> {
             return None;
         }
         let (kind, scale) = match self.spec.kind.get_ref() {
-            figure::FigureKind::Curves if x == Factor::Size => (FigureKind::Curves, Scale::Log),
+            figure::FigureKind::Curves if [Factor::Size, Factor::Loss].contains(&x) => {
+                (FigureKind::Curves, Scale::Log)
+            }
             figure::FigureKind::Curves => (FigureKind::Curves, Scale::Linear),
             figure::FigureKind::Boxes => (FigureKind::Boxes, Scale::Log),
             figure::FigureKind::Bars => (FigureKind::GroupedBars, Scale::Linear),
@@ -320,6 +341,9 @@ impl<'a> Panel<'a> {
         }
         if self.spec.leaves_out_first() {
             caption += FIRST;
+        }
+        if let Some(shared) = self.shared() {
+            caption += &format!(" … stands for {shared}.");
         }
         let shown = |it: &&Published| figure.series.iter().any(|series| series.name == it.name);
         let told: Vec<String> = self.published().into_iter().filter(shown).map(source).collect();

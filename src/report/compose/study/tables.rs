@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{Written, factor, find, is_at};
 use crate::judge::hypothesis::takes;
-use crate::judge::{CaseResult, Returned, Status};
+use crate::judge::{CaseResult, OverRounds, Returned, Status};
 use crate::report::compose::observed::{exactly, merged, number, with_interval};
 use crate::report::compose::words;
 use crate::report::{Column, Emphasis, Row, Table, Text, Unit, units};
-use crate::study::counted::Count;
+use crate::study::counted::{Count, SHARES};
 use crate::study::factor::{Chosen, Factor, chosen};
 use crate::study::format::{Published, TableSpec};
 
@@ -55,19 +55,27 @@ impl Written {
         }
         let counts_only = heads.iter().all(|it| Count::parse(&it.show).is_some());
         let mut refusals = BTreeSet::new();
+        let shared = words::shared_prefix(&self.declared.levels[&rows]);
+        if let Some(shared) = shared {
+            table.notes.push(Text::from("… stands for ").code(shared).plain("."));
+        }
         for row in &self.declared.levels[&rows] {
             if only.level(rows).is_some_and(|it| it != row) {
                 continue;
             }
             let here = only.with(rows, row);
-            let mut cells = vec![Text::new().code(row)];
-            let mut missing = true;
+            let mut cells = vec![Text::new().code(words::without_shared(row, shared))];
+            let (mut missing, mut planned) = (true, false);
             for head in &heads {
                 let case = find(&head.at(&here), results);
                 let refusal = case.and_then(|it| it.counted.refusal(&head.show));
                 refusals.extend(refusal.map(|it| (head.show.clone(), it.to_string())));
+                planned |= case.is_some();
                 missing &= case.is_none_or(|it| it.status != Status::Ok);
                 cells.push(cell(case, &head.show, &head.at(&only), results));
+            }
+            if !planned && beside.is_empty() {
+                continue; // the study leaves it out
             }
             for published in &beside {
                 let told = heads.iter().filter(|head| !below && told_of(published, head));
@@ -110,7 +118,7 @@ impl Written {
         };
         let present = |level: &&String| {
             only.level(factor).is_none_or(|it| it == *level)
-                && results.iter().any(|case| is_at(case, factor, level))
+                && results.iter().any(|case| is_at(case, factor, level) && takes(only, case))
         };
         let mut heads = Vec::new();
         for level in self.declared.levels[&factor].iter().filter(present) {
@@ -184,12 +192,32 @@ fn counted(case: &CaseResult, name: &str, count: &Count) -> Text {
     let Ok(found) = case.counted.of(name) else { return absent() };
     Text::from(match (count, found.low, found.high) {
         (Count::Bytes(_), ..) => exactly(found.median),
+        (Count::Carried(name), ..) if SHARES.contains(name) => share(&found),
         (_, Some(low), Some(high)) if name.ends_with("-ns") => {
             Unit::Nanoseconds.interval(found.median, low, high)
         }
         _ if name.ends_with("-ns") => units::duration(found.median),
+        (_, Some(low), Some(high)) if name == "goodput" => {
+            Unit::BytesPerSecond.interval(found.median, low, high)
+        }
         _ => with_interval(found.median, found.low, found.high),
     })
+}
+
+/// A share in percent, with its interval.
+fn share(found: &OverRounds) -> String {
+    let percent = |share: f64| match 100.0 * share {
+        0.0 => "0".to_string(),
+        tiny if tiny < 0.005 => "<0.01".to_string(),
+        small if small < 0.1 => format!("{small:.2}"),
+        some if some < 9.95 => format!("{some:.1}"),
+        many => format!("{many:.0}"),
+    };
+    let value = percent(found.median);
+    match found.low.zip(found.high) {
+        Some((low, high)) => format!("{value} % [{}, {}]", percent(low), percent(high)),
+        None => format!("{value} %"),
+    }
 }
 
 /// How many calls returned what, the most frequent first: `256.0 × 64 KiB`.
