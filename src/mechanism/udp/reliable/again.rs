@@ -22,6 +22,8 @@ use super::{GIVE_UP, gave_up, not_ours};
 use crate::coding::Coder;
 use crate::mechanism::{Endpoint, socket};
 
+/// How many times more the last word is said: nobody asks for it again.
+const AGAIN_AT_THE_END: usize = 2;
 /// Most datagrams under way: what an acknowledgement can tell of.
 pub const WINDOW: u64 = 64;
 
@@ -397,7 +399,12 @@ impl Endpoint for End {
     fn settle(&mut self, over: bool) -> io::Result<()> {
         match over {
             // No loss is injected into it: nobody would send it again.
-            true => self.send_ack(Kind::Status),
+            true => {
+                self.send_ack(Kind::Status)?;
+                // A line may lose it, and the partner would then wait for it until it gives up.
+                self.path.spare(true);
+                (0..AGAIN_AT_THE_END).try_for_each(|_| self.send_ack(Kind::Status))
+            }
             false if self.owed > 0 => self.send_ack(Kind::Ack),
             false => Ok(()),
         }
