@@ -207,6 +207,7 @@ impl FleetArgs {
 /// Measures on all nodes, or goes on with that, and shows what came of it.
 pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     let interrupt = Interrupt::install()
+        .and_then(Interrupt::with_watch)
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
     let (mut store, run) = match &args.resume {
         Some(name) => {

@@ -44,6 +44,7 @@ struct Export<'a> {
 /// Measures the floors of this machine and shows them.
 pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     let interrupt = Interrupt::install()
+        .and_then(Interrupt::with_watch)
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
     if !common.quiet {
         complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");

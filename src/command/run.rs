@@ -72,7 +72,9 @@ pub fn ask(common: &Common, args: &RunArgs, mut request: Request) -> Result<u8, 
 }
 
 fn take_over_signals() -> Result<Interrupt, Failure> {
-    Interrupt::install().map_err(|error| Failure::other(format!("take over signals: {error}")))
+    Interrupt::install()
+        .and_then(Interrupt::with_watch)
+        .map_err(|error| Failure::other(format!("take over signals: {error}")))
 }
 
 /// Measures what was asked, or goes on with what `args` resume; shows it as `args` say.

@@ -38,9 +38,15 @@ impl Interrupt {
             signal_hook::flag::register_usize(number, signal.clone(), number as usize)?;
             signal_hook::low_level::pipe::register(number, write.try_clone()?)?;
         }
-        let come = wake.try_clone()?;
-        std::thread::Builder::new().spawn(move || end_stopped_starts(&come))?;
         Ok(Interrupt { signal, wake })
+    }
+
+    /// The same, with a thread that ends launches which were stopped before they had begun; not for
+    /// who forks by itself.
+    pub fn with_watch(self) -> io::Result<Interrupt> {
+        let come = self.wake.try_clone()?;
+        std::thread::Builder::new().spawn(move || end_stopped_starts(&come))?;
+        Ok(self)
     }
 
     /// The signal that has come, if any.
