@@ -1,5 +1,6 @@
 //! Real launches: specs that are quick, and a coordinator's steps from start to ending.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -9,6 +10,10 @@ use ipcmark::launch::{
     Ending, Interrupt, Launch, Launcher, SampleCount, Spec, Stage, Warmup, Workers,
 };
 use ipcmark::workload::{Policy, Workload};
+
+/// Untimed operations right before the first sample, which the responder's window holds too: fewer
+/// where they take long.
+pub const LEAD: RangeInclusive<u64> = 1..=16;
 
 /// A launcher of the program under test.
 pub fn launcher() -> Launcher {
