@@ -24,7 +24,7 @@ use crate::sys::process::Usage;
 use crate::workload::Workload;
 
 /// Round trips of the check before timing; each direction carries as many messages.
-const VERIFIED: u64 = 2;
+const VERIFIED: usize = 2;
 /// How long the partner gets to fall asleep before the first message, so that what is timed is
 /// the message, and not the partner's way out of the wait for a command.
 const SETTLED: Duration = Duration::from_micros(100);
@@ -93,9 +93,9 @@ impl<'a> Exchange<'a> {
             self.first()?;
         }
         if self.carries == Carries::Bytes && spec.workload.has_size() {
-            self.issue(Command::Verify(VERIFIED))?;
-            let one = Page::new(VERIFIED as usize)?;
-            self.loops.round_trips(With::Pattern(!spec.seed), one.samples(VERIFIED as usize), 1)?;
+            self.issue(Command::Verify(VERIFIED as u64))?;
+            let untimed = [const { AtomicU64::new(0) }; VERIFIED];
+            self.loops.round_trips(With::Pattern(!spec.seed), &untimed, 1)?;
         }
         self.warm_up()?;
         self.time()?;
@@ -193,13 +193,13 @@ impl<'a> Exchange<'a> {
     fn warm_up(&mut self) -> io::Result<()> {
         let Spec { warmup, ns_per_tick, clock, .. } = *self.spec;
         let ticks = (warmup.ns as f64 / ns_per_tick) as u64;
-        let scratch = Page::new(1)?;
+        let untimed = [AtomicU64::new(0)];
         let started = clock.now();
         let (mut stretch, mut done) = (1, 0);
         loop {
             self.prepare_stretch(stretch)?;
             let opened = clock.now();
-            self.fill(scratch.samples(1), stretch)?;
+            self.fill(&untimed, stretch)?;
             let now = clock.now();
             done += stretch;
             self.report.estimate_ns = (now - opened) as f64 * ns_per_tick / stretch as f64;
@@ -217,6 +217,7 @@ impl<'a> Exchange<'a> {
             }
         }
         self.report.warmup_operations = done;
+        self.report.untimed_ns = (clock.now() - started) as f64 * ns_per_tick;
         Ok(())
     }
 
@@ -245,7 +246,7 @@ impl<'a> Exchange<'a> {
         let (samples, batch) = self.how_many();
         let page = self.page;
         page.populate(samples as usize)?;
-        let (lead, scratch) = (self.untimed(), Page::new(1)?);
+        let lead = self.lead_operations();
         let stretches = if self.spec.pinned() { 1 } else { STRETCHES };
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
         let open_loop = self.spec.workload == Workload::Rate;
@@ -260,7 +261,9 @@ impl<'a> Exchange<'a> {
             }
             Workload::Connect => {}
         }
-        self.fill(scratch.samples(1), lead)?;
+        let led = Instant::now();
+        self.fill(&[AtomicU64::new(0)], lead)?;
+        self.report.untimed_ns += led.elapsed().as_nanos() as f64;
         self.announce(Purpose::Begin)?;
         let before = Usage::of_thread();
         self.onlookers.start()?;
@@ -280,7 +283,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Untimed operations before the first sample.
-    fn untimed(&self) -> u64 {
+    fn lead_operations(&self) -> u64 {
         ((LEAD_NS / self.report.estimate_ns.max(1.0)) as u64).clamp(1, LEAD)
     }
 

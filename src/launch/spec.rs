@@ -268,6 +268,10 @@ pub struct WorkerReport {
     pub ack_ns: f64,
     /// Initiator: operations of the warm-up.
     pub warmup_operations: u64,
+    /// Initiator: ns that the warm-up took, and the untimed operations right before the first sample.
+    /// 0 in what was stored before it was kept.
+    #[serde(default)]
+    pub untimed_ns: f64,
     /// Initiator: samples taken.
     pub samples: u64,
     /// Initiator: round trips or set-ups per sample, or messages per transfer.

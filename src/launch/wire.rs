@@ -7,12 +7,13 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Largest payload, in bytes.
 pub const LARGEST: usize = 1 << 20;
 
-/// Bytes read at once: every page more is a fault in each new supervisor.
+/// Bytes read at once.
 const CHUNK: usize = 16 << 10;
 
 /// Samples per frame.
@@ -124,13 +125,11 @@ impl<F: AsFd> Reader<F> {
 
     /// Reads what there is, once; waits if there is nothing.
     pub fn fill(&mut self) -> Result<(), Missing> {
-        let mut chunk = [0; CHUNK];
-        match rustix::io::read(&self.fd, &mut chunk) {
+        // Into room that nobody has touched: every page more is a fault in each new supervisor.
+        self.held.reserve(CHUNK);
+        match rustix::io::read(&self.fd, spare_capacity(&mut self.held)) {
             Ok(0) => Err(Missing::Closed),
-            Ok(n) => {
-                self.held.extend_from_slice(&chunk[..n]);
-                Ok(())
-            }
+            Ok(_) => Ok(()),
             Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(Missing::Broken(error.into())),
         }

@@ -335,6 +335,7 @@ impl End {
 
 impl Endpoint for End {
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.shape.check(message.len())?;
         self.path.count(|counts| {
             counts.sent_messages += 1;
             counts.payload_bytes += message.len() as u64;

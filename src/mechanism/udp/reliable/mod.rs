@@ -33,9 +33,6 @@ use crate::sys;
 /// How long an end waits for a partner of whom nothing is heard at all.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// The largest message: its parts are kept until all of it is there.
-const LARGEST: usize = 1 << 20;
-
 /// The option `reliability`.
 pub const RELIABILITY: OptionSpec = OptionSpec {
     name: "reliability",
@@ -218,7 +215,7 @@ impl Plan {
     pub fn largest(&self) -> usize {
         let room = self.payload;
         match self.guard() {
-            None => self.shape().largest().min(LARGEST),
+            None => self.shape().largest(),
             // One datagram holds all of it.
             Some(Guard::Checksum) => room.saturating_sub(4),
             Some(Guard::Shield(_)) => {

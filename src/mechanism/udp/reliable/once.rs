@@ -112,6 +112,7 @@ impl End {
     /// Sends all of a message.
     fn give(&mut self, message: &[u8]) -> io::Result<()> {
         let (shape, total) = (self.shape, self.shape.total());
+        shape.check(message.len())?;
         for block in 0..shape.blocks(message.len()) {
             let bytes = &message[shape.block(message.len(), block)];
             if let Some(coder) = &mut self.coder {

@@ -1,9 +1,19 @@
 //! How a message lies over datagrams: blocks of a code one after the other, or, without one, each
 //! datagram a block of its own. Both ends know it from the message's length.
 
+use std::io;
 use std::ops::Range;
 
 use crate::coding::Scheme;
+
+/// The largest message of any shape.
+const LARGEST: usize = 1 << 20;
+
+#[cold]
+fn too_long(length: usize, largest: usize) -> io::Error {
+    let text = format!("send: {length} bytes; a message has {largest} at most");
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
 
 /// The shape of all messages of an end.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +40,19 @@ impl Shape {
         self.scheme.map_or(1, Scheme::total_shards)
     }
 
-    /// The largest message: its datagrams have places of 16 bits.
+    /// The largest message: its datagrams have places of 16 bits, and its parts are kept until all of
+    /// it is there.
     pub fn largest(&self) -> usize {
         let blocks = (1 << 16) / self.total();
-        (blocks * self.block_bytes()).min(u32::MAX as usize)
+        (blocks * self.block_bytes()).min(LARGEST)
+    }
+
+    /// Refuses a message that is longer: nobody would take its parts.
+    pub fn check(&self, length: usize) -> io::Result<()> {
+        match length > self.largest() {
+            false => Ok(()),
+            true => Err(too_long(length, self.largest())),
+        }
     }
 
     fn block_bytes(&self) -> usize {
