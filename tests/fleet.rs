@@ -79,6 +79,25 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
 }
 
 #[test]
+fn the_bounds_of_the_nodes_stand_side_by_side() {
+    let bench = Bench::new();
+    let said = bench.must(
+        "fleet pipe --nodes a,b --launcher env --rounds 1 -w latency -s 64 --samples 20 --settle 0ms",
+    );
+    let db = bench.open();
+    let sql =
+        "SELECT count(*) FROM nodes WHERE json_extract(floors, '$.clocks.measured') IS NOT NULL";
+    assert_eq!(number(&db, sql), 2, "{}", said.err);
+    assert!(said.err.contains("bounds: clocks"), "{}", said.err);
+    let told = bench.must("report last -v").out;
+    let row = |name: &str| {
+        let row = told.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
+        row.unwrap_or_else(|| panic!("no row of {name}: {told}")).to_string()
+    };
+    assert!(row("a").contains("ns") && row("b").contains("ns"), "{told}");
+}
+
+#[test]
 fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
     let bench = Bench::new();
     let script = bench.path("launch");

@@ -329,21 +329,16 @@ fn after_the_death_of_a_far_worker_the_run_goes_on() {
     assert!(bench.processes().is_empty());
 }
 
-#[test]
-fn after_the_death_of_the_peer_the_rest_is_kept_and_can_be_resumed() {
-    let bench = Bench::new();
-    let running = begin(&bench, 6);
-    wait_for_rounds(&bench, 2);
-    let far = wait_for("the agent", PATIENCE, || agent(&bench, &running));
-    send(far, Signal::KILL);
+/// The run ends once its agent is struck by `signal`, says `why`, and goes on when it is told to.
+fn is_kept_and_can_be_resumed(bench: &Bench, running: Running, signal: Signal, why: &str) {
+    wait_for_rounds(bench, 2);
+    let far = wait_for("the agent", PATIENCE, || agent(bench, &running));
+    send(far, signal);
     let said = running.finish(PATIENCE);
     assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.err.contains("the peer is gone"), "{}", said.err);
-    assert!(
-        said.err.contains("killed by signal 9") && said.err.contains("--resume"),
-        "{}",
-        said.err
-    );
+    for part in ["the peer is gone", why, "--resume"] {
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
     bench.wait_for_silence(PATIENCE);
     let run = bench.export();
     assert_eq!(run["status"], "interrupted");
@@ -353,6 +348,21 @@ fn after_the_death_of_the_peer_the_rest_is_kept_and_can_be_resumed() {
     let run = bench.export();
     assert_eq!(run["status"], "complete");
     assert!(results(&run).iter().all(|case| case["launches"] == 6));
+}
+
+#[test]
+fn after_the_death_of_the_peer_the_rest_is_kept_and_can_be_resumed() {
+    let bench = Bench::new();
+    let running = begin(&bench, 6);
+    is_kept_and_can_be_resumed(&bench, running, Signal::KILL, "killed by signal 9");
+}
+
+#[test]
+fn a_peer_that_stands_still_is_given_up_and_a_copy_is_brought_along_again() {
+    let bench = Bench::new();
+    let line = "run tcp udp -w latency -s 64 --peer env --deploy --launches 6 --samples 3000";
+    let running = bench.begin(line);
+    is_kept_and_can_be_resumed(&bench, running, Signal::STOP, "says nothing any more");
 }
 
 #[test]

@@ -246,6 +246,30 @@ fn where_no_address_can_be_reached_the_rows_say_so() {
     assert_ne!(said.code, Some(0));
 }
 
+#[test]
+fn a_pair_of_nodes_without_an_address_is_a_row_and_launches_nothing() {
+    let bench = Bench::new();
+    let Some(hosts) = Hosts::up(&bench) else { return };
+    let nodes = hosts.names.join(",");
+    let line = format!(
+        "fleet tcp pipe --nodes {nodes} --network 203.0.113.0/24 --rounds 2 -w latency -s 64 \
+         --samples 20 --settle 0ms --no-floors"
+    );
+    let words = line.split_whitespace().chain(["--launcher", "ip netns exec {node}"]);
+    let said = output(&mut bench.command(words));
+    // Each node by itself: a pilot and two rounds.
+    let told = rows(
+        &bench.open(),
+        "SELECT status, count(*), max(json_extract(record, '$.setup_ns') > 0),
+             (SELECT count(*) FROM samples WHERE launch = launches.id) FROM launches
+             GROUP BY status ORDER BY status",
+    );
+    assert_eq!(told.last().unwrap()[..4], *"ok|6", "{told:?} {}", said.err);
+    assert!(told[0].starts_with("not_applicable|") && told[0].ends_with("|0|0"), "{told:?}");
+    let reason = rows(&bench.open(), "SELECT DISTINCT reason FROM launches WHERE reason NOTNULL");
+    assert!(reason[0].contains("203.0.113.0/24"), "{reason:?}");
+}
+
 /// An sshd on a port of loopback, with everything of its own in the bench's folder.
 struct Sshd {
     child: Child,

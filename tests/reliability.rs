@@ -5,7 +5,9 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use common::contents;
 use common::ends::{End, HANG, Pair, both, open, try_open};
@@ -151,6 +153,24 @@ fn repair_leaves_less_to_send_again() {
     assert!(plain > 20 && coded * 4 < plain, "{plain} against {coded}");
 }
 
+#[test]
+fn who_hears_nothing_gives_up_before_the_launch_ends() {
+    for scheme in ["stop-and-wait", "selective-repeat", "golay-24-12+arq"] {
+        let mut pair = pair(&format!("reliability={scheme},loss=100%"), 64);
+        pair.start();
+        let begun = Instant::now();
+        pair.initiator.give_up_by(begun + Duration::from_secs(3));
+        pair.initiator.send(contents(1, 0, 64)).expect("it is kept");
+        let error = pair.initiator.recv(&mut [0; 64]).expect_err("nobody has heard it");
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{scheme}: {error}");
+        assert!(
+            begun.elapsed() < Duration::from_secs(9),
+            "{scheme}: as if it had been told nothing"
+        );
+        assert!(tally(&pair.initiator)["resent_datagrams"] > 0, "{scheme}");
+    }
+}
+
 // ---- what is sent once ----------------------------------------------------------------------
 
 const ONCE: [&str; 6] =
@@ -274,6 +294,20 @@ fn flipped_bits_are_corrected_detected_and_counted() {
     }
 }
 
+#[test]
+fn of_messages_whose_bits_flip_the_largest_is_one_datagram() {
+    for scheme in ["none", "hamming-7-4", "hamming-8-4", "golay-24-12"] {
+        let options = format!("reliability={scheme},flips=1e-12");
+        let variant = Variant::parse(&format!("udp:{options}")).expect("a variant");
+        let largest = (variant.entry.largest)(&variant.options).expect("a limit");
+        let granted = pair(&options, largest).granted;
+        let datagrams = granted.iter().find(|it| it.0 == "datagrams_per_message");
+        assert_eq!(datagrams.map(|it| it.1), Some(1), "{options}, {largest} bytes");
+        let [_, far] = streamed(&options, largest, 3);
+        assert_eq!((far["due_messages"], far["lost_messages"]), (3, 0), "{options}");
+    }
+}
+
 // ---- what is refused ------------------------------------------------------------------------
 
 #[test]
@@ -299,6 +333,7 @@ fn what_does_not_go_together_is_refused_with_the_way_out() {
         ("reliability=golay-24-12+arq,flips=1e-4", "without +arq"),
         ("reliability=none,flips=0.7", "from 0 to 0.5"),
         ("reliability=none,deadline=0", "at least deadline=1"),
+        ("reliability=none,datagram=70000", "65507"),
     ] {
         let error = refused(options).expect_err(options);
         assert!(error.contains(told), "{options}: {error}");

@@ -23,9 +23,10 @@ use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Reach, Request, Total};
 
 pub use look::value_ns;
-pub use pilot::{PILOT_DEADLINE_MS, PILOT_NS, deadline_of, lasting_ns, sized};
+pub use pilot::{PILOT_DEADLINE_MS, PILOT_NS, deadline_ms, deadline_of, lasting_ns, sized};
 pub use progress::{Launched, Progress, Status};
 pub use roads::Roads;
+pub use round::drawn_in;
 
 /// A case being measured.
 struct LiveCase {

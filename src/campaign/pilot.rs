@@ -157,7 +157,7 @@ impl Campaign<'_> {
         let spec = Spec {
             samples: SampleCount::Lasting(PILOT_NS),
             batch: live.asked_messages().unwrap_or(0),
-            deadline_ms: PILOT_DEADLINE_MS,
+            deadline_ms: deadline_ms(&live.case, PILOT_DEADLINE_MS),
             ..self.spec(live)
         };
         Sent { spec, reach: &live.case.reach }
@@ -270,20 +270,26 @@ fn refuse_coarse(workload: Workload, pilot: &mut Ending, clock: &clock::Record) 
 }
 
 impl LiveCase {
-    /// When a launch of it is taken for hung, in ms. Where what is lost is sent again a pilot that met
-    /// few losses promises too much, and to give up the slow ones would flatter the rest.
+    /// When a launch of it is taken for hung, in ms.
     pub(super) fn deadline_ms(&self) -> u64 {
-        let promised = deadline_of(self.operation_ns * (self.batch * self.samples) as f64);
-        match losses::are_waited_for(&self.case.variant, &self.case.reach) {
-            true => promised.max(LOSING_DEADLINE_MS),
-            false => promised,
-        }
+        let expected = self.operation_ns * (self.batch * self.samples) as f64;
+        deadline_ms(&self.case, deadline_of(expected))
     }
 }
 
 /// The deadline of a launch that should last so many ns, in ms: twenty times that, and a second more.
 pub fn deadline_of(expected_ns: f64) -> u64 {
     1_000 + (20.0 * expected_ns / 1e6) as u64
+}
+
+/// When a launch of `case` is taken for hung that is promised to be over in so many ms. Where what is
+/// lost is sent again a launch that met few losses promises too much, and to give up the slow ones
+/// would flatter the rest.
+pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
+    match losses::are_waited_for(&case.variant, &case.reach) {
+        true => promised_ms.max(LOSING_DEADLINE_MS),
+        false => promised_ms,
+    }
 }
 
 /// Median sample of each 10 ms, in ns.

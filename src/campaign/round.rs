@@ -139,9 +139,7 @@ impl Campaign<'_> {
 
     fn spec_of(&self, nth: usize, round: u64, turn: &Turn) -> Sent<'_> {
         let live = &self.groups[nth].cases[turn.case];
-        // What a launch draws (losses on the way) all cases of a round draw alike.
-        let drawn = (self.groups[nth].nth as u64) << 32 | round;
-        let seed = self.request.seed ^ drawn.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let seed = drawn_in(self.request.seed, self.groups[nth].nth, round);
         let mut spec = Spec { seed, buffer_offset: turn.offset, ..self.spec(live) };
         if turn.swapped && live.case.place.swappable {
             std::mem::swap(&mut spec.initiator_cpu, &mut spec.responder_cpu);
@@ -245,6 +243,13 @@ impl Campaign<'_> {
         let cases = self.groups[nth].cases.iter();
         distinct(cases.filter_map(|live| cpus_here(&live.case)))
     }
+}
+
+/// The seed of what the launches of a round draw (losses on the way): all cases of a group draw alike,
+/// and each round anew.
+pub fn drawn_in(seed: u64, group: usize, round: u64) -> u64 {
+    let drawn = (group as u64) << 32 | round;
+    seed ^ drawn.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// The CPUs that a case uses on this host: its initiator's alone, where the responder is elsewhere.

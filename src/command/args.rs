@@ -278,7 +278,11 @@ impl RunArgs {
             stopping: self.stopping(),
             observe: self.probes(),
             reaches: self.checked_reaches()?,
-            peer: self.peer.asked()?,
+            // A run that goes on has one already, or none.
+            peer: match &self.resume {
+                None => self.peer.asked()?,
+                Some(_) => None,
+            },
             seed: self.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()
         })

@@ -3,13 +3,21 @@
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use super::{Failure, complain};
 use crate::launch::Interrupt;
 use crate::launch::peer::{Asked, Peer};
+
+/// How long copying this program may take: a password may have to be typed.
+const COPIED_WITHIN: Duration = Duration::from_secs(120);
+/// How long removing the copy may take.
+const REMOVED_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is looked whether that is done.
+const LOOKED_AT: Duration = Duration::from_millis(5);
 
 /// Flags of the other host.
 #[derive(Args, Clone, Default)]
@@ -62,7 +70,7 @@ impl PeerArgs {
         };
         let addresses = self.checked_addresses()?;
         let program = self.program.clone().map_or_else(own_program, Ok)?;
-        Ok(Some(Asked { command: command.clone(), program, addresses }))
+        Ok(Some(Asked { command: command.clone(), program, addresses, deployed: self.deploy }))
     }
 
     fn checked_addresses(&self) -> Result<Vec<IpAddr>, String> {
@@ -86,6 +94,8 @@ impl PeerArgs {
         if let Some(program) = &self.program {
             asked.program.clone_from(program);
         }
+        // What was copied there is gone.
+        asked.deployed = self.deploy || asked.deployed && self.program.is_none();
         if !self.addresses.is_empty() {
             asked.addresses = self.checked_addresses()?;
         }
@@ -94,8 +104,8 @@ impl PeerArgs {
 
     /// Starts the agent there, which is copied first if that is wanted.
     pub fn start(&self, mut asked: Asked, interrupt: &Interrupt) -> Result<Met, Failure> {
-        let deployed = match self.deploy {
-            true => Some(Deployed::to(&asked.command)?),
+        let deployed = match asked.deployed {
+            true => Some(Deployed::to(&asked.command, interrupt)?),
             false => None,
         };
         if let Some(deployed) = &deployed {
@@ -132,7 +142,7 @@ struct Deployed {
 
 impl Deployed {
     /// Copies this program over `command`.
-    fn to(command: &[String]) -> Result<Deployed, Failure> {
+    fn to(command: &[String], interrupt: &Interrupt) -> Result<Deployed, Failure> {
         let failed = |what: String| {
             Failure::other(format!(
                 "--deploy: {what}; does `{}` give a shell where /tmp can be written and executed?",
@@ -148,10 +158,18 @@ impl Deployed {
             .map_err(|error| failed(format!("read this program: {error}")))?;
         // Where a shell splits it once more (ssh), the same is done by both shells.
         let script = format!("cat > {0} && chmod 700 {0}", copy.path);
-        let status = copy.run(&["sh", "-c", &script], program.into());
-        match status {
-            Ok(status) if status.success() => Ok(copy),
-            Ok(status) => Err(failed(format!("copying there ended with {status}"))),
+        match copy.run(&["sh", "-c", &script], program.into(), COPIED_WITHIN, Some(interrupt)) {
+            Ok(Some(status)) if status.success() => Ok(copy),
+            Ok(Some(status)) => Err(failed(format!("copying there ended with {status}"))),
+            Ok(None) => Err(match interrupt.signal() {
+                Some(signal) => Failure {
+                    line: "--deploy: interrupted before the copy was there".into(),
+                    code: 128 + signal as u8,
+                },
+                None => {
+                    failed(format!("the copy wasn't there after {} s", COPIED_WITHIN.as_secs()))
+                }
+            }),
             Err(error) => Err(Failure::usage(format!(
                 "--peer: start `{}`: {error}; give a command that runs its arguments elsewhere, as \
                  in 'ssh host'",
@@ -160,16 +178,36 @@ impl Deployed {
         }
     }
 
-    fn run(&self, words: &[&str], stdin: Stdio) -> io::Result<std::process::ExitStatus> {
+    /// How `words` end over there; None where they don't `within` that time, or a signal comes
+    /// first: then they are killed.
+    fn run(
+        &self,
+        words: &[&str],
+        stdin: Stdio,
+        within: Duration,
+        interrupt: Option<&Interrupt>,
+    ) -> io::Result<Option<ExitStatus>> {
         let (first, rest) = self.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        Command::new(first).args(rest).args(words).stdin(stdin).stdout(Stdio::null()).status()
+        let mut command = Command::new(first);
+        command.args(rest).args(words).stdin(stdin).stdout(Stdio::null());
+        let mut child = command.spawn()?;
+        let until = Instant::now() + within;
+        while Instant::now() < until && interrupt.is_none_or(|it| it.signal().is_none()) {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            std::thread::sleep(LOOKED_AT);
+        }
+        child.kill()?;
+        child.wait()?;
+        Ok(None)
     }
 }
 
 impl Drop for Deployed {
     fn drop(&mut self) {
-        match self.run(&["rm", "-f", &self.path], Stdio::null()) {
-            Ok(status) if status.success() => {}
+        match self.run(&["rm", "-f", &self.path], Stdio::null(), REMOVED_WITHIN, None) {
+            Ok(Some(status)) if status.success() => {}
             _ => complain(&format!("--deploy: {} may still be on the other host", self.path)),
         }
     }
@@ -196,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_one_of_each_family() {
+    fn what_is_asked_and_asked_again_goes_together() {
         let of = |addresses: &[&str]| {
             let addresses = addresses.iter().map(|it| it.parse().unwrap()).collect();
             let command = Some(words("ssh host").unwrap());
@@ -206,6 +244,13 @@ mod tests {
         for wrong in [&["10.0.0.2", "10.0.0.3"][..], &["0.0.0.0"], &["::"], &["224.0.0.1"]] {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }
+        let stored = Asked { program: "/tmp/gone".into(), deployed: true, ..Asked::default() };
+        let again = |args: PeerArgs| args.again(&stored).unwrap();
+        assert!(again(PeerArgs::default()).deployed, "the copy is gone: it is copied anew");
+        let program = Some("/bin/there".to_string());
+        let named = again(PeerArgs { program, ..PeerArgs::default() });
+        assert_eq!((named.program.as_str(), named.deployed), ("/bin/there", false));
+
         let alone = PeerArgs { deploy: true, ..PeerArgs::default() }.asked().unwrap_err();
         assert!(alone.contains("--deploy") && alone.contains("--peer"), "{alone}");
     }

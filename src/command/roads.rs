@@ -130,6 +130,7 @@ impl OwnLab {
             command: command.map(String::from).to_vec(),
             program: PROGRAM.into(),
             addresses: addresses.collect(),
+            deployed: false,
         };
         let peer = Peer::start(asked, interrupt).map_err(|why| match interrupt.signal() {
             Some(signal) => LabError::Stopped(signal),

@@ -207,7 +207,9 @@ fn meet_again(
     run: &StoredRun,
     interrupt: &Interrupt,
 ) -> Result<Option<Met>, Failure> {
-    let Some(asked) = &run.request.peer else { return Ok(None) };
+    let Some(asked) = &run.request.peer else {
+        return args.peer.asked().map(|_| None).map_err(Failure::usage);
+    };
     let asked = args.peer.again(asked).map_err(Failure::usage)?;
     let met = args.peer.start(asked, interrupt)?;
     let before = run.peer.as_ref().and_then(|it| it.host.boot_id.as_ref());

@@ -1,7 +1,8 @@
 //! A run on many nodes from its first hello to its last round: who plays when, what is kept, and what
-//! a lost node costs. Launches are kept in batches of at most a second, between turns: after any kill
-//! the store opens, and the run goes on with what is missing.
+//! a lost node costs. Launches that were set up together are kept together, as soon as they have ended:
+//! after any kill the store opens, and the run goes on with what is missing.
 
+mod live;
 mod order;
 
 use std::collections::HashSet;
@@ -17,31 +18,23 @@ use super::play::Wanted;
 use super::tournament::{self, index};
 use super::{address, floors};
 use crate::campaign::{
-    PILOT_DEADLINE_MS, PILOT_NS, deadline_of, lasting_ns, now_utc, sized, value_ns,
+    PILOT_DEADLINE_MS, PILOT_NS, deadline_ms, deadline_of, drawn_in, lasting_ns, now_utc, sized,
+    value_ns,
 };
 use crate::launch::spec::BUILD;
 use crate::launch::{Ending, Interrupt, Outcome, SampleCount, Spec, Warmup};
 use crate::store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
 use crate::workload::Workload;
+use live::{Live, Turn, revive};
 use order::Item;
 
 /// Launches of one node that are set up together.
 const BATCH: usize = 12;
-/// Longest time for which ended launches are only in memory.
+/// Longest time for which ended launches that were simulated are only in memory: they end by the
+/// thousand.
 const KEPT_WITHIN: Duration = Duration::from_millis(900);
 /// A case with so many failed launches and none that worked is given up.
 const FAILURES: u32 = 3;
-
-/// A case being measured.
-#[derive(Clone, Copy, Default)]
-struct Live {
-    id: i64,
-    batch: u64,
-    samples: u64,
-    operation_ns: f64,
-    failures: u32,
-    worked: bool,
-}
 
 /// The tools of a fleet's run.
 pub struct Conditions<'a> {
@@ -176,9 +169,6 @@ impl<'a> Fleet<'a> {
                 {
                     return Ok(Err(Interrupted));
                 }
-                if self.since.is_some_and(|since| since.elapsed() > KEPT_WITHIN) {
-                    self.flush()?;
-                }
                 self.tell_lost()?;
             }
         }
@@ -207,15 +197,32 @@ impl<'a> Fleet<'a> {
                 if turns.is_empty() {
                     continue;
                 }
-                let set = turns.iter().map(|it| it.wanted.clone()).collect();
+                let (refused, turns): (Vec<Turn>, Vec<Turn>) =
+                    turns.into_iter().partition(|it| it.refused.is_some());
+                let set: Vec<Wanted> = turns.iter().map(|it| it.wanted.clone()).collect();
                 let quiet = match (pilot, self.asked.simulated) {
                     (false, false) => Duration::from_nanos(self.asked.settle_ns),
                     _ => Duration::ZERO,
                 };
-                let Ok(endings) = self.board.play(set, quiet) else { return Ok(Err(Interrupted)) };
-                self.since.get_or_insert_with(Instant::now);
+                let endings = match set.is_empty() {
+                    true => Vec::new(),
+                    false => match self.board.play(set, quiet) {
+                        Ok(endings) => endings,
+                        Err(Interrupted) => return Ok(Err(Interrupted)),
+                    },
+                };
+                let round = if pilot { 0 } else { round };
                 for (turn, ending) in turns.into_iter().zip(endings) {
-                    self.take(turn, ending, if pilot { 0 } else { round }, position)?;
+                    self.take(turn, ending, round, position)?;
+                }
+                for turn in refused {
+                    let ending = turn.not_had();
+                    self.take(turn, ending, round, position)?;
+                }
+                self.since.get_or_insert_with(Instant::now);
+                if !self.asked.simulated || self.since.is_some_and(|it| it.elapsed() > KEPT_WITHIN)
+                {
+                    self.flush()?;
                 }
             }
         }
@@ -258,7 +265,8 @@ impl<'a> Fleet<'a> {
                 }
                 let padding = 16 * rng.random_range(0..256);
                 let offset = 64 * rng.random_range(0..64);
-                let spec = self.spec(*group, near, &live, pilot, offset);
+                let seed = drawn_in(self.asked.seed, *group, if pilot { 0 } else { round });
+                let spec = Spec { seed, ..self.spec(*group, near, &live, pilot, offset) };
                 let far = far.map(|far| (far, self.address(near, far, &spec.mechanism)));
                 let wanted = Wanted { near, far: None, spec, padding, slot };
                 turns.push(match far {
@@ -317,7 +325,10 @@ impl<'a> Fleet<'a> {
             rate: case.rate,
             clock: far.clock.kind,
             ns_per_tick: far.clock.ns_per_tick,
-            deadline_ms: if pilot { PILOT_DEADLINE_MS } else { deadline_of(expected) },
+            deadline_ms: deadline_ms(
+                case,
+                if pilot { PILOT_DEADLINE_MS } else { deadline_of(expected) },
+            ),
             buffer_offset: offset,
             seed: self.asked.seed,
             observe: None,
@@ -334,11 +345,8 @@ impl<'a> Fleet<'a> {
         round: u64,
         position: usize,
     ) -> Result<(), StoreError> {
-        let Turn { group, nth, swapped, wanted, refused } = turn;
-        let Ending { mut record, samples } = ending;
-        if let Some(reason) = refused {
-            record = crate::launch::Record::without_samples(Outcome::NotApplicable { reason });
-        }
+        let Turn { group, nth, swapped, wanted, .. } = turn;
+        let Ending { record, samples } = ending;
         let live = &mut self.live[group][nth];
         match record.outcome {
             Outcome::Ok => live.worked = true,
@@ -401,39 +409,4 @@ impl<'a> Fleet<'a> {
         }
         Ok(())
     }
-}
-
-/// A launch that is wanted, and of which case.
-struct Turn {
-    group: usize,
-    nth: usize,
-    swapped: bool,
-    wanted: Wanted,
-    /// Why it can't be had.
-    refused: Option<String>,
-}
-
-/// The cases as they are stored, with what their pilots found.
-fn revive(
-    store: &Store,
-    run: i64,
-    kinds: &[Kind],
-    nodes: usize,
-) -> Result<Vec<Vec<Live>>, StoreError> {
-    let mut live: Vec<Vec<Live>> =
-        kinds.iter().map(|kind| vec![Live::default(); kind.cases(nodes)]).collect();
-    for case in store.fleet_cases(run)? {
-        let Some(place) = live.get_mut(case.group).and_then(|it| it.get_mut(case.nth)) else {
-            continue;
-        };
-        *place = Live {
-            id: case.id,
-            batch: case.batch.unwrap_or(0),
-            samples: case.samples.unwrap_or(0),
-            operation_ns: case.operation_ns.unwrap_or(0.0),
-            failures: 0,
-            worked: case.samples.is_some(),
-        };
-    }
-    Ok(live)
 }

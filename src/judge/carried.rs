@@ -127,15 +127,19 @@ pub(super) fn by_round(
         };
         add("goodput", &carried);
     }
-    // A round trip is a message each way.
-    let messages = if case.workload == "throughput" { 1.0 } else { 2.0 };
+    // A round trip is a message each way, and its responder's time is that of the lead too.
+    let is_transfer = case.workload == "throughput";
+    let messages = if is_transfer { 1.0 } else { 2.0 };
     add("cpu-per-byte", &|told, _| {
-        let record = &told.launch.record;
-        let operations = (record.initiator.samples * record.initiator.batch) as f64;
-        let usage = [record.initiator.usage, record.responder.usage];
-        let ns: u64 = usage.iter().map(|it| it.user_ns + it.system_ns).sum();
+        let [near, far] = [&told.launch.record.initiator, &told.launch.record.responder];
+        let operations = (near.samples * near.batch) as f64;
+        let led = if is_transfer { 0.0 } else { near.lead_operations as f64 };
+        let of_timed = operations / (operations + led);
+        let [mine, its] =
+            [&near.usage, &far.usage].map(|usage| (usage.user_ns + usage.system_ns) as f64);
+        let ns = mine + its * of_timed;
         let carried = operations * messages * bytes * delivered(told).unwrap_or(1.0);
-        (carried > 0.0 && ns > 0).then(|| ns as f64 / carried)
+        (carried > 0.0 && ns > 0.0).then(|| ns / carried)
     });
     found
 }

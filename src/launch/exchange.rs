@@ -264,6 +264,7 @@ impl<'a> Exchange<'a> {
         let led = Instant::now();
         self.fill(&[AtomicU64::new(0)], lead)?;
         self.report.untimed_ns += led.elapsed().as_nanos() as f64;
+        self.report.lead_operations = lead;
         self.announce(Purpose::Begin)?;
         let before = Usage::of_thread();
         self.onlookers.start()?;
@@ -311,7 +312,7 @@ impl<'a> Exchange<'a> {
         }
         for taken in 0.. {
             let command = self.next_command(taken)?;
-            let before = Usage::of_thread();
+            let mut before = Usage::of_thread();
             match command {
                 Command::First if self.carries == Carries::Own => {}
                 Command::First => self.patiently(|loops| loops.answer(With::Nothing, 1))?,
@@ -325,6 +326,7 @@ impl<'a> Exchange<'a> {
                 }
                 Command::Receive { lead, transfers, messages } => {
                     self.receive(1, lead)?;
+                    before = Usage::of_thread();
                     self.onlookers.start()?;
                     self.receive(transfers, messages)?;
                     self.onlookers.stop(transfers * messages, &mut self.report)?;

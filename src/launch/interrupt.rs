@@ -83,8 +83,8 @@ fn end_stopped_starts(come: &UnixStream) {
     }
 }
 
-/// Children of this process that are stopped (proc_pid_stat(5)). They can't be others' by the time
-/// they are killed: nobody but this process may reap them, and it waits for them.
+/// Children of this process that are stopped (proc_pid_stat(5)). By the time they are killed they are
+/// still its own: only this process reaps them, and those it waits for at once are not stopped.
 fn stopped_children() -> Vec<Pid> {
     let me = std::process::id().to_string();
     let stopped_child = |entry: fs::DirEntry| {

@@ -249,7 +249,7 @@ impl Outcome {
 /// What one worker says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerReport {
-    /// Resources used while timing.
+    /// Resources used while timing; the responder's of round trips hold the lead too.
     pub usage: Usage,
     /// CPUs it was seen on, between stretches of the timed part.
     pub cpus: Vec<u32>,
@@ -272,6 +272,10 @@ pub struct WorkerReport {
     /// 0 in what was stored before it was kept.
     #[serde(default)]
     pub untimed_ns: f64,
+    /// Initiator: the operations right before the first sample among them. Of round trips the
+    /// responder's usage holds them too. 0 in what was stored before it was kept.
+    #[serde(default)]
+    pub lead_operations: u64,
     /// Initiator: samples taken.
     pub samples: u64,
     /// Initiator: round trips or set-ups per sample, or messages per transfer.

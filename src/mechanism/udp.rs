@@ -111,10 +111,10 @@ impl Mechanism for Udp {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        check(&spec.options)?;
         if let Some(plan) = reliable::Plan::of(&spec.options)? {
             return reliable::open(spec, &plan, visitor);
         }
-        check(&spec.options)?;
         let connected = connected(spec)?;
         let mtu = path::mtu(&connected.0).map_err(OpenError::call("getsockopt IP_MTU", "none"))?;
         let (bytes, fragmented) = fragmented(spec, Some(mtu))?;

@@ -17,6 +17,8 @@ pub struct Paper {
     pub author: Option<String>,
     /// The most pages that it may take.
     pub pages: Option<Spanned<i64>>,
+    /// So many of the first claims stay in their table, whatever room there is.
+    pub claims: Option<Spanned<i64>>,
     /// Size of the letters: `"10pt"`.
     pub font: Option<Spanned<String>>,
     /// From line to line: `"18pt"`.
@@ -32,6 +34,8 @@ pub struct Paper {
 pub struct Form {
     /// The most pages; None sets no limit.
     pub pages: Option<u64>,
+    /// So many of the first claims are never left out.
+    pub claims_kept: usize,
     /// Size of the letters.
     pub font_pt: f64,
     /// From line to line.
@@ -72,16 +76,17 @@ impl Sheet {
 
 impl Form {
     /// What is used where a study doesn't say: one column on A4, as many pages as it takes.
-    pub const PLAIN: Form =
-        Form { pages: None, font_pt: 10.0, leading_pt: 14.0, margin_pt: 72.0, sheet: Sheet::A4 };
-    /// A course's paper assignment: six pages, 10 point on 18, 1-inch margins.
-    pub const ASSIGNMENT: Form = Form {
-        pages: Some(6),
+    pub const PLAIN: Form = Form {
+        pages: None,
+        claims_kept: 8,
         font_pt: 10.0,
-        leading_pt: 18.0,
+        leading_pt: 14.0,
         margin_pt: 72.0,
-        sheet: Sheet::UsLetter,
+        sheet: Sheet::A4,
     };
+    /// A course's paper assignment: six pages, 10 point on 18, 1-inch margins.
+    pub const ASSIGNMENT: Form =
+        Form { pages: Some(6), leading_pt: 18.0, sheet: Sheet::UsLetter, ..Form::PLAIN };
     const NAMES: [(&'static str, Form); 2] =
         [("plain", Form::PLAIN), ("assignment", Form::ASSIGNMENT)];
 
@@ -109,6 +114,10 @@ impl Form {
             let failed = || (pages.span(), "write a whole number of pages, from 1 on".to_string());
             let most = u64::try_from(*pages.get_ref()).ok().filter(|it| *it > 0);
             form.pages = Some(most.ok_or_else(failed)?);
+        }
+        if let Some(claims) = &paper.claims {
+            let failed = || (claims.span(), "write a whole number of claims".to_string());
+            form.claims_kept = usize::try_from(*claims.get_ref()).map_err(|_| failed())?;
         }
         // Wide enough for a name a hand wrote, and for a page to hold some words.
         form.font_pt = length(&paper.font, form.font_pt, 6.0..=24.0)?;
@@ -172,6 +181,7 @@ mod tests {
             ("leading = \"8pt\"", "from 10pt"),
             ("margin = \"9in\"", "216pt"),
             ("pages = 0", "from 1 on"),
+            ("claims = -1", "a whole number"),
             ("sheet = \"letter\"", "us-letter"),
         ] {
             let told = form(text).unwrap_err();

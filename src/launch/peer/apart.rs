@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Link, Peer};
+use super::Peer;
+use super::link::{Frame, Link};
 use crate::launch::crew::OWNER_GONE;
 use crate::launch::handle::{
     COLLECTED_WITHIN, Ending, GRACE, Launcher, READY_WITHIN, Stage, Supervised, Way, failure,
@@ -235,6 +236,9 @@ impl Apart {
             }
             Err(Missing::Interrupted) => return Err(Interrupted),
             Err(missing) => {
+                if matches!(missing, Missing::Late) {
+                    self.link.borrow_mut().roll_call(interrupt.fd());
+                }
                 self.still_there()?;
                 self.over = Some(failure(format!("at the peer: {}", said_nothing(&missing))));
             }
@@ -311,7 +315,7 @@ impl Drop for Apart {
     }
 }
 
-fn record_of((kind, payload): &(Kind, Vec<u8>)) -> Record {
+fn record_of((kind, payload): &Frame) -> Record {
     match kind {
         Kind::Record => parse_record(payload),
         _ => failure("the supervisor died without a word".into()),

@@ -18,6 +18,10 @@ use crate::mechanism::{Cause, Endpoint, OpenError, OpenSpec, Step, Unavailable};
 
 /// After so long without an answer the near side asks again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How often a set-up that is timed shows the cookie, each time for [`PATIENCE`].
+const TIMED_TRIES: u64 = 4;
+/// Datagrams of strangers that are thrown away before the door looks up, at its deadline and its owner.
+const STRANGERS: usize = 256;
 
 /// What becomes of a connected socket, by what the spec asks.
 pub(super) trait Make: Clone + Send + 'static {
@@ -157,21 +161,18 @@ struct Bound<M> {
 }
 
 impl<M: Make> Bound<M> {
-    /// The next datagram that says the cookie, if it is there.
+    /// The next datagram that says the cookie, if it is there, and not behind a flood of others.
     fn hello(&self) -> Option<(Hello, SocketAddr)> {
         // One byte more shows a datagram that is too long.
         let mut bytes = [0; Hello::BYTES + 1];
-        loop {
-            match self.socket.recv_from(&mut bytes) {
-                Ok((length, from)) => {
-                    if let Some(hello) = Hello::parse(&bytes[..length], &self.cookie) {
-                        return Some((hello, from));
-                    }
-                }
-                // Nothing is there; or an answer met nobody, which is told once.
-                Err(_) => return None,
+        for _ in 0..STRANGERS {
+            // Nothing is there; or an answer met nobody, which is told once.
+            let (length, from) = self.socket.recv_from(&mut bytes).ok()?;
+            if let Some(hello) = Hello::parse(&bytes[..length], &self.cookie) {
+                return Some((hello, from));
             }
         }
+        None
     }
 
     /// Whether the partner sends already: it has heard that it was let in, and its word for it is lost.
@@ -285,7 +286,7 @@ fn let_in(socket: &UdpSocket, call: &Call, datagram: usize) -> Result<u32, OpenE
     let stays = call.purpose == Purpose::Stay;
     let (patience, tries) = match stays {
         true => (AGAIN, MEETING.as_secs()),
-        false => (PATIENCE, 1),
+        false => (PATIENCE, TIMED_TRIES),
     };
     socket.set_read_timeout(Some(patience)).map_err(failed("setsockopt SO_RCVTIMEO"))?;
     for _ in 0..tries {

@@ -18,7 +18,7 @@ use super::path::Path;
 use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{ACK, Ack, Header, Kind, widened};
-use super::{GIVE_UP, gave_up, not_ours};
+use super::{GIVE_UP, Patience, not_ours};
 use crate::coding::Coder;
 use crate::mechanism::{Endpoint, socket};
 
@@ -66,6 +66,7 @@ pub struct End {
     doubted: VecDeque<(u64, Instant)>,
     used: Vec<Vec<Vec<u8>>>,
     timer: Timer,
+    patience: Patience,
     /// Which of the 64 datagrams before the last one came.
     before: u64,
     /// The last that came, and how many came in all.
@@ -100,6 +101,7 @@ impl End {
             doubted: VecDeque::new(),
             used: Vec::new(),
             timer,
+            patience: Patience::default(),
             before: 0,
             last: None,
             owed: 0,
@@ -182,8 +184,10 @@ impl End {
         let wait = self.flights.front().map(|it| self.timer.left(it.since));
         match self.path.receive(wait)? {
             Some(header) => self.place(header),
-            None if since.elapsed() > GIVE_UP => Err(gave_up("no acknowledgement")),
-            None => self.time_out(),
+            None => {
+                self.patience.bear(since, "no acknowledgement")?;
+                self.time_out()
+            }
         }
     }
 
@@ -351,10 +355,11 @@ impl Endpoint for End {
         }
         if self.answers && std::mem::take(&mut self.turn) {
             let since = Instant::now();
-            while !self.flights.is_empty() && since.elapsed() < GIVE_UP {
+            while !self.flights.is_empty() {
                 match self.step(since) {
-                    // It has all it wanted, and is gone.
+                    // It has all it wanted, and is gone; or the line lost its last word.
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => break,
+                    Err(_) if since.elapsed() > GIVE_UP => break,
                     done => done?,
                 }
             }
@@ -391,6 +396,10 @@ impl Endpoint for End {
 
     fn lost(&self) -> u64 {
         self.path.counts.lost_messages
+    }
+
+    fn give_up_by(&mut self, deadline: Instant) {
+        self.patience = Patience::before(deadline);
     }
 
     fn spare(&mut self, spared: bool) {

@@ -15,7 +15,7 @@ mod wire;
 
 use std::io;
 use std::net::UdpSocket;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use self::half::{Half, SendsAgain, SendsOnce};
 use self::once::Guard;
@@ -32,6 +32,8 @@ use crate::sys;
 
 /// How long an end waits for a partner of whom nothing is heard at all.
 const GIVE_UP: Duration = Duration::from_secs(10);
+/// How long before its launch ends an end gives up in any case: then what it has seen is told.
+const HAS_ITS_SAY: Duration = Duration::from_millis(700);
 
 /// The option `reliability`.
 pub const RELIABILITY: OptionSpec = OptionSpec {
@@ -160,9 +162,8 @@ impl Plan {
         let flips = Some(text("flips")).filter(|_| options.chosen().contains_key("flips"));
         let flips: Option<f64> = flips.map(|it| it.parse().expect("checked at the door"));
         check_flips(flips, scheme, again)?;
-        let extra = if flips.is_some() { once::TRUTH } else { 0 };
         let whole = datagram_here(options);
-        let payload = whole.saturating_sub(HEADER + if again { ACK } else { extra });
+        let payload = whole.saturating_sub(HEADER + if again { ACK } else { 0 });
         let plan = Plan {
             scheme: scheme.filter(|_| flips.is_none()),
             way,
@@ -213,10 +214,10 @@ impl Plan {
 
     /// The largest message.
     pub fn largest(&self) -> usize {
-        let room = self.payload;
+        // One datagram holds all of what is guarded.
+        let room = self.payload.saturating_sub(once::TRUTH);
         match self.guard() {
             None => self.shape().largest(),
-            // One datagram holds all of it.
             Some(Guard::Checksum) => room.saturating_sub(4),
             Some(Guard::Shield(_)) => {
                 let scheme = self.scheme.expect("a shield is of a scheme");
@@ -332,10 +333,34 @@ fn told(plan: &Plan, window: u64, message_bytes: usize) -> [(String, u64); 3] {
     ]
 }
 
-#[cold]
-fn gave_up(what: &str) -> io::Error {
-    let text = format!("udp: {what} in {} s", GIVE_UP.as_secs());
-    io::Error::new(io::ErrorKind::TimedOut, text)
+/// When an end gives up.
+#[derive(Clone, Copy, Default)]
+struct Patience {
+    until: Option<Instant>,
+}
+
+impl Patience {
+    /// That of a launch which ends at `deadline`.
+    fn before(deadline: Instant) -> Patience {
+        Patience { until: deadline.checked_sub(HAS_ITS_SAY) }
+    }
+
+    /// Bears on with a wait that has lasted since `since`.
+    ///
+    /// # Errors
+    /// `what` has not come in all that time.
+    #[cold]
+    fn bear(&self, since: Instant, what: &str) -> io::Result<()> {
+        let waited = since.elapsed();
+        let ends = self.until.is_some_and(|it| Instant::now() >= it);
+        match ends || waited > GIVE_UP {
+            false => Ok(()),
+            true => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("udp: {what} in {:.1} s", waited.as_secs_f64()),
+            )),
+        }
+    }
 }
 
 #[cold]

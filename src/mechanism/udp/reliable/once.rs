@@ -15,7 +15,7 @@ use super::path::Path;
 use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{Header, Kind, widened};
-use super::{GIVE_UP, gave_up, not_ours};
+use super::{GIVE_UP, Patience, not_ours};
 use crate::coding::{Coder, Detected, Outcome, Recovery, Shield};
 use crate::mechanism::{Endpoint, socket};
 
@@ -46,6 +46,7 @@ pub struct End {
     /// Whether it is the responder.
     answers: bool,
     timer: Timer,
+    patience: Patience,
     /// Most datagrams under way.
     window: u64,
     /// Of the own datagrams the partner has read so many.
@@ -85,6 +86,7 @@ impl End {
             inbox: Inbox::new(shape, decoder),
             answers,
             timer,
+            patience: Patience::default(),
             window,
             heard: 0,
             told: 0,
@@ -153,8 +155,10 @@ impl End {
                     self.give_credit()?;
                 }
                 // The credit may be lost: its receiver answers this word with how far it has read.
-                None if since.elapsed() < GIVE_UP => self.say(Kind::Over)?,
-                None => return Err(gave_up("no credit for what was sent")),
+                None => {
+                    self.patience.bear(since, "no credit for what was sent")?;
+                    self.say(Kind::Over)?;
+                }
             }
         }
         Ok(())
@@ -386,6 +390,7 @@ impl Endpoint for End {
                 None => {
                     self.path.count(|counts| counts.time_outs += 1);
                     let since: &mut Instant = since.get_or_insert_with(Instant::now);
+                    self.patience.bear(*since, "no answer")?;
                     self.ask(since.elapsed())?;
                 }
             }
@@ -394,6 +399,10 @@ impl Endpoint for End {
 
     fn lost(&self) -> u64 {
         self.path.counts.lost_messages
+    }
+
+    fn give_up_by(&mut self, deadline: Instant) {
+        self.patience = Patience::before(deadline);
     }
 
     fn spare(&mut self, spared: bool) {

@@ -1,5 +1,7 @@
 //! What became of each claim: as verdicts for a terminal, as one table for a paper.
 
+use std::borrow::Cow;
+
 use crate::judge::hypothesis::{Decision, Finding};
 use crate::report::compose::words;
 use crate::report::{Block, Column, Emphasis, Row, Table, Text, Verdict, VerdictKind};
@@ -26,11 +28,14 @@ pub(super) fn verdict(finding: &Finding) -> Block {
     Block::Verdict(Verdict::new(kind, head, detail))
 }
 
-/// Claims by their numbers from 0; with the place where each is made, if there is room for it.
-pub(super) fn table(findings: &[(usize, &Finding)], with_place: bool) -> Table {
+/// Claims by their numbers from 0; at length with the place where each is made, and with what an
+/// effect over many pairs is a mean of.
+pub(super) fn table(findings: &[(usize, &Finding)], at_length: bool) -> Table {
+    let caption = "The claims, what became of each, and its p corrected over all of them";
+    let of_means = if at_length { "" } else { "; of many pairs the geometric mean" };
     let mut table = Table {
         id: "claims".into(),
-        caption: "The claims, what became of each, and its p corrected over all of them".into(),
+        caption: format!("{caption}{of_means}"),
         columns: vec![
             Column::number("no.", 0),
             Column::text("claim", 0),
@@ -41,7 +46,7 @@ pub(super) fn table(findings: &[(usize, &Finding)], with_place: bool) -> Table {
         ..Default::default()
     };
     for (at, finding) in findings {
-        let claimed = finding.claimed.as_ref().filter(|_| with_place);
+        let claimed = finding.claimed.as_ref().filter(|_| at_length);
         let mut claim = Text::from(finding.statement.trim_end_matches('.'));
         if let Some(place) = claimed {
             claim = claim.muted(format!(" (source: {place})"));
@@ -55,12 +60,22 @@ pub(super) fn table(findings: &[(usize, &Finding)], with_place: bool) -> Table {
             Text::from((at + 1).to_string()),
             claim,
             Text::from(finding.decision.name()),
-            Text::from(finding.effect.trim_end_matches('.')),
+            Text::from(effect(finding, at_length).trim_end_matches('.')),
             Text::from(p),
         ];
         table.rows.push(Row::new(cells).emphasis(emphasis));
     }
     table
+}
+
+fn effect(finding: &Finding, at_length: bool) -> Cow<'_, str> {
+    match finding.effect.split_once(", geometric mean over ") {
+        Some((mean, of)) if !at_length => match of.split_once("; ") {
+            Some((_, more)) => format!("{mean}; {more}").into(),
+            None => mean.into(),
+        },
+        _ => (&finding.effect).into(),
+    }
 }
 
 /// Three digits are more than a p of a few dozen launches has.

@@ -33,8 +33,6 @@ type Kind = (fn(usize) -> Part, usize, usize);
 
 /// How much later figures go than what stands at the same place in its list.
 const FIGURES_LAST: f64 = 0.02;
-/// Claims that stay in the table whatever room there is.
-const CLAIMS_KEPT: usize = 8;
 
 impl Written {
     /// How many parts [`Written::paper`] can leave out.
@@ -76,7 +74,11 @@ impl Written {
             (Part::Floor, 0, study.floor.len()),
             (Part::Search, 0, study.search.len()),
             (Part::Critique, 1, study.critique.len()),
-            (Part::Claim, CLAIMS_KEPT, self.findings.len()),
+            (
+                Part::Claim,
+                self.declared.form.claims_kept.min(self.findings.len()),
+                self.findings.len(),
+            ),
             (Part::Table, 0, study.table.len()),
             (Part::Figure, 0, self.drawn().count()),
         ];
@@ -191,20 +193,25 @@ impl Written {
         let study = &self.declared.study;
         let mut section = Section::new("discussion", "Discussion");
         if !self.findings.is_empty() {
-            let mut told = Text::new()
-                .strong("Claims. ")
-                .refer(Target::Table("claims".into()))
-                .plain(" gives the verdict on each claim, the effect with its interval, and p.");
-            told = told.plain(self.by_verdict());
-            section.blocks.push(Block::Paragraph(told));
-            let with_place = self.declared.form.pages.is_none();
             let shown: Vec<(usize, &Finding)> = self
                 .findings
                 .iter()
                 .enumerate()
                 .filter(|(at, _)| !left.contains(&Part::Claim(*at)))
                 .collect();
-            section.blocks.push(claims::table(&shown, with_place).into());
+            let numbers: Vec<usize> = shown.iter().map(|(at, _)| at + 1).collect();
+            let on = match numbers.len() == self.findings.len() {
+                true => "each claim".into(),
+                false => which(&numbers).unwrap_or_else(|| "no claim".into()),
+            };
+            let told = Text::new()
+                .strong("Claims. ")
+                .refer(Target::Table("claims".into()))
+                .plain(format!(" gives the verdict on {on}, the effect with its interval, and p."))
+                .plain(self.by_verdict());
+            section.blocks.push(Block::Paragraph(told));
+            let at_length = self.declared.form.pages.is_none();
+            section.blocks.push(claims::table(&shown, at_length).into());
         }
         let deviations = self.deviations(judged);
         match deviations.is_empty() {
