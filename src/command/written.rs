@@ -14,7 +14,7 @@ use crate::study::paper::Form;
 const PICTURE_PT: f64 = 640.0;
 
 /// Parts that are tried in a row where none has room any more.
-const IN_VAIN: u32 = 12;
+const IN_VAIN: u32 = 30;
 
 /// Writes the document to a file, or to standard output.
 pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
@@ -113,17 +113,20 @@ pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
         ));
     }
     let mut in_vain = 0;
-    for part in leaving.clone().into_iter().rev().skip(1).filter(|_| over.is_none()) {
-        leaving.remove(&part);
-        match printed(&leaving)? {
-            (fits, None) => (bytes, in_vain) = (fits, 0),
-            _ => {
-                leaving.insert(part);
-                in_vain += 1;
-            }
-        }
+    let left: Vec<usize> = leaving.iter().copied().rev().filter(|_| over.is_none()).collect();
+    // Figures stand side by side: two may need no more room than one.
+    for parts in left.windows(2).flat_map(|pair| [&pair[..1], pair]) {
         if in_vain == IN_VAIN {
             break; // the page is full
+        }
+        if parts.iter().any(|part| !leaving.contains(part)) {
+            continue;
+        }
+        let fewer: BTreeSet<usize> =
+            leaving.iter().copied().filter(|part| !parts.contains(part)).collect();
+        match printed(&fewer)? {
+            (fits, None) => (bytes, leaving, in_vain) = (fits, fewer, 0),
+            _ => in_vain += 1,
         }
     }
     std::fs::write(path, bytes).map_err(|error| {

@@ -117,16 +117,16 @@ impl Page {
     }
 
     fn blocks(&mut self, blocks: &[Block]) {
-        let mut blocks = blocks.iter().enumerate().peekable();
-        while let Some((_, block)) = blocks.next() {
-            let next = blocks.peek().map(|it| it.1);
-            match (block, next) {
-                (Block::Figure(left), Some(Block::Figure(right)))
-                    if self.numbered && [left.kind, right.kind] == [FigureKind::Boxes; 2] =>
-                {
-                    self.side_by_side([left, right]);
-                    blocks.next();
-                }
+        let mut rest = blocks;
+        while let [block, others @ ..] = rest {
+            let narrow = self.narrow(rest);
+            if narrow.len() > 1 {
+                self.side_by_side(&narrow);
+                rest = &rest[narrow.len()..];
+                continue;
+            }
+            rest = others;
+            match (block, others.first()) {
                 // What announces a list isn't left behind on the page before.
                 (Block::Paragraph(text), Some(Block::List(_))) => {
                     self.out.push_str(&format!("#block(sticky: true)[{}]\n\n", inline(text)));
@@ -178,14 +178,31 @@ impl Page {
         self.out.push_str(&format!("#{told}\n\n"));
     }
 
-    /// Two figures of one curve each, which need half of the width.
-    fn side_by_side(&mut self, figures: [&Figure; 2]) {
+    /// The figures of one curve each with which `blocks` begin: those need a part of the width. In
+    /// pairs, and three of them where pages are few.
+    fn narrow<'b>(&self, blocks: &'b [Block]) -> Vec<&'b Figure> {
+        let most = match (self.numbered, self.form.pages) {
+            (false, _) => 1,
+            (true, None) => 2,
+            (true, Some(_)) => 3,
+        };
+        let narrow = blocks.iter().map_while(|block| match block {
+            Block::Figure(it) if it.kind == FigureKind::Boxes => Some(it),
+            _ => None,
+        });
+        narrow.take(most).collect()
+    }
+
+    fn side_by_side(&mut self, figures: &[&Figure]) {
         const GUTTER_PT: f64 = 14.0;
-        let width = (self.form.text_width_pt() - GUTTER_PT) / 2.0;
-        let [left, right] = figures.map(|it| self.figure_in(it, width, "none"));
+        let many = figures.len();
+        let width = (self.form.text_width_pt() - GUTTER_PT * (many - 1) as f64) / many as f64;
+        let cells = figures.iter().map(|it| format!("[#{}]", self.figure_in(it, width, "none")));
+        let cells: Vec<String> = cells.collect();
         self.out.push_str(&format!(
-            "#place(auto, float: true, grid(columns: (1fr, 1fr), column-gutter: {GUTTER_PT}pt,\n\
-             [#{left}], [#{right}]))\n\n"
+            "#place(auto, float: true, grid(columns: (1fr,) * {many}, column-gutter: {GUTTER_PT}pt,\n\
+             {}))\n\n",
+            cells.join(", ")
         ));
     }
 

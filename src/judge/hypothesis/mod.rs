@@ -71,6 +71,9 @@ pub struct Finding {
     pub decision: Decision,
     /// The effect with its interval, or the reason, in words.
     pub effect: String,
+    /// The same in a line: of many pairs their mean alone, of many parts the one that decides.
+    #[serde(skip)]
+    pub brief: String,
     /// Two-sided, before correction; null where the test has none.
     pub p: Option<f64>,
     /// Corrected over the study's claims.
@@ -81,12 +84,22 @@ pub struct Finding {
 pub(crate) struct Told {
     decision: Decision,
     effect: String,
+    /// Where the effect can be said in fewer words.
+    brief: Option<String>,
     p: Option<f64>,
 }
 
 impl Told {
     fn new(decision: Decision, effect: impl Into<String>, p: Option<f64>) -> Told {
-        Told { decision, effect: effect.into(), p }
+        Told { decision, effect: effect.into(), brief: None, p }
+    }
+
+    fn in_brief(self, brief: impl Into<String>) -> Told {
+        Told { brief: Some(brief.into()), ..self }
+    }
+
+    fn brief(&self) -> &str {
+        self.brief.as_ref().unwrap_or(&self.effect)
     }
 
     fn not_testable(reason: impl Into<String>) -> Told {
@@ -136,6 +149,7 @@ fn finding(claim: &Hypothesis, told: Told, corrected: &mut impl Iterator<Item = 
         claimed: claim.claimed.clone(),
         test: claim.test,
         decision,
+        brief: told.brief().to_string(),
         effect: told.effect,
         p: told.p,
         p_holm,

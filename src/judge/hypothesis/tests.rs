@@ -200,7 +200,14 @@ fn together(parts: Vec<Told>) -> Told {
         .iter()
         .filter_map(|it| it.p)
         .fold(None, |most: Option<f64>, p| Some(most.map_or(p, |most| most.max(p))));
-    Told::new(Decision::of_all(&decisions), text.join("; "), p)
+    let told = Told::new(Decision::of_all(&decisions), text.join("; "), p);
+    let telling = [Decision::Refuted, Decision::Inconclusive, Decision::Supported];
+    let one = telling.iter().find_map(|it| parts.iter().find(|part| part.decision == *it));
+    match (one, parts.len()) {
+        (Some(one), 1) => told.in_brief(one.brief()),
+        (Some(one), many) => told.in_brief(format!("{}, and {} more", one.brief(), many - 1)),
+        (None, _) => told,
+    }
 }
 
 /// Left over right, over all pairs of cases that agree otherwise.
@@ -279,7 +286,7 @@ impl Ratio {
             }
             () => Decision::Inconclusive,
         };
-        Told::new(decision, text, Some(self.p))
+        Told::new(decision, text, Some(self.p)).in_brief(times(&self.interval))
     }
 
     fn equivalent(&self, margin: f64, alpha: f64) -> Told {
@@ -294,14 +301,16 @@ impl Ratio {
     }
 
     fn within(&self, (low, high): (f64, f64)) -> Told {
-        let text = format!("{}; claimed {low} to {high}", self.words("as much"));
+        let claimed = format!("; claimed {low} to {high}");
+        let text = format!("{}{claimed}", self.words("as much"));
         let Interval { low: from, high: to, .. } = self.interval;
         let decision = match () {
             () if low <= from && to <= high => Decision::Supported,
             () if to < low || high < from => Decision::Refuted,
             () => Decision::Inconclusive,
         };
-        Told::new(decision, text, None)
+        let brief = format!("{}{claimed}", times(&self.interval));
+        Told::new(decision, text, None).in_brief(brief)
     }
 }
 
@@ -357,8 +366,9 @@ fn ranking(order: &[Chosen], results: &[CaseResult], goodness: Value) -> Result<
     for pair in order.windows(2) {
         let mut told = faster(&pair[0], &pair[1], results, goodness)?;
         let [left, right] = [pair[0].apart_from(&pair[1]), pair[1].apart_from(&pair[0])];
+        let brief = format!("{left} over {right}: {}", told.brief());
         told.effect = format!("{left} over {right}: {}", told.effect);
-        parts.push(told);
+        parts.push(told.in_brief(brief));
     }
     Ok(together(parts))
 }

@@ -1,6 +1,6 @@
 //! A box per category and series: quartiles, the median within, whiskers to both ends.
 
-use super::intervals::{reason, said, words_behind};
+use super::intervals::{ROW, reason, said, words_behind};
 use super::sheet::{INK, Sheet, color, stroke};
 use super::{frame, legend};
 use crate::report::figure::{Figure, Point, Series, finite};
@@ -9,7 +9,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let slots = figure.series.len().max(1);
     let rows = figure.x.categories.len().max(1) as f64;
     let tall = match figure.horizontal {
-        true => rows * (slots as f64 * 14.0 + 7.0),
+        true => rows * (slots as f64 * ROW + 5.0),
         false => 0.55 * sheet.width,
     };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);

@@ -5,7 +5,7 @@ use super::{frame, legend};
 use crate::report::figure::{Figure, Point, Series, finite};
 
 /// The height of one interval's row.
-const ROW: f64 = 11.0;
+pub(super) const ROW: f64 = 11.0;
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let many = figure.series.len().max(1) as f64;

@@ -6,7 +6,7 @@ use super::sheet::{
 use crate::report::figure::{Figure, Protocol, Step};
 
 /// From one step to the next.
-const ROW: f64 = 30.0;
+const ROW: f64 = 24.0;
 /// How much later a message arrives than it leaves.
 const FALL: f64 = 9.0;
 const HEAD: f64 = 18.0;

@@ -70,21 +70,25 @@ fn cells(row: &Row, columns: usize) -> Vec<String> {
 }
 
 /// Each column as wide as its longest cell; where that doesn't fit, those of long words share
-/// what the others leave.
+/// what the others leave, by the length that three cells of four don't exceed.
 fn widths(table: &Table, room_pt: f64) -> Vec<String> {
-    let longest = |at: usize| {
+    let lengths = |at: usize| -> Vec<usize> {
         let cells = table.rows.iter().filter_map(|it| it.cells.get(at));
         let cells = cells.map(|it| it.to_plain().chars().count());
-        cells.chain([table.columns[at].heading().chars().count()]).max().unwrap_or(0)
+        let heading = table.columns[at].heading().chars().count();
+        let mut lengths: Vec<usize> = cells.chain([heading]).collect();
+        lengths.sort_unstable();
+        lengths
     };
-    let lengths: Vec<usize> = (0..table.columns.len()).map(longest).collect();
-    let all = lengths.iter().sum::<usize>() as f64 * LETTER_PT + 8.0 * lengths.len() as f64;
-    let shares = |length: usize| all > room_pt && length > WIDE;
-    let width = |length: &usize| match shares(*length) {
-        true => format!("{}fr", (*length).min(4 * WIDE)),
-        false => "auto".to_string(),
+    let all: Vec<Vec<usize>> = (0..table.columns.len()).map(lengths).collect();
+    let longest = |cells: &Vec<usize>| cells[cells.len() - 1];
+    let together: usize = all.iter().map(longest).sum();
+    let fits = together as f64 * LETTER_PT + 8.0 * all.len() as f64 <= room_pt;
+    let width = |cells: &Vec<usize>| match fits || longest(cells) <= WIDE {
+        true => "auto".to_string(),
+        false => format!("{}fr", cells[cells.len() * 3 / 4].clamp(WIDE, 4 * WIDE)),
     };
-    lengths.iter().map(width).collect()
+    all.iter().map(width).collect()
 }
 
 fn align(align: Align) -> &'static str {

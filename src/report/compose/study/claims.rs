@@ -1,7 +1,5 @@
 //! What became of each claim: as verdicts for a terminal, as one table for a paper.
 
-use std::borrow::Cow;
-
 use crate::judge::hypothesis::{Decision, Finding};
 use crate::report::compose::words;
 use crate::report::{Block, Column, Emphasis, Row, Table, Text, Verdict, VerdictKind};
@@ -32,10 +30,16 @@ pub(super) fn verdict(finding: &Finding) -> Block {
 /// effect over many pairs is a mean of.
 pub(super) fn table(findings: &[(usize, &Finding)], at_length: bool) -> Table {
     let caption = "The claims, what became of each, and its p corrected over all of them";
-    let of_means = if at_length { "" } else { "; of many pairs the geometric mean" };
+    let of_many = match at_length {
+        true => "",
+        false => {
+            ". Effects are how many times as fast (or as much): of many pairs the geometric mean, of an \
+             order the first step that fails it"
+        }
+    };
     let mut table = Table {
         id: "claims".into(),
-        caption: format!("{caption}{of_means}"),
+        caption: format!("{caption}{of_many}"),
         columns: vec![
             Column::number("no.", 0),
             Column::text("claim", 0),
@@ -47,6 +51,7 @@ pub(super) fn table(findings: &[(usize, &Finding)], at_length: bool) -> Table {
     };
     for (at, finding) in findings {
         let claimed = finding.claimed.as_ref().filter(|_| at_length);
+        let effect = if at_length { &finding.effect } else { &finding.brief };
         let mut claim = Text::from(finding.statement.trim_end_matches('.'));
         if let Some(place) = claimed {
             claim = claim.muted(format!(" (source: {place})"));
@@ -60,22 +65,12 @@ pub(super) fn table(findings: &[(usize, &Finding)], at_length: bool) -> Table {
             Text::from((at + 1).to_string()),
             claim,
             Text::from(finding.decision.name()),
-            Text::from(effect(finding, at_length).trim_end_matches('.')),
+            Text::from(effect.trim_end_matches('.')),
             Text::from(p),
         ];
         table.rows.push(Row::new(cells).emphasis(emphasis));
     }
     table
-}
-
-fn effect(finding: &Finding, at_length: bool) -> Cow<'_, str> {
-    match finding.effect.split_once(", geometric mean over ") {
-        Some((mean, of)) if !at_length => match of.split_once("; ") {
-            Some((_, more)) => format!("{mean}; {more}").into(),
-            None => mean.into(),
-        },
-        _ => (&finding.effect).into(),
-    }
 }
 
 /// Three digits are more than a p of a few dozen launches has.

@@ -14,7 +14,7 @@ use crate::report::compose::{subtitle, words};
 use crate::report::{Block, Document, Figure, Section, Target, Text, units};
 use crate::store::command_line;
 
-/// Findings that the abstract tells with their effects.
+/// Findings that the abstract tells with their effects, and the conclusions where pages are few.
 const TOLD_IN_BRIEF: usize = 3;
 
 /// A part that a paper can do without.
@@ -132,7 +132,7 @@ impl Written {
             told.push_str(&format!(
                 " {holds}: {} ({}).",
                 finding.statement.trim_end_matches('.'),
-                finding.effect.trim_end_matches('.')
+                finding.brief.trim_end_matches('.')
             ));
         }
         vec![Text::from(told)]
@@ -266,7 +266,15 @@ impl Written {
             section.blocks.push(Block::paragraph("This run decides none of the claims."));
         }
         for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
-            let is_left = |number: usize| left.contains(&Part::Claim(number - 1));
+            // Where pages are few the table says the rest.
+            let few = self.declared.form.pages.is_some();
+            let told_at_all: Vec<usize> = match few {
+                true => found.iter().map(|it| it.0).take(TOLD_IN_BRIEF).collect(),
+                false => found.iter().map(|it| it.0).collect(),
+            };
+            let is_left = |number: usize| {
+                left.contains(&Part::Claim(number - 1)) || !told_at_all.contains(&number)
+            };
             let told = found.iter().filter(|(number, _)| !is_left(*number));
             let told = told
                 .map(|(number, it)| format!("{} ({number})", it.statement.trim_end_matches('.')));
