@@ -10,6 +10,7 @@ mod pilot;
 mod progress;
 mod roads;
 mod round;
+mod settle;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Reach, Request, Total};
 
 pub use look::value_ns;
-pub use pilot::{PILOT_DEADLINE_MS, PILOT_NS, deadline_ms, deadline_of, lasting_ns, sized};
+pub use pilot::{deadline_ms, deadline_of, lasting_ns, operation_ns, pilot_of, sized};
 pub use progress::{Launched, Progress, Status};
 pub use roads::Roads;
 pub use round::drawn_in;

@@ -1,14 +1,14 @@
-//! Pilots, before the first round: how long the machine takes to settle after a fork, and how
-//! many operations fill a sample and a launch. What they fix stays fixed for the run.
+//! Pilots, before the first round: how many operations fill a sample and a launch. What they fix
+//! stays fixed for the run.
 
 use super::round::{BATCH, Sent};
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
 use crate::clock;
-use crate::launch::{Ending, Outcome, SampleCount, Spec, Workers};
+use crate::launch::{Ending, Outcome, SampleCount, Spec, Warmup};
 use crate::stats;
-use crate::store::{NewLaunch, Settle, StoreError};
+use crate::store::{NewLaunch, StoreError};
 use crate::study::{Case, losses};
-use crate::workload::{Policy, Workload};
+use crate::workload::Workload;
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;
@@ -27,63 +27,17 @@ const LASTING_PACED: f64 = 200e6;
 const READS: f64 = 20.0;
 const STEPS: f64 = 50.0;
 /// What the pilot of a case lasts, in ns.
-pub const PILOT_NS: u64 = 5_000_000;
+const PILOT_NS: u64 = 5_000_000;
 /// The deadline of a pilot, in ms.
-pub const PILOT_DEADLINE_MS: u64 = 10_000;
-/// The least where losses are waited for: three times what a resending mechanism takes to give up.
+pub(super) const PILOT_DEADLINE_MS: u64 = 10_000;
+/// Where losses are waited for: the least deadline, three times what a resending mechanism takes to give
+/// up; the least that a pilot warms up and times, in ns, since few losses tell little of many; and the
+/// longest acknowledgement, in ns, that makes a transfer longer: what takes longer was lost.
 const LOSING_DEADLINE_MS: u64 = 30_000;
-
-/// The settle pilot: so many launches, each so long, cut into blocks.
-const SETTLE_LAUNCHES: usize = 3;
-const SETTLE_NS: u64 = 200_000_000;
-const BLOCK_NS: f64 = 10e6;
-/// A block within this distance of the later ones is settled.
-const SETTLED_WITHIN: f64 = 0.08;
-/// Added to what was found; and what is assumed where nothing could be found.
-const MARGIN_BLOCKS: usize = 2;
-const ASSUMED_NS: u64 = 70_000_000;
+const LOSING_PILOT_NS: u64 = 100_000_000;
+const LOSING_ACK_NS: f64 = 5e6;
 
 impl Campaign<'_> {
-    /// Times pipe round trips across CPUs from the moment of their fork, and looks for how long
-    /// they differ from later ones. Between hosts no pipe reaches: there the first case's own
-    /// mechanism is timed. None when a signal came, or the other host is gone.
-    pub(super) fn find_settle(&self) -> Option<Settle> {
-        let cases = || self.groups.iter().flat_map(|group| &group.cases).map(|live| &live.case);
-        let apart = || cases().filter(|case| !case.place.shares_one_cpu());
-        let case = apart().find(|case| case.reach.is_local()).or_else(|| apart().next())?;
-        let (place, reach) = (case.place, &case.reach);
-        let spec = Spec {
-            mechanism: match reach.is_local() {
-                true => "pipe".into(),
-                false => case.variant.to_string(),
-            },
-            workload: Workload::Latency,
-            message_bytes: 64,
-            workers: Workers::Process,
-            initiator_cpu: place.cpus.map(|cpus| cpus.0),
-            responder_cpu: place.cpus.map(|cpus| cpus.1),
-            payload: Policy::Untouched,
-            samples: SampleCount::Lasting(SETTLE_NS),
-            batch: 1,
-            deadline_ms: PILOT_DEADLINE_MS,
-            ..self.spec(&self.groups[0].cases[0])
-        };
-        let mut found = Vec::new();
-        for _ in 0..SETTLE_LAUNCHES {
-            let sent = Sent { spec: spec.clone(), reach };
-            let endings = self.launch_together(&[sent], &[], false).ok()?;
-            let blocks_ns = blocks(&endings[0].samples, self.clock.ns_per_tick);
-            let failed = endings[0].samples.is_empty();
-            found.push(Settle { quiet_ns: settled_after(&blocks_ns), blocks_ns });
-            if failed {
-                break; // over a path that loses everything each takes until its deadline
-            }
-        }
-        // The middle one: a stranger's disturbance in one launch says nothing of our forks.
-        found.sort_by_key(|settle| settle.quiet_ns);
-        Some(found.swap_remove(found.len() / 2))
-    }
-
     /// Runs every case of a group once, and fixes its batch and samples.
     pub(super) fn pilot(&mut self, nth: usize) -> Result<Result<(), Interrupted>, StoreError> {
         if self.groups[nth].cases.iter().all(|live| live.samples > 0) {
@@ -154,13 +108,8 @@ impl Campaign<'_> {
     }
 
     fn pilot_spec<'a>(&self, live: &'a LiveCase) -> Sent<'a> {
-        let spec = Spec {
-            samples: SampleCount::Lasting(PILOT_NS),
-            batch: live.asked_messages().unwrap_or(0),
-            deadline_ms: deadline_ms(&live.case, PILOT_DEADLINE_MS),
-            ..self.spec(live)
-        };
-        Sent { spec, reach: &live.case.reach }
+        let spec = Spec { batch: live.asked_messages().unwrap_or(0), ..self.spec(live) };
+        Sent { spec: pilot_of(&live.case, spec), reach: &live.case.reach }
     }
 }
 
@@ -197,14 +146,13 @@ impl LiveCase {
         pace: f64,
     ) {
         let report = &pilot.record.initiator;
-        let batch = report.batch.max(1);
-        let value = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick);
-        let (Some(operation), Outcome::Ok) = (value, &pilot.record.outcome) else {
+        let found = operation_ns(&self.case, pilot, clock);
+        let (Some(operation), Outcome::Ok) = (found, &pilot.record.outcome) else {
             self.given_up = true;
             (self.batch, self.samples) = (1, 1);
             return;
         };
-        self.operation_ns = operation.max(0.1);
+        self.operation_ns = operation;
         if let Some(rate) = self.case.rate {
             // It lasts as long as its schedule, or as it takes to serve it one by one.
             self.operation_ns = report.estimate_ns.max(1e9 / rate as f64);
@@ -217,7 +165,7 @@ impl LiveCase {
                 let transfer = self.operation_ns * batch as f64;
                 (batch, (TRANSFER / transfer).floor().max(1.0) as u64)
             }
-            (workload, _) => sized(workload, self.operation_ns, report.ack_ns, clock, lasting),
+            _ => sized(&self.case, (self.operation_ns, report.ack_ns), clock, lasting),
         };
         self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
     }
@@ -228,22 +176,58 @@ pub fn lasting_ns(one_cpu: bool) -> f64 {
     if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS }
 }
 
-/// Operations per sample and samples per launch, from what a pilot found: a sample that the clock
-/// resolves, a launch of `lasting` ns; of a throughput one transfer of many acknowledgements.
+/// The pilot of a case whose launches are such.
+pub fn pilot_of(case: &Case, launch: Spec) -> Spec {
+    let (warmup, lasting) = pilot_lasts(case, launch.warmup);
+    let deadline_ms = deadline_ms(case, PILOT_DEADLINE_MS);
+    Spec { warmup, samples: SampleCount::Lasting(lasting), deadline_ms, ..launch }
+}
+
+/// How long the pilot of a case warms up whose launches do so long, and what it times, in ns.
+fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
+    if !losses::are_waited_for(&case.variant, &case.reach) {
+        return (launch, PILOT_NS);
+    }
+    let operations = launch.operations.max(Warmup::default().operations);
+    (Warmup { operations, ns: launch.ns.max(LOSING_PILOT_NS) }, LOSING_PILOT_NS)
+}
+
+/// Time per operation by a pilot of `case`, in ns; None where it timed nothing.
+pub fn operation_ns(case: &Case, pilot: &Ending, clock: &clock::Record) -> Option<f64> {
+    let report = &pilot.record.initiator;
+    let batch = report.batch.max(1);
+    let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
+    let losing = losses::are_waited_for(&case.variant, &case.reach);
+    if !losing || case.workload != Workload::Throughput {
+        return Some(middle.max(0.1));
+    }
+    // Most of the time goes into few long waits, which the middle one of few transfers knows nothing of.
+    let timed = pilot.samples.iter().sum::<u64>() as f64 * clock.ns_per_tick;
+    let untimed = report.warmup_operations + report.lead_operations;
+    let operations = untimed + pilot.samples.len() as u64 * batch;
+    Some((report.untimed_ns + timed) / operations as f64)
+}
+
+/// Operations per sample and samples per launch, from what a pilot found of one operation and of an
+/// acknowledgement: a sample that the clock resolves, a launch of `lasting` ns; of a throughput one
+/// transfer of many acknowledgements.
 pub fn sized(
-    workload: Workload,
-    operation_ns: f64,
-    ack_ns: f64,
+    case: &Case,
+    (operation_ns, ack_ns): (f64, f64),
     clock: &clock::Record,
     lasting: f64,
 ) -> (u64, u64) {
-    match workload {
+    match case.workload {
         Workload::Latency | Workload::Connect => {
             let batch = (shortest_ns(clock) / operation_ns).ceil().max(1.0);
             (batch as u64, (lasting / (operation_ns * batch)).ceil().max(1.0) as u64)
         }
         Workload::Rate => (1, (LASTING_PACED / operation_ns).ceil().max(1.0) as u64),
         Workload::Throughput => {
+            let ack_ns = match losses::are_waited_for(&case.variant, &case.reach) {
+                true => ack_ns.min(LOSING_ACK_NS),
+                false => ack_ns,
+            };
             let transfer = TRANSFER.max(TRANSFER_ACKS * ack_ns);
             ((transfer / operation_ns).ceil().max(1.0) as u64, 1)
         }
@@ -292,51 +276,39 @@ pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
     }
 }
 
-/// Median sample of each 10 ms, in ns.
-fn blocks(samples: &[u64], ns_per_tick: f64) -> Vec<f64> {
-    let mut blocks: Vec<Vec<u64>> = Vec::new();
-    let mut at = 0.0;
-    for sample in samples {
-        let block = (at / BLOCK_NS) as usize;
-        blocks.resize_with(blocks.len().max(block + 1), Vec::new);
-        blocks[block].push(*sample);
-        at += *sample as f64 * ns_per_tick;
-    }
-    blocks.iter_mut().filter_map(|block| value_ns(block, 1, ns_per_tick)).collect()
-}
-
-/// How long the leading blocks differ from the later half, with a margin, in ns.
-fn settled_after(blocks: &[f64]) -> u64 {
-    if blocks.len() < 6 {
-        return ASSUMED_NS;
-    }
-    let mut later = blocks[blocks.len() / 2..].to_vec();
-    later.sort_by(f64::total_cmp);
-    let level = stats::median(&later);
-    let unsettled =
-        blocks.iter().take_while(|block| (*block / level - 1.0).abs() > SETTLED_WITHIN).count();
-    match unsettled {
-        0 => BLOCK_NS as u64,
-        some => ((some + MARGIN_BLOCKS) as f64 * BLOCK_NS) as u64,
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use crate::launch::{Placement, Workers, placement::Place};
+    use crate::mechanism::Variant;
+    use crate::study::Reach;
+    use crate::workload::Policy;
 
-    #[test]
-    fn the_fast_start_is_found_and_waited_out() {
-        let seen = [31., 33., 34., 34., 39., 43., 45., 45., 45., 44., 45., 46., 45., 45.];
-        assert_eq!(settled_after(&seen), 70_000_000);
-        assert_eq!(settled_after(&[45.0; 20]), 10_000_000);
-        assert_eq!(settled_after(&[45.0; 3]), ASSUMED_NS);
+    pub fn case(mechanism: &str, workload: Workload) -> Case {
+        Case {
+            variant: Variant::parse(mechanism).unwrap(),
+            workload,
+            message_bytes: Some(64),
+            total: None,
+            rate: None,
+            placement: Placement::Free,
+            place: Place::FREE,
+            workers: Workers::Process,
+            payload: Policy::Untouched,
+            twin: false,
+            reach: Reach::Local,
+            observe: None,
+        }
+    }
+
+    /// A clock of which 500 ns are the shortest sample.
+    fn clock() -> clock::Record {
+        let (_, clock) = clock::measure(clock::Kind::MonotonicRaw, None);
+        clock::Record { cost_ns: 20.0, step_ns: 10.0, ns_per_tick: 1.0, ..clock }
     }
 
     #[test]
     fn responses_too_short_for_the_clock_are_refused_and_nothing_else_is() {
-        let (_, clock) = clock::measure(clock::Kind::MonotonicRaw, None);
-        let clock = clock::Record { cost_ns: 20.0, step_ns: 10.0, ns_per_tick: 1.0, ..clock };
         for (workload, ns, refused) in [
             (Workload::Rate, 499, true),
             (Workload::Rate, 500, false),
@@ -344,20 +316,46 @@ mod tests {
         ] {
             let record = crate::launch::Record::without_samples(Outcome::Ok);
             let mut pilot = Ending { record, samples: vec![ns; 5] };
-            refuse_coarse(workload, &mut pilot, &clock);
+            refuse_coarse(workload, &mut pilot, &clock());
             let reason = match pilot.record.outcome {
                 Outcome::NotApplicable { reason } => reason,
                 _ => String::new(),
             };
             assert_eq!(reason.contains("the clock can't time by itself (from 500 ns"), refused);
         }
-        assert_eq!(sized(Workload::Rate, 1e6, 0.0, &clock, 20e6), (1, 200));
-        assert_eq!(sized(Workload::Rate, 1e9, 0.0, &clock, 20e6), (1, 1));
+        let paced = case("pipe", Workload::Rate);
+        assert_eq!(sized(&paced, (1e6, 0.0), &clock(), 20e6), (1, 200));
+        assert_eq!(sized(&paced, (1e9, 0.0), &clock(), 20e6), (1, 1));
     }
 
     #[test]
-    fn blocks_follow_the_time_that_passed() {
-        let samples = vec![1_000_000; 25];
-        assert_eq!(blocks(&samples, 1.0), vec![1_000_000.0; 3]);
+    fn where_losses_are_waited_for_few_long_waits_count_as_what_they_take() {
+        let mut record = crate::launch::Record::without_samples(Outcome::Ok);
+        record.initiator.batch = 10;
+        (record.initiator.warmup_operations, record.initiator.lead_operations) = (18, 2);
+        record.initiator.untimed_ns = 6_000.0;
+        let pilot = Ending { record, samples: vec![900, 1_000, 22_100] };
+        let of = |mechanism, workload| operation_ns(&case(mechanism, workload), &pilot, &clock());
+        assert_eq!(of("udp:reliability=raptorq+arq", Workload::Throughput), Some(100.0));
+        assert_eq!(of("udp:reliability=raptorq+arq,loss=5%", Workload::Throughput), Some(600.0));
+        assert_eq!(of("udp:reliability=raptorq+arq,loss=5%", Workload::Latency), Some(100.0));
+        let nothing = Ending { samples: Vec::new(), ..pilot };
+        assert_eq!(operation_ns(&case("tcp", Workload::Latency), &nothing, &clock()), None);
+    }
+
+    #[test]
+    fn a_lost_acknowledgement_makes_no_transfer_of_minutes_and_its_pilot_meets_losses() {
+        let lossless = case("udp:reliability=stop-and-wait", Workload::Throughput);
+        let losing = case("udp:reliability=stop-and-wait,loss=20%", Workload::Throughput);
+        let transfer_of = |case, ack_ns| sized(case, (1e6, ack_ns), &clock(), 20e6);
+        // 20 ms; 200 acknowledgements; at most a second where one may have been lost.
+        assert_eq!(transfer_of(&losing, 5e4), (20, 1));
+        assert_eq!(transfer_of(&lossless, 5e7), (10_000, 1));
+        assert_eq!(transfer_of(&losing, 5e7), (1_000, 1));
+
+        let asked = Warmup { operations: 5, ns: 1 };
+        assert_eq!(pilot_lasts(&lossless, asked), (asked, PILOT_NS));
+        let longer = Warmup { operations: 1_000, ns: LOSING_PILOT_NS };
+        assert_eq!(pilot_lasts(&losing, asked), (longer, LOSING_PILOT_NS));
     }
 }

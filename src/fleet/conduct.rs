@@ -18,8 +18,7 @@ use super::play::Wanted;
 use super::tournament::{self, index};
 use super::{address, floors};
 use crate::campaign::{
-    PILOT_DEADLINE_MS, PILOT_NS, deadline_ms, deadline_of, drawn_in, lasting_ns, now_utc, sized,
-    value_ns,
+    deadline_ms, deadline_of, drawn_in, lasting_ns, now_utc, operation_ns, pilot_of, sized,
 };
 use crate::launch::spec::BUILD;
 use crate::launch::{Ending, Interrupt, Outcome, SampleCount, Spec, Warmup};
@@ -306,7 +305,7 @@ impl<'a> Fleet<'a> {
         let far = self.board.far[near].as_ref().expect("a node that is here has said what it is");
         let cpu = case.place.cpus.and_then(|_| far.allowed_cpus.first().copied());
         let expected = live.operation_ns * (live.batch * live.samples) as f64;
-        Spec {
+        let launch = Spec {
             build: BUILD.into(),
             mechanism: case.variant.to_string(),
             workload: case.workload,
@@ -317,24 +316,19 @@ impl<'a> Fleet<'a> {
             payload: case.payload,
             verify: false,
             warmup: Warmup::default(),
-            samples: match pilot {
-                true => SampleCount::Lasting(PILOT_NS),
-                false => SampleCount::Exactly(live.samples),
-            },
+            samples: SampleCount::Exactly(live.samples),
             batch: if pilot { 0 } else { live.batch },
             rate: case.rate,
             clock: far.clock.kind,
             ns_per_tick: far.clock.ns_per_tick,
-            deadline_ms: deadline_ms(
-                case,
-                if pilot { PILOT_DEADLINE_MS } else { deadline_of(expected) },
-            ),
+            deadline_ms: deadline_ms(case, deadline_of(expected)),
             buffer_offset: offset,
             seed: self.asked.seed,
             observe: None,
             plant: None,
             half: None,
-        }
+        };
+        if pilot { pilot_of(case, launch) } else { launch }
     }
 
     /// Keeps what a launch came to; a pilot fixes what the launches of its case do.
@@ -346,22 +340,19 @@ impl<'a> Fleet<'a> {
         position: usize,
     ) -> Result<(), StoreError> {
         let Turn { group, nth, swapped, wanted, .. } = turn;
-        let Ending { record, samples } = ending;
         let live = &mut self.live[group][nth];
-        match record.outcome {
+        match ending.record.outcome {
             Outcome::Ok => live.worked = true,
             _ => live.failures += 1,
         }
-        if round == 0 && record.outcome == Outcome::Ok {
+        if round == 0 && ending.record.outcome == Outcome::Ok {
             let case = &self.kinds[group].case;
             let clock = &self.board.far[wanted.near].as_ref().expect("it was here").clock;
-            let batch = record.initiator.batch.max(1);
-            if let Some(operation) = value_ns(&mut samples.clone(), batch, clock.ns_per_tick) {
-                live.operation_ns = operation.max(0.1);
+            if let Some(operation) = operation_ns(case, &ending, clock) {
+                live.operation_ns = operation;
                 let lasting = lasting_ns(case.place.shares_one_cpu());
-                let ack = record.initiator.ack_ns;
-                (live.batch, live.samples) =
-                    sized(case.workload, live.operation_ns, ack, clock, lasting);
+                let found = (operation, ending.record.initiator.ack_ns);
+                (live.batch, live.samples) = sized(case, found, clock, lasting);
                 if let Some(samples) =
                     self.asked.samples.filter(|_| case.workload != Workload::Throughput)
                 {
@@ -376,6 +367,7 @@ impl<'a> Fleet<'a> {
             self.done.insert((case, round));
         }
         let (padding, offset) = (wanted.padding, wanted.spec.buffer_offset);
+        let Ending { record, samples } = ending;
         self.pending.push(NewLaunch {
             case,
             round,

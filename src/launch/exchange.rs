@@ -34,6 +34,10 @@ const LEAD: u64 = 16;
 const LEAD_NS: f64 = 2e6;
 /// What a pilot's transfer should last, in ns.
 const PILOT_TRANSFER_NS: f64 = 20e6;
+/// How many single messages a pilot's transfers begin with, for so long at most: one alone may be cold,
+/// or lost.
+const PILOT_SINGLES: u64 = 8;
+const PILOT_SINGLES_NS: f64 = 500e6;
 /// How long a partner on another host may take to acknowledge a command.
 const HEARD: Duration = Duration::from_secs(10);
 /// How long before its deadline a launch's workers wait for nothing new: as long as `udp` waits, twice.
@@ -195,18 +199,20 @@ impl<'a> Exchange<'a> {
         let ticks = (warmup.ns as f64 / ns_per_tick) as u64;
         let untimed = [AtomicU64::new(0)];
         let started = clock.now();
-        let (mut stretch, mut done) = (1, 0);
+        let (mut stretch, mut done, mut ack_ns) = (1, 0, f64::INFINITY);
         loop {
             self.prepare_stretch(stretch)?;
             let opened = clock.now();
             self.fill(&untimed, stretch)?;
             let now = clock.now();
             done += stretch;
-            self.report.estimate_ns = (now - opened) as f64 * ns_per_tick / stretch as f64;
-            if stretch == 1 {
-                self.report.ack_ns = self.report.estimate_ns;
-            }
+            let elapsed_ns = (now - opened) as f64 * ns_per_tick;
+            self.report.estimate_ns = elapsed_ns / stretch as f64;
+            ack_ns = elapsed_ns.min(ack_ns);
             let spent = now - started;
+            if done < self.singles() && spent as f64 * ns_per_tick < PILOT_SINGLES_NS {
+                continue;
+            }
             if done >= warmup.operations || spent >= ticks {
                 break;
             }
@@ -216,9 +222,17 @@ impl<'a> Exchange<'a> {
                 break;
             }
         }
-        self.report.warmup_operations = done;
+        (self.report.warmup_operations, self.report.ack_ns) = (done, ack_ns);
         self.report.untimed_ns = (clock.now() - started) as f64 * ns_per_tick;
         Ok(())
+    }
+
+    /// How many operations are a stretch of their own before stretches double.
+    fn singles(&self) -> u64 {
+        match (self.spec.workload, self.spec.samples) {
+            (Workload::Throughput, SampleCount::Lasting(_)) => PILOT_SINGLES,
+            _ => 1,
+        }
     }
 
     fn prepare_stretch(&mut self, operations: u64) -> io::Result<()> {

@@ -264,7 +264,7 @@ pub struct WorkerReport {
     pub tally: BTreeMap<String, u64>,
     /// Initiator: ns per operation by the warm-up's last stretch.
     pub estimate_ns: f64,
-    /// Initiator of a throughput: ns from a single message to its acknowledgement.
+    /// Initiator of a throughput: ns from a message to its acknowledgement, the shortest of the warm-up.
     pub ack_ns: f64,
     /// Initiator: operations of the warm-up.
     pub warmup_operations: u64,

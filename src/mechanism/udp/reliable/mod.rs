@@ -353,13 +353,12 @@ impl Patience {
     fn bear(&self, since: Instant, what: &str) -> io::Result<()> {
         let waited = since.elapsed();
         let ends = self.until.is_some_and(|it| Instant::now() >= it);
-        match ends || waited > GIVE_UP {
-            false => Ok(()),
-            true => Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!("udp: {what} in {:.1} s", waited.as_secs_f64()),
-            )),
-        }
+        let why = match () {
+            () if waited > GIVE_UP => format!("{what} in {:.1} s", waited.as_secs_f64()),
+            () if ends => format!("its launch took too long, and {what} had come when it ended"),
+            () => return Ok(()),
+        };
+        Err(io::Error::new(io::ErrorKind::TimedOut, format!("udp: {why}")))
     }
 }
 
