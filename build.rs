@@ -1,6 +1,6 @@
 //! Tells the program what it was compiled with, for the record of the machine (`observe::host`):
-//! the compiler, the target, and the flags that change what the timed loop becomes. And puts the
-//! files of `studies/` into it (`study::builtin`).
+//! the compiler, the target, and the flags that change what the timed loop becomes. Puts the files of
+//! `studies/` into it (`study::builtin`). And says how it is linked.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,10 +22,21 @@ fn main() {
         println!("cargo:rustc-env=IPCMARK_{name}={}", value.replace('\n', " "));
     }
     println!("cargo:rerun-if-changed=build.rs");
+    let is_static = variable("CARGO_CFG_TARGET_FEATURE").contains("crt-static");
+    if variable("CARGO_CFG_TARGET_ENV") == "gnu" && !is_static {
+        link_to_one_address();
+    }
     embed_studies(
         &Path::new(&variable("CARGO_MANIFEST_DIR")).join("studies"),
         &Path::new(&variable("OUT_DIR")).join("studies.rs"),
     );
+}
+
+/// Links the program to the address where it runs. Each launch executes it anew, and a program that
+/// goes anywhere first corrects 13,000 pointers on 48 pages, each of which costs a fault and a copy: an
+/// eighth of what a launch costs (docs/LIMITS.md). Libraries, stack, heap and mappings still move.
+fn link_to_one_address() {
+    println!("cargo:rustc-link-arg-bins=-no-pie");
 }
 
 /// Writes an array of (name, text) to `list`, one for each TOML file of `folder`, by name.

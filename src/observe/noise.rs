@@ -79,6 +79,10 @@ pub struct Noise {
     pub steal_ticks: Option<u64>,
 }
 
+/// Bytes that a snapshot's buffer begins with: a small machine's /proc/interrupts, and no reason for the
+/// heap to grow.
+const ROOM: usize = 16 * 1024;
+
 impl Counters {
     /// Reads the counters of the machine and of `cpus` below `root`. Never fails: what can't
     /// be read is `None`.
@@ -88,7 +92,7 @@ impl Counters {
 
     /// As [`Counters::read`], in a buffer that the caller keeps between snapshots.
     pub fn read_into(root: &Path, cpus: &[u32], buffer: &mut Vec<u8>) -> Counters {
-        buffer.reserve(64 * 1024);
+        buffer.reserve(ROOM);
         let mut counters = Counters {
             cpus: cpus.iter().map(|&cpu| CpuCounters { cpu, ..Default::default() }).collect(),
             ..Default::default()
