@@ -31,8 +31,8 @@ const PILOT_NS: u64 = 5_000_000;
 /// The deadline of a pilot, in ms.
 pub(super) const PILOT_DEADLINE_MS: u64 = 10_000;
 /// Where losses are waited for: the least deadline, three times what a resending mechanism takes to give
-/// up; the least that a pilot warms up and times, in ns, since few losses tell little of many; and the
-/// longest acknowledgement, in ns, that makes a transfer longer: what takes longer was lost.
+/// up; the least that a pilot warms up and times of transfers, in ns, since few losses tell little of
+/// many; and the longest acknowledgement, in ns, that makes one longer: what takes longer was lost.
 const LOSING_DEADLINE_MS: u64 = 30_000;
 const LOSING_PILOT_NS: u64 = 100_000_000;
 const LOSING_ACK_NS: f64 = 5e6;
@@ -108,7 +108,7 @@ impl Campaign<'_> {
     }
 
     fn pilot_spec<'a>(&self, live: &'a LiveCase) -> Sent<'a> {
-        let spec = Spec { batch: live.asked_messages().unwrap_or(0), ..self.spec(live) };
+        let spec = Spec { batch: asked_messages(&live.case).unwrap_or(0), ..self.spec(live) };
         Sent { spec: pilot_of(&live.case, spec), reach: &live.case.reach }
     }
 }
@@ -130,11 +130,6 @@ impl LiveGroup {
 }
 
 impl LiveCase {
-    /// Messages of a transfer, where the request says how many.
-    fn asked_messages(&self) -> Option<u64> {
-        self.case.total?.messages(self.case.message_bytes?)
-    }
-
     /// Fixes batch and samples from what the pilot found; latency launches are shortened by
     /// `pace`. A pilot that failed gives up the
     /// case: its record says why.
@@ -158,7 +153,7 @@ impl LiveCase {
             self.operation_ns = report.estimate_ns.max(1e9 / rate as f64);
         }
         let lasting = pace * lasting_ns(self.case.place.shares_one_cpu());
-        let asked = self.asked_messages();
+        let asked = asked_messages(&self.case);
         (self.batch, self.samples) = match (self.case.workload, asked) {
             // Of short transfers many: one alone would be a draw of the moment.
             (Workload::Throughput, Some(batch)) => {
@@ -169,6 +164,11 @@ impl LiveCase {
         };
         self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
     }
+}
+
+/// Messages of a transfer, where the request says how many.
+fn asked_messages(case: &Case) -> Option<u64> {
+    case.total?.messages(case.message_bytes?)
 }
 
 /// What a launch should last, in ns.
@@ -185,7 +185,8 @@ pub fn pilot_of(case: &Case, launch: Spec) -> Spec {
 
 /// How long the pilot of a case warms up whose launches do so long, and what it times, in ns.
 fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
-    if !losses::are_waited_for(&case.variant, &case.reach) {
+    let to_size = case.workload == Workload::Throughput && asked_messages(case).is_none();
+    if !to_size || !losses::are_waited_for(&case.variant, &case.reach) {
         return (launch, PILOT_NS);
     }
     let operations = launch.operations.max(Warmup::default().operations);
@@ -281,7 +282,7 @@ pub mod tests {
     use super::*;
     use crate::launch::{Placement, Workers, placement::Place};
     use crate::mechanism::Variant;
-    use crate::study::Reach;
+    use crate::study::{Reach, Total};
     use crate::workload::Policy;
 
     pub fn case(mechanism: &str, workload: Workload) -> Case {
@@ -357,5 +358,7 @@ pub mod tests {
         assert_eq!(pilot_lasts(&lossless, asked), (asked, PILOT_NS));
         let longer = Warmup { operations: 1_000, ns: LOSING_PILOT_NS };
         assert_eq!(pilot_lasts(&losing, asked), (longer, LOSING_PILOT_NS));
+        let told = Case { total: Some(Total::Bytes(640)), ..losing };
+        assert_eq!(pilot_lasts(&told, asked), (asked, PILOT_NS));
     }
 }

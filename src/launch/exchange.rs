@@ -34,8 +34,8 @@ const LEAD: u64 = 16;
 const LEAD_NS: f64 = 2e6;
 /// What a pilot's transfer should last, in ns.
 const PILOT_TRANSFER_NS: f64 = 20e6;
-/// How many single messages a pilot's transfers begin with, for so long at most: one alone may be cold,
-/// or lost.
+/// How many single messages a pilot begins with that sizes transfers, for so long at most: one alone may
+/// be cold, or lost.
 const PILOT_SINGLES: u64 = 8;
 const PILOT_SINGLES_NS: f64 = 500e6;
 /// How long a partner on another host may take to acknowledge a command.
@@ -229,8 +229,8 @@ impl<'a> Exchange<'a> {
 
     /// How many operations are a stretch of their own before stretches double.
     fn singles(&self) -> u64 {
-        match (self.spec.workload, self.spec.samples) {
-            (Workload::Throughput, SampleCount::Lasting(_)) => PILOT_SINGLES,
+        match (self.spec.workload, self.spec.samples, self.spec.batch) {
+            (Workload::Throughput, SampleCount::Lasting(_), 0) => PILOT_SINGLES,
             _ => 1,
         }
     }
