@@ -11,6 +11,9 @@ const LEAST: Duration = Duration::from_millis(1);
 const DOUBLED: u32 = 3;
 /// Before anything is known.
 const FIRST: Duration = Duration::from_millis(10);
+/// How much longer than the wait by now something counts at most: what took longer was lost on its way
+/// back a few times, and says nothing of the path.
+const LONGER: u32 = 2;
 
 /// The timer of one end.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +35,12 @@ impl Timer {
         if let Some(fixed) = self.fixed {
             return fixed;
         }
-        let known = self.known.map_or(FIRST, |(mean, spread)| mean + (4 * spread).max(LEAST));
-        known * (1 << self.doubled.min(DOUBLED))
+        self.at_first() * (1 << self.doubled.min(DOUBLED))
+    }
+
+    /// How long to wait for what was sent once.
+    fn at_first(&self) -> Duration {
+        self.known.map_or(FIRST, |(mean, spread)| mean + (4 * spread).max(LEAST))
     }
 
     /// What is left of the wait for something sent at `since`.
@@ -43,6 +50,7 @@ impl Timer {
 
     /// An acknowledgement took so long.
     pub fn took(&mut self, time: Duration) {
+        let time = time.min(LONGER * self.at_first());
         self.known = Some(match self.known {
             None => (time, time / 2),
             Some((mean, spread)) => ((7 * mean + time) / 8, (3 * spread + mean.abs_diff(time)) / 4),
@@ -81,6 +89,22 @@ mod tests {
         assert_eq!(timer.wait(), known);
         (0..100).for_each(|_| timer.took(Duration::from_micros(30)));
         assert!((LEAST..2 * LEAST).contains(&timer.wait()));
+    }
+
+    #[test]
+    fn what_was_lost_for_long_makes_no_long_waits_and_a_long_path_is_learned() {
+        let mut timer = Timer::new(None);
+        (0..100).for_each(|_| timer.took(Duration::from_micros(30)));
+        timer.took(Duration::from_secs(5));
+        assert!(timer.wait() < 4 * LEAST, "{:?}", timer.wait());
+
+        let mut timer = Timer::new(None);
+        let path = Duration::from_millis(300);
+        let learned = (1..).find(|_| {
+            timer.took(path);
+            timer.wait() > path
+        });
+        assert_eq!(learned, Some(3));
     }
 
     #[test]
