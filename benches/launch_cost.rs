@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use ipcmark::campaign::{TOOL, now_utc};
 use ipcmark::launch::placement::Place;
 use ipcmark::launch::{
-    Ending, Interrupt, Launch, Launcher, Outcome, Placement, Stage, Warmup, Workers,
+    Ending, Interrupt, Launch, Launcher, Outcome, Placement, SETTLED, Stage, Warmup, Workers,
 };
 use ipcmark::mechanism::Variant;
 use ipcmark::observe::Host;
@@ -34,8 +34,6 @@ const QUICK_LAUNCHES: usize = 50;
 const BATCH: usize = 10;
 const STARTS: usize = 100;
 const WARMUP: Warmup = Warmup { operations: 1, ns: 1_000_000 };
-/// The quiet before the first message (docs/METHOD.md).
-const BEFORE_FIRST_NS: f64 = 100_000.0;
 const GATE_LAUNCH_MS: f64 = 2.0;
 const GATE_START_MS: f64 = 10.0;
 
@@ -82,7 +80,7 @@ fn launches(machine: &Machine, count: usize) -> Result<(Vec<f64>, Vec<Ending>), 
 fn beside_ns(ending: &Ending, machine: &Machine) -> f64 {
     let report = &ending.record.initiator;
     let ticks: u64 = ending.samples.iter().sum();
-    let first = report.first_ns.map_or(0.0, |ns| BEFORE_FIRST_NS + ns);
+    let first = report.first_ns.map_or(0.0, |ns| SETTLED.as_nanos() as f64 + ns);
     first + report.untimed_ns + ticks as f64 * machine.clock.ns_per_tick
 }
 

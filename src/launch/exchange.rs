@@ -27,7 +27,7 @@ use crate::workload::Workload;
 const VERIFIED: usize = 2;
 /// How long the partner gets to fall asleep before the first message, so that what is timed is
 /// the message, and not the partner's way out of the wait for a command.
-const SETTLED: Duration = Duration::from_micros(100);
+pub const SETTLED: Duration = Duration::from_micros(100);
 /// Untimed operations right before the first sample, so that none is woken from a command; of those
 /// that take long, as many as fit this time, in ns, and at least one.
 const LEAD: u64 = 16;

@@ -38,6 +38,7 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
+pub use exchange::SETTLED;
 pub use handle::{Ending, Launch, Launcher, Stage, Supervised, Way};
 pub use interrupt::Interrupt;
 pub use paced::Punctuality;

@@ -223,14 +223,14 @@ impl Conversation<'_> {
         let counted = || self.family.map(|ipv6| Traffic::read(Path::new("/"), ipv6));
         let sent = counted();
         let mut buffer = Vec::new();
-        let before = Counters::read_into(Path::new("/"), &cpus, &mut buffer);
+        let before = Counters::read(Path::new("/"), &cpus, &mut buffer);
         self.crew.say_all();
         if let Some(Half::Far { .. }) = self.spec.half {
             self.tell_owner(Kind::Going);
         }
         let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
         let gathered = self.crew.gather(self.owner, deadline);
-        let after = Counters::read_into(Path::new("/"), &cpus, &mut buffer);
+        let after = Counters::read(Path::new("/"), &cpus, &mut buffer);
         let traffic = counted().zip(sent).map(|(after, before)| after.since(&before));
         let noise = Some(after.since(&before));
         let [initiator, responder] = match gathered {

@@ -84,14 +84,9 @@ pub struct Noise {
 const ROOM: usize = 16 * 1024;
 
 impl Counters {
-    /// Reads the counters of the machine and of `cpus` below `root`. Never fails: what can't
-    /// be read is `None`.
-    pub fn read(root: &Path, cpus: &[u32]) -> Counters {
-        Counters::read_into(root, cpus, &mut Vec::new())
-    }
-
-    /// As [`Counters::read`], in a buffer that the caller keeps between snapshots.
-    pub fn read_into(root: &Path, cpus: &[u32], buffer: &mut Vec<u8>) -> Counters {
+    /// Reads the counters of the machine and of `cpus` below `root`, by a buffer that the caller keeps
+    /// between snapshots. Never fails: what can't be read is `None`.
+    pub fn read(root: &Path, cpus: &[u32], buffer: &mut Vec<u8>) -> Counters {
         buffer.reserve(ROOM);
         let mut counters = Counters {
             cpus: cpus.iter().map(|&cpu| CpuCounters { cpu, ..Default::default() }).collect(),
@@ -350,7 +345,7 @@ mod tests {
     fn snapshot(stat: &str, interrupts: &str) -> Counters {
         let root = tempfile::tempdir().unwrap();
         stored::add(root.path(), [("proc/stat", stat), ("proc/interrupts", interrupts)]);
-        Counters::read(root.path(), &[0, 10])
+        Counters::read(root.path(), &[0, 10], &mut Vec::new())
     }
 
     #[test]
@@ -388,7 +383,8 @@ mod tests {
     #[test]
     fn snapshots_of_other_cpus_are_not_compared() {
         let root = stored::unpack([("proc/stat", STAT)]);
-        let [a, b, none] = [&[0][..], &[10], &[]].map(|cpus| Counters::read(root.path(), cpus));
+        let [a, b, none] =
+            [&[0][..], &[10], &[]].map(|cpus| Counters::read(root.path(), cpus, &mut Vec::new()));
         assert_eq!(a.since(&b).steal_ticks, None);
         assert_eq!(a.since(&none).steal_ticks, None);
         assert_eq!(a.since(&b).forks, Some(0));
@@ -414,9 +410,9 @@ mod tests {
     #[test]
     fn this_machine_counts_its_switches() {
         let root = Path::new("/");
-        let earlier = Counters::read(root, &[0]);
+        let earlier = Counters::read(root, &[0], &mut Vec::new());
         std::thread::sleep(std::time::Duration::from_millis(1));
-        let noise = Counters::read(root, &[0]).since(&earlier);
+        let noise = Counters::read(root, &[0], &mut Vec::new()).since(&earlier);
         assert!(noise.context_switches > Some(0), "{noise:?}");
     }
 }

@@ -15,6 +15,7 @@ mod address;
 mod agent;
 mod apart;
 mod link;
+pub mod process;
 
 use std::cell::RefCell;
 use std::net::IpAddr;

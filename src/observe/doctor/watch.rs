@@ -126,7 +126,7 @@ impl Watch {
         let throttled = self.throttle_files.iter().map(|file| throttled_us(root, file));
         Snapshot {
             at: Instant::now(),
-            counters: Counters::read_into(root, &self.cpus, &mut self.buffer),
+            counters: Counters::read(root, &self.cpus, &mut self.buffer),
             own_ticks: own_ticks(root),
             throttled_us: throttled.reduce(|a, b| Some(a?.max(b?))).flatten(),
             heat: heat.reduce(|a, b| Some(a? + b?)).flatten(),
