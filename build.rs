@@ -25,6 +25,9 @@ fn main() {
     let is_static = variable("CARGO_CFG_TARGET_FEATURE").contains("crt-static");
     if variable("CARGO_CFG_TARGET_ENV") == "gnu" && !is_static {
         link_to_one_address();
+        if variable("HOST") == variable("TARGET") {
+            link_without_libraries(&Path::new(&variable("OUT_DIR")).join("link"));
+        }
     }
     embed_studies(
         &Path::new(&variable("CARGO_MANIFEST_DIR")).join("studies"),
@@ -34,9 +37,40 @@ fn main() {
 
 /// Links the program to the address where it runs. Each launch executes it anew, and a program that
 /// goes anywhere first corrects 13,000 pointers on 48 pages, each of which costs a fault and a copy: an
-/// eighth of what a launch costs (docs/LIMITS.md). Libraries, stack, heap and mappings still move.
+/// eighth of what a launch costs. Stack, heap and mappings still move.
 fn link_to_one_address() {
     println!("cargo:rustc-link-arg-bins=-no-pie");
+}
+
+/// Links the program with the C library inside, where there is an archive of it: finding, mapping and
+/// binding shared ones is a quarter of what a launch costs (docs/LIMITS.md), and a program without them
+/// runs on hosts that have another. The feature `crt-static` would do it for everything that is
+/// compiled, and procedural macros must be shared.
+///
+/// The compiler asks for shared libraries by name: in `folder`, which the linker searches first, each
+/// of these names stands for archives.
+fn link_without_libraries(folder: &Path) {
+    let archive = |name: &str| {
+        let linker = std::env::var("RUSTC_LINKER").unwrap_or("cc".into());
+        let said = Command::new(linker).arg(format!("-print-file-name={name}")).output().ok()?;
+        let path = PathBuf::from(String::from_utf8(said.stdout).ok()?.trim_end());
+        // A name that isn't found comes back as it went.
+        path.is_absolute().then_some(path)
+    };
+    let stand_in = |name: &str, archives: &[&str]| {
+        let archives: Option<Vec<PathBuf>> = archives.iter().map(|it| archive(it)).collect();
+        let quoted = archives?.iter().map(|path| format!("{path:?} ")).collect::<String>();
+        std::fs::write(folder.join(name), format!("GROUP ( {quoted})\n")).ok()
+    };
+    let stand_ins = std::fs::create_dir_all(folder).ok().and_then(|()| {
+        stand_in("libc.so", &["libc.a"])?;
+        stand_in("libm.so", &["libm.a"])?;
+        stand_in("libgcc_s.so", &["libgcc_eh.a", "libgcc.a", "libc.a"])
+    });
+    if stand_ins.is_some() {
+        println!("cargo:rustc-link-arg-bins=-static");
+        println!("cargo:rustc-link-arg-bins=-L{}", folder.display());
+    }
 }
 
 /// Writes an array of (name, text) to `list`, one for each TOML file of `folder`, by name.

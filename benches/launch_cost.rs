@@ -6,10 +6,14 @@
 //! coordinator's wall time less what is timed (the first message with the quiet before it, and the
 //! samples) and the warm-up is what each costs.
 //!
+//! Batches are in turns of the program as it is installed, which is a copy, and as the linker left it:
+//! a file written through a mapping lies in the page cache in single pages, and faults cost more.
+//!
 //! `cargo bench --bench launch_cost [-- --quick]`. Exit code 1 when a gate is missed.
 
 mod common;
 
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -37,15 +41,20 @@ const WARMUP: Warmup = Warmup { operations: 1, ns: 1_000_000 };
 const GATE_LAUNCH_MS: f64 = 2.0;
 const GATE_START_MS: f64 = 10.0;
 
-/// Wall time per launch of each batch, less what it timed and its warm-up, in ms; and what the launches
-/// found.
-fn launches(machine: &Machine, count: usize) -> Result<(Vec<f64>, Vec<Ending>), String> {
+/// Batches of launches of each of `programs`, in turns: wall time per launch of a batch, less what it
+/// timed and its warm-up, in ms, for each program; and what all launches found.
+fn launches<const N: usize>(
+    machine: &Machine,
+    programs: [&Path; N],
+    count: usize,
+) -> Result<([Vec<f64>; N], Vec<Ending>), String> {
     let interrupt = Interrupt::install().map_err(|error| error.to_string())?;
-    let launcher = Launcher::new(PROGRAM.into());
+    let launchers = programs.map(|program| Launcher::new(program.into()));
     let spec = common::launch_spec(&machine.clock, "pipe", machine.one_cpu, WARMUP, 1);
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
-    let (mut costs, mut kept) = (Vec::new(), Vec::new());
-    for _ in 0..count / BATCH {
+    let (mut costs, mut kept) = ([const { Vec::new() }; N], Vec::new());
+    for turn in 0..N * count / BATCH {
+        let launcher = &launchers[turn % N];
         let paddings: Vec<usize> = (0..BATCH).map(|_| 16 * rng.random_range(0..256)).collect();
         let began = Instant::now();
         let mut batch = Vec::with_capacity(BATCH);
@@ -70,7 +79,7 @@ fn launches(machine: &Machine, count: usize) -> Result<(Vec<f64>, Vec<Ending>), 
             return Err(format!("a launch: {:?}", bad.record.outcome));
         }
         let beside: f64 = endings.iter().map(|it| beside_ns(it, machine)).sum();
-        costs.push((wall.as_secs_f64() * 1e3 - beside / 1e6) / BATCH as f64);
+        costs[turn % N].push((wall.as_secs_f64() * 1e3 - beside / 1e6) / BATCH as f64);
         kept.extend(endings);
     }
     Ok((costs, kept))
@@ -95,7 +104,7 @@ fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> 
         tool: TOOL,
         argv: &[],
         request: &request,
-        host: &Host::read(std::path::Path::new("/")),
+        host: &Host::read(Path::new("/")),
         clock: &machine.clock,
         peer: None,
         labs: &[],
@@ -188,18 +197,23 @@ fn row(what: &str, mut values: Vec<f64>, gate_ms: Option<f64>) -> bool {
 fn measure() -> Result<bool, String> {
     let machine = Machine::look();
     let count = if common::quick() { QUICK_LAUNCHES } else { LAUNCHES };
-    let (launched, endings) = launches(&machine, count)?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let installed = folder.path().join("ipcmark");
+    std::fs::copy(PROGRAM, &installed).map_err(|error| format!("copy the program: {error}"))?;
+    let programs = [&installed, Path::new(PROGRAM)];
+    let ([launched, as_linked], endings) = launches(&machine, programs, count)?;
     let setups = endings.iter().map(|it| it.record.setup_ns as f64 / 1e6).collect();
     let stored = appends(&machine, endings)?;
     let (started, said) = starts()?;
 
     println!("{:<36} {:>8} {:>8} {:>8}   {:>3}  gate", "ms", "median", "lower q", "upper q", "n");
     let mut holds = row("a launch, beside warm-up and timing", launched, Some(GATE_LAUNCH_MS));
+    row("  the same, as the linker left it", as_linked, None);
     row("  of it, supervisor until ready", setups, None);
     row("storing a launch", stored, None);
     holds &= row("ipcmark --version, until its exit", started, Some(GATE_START_MS));
     println!(
-        "\n{count} launches of a pipe on one CPU; n of a launch and of storing: batches of ten."
+        "\n{count} launches each of a pipe on one CPU; n of a launch and of storing: batches of ten."
     );
     if !said {
         println!("This build doesn't answer --version: its time is not yet that of a parser.");
