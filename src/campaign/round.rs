@@ -52,7 +52,7 @@ impl Campaign<'_> {
         let began = Instant::now();
         let round = self.groups[nth].rounds + 1;
         let began_ns = self.measured_ns();
-        let mut watch = Watch::new(Path::new("/"), &self.used_cpus(nth));
+        let watch = Watch::new(Path::new("/"), &self.used_cpus(nth));
         let (earlier, before) = (watch.look(), Gaps::spin(SPIN));
         for turns in &self.batches(nth, round) {
             let specs = turns.iter().map(|turn| self.spec_of(nth, round, turn)).collect::<Vec<_>>();

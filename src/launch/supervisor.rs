@@ -20,7 +20,7 @@ use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::{Life, Post, life};
 use crate::mechanism::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
 use crate::mechanism::{self, Carries, Endpoint, Framing, OpenError, Opened, Residue, Visitor};
-use crate::observe::{Counters, Traffic};
+use crate::observe::{Ledger, Traffic};
 use crate::sys::process::ignore_broken_pipes;
 use crate::sys::system_v::enter_private_namespace;
 use crate::workload::Workload;
@@ -211,6 +211,7 @@ struct Conversation<'a> {
 impl Conversation<'_> {
     fn hold(mut self, started: Instant, granted: BTreeMap<String, u64>) -> Told {
         self.crew.gather(self.owner, Instant::now() + READY_WITHIN)?;
+        let ledger = Ledger::open(Path::new("/"));
         // The workers are there already: descriptors of programs are this process's alone.
         self.tracing.as_mut().map_or(Ok(()), |it| it.load(self.spec))?;
         let setup_ns = started.elapsed().as_nanos() as u64;
@@ -219,27 +220,26 @@ impl Conversation<'_> {
         // Not before: several launches may stand ready, and one is timed.
         self.tracing.as_mut().map_or(Ok(()), Tracing::attach)?;
 
-        let cpus = self.watched_cpus();
         let counted = || self.family.map(|ipv6| Traffic::read(Path::new("/"), ipv6));
         let sent = counted();
-        let mut buffer = Vec::new();
-        let before = Counters::read(Path::new("/"), &cpus, &mut buffer);
+        let before = ledger.take();
         self.crew.say_all();
         if let Some(Half::Far { .. }) = self.spec.half {
             self.tell_owner(Kind::Going);
         }
         let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
         let gathered = self.crew.gather(self.owner, deadline);
-        let after = Counters::read(Path::new("/"), &cpus, &mut buffer);
+        let after = ledger.take();
         let traffic = counted().zip(sent).map(|(after, before)| after.since(&before));
-        let noise = Some(after.since(&before));
+        let cpus = self.watched_cpus();
+        let noise = || Some(after.counters(&cpus).since(&before.counters(&cpus)));
         let [initiator, responder] = match gathered {
             Ok(reports) => reports,
             Err(outcome) => {
                 // What was seen until then tells why.
                 let [mut initiator, responder] = self.crew.last_words();
                 initiator.samples = 0;
-                let known = Record::without_samples(outcome);
+                let (noise, known) = (noise(), Record::without_samples(outcome));
                 let seen =
                     Record { granted, initiator, responder, noise, traffic, setup_ns, ..known };
                 return Err(Box::new(seen));
@@ -261,7 +261,7 @@ impl Conversation<'_> {
             granted,
             initiator,
             responder,
-            noise,
+            noise: noise(),
             traffic,
             setup_ns,
             trace,

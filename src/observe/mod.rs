@@ -16,7 +16,8 @@
 //! | `probe.rs` | nothing: the ways of observing a launch |
 //! | `trace/` | nothing of its own: programs on the kernel's tracepoints tell it |
 //! | `refusal.rs` | nothing: why something can't be observed |
-//! | `noise.rs` | the ledger: interrupts, forks, switches, steal |
+//! | `ledger.rs` | the files of the noise ledger, as they are at one moment |
+//! | `noise.rs` | what they say: interrupts, forks, switches, steal |
 //! | `datagrams.rs` | what a network namespace counts of UDP |
 //! | `tree.rs` | small reads, absent as `None` |
 
@@ -32,6 +33,7 @@ pub mod relation;
 pub mod topology;
 pub mod trace;
 
+mod ledger;
 mod refusal;
 mod tree;
 
@@ -42,6 +44,7 @@ pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
 pub use datagrams::Traffic;
 pub use gaps::{Gaps, RoundNoise};
 pub use host::Host;
+pub use ledger::Ledger;
 pub use noise::{Counters, Noise};
 pub use probe::Probe;
 pub use refusal::Refusal;

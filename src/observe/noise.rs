@@ -1,10 +1,6 @@
-//! The noise ledger: what else happened on the used CPUs, and on the machine, between two
-//! snapshots. Read outside the timed region, right before and right after it: a snapshot costs
-//! some 100 µs here, and more with every CPU and interrupt line of a big machine.
+//! What else happened on the used CPUs, and on the machine, between two snapshots of the kernel's
+//! counters ([`Ledger`](super::Ledger)).
 
-use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -79,30 +75,25 @@ pub struct Noise {
     pub steal_ticks: Option<u64>,
 }
 
-/// Bytes that a snapshot's buffer begins with: a small machine's /proc/interrupts, and no reason for the
-/// heap to grow.
-const ROOM: usize = 16 * 1024;
-
 impl Counters {
-    /// Reads the counters of the machine and of `cpus` below `root`, by a buffer that the caller keeps
-    /// between snapshots. Never fails: what can't be read is `None`.
-    pub fn read(root: &Path, cpus: &[u32], buffer: &mut Vec<u8>) -> Counters {
-        buffer.reserve(ROOM);
+    /// Counters from the texts of /proc/stat, /proc/interrupts and /proc/softirqs. Never fails: what isn't
+    /// there is `None`.
+    pub(super) fn parse([stat, interrupts, softirqs]: [Option<&str>; 3], cpus: &[u32]) -> Counters {
         let mut counters = Counters {
             cpus: cpus.iter().map(|&cpu| CpuCounters { cpu, ..Default::default() }).collect(),
             ..Default::default()
         };
-        if let Some(stat) = contents(root, "proc/stat", buffer) {
-            counters.take_stat(&stat);
+        if let Some(stat) = stat {
+            counters.take_stat(stat);
         }
-        if let Some(table) = contents(root, "proc/interrupts", buffer) {
-            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(&table, cpus)) {
+        if let Some(table) = interrupts {
+            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(table, cpus)) {
                 cpu.interrupts = sum.map(|sum| sum.all);
                 cpu.device_interrupts = sum.map(|sum| sum.devices);
             }
         }
-        if let Some(table) = contents(root, "proc/softirqs", buffer) {
-            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(&table, cpus)) {
+        if let Some(table) = softirqs {
+            for (cpu, sum) in counters.cpus.iter_mut().zip(parse_table(table, cpus)) {
                 cpu.softirqs = sum.map(|sum| sum.all);
             }
         }
@@ -150,17 +141,6 @@ impl Counters {
 
 fn difference(now: Option<u64>, then: Option<u64>) -> Option<u64> {
     now?.checked_sub(then?)
-}
-
-/// Reads a whole file into the buffer. The files have no size to ask for; they are read to
-/// their end.
-fn contents<'a>(root: &Path, path: &str, buffer: &'a mut Vec<u8>) -> Option<Cow<'a, str>> {
-    fn fill(path: &Path, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        buffer.clear();
-        File::open(path)?.read_to_end(buffer)
-    }
-    fill(&root.join(path), buffer).ok()?;
-    Some(String::from_utf8_lossy(buffer))
 }
 
 /// The columns of a `cpuN` line of /proc/stat: user nice system idle iowait irq softirq steal,
@@ -282,7 +262,7 @@ pub fn frequency_khz(root: &Path, cpu: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::stored;
+    use crate::observe::{Ledger, stored};
 
     const STAT: &str = "cpu  15270 1 4782 132414 2535 0 112 62 0 0\n\
         cpu0 6913 1 1916 68268 473 2 15 29 0 0\n\
@@ -345,7 +325,7 @@ mod tests {
     fn snapshot(stat: &str, interrupts: &str) -> Counters {
         let root = tempfile::tempdir().unwrap();
         stored::add(root.path(), [("proc/stat", stat), ("proc/interrupts", interrupts)]);
-        Counters::read(root.path(), &[0, 10], &mut Vec::new())
+        Ledger::open(root.path()).take().counters(&[0, 10])
     }
 
     #[test]
@@ -383,8 +363,8 @@ mod tests {
     #[test]
     fn snapshots_of_other_cpus_are_not_compared() {
         let root = stored::unpack([("proc/stat", STAT)]);
-        let [a, b, none] =
-            [&[0][..], &[10], &[]].map(|cpus| Counters::read(root.path(), cpus, &mut Vec::new()));
+        let entry = Ledger::open(root.path()).take();
+        let [a, b, none] = [&[0][..], &[10], &[]].map(|cpus| entry.counters(cpus));
         assert_eq!(a.since(&b).steal_ticks, None);
         assert_eq!(a.since(&none).steal_ticks, None);
         assert_eq!(a.since(&b).forks, Some(0));
@@ -405,14 +385,5 @@ mod tests {
         let root = stored::unpack([(path, "2600000")]);
         assert_eq!(frequency_khz(root.path(), 3), Some(2_600_000));
         assert_eq!(frequency_khz(root.path(), 0), None);
-    }
-
-    #[test]
-    fn this_machine_counts_its_switches() {
-        let root = Path::new("/");
-        let earlier = Counters::read(root, &[0], &mut Vec::new());
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        let noise = Counters::read(root, &[0], &mut Vec::new()).since(&earlier);
-        assert!(noise.context_switches > Some(0), "{noise:?}");
     }
 }

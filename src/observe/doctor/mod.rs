@@ -89,7 +89,7 @@ struct Seen<'a> {
 /// check for the CPUs that are to be used: all that are allowed, where none is named.
 pub fn examine(root: &Path, host: &Host, cpus: &[u32], time: Duration) -> Vec<Finding> {
     let topology = Topology::read(root).ok();
-    let mut watch = Watch::new(root, cpus);
+    let watch = Watch::new(root, cpus);
     let cpus = &watch.cpus().to_vec();
     let devices = traffic::devices(root, cpus);
     let before = watch.look();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::traffic::Device;
 use crate::observe::host::{cgroup, limits};
 use crate::observe::noise::{self, Load, Ticks};
-use crate::observe::{Counters, Noise, tree};
+use crate::observe::{Counters, Ledger, Noise, tree};
 
 /// The first x86 kernel whose `scaling_cur_freq` is read without interrupting the CPU and
 /// sleeping 10 ms (arch/x86/kernel/cpu/aperfmperf.c).
@@ -23,7 +23,7 @@ pub struct Watch {
     throttle_files: Vec<String>,
     heat_files: Vec<String>,
     reads_frequency: bool,
-    buffer: Vec<u8>,
+    ledger: Ledger,
 }
 
 /// What is read at one moment.
@@ -110,7 +110,7 @@ impl Watch {
             reads_frequency: frequency_is_cheap(root),
             root: root.to_owned(),
             cpus,
-            buffer: Vec::new(),
+            ledger: Ledger::open(root),
         }
     }
 
@@ -120,13 +120,13 @@ impl Watch {
     }
 
     /// Takes a snapshot.
-    pub fn look(&mut self) -> Snapshot {
+    pub fn look(&self) -> Snapshot {
         let root = &self.root;
         let heat = self.heat_files.iter().map(|file| tree::number::<u64>(root, file));
         let throttled = self.throttle_files.iter().map(|file| throttled_us(root, file));
         Snapshot {
             at: Instant::now(),
-            counters: Counters::read(root, &self.cpus, &mut self.buffer),
+            counters: self.ledger.take().counters(&self.cpus),
             own_ticks: own_ticks(root),
             throttled_us: throttled.reduce(|a, b| Some(a?.max(b?))).flatten(),
             heat: heat.reduce(|a, b| Some(a? + b?)).flatten(),
@@ -245,7 +245,7 @@ mod tests {
             "cpu 100 0 50 1000 0 5 5 0 0 0\\ncpu0 100 0 50 1000 0 5 5 0 0 0\\nprocs_running 1";
         let own = "7 (a b) c) S 1 7 7 0 -1 0 0 0 0 0 10 5 20 5 20 0 1 0";
         let root = stored::unpack([("proc/stat", stat), ("proc/self/stat", own)]);
-        let mut watch = Watch::new(root.path(), &[0]);
+        let watch = Watch::new(root.path(), &[0]);
         let before = watch.look();
         assert_eq!(before.own_ticks, Some(40));
         let stat =
@@ -282,7 +282,7 @@ mod tests {
             (&*limit, "4000000"),
             (&*now, "3900000"),
         ]);
-        let mut watch = Watch::new(root.path(), &[2]);
+        let watch = Watch::new(root.path(), &[2]);
         let before = watch.look();
         assert_eq!(watch.look().since(&before).frequencies[0].changed, None);
         stored::add(root.path(), [(&*limit, "2000000"), (&*now, "1900000")]);
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_look_at_this_machine_counts() {
-        let mut watch = Watch::new(Path::new("/"), &[]);
+        let watch = Watch::new(Path::new("/"), &[]);
         let before = watch.look();
         std::thread::sleep(std::time::Duration::from_millis(2));
         let stretch = watch.look().since(&before);
