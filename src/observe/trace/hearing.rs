@@ -157,13 +157,14 @@ pub fn events(bytes: &[u8]) -> Vec<Event> {
     events
 }
 
-/// Leaves out that a worker entered the call by which it ends its window.
+/// Leaves out that a worker entered the call by which it ends its window. It may have been interrupted
+/// in there, or have had to wait for its CPU.
 fn without_last_mark(events: &mut Vec<Event>) {
     for who in [Who::Initiator, Who::Responder] {
-        let mut last = events.iter().enumerate().rev().filter(|(_, it)| it.who == who);
-        if last.next().is_some_and(|(_, it)| it.kind == Kind::End)
-            && let Some((at, Event { kind: Kind::Enter(_), .. })) = last.next()
-        {
+        let mut own = events.iter().enumerate().rev().filter(|(_, it)| it.who == who);
+        let ended = own.next().is_some_and(|(_, it)| it.kind == Kind::End);
+        let mut calls = own.filter(|(_, it)| matches!(it.kind, Kind::Enter(_) | Kind::Exit(_)));
+        if ended && let Some((at, Event { kind: Kind::Enter(_), .. })) = calls.next() {
             events.remove(at);
         }
     }
@@ -208,12 +209,15 @@ mod tests {
             written(20, 2, 0, 1, 7),
             written(50, 2, 0, 1, 157),
             written(52, 4, 1, 0, 1),
+            written(54, 9, 0, 1, 0),
             written(60, 1, 0, 1, 0),
         ];
         let events = events(&bytes.concat());
         let kinds: Vec<Kind> = events.iter().map(|it| it.kind).collect();
         let waking = Kind::Waking { by_partner: true };
-        assert_eq!(kinds, [Kind::Begin, Kind::Enter(7), Kind::Exit(-11), waking, Kind::End]);
+        let left =
+            [Kind::Begin, Kind::Enter(7), Kind::Exit(-11), waking, Kind::Interrupted, Kind::End];
+        assert_eq!(kinds, left);
         assert_eq!((events[3].who, events[3].cpu, events[3].at_ns), (Who::Responder, 0, 52));
     }
 }
