@@ -104,7 +104,7 @@ fn fails_with_one_line_and_the_nearest_word_on_bad_arguments() {
 }
 
 #[test]
-fn fails_with_one_line_on_a_run_that_is_not_there() {
+fn refuses_with_one_line_a_run_that_is_not_there() {
     let bench = Bench::new();
     bench.must(SHORT);
     for name in ["999", "xyz", "0", "-5", "1.5", ""] {
@@ -123,10 +123,10 @@ fn fails_with_one_line_on_a_run_that_is_not_there() {
 }
 
 #[test]
-fn fails_with_one_line_where_there_is_no_store() {
+fn refuses_with_one_line_where_there_is_no_store() {
     for line in ["runs", "report", "report 999", "export", "export xyz"] {
         let bench = Bench::new();
-        assert_refused(&bench.run(line), line, 1, &["no store at", "--store FILE"]);
+        assert_refused(&bench.run(line), line, 2, &["no store at", "--store FILE"]);
         assert!(!bench.store().exists(), "{line} made a store");
     }
 }
@@ -140,16 +140,16 @@ fn resuming_where_there_is_no_store_makes_none() {
 }
 
 #[test]
-fn fails_with_one_line_on_a_store_that_cannot_be_used() {
+fn refuses_with_one_line_a_store_that_cannot_be_used() {
     let bench = Bench::new();
     std::fs::write(bench.path("file"), "no folder").unwrap();
     let under = bench.path("file/runs.sqlite");
     let said = output(bench.command(SHORT.split(' ')).env("IPCMARK_STORE", under));
-    assert_refused(&said, "under a file", 1, &["file", "--store FILE"]);
+    assert_refused(&said, "under a file", 2, &["file", "--store FILE"]);
 
     std::fs::create_dir(bench.path("folder")).unwrap();
     let said = bench.run(&format!("{SHORT} --store folder"));
-    assert_refused(&said, "a folder", 1, &["folder", "--store FILE"]);
+    assert_refused(&said, "a folder", 2, &["folder", "--store FILE"]);
 
     std::fs::write(bench.path("text"), "not a database\n".repeat(500)).unwrap();
     rusqlite::Connection::open(bench.path("foreign"))
@@ -165,14 +165,14 @@ fn fails_with_one_line_on_a_store_that_cannot_be_used() {
         let before = std::fs::read(bench.path(name)).unwrap();
         for line in ["runs", "report", "export", SHORT] {
             let said = bench.run(&format!("{line} --store {name}"));
-            assert_refused(&said, &format!("{name}: {line}"), 1, &[name, why, "--store FILE"]);
+            assert_refused(&said, &format!("{name}: {line}"), 2, &[name, why, "--store FILE"]);
         }
         assert_eq!(std::fs::read(bench.path(name)).unwrap(), before, "{name} was changed");
     }
 }
 
 #[test]
-fn fails_with_one_line_in_a_folder_that_may_not_be_written() {
+fn refuses_with_one_line_in_a_folder_that_may_not_be_written() {
     if rustix::process::geteuid().is_root() {
         eprintln!("skipped: root may write everywhere");
         return;
@@ -183,11 +183,11 @@ fn fails_with_one_line_in_a_folder_that_may_not_be_written() {
     mode.set_readonly(true);
     std::fs::set_permissions(bench.path("closed"), mode).unwrap();
     let said = bench.run(&format!("{SHORT} --store closed/runs.sqlite"));
-    assert_refused(&said, "closed", 1, &["closed", "--store FILE"]);
+    assert_refused(&said, "closed", 2, &["closed", "--store FILE"]);
 }
 
 #[test]
-fn fails_with_one_line_on_a_damaged_store() {
+fn refuses_with_one_line_a_damaged_store() {
     let bench = Bench::new();
     bench.must(SHORT);
     bench.open().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
@@ -197,14 +197,14 @@ fn fails_with_one_line_on_a_damaged_store() {
     damaged[4096..].fill(0xA5);
     std::fs::write(bench.path("pages"), damaged).unwrap();
     let said = bench.run("report --store pages");
-    assert_refused(&said, "pages", 1, &["pages", "--store FILE"]);
+    assert_refused(&said, "pages", 2, &["pages", "--store FILE"]);
 
     std::fs::write(bench.path("short"), &whole[..whole.len() / 2]).unwrap();
     let said = bench.run("report --store short");
-    assert_refused(&said, "short", 1, &["short", "--store FILE"]);
+    assert_refused(&said, "short", 2, &["short", "--store FILE"]);
 
     bench.open().execute_batch("UPDATE samples SET ticks = x'789c'").unwrap();
-    assert_refused(&bench.run("export"), "a blob", 1, &["samples of launch", "damaged"]);
+    assert_refused(&bench.run("export"), "a blob", 2, &["samples of launch", "damaged"]);
 }
 
 #[test]

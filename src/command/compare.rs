@@ -95,11 +95,9 @@ fn measured(common: &Common, name: &str) -> Result<Measured, Failure> {
         })?;
         return Measured::parse(&text).map_err(|why| Failure::usage(format!("{name} {why}")));
     }
-    // A store that can't be used is as wrong a word on the command line as a file that can't.
-    let usage = |error: crate::store::StoreError| Failure::usage(error.to_string());
-    let store = Store::open_existing(&common.store_path()).map_err(usage)?;
-    let id = store.find_run(name).map_err(usage)?;
-    Ok(Measured::of(&Judged::of(&store, id).map_err(usage)?))
+    let store = Store::open_existing(&common.store_path())?;
+    let id = store.find_run(name)?;
+    Ok(Measured::of(&Judged::of(&store, id)?))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -127,8 +127,12 @@ impl Failure {
 }
 
 impl From<StoreError> for Failure {
+    /// A store that can't be used is as wrong a word on the command line as any.
     fn from(error: StoreError) -> Failure {
-        Failure::other(error.to_string())
+        match error.is_unusable() {
+            true => Failure::usage(error.to_string()),
+            false => Failure::other(error.to_string()),
+        }
     }
 }
 

@@ -56,7 +56,7 @@ impl Store {
             _ => self.one("SELECT max(id) FROM runs WHERE label = ?", params![name])?,
         };
         found.ok_or_else(|| {
-            StoreError(format!(
+            StoreError::unusable(format!(
                 "no run `{name}` in {}: `ipcmark runs` lists them",
                 self.path().display()
             ))

@@ -114,11 +114,26 @@ pub struct Store {
 
 /// What is wrong with a store: a sentence that names the file and ends with the way out.
 #[derive(Debug)]
-pub struct StoreError(String);
+pub struct StoreError {
+    line: String,
+    unusable: bool,
+}
+
+impl StoreError {
+    fn unusable(line: String) -> StoreError {
+        StoreError { line, unusable: true }
+    }
+
+    /// Whether what was asked for can't be used, as it is: there is no such store or run, it is damaged, may
+    /// not be written, or is another program's. Else something came in the way.
+    pub fn is_unusable(&self) -> bool {
+        self.unusable
+    }
+}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.line)
     }
 }
 
@@ -145,7 +160,7 @@ impl Store {
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| {
-                StoreError(format!(
+                StoreError::unusable(format!(
                     "create {}: {error}; choose another store with --store FILE",
                     folder.display()
                 ))
@@ -159,7 +174,7 @@ impl Store {
     /// Opens the store at `path` for reading; it must be there.
     pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
         if !path.exists() {
-            return Err(StoreError(format!(
+            return Err(StoreError::unusable(format!(
                 "no store at {}: measure first, or name one with --store FILE",
                 path.display()
             )));
@@ -174,7 +189,7 @@ impl Store {
         // SQLite has names of its own (`:memory:`, `file:…`, none at all) for databases that
         // vanish. A whole path, without the flag for such names, is always a file.
         let whole = std::path::absolute(path)
-            .map_err(|error| StoreError(format!("open {}: {error}", path.display())))?;
+            .map_err(|error| StoreError::unusable(format!("open {}: {error}", path.display())))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -202,11 +217,13 @@ impl Store {
             (_, APPLICATION_ID, older) if (1..SCHEMA_VERSION).contains(&older) => {
                 self.upgrade().map_err(|error| explain("upgrade", &self.path, error))
             }
-            (_, APPLICATION_ID, newer) if newer > SCHEMA_VERSION => Err(StoreError(format!(
-                "{name} was written by a newer ipcmark (schema {newer}, this one knows \
+            (_, APPLICATION_ID, newer) if newer > SCHEMA_VERSION => {
+                Err(StoreError::unusable(format!(
+                    "{name} was written by a newer ipcmark (schema {newer}, this one knows \
                  {SCHEMA_VERSION}): update, or choose another store with --store FILE"
-            ))),
-            _ => Err(StoreError(format!(
+                )))
+            }
+            _ => Err(StoreError::unusable(format!(
                 "{name} is a database of another program: choose another store with --store FILE"
             ))),
         }
@@ -246,20 +263,24 @@ impl Store {
 }
 
 fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
-    let way_out = match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => "free space on that disk; what was stored before is safe",
+    let (unusable, way_out) = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => {
+            (false, "free space on that disk; what was stored before is safe")
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            "make it writable, or choose another store with --store FILE"
+            (true, "make it writable, or choose another store with --store FILE")
         }
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            "it is damaged, or no ipcmark store: move it away, or choose another with --store FILE"
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another program holds it: wait for it, or choose another store with --store FILE"
-        }
-        _ => "choose another store with --store FILE",
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => (
+            true,
+            "it is damaged, or no ipcmark store: move it away, or choose another with --store FILE",
+        ),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
+            false,
+            "another program holds it: wait for it, or choose another store with --store FILE",
+        ),
+        _ => (false, "choose another store with --store FILE"),
     };
-    StoreError(format!("{what} {}: {error}; {way_out}", path.display()))
+    StoreError { line: format!("{what} {}: {error}; {way_out}", path.display()), unusable }
 }
 
 /// A path in the environment; an empty one says nothing.

@@ -207,7 +207,7 @@ impl Store {
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
         let fleet = self.one("SELECT fleet IS NOT NULL FROM runs WHERE id = ?", [id])?;
         if fleet == Some(1) {
-            return Err(StoreError(format!(
+            return Err(StoreError::unusable(format!(
                 "run {id} was measured on many nodes: `ipcmark report {id}` shows it"
             )));
         }
@@ -313,7 +313,7 @@ impl Store {
         })?;
         match damaged {
             false => Ok(samples),
-            true => Err(StoreError(format!(
+            true => Err(StoreError::unusable(format!(
                 "{}: the samples of launch {launch} are damaged; restore the file from a copy",
                 self.path().display()
             ))),
