@@ -97,6 +97,37 @@ fn pipes<'a>(judged: &'a mut Judged, place: &str) -> impl Iterator<Item = &'a mu
 }
 
 #[test]
+fn verdicts_name_the_largest_rate_and_only_what_spins_as_burning() {
+    let mut judged =
+        measured("run pipe fifo unix-stream -s 64 -w throughput -p free --launches 7 -q");
+    let mut said = |spinning: &[usize], best: usize| {
+        let group = &mut judged.groups[0];
+        for (nth, standing) in group.standings.iter_mut().enumerate() {
+            standing.among_best = nth < best;
+            standing.among_best_sleeping = nth == 1;
+        }
+        let names: Vec<String> = group.standings.iter().map(|it| it.variant.clone()).collect();
+        for case in &mut judged.results {
+            case.spins = spinning.iter().any(|nth| case.variant == names[*nth]);
+        }
+        let style = Style { width: 2_000, color: false, unfold: true };
+        let text = terminal::render(&compose(&judged, Extent::Summary), &style);
+        let line = text.lines().find(|line| line.contains("Transfers of 64 B")).unwrap();
+        names
+            .iter()
+            .enumerate()
+            .fold(line.to_string(), |line, (nth, name)| line.replace(name, &format!("m{nth}")))
+    };
+    let tie = said(&[1], 2);
+    assert!(tie.contains("m0 and m1 can't be told apart; m0 has the largest median"), "{tie}");
+    assert!(tie.contains("; m1 burns both CPUs") && !tie.contains("sleeps"), "{tie}");
+    let alone = said(&[0], 1);
+    assert!(alone.contains(", and burns both CPUs; best that sleeps: m1"), "{alone}");
+    let none = said(&[], 2);
+    assert!(!none.contains("burn") && !none.contains("smallest"), "{none}");
+}
+
+#[test]
 fn a_run_over_sizes_has_every_figure_in_reading_order() {
     let judged = over_sizes();
     let (document, page) = page(&judged);

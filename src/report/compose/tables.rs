@@ -157,7 +157,7 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
     let floors: Vec<String> = floors.into_iter().map(str::to_string).collect();
     let mut words = String::new();
     if asides.cpu {
-        words += "CPU: time of both workers together per round trip, or per message. ";
+        words += "CPU, where there is room: time of both workers per round trip, or per message. ";
     }
     if asides.floor {
         words += &format!("× floor: the median over {}, measured beside it.", words::list(&floors));

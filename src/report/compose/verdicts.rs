@@ -50,36 +50,54 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         several => {
             let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
             head.code(words::few(&names)).plain(format!(
-                " can't be told apart; {} has the smallest median, {}",
+                " can't be told apart; {} has the {}, {}",
                 names[0],
+                words::best_median(leader),
                 words::value(leader)
             ))
         }
     };
-    if group.workload != "connect" && best.iter().any(|it| judged.results[it.result].spins) {
-        text = text.plain(", and burns both CPUs");
-        text = best_asleep(text, judged, group);
+    // Nobody waits while a mechanism is set up.
+    if group.workload != "connect" {
+        let spins = |it: &&Standing| judged.results[it.result].spins;
+        let spinning = best.iter().copied().filter(spins).map(|it| it.variant.clone());
+        text = burning(text, best.len() == 1, &spinning.collect::<Vec<_>>());
+        if leader.spins {
+            text = best_asleep(text, judged, group);
+        }
     }
     if let Some(bytes) = first_with_bytes(judged, group) {
-        let value = words::value(&judged.results[bytes.result]);
-        text = text.plain("; smallest median that carries bytes: ").code(&bytes.variant);
-        text = text.plain(format!(", {value}"));
+        let case = &judged.results[bytes.result];
+        text = text.plain(format!("; {} that carries bytes: ", words::best_median(case)));
+        text = text.code(&bytes.variant).plain(format!(", {}", words::value(case)));
     }
     text.plain(".")
+}
+
+/// Which of the best use up two CPUs.
+fn burning(text: Text, alone: bool, spinning: &[String]) -> Text {
+    match spinning {
+        [] => text,
+        [_] if alone => text.plain(", and burns both CPUs"),
+        [one] => text.plain("; ").code(one).plain(" burns both CPUs"),
+        several => text.plain("; ").code(words::few(several)).plain(" burn both CPUs"),
+    }
 }
 
 fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     let asleep: Vec<&Standing> =
         group.standings.iter().filter(|it| it.among_best_sleeping).collect();
     let Some(first) = asleep.first() else { return text };
-    let value = words::value(&judged.results[first.result]);
+    let case = &judged.results[first.result];
+    let value = words::value(case);
     match asleep.len() {
         1 => text.plain("; best that sleeps: ").code(&first.variant).plain(format!(", {value}")),
         _ => {
             let names: Vec<String> = asleep.iter().map(|it| it.variant.clone()).collect();
             text.plain("; of those that sleep, ").code(words::few(&names)).plain(format!(
-                " can't be told apart; {} has the smallest median, {value}",
-                first.variant
+                " can't be told apart; {} has the {}, {value}",
+                first.variant,
+                words::best_median(case)
             ))
         }
     }

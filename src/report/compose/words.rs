@@ -14,6 +14,14 @@ pub fn unit(case: &CaseResult) -> Unit {
     }
 }
 
+/// What the best of a group has: times are small, rates are large.
+pub fn best_median(case: &CaseResult) -> &'static str {
+    match unit(case) {
+        Unit::Nanoseconds => "smallest median",
+        _ => "largest median",
+    }
+}
+
 /// A placement in words: `one CPU`, `two CPUs (same-llc)`.
 pub fn place(placement: &str) -> String {
     if let Some((reach, placement)) = placement.rsplit_once('/') {
