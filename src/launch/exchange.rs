@@ -245,15 +245,17 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Fills `samples` with the ticks of `batch` operations each, one after the other.
-    fn fill(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
+    /// Fills `samples` with the ticks of `batch` operations each, one after the other; of round trips,
+    /// gives the stamp that closed the last.
+    fn fill(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
         match self.spec.workload {
             Workload::Latency | Workload::Rate => {
-                self.loops.round_trips(With::Asked, samples, batch)
+                return self.loops.round_trips(With::Asked, samples, batch).map(Some);
             }
-            Workload::Throughput => self.loops.transfers(samples, batch),
-            Workload::Connect => set_up::initiate(self.spec, &mut self.report, samples, batch),
+            Workload::Throughput => self.loops.transfers(samples, batch)?,
+            Workload::Connect => set_up::initiate(self.spec, &mut self.report, samples, batch)?,
         }
+        Ok(None)
     }
 
     fn time(&mut self) -> io::Result<()> {
@@ -284,10 +286,11 @@ impl<'a> Exchange<'a> {
         self.onlookers.start()?;
         for samples in page.samples(samples as usize).chunks(chunk) {
             self.report.cpus.push(sched_getcpu() as u32);
-            match &mut paced {
+            let closed = match &mut paced {
                 None => self.fill(samples, batch)?,
-                Some(paced) => paced.fill(self.loops, samples)?,
-            }
+                Some(paced) => paced.fill(self.loops, samples).map(|()| None)?,
+            };
+            self.report.closed.extend(closed);
         }
         self.onlookers.stop(samples * batch, &mut self.report)?;
         self.report.usage = Usage::of_thread().since(&before);

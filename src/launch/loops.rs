@@ -25,8 +25,9 @@ pub enum With {
 
 /// One side's loops; see [`latency`] and [`throughput`].
 pub trait Loops {
-    /// Fills `samples` with the ticks of `batch` round trips each.
-    fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<()>;
+    /// Fills `samples` with the ticks of `batch` round trips each, and gives the stamp that closed the
+    /// last.
+    fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<u64>;
     /// Fills `samples` with the ticks of one response each, and `lateness` with those by which each
     /// message was begun too late.
     fn responses(
@@ -76,7 +77,7 @@ impl<'a, E, P> Compiled<'a, E, P> {
 }
 
 impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
-    fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
+    fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<u64> {
         let Compiled { end, payload, buffers, clock } = self;
         end.spare(!matches!(with, With::Asked));
         match with {

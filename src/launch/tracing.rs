@@ -94,7 +94,7 @@ fn laid_out(heard: Heard, reports: [&WorkerReport; 2], page: &Page) -> Traced {
     let [initiator, _] = reports;
     let samples = page.samples(initiator.samples as usize);
     let starts = match initiator.marked {
-        Some(marked) => starts_ns(&marked, samples),
+        Some(marked) => starts_ns(&marked, samples, &initiator.closed),
         None => Vec::new(),
     };
     let samples = take_apart(&heard.events, &starts);
@@ -103,22 +103,24 @@ fn laid_out(heard: Heard, reports: [&WorkerReport; 2], page: &Page) -> Traced {
 }
 
 /// Where each sample begins on the clock of the events, and where the last one ends; of the first
-/// [`MOST_TRIPS`]. One stamp
-/// closes a sample and opens the next; what the timed part holds beside them lies, unknown how,
-/// before the first and after the last.
-fn starts_ns(marked: &Marked, samples: &[AtomicU64]) -> Vec<f64> {
+/// [`MOST_TRIPS`]. One stamp closes a sample and opens the next; `closed` holds the last one of each
+/// stretch of samples.
+fn starts_ns(marked: &Marked, samples: &[AtomicU64], closed: &[u64]) -> Vec<f64> {
     let (begun, ended) = (marked.begun, marked.ended);
     let lasted = ended.ticks.saturating_sub(begun.ticks).max(1) as f64;
     let ns_per_tick = ended.monotonic_ns.saturating_sub(begun.monotonic_ns) as f64 / lasted;
-    let ticks = samples.iter().map(|it| it.load(Ordering::Relaxed) as f64);
-    let beside = (lasted - ticks.clone().sum::<f64>()).max(0.0);
-    let mut at = beside / 2.0;
-    let mut starts = vec![begun.monotonic_ns as f64 + at * ns_per_tick];
-    for ticks in ticks.take(MOST_TRIPS) {
-        at += ticks;
-        starts.push(begun.monotonic_ns as f64 + at * ns_per_tick);
-    }
-    starts
+    let length = samples.len().div_ceil(closed.len().max(1)).max(1);
+    let opened = samples.chunks(length).zip(closed).flat_map(|(stretch, closed)| {
+        let ticks = stretch.iter().map(|it| it.load(Ordering::Relaxed));
+        let mut at = closed.saturating_sub(ticks.clone().sum());
+        ticks.map(move |ticks| {
+            at += ticks;
+            at - ticks
+        })
+    });
+    let stamps = opened.chain(closed.last().copied()).take(MOST_TRIPS + 1);
+    let since_begun = stamps.map(|stamp| stamp.saturating_sub(begun.ticks) as f64);
+    since_begun.map(|ticks| begun.monotonic_ns as f64 + ticks * ns_per_tick).collect()
 }
 
 /// How many events to make room for: only a full trace of a latency keeps them.
@@ -148,9 +150,18 @@ mod tests {
         let ticks: Vec<AtomicU64> = (0..samples).map(|_| AtomicU64::new(3)).collect();
         let at = |ticks| Instant { ticks, monotonic_ns: 2 * ticks };
         let marked = Marked { begun: at(0), ended: at(3 * samples + 8), operations: samples };
-        let starts = starts_ns(&marked, &ticks);
+        let starts = starts_ns(&marked, &ticks, &[3 * samples + 2]);
         assert_eq!(starts.len(), MOST_TRIPS + 1);
-        // Eight ticks lie beside the samples, of which half are before the first.
-        assert_eq!((starts[0], starts[1]), (8.0, 14.0));
+        assert_eq!((starts[0], starts[1]), (4.0, 10.0), "the last stamp says where they lie");
+    }
+
+    #[test]
+    fn each_stretch_lies_where_its_own_last_stamp_says() {
+        let ticks: Vec<AtomicU64> = [3, 4, 5, 6, 7].map(AtomicU64::new).into();
+        let at = |ticks: u64| Instant { ticks, monotonic_ns: 1_000 + 2 * (ticks - 100) };
+        let marked = Marked { begun: at(100), ended: at(200), operations: 5 };
+        // From 103 to 110, from 120 to 131, from 133 to 140: workers stand still in between.
+        let starts = starts_ns(&marked, &ticks, &[110, 131, 140]);
+        assert_eq!(starts, [1006.0, 1012.0, 1040.0, 1050.0, 1066.0, 1080.0]);
     }
 }

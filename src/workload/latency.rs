@@ -11,7 +11,8 @@ use super::{Buffers, Payload};
 use crate::clock;
 use crate::mechanism::Endpoint;
 
-/// The initiator's side: fills `samples` with the ticks of `batch` round trips each.
+/// The initiator's side: fills `samples` with the ticks of `batch` round trips each, and gives the stamp
+/// that closed the last.
 #[inline(never)]
 pub fn initiate<E: Endpoint, P: Payload>(
     end: &mut E,
@@ -20,7 +21,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     clock: clock::Kind,
     samples: &[AtomicU64],
     batch: u64,
-) -> io::Result<()> {
+) -> io::Result<u64> {
     let (out, into) = buffers.split();
     let mut opened = clock.now();
     for sample in samples {
@@ -32,7 +33,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
         sample.store(closed - opened, Ordering::Relaxed);
         opened = closed;
     }
-    Ok(())
+    Ok(opened)
 }
 
 /// The responder's side: answers `count` messages.
