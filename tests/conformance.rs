@@ -43,6 +43,13 @@ fn expect(end: &mut End, direction: u64, number: u64, bytes: usize, into: &mut [
     assert_eq!(lost, 0, "lost by message {number} of {bytes} bytes");
 }
 
+/// More messages than any buffer holds: rings wrap, and the sender blocks. With `reliability=` it
+/// blocks after 64 datagrams, and an unoptimised code takes its time.
+fn far_ahead(variant: &Variant, bytes: usize) -> u64 {
+    let most = if variant.to_string().contains("reliability=") { 400 } else { 3_000 };
+    ((4 << 20) / bytes).clamp(16, most) as u64
+}
+
 // ---- in two threads ----------------------------------------------------------------------
 
 #[test]
@@ -51,8 +58,7 @@ fn every_message_arrives_whole_and_in_order_when_the_sender_runs_far_ahead() {
     for variant in carrying(Carries::Bytes) {
         for bytes in sizes(&variant) {
             let Some(pair) = open(&variant, bytes) else { continue };
-            // More than any buffer holds: rings wrap, and the sender blocks.
-            let count = ((4 << 20) / bytes).clamp(16, 3_000) as u64;
+            let count = far_ahead(&variant, bytes);
             let stream = move |end: &mut End, direction: u64| {
                 (0..count).for_each(|number| send(end, direction, number, bytes));
                 end.recv(&mut [0]).expect("the acknowledgement");
@@ -112,7 +118,7 @@ fn round_trips_carry_each_side_its_partners_message() {
 /// must count them right at every fill level.
 #[test]
 fn bursts_of_mixed_sizes_arrive_whole_and_in_order() {
-    const BURSTS: u64 = 24;
+    const BURSTS: u64 = 16;
     let _alone = alone();
     for variant in carrying(Carries::Bytes) {
         for most in [64, 4_096, largest(&variant).min(65_536)] {

@@ -1,19 +1,23 @@
 //! No wake-up is lost: whatever sleeps on a futex, driven through every order of "about to
 //! sleep" and "about to wake" that random pauses can bring about. One lost wake-up hangs both
-//! sides for ever, so a watchdog turns it into a failure.
+//! sides for ever, so a watchdog turns it into a failure: once nothing has moved for half a minute,
+//! however long a busy machine takes for all of it.
 
 mod common;
 
 use std::hint::spin_loop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
 
-use common::ends::{End, Pair, await_threads, try_open};
+use common::ends::{End, HANG, Pair, await_moving, try_open};
 use common::{Rng, alone, contents};
 use ipcmark::mechanism::{Carries, Variant};
 
-const MESSAGES: u64 = 200_000;
-const WATCHDOG: Duration = Duration::from_secs(30);
+/// Where most messages meet a partner that is awake.
+const MESSAGES: u64 = 150_000;
+/// Where a side sleeps for nearly every message: as many sleeps as above.
+const RENDEZVOUS: u64 = 30_000;
 const BYTES: usize = 8;
 
 /// A pause of nothing at all, of some instructions, or of a turn for somebody else.
@@ -25,12 +29,23 @@ fn pause(rng: &mut Rng) {
     }
 }
 
-/// Bursts one way and then the other, until [`MESSAGES`] have gone each way. Mostly short
+/// What both sides of a conversation agree on.
+#[derive(Clone)]
+struct Talk {
+    /// Messages each way, at least.
+    messages: u64,
+    checked: bool,
+    seed: u64,
+    /// Messages that the initiator has sent or received by now.
+    moved: Arc<AtomicU64>,
+}
+
+/// Bursts one way and then the other, until enough messages have gone each way. Mostly short
 /// bursts, so that a side falls asleep often; some that fill a ring, so that senders sleep too.
-fn converse(end: &mut End, initiates: bool, checked: bool, seed: u64) {
-    let (mut agreed, mut own) = (Rng(seed), Rng(seed ^ u64::from(initiates) << 32));
+fn converse(end: &mut End, initiates: bool, talk: &Talk) {
+    let (mut agreed, mut own) = (Rng(talk.seed), Rng(talk.seed ^ u64::from(initiates) << 32));
     let (mut gone, mut into) = ([0; 2], [0; BYTES]);
-    while gone[0] < MESSAGES || gone[1] < MESSAGES {
+    while gone.iter().any(|gone| *gone < talk.messages) {
         for direction in [0, 1] {
             let most = if agreed.below(16) == 0 { 40 } else { 8 };
             for _ in 0..=agreed.below(most) {
@@ -40,64 +55,70 @@ fn converse(end: &mut End, initiates: bool, checked: bool, seed: u64) {
                 } else {
                     end.recv(&mut into).expect("recv");
                     let right = contents(direction, gone[direction as usize], BYTES);
-                    assert!(!checked || into == right, "{gone:?}: not what was sent");
+                    assert!(!talk.checked || into == right, "{gone:?}: not what was sent");
                 }
                 gone[direction as usize] += 1;
+                if initiates {
+                    talk.moved.store(gone.iter().sum(), Ordering::Relaxed);
+                }
             }
         }
     }
 }
 
 /// `room` decides how many slots a ring has: a large one leaves two, which senders fill.
-fn stress(text: &str, room: usize, same_process: bool) {
+fn stress(text: &str, room: usize, same_process: bool, messages: u64) {
     let _alone = alone();
     let variant = Variant::parse(text).expect("a variant");
     let checked = variant.traits().carries == Carries::Bytes;
+    let talk = Talk { messages, checked, seed: room as u64, moved: Arc::default() };
     let Pair { initiator, responder, .. } =
         try_open(&variant, room, same_process).expect("shared memory is always to be had");
     let side = |mut end: End, initiates| {
+        let talk = talk.clone();
         thread::spawn(move || {
             end.start().expect("start");
-            converse(&mut end, initiates, checked, room as u64);
+            converse(&mut end, initiates, &talk);
             end
         })
     };
     let what = format!("{text}, slots for {room} bytes, private futexes: {same_process}");
-    await_threads(&what, WATCHDOG, vec![side(initiator, true), side(responder, false)]);
+    let sides = vec![side(initiator, true), side(responder, false)];
+    await_moving(&what, HANG, || talk.moved.load(Ordering::Relaxed), sides);
 }
 
 #[test]
 fn a_ring_of_many_slots_loses_no_wake_up() {
-    stress("shm-ring:wait=futex", 64, true);
+    stress("shm-ring:wait=futex", 64, true, MESSAGES);
 }
 
 #[test]
 fn a_ring_of_two_slots_loses_no_wake_up() {
-    stress("shm-ring:wait=futex", 256 << 10, false);
+    stress("shm-ring:wait=futex", 256 << 10, false, RENDEZVOUS);
 }
 
 #[test]
 fn a_ring_on_eventfds_loses_no_wake_up() {
-    stress("shm-ring:wait=eventfd", 256 << 10, false);
+    stress("shm-ring:wait=eventfd", 256 << 10, false, RENDEZVOUS);
 }
 
 #[test]
 fn a_futex_slept_on_through_io_uring_loses_no_wake_up() {
-    stress("io-uring:op=futex", 1, false);
+    stress("io-uring:op=futex", 1, false, MESSAGES);
 }
 
 #[test]
 fn a_window_into_another_process_loses_no_wake_up() {
-    stress("process-vm", 64, true);
-    stress("process-vm:call=writev", 64, true);
+    stress("process-vm", 64, true, RENDEZVOUS);
+    stress("process-vm:call=writev", 64, true, RENDEZVOUS);
 }
 
 #[test]
 fn a_private_futex_loses_no_wake_up() {
-    stress("futex", 1, true);
+    stress("futex", 1, true, MESSAGES);
 }
 
 #[test]
 fn a_shared_futex_loses_no_wake_up() {
-    stress("futex", 1, false);
+    stress("futex", 1, false, MESSAGES);
 }

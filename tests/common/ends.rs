@@ -104,8 +104,22 @@ pub fn both(
 
 /// Waits for `threads`; the first panic among them is passed on at once, because the partner
 /// of a thread that panicked may wait for ever.
-pub fn await_threads<T>(what: &str, within: Duration, mut threads: Vec<JoinHandle<T>>) -> Vec<T> {
-    let deadline = Instant::now() + within;
+pub fn await_threads<T>(what: &str, within: Duration, threads: Vec<JoinHandle<T>>) -> Vec<T> {
+    await_moving(what, within, || 0, threads)
+}
+
+/// As [`await_threads`], for what may take long where the machine is busy: hung is only what
+/// `moved` says the same of for all of `still`.
+///
+/// # Panics
+/// With a thread's own panic, or when they hang.
+pub fn await_moving<T>(
+    what: &str,
+    still: Duration,
+    moved: impl Fn() -> u64,
+    mut threads: Vec<JoinHandle<T>>,
+) -> Vec<T> {
+    let (mut last, mut since) = (moved(), Instant::now());
     let mut results = Vec::new();
     while !threads.is_empty() {
         let (done, running) = threads.into_iter().partition(JoinHandle::is_finished);
@@ -119,7 +133,11 @@ pub fn await_threads<T>(what: &str, within: Duration, mut threads: Vec<JoinHandl
                 }
             }
         }
-        assert!(Instant::now() < deadline, "{what}: hung for {within:?}");
+        let now = moved();
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        assert!(since.elapsed() < still, "{what}: hung for {still:?} after {last} steps");
         thread::sleep(Duration::from_micros(200));
     }
     results
