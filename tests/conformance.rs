@@ -434,7 +434,7 @@ fn every_variant_measures_in(workers: Workers) {
     for variant in variants() {
         for spec in launch_specs(&variant, workers) {
             let what = format!(
-                "{variant}, {}, {} bytes, {}s, CPUs {:?} {:?}",
+                "{variant}, {}, {} bytes, workers: {}, CPUs {:?} {:?}",
                 spec.workload.name(),
                 spec.message_bytes,
                 workers.name(),
