@@ -49,12 +49,11 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         [one] => head.code(&one.variant).plain(format!(", {}", words::value(leader))),
         several => {
             let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
-            head.code(words::few(&names)).plain(format!(
-                " can't be told apart; {} has the {}, {}",
-                names[0],
-                words::best_median(leader),
-                words::value(leader)
-            ))
+            let (median, value) = (words::best_median(leader), words::value(leader));
+            words::few_codes(head, &names)
+                .plain(" can't be told apart; ")
+                .code(&names[0])
+                .plain(format!(" has the {median}, {value}"))
         }
     };
     // Nobody waits while a mechanism is set up.
@@ -80,7 +79,7 @@ fn burning(text: Text, alone: bool, spinning: &[String]) -> Text {
         [] => text,
         [_] if alone => text.plain(", and burns both CPUs"),
         [one] => text.plain("; ").code(one).plain(" burns both CPUs"),
-        several => text.plain("; ").code(words::few(several)).plain(" burn both CPUs"),
+        several => words::few_codes(text.plain("; "), several).plain(" burn both CPUs"),
     }
 }
 
@@ -94,11 +93,10 @@ fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         1 => text.plain("; best that sleeps: ").code(&first.variant).plain(format!(", {value}")),
         _ => {
             let names: Vec<String> = asleep.iter().map(|it| it.variant.clone()).collect();
-            text.plain("; of those that sleep, ").code(words::few(&names)).plain(format!(
-                " can't be told apart; {} has the {}, {value}",
-                first.variant,
-                words::best_median(case)
-            ))
+            words::few_codes(text.plain("; of those that sleep, "), &names)
+                .plain(" can't be told apart; ")
+                .code(&first.variant)
+                .plain(format!(" has the {}, {value}", words::best_median(case)))
         }
     }
 }

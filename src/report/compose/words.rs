@@ -1,7 +1,7 @@
 //! Names and values as the report says them.
 
 use crate::judge::{CaseResult, Estimate, GroupVerdict, Judged, ModesSeen, Standing};
-use crate::report::{Unit, units};
+use crate::report::{Text, Unit, units};
 
 /// The unit of a case's estimate.
 pub fn unit(case: &CaseResult) -> Unit {
@@ -232,10 +232,32 @@ pub fn list(names: &[String]) -> String {
 
 /// As [`list`], but of a long one only the first few and how many more there are.
 pub fn few(names: &[String]) -> String {
+    match cut(names) {
+        (named, 0) => list(named),
+        (named, more) => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// As [`few`], after `text`, with each name as code.
+pub fn few_codes(mut text: Text, names: &[String]) -> Text {
+    let (named, more) = cut(names);
+    for (nth, name) in named.iter().enumerate() {
+        text = match nth {
+            0 => text,
+            _ if nth + 1 == named.len() && more == 0 => text.plain(" and "),
+            _ => text.plain(", "),
+        };
+        text = text.code(name);
+    }
+    if more > 0 { text.plain(format!(" and {more} more")) } else { text }
+}
+
+/// Those worth naming, and how many more there are: never just one.
+fn cut(names: &[String]) -> (&[String], usize) {
     const NAMED: usize = 4;
     match names.len().checked_sub(NAMED) {
-        Some(more @ 2..) => format!("{} and {more} more", names[..NAMED].join(", ")),
-        _ => list(names),
+        Some(more @ 2..) => (&names[..NAMED], more),
+        _ => (names, 0),
     }
 }
 
@@ -264,5 +286,23 @@ pub(super) fn without_shared(name: &str, shared: Option<&str>) -> String {
     match shared.and_then(|it| name.strip_prefix(it)) {
         Some(rest) => format!("…{rest}"),
         None => name.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Run;
+
+    #[test]
+    fn names_as_code_read_as_names_do() {
+        for count in 0..8 {
+            let names: Vec<String> = (0..count).map(|nth| format!("m{nth}")).collect();
+            let text = few_codes(Text::new(), &names);
+            let read: String = text.runs.iter().map(Run::as_str).collect();
+            assert_eq!(read, few(&names));
+            let codes = text.runs.iter().filter(|run| matches!(run, Run::Code(_)));
+            assert_eq!(codes.count(), if count < 6 { count } else { 4 }, "{read}");
+        }
     }
 }
