@@ -284,7 +284,7 @@ fn both_clocks_are_told_at_both_ends_of_the_timed_part() {
     for (report, deeds) in
         [(&record.initiator, &traced.initiator), (&record.responder, &traced.responder)]
     {
-        let marked = report.marked.expect("its marks");
+        let marked = report.marked.as_ref().expect("its marks");
         assert_eq!(marked.operations, deeds.operations);
         let ns = marked.ended.monotonic_ns - marked.begun.monotonic_ns;
         let ticks = (marked.ended.ticks - marked.begun.ticks) as f64 * spec.ns_per_tick;

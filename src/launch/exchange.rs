@@ -283,16 +283,16 @@ impl<'a> Exchange<'a> {
         self.report.lead_operations = lead;
         self.announce(Purpose::Begin)?;
         let before = Usage::of_thread();
+        let mut closed = Vec::new();
         self.onlookers.start()?;
         for samples in page.samples(samples as usize).chunks(chunk) {
             self.report.cpus.push(sched_getcpu() as u32);
-            let closed = match &mut paced {
-                None => self.fill(samples, batch)?,
-                Some(paced) => paced.fill(self.loops, samples).map(|()| None)?,
-            };
-            self.report.closed.extend(closed);
+            match &mut paced {
+                None => closed.extend(self.fill(samples, batch)?),
+                Some(paced) => paced.fill(self.loops, samples)?,
+            }
         }
-        self.onlookers.stop(samples * batch, &mut self.report)?;
+        self.onlookers.stop(samples * batch, closed, &mut self.report)?;
         self.report.usage = Usage::of_thread().since(&before);
         self.report.cpus.push(sched_getcpu() as u32);
         self.report.punctuality = paced.and_then(Paced::end);
@@ -339,14 +339,14 @@ impl<'a> Exchange<'a> {
                 Command::Respond(count) => {
                     self.onlookers.start()?;
                     self.respond(count)?;
-                    self.onlookers.stop(count, &mut self.report)?;
+                    self.onlookers.stop(count, Vec::new(), &mut self.report)?;
                 }
                 Command::Receive { lead, transfers, messages } => {
                     self.receive(1, lead)?;
                     before = Usage::of_thread();
                     self.onlookers.start()?;
                     self.receive(transfers, messages)?;
-                    self.onlookers.stop(transfers * messages, &mut self.report)?;
+                    self.onlookers.stop(transfers * messages, Vec::new(), &mut self.report)?;
                 }
                 Command::Stop => return Ok(()),
             }

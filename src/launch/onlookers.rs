@@ -57,18 +57,24 @@ impl Onlookers {
         self.counting.as_mut().map_or(Ok(()), Counting::start)
     }
 
-    /// It ended, after so many `operations`: `report` is told what was counted, and where it lies.
+    /// It ended, after so many `operations`, of which stretches were `closed` by these stamps: `report` is
+    /// told what was counted, and where it lies.
     ///
     /// # Errors
     /// A counter that had to share the hardware.
-    pub fn stop(&mut self, operations: u64, report: &mut WorkerReport) -> io::Result<()> {
+    pub fn stop(
+        &mut self,
+        operations: u64,
+        closed: Vec<u64>,
+        report: &mut WorkerReport,
+    ) -> io::Result<()> {
         if let Some(counting) = &mut self.counting {
             report.counts = Some(counting.stop(operations)?);
         }
         if let Some(marking) = &self.marking {
             let ended = instant(self.clock);
             marking.end()?;
-            report.marked = self.begun.map(|begun| Marked { begun, ended, operations });
+            report.marked = self.begun.map(|begun| Marked { begun, ended, operations, closed });
         }
         Ok(())
     }

@@ -294,10 +294,6 @@ pub struct WorkerReport {
     /// What its counters said, where they were asked.
     #[serde(default)]
     pub counts: Option<Counts>,
-    /// Initiator of round trips: the stamp that closed each stretch of samples, in ticks. Stretches are
-    /// equally long, but for the last.
-    #[serde(default)]
-    pub closed: Vec<u64>,
     /// Where its timed part lies, for the trace that was asked to follow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked: Option<Marked>,

@@ -82,7 +82,7 @@ impl Tracing {
     pub fn hear(self, reports: [&WorkerReport; 2], page: &Page) -> Result<Traced, Outcome> {
         let failed = |reason: String| Outcome::Failed { reason };
         let tracer = self.tracer.ok_or_else(|| failed("the trace was not loaded".into()))?;
-        let operations = reports.map(|it| it.marked.map_or(0, |marked| marked.operations));
+        let operations = reports.map(|it| it.marked.as_ref().map_or(0, |marked| marked.operations));
         let heard = tracer.hear(operations).map_err(|error| failed(format!("trace: {error}")))?;
         Ok(laid_out(heard, reports, page))
     }
@@ -93,8 +93,8 @@ impl Tracing {
 fn laid_out(heard: Heard, reports: [&WorkerReport; 2], page: &Page) -> Traced {
     let [initiator, _] = reports;
     let samples = page.samples(initiator.samples as usize);
-    let starts = match initiator.marked {
-        Some(marked) => starts_ns(&marked, samples, &initiator.closed),
+    let starts = match &initiator.marked {
+        Some(marked) => starts_ns(marked, samples),
         None => Vec::new(),
     };
     let samples = take_apart(&heard.events, &starts);
@@ -103,10 +103,9 @@ fn laid_out(heard: Heard, reports: [&WorkerReport; 2], page: &Page) -> Traced {
 }
 
 /// Where each sample begins on the clock of the events, and where the last one ends; of the first
-/// [`MOST_TRIPS`]. One stamp closes a sample and opens the next; `closed` holds the last one of each
-/// stretch of samples.
-fn starts_ns(marked: &Marked, samples: &[AtomicU64], closed: &[u64]) -> Vec<f64> {
-    let (begun, ended) = (marked.begun, marked.ended);
+/// [`MOST_TRIPS`]. One stamp closes a sample and opens the next.
+fn starts_ns(marked: &Marked, samples: &[AtomicU64]) -> Vec<f64> {
+    let Marked { begun, ended, closed, .. } = marked;
     let lasted = ended.ticks.saturating_sub(begun.ticks).max(1) as f64;
     let ns_per_tick = ended.monotonic_ns.saturating_sub(begun.monotonic_ns) as f64 / lasted;
     let length = samples.len().div_ceil(closed.len().max(1)).max(1);
@@ -149,8 +148,8 @@ mod tests {
         let samples = MOST_TRIPS as u64 + 10;
         let ticks: Vec<AtomicU64> = (0..samples).map(|_| AtomicU64::new(3)).collect();
         let at = |ticks| Instant { ticks, monotonic_ns: 2 * ticks };
-        let marked = Marked { begun: at(0), ended: at(3 * samples + 8), operations: samples };
-        let starts = starts_ns(&marked, &ticks, &[3 * samples + 2]);
+        let (begun, ended, closed) = (at(0), at(3 * samples + 8), vec![3 * samples + 2]);
+        let starts = starts_ns(&Marked { begun, ended, operations: samples, closed }, &ticks);
         assert_eq!(starts.len(), MOST_TRIPS + 1);
         assert_eq!((starts[0], starts[1]), (4.0, 10.0), "the last stamp says where they lie");
     }
@@ -159,9 +158,10 @@ mod tests {
     fn each_stretch_lies_where_its_own_last_stamp_says() {
         let ticks: Vec<AtomicU64> = [3, 4, 5, 6, 7].map(AtomicU64::new).into();
         let at = |ticks: u64| Instant { ticks, monotonic_ns: 1_000 + 2 * (ticks - 100) };
-        let marked = Marked { begun: at(100), ended: at(200), operations: 5 };
         // From 103 to 110, from 120 to 131, from 133 to 140: workers stand still in between.
-        let starts = starts_ns(&marked, &ticks, &[110, 131, 140]);
+        let closed = vec![110, 131, 140];
+        let marked = Marked { begun: at(100), ended: at(200), operations: 5, closed };
+        let starts = starts_ns(&marked, &ticks);
         assert_eq!(starts, [1006.0, 1012.0, 1040.0, 1050.0, 1066.0, 1080.0]);
     }
 }

@@ -153,7 +153,7 @@ pub struct Firings {
 }
 
 /// Where a worker's timed part lies, as the worker says itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marked {
     /// Right after its first mark, before it stamps for the first time.
     pub begun: Instant,
@@ -161,6 +161,10 @@ pub struct Marked {
     pub ended: Instant,
     /// Operations in between.
     pub operations: u64,
+    /// Initiator of round trips: the stamp that closed each stretch of samples, in ticks. Stretches are
+    /// equally long, but for the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<u64>,
 }
 
 /// One moment by two clocks: the one that stamps samples, and the one of events. Two of them lay
