@@ -14,7 +14,7 @@ use std::time::Duration;
 use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
 use common::proc::{Held, Process, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
-use ipcmark::campaign::{Campaign, Conditions, Progress, Roads};
+use ipcmark::campaign::{Campaign, Conditions, Progress, Roads, Turn};
 use ipcmark::clock;
 use ipcmark::judge::{Judged, Status};
 use ipcmark::launch::{Launcher, Outcome, Spec, Stage, Warmup, Workers};
@@ -230,6 +230,7 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
         store: &mut store,
         launcher: Launcher::new(limited(folder.path(), files)),
         roads: Roads::default(),
+        turn: Turn::wait(true, interrupt(), |_| {}),
         interrupt: interrupt(),
         progress: &mut Silent,
     };

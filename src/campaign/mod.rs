@@ -11,6 +11,7 @@ mod progress;
 mod roads;
 mod round;
 mod settle;
+mod turn;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,6 +29,7 @@ pub use pilot::{deadline_ms, deadline_of, lasting_ns, operation_ns, pilot_of, si
 pub use progress::{Launched, Progress, Status};
 pub use roads::Roads;
 pub use round::drawn_in;
+pub use turn::{Other, Turn};
 
 /// A case being measured.
 struct LiveCase {
@@ -95,6 +97,8 @@ pub struct Conditions<'a> {
     pub launcher: Launcher,
     /// The ways to other hosts.
     pub roads: Roads,
+    /// Keeps other runs of this machine from measuring meanwhile.
+    pub turn: Turn,
     /// Notices signals.
     pub interrupt: &'a Interrupt,
     /// Hears how it goes.
@@ -168,11 +172,19 @@ impl<'a> Campaign<'a> {
             untold: Vec::new(),
         };
         campaign.tell_beginning()?;
+        campaign.warn_of_other_run()?;
         campaign.warn_if_loaded()?;
         campaign.find_floors()?;
-        // Floors are no part of the budget.
-        campaign.began = Instant::now();
+        campaign.begin_budget();
         Ok(campaign)
+    }
+
+    /// Counts the budget from now on: floors are no part of it.
+    fn begin_budget(&mut self) {
+        self.began = Instant::now();
+        if let Some(budget) = self.request.stopping.budget_ns {
+            self.with.turn.ends_within(Duration::from_nanos(budget));
+        }
     }
 
     /// Gives the run a label.
@@ -237,10 +249,11 @@ impl<'a> Campaign<'a> {
             untold: Vec::new(),
         };
         campaign.tell_beginning()?;
+        campaign.warn_of_other_run()?;
         if stored.floors.is_none_or(|floors| !floors.missing().is_empty()) {
             campaign.find_floors()?;
-            campaign.began = Instant::now();
         }
+        campaign.begin_budget();
         // A run may have been killed between a round and the look at it.
         for nth in 0..campaign.groups.len() {
             if campaign.groups[nth].closed.is_none() && campaign.groups[nth].rounds > 0 {
@@ -351,16 +364,16 @@ impl<'a> Campaign<'a> {
         self.with.store.warn(self.run, text)
     }
 
-    fn warn_if_loaded(&mut self) -> Result<(), StoreError> {
-        let others = self
-            .with
-            .store
-            .runs()?
-            .iter()
-            .any(|it| it.id != self.run && it.status == RunStatus::Running && alive(it.pid));
-        if others {
-            self.warn("another run is being measured on this machine: both disturb each other")?;
+    fn warn_of_other_run(&mut self) -> Result<(), StoreError> {
+        match self.with.turn.other() {
+            Some(other) => {
+                self.warn(&format!("{other} measured here meanwhile: both disturb each other"))
+            }
+            None => Ok(()),
         }
+    }
+
+    fn warn_if_loaded(&mut self) -> Result<(), StoreError> {
         match load(Path::new("/")) {
             Some(load) if load.one_minute > BUSY => self.warn(&format!(
                 "the machine was busy before the run began (load average {:.1} over a minute): \

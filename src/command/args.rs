@@ -92,6 +92,10 @@ pub struct RunArgs {
     /// Time for measuring, as in 30s or 5m [default: 50s, or more for 12 launches a case]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     pub budget: Option<Duration>,
+    /// Measure at once, also while another run measures on this machine [default: wait for its end,
+    /// two minutes at most]
+    #[arg(long)]
+    pub no_wait: bool,
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
@@ -349,6 +353,10 @@ pub struct OwnArgs {
     /// Time for measuring, as in 30s or 5m [default: what the launches take]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     pub budget: Option<Duration>,
+    /// Measure at once, also while another run measures on this machine [default: wait for its end,
+    /// two minutes at most]
+    #[arg(long)]
+    pub no_wait: bool,
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
@@ -399,6 +407,7 @@ impl OwnArgs {
             mechanisms: mechanisms.to_vec(),
             budget: self.budget,
             launches: self.launches,
+            no_wait: self.no_wait,
             seed: self.seed,
             label: self.label.clone(),
             format: self.format,

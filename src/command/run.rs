@@ -11,7 +11,7 @@ use super::peer::Met;
 use super::progress::StderrProgress;
 use super::roads::{self, Open};
 use super::{Common, Failure, complain, export, report, written};
-use crate::campaign::{Campaign, Conditions};
+use crate::campaign::{Campaign, Conditions, Turn};
 use crate::export::Format;
 use crate::judge::{Judged, Status};
 use crate::launch::peer::Peer;
@@ -116,10 +116,22 @@ fn measure_with(
     if let Some(id) = resumed {
         open = open_again(args, &store.run(id)?, interrupt)?;
     }
+    let turn = Turn::wait(args.no_wait, interrupt, |other| {
+        if !common.quiet {
+            complain(&format!(
+                "{other} measures here: waiting for its end, two minutes at most (--no-wait: at once)"
+            ));
+        }
+    });
+    if let Some(signal) = interrupt.signal() {
+        let line = "stopped before anything was measured".into();
+        return Err(Failure { line, code: 128 + signal as u8 });
+    }
     let roads = std::mem::take(&mut open.roads);
     let peers: Vec<Peer> = roads.ways.values().map(|it| it.peer.clone()).collect();
     let launcher = Launcher::new(PROGRAM.into());
-    let with = Conditions { store: &mut store, launcher, roads, interrupt, progress: &mut live };
+    let with =
+        Conditions { store: &mut store, launcher, roads, turn, interrupt, progress: &mut live };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut campaign = match (asked, resumed) {

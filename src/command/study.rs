@@ -53,6 +53,9 @@ struct StudyRunArgs {
     /// Samples of each launch [default: the study's]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     samples: Option<u64>,
+    /// Measure at once, also while another run measures on this machine
+    #[arg(long)]
+    no_wait: bool,
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     seed: Option<u64>,
@@ -150,6 +153,7 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         format: args.format,
         output: args.output.clone(),
         peer: args.peer.clone(),
+        no_wait: args.no_wait,
         ..RunArgs::default()
     };
     run::ask(common, &args, request)

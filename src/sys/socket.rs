@@ -44,6 +44,13 @@ fn get<const N: usize>(
     }
 }
 
+/// The process that listens where a Unix socket is connected; None where it is of another PID
+/// namespace (SO_PEERCRED, unix(7)).
+pub fn listening_process(socket: impl AsFd) -> io::Result<Option<u32>> {
+    let (words, _) = get::<3>(socket, libc::SOL_SOCKET, libc::SO_PEERCRED)?;
+    Ok((words[0] != 0).then_some(words[0]))
+}
+
 /// The largest packet on the way to whom a socket is connected, as far as the kernel knows
 /// (IP_MTU, ip(7); IPV6_MTU, ipv6(7)).
 pub fn path_mtu(socket: impl AsFd, ipv6: bool) -> io::Result<u32> {

@@ -67,6 +67,8 @@ impl Bench {
             .env("HOME", self.folder.path())
             .env("TMPDIR", self.folder.path())
             .env("IPCMARK_STORE", self.store())
+            // Tests run side by side, and measure nothing that the others could spoil.
+            .env("IPCMARK_TURN", &self.mark)
             .env(name, value)
             .current_dir(self.folder.path())
             .stdin(Stdio::null());

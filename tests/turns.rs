@@ -1,0 +1,131 @@
+//! Runs on one machine notice each other, whatever their stores: the second waits for the first, for
+//! two minutes at most, and says so. Whoever takes their meeting point costs them no more than that.
+
+mod cli_support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use cli_support::{Bench, output};
+use rustix::process::Signal;
+
+const HUNG: Duration = Duration::from_secs(90);
+/// Measures until it is stopped.
+const ENDLESS: &str = "run pipe -w latency -s 64 -p same-cpu --launches 9000 --samples 200";
+const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 1";
+
+/// A command of `bench` that meets others at `address`.
+fn meeting(bench: &Bench, address: &str, line: &str) -> Command {
+    let mut command = bench.command(line.split_whitespace());
+    command.env("IPCMARK_TURN", address);
+    command
+}
+
+fn address(of: &str) -> String {
+    format!("ipcmark-test-{}-{of}", std::process::id())
+}
+
+/// Starts a run and waits until it says that it waits.
+fn waiting(mut command: Command) -> (Child, String, BufReader<std::process::ChildStderr>) {
+    let mut child =
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("start the program");
+    let mut err = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("waiting for its end") {
+        line.clear();
+        assert_ne!(err.read_line(&mut line).expect("read its warnings"), 0, "it never waited");
+    }
+    (child, line, err)
+}
+
+fn rest(mut child: Child, mut err: BufReader<impl Read>) -> (Option<i32>, String) {
+    let mut text = String::new();
+    err.read_to_string(&mut text).expect("its warnings");
+    (child.wait().expect("its end").code(), text)
+}
+
+#[test]
+fn the_second_run_waits_for_the_first_whatever_their_stores() {
+    let (first, second, at) = (Bench::new(), Bench::new(), address("wait"));
+    let running = first.begin_with(meeting(&first, &at, ENDLESS));
+    wait_until_it_measures(&first);
+    let (child, line, err) = waiting(meeting(&second, &at, SHORT));
+    assert!(line.contains(&format!("another run (process {})", running.pid())), "{line}");
+    let mine = "SELECT count(*) FROM runs";
+    assert_eq!(cli_support::number(&second.open(), mine), 0, "it measures while it waits");
+    running.signal(Signal::TERM);
+    running.finish(HUNG);
+    let (code, text) = rest(child, err);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(!text.contains("disturb each other"), "{text}");
+    assert!(!warnings(&second).iter().any(|it| it.contains("another run")), "{text}");
+}
+
+#[test]
+fn at_once_it_measures_beside_the_other_and_keeps_a_warning() {
+    let (first, second, at) = (Bench::new(), Bench::new(), address("at-once"));
+    let running = first.begin_with(meeting(&first, &at, ENDLESS));
+    wait_until_it_measures(&first);
+    let said = output(&mut meeting(&second, &at, &format!("{SHORT} --no-wait")));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let warned = format!("another run (process {}) measured here meanwhile", running.pid());
+    assert!(warnings(&second).iter().any(|it| it.contains(&warned)), "{}", said.err);
+    running.signal(Signal::TERM);
+    running.finish(HUNG);
+}
+
+#[test]
+fn a_run_that_is_stopped_while_it_waits_has_measured_nothing() {
+    let (first, second, at) = (Bench::new(), Bench::new(), address("stopped"));
+    let running = first.begin_with(meeting(&first, &at, ENDLESS));
+    wait_until_it_measures(&first);
+    let (child, _, err) = waiting(meeting(&second, &at, SHORT));
+    cli_support::send(child.id() as i32, Signal::INT);
+    let (code, text) = rest(child, err);
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("stopped before anything was measured"), "{text}");
+    running.signal(Signal::TERM);
+    running.finish(HUNG);
+}
+
+#[test]
+fn a_stranger_at_the_meeting_point_costs_a_wait_that_it_cannot_prolong() {
+    let (bench, at) = (Bench::new(), address("stranger"));
+    let named = |name: &str| SocketAddr::from_abstract_name(name).expect("a name");
+    let stranger = UnixListener::bind_addr(&named(&at)).expect("it listens");
+    // It says that it needs no time any more, and stays.
+    let until = format!("{at}-until-{}-0", std::process::id());
+    let _until = UnixListener::bind_addr(&named(&until)).expect("it says so");
+    let said = output(&mut meeting(&bench, &at, SHORT));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(warnings(&bench).iter().any(|it| it.contains("another run")), "{}", said.err);
+    drop(stranger);
+}
+
+#[test]
+fn a_killed_run_gives_its_turn_back() {
+    let (first, second, at) = (Bench::new(), Bench::new(), address("killed"));
+    let running = first.begin_with(meeting(&first, &at, ENDLESS));
+    wait_until_it_measures(&first);
+    running.signal(Signal::KILL);
+    running.finish(HUNG);
+    let said = output(&mut meeting(&second, &at, SHORT));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(warnings(&second).iter().all(|it| !it.contains("another run")), "{}", said.err);
+}
+
+/// A run has its turn by the time it is in its store.
+fn wait_until_it_measures(bench: &Bench) {
+    cli_support::wait_for("the run in its store", HUNG, || {
+        let db = rusqlite::Connection::open(bench.store()).ok()?;
+        let runs = db.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap_or(0);
+        (runs > 0i64).then_some(())
+    });
+}
+
+fn warnings(bench: &Bench) -> Vec<String> {
+    cli_support::rows(&bench.open(), "SELECT text FROM warnings")
+}
