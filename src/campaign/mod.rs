@@ -9,6 +9,7 @@ mod look;
 mod pilot;
 mod progress;
 mod roads;
+mod room;
 mod round;
 mod settle;
 mod turn;
@@ -114,6 +115,7 @@ pub struct Campaign<'a> {
     clock: clock::Record,
     clock_start: Anchor,
     settle: Duration,
+    room: room::Room,
     began: Instant,
     /// Wall time of the parts of this run before it was resumed, in ns.
     measured_before: u64,
@@ -167,6 +169,7 @@ impl<'a> Campaign<'a> {
             clock,
             clock_start,
             settle,
+            room: room::Room::of_this_machine(),
             began,
             measured_before: 0,
             untold: Vec::new(),
@@ -244,6 +247,7 @@ impl<'a> Campaign<'a> {
             clock,
             clock_start,
             settle,
+            room: room::Room::of_this_machine(),
             began,
             measured_before,
             untold: Vec::new(),

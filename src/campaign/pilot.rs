@@ -1,7 +1,7 @@
 //! Pilots, before the first round: how many operations fill a sample and a launch. What they fix
 //! stays fixed for the run.
 
-use super::round::{BATCH, Sent};
+use super::round::Sent;
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
 use crate::clock;
 use crate::launch::{Ending, Outcome, SampleCount, Spec, Warmup};
@@ -18,9 +18,15 @@ const LASTING_ACROSS: f64 = 35e6;
 const LEAST_PACE: f64 = 0.5;
 /// What a launch costs beside what it times, in ns, quiet included: to see whether it is tight.
 const BESIDE: f64 = 8e6;
-/// Shortest transfer, in ns; and in acknowledgements, so that one stays under 0.5 % of it.
-const TRANSFER: f64 = 20e6;
+/// What the transfers of a launch last, in ns; the shortest of them; and that in acknowledgements, so
+/// that one stays under 0.5 % of it.
+const TRANSFERS: f64 = 20e6;
+const TRANSFER: f64 = 4e6;
 const TRANSFER_ACKS: f64 = 200.0;
+/// So many transfers a launch has at least, that its own variation shows, unless they would last longer
+/// than that, in ns.
+const LEAST_TRANSFERS: f64 = 3.0;
+const LONGEST_TRANSFERS: f64 = 100e6;
 /// What a launch of a rate lasts, in ns.
 const LASTING_PACED: f64 = 200e6;
 /// A sample must last so many clock reads, and so many clock steps.
@@ -47,7 +53,7 @@ impl Campaign<'_> {
             self.groups[nth].results().map(|live| self.pilot_spec(live)).collect();
         let quiet = self.groups[nth].wants_quiet;
         let mut endings = Vec::new();
-        for specs in specs.chunks(BATCH) {
+        for specs in specs.chunks(self.together(nth)) {
             match self.launch_together(specs, &[], quiet) {
                 Ok(some) => endings.extend(some),
                 Err(interrupted) => return Ok(Err(interrupted)),
@@ -98,7 +104,7 @@ impl Campaign<'_> {
             whole += first_look * BESIDE;
             let one_cpu = case.place.shares_one_cpu();
             match case.workload {
-                Workload::Throughput => whole += first_look * TRANSFER,
+                Workload::Throughput => whole += first_look * TRANSFERS,
                 Workload::Rate => whole += first_look * LASTING_PACED,
                 _ if one_cpu => shortened += first_look * LASTING_ON_ONE_CPU,
                 _ => shortened += first_look * LASTING_ACROSS,
@@ -158,7 +164,7 @@ impl LiveCase {
             // Of short transfers many: one alone would be a draw of the moment.
             (Workload::Throughput, Some(batch)) => {
                 let transfer = self.operation_ns * batch as f64;
-                (batch, (TRANSFER / transfer).floor().max(1.0) as u64)
+                (batch, transfers(transfer))
             }
             _ => sized(&self.case, (self.operation_ns, report.ack_ns), clock, lasting),
         };
@@ -210,8 +216,8 @@ pub fn operation_ns(case: &Case, pilot: &Ending, clock: &clock::Record) -> Optio
 }
 
 /// Operations per sample and samples per launch, from what a pilot found of one operation and of an
-/// acknowledgement: a sample that the clock resolves, a launch of `lasting` ns; of a throughput one
-/// transfer of many acknowledgements.
+/// acknowledgement: a sample that the clock resolves, a launch of `lasting` ns; of a throughput some
+/// transfers of many acknowledgements each.
 pub fn sized(
     case: &Case,
     (operation_ns, ack_ns): (f64, f64),
@@ -230,9 +236,17 @@ pub fn sized(
                 false => ack_ns,
             };
             let transfer = TRANSFER.max(TRANSFER_ACKS * ack_ns);
-            ((transfer / operation_ns).ceil().max(1.0) as u64, 1)
+            let messages = (transfer / operation_ns).ceil().max(1.0);
+            (messages as u64, transfers(messages * operation_ns))
         }
     }
+}
+
+/// How many transfers of so many ns a launch times.
+fn transfers(transfer_ns: f64) -> u64 {
+    let least =
+        if LEAST_TRANSFERS * transfer_ns <= LONGEST_TRANSFERS { LEAST_TRANSFERS } else { 1.0 };
+    (TRANSFERS / transfer_ns).floor().max(least) as u64
 }
 
 /// The shortest sample that the clock resolves, in ns.
@@ -345,12 +359,22 @@ pub mod tests {
     }
 
     #[test]
+    fn a_launch_times_some_transfers_and_none_is_shorter_than_200_acknowledgements() {
+        let pipe = case("pipe", Workload::Throughput);
+        let sized = |ack_ns| sized(&pipe, (1_000.0, ack_ns), &clock(), 20e6);
+        assert_eq!(sized(4e3), (4_000, 5), "five of 4 ms, as 200 acknowledgements last 0.8 ms");
+        assert_eq!(sized(45e3), (9_000, 3), "three of 9 ms");
+        assert_eq!(sized(1e6), (200_000, 1), "one of 200 ms");
+        assert_eq!((transfers(1e6), transfers(20e6), transfers(40e6)), (20, 3, 1));
+    }
+
+    #[test]
     fn a_lost_acknowledgement_makes_no_transfer_of_minutes_and_its_pilot_meets_losses() {
         let lossless = case("udp:reliability=stop-and-wait", Workload::Throughput);
         let losing = case("udp:reliability=stop-and-wait,loss=20%", Workload::Throughput);
         let transfer_of = |case, ack_ns| sized(case, (1e6, ack_ns), &clock(), 20e6);
-        // 20 ms; 200 acknowledgements; at most a second where one may have been lost.
-        assert_eq!(transfer_of(&losing, 5e4), (20, 1));
+        // 200 acknowledgements; at most a second where one may have been lost.
+        assert_eq!(transfer_of(&losing, 5e4), (10, 3));
         assert_eq!(transfer_of(&lossless, 5e7), (10_000, 1));
         assert_eq!(transfer_of(&losing, 5e7), (1_000, 1));
 

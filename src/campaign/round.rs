@@ -1,8 +1,8 @@
 //! A round: every case of a group launched once, in a random order of its own.
 //!
-//! Launches are set up in batches, left alone until the machine has settled where that
+//! Launches are set up together, left alone until the machine has settled where that
 //! matters, timed one after the other, and ended together. Between the first `go` and the
-//! last report of a batch this process only waits.
+//! last report this process only waits.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,8 +19,6 @@ use crate::stats;
 use crate::store::{NewLaunch, StoreError};
 use crate::study::{Case, Reach};
 
-/// Launches that are set up together: the largest group of the default run, with its twin.
-pub(super) const BATCH: usize = 12;
 /// Rounds in which observed launches are made: those of the first look, unless the number of
 /// launches is fixed. Counts vary little, and observing is slow.
 const OBSERVED_ROUNDS: u64 = stats::LOOKS[0] as u64;
@@ -112,7 +110,7 @@ impl Campaign<'_> {
         let (observed, results): (Vec<usize>, Vec<usize>) =
             order.into_iter().partition(|case| group.cases[*case].is_observed());
         // What it is held against is made the same way, at any place among them.
-        let together = if observed.is_empty() { BATCH } else { 1 };
+        let together = if observed.is_empty() { self.together(nth) } else { 1 };
         let mut batches: Vec<&[usize]> = results.chunks(together).collect();
         if !observed.is_empty() {
             batches.extend(observed.chunks(1));
@@ -128,6 +126,13 @@ impl Campaign<'_> {
             offset: 64 * rng.random_range(0..64),
         };
         batches.into_iter().map(|cases| cases.iter().map(&mut turn).collect()).collect()
+    }
+
+    /// How many launches of a group are set up together: all of them where there is room. The machine
+    /// changes between batches: pairs that two of them divide differ more than pairs within one.
+    pub(super) fn together(&self, nth: usize) -> usize {
+        let largest = self.groups[nth].cases.iter().map(|live| live.case.opened_for()).max();
+        self.room.launches(largest.unwrap_or(0) as u64)
     }
 
     /// Roles change CPUs in blocks of two rounds: one each way, in an order drawn per block.
@@ -157,6 +162,16 @@ impl Campaign<'_> {
         turns: &[Turn],
         wants_quiet: bool,
     ) -> Result<Vec<Ending>, Interrupted> {
+        self.launch_after(specs, turns, if wants_quiet { self.settle } else { Duration::ZERO })
+    }
+
+    /// The same, left alone for so long.
+    pub(super) fn launch_after(
+        &self,
+        specs: &[Sent],
+        turns: &[Turn],
+        quiet: Duration,
+    ) -> Result<Vec<Ending>, Interrupted> {
         let interrupt = self.with.interrupt;
         let mut launches = Vec::new();
         for (at, sent) in specs.iter().enumerate() {
@@ -167,8 +182,8 @@ impl Campaign<'_> {
         for launch in launches.iter_mut().flatten() {
             launch.reach(Stage::Ready, interrupt).map_err(interrupted)?;
         }
-        if wants_quiet {
-            interrupt.sleep(self.settle);
+        if !quiet.is_zero() {
+            interrupt.sleep(quiet);
         }
         for launch in launches.iter_mut().flatten() {
             if interrupt.signal().is_some() {

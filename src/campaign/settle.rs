@@ -1,5 +1,7 @@
 //! The pilot before all others: how long the machine takes to settle after a fork.
 
+use std::time::Duration;
+
 use super::pilot::PILOT_DEADLINE_MS;
 use super::round::Sent;
 use super::{Campaign, value_ns};
@@ -10,15 +12,25 @@ use crate::store::Settle;
 use crate::study::{Case, losses};
 use crate::workload::{Policy, Workload};
 
-/// The settle pilot: so many launches, each so long, cut into blocks.
-const SETTLE_LAUNCHES: usize = 3;
-const SETTLE_NS: u64 = 200_000_000;
+/// The pilot: so many launches from the moment of their fork, each so long, cut into blocks. One alone
+/// says little: a stranger's fork, or a plateau of some milliseconds, moves the end that it shows.
+const FORKED: usize = 7;
+const FORKED_NS: u64 = 150_000_000;
 const BLOCK_NS: f64 = 10e6;
+/// So many launches, each so long, then wait for the quiet that was found, to see that it is enough.
+const QUIET: usize = 4;
+const QUIET_NS: u64 = 60_000_000;
+/// How often the quiet is lengthened where it wasn't.
+const LENGTHENED: usize = 2;
 /// A block within this distance of the later ones is settled.
-const SETTLED_WITHIN: f64 = 0.08;
+const SETTLED_WITHIN: f64 = 0.05;
+/// More than one later block further than this from the others: the machine doesn't rest.
+const RESTLESS: f64 = 0.15;
 /// Added to what was found; and what is assumed where nothing could be found.
-const MARGIN_BLOCKS: usize = 2;
+const MARGIN_BLOCKS: usize = 1;
 const ASSUMED_NS: u64 = 70_000_000;
+/// Longer than a kernel's tick stays on after a fork, with a margin: what takes longer is no effect of ours.
+const LONGEST_BLOCKS: usize = 12;
 
 impl Campaign<'_> {
     /// Times pipe round trips across CPUs from the moment of their fork, and looks for how long
@@ -31,7 +43,7 @@ impl Campaign<'_> {
         let case = apart().find(|case| case.reach.is_local()).or_else(|| apart().next())?;
         let (place, reach) = (case.place, &case.reach);
         let Some(mechanism) = settles(case) else {
-            return Some(Settle { quiet_ns: ASSUMED_NS, blocks_ns: Vec::new() });
+            return Some(Settle { quiet_ns: ASSUMED_NS, ..Settle::default() });
         };
         let spec = Spec {
             mechanism,
@@ -41,25 +53,37 @@ impl Campaign<'_> {
             initiator_cpu: place.cpus.map(|cpus| cpus.0),
             responder_cpu: place.cpus.map(|cpus| cpus.1),
             payload: Policy::Untouched,
-            samples: SampleCount::Lasting(SETTLE_NS),
             batch: 1,
             deadline_ms: PILOT_DEADLINE_MS,
             ..self.spec(&self.groups[0].cases[0])
         };
-        let mut found = Vec::new();
-        for _ in 0..SETTLE_LAUNCHES {
-            let sent = Sent { spec: spec.clone(), reach };
-            let endings = self.launch_together(&[sent], &[], false).ok()?;
-            let blocks_ns = blocks(&endings[0].samples, self.clock.ns_per_tick);
-            let failed = endings[0].samples.is_empty();
-            found.push(Settle { quiet_ns: settled_after(&blocks_ns), blocks_ns });
-            if failed {
-                break; // over a path that loses everything each takes until its deadline
+        let timed = |launches: usize, lasting_ns, quiet: Duration| {
+            let spec = Spec { samples: SampleCount::Lasting(lasting_ns), ..spec.clone() };
+            let mut found = Vec::new();
+            for _ in 0..launches {
+                let sent = Sent { spec: spec.clone(), reach };
+                let endings = self.launch_after(&[sent], &[], quiet).ok()?;
+                found.push(blocks(&endings[0].samples, self.clock.ns_per_tick));
+                if endings[0].samples.is_empty() {
+                    break; // over a path that loses everything each takes until its deadline
+                }
+            }
+            Some(found)
+        };
+        let forked = timed(FORKED, FORKED_NS, Duration::ZERO)?;
+        let found = settled_after(&forked);
+        let (mut quiet_ns, mut quiet_blocks_ns) = (found, Vec::new());
+        for _ in 0..=LENGTHENED {
+            let launches = timed(QUIET, QUIET_NS, Duration::from_nanos(quiet_ns))?;
+            quiet_blocks_ns = pooled(&launches);
+            match unsettled(&quiet_blocks_ns) {
+                Some(0) => break,
+                Some(blocks) => quiet_ns += (blocks as f64 * BLOCK_NS) as u64,
+                // The machine is too restless to tell: what it does is no effect of our forks.
+                None => quiet_ns = found,
             }
         }
-        // The middle one: a stranger's disturbance in one launch says nothing of our forks.
-        found.sort_by_key(|settle| settle.quiet_ns);
-        Some(found.swap_remove(found.len() / 2))
+        Some(Settle { quiet_ns, blocks_ns: pooled(&forked), quiet_blocks_ns })
     }
 }
 
@@ -87,20 +111,51 @@ fn blocks(samples: &[u64], ns_per_tick: f64) -> Vec<f64> {
     blocks.iter_mut().filter_map(|block| value_ns(block, 1, ns_per_tick)).collect()
 }
 
-/// How long the leading blocks differ from the later half, with a margin, in ns.
-fn settled_after(blocks: &[f64]) -> u64 {
-    if blocks.len() < 6 {
-        return ASSUMED_NS;
+/// Blocks at the same distance from the fork, pooled: the median over launches of each, as far as half
+/// of them reach.
+fn pooled(launches: &[Vec<f64>]) -> Vec<f64> {
+    let longest = launches.iter().map(Vec::len).max().unwrap_or(0);
+    let at = |nth| launches.iter().filter_map(|it| it.get(nth).copied()).collect::<Vec<f64>>();
+    let reached = (0..longest).map(at).take_while(|values| 2 * values.len() >= launches.len());
+    reached
+        .map(|mut values| {
+            values.sort_by(f64::total_cmp);
+            stats::median(&values)
+        })
+        .collect()
+}
+
+/// How many leading blocks differ from the later half; None where there are too few to tell, or where
+/// the later ones differ so among themselves that nothing can be told.
+fn unsettled(blocks: &[f64]) -> Option<usize> {
+    let level = level(blocks)?;
+    let differ = |block: &&f64| (*block / level - 1.0).abs() > RESTLESS;
+    if blocks[blocks.len() / 2..].iter().filter(differ).count() > 1 {
+        return None;
     }
+    Some(blocks.iter().take_while(|block| (*block / level - 1.0).abs() > SETTLED_WITHIN).count())
+}
+
+/// How long round trips differ after a fork from later ones, with a margin, in ns. Launches are set to
+/// their own later level before they are pooled: they differ in that by more than the fork does.
+fn settled_after(launches: &[Vec<f64>]) -> u64 {
+    let leveled = |blocks: &Vec<f64>| {
+        let level = level(blocks)?;
+        Some(blocks.iter().map(|block| block / level).collect())
+    };
+    let leveled: Vec<Vec<f64>> = launches.iter().filter_map(leveled).collect();
+    match unsettled(&pooled(&leveled)) {
+        None => ASSUMED_NS,
+        Some(0) => BLOCK_NS as u64,
+        Some(blocks) => ((blocks + MARGIN_BLOCKS).min(LONGEST_BLOCKS) as f64 * BLOCK_NS) as u64,
+    }
+}
+
+/// The median of the later half; None where there are too few blocks.
+fn level(blocks: &[f64]) -> Option<f64> {
     let mut later = blocks[blocks.len() / 2..].to_vec();
     later.sort_by(f64::total_cmp);
-    let level = stats::median(&later);
-    let unsettled =
-        blocks.iter().take_while(|block| (*block / level - 1.0).abs() > SETTLED_WITHIN).count();
-    match unsettled {
-        0 => BLOCK_NS as u64,
-        some => ((some + MARGIN_BLOCKS) as f64 * BLOCK_NS) as u64,
-    }
+    (blocks.len() >= 4).then(|| stats::median(&later))
 }
 
 #[cfg(test)]
@@ -109,12 +164,40 @@ mod tests {
     use super::*;
     use crate::study::Reach;
 
+    /// A launch that begins fast and settles at `level`.
+    fn launch(level: f64) -> Vec<f64> {
+        let start = [31., 33., 34., 34., 39., 42.];
+        start.into_iter().map(|block| block * level / 45.0).chain([level; 9]).collect()
+    }
+
     #[test]
     fn the_fast_start_is_found_and_waited_out() {
-        let seen = [31., 33., 34., 34., 39., 43., 45., 45., 45., 44., 45., 46., 45., 45.];
-        assert_eq!(settled_after(&seen), 70_000_000);
-        assert_eq!(settled_after(&[45.0; 20]), 10_000_000);
-        assert_eq!(settled_after(&[45.0; 3]), ASSUMED_NS);
+        let levels = [36.0, 45.0, 45.0, 48.0, 42.0, 45.0, 60.0];
+        let launches = levels.map(launch);
+        assert_eq!(settled_after(&launches), 70_000_000);
+        assert_eq!(settled_after(&levels.map(|level| vec![level; 15])), 10_000_000);
+        assert_eq!(settled_after(&[vec![45.0; 3]]), ASSUMED_NS);
+        assert_eq!(settled_after(&[]), ASSUMED_NS);
+    }
+
+    #[test]
+    fn a_strangers_disturbance_of_three_launches_of_seven_changes_nothing() {
+        let mut launches = [45.0; 7].map(launch);
+        let found = settled_after(&launches);
+        launches[0][8..].fill(70.0);
+        launches[3][..12].fill(33.0);
+        launches[5].truncate(2);
+        assert_eq!(settled_after(&launches), found);
+    }
+
+    #[test]
+    fn what_never_settles_is_not_waited_for_for_ever() {
+        let rising: Vec<f64> = (1..=40).map(|nth| 1e3 + f64::from(nth) * 10.0).collect();
+        assert_eq!(settled_after(&[rising]), 120_000_000);
+        // Beside busy neighbours nothing can be told.
+        assert_eq!(settled_after(&[vec![72., 2009., 300., 2220., 1405., 60.]]), ASSUMED_NS);
+        assert_eq!(unsettled(&[45.0; 6]), Some(0));
+        assert_eq!(unsettled(&[33.0, 45.0, 45.0, 45.0, 45.0, 45.0]), Some(1));
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub struct RunArgs {
     /// Measure spinning mechanisms on one CPU too
     #[arg(long)]
     pub spin_on_one_cpu: bool,
-    /// Bytes of one throughput transfer [default: what lasts 20 ms]
+    /// Bytes of one throughput transfer [default: what lasts 4 ms, or 200 acknowledgements]
     #[arg(long, value_name = "SIZE", value_parser = size::parse, allow_negative_numbers = true)]
     pub total: Option<u64>,
     /// Messages due per second, of -w rate: 500, 10k [default: 1k]
@@ -78,9 +78,9 @@ pub struct RunArgs {
     /// Untimed operations, or time, before each launch's first sample
     #[arg(long, value_name = "N|TIME", value_parser = warmup, allow_negative_numbers = true)]
     pub warmup: Option<WarmupArg>,
-    /// Samples per launch; one of a throughput is a whole transfer, which lasts 20 ms without
-    /// --total [default: latency for 20 ms on one CPU, 35 ms across, down to half of that where
-    /// the budget is tight; throughput 1; rate for 200 ms]
+    /// Samples per launch; one of a throughput is a whole transfer [default: latency for 20 ms on
+    /// one CPU, 35 ms across, down to half of that where the budget is tight; throughput for 20 ms,
+    /// three at least; rate for 200 ms]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     pub samples: Option<u64>,
     /// Exactly so many launches per case [default: looks after 12, 20, 30, 50, 100]

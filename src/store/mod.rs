@@ -104,6 +104,9 @@ pub struct Settle {
     pub quiet_ns: u64,
     /// Median round trips of a pipe across CPUs in each 10 ms after forking, in ns.
     pub blocks_ns: Vec<f64>,
+    /// The same from after the quiet on: it is long enough where they stay alike.
+    #[serde(default)]
+    pub quiet_blocks_ns: Vec<f64>,
 }
 
 /// An open store.
