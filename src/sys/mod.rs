@@ -9,6 +9,7 @@ pub mod bpf;
 pub mod calls;
 pub mod counter;
 pub mod lent;
+pub mod lock;
 pub mod namespace;
 pub mod network;
 pub mod parking;
