@@ -273,14 +273,11 @@ fn what_was_observed_is_described_and_what_could_not_be_too() {
 fn launches_without_a_first_message_are_described_too() {
     let (bench, schema) = (Bench::new(), Schema::read());
     bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20");
-    bench
-        .open()
-        .execute_batch(
-            "UPDATE launches SET record = json_remove(record, '$.initiator.first_ns',
-                 '$.responder.first_ns', '$.initiator.phases_ns', '$.responder.phases_ns',
-                 '$.initiator.unavailable', '$.responder.unavailable')",
-        )
-        .unwrap();
+    bench.edit(
+        "UPDATE launches SET record = json_remove(record, '$.initiator.first_ns',
+             '$.responder.first_ns', '$.initiator.phases_ns', '$.responder.phases_ns',
+             '$.initiator.unavailable', '$.responder.unavailable')",
+    );
     let document = bench.export();
     schema.must_accept(&document);
     assert_consistent(&document);
@@ -352,15 +349,12 @@ fn a_run_that_was_killed_is_described_too() {
     let (bench, schema) = (Bench::new(), Schema::read());
     bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 3 --samples 20");
     // As a kill in the first round leaves it.
-    bench
-        .open()
-        .execute_batch(
-            "DELETE FROM launches WHERE round > 0; DELETE FROM rounds;
-             UPDATE groups SET closed = NULL;
-             UPDATE runs SET status = 'running', ended = NULL, measuring_ns = 0;
-             UPDATE runs SET clock = json_set(clock, '$.drift_ppm', NULL, '$.monotonic_ppm', NULL)",
-        )
-        .unwrap();
+    bench.edit(
+        "DELETE FROM launches WHERE round > 0; DELETE FROM rounds;
+         UPDATE groups SET closed = NULL;
+         UPDATE runs SET status = 'running', ended = NULL, measuring_ns = 0;
+         UPDATE runs SET clock = json_set(clock, '$.drift_ppm', NULL, '$.monotonic_ppm', NULL)",
+    );
     let document = bench.export();
     schema.must_accept(&document);
     assert_consistent(&document);

@@ -157,8 +157,7 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
     running.finish(Duration::from_secs(30));
     bench.wait_for_silence(Duration::from_secs(30));
     let kept = launches(&bench, "status = 'ok'");
-    let sql = "UPDATE runs SET fleet = json_set(fleet, '$.rounds', 3) WHERE label = 'long'";
-    rusqlite::Connection::open(bench.store()).unwrap().execute(sql, []).unwrap();
+    bench.edit("UPDATE runs SET fleet = json_set(fleet, '$.rounds', 3) WHERE label = 'long'");
     let of_d = "status = 'ok' AND round <= 3 AND (near = 3 OR far = 3)";
     let whole = measured(&bench);
     assert!(whole.len() >= 6, "{whole:?}");

@@ -8,10 +8,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use boon::{Compiler, Schemas};
-use cli_support::{Bench, Said, number, output, send, wait_for};
+use cli_support::{Bench, Said, number, send, wait_for};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const PARTS: [&str; 5] = ["clocks", "calls", "line", "wake_up", "copy"];
 const SHORT: &str = "run pipe null -w latency -s 64 -p same-cpu --launches 1 --samples 50";
@@ -303,49 +303,4 @@ fn a_run_survives_a_floor_process_that_hangs() {
     let reason = document["floors"]["copy"]["unavailable"]["reason"].as_str().unwrap();
     assert!(reason.contains("more than 10 s"), "{reason}");
     assert!(bench.processes().is_empty());
-}
-
-/// Turns the store into what the program of schema 1 would have left.
-fn as_version_1(bench: &Bench) {
-    let new = bench.open();
-    let old = bench.path("old.sqlite");
-    let db = rusqlite::Connection::open(&old).unwrap();
-    db.execute_batch(include_str!("stores/schema-1.sql")).unwrap();
-    db.execute_batch("PRAGMA application_id = 0x6970636d; PRAGMA user_version = 1").unwrap();
-    db.execute("ATTACH ? AS new", [bench.store().to_str().unwrap()]).unwrap();
-    let mut copies = String::new();
-    for table in ["runs", "cases", "groups", "rounds", "launches", "samples", "warnings"] {
-        let columns = "SELECT group_concat(name, ', ') FROM pragma_table_info(?, 'main')";
-        let columns: String = db.query_row(columns, [table], |row| row.get(0)).unwrap();
-        copies += &format!("INSERT INTO main.{table} SELECT {columns} FROM new.{table};");
-    }
-    db.execute_batch(&copies).unwrap();
-    drop((new, db));
-    std::fs::rename(old, bench.store()).unwrap();
-    for more in ["-wal", "-shm"] {
-        let _ = std::fs::remove_file(bench.path(&format!("runs.sqlite{more}")));
-    }
-}
-
-#[test]
-fn a_store_of_version_1_is_read_and_says_that_it_has_no_floors() {
-    let bench = Bench::new();
-    bench.must(SHORT);
-    let before = bench.export();
-    as_version_1(&bench);
-    let after = bench.export();
-    assert_eq!(after["floors"], Value::Null);
-    let warnings = after["warnings"].to_string();
-    assert!(warnings.contains("no floors: the run was stored before"), "{warnings}");
-    let results = |document: &Value| {
-        let mut results = document["results"].clone();
-        results.as_array_mut().unwrap().iter_mut().for_each(|it| it["floor"] = json!(null));
-        results
-    };
-    assert_eq!(results(&before), results(&after));
-    assert_eq!(number(&bench.open(), "PRAGMA user_version"), ipcmark::store::SCHEMA_VERSION);
-    // It is measured into as well.
-    bench.must(SHORT);
-    assert!(bench.export()["floors"].is_object());
-    assert!(output(&mut bench.command(["report", "1"])).out.contains("no floors"));
 }

@@ -95,7 +95,7 @@ fn measured(common: &Common, name: &str) -> Result<Measured, Failure> {
         })?;
         return Measured::parse(&text).map_err(|why| Failure::usage(format!("{name} {why}")));
     }
-    let store = Store::open_existing(&common.store_path())?;
+    let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(name)?;
     Ok(Measured::of(&Judged::of(&store, id)?))
 }

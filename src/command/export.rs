@@ -27,7 +27,7 @@ pub struct ExportArgs {
 
 /// Exports a run.
 pub fn export(common: &Common, args: &ExportArgs) -> Result<u8, Failure> {
-    let store = Store::open_existing(&common.store_path())?;
+    let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(&args.run).map_err(|error| Failure::usage(error.to_string()))?;
     write(args.format, args.output.as_deref(), &Judged::of(&store, id)?, &store)?;
     Ok(0)

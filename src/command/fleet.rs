@@ -10,7 +10,7 @@ use super::peer::{Words, words};
 use super::words::{Placements, Sizes, drawn_seed};
 use super::words::{in_ns, placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, fleet_report};
-use crate::campaign::{TOOL, alive, now_utc};
+use crate::campaign::{TOOL, now_utc};
 use crate::clock;
 use crate::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
 use crate::launch::{Interrupt, Placement};
@@ -211,8 +211,11 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
         .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
     let (mut store, run) = match &args.resume {
         Some(name) => {
-            let mut store = Store::open_existing(&common.store_path())?;
+            let mut store = Store::reopen(&common.store_path()?)?;
             let run = unfinished(&store, name)?;
+            store.claim(run)?;
+            // Another may have ended it meanwhile.
+            unfinished(&store, name)?;
             store.resume_run(run)?;
             (store, run)
         }
@@ -254,8 +257,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let asked = args.asked().map_err(Failure::usage)?;
     let kinds = plan::kinds(&asked).map_err(Failure::usage)?;
-    common.tell_homeless_store();
-    let mut store = Store::open(&common.store_path())?;
+    let mut store = Store::open(&common.store_path()?)?;
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let root = Path::new("/");
@@ -278,9 +280,6 @@ fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
         None => Err(Failure::usage(format!(
             "run {id} was not measured on many nodes: `ipcmark run --resume {id}` goes on with it"
         ))),
-        Some(it) if it.status == RunStatus::Running && alive(it.pid) => {
-            Err(Failure::usage(format!("run {id} is being measured by process {}", it.pid)))
-        }
         Some(it)
             if it.status == RunStatus::Complete
                 && it.nodes.iter().all(|node| node.reason.is_none()) =>

@@ -12,7 +12,7 @@ use crate::study::paper::Form;
 
 /// The run that the user named, if it was measured on many nodes.
 pub fn named(common: &Common, name: &str) -> Result<Option<FleetJudged>, Failure> {
-    let store = Store::open_existing(&common.store_path())?;
+    let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(FleetJudged::of(&store, id)?)
 }

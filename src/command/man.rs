@@ -35,6 +35,10 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
         "FILES",
         &[
             ("~/.local/share/ipcmark/runs.sqlite", "The store, unless chosen otherwise."),
+            (
+                "~/.local/share/ipcmark/runs.sqlite-claims",
+                "Locks of the runs being measured; empty.",
+            ),
             ("report.html", "The page that ipcmark without a command leaves here."),
         ],
     ),

@@ -86,7 +86,7 @@ enum Command {
     /// What observing costs: per operation, per firing, and whether a curve keeps its shape
     ProbeEffect(Box<probe_effect::ProbeEffectArgs>),
     /// The runs in the store
-    Runs,
+    Runs(runs::RunsArgs),
     /// Two runs, case by case: faster, slower, equivalent; an exit code for a gate
     Compare(compare::CompareArgs),
     /// Write up a stored run again
@@ -152,7 +152,7 @@ pub fn main() -> ExitCode {
         Some(Command::Explain(args)) => explain::explain(common, args),
         Some(Command::Study(args)) => study::study(common, args),
         Some(Command::ProbeEffect(args)) => probe_effect::probe_effect(common, args),
-        Some(Command::Runs) => runs::runs(common),
+        Some(Command::Runs(args)) => runs::runs(common, args),
         Some(Command::Compare(args)) => compare::compare(common, args),
         Some(Command::Report(args)) => report::report(common, args),
         Some(Command::Export(args)) => export::export(common, args),
@@ -226,19 +226,8 @@ fn in_one_line(error: &clap::Error) -> String {
 }
 
 impl Common {
-    fn store_path(&self) -> PathBuf {
-        self.store.clone().unwrap_or_else(Store::default_path)
-    }
-
-    /// Says where a run is kept if nobody chose the place and there is no home for it.
-    fn tell_homeless_store(&self) {
-        if self.store.is_none() && Store::is_homeless() && !self.quiet {
-            let path = self.store_path();
-            complain(&format!(
-                "HOME is not set: runs are kept in {}; choose another place with --store FILE",
-                path.display()
-            ));
-        }
+    fn store_path(&self) -> Result<PathBuf, StoreError> {
+        self.store.clone().map_or_else(Store::default_path, Ok)
     }
 
     fn colored(&self, stream: &impl IsTerminal) -> bool {

@@ -63,7 +63,7 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
 
 /// The run that the user named, judged.
 pub fn judged(common: &Common, name: &str) -> Result<Judged, Failure> {
-    let store = Store::open_existing(&common.store_path())?;
+    let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(Judged::of(&store, id)?)
 }

@@ -98,11 +98,8 @@ fn measure_with(
         complain(&format!("removed {line}"));
     }
     let mut store = match args.resume {
-        None => {
-            common.tell_homeless_store();
-            Store::open(&common.store_path())?
-        }
-        Some(_) => Store::open_existing(&common.store_path())?,
+        None => Store::open(&common.store_path()?)?,
+        Some(_) => Store::reopen(&common.store_path()?)?,
     };
     let events = match args.format {
         Shown::Exported(Format::Ndjson) => Some(Events::to(args.output.as_deref(), interrupt)?),
@@ -110,7 +107,7 @@ fn measure_with(
     };
     let mut live = Live::new(StderrProgress::new(common.quiet), events);
     let resumed = match &args.resume {
-        Some(name) => Some(unfinished(&store, name)?),
+        Some(name) => Some(claim(&mut store, name)?),
         None => None,
     };
     if let Some(id) = resumed {
@@ -178,26 +175,32 @@ pub fn planned(request: &Request, ways: &Ways) -> Result<Plan, Failure> {
     plan(request, &Machine { topology: &topology, allowed: &allowed, ways }).map_err(Failure::usage)
 }
 
-fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
+/// Takes up a run for this process alone, if it can be gone on with.
+fn claim(store: &mut Store, name: &str) -> Result<i64, Failure> {
     let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+    require_unfinished(store, id)?;
+    store.claim(id)?;
+    // Another may have ended it meanwhile.
+    require_unfinished(store, id)?;
+    Ok(id)
+}
+
+fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
     if store.is_fleet(id)? {
         return Err(Failure::usage(format!(
             "run {id} was measured on many nodes: `ipcmark fleet --resume {id}` goes on with it"
         )));
     }
-    let row = store.runs()?.into_iter().find(|row| row.id == id);
-    match row.map(|row| (row.status, row.pid)) {
-        Some((RunStatus::Complete, _)) => {
-            Err(Failure::usage(format!("run {id} is complete: there is nothing to resume")))
-        }
-        Some((RunStatus::Running, pid)) if crate::campaign::alive(pid) => {
-            Err(Failure::usage(format!("run {id} is being measured by process {pid}")))
-        }
-        _ if store.run(id)?.host.boot_id != boot_id() => Err(Failure::usage(format!(
-            "run {id} began before this machine was started: its clock is another; measure anew"
-        ))),
-        _ => Ok(id),
+    let run = store.run(id)?;
+    if run.status == RunStatus::Complete {
+        return Err(Failure::usage(format!("run {id} is complete: there is nothing to resume")));
     }
+    if run.host.boot_id != boot_id() {
+        return Err(Failure::usage(format!(
+            "run {id} began before this machine was started: its clock is another; measure anew"
+        )));
+    }
+    Ok(())
 }
 
 /// The ways of a run that goes on. Its laboratories are made again.

@@ -1,15 +1,28 @@
-//! `ipcmark runs`: the runs in the store.
+//! `ipcmark runs`: the runs in the store, and whether they are what was stored.
 
-use super::{Common, Failure};
-use crate::campaign::alive;
+use clap::Args;
+
+use super::{Common, Failure, complain, print};
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::store::{RunRow, RunStatus, Store, command_line};
 
+/// Flags of `runs`.
+#[derive(Args)]
+pub struct RunsArgs {
+    /// Read everything, and compare it with its checksums; exit with 1 if anything is damaged
+    #[arg(long)]
+    check: bool,
+}
+
 /// Lists the runs.
-pub fn runs(common: &Common) -> Result<u8, Failure> {
-    let store = Store::open_existing(&common.store_path())?;
-    let runs = store.runs()?;
-    let labelled = runs.iter().any(|run| run.label.is_some());
+pub fn runs(common: &Common, args: &RunsArgs) -> Result<u8, Failure> {
+    let store = Store::open_existing(&common.store_path()?)?;
+    if args.check { check(&store) } else { list(common, &store) }
+}
+
+fn list(common: &Common, store: &Store) -> Result<u8, Failure> {
+    let mut damaged = Vec::new();
+    let mut labelled = false;
     let mut table = Table {
         caption: format!("Runs in {}", store.path().display()),
         columns: vec![
@@ -22,15 +35,25 @@ pub fn runs(common: &Common) -> Result<u8, Failure> {
         ],
         ..Default::default()
     };
-    for run in runs {
-        table.rows.push(Row::new([
-            Text::from(run.id.to_string()),
-            Text::from(run.label.as_deref().unwrap_or("")),
-            Text::from(run.started.as_str()),
-            Text::from(status(&run)),
-            Text::from(run.launches.to_string()),
-            Text::new().code(command_line(&run.argv)),
-        ]));
+    for id in store.run_ids()? {
+        let cells = match store.run_row(id) {
+            Ok(run) => {
+                labelled |= run.label.is_some();
+                [
+                    Text::from(run.label.as_deref().unwrap_or("")),
+                    Text::from(run.started.as_str()),
+                    Text::from(status(&run)),
+                    Text::from(run.launches.to_string()),
+                    Text::new().code(command_line(&run.argv)),
+                ]
+            }
+            Err(error) if error.is_damage() => {
+                damaged.push(error.to_string());
+                ["", "", "damaged", "", ""].map(Text::from)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        table.rows.push(Row::new([Text::from(id.to_string())].into_iter().chain(cells)));
     }
     if !labelled {
         table.columns.remove(1);
@@ -38,22 +61,45 @@ pub fn runs(common: &Common) -> Result<u8, Failure> {
     }
     let mut document = Document::new("What was measured");
     let section = Section::new("runs", "Runs");
-    document.sections.push(match table.rows.is_empty() {
-        true => section.with(Block::paragraph(Text::from(format!(
+    document.sections.push(if table.rows.is_empty() {
+        section.with(Block::paragraph(Text::from(format!(
             "None yet: `ipcmark` measures, and keeps it in {}.",
             store.path().display()
-        )))),
-        false => section.with(table),
+        ))))
+    } else {
+        section.with(table)
     });
     common.show(&document)?;
-    Ok(0)
+    damaged.iter().for_each(|line| complain(line));
+    Ok(u8::from(!damaged.is_empty()))
 }
 
 fn status(run: &RunRow) -> &'static str {
-    match run.status {
-        RunStatus::Complete => "complete",
-        RunStatus::Interrupted => "interrupted",
-        RunStatus::Running if alive(run.pid) => "running",
-        RunStatus::Running => "killed",
+    match (run.status, run.is_claimed) {
+        (RunStatus::Complete, _) => "complete",
+        (RunStatus::Interrupted, _) => "interrupted",
+        (RunStatus::Running, Some(true)) => "running",
+        (RunStatus::Running, Some(false)) => "killed",
+        (RunStatus::Running, None) => "running or killed",
     }
+}
+
+/// Says of each damaged run what is wrong with it.
+fn check(store: &Store) -> Result<u8, Failure> {
+    let found = store.check()?;
+    let file = store.path().display();
+    for line in &found.file {
+        print(&format!("{file} itself is damaged: {}\n", line.replace('\n', " ")))?;
+    }
+    for (_, line) in &found.damaged {
+        print(&format!("{line}\n"))?;
+    }
+    let (runs, launches) = (found.whole, found.launches);
+    print(&format!("whole: {runs} run{}, {launches} launch{}\n", s(runs, "s"), s(launches, "es")))?;
+    Ok(u8::from(!(found.file.is_empty() && found.damaged.is_empty())))
+}
+
+/// The ending of many.
+fn s(many: u64, ending: &'static str) -> &'static str {
+    if many == 1 { "" } else { ending }
 }

@@ -30,9 +30,7 @@ pub(super) fn assign(results: &mut [CaseResult], floors: Option<&Floors>) -> Vec
             Some(Some(Ok(bound))) => case.floor = Some(beside(case, bound)),
             Some(Some(Err(reason))) => missing.push(format!("no floor {reason}")),
             None if case.carries.is_control() => {}
-            None => missing.push(
-                "no floors: the run was stored before they were measured, or ended first".into(),
-            ),
+            None => missing.push("no floors: the run ended before they were measured".into()),
         }
     }
     let mut told = std::collections::BTreeSet::new();
@@ -306,7 +304,7 @@ pub mod tests {
         assert_eq!(missing, ["no floor for sleeping round trips (cross-node): no time"]);
         let missing = assign(&mut cases, None);
         assert_eq!(missing.len(), 1);
-        assert!(missing[0].contains("stored before"), "{missing:?}");
+        assert!(missing[0].contains("ended before"), "{missing:?}");
         assert!(cases.iter().all(|case| case.floor.is_none()));
     }
 }

@@ -7,11 +7,12 @@ mod records;
 
 use std::collections::HashSet;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
-use super::read::{json as read_json, word};
+use super::read::{given, json as read_json, word};
+use super::seal::Table;
 use super::ticks::unpack;
-use super::write::json;
+use super::write::{json, need_group};
 use super::{RunStatus, Settle, Store, StoreError};
 use crate::floor::Floors;
 use crate::launch::peer::FarHost;
@@ -23,35 +24,32 @@ pub use records::{
 };
 
 impl Store {
-    /// Begins a fleet run; gives its id.
+    /// Begins a fleet run, and claims it; gives its id.
     pub fn begin_fleet(&mut self, new: &NewFleet) -> Result<i64, StoreError> {
-        let failed = self.failed("write to");
         let request = Request { seed: new.asked.seed, ..Request::default() };
-        let transaction = self.db.transaction().map_err(&failed)?;
-        transaction
-            .execute(
-                "INSERT INTO runs (started, status, pid, tool, argv, request, host, clock, settle, fleet)
-                 VALUES (?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)",
-                params![
-                    new.started,
-                    std::process::id(),
-                    new.tool,
-                    json(&new.argv),
-                    json(&request),
-                    json(new.host),
-                    json(new.clock),
-                    json(&Settle::default()),
-                    json(new.asked),
+        self.write(|it| {
+            let run = it.put(
+                Table::Runs,
+                &[
+                    ("started", &new.started),
+                    ("status", &"running"),
+                    ("tool", &new.tool),
+                    ("argv", &json(&new.argv)),
+                    ("request", &json(&request)),
+                    ("host", &json(new.host)),
+                    ("clock", &json(new.clock)),
+                    ("settle", &json(&Settle::default())),
+                    ("fleet", &json(new.asked)),
                 ],
-            )
-            .map_err(&failed)?;
-        let run = transaction.last_insert_rowid();
-        for (nth, name) in new.asked.nodes.iter().enumerate() {
-            let sql = "INSERT INTO nodes (run, nth, name) VALUES (?, ?, ?)";
-            transaction.execute(sql, params![run, nth, name]).map_err(&failed)?;
-        }
-        transaction.commit().map_err(&failed)?;
-        Ok(run)
+            )?;
+            it.put(Table::Tallies, &[("run", &run)])?;
+            for (nth, name) in new.asked.nodes.iter().enumerate() {
+                it.put(Table::Nodes, &[("run", &run), ("nth", &nth), ("name", name)])?;
+            }
+            it.count(run, new.asked.nodes.len() as i64)?;
+            self.claim_new(it, run)?;
+            Ok(run)
+        })
     }
 
     /// Adds cases of a fleet, all at once.
@@ -60,56 +58,50 @@ impl Store {
         run: i64,
         cases: impl Iterator<Item = NewFleetCase<'a>>,
     ) -> Result<(), StoreError> {
-        let failed = self.failed("write to");
-        let transaction = self.db.transaction().map_err(&failed)?;
-        let mut last = None;
-        for new in cases {
-            if last != Some(new.group) {
-                let sql = "INSERT OR IGNORE INTO groups (run, nth) VALUES (?, ?)";
-                transaction.execute(sql, params![run, new.group]).map_err(&failed)?;
-                last = Some(new.group);
+        self.write(|it| {
+            let (mut last, mut added) = (None, 0);
+            for new in cases {
+                if last != Some(new.group) {
+                    need_group(it, run, new.group)?;
+                    last = Some(new.group);
+                }
+                let case = new.case;
+                it.put(
+                    Table::Cases,
+                    &[
+                        ("run", &run),
+                        ("group_nth", &new.group),
+                        ("nth", &new.nth),
+                        ("mechanism", &case.variant.to_string()),
+                        ("workload", &case.workload.name()),
+                        ("message_bytes", &case.message_bytes),
+                        ("placement", &case.placement.to_string()),
+                        ("workers", &case.workers.name()),
+                        ("payload", &case.payload.name()),
+                        ("twin", &false),
+                        ("cpu_first", &case.place.cpus.map(|it| it.0)),
+                        ("cpu_second", &case.place.cpus.map(|it| it.1)),
+                        ("swappable", &new.far.is_some()),
+                        ("total", &case.total.map(Total::stored)),
+                        ("near", &new.near),
+                        ("far", &new.far),
+                        ("concurrent", &new.concurrent.map(Concurrent::name)),
+                        ("batch", &new.fixed.map(|it| it.0)),
+                        ("samples_per_launch", &new.fixed.map(|it| it.1)),
+                    ],
+                )?;
+                added += 1;
             }
-            let case = new.case;
-            transaction
-                .prepare_cached(
-                    "INSERT INTO cases (run, group_nth, nth, mechanism, workload, message_bytes,
-                         placement, workers, payload, twin, cpu_first, cpu_second, swappable, total,
-                         near, far, concurrent, batch, samples_per_launch)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                )
-                .and_then(|mut it| {
-                    it.execute(params![
-                        run,
-                        new.group,
-                        new.nth,
-                        case.variant.to_string(),
-                        case.workload.name(),
-                        case.message_bytes,
-                        case.placement.to_string(),
-                        case.workers.name(),
-                        case.payload.name(),
-                        case.place.cpus.map(|it| it.0),
-                        case.place.cpus.map(|it| it.1),
-                        new.far.is_some(),
-                        case.total.map(Total::stored),
-                        new.near,
-                        new.far,
-                        new.concurrent.map(Concurrent::name),
-                        new.fixed.map(|it| it.0),
-                        new.fixed.map(|it| it.1),
-                    ])
-                })
-                .map_err(&failed)?;
-        }
-        transaction.commit().map_err(&failed)
+            it.count(run, added)
+        })
     }
 
     /// Records what a node said of itself.
     pub fn set_node(&mut self, run: i64, nth: usize, far: &FarHost) -> Result<(), StoreError> {
-        self.update(
-            "UPDATE nodes SET far = ?, reason = NULL WHERE run = ? AND nth = ?",
-            params![json(far), run, nth],
-        )
+        self.write(|it| {
+            let columns: super::seal::Columns = &[("far", &json(far)), ("reason", &NOTHING)];
+            it.set(Table::Nodes, &[&run, &nth], columns)
+        })
     }
 
     /// Records the bounds of a node.
@@ -119,22 +111,20 @@ impl Store {
         nth: usize,
         floors: &Floors,
     ) -> Result<(), StoreError> {
-        let sql = "UPDATE nodes SET floors = ? WHERE run = ? AND nth = ?";
-        self.update(sql, params![json(floors), run, nth])
+        self.write(|it| it.set(Table::Nodes, &[&run, &nth], &[("floors", &json(floors))]))
     }
 
     /// Records why a node takes no part any more.
     pub fn set_node_reason(&mut self, run: i64, nth: usize, why: &str) -> Result<(), StoreError> {
-        let sql = "UPDATE nodes SET reason = ? WHERE run = ? AND nth = ?";
-        self.update(sql, params![why, run, nth])
+        self.write(|it| it.set(Table::Nodes, &[&run, &nth], &[("reason", &why)]))
     }
 
     /// Takes a node in again.
     pub fn clear_node_reason(&mut self, run: i64, nth: usize) -> Result<(), StoreError> {
-        self.update("UPDATE nodes SET reason = NULL WHERE run = ? AND nth = ?", params![run, nth])
+        self.write(|it| it.set(Table::Nodes, &[&run, &nth], &[("reason", &NOTHING)]))
     }
 
-    /// Ends a fleet run, or this part of it.
+    /// Ends a fleet run, or this part of it, and lets go of it.
     pub fn end_fleet(
         &mut self,
         run: i64,
@@ -142,66 +132,67 @@ impl Store {
         ended: &str,
         measuring_ns: u64,
     ) -> Result<(), StoreError> {
-        let status = serde_json::to_value(status).ok();
-        let status = status.and_then(|it| it.as_str().map(str::to_string));
-        self.update(
-            "UPDATE runs SET status = ?, ended = ?, measuring_ns = ? WHERE id = ?",
-            params![status, ended, measuring_ns, run],
-        )
+        let status = super::write::word(&status);
+        self.write(|it| {
+            it.set(
+                Table::Runs,
+                &[&run],
+                &[("status", &status), ("ended", &ended), ("measuring_ns", &measuring_ns)],
+            )
+        })?;
+        self.release(run);
+        Ok(())
     }
 
     /// Whether a run was measured on many nodes.
     pub fn is_fleet(&self, id: i64) -> Result<bool, StoreError> {
-        let sql = "SELECT fleet IS NOT NULL FROM runs WHERE id = ?";
-        Ok(self.one(sql, [id])? == Some(1))
+        self.one_sealed(id, Table::Runs, "fleet IS NOT NULL", "id = ?", [id], |row| row.get(0))
     }
 
     /// A fleet run with its nodes; None where the run is none.
     pub fn fleet(&self, id: i64) -> Result<Option<StoredFleet>, StoreError> {
-        let sql =
-            "SELECT started, ended, status, pid, tool, argv, fleet, measuring_ns, label FROM runs
-             WHERE id = ? AND fleet IS NOT NULL";
-        let found = self
-            .db
-            .query_row(sql, [id], |row| {
-                Ok(StoredFleet {
-                    id,
-                    started: row.get(0)?,
-                    ended: row.get(1)?,
-                    status: word(row, 2)?,
-                    pid: row.get(3)?,
-                    tool: row.get(4)?,
-                    argv: read_json(row, 5)?,
-                    asked: read_json(row, 6)?,
-                    measuring_ns: row.get(7)?,
-                    label: row.get(8)?,
-                    warnings: Vec::new(),
-                    nodes: Vec::new(),
-                })
-            })
-            .optional();
-        let Some(mut fleet) = found.map_err(self.failed("read"))? else { return Ok(None) };
-        fleet.warnings =
-            self.rows("SELECT text FROM warnings WHERE run = ?", [id], |row| row.get(0))?;
-        let nodes = "SELECT name, far, floors, reason FROM nodes WHERE run = ? ORDER BY nth";
-        fleet.nodes = self.rows(nodes, [id], |row| {
-            let given =
-                |column| row.get_ref(column).is_ok_and(|it| it != rusqlite::types::ValueRef::Null);
-            Ok(StoredNode {
-                name: row.get(0)?,
-                far: given(1).then(|| read_json(row, 1)).transpose()?,
-                floors: given(2).then(|| read_json(row, 2)).transpose()?,
-                reason: row.get(3)?,
+        if !self.is_fleet(id)? {
+            return Ok(None);
+        }
+        self.require_all_rows(id)?;
+        let columns = "started, ended, status, tool, argv, fleet, measuring_ns, label";
+        let mut fleet = self.one_sealed(id, Table::Runs, columns, "id = ?", [id], |row| {
+            Ok(StoredFleet {
+                id,
+                started: row.get(0)?,
+                ended: row.get(1)?,
+                status: word(row, 2)?,
+                tool: row.get(3)?,
+                argv: read_json(row, 4)?,
+                asked: read_json(row, 5)?,
+                measuring_ns: row.get(6)?,
+                label: row.get(7)?,
+                warnings: Vec::new(),
+                nodes: Vec::new(),
             })
         })?;
+        fleet.warnings = self.warnings(id)?;
+        let columns = "name, far, floors, reason";
+        fleet.nodes =
+            self.sealed(id, Table::Nodes, columns, "run = ? ORDER BY nth", [id], |row| {
+                Ok(StoredNode {
+                    name: row.get(0)?,
+                    far: given(row, 1)?,
+                    floors: given(row, 2)?,
+                    reason: row.get(3)?,
+                })
+            })?;
+        if fleet.nodes.len() != fleet.asked.nodes.len() {
+            return Err(self.damaged(id, "it has other nodes than were asked for"));
+        }
         Ok(Some(fleet))
     }
 
     /// What the groups of a fleet do, in their order.
     pub fn fleet_groups(&self, run: i64) -> Result<Vec<FleetGroup>, StoreError> {
-        let sql = "SELECT group_nth, mechanism, workload, message_bytes, placement, concurrent
-             FROM cases WHERE run = ? AND nth = 0 ORDER BY group_nth";
-        self.rows(sql, [run], |row| {
+        let columns = "group_nth, mechanism, workload, message_bytes, placement, concurrent";
+        let which = "run = ? AND nth = 0 ORDER BY group_nth";
+        self.sealed(run, Table::Cases, columns, which, [run], |row| {
             let concurrent: Option<String> = row.get(5)?;
             Ok(FleetGroup {
                 nth: row.get(0)?,
@@ -216,9 +207,9 @@ impl Store {
 
     /// Every case of a fleet, group by group.
     pub fn fleet_cases(&self, run: i64) -> Result<Vec<FleetCase>, StoreError> {
-        let sql = "SELECT id, group_nth, nth, near, far, batch, samples_per_launch, operation_ns
-             FROM cases WHERE run = ? AND near IS NOT NULL ORDER BY group_nth, nth";
-        self.rows(sql, [run], |row| {
+        let columns = "id, group_nth, nth, near, far, batch, samples_per_launch, operation_ns";
+        let which = "run = ? AND near IS NOT NULL ORDER BY group_nth, nth";
+        self.sealed(run, Table::Cases, columns, which, [run], |row| {
             Ok(FleetCase {
                 id: row.get(0)?,
                 group: row.get(1)?,
@@ -247,14 +238,21 @@ impl Store {
         group: usize,
         mut each: impl FnMut(FleetLaunch),
     ) -> Result<(), StoreError> {
-        let sql = "SELECT cases.nth, round, swapped, batch, status, launches.reason, count, ticks
+        let sql = format!(
+            "SELECT cases.nth, round, swapped, batch, status, launches.reason, launches.samples, count, ticks,
+                 {} AND {} AND (samples.seal IS NULL OR {})
              FROM cases CROSS JOIN launches ON case_id = cases.id
              LEFT JOIN samples ON launch = launches.id
-             WHERE cases.run = ? AND group_nth = ? ORDER BY cases.id, round, part";
-        let mut open: Option<FleetLaunch> = None;
-        self.rows(sql, params![run, group], |row| {
+             WHERE cases.run = ? AND group_nth = ? ORDER BY cases.id, round, part",
+            self.seals.holds(Table::Cases),
+            self.seals.holds(Table::Launches),
+            self.seals.holds(Table::Samples),
+        );
+        let mut open: Option<(FleetLaunch, usize)> = None;
+        let mut whole = true;
+        self.holding(run, "launches", &sql, params![run, group], |row| {
             let (nth, round) = (row.get(0)?, row.get(1)?);
-            let same = open.as_ref().is_some_and(|it| (it.nth, it.round) == (nth, round));
+            let same = open.as_ref().is_some_and(|(it, _)| (it.nth, it.round) == (nth, round));
             if !same {
                 let status: String = row.get(4)?;
                 let reason: Option<String> = row.get(5)?;
@@ -262,22 +260,36 @@ impl Store {
                     "ok" => Ok(Vec::new()),
                     other => Err(reason.unwrap_or_else(|| other.to_string())),
                 };
-                let batch = row.get::<_, Option<u64>>(3)?.unwrap_or(1);
+                let batch = row.get::<_, Option<u64>>(3)?.unwrap_or(1).max(1);
                 let next = FleetLaunch { nth, round, swapped: row.get(2)?, batch, found };
-                if let Some(done) = open.replace(next) {
+                if let Some((done, samples)) = open.replace((next, row.get(6)?)) {
+                    whole &= done.has(samples);
                     each(done);
                 }
             }
-            let blob = row.get_ref(7)?.as_blob_or_null()?;
-            if let (Some(blob), Some(launch)) = (blob, &mut open)
+            let blob = row.get_ref(8)?.as_blob_or_null()?;
+            if let (Some(blob), Some((launch, _))) = (blob, &mut open)
                 && let Ok(ticks) = &mut launch.found
-                && unpack(blob, row.get(6)?, ticks).is_none()
             {
-                launch.found = Err("its samples are damaged in the store".into());
+                whole &= unpack(blob, row.get(7)?, ticks).is_some();
             }
             Ok(())
         })?;
-        open.into_iter().for_each(each);
-        Ok(())
+        if let Some((done, samples)) = open {
+            whole &= done.has(samples);
+            each(done);
+        }
+        if whole { Ok(()) } else { Err(self.damaged(run, "samples of its launches are damaged")) }
+    }
+}
+
+/// No text.
+const NOTHING: Option<&str> = None;
+
+impl FleetLaunch {
+    /// Whether it has all of its samples.
+    fn has(&self, samples: usize) -> bool {
+        self.found.as_ref().is_ok_and(|it| it.len() == samples && samples > 0)
+            || self.found.is_err()
     }
 }

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rusqlite::params;
-
+use super::seal::Table;
 use super::{Store, StoreError};
 
 /// Longest label, in characters.
@@ -48,12 +47,9 @@ impl Store {
     /// Where there is none, or the store can't be read.
     pub fn find_run(&self, name: &str) -> Result<i64, StoreError> {
         let found = match (name.parse::<i64>(), before_last(name)) {
-            (Ok(id), _) => self.one("SELECT id FROM runs WHERE id = ?", params![id])?,
-            (_, Some(back)) => {
-                let sql = "SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?";
-                self.one(sql, params![back])?
-            }
-            _ => self.one("SELECT max(id) FROM runs WHERE label = ?", params![name])?,
+            (Ok(id), _) => self.run_ids()?.into_iter().find(|it| *it == id),
+            (_, Some(back)) => self.run_ids()?.into_iter().rev().nth(back as usize),
+            _ => self.labelled(name)?,
         };
         found.ok_or_else(|| {
             StoreError::unusable(format!(
@@ -63,12 +59,25 @@ impl Store {
         })
     }
 
+    /// The newest run that its user called `name`; a run that is damaged may have been called so too.
+    fn labelled(&self, name: &str) -> Result<Option<i64>, StoreError> {
+        for id in self.run_ids()?.into_iter().rev() {
+            let label = |row: &rusqlite::Row| row.get(0);
+            let found: Option<String> =
+                self.one_sealed(id, Table::Runs, "label", "id = ?", [id], label)?;
+            if found.as_deref() == Some(name) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
     /// Gives a run a label, in place of the one it had.
     ///
     /// # Errors
     /// Where the store can't be written.
     pub fn set_label(&mut self, run: i64, label: &Label) -> Result<(), StoreError> {
-        self.update("UPDATE runs SET label = ? WHERE id = ?", params![label.0, run])
+        self.write(|it| it.set(Table::Runs, &[&run], &[("label", &label.0)]))
     }
 }
 
@@ -83,6 +92,7 @@ fn before_last(name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::seal::Writer;
 
     #[test]
     fn a_label_is_nothing_else() {
@@ -100,11 +110,17 @@ mod tests {
     fn a_run_is_found_by_number_place_and_label() {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(&folder.path().join("runs.sqlite")).unwrap();
-        let insert = "INSERT INTO runs (id, started, status, pid, tool, argv, request, host, clock,
-             settle) VALUES (?, '', 'complete', 1, '', '[]', '{}', '{}', '{}', '{}')";
         // Number 2 was deleted.
         for id in [1, 3, 4] {
-            store.db.execute(insert, [id]).unwrap();
+            let insert = |it: &Writer| {
+                let texts =
+                    ["started", "status", "tool", "argv", "request", "host", "clock", "settle"];
+                let mut columns: Vec<(&str, &dyn rusqlite::ToSql)> = vec![("id", &id)];
+                columns.extend(texts.iter().map(|it| (*it, &"" as &dyn rusqlite::ToSql)));
+                it.put(Table::Runs, &columns)?;
+                it.put(Table::Tallies, &[("run", &id)])
+            };
+            store.write(insert).unwrap();
         }
         for (run, label) in [(1, "before"), (3, "before"), (4, "other"), (4, "after")] {
             store.set_label(run, &label.parse().unwrap()).unwrap();

@@ -1,203 +1,53 @@
-//! Reading: rows as they were stored; samples one launch at a time.
+//! Reading: rows as they were stored, or why they can't be; samples one launch at a time.
 
 use std::collections::HashMap;
 
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
-use super::ticks::unpack;
-use super::{Closed, RunStatus, Settle, Store, StoreError};
-use crate::clock;
-use crate::floor::Floors;
-use crate::launch::Record;
-use crate::launch::peer::PeerRecord;
-use crate::observe::{Host, Probe, RoundNoise};
-use crate::study::{LabRecord, Reach, Request, Total};
-
-/// A line of `ipcmark runs`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunRow {
-    /// Its number.
-    pub id: i64,
-    /// What the user calls it.
-    pub label: Option<String>,
-    /// UTC, RFC 3339.
-    pub started: String,
-    /// How it stands.
-    pub status: RunStatus,
-    /// The coordinator, to tell running from killed.
-    pub pid: u32,
-    /// The command line.
-    pub argv: Vec<String>,
-    /// Launches stored.
-    pub launches: u64,
-}
-
-/// A run, without its launches.
-#[derive(Clone, Debug)]
-pub struct StoredRun {
-    /// Its number.
-    pub id: i64,
-    /// What the user calls it.
-    pub label: Option<String>,
-    /// UTC, RFC 3339.
-    pub started: String,
-    /// UTC, RFC 3339; None while it runs, or if it was killed.
-    pub ended: Option<String>,
-    /// How it stands.
-    pub status: RunStatus,
-    /// Version and build that measured.
-    pub tool: String,
-    /// The command line.
-    pub argv: Vec<String>,
-    /// What was asked.
-    pub request: Request,
-    /// The machine.
-    pub host: Host,
-    /// The clock.
-    pub clock: clock::Record,
-    /// The host on which the responders were; None where all was on one.
-    pub peer: Option<PeerRecord>,
-    /// The laboratories that it made.
-    pub labs: Vec<LabRecord>,
-    /// The quiet before timing.
-    pub settle: Settle,
-    /// The bounds of the machine; None where the run ended before, or was stored before they
-    /// were measured.
-    pub floors: Option<Floors>,
-    /// Wall time of measuring, in ns.
-    pub measuring_ns: u64,
-    /// Warnings.
-    pub warnings: Vec<String>,
-    /// The groups.
-    pub groups: Vec<StoredGroup>,
-    /// What the machine did during each round.
-    pub rounds: Vec<RoundNoise>,
-}
-
-impl StoredRun {
-    /// The cases that become results, each with its group: those at which nothing looks.
-    pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
-        let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
-        cases.filter(|(_, case)| case.observe.is_none())
-    }
-
-    /// Where the halves of its cases were, each once.
-    pub fn reaches(&self) -> Vec<&Reach> {
-        let mut found: Vec<&Reach> = Vec::new();
-        for case in self.groups.iter().flat_map(|it| &it.cases) {
-            if !found.contains(&&case.reach) {
-                found.push(&case.reach);
-            }
-        }
-        found
-    }
-}
-
-/// Cases that are compared with each other.
-#[derive(Clone, Debug)]
-pub struct StoredGroup {
-    /// Its number.
-    pub nth: usize,
-    /// Why it was closed; None while open.
-    pub closed: Option<Closed>,
-    /// Error probability spent at the looks before the last.
-    pub spent: f64,
-    /// Its cases.
-    pub cases: Vec<StoredCase>,
-}
-
-/// A case.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredCase {
-    /// Its id.
-    pub id: i64,
-    /// With options: `tcp:nodelay=off`.
-    pub mechanism: String,
-    /// `latency`, `throughput`, `connect`, `rate`.
-    pub workload: String,
-    /// None where the mechanism carries none.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries; None where no bytes are transferred.
-    pub total: Option<Total>,
-    /// Messages due per second; None of other workloads than a rate.
-    pub rate: Option<u64>,
-    /// Where its two halves are.
-    pub reach: Reach,
-    /// `same-cpu`, …
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
-    /// `untouched`, `written`, `read`.
-    pub payload: String,
-    /// Second name of another case.
-    pub twin: bool,
-    /// What looks on; None where the case is a result.
-    pub observe: Option<Probe>,
-    /// The pair of CPUs; None when free.
-    pub cpus: Option<(u32, u32)>,
-    /// Whether roles change CPUs between rounds.
-    pub swappable: bool,
-    /// `not_applicable`, `unavailable`; None if measured.
-    pub absence: Option<String>,
-    /// Why it isn't measured.
-    pub reason: Option<String>,
-    /// Operations per sample, fixed by the pilot.
-    pub batch: Option<u64>,
-    /// Samples per launch, fixed by the pilot.
-    pub samples_per_launch: Option<u64>,
-    /// The pilot's estimate of one operation, in ns.
-    pub operation_ns: Option<f64>,
-}
-
-/// A launch, without its samples.
-#[derive(Clone, Debug)]
-pub struct StoredLaunch {
-    /// Its id.
-    pub id: i64,
-    /// The round.
-    pub round: u64,
-    /// Whether the initiator had the second CPU.
-    pub swapped: bool,
-    /// `ok`, `failed`, …
-    pub status: String,
-    /// Why it isn't `ok`.
-    pub reason: Option<String>,
-    /// What it said of itself.
-    pub record: Record,
-}
+use super::seal::Table;
+use super::ticks::{most_unpacked, unpack};
+use super::{
+    RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun,
+};
+use crate::study::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
      operation_ns, total, observe, reach, rate";
 
 impl Store {
-    /// Every run, oldest first.
-    pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
-        let sql = "SELECT id, started, status, pid, argv,
-                (SELECT count(*) FROM launches JOIN cases ON case_id = cases.id
-                 WHERE cases.run = runs.id), label
-             FROM runs ORDER BY id";
-        self.rows(sql, params![], |row| {
-            Ok(RunRow {
-                id: row.get(0)?,
-                started: row.get(1)?,
-                status: word(row, 2)?,
-                pid: row.get(3)?,
-                argv: json(row, 4)?,
-                launches: row.get(5)?,
-                label: row.get(6)?,
-            })
+    /// The number of every run, oldest first; also of those of which only other tables tell.
+    pub fn run_ids(&self) -> Result<Vec<i64>, StoreError> {
+        self.rows("SELECT id FROM runs UNION SELECT run FROM tallies ORDER BY 1", [], |row| {
+            row.get(0)
         })
     }
 
-    pub(super) fn one(
-        &self,
-        sql: &str,
-        values: impl rusqlite::Params,
-    ) -> Result<Option<i64>, StoreError> {
-        let found = self.db.query_row(sql, values, |row| row.get::<_, Option<i64>>(0)).optional();
-        found.map(Option::flatten).map_err(self.failed("read"))
+    /// The line of `ipcmark runs` for a run.
+    ///
+    /// # Errors
+    /// Where it is damaged, which says nothing about the others.
+    pub fn run_row(&self, id: i64) -> Result<RunRow, StoreError> {
+        self.require_all_rows(id)?;
+        let columns = "started, status, argv, label";
+        let mut row = self.one_sealed(id, Table::Runs, columns, "id = ?", [id], |row| {
+            Ok(RunRow {
+                id,
+                started: row.get(0)?,
+                status: word(row, 1)?,
+                argv: json(row, 2)?,
+                label: row.get(3)?,
+                is_claimed: None,
+                launches: 0,
+            })
+        })?;
+        if row.status == RunStatus::Running {
+            row.is_claimed = self.is_claimed(id);
+        }
+        let sql = "SELECT count(*) FROM cases JOIN launches ON case_id = cases.id WHERE run = ?";
+        row.launches = self.db.query_row(sql, [id], |row| row.get(0)).map_err(self.unread(id))?;
+        Ok(row)
     }
 
     /// A run, with its groups and cases.
@@ -205,131 +55,205 @@ impl Store {
     /// # Errors
     /// A run on many nodes has no clock of its own and is read by [`Store::fleet`].
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
-        let fleet = self.one("SELECT fleet IS NOT NULL FROM runs WHERE id = ?", [id])?;
-        if fleet == Some(1) {
+        if self.is_fleet(id)? {
             return Err(StoreError::unusable(format!(
                 "run {id} was measured on many nodes: `ipcmark report {id}` shows it"
             )));
         }
-        let sql = "SELECT started, ended, status, tool, argv, request, host, clock, settle,
-                measuring_ns, nullif(floors, '{}'), label, peer, labs FROM runs WHERE id = ?";
-        let mut run = self
-            .db
-            .query_row(sql, [id], |row| {
-                Ok(StoredRun {
-                    id,
-                    started: row.get(0)?,
-                    ended: row.get(1)?,
-                    status: word(row, 2)?,
-                    tool: row.get(3)?,
-                    argv: json(row, 4)?,
-                    request: json(row, 5)?,
-                    host: json(row, 6)?,
-                    clock: json(row, 7)?,
-                    settle: json(row, 8)?,
-                    measuring_ns: row.get(9)?,
-                    floors: row
-                        .get_ref(10)?
-                        .as_str_or_null()?
-                        .map(|_| json(row, 10))
-                        .transpose()?,
-                    label: row.get(11)?,
-                    peer: row.get_ref(12)?.as_str_or_null()?.map(|_| json(row, 12)).transpose()?,
-                    labs: json(row, 13)?,
-                    warnings: Vec::new(),
-                    groups: Vec::new(),
-                    rounds: Vec::new(),
-                })
+        self.require_all_rows(id)?;
+        let columns = "started, ended, status, tool, argv, request, host, clock, settle,
+             measuring_ns, nullif(floors, '{}'), label, peer, labs";
+        let mut run = self.one_sealed(id, Table::Runs, columns, "id = ?", [id], |row| {
+            Ok(StoredRun {
+                id,
+                started: row.get(0)?,
+                ended: row.get(1)?,
+                status: word(row, 2)?,
+                tool: row.get(3)?,
+                argv: json(row, 4)?,
+                request: json(row, 5)?,
+                host: json(row, 6)?,
+                clock: json(row, 7)?,
+                settle: json(row, 8)?,
+                measuring_ns: row.get(9)?,
+                floors: given(row, 10)?,
+                label: row.get(11)?,
+                peer: given(row, 12)?,
+                labs: json(row, 13)?,
+                warnings: Vec::new(),
+                groups: Vec::new(),
+                rounds: Vec::new(),
             })
-            .map_err(self.failed("read"))?;
-        let warnings = "SELECT text FROM warnings WHERE run = ?";
-        run.warnings = self.rows(warnings, [id], |row| row.get(0))?;
-        let rounds = "SELECT noise FROM rounds WHERE run = ? ORDER BY began_ns";
-        run.rounds = self.rows(rounds, [id], |row| json(row, 0))?;
+        })?;
+        let scale = run.clock.ns_per_tick;
+        if !(scale.is_finite() && scale > 0.0) {
+            return Err(self.damaged(id, "its clock has no scale"));
+        }
+        run.warnings = self.warnings(id)?;
+        run.rounds =
+            self.sealed(id, Table::Rounds, "noise", "run = ? ORDER BY began_ns", [id], |row| {
+                json(row, 0)
+            })?;
         run.groups = self.groups(id)?;
         Ok(run)
     }
 
+    pub(super) fn warnings(&self, run: i64) -> Result<Vec<String>, StoreError> {
+        let which = "run = ? ORDER BY id";
+        self.sealed(run, Table::Warnings, "text", which, [run], |row| row.get(0))
+    }
+
     fn groups(&self, run: i64) -> Result<Vec<StoredGroup>, StoreError> {
-        let sql = "SELECT nth, closed, spent FROM groups WHERE run = ? ORDER BY nth";
-        let mut groups = self.rows(sql, [run], |row| {
+        let (columns, which) = ("nth, closed, spent", "run = ? ORDER BY nth");
+        let mut groups = self.sealed(run, Table::Groups, columns, which, [run], |row| {
             let closed: Option<String> = row.get(1)?;
             Ok(StoredGroup {
                 nth: row.get(0)?,
-                closed: closed.and_then(|word| serde_json::from_value(word.into()).ok()),
+                closed: closed.map(|_| word(row, 1)).transpose()?,
                 spent: row.get(2)?,
                 cases: Vec::new(),
             })
         })?;
         for group in &mut groups {
-            let sql = format!(
-                "SELECT {CASE_COLUMNS} FROM cases WHERE run = ? AND group_nth = ? ORDER BY nth"
-            );
-            group.cases = self.rows(&sql, params![run, group.nth], case)?;
+            let which = "run = ? AND group_nth = ? ORDER BY nth";
+            let values = params![run, group.nth];
+            group.cases = self.sealed(run, Table::Cases, CASE_COLUMNS, which, values, case)?;
+        }
+        let cases: usize = groups.iter().map(|it| it.cases.len()).sum();
+        let sql = "SELECT count(*) FROM cases WHERE run = ?";
+        let stored: usize =
+            self.db.query_row(sql, [run], |row| row.get(0)).map_err(self.unread(run))?;
+        if cases != stored {
+            return Err(self.damaged(run, "a case belongs to no group"));
         }
         Ok(groups)
     }
 
     /// The launches of a case, by round.
     pub fn launches(&self, case: i64) -> Result<Vec<StoredLaunch>, StoreError> {
-        let sql = "SELECT id, round, swapped, status, reason, record FROM launches
-             WHERE case_id = ? ORDER BY round";
-        self.rows(sql, [case], |row| {
-            Ok(StoredLaunch {
+        let run = self.run_of("SELECT run FROM cases WHERE id = ?", case)?;
+        let (columns, which) = (
+            "id, round, swapped, status, reason, record, case_id, samples",
+            "case_id = ? ORDER BY round",
+        );
+        let rows = self.sealed(run, Table::Launches, columns, which, [case], |row| {
+            let launch = StoredLaunch {
                 id: row.get(0)?,
                 round: row.get(1)?,
                 swapped: row.get(2)?,
                 status: row.get(3)?,
                 reason: row.get(4)?,
                 record: json(row, 5)?,
-            })
-        })
+            };
+            let (of, samples): (i64, u64) = (row.get(6)?, row.get(7)?);
+            Ok((launch, of, samples))
+        })?;
+        // A round is one of those that are stored; there can't be more of them than rows.
+        let rounds: u64 = self
+            .db
+            .query_row("SELECT rows FROM tallies WHERE run = ?", [run], |row| row.get(0))
+            .map_err(self.unread(run))?;
+        let mut last = None;
+        for (launch, of, samples) in &rows {
+            if *of != case || last >= Some(launch.round) || launch.round > rounds {
+                return Err(
+                    self.damaged(run, &format!("launch {} has a place of its own", launch.id))
+                );
+            }
+            if launch.status == "ok" && *samples == 0 {
+                return Err(
+                    self.damaged(run, &format!("the samples of launch {} are missing", launch.id))
+                );
+            }
+            last = Some(launch.round);
+        }
+        Ok(rows.into_iter().map(|it| it.0).collect())
     }
 
     /// When each round, by group and number, began: ns of measuring since the run began.
     pub fn round_starts(&self, run: i64) -> Result<HashMap<(usize, u64), u64>, StoreError> {
-        let sql = "SELECT group_nth, nth, began_ns FROM rounds WHERE run = ?";
-        let rows = self.rows(sql, [run], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+        let columns = "group_nth, nth, began_ns";
+        let rows = self.sealed(run, Table::Rounds, columns, "run = ?", [run], |row| {
+            Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
+        })?;
         Ok(rows.into_iter().collect())
     }
 
     /// The last round of a group that was stored to its end.
     pub fn finished_rounds(&self, run: i64, group: usize) -> Result<u64, StoreError> {
         let sql = "SELECT max(nth) FROM rounds WHERE run = ? AND group_nth = ?";
-        Ok(self.one(sql, params![run, group])?.unwrap_or(0) as u64)
+        let found = self.rows(sql, params![run, group], |row| row.get::<_, Option<u64>>(0))?;
+        Ok(found.into_iter().flatten().next().unwrap_or(0))
     }
 
     /// Every sample of a launch, in ticks, in the order they were taken.
     pub fn samples(&self, launch: i64) -> Result<Vec<u64>, StoreError> {
-        let sql = "SELECT count, ticks FROM samples WHERE launch = ? ORDER BY part";
-        let total = "SELECT sum(count) FROM samples WHERE launch = ?";
-        let total = self.one(total, [launch])?.unwrap_or(0);
-        let mut samples = Vec::with_capacity(total as usize);
-        let mut damaged = false;
-        self.rows(sql, [launch], |row| {
-            let blob = row.get_ref(1)?.as_blob()?;
-            damaged |= unpack(blob, row.get(0)?, &mut samples).is_none();
+        let of = "SELECT run FROM launches JOIN cases ON case_id = cases.id WHERE launches.id = ?";
+        let run = self.run_of(of, launch)?;
+        let damaged = || self.damaged(run, &format!("the samples of launch {launch} are damaged"));
+        let total = "SELECT samples, (SELECT sum(length(ticks)) FROM samples WHERE launch = ?1)
+             FROM launches WHERE id = ?1";
+        let (total, packed): (usize, Option<usize>) = self
+            .db
+            .query_row(total, [launch], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(self.unread(run))?;
+        if total > most_unpacked(packed.unwrap_or(0)) {
+            return Err(damaged());
+        }
+        let mut samples = Vec::with_capacity(total);
+        let (columns, which) = ("part, count, ticks", "launch = ? ORDER BY part");
+        let mut parts = 0;
+        let mut whole = true;
+        let read = self.sealed(run, Table::Samples, columns, which, [launch], |row| {
+            let blob = row.get_ref(2)?.as_blob()?;
+            whole &= row.get::<_, u64>(0)? == parts;
+            whole = whole && unpack(blob, row.get(1)?, &mut samples).is_some();
+            parts += 1;
             Ok(())
-        })?;
-        match damaged {
-            false => Ok(samples),
-            true => Err(StoreError::unusable(format!(
-                "{}: the samples of launch {launch} are damaged; restore the file from a copy",
-                self.path().display()
-            ))),
+        });
+        read.map_err(|error| if error.is_damage() { damaged() } else { error })?;
+        // Their sum is the time that was timed.
+        let timed = samples.iter().try_fold(0_u64, |sum, it| sum.checked_add(*it));
+        if whole && samples.len() == total && timed.is_some() {
+            Ok(samples)
+        } else {
+            Err(damaged())
         }
     }
 
-    pub(super) fn rows<T>(
-        &self,
-        sql: &str,
-        values: impl rusqlite::Params,
-        mut each: impl FnMut(&Row) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, StoreError> {
-        let failed = self.failed("read");
-        let mut query = self.db.prepare_cached(sql).map_err(&failed)?;
-        let rows = query.query_map(values, |row| each(row)).map_err(&failed)?;
-        rows.collect::<rusqlite::Result<Vec<T>>>().map_err(&failed)
+    /// That a run has as many rows as it ought to have.
+    pub(super) fn require_all_rows(&self, run: i64) -> Result<(), StoreError> {
+        let sql = format!(
+            "SELECT {}, rows = (SELECT count(*) FROM nodes WHERE run = ?1)
+                 + (SELECT count(*) FROM groups WHERE run = ?1)
+                 + (SELECT count(*) FROM cases WHERE run = ?1)
+                 + (SELECT count(*) FROM rounds WHERE run = ?1)
+                 + (SELECT count(*) FROM warnings WHERE run = ?1)
+                 + (SELECT count(*) FROM cases JOIN launches ON case_id = cases.id WHERE run = ?1),
+                 EXISTS (SELECT 1 FROM runs WHERE id = ?1)
+             FROM tallies WHERE run = ?1",
+            self.seals.holds(Table::Tallies)
+        );
+        self.renew();
+        let found: rusqlite::Result<(bool, bool, bool)> =
+            self.db.prepare_cached(&sql).and_then(|mut it| {
+                it.query_row([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            });
+        match found.map_err(self.unread(run))? {
+            (true, true, true) => Ok(()),
+            (_, _, false) => Err(self.damaged(run, "its own row is missing")),
+            (false, ..) => {
+                Err(self.damaged(run, "the count of its rows differs from its checksum"))
+            }
+            _ => Err(self.damaged(run, "rows of it are missing")),
+        }
+    }
+
+    fn run_of(&self, sql: &str, id: i64) -> Result<i64, StoreError> {
+        self.renew();
+        let found =
+            self.db.prepare_cached(sql).and_then(|mut it| it.query_row([id], |row| row.get(0)));
+        found.map_err(self.failed("read"))
     }
 }
 
@@ -351,11 +275,22 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         batch: row.get(13)?,
         samples_per_launch: row.get(14)?,
         operation_ns: row.get(15)?,
-        total: row.get::<_, Option<String>>(16)?.and_then(|it| Total::parse(&it).ok()),
+        total: row.get::<_, Option<String>>(16)?.map(|it| total(&it)).transpose()?,
         observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
         reach: word(row, 18)?,
         rate: row.get(19)?,
     })
+}
+
+fn total(text: &str) -> rusqlite::Result<Total> {
+    Total::parse(text).map_err(|why| {
+        rusqlite::Error::FromSqlConversionFailure(16, rusqlite::types::Type::Text, why.into())
+    })
+}
+
+/// JSON where there is any.
+pub(super) fn given<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<Option<T>> {
+    row.get_ref(column)?.as_str_or_null()?.map(|_| json(row, column)).transpose()
 }
 
 pub(super) fn json<T: DeserializeOwned>(row: &Row, column: usize) -> rusqlite::Result<T> {

@@ -44,8 +44,17 @@ fn step(
     ((compress.total_in() - before) as usize, status)
 }
 
+/// The most samples that so many packed bytes can hold: deflate makes at most 1032 bytes of one
+/// (zlib.net/zlib_tech.html).
+pub fn most_unpacked(bytes: usize) -> usize {
+    bytes.saturating_mul(1032) / 8
+}
+
 /// Unpacks one part of `count` samples onto `ticks`; None if the blob holds something else.
 pub fn unpack(blob: &[u8], count: usize, ticks: &mut Vec<u64>) -> Option<()> {
+    if count > PART.min(most_unpacked(blob.len())) {
+        return None;
+    }
     UNPACKING.with_borrow_mut(|decompress| {
         decompress.reset(true);
         // A byte more than there should be, to notice what is too long.
@@ -77,5 +86,6 @@ mod tests {
         assert!(unpack(&blob, 2, &mut Vec::new()).is_none());
         assert!(unpack(&blob, 4, &mut Vec::new()).is_none());
         assert!(unpack(&blob[..blob.len() - 3], 3, &mut Vec::new()).is_none());
+        assert!(unpack(&blob, usize::MAX / 8 + 1, &mut Vec::new()).is_none());
     }
 }

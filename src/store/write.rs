@@ -1,8 +1,9 @@
 //! Writing: each function is one transaction.
 
-use rusqlite::{Connection, params};
+use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 
+use super::seal::{Table, Writer};
 use super::ticks::{PART, pack};
 use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::clock;
@@ -79,7 +80,7 @@ impl NewLaunch {
 }
 
 /// The name that serde gives a unit-like value: `not_applicable`.
-fn word<T: Serialize>(value: &T) -> String {
+pub(super) fn word<T: Serialize>(value: &T) -> String {
     serde_json::to_value(value)
         .ok()
         .and_then(|value| value.as_str().map(str::to_string))
@@ -91,47 +92,41 @@ pub(super) fn json<T: Serialize>(value: &T) -> String {
 }
 
 impl Store {
-    /// Begins a run; gives its id.
+    /// Begins a run, and claims it; gives its id.
     pub fn begin_run(&mut self, run: &NewRun) -> Result<i64, StoreError> {
-        self.db
-            .execute(
-                "INSERT INTO runs (started, status, pid, tool, argv, request, host, clock, settle,
-                     peer, labs)
-                 VALUES (?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                params![
-                    run.started,
-                    std::process::id(),
-                    run.tool,
-                    json(&run.argv),
-                    json(run.request),
-                    json(run.host),
-                    json(run.clock),
-                    json(&Settle::default()),
-                    run.peer.map(json),
-                    json(&run.labs),
+        self.write(|it| {
+            let id = it.put(
+                Table::Runs,
+                &[
+                    ("started", &run.started),
+                    ("status", &"running"),
+                    ("tool", &run.tool),
+                    ("argv", &json(&run.argv)),
+                    ("request", &json(run.request)),
+                    ("host", &json(run.host)),
+                    ("clock", &json(run.clock)),
+                    ("settle", &json(&Settle::default())),
+                    ("peer", &run.peer.map(json)),
+                    ("labs", &json(&run.labs)),
                 ],
-            )
-            .map_err(self.failed("write to"))?;
-        Ok(self.db.last_insert_rowid())
+            )?;
+            it.put(Table::Tallies, &[("run", &id)])?;
+            self.claim_new(it, id)?;
+            Ok(id)
+        })
     }
 
     /// Adds the cases of a run, all at once; gives their ids in order.
     pub fn add_cases(&mut self, run: i64, cases: &[NewCase]) -> Result<Vec<i64>, StoreError> {
-        let failed = self.failed("write to");
-        let transaction = self.db.transaction().map_err(&failed)?;
-        let mut ids = Vec::with_capacity(cases.len());
-        for case in cases {
-            transaction
-                .execute(
-                    "INSERT OR IGNORE INTO groups (run, nth) VALUES (?, ?)",
-                    params![run, case.group],
-                )
-                .map_err(&failed)?;
-            insert_case(&transaction, run, case).map_err(&failed)?;
-            ids.push(transaction.last_insert_rowid());
-        }
-        transaction.commit().map_err(&failed)?;
-        Ok(ids)
+        self.write(|it| {
+            let mut ids = Vec::with_capacity(cases.len());
+            for case in cases {
+                need_group(it, run, case.group)?;
+                ids.push(insert_case(it, run, case)?);
+            }
+            it.count(run, ids.len() as i64)?;
+            Ok(ids)
+        })
     }
 
     /// Records what the pilot fixed for a case.
@@ -142,35 +137,53 @@ impl Store {
         samples: u64,
         operation_ns: f64,
     ) -> Result<(), StoreError> {
-        self.update(
-            "UPDATE cases SET batch = ?, samples_per_launch = ?, operation_ns = ? WHERE id = ?",
-            params![batch, samples, operation_ns, case],
-        )
+        self.write(|it| {
+            it.set(
+                Table::Cases,
+                &[&case],
+                &[
+                    ("batch", &batch),
+                    ("samples_per_launch", &samples),
+                    ("operation_ns", &operation_ns),
+                ],
+            )
+        })
     }
 
     /// Records the quiet before timing.
     pub fn set_settle(&mut self, run: i64, settle: &Settle) -> Result<(), StoreError> {
-        self.update("UPDATE runs SET settle = ? WHERE id = ?", params![json(settle), run])
+        self.write(|it| it.set(Table::Runs, &[&run], &[("settle", &json(settle))]))
     }
 
     /// Records the bounds of the machine, as found at the start of a run.
     pub fn set_floors(&mut self, run: i64, floors: &Floors) -> Result<(), StoreError> {
-        self.update("UPDATE runs SET floors = ? WHERE id = ?", params![json(floors), run])
+        self.write(|it| it.set(Table::Runs, &[&run], &[("floors", &json(floors))]))
     }
 
     /// Records a warning.
     pub fn warn(&mut self, run: i64, text: &str) -> Result<(), StoreError> {
-        self.update("INSERT INTO warnings (run, text) VALUES (?, ?)", params![run, text])
+        self.write(|it| {
+            it.put(Table::Warnings, &[("run", &run), ("text", &text)])?;
+            it.count(run, 1)
+        })
     }
 
-    /// Adds launches that have ended, all at once.
+    /// Adds launches that have ended, all at once. Those of a round that is measured again replace what was
+    /// stored of it.
     pub fn add_launches(&mut self, launches: &[NewLaunch]) -> Result<(), StoreError> {
-        let failed = self.failed("write to");
-        let transaction = self.db.transaction().map_err(&failed)?;
-        for launch in launches {
-            insert_launch(&transaction, launch).map_err(&failed)?;
-        }
-        transaction.commit().map_err(&failed)
+        self.write(|it| {
+            for launch in launches {
+                let sql = "SELECT run FROM cases WHERE id = ?";
+                let mut query = it.db.prepare_cached(sql)?;
+                let run = query.query_row([launch.case], |row| row.get(0))?;
+                let which = "case_id = ? AND round = ?";
+                let before =
+                    it.remove(Table::Launches, which, params![launch.case, launch.round])?;
+                insert_launch(it, launch)?;
+                it.count(run, 1 - before as i64)?;
+            }
+            Ok(())
+        })
     }
 
     /// Records a round, and what the machine did during it.
@@ -182,11 +195,21 @@ impl Store {
         began_ns: u64,
         noise: &RoundNoise,
     ) -> Result<(), StoreError> {
-        self.update(
-            "INSERT OR REPLACE INTO rounds (run, group_nth, nth, began_ns, noise)
-             VALUES (?, ?, ?, ?, ?)",
-            params![run, group, round, began_ns, json(noise)],
-        )
+        self.write(|it| {
+            let which = "run = ? AND group_nth = ? AND nth = ?";
+            let before = it.remove(Table::Rounds, which, params![run, group, round])?;
+            it.put(
+                Table::Rounds,
+                &[
+                    ("run", &run),
+                    ("group_nth", &group),
+                    ("nth", &round),
+                    ("began_ns", &began_ns),
+                    ("noise", &json(noise)),
+                ],
+            )?;
+            it.count(run, 1 - before as i64)
+        })
     }
 
     /// Records the error probability that a group has spent at its looks, and its end.
@@ -197,19 +220,18 @@ impl Store {
         spent: f64,
         closed: Option<Closed>,
     ) -> Result<(), StoreError> {
-        self.update(
-            "UPDATE groups SET spent = ?, closed = ? WHERE run = ? AND nth = ?",
-            params![spent, closed.map(|it| word(&it)), run, group],
-        )
+        let closed = closed.map(|it| word(&it));
+        self.write(|it| {
+            it.set(Table::Groups, &[&run, &group], &[("spent", &spent), ("closed", &closed)])
+        })
     }
 
     /// Records the wall time of measuring so far.
     pub fn set_measuring(&mut self, run: i64, measuring_ns: u64) -> Result<(), StoreError> {
-        let sql = "UPDATE runs SET measuring_ns = ? WHERE id = ?";
-        self.update(sql, params![measuring_ns, run])
+        self.write(|it| it.set(Table::Runs, &[&run], &[("measuring_ns", &measuring_ns)]))
     }
 
-    /// Ends a run, or this part of it.
+    /// Ends a run, or this part of it, and lets go of it.
     pub fn end_run(
         &mut self,
         run: i64,
@@ -218,84 +240,99 @@ impl Store {
         clock: &clock::Record,
         measuring_ns: u64,
     ) -> Result<(), StoreError> {
-        self.update(
-            "UPDATE runs SET status = ?, ended = ?, clock = ?, measuring_ns = ? WHERE id = ?",
-            params![word(&status), ended, json(clock), measuring_ns, run],
-        )
+        self.write(|it| {
+            it.set(
+                Table::Runs,
+                &[&run],
+                &[
+                    ("status", &word(&status)),
+                    ("ended", &ended),
+                    ("clock", &json(clock)),
+                    ("measuring_ns", &measuring_ns),
+                ],
+            )
+        })?;
+        self.release(run);
+        Ok(())
     }
 
-    /// Takes an unfinished run up again.
+    /// Takes an unfinished run up again, which is claimed.
     pub fn resume_run(&mut self, run: i64) -> Result<(), StoreError> {
-        self.update(
-            "UPDATE runs SET status = 'running', pid = ? WHERE id = ?",
-            params![std::process::id(), run],
-        )
+        self.write(|it| it.set(Table::Runs, &[&run], &[("status", &"running")]))
     }
 
-    pub(super) fn update(
+    /// Writes in one transaction.
+    pub(super) fn write<T>(
         &self,
-        sql: &str,
-        values: impl rusqlite::Params,
-    ) -> Result<(), StoreError> {
-        self.db.execute(sql, values).map(drop).map_err(self.failed("write to"))
+        each: impl FnOnce(&Writer) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let failed = self.failed("write to");
+        let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)
+            .map_err(&failed)?;
+        let found = each(&Writer { db: &transaction, seals: &self.seals }).map_err(&failed)?;
+        transaction.commit().map_err(&failed)?;
+        Ok(found)
     }
 }
 
-fn insert_case(db: &Connection, run: i64, new: &NewCase) -> rusqlite::Result<()> {
+/// Makes the group of a case, if it isn't there.
+pub(super) fn need_group(it: &Writer, run: i64, group: usize) -> rusqlite::Result<()> {
+    let sql = "SELECT 1 FROM groups WHERE run = ? AND nth = ?";
+    let found = it.db.prepare_cached(sql)?.query_row(params![run, group], |_| Ok(())).optional()?;
+    if found.is_some() {
+        return Ok(());
+    }
+    it.put(Table::Groups, &[("run", &run), ("nth", &group)])?;
+    it.count(run, 1)
+}
+
+fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
     let case = new.case;
-    db.execute(
-        "INSERT INTO cases (run, group_nth, nth, mechanism, workload, message_bytes, placement,
-             workers, payload, twin, cpu_first, cpu_second, swappable, absence, reason, total,
-             observe, reach, rate)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        params![
-            run,
-            new.group,
-            new.nth,
-            case.variant.to_string(),
-            case.workload.name(),
-            case.message_bytes,
-            case.placement.to_string(),
-            case.workers.name(),
-            case.payload.name(),
-            case.twin,
-            case.place.cpus.map(|cpus| cpus.0),
-            case.place.cpus.map(|cpus| cpus.1),
-            case.place.swappable,
-            new.absence.map(|(absence, _)| word(&absence)),
-            new.absence.map(|(_, reason)| reason),
-            case.total.map(Total::stored),
-            case.observe.map(|it| it.to_string()),
-            case.reach.to_string(),
-            case.rate,
+    it.put(
+        Table::Cases,
+        &[
+            ("run", &run),
+            ("group_nth", &new.group),
+            ("nth", &new.nth),
+            ("mechanism", &case.variant.to_string()),
+            ("workload", &case.workload.name()),
+            ("message_bytes", &case.message_bytes),
+            ("placement", &case.placement.to_string()),
+            ("workers", &case.workers.name()),
+            ("payload", &case.payload.name()),
+            ("twin", &case.twin),
+            ("cpu_first", &case.place.cpus.map(|cpus| cpus.0)),
+            ("cpu_second", &case.place.cpus.map(|cpus| cpus.1)),
+            ("swappable", &case.place.swappable),
+            ("absence", &new.absence.map(|(absence, _)| word(&absence))),
+            ("reason", &new.absence.map(|(_, reason)| reason)),
+            ("total", &case.total.map(Total::stored)),
+            ("observe", &case.observe.map(|it| it.to_string())),
+            ("reach", &case.reach.to_string()),
+            ("rate", &case.rate),
+        ],
+    )
+}
+
+fn insert_launch(it: &Writer, new: &NewLaunch) -> rusqlite::Result<()> {
+    let (status, reason) = new.standing();
+    let launch = it.put(
+        Table::Launches,
+        &[
+            ("case_id", &new.case),
+            ("round", &new.round),
+            ("position", &new.position),
+            ("swapped", &new.swapped),
+            ("padding", &new.padding),
+            ("offset", &new.offset),
+            ("status", &status),
+            ("reason", &reason),
+            ("record", &json(&new.record)),
+            ("samples", &new.samples.len()),
         ],
     )?;
-    Ok(())
-}
-
-pub(super) fn insert_launch(db: &Connection, new: &NewLaunch) -> rusqlite::Result<()> {
-    let (status, reason) = new.standing();
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO launches
-             (case_id, round, position, swapped, padding, offset, status, reason, record)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )?
-    .execute(params![
-        new.case,
-        new.round,
-        new.position,
-        new.swapped,
-        new.padding,
-        new.offset,
-        status,
-        reason,
-        json(&new.record),
-    ])?;
-    let launch = db.last_insert_rowid();
-    let mut insert =
-        db.prepare_cached("INSERT INTO samples (launch, part, count, ticks) VALUES (?, ?, ?, ?)")?;
     for (part, ticks) in new.samples.chunks(PART).enumerate() {
-        insert.execute(params![launch, part, ticks.len(), pack(ticks)])?;
+        it.put_samples(launch, part, ticks.len(), &pack(ticks))?;
     }
     Ok(())
 }

@@ -114,8 +114,6 @@ pub struct StoredFleet {
     pub ended: Option<String>,
     /// How it stands.
     pub status: RunStatus,
-    /// The coordinator, to tell running from killed.
-    pub pid: u32,
     /// Version that measured.
     pub tool: String,
     /// The command line.

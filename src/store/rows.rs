@@ -1,0 +1,161 @@
+//! What is read from a store: runs, groups, cases, launches, as they were stored.
+
+use super::{Closed, RunStatus, Settle};
+use crate::clock;
+use crate::floor::Floors;
+use crate::launch::Record;
+use crate::launch::peer::PeerRecord;
+use crate::observe::{Host, Probe, RoundNoise};
+use crate::study::{LabRecord, Reach, Request, Total};
+
+/// A line of `ipcmark runs`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Its number.
+    pub id: i64,
+    /// What the user calls it.
+    pub label: Option<String>,
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// How it stands.
+    pub status: RunStatus,
+    /// Whether a process measures it now; None where that can't be known.
+    pub is_claimed: Option<bool>,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// Launches stored.
+    pub launches: u64,
+}
+
+/// A run, without its launches.
+#[derive(Clone, Debug)]
+pub struct StoredRun {
+    /// Its number.
+    pub id: i64,
+    /// What the user calls it.
+    pub label: Option<String>,
+    /// UTC, RFC 3339.
+    pub started: String,
+    /// UTC, RFC 3339; None while it runs, or if it was killed.
+    pub ended: Option<String>,
+    /// How it stands.
+    pub status: RunStatus,
+    /// Version and build that measured.
+    pub tool: String,
+    /// The command line.
+    pub argv: Vec<String>,
+    /// What was asked.
+    pub request: Request,
+    /// The machine.
+    pub host: Host,
+    /// The clock.
+    pub clock: clock::Record,
+    /// The host on which the responders were; None where all was on one.
+    pub peer: Option<PeerRecord>,
+    /// The laboratories that it made.
+    pub labs: Vec<LabRecord>,
+    /// The quiet before timing.
+    pub settle: Settle,
+    /// The bounds of the machine; None where the run ended before they were measured.
+    pub floors: Option<Floors>,
+    /// Wall time of measuring, in ns.
+    pub measuring_ns: u64,
+    /// Warnings.
+    pub warnings: Vec<String>,
+    /// The groups.
+    pub groups: Vec<StoredGroup>,
+    /// What the machine did during each round.
+    pub rounds: Vec<RoundNoise>,
+}
+
+impl StoredRun {
+    /// The cases that become results, each with its group: those at which nothing looks.
+    pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
+        let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
+        cases.filter(|(_, case)| case.observe.is_none())
+    }
+
+    /// Where the halves of its cases were, each once.
+    pub fn reaches(&self) -> Vec<&Reach> {
+        let mut found: Vec<&Reach> = Vec::new();
+        for case in self.groups.iter().flat_map(|it| &it.cases) {
+            if !found.contains(&&case.reach) {
+                found.push(&case.reach);
+            }
+        }
+        found
+    }
+}
+
+/// Cases that are compared with each other.
+#[derive(Clone, Debug)]
+pub struct StoredGroup {
+    /// Its number.
+    pub nth: usize,
+    /// Why it was closed; None while open.
+    pub closed: Option<Closed>,
+    /// Error probability spent at the looks before the last.
+    pub spent: f64,
+    /// Its cases.
+    pub cases: Vec<StoredCase>,
+}
+
+/// A case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredCase {
+    /// Its id.
+    pub id: i64,
+    /// With options: `tcp:nodelay=off`.
+    pub mechanism: String,
+    /// `latency`, `throughput`, `connect`, `rate`.
+    pub workload: String,
+    /// None where the mechanism carries none.
+    pub message_bytes: Option<u64>,
+    /// What one transfer carries; None where no bytes are transferred.
+    pub total: Option<Total>,
+    /// Messages due per second; None of other workloads than a rate.
+    pub rate: Option<u64>,
+    /// Where its two halves are.
+    pub reach: Reach,
+    /// `same-cpu`, …
+    pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
+    /// `untouched`, `written`, `read`.
+    pub payload: String,
+    /// Second name of another case.
+    pub twin: bool,
+    /// What looks on; None where the case is a result.
+    pub observe: Option<Probe>,
+    /// The pair of CPUs; None when free.
+    pub cpus: Option<(u32, u32)>,
+    /// Whether roles change CPUs between rounds.
+    pub swappable: bool,
+    /// `not_applicable`, `unavailable`; None if measured.
+    pub absence: Option<String>,
+    /// Why it isn't measured.
+    pub reason: Option<String>,
+    /// Operations per sample, fixed by the pilot.
+    pub batch: Option<u64>,
+    /// Samples per launch, fixed by the pilot.
+    pub samples_per_launch: Option<u64>,
+    /// The pilot's estimate of one operation, in ns.
+    pub operation_ns: Option<f64>,
+}
+
+/// A launch, without its samples.
+#[derive(Clone, Debug)]
+pub struct StoredLaunch {
+    /// Its id.
+    pub id: i64,
+    /// The round.
+    pub round: u64,
+    /// Whether the initiator had the second CPU.
+    pub swapped: bool,
+    /// `ok`, `failed`, …
+    pub status: String,
+    /// Why it isn't `ok`.
+    pub reason: Option<String>,
+    /// What it said of itself.
+    pub record: Record,
+}

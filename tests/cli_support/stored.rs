@@ -1,0 +1,127 @@
+//! Runs that nobody measured, written through `ipcmark::store`.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use ipcmark::clock;
+use ipcmark::launch::placement::Place;
+use ipcmark::launch::{Outcome, Placement, Record, Workers};
+use ipcmark::mechanism::Variant;
+use ipcmark::observe::{Host, RoundNoise};
+use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
+use ipcmark::study::{Case, Reach, Request, Stopping};
+use ipcmark::workload::{Policy, Workload};
+
+/// This machine, read once.
+static HOST: OnceLock<Host> = OnceLock::new();
+
+/// Rounds of each of its runs.
+pub const ROUNDS: u64 = 6;
+/// Samples of each launch.
+pub const SAMPLES: usize = 40;
+
+pub fn clock() -> clock::Record {
+    clock::Record {
+        kind: clock::Kind::Tsc,
+        tsc_unavailable: None,
+        cost_ns: 10.0,
+        step_ns: 1.0,
+        ns_per_tick: 0.5,
+        drift_ppm: Some(0.0),
+        monotonic_ppm: Some(0.0),
+        readings: Vec::new(),
+    }
+}
+
+fn case(variant: &str) -> Case {
+    Case {
+        variant: Variant::parse(variant).expect("a mechanism"),
+        workload: Workload::Latency,
+        message_bytes: Some(64),
+        total: None,
+        rate: None,
+        placement: Placement::SameCpu,
+        place: Place { cpus: Some((0, 0)), ..Place::FREE },
+        workers: Workers::Process,
+        payload: Policy::Untouched,
+        twin: false,
+        reach: Reach::Local,
+        observe: None,
+    }
+}
+
+/// Begins a run of two cases; gives its number and theirs.
+pub fn begin(store: &mut Store) -> Result<(i64, Vec<i64>), StoreError> {
+    let request = Request {
+        mechanisms: vec!["pipe".into(), "unix-stream".into()],
+        workloads: vec![(Workload::Latency, vec![64])],
+        stopping: Stopping { launches: Some(ROUNDS), ..Stopping::default() },
+        ..Request::default()
+    };
+    let run = store.begin_run(&NewRun {
+        started: "2026-01-01T00:00:00Z".into(),
+        tool: "ipcmark 0.1.0",
+        argv: &["ipcmark".to_string(), "run".into()],
+        request: &request,
+        host: HOST.get_or_init(|| Host::read(Path::new("/"))),
+        clock: &clock(),
+        peer: None,
+        labs: &[],
+    })?;
+    let made = [case("pipe"), case("unix-stream")];
+    let rows: Vec<NewCase> = made
+        .iter()
+        .enumerate()
+        .map(|(nth, case)| NewCase { group: 0, nth, case, absence: None })
+        .collect();
+    let cases = store.add_cases(run, &rows)?;
+    for case in &cases {
+        store.set_pilot(*case, 1, SAMPLES as u64, 4_000.0)?;
+    }
+    Ok((run, cases))
+}
+
+/// Stores a round of it, as a campaign does.
+pub fn round(store: &mut Store, run: i64, cases: &[i64], round: u64) -> Result<(), StoreError> {
+    let launches: Vec<NewLaunch> = cases
+        .iter()
+        .zip(0..)
+        .map(|(case, nth)| {
+            let mut record = Record::without_samples(Outcome::Ok);
+            record.initiator.batch = 1;
+            let sample = |it: u64| 8_000 + nth * 4_000 + (round * 7 + it * 31) % 97;
+            NewLaunch {
+                case: *case,
+                round,
+                position: nth as usize,
+                swapped: false,
+                padding: 0,
+                offset: 0,
+                record,
+                samples: (0..SAMPLES as u64).map(sample).collect(),
+            }
+        })
+        .collect();
+    store.add_launches(&launches)?;
+    store.add_round(run, 0, round, round * 1_000_000, &RoundNoise::default())
+}
+
+/// Ends it.
+pub fn end(store: &mut Store, run: i64) -> Result<(), StoreError> {
+    store.set_group(run, 0, 0.0, Some(Closed::Launches))?;
+    store.end_run(run, RunStatus::Complete, "2026-01-01T00:01:00Z", &clock(), 1_000_000_000)
+}
+
+/// A store of `runs` complete runs, the last labelled.
+pub fn store_of(path: &Path, runs: usize) {
+    let mut store = Store::open(path).expect("a store");
+    for nth in 1..=runs {
+        let (run, cases) = begin(&mut store).expect("a run");
+        store.warn(run, "the machine was busy").expect("a warning");
+        (1..=ROUNDS).for_each(|it| round(&mut store, run, &cases, it).expect("a round"));
+        if nth == runs {
+            store.set_label(run, &"newest".parse().expect("a label")).expect("a label");
+        }
+        end(&mut store, run).expect("its end");
+    }
+}
