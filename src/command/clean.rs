@@ -3,20 +3,16 @@
 use super::{Common, Failure, complain, print, roads};
 use crate::mechanism::clean;
 
-/// Removes it, and says what.
+/// Removes it, and says what; says also what it left, and why.
 pub fn run(_common: &Common) -> Result<u8, Failure> {
-    let mut removed = clean();
-    let mut left = Vec::new();
-    for lab in roads::clean() {
-        match lab {
-            Ok(line) => removed.push(line),
-            Err(line) => left.push(line),
-        }
+    let mut cleaned = clean();
+    let (labs, failed) = roads::clean();
+    cleaned.extend(labs);
+    if cleaned.removed.is_empty() && failed.is_empty() {
+        print("nothing was left behind\n")?;
     }
-    match removed.is_empty() && left.is_empty() {
-        true => print("nothing was left behind\n")?,
-        false => removed.iter().try_for_each(|line| print(&format!("removed {line}\n")))?,
-    }
-    left.iter().for_each(|line| complain(line));
-    Ok(u8::from(!left.is_empty()))
+    cleaned.removed.iter().try_for_each(|line| print(&format!("removed {line}\n")))?;
+    cleaned.left.iter().try_for_each(|line| print(&format!("left {line}\n")))?;
+    failed.iter().for_each(|line| complain(line));
+    Ok(u8::from(!failed.is_empty()))
 }

@@ -10,6 +10,7 @@ use crate::campaign::{Roads, alive};
 use crate::lab::{self, LabError, State, own};
 use crate::launch::peer::{Asked, Peer};
 use crate::launch::{Interrupt, Way};
+use crate::mechanism::Cleaned;
 use crate::observe::Host;
 use crate::study::{Across, LabRecord, Reach, Request, Ways};
 
@@ -149,17 +150,19 @@ impl Drop for OwnLab {
     }
 }
 
-/// Removes the laboratories of runs that were killed: a line for each, or why it stays.
-pub fn clean() -> Vec<Result<String, String>> {
+/// Removes the laboratories of runs that were killed; gives what failed beside.
+pub fn clean() -> (Cleaned, Vec<String>) {
     let dead = |name: &str| own::process(name).is_some_and(|pid| !alive(pid));
+    let (mut cleaned, mut failed) = (Cleaned::default(), Vec::new());
     let states = State::all().unwrap_or_default();
-    let names = states.into_iter().map(|it| it.asked.name).filter(|name| dead(name));
-    let removed = names.map(|name| match lab::down(&name, true) {
-        Ok(taken) => Ok(format!(
-            "laboratory {name} of a run that was killed: {} namespaces",
-            taken.namespaces
-        )),
-        Err(error) => Err(format!("laboratory {name} of a run that was killed: {}", told(error))),
-    });
-    removed.collect()
+    for name in states.into_iter().map(|it| it.asked.name).filter(|name| dead(name)) {
+        let told_name = format!("laboratory {name} of a run that was killed");
+        match lab::down(&name, true) {
+            Ok(taken) => {
+                cleaned.removed.push(format!("{told_name}: {} namespaces", taken.namespaces));
+            }
+            Err(error) => failed.push(format!("{told_name}: {}", told(error))),
+        }
+    }
+    (cleaned, failed)
 }

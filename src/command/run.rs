@@ -93,8 +93,8 @@ fn measure_with(
     interrupt: &Interrupt,
     mut open: Open,
 ) -> Result<u8, Failure> {
-    let labs = roads::clean().into_iter().flatten();
-    for line in clean().into_iter().chain(labs).filter(|_| !common.quiet) {
+    let labs = roads::clean().0.removed;
+    for line in clean().removed.into_iter().chain(labs).filter(|_| !common.quiet) {
         complain(&format!("removed {line}"));
     }
     let mut store = match args.resume {

@@ -8,7 +8,7 @@ use rustix::pipe::fcntl_getpipe_size;
 
 use super::fd::TwoFds;
 use super::{
-    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor, private_names,
+    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, PrivateNames, Traits, Visitor,
 };
 use std::os::fd::OwnedFd;
 
@@ -21,10 +21,8 @@ impl Mechanism for Fifo {
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let (there, back) = private_names(|folder| {
-            Ok::<_, OpenError>((fifo(&folder.join("there"))?, fifo(&folder.join("back"))?))
-        })
-        .map_err(OpenError::call("mkdir in the folder for temporary files", "set TMPDIR"))??;
+        let names = PrivateNames::new()?;
+        let (there, back) = (fifo(names.name()?.path())?, fifo(names.name()?.path())?);
         let capacity = fcntl_getpipe_size(&there.1)
             .map_err(OpenError::call("fcntl F_GETPIPE_SZ", "none known"))?;
         let initiator = TwoFds { to: there.1, from: back.0 };

@@ -60,8 +60,8 @@ pub use datagrams::{Datagrams, FragmentCounts};
 use network::{Call, Cookie, Guest, Porter};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, unknown};
-use residue::private_names;
-pub use residue::{Residue, clean, clean_up_after_process};
+use residue::PrivateNames;
+pub use residue::{Cleaned, KeptRecord, Residue, clean, clean_up_after_process, keep_record};
 pub use traits::{Carries, Framing, Reach, Traits, Waits};
 pub use unavailable::{Cause, OpenError, Unavailable};
 

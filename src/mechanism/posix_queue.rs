@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use rustix::process::Resource;
 
-use super::residue::unique_name;
+use super::residue::random_name;
 use super::unavailable::limit as limit_in_force;
 use super::{
     Carries, Cause, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
@@ -83,8 +83,10 @@ fn limit(name: &str) -> Option<i64> {
 
 /// A queue without a name.
 fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
-    let name = CString::new(format!("/{}", unique_name())).expect("the name holds no zero");
-    posix::make_queue(&name, depth, bytes as i64).map_err(|error| {
+    let made = random_name().and_then(|name| {
+        posix::make_queue(&CString::new(format!("/{name}"))?, depth, bytes as i64)
+    });
+    made.map_err(|error| {
         let used_up = Errno::from_io_error(&error) == Some(Errno::MFILE);
         let reason = match used_up {
             // Here this error means another limit than that on files (mq_open(3)).

@@ -1,19 +1,24 @@
 //! What outlives its users: names in the file system and System V objects.
 //!
-//! Names are made in a private folder and are gone before `open` returns. System V objects
-//! can't be: they are made under keys that tell the process that made them, live in an IPC
-//! namespace of the launch where that is allowed, and are removed when [`Residue`] is dropped.
-//! [`clean`] finds what a killed owner left, by folder name and by key, and touches nothing
-//! whose owner lives or isn't known.
+//! Names are made in a private folder and are gone before `open` returns. System V objects can't
+//! be: they live in an IPC namespace of the launch where that is allowed, and vanish with it. In the
+//! machine's own they are removed when [`Residue`] is dropped, and until then they, and the folder,
+//! stand in a [record](record::Record) by which [`clean`] finds what a killed owner left.
 
-use std::fs;
+mod clean;
+mod record;
+
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Choice, OptionSpec, Options};
-use crate::sys::system_v::{self, Object};
+use self::record::{DRAWS, Record, WireEntry, draw};
+use super::{Choice, OpenError, OptionSpec, Options};
+use crate::sys::system_v::{self, Kind, Object};
+
+pub use self::clean::{Cleaned, clean, clean_up_after_process};
+pub use self::record::{KeptRecord, keep_record, random_name};
 
 /// The option `namespace=private|host` of what is made in an IPC namespace.
 pub const NAMESPACE: OptionSpec = OptionSpec {
@@ -31,7 +36,10 @@ pub fn private(options: &Options, specs: &'static [OptionSpec]) -> bool {
 /// Objects that only their removal ends.
 #[derive(Debug, Default)]
 pub struct Residue {
-    objects: Vec<Object>,
+    /// None in an IPC namespace of the launch, where nothing is noted.
+    record: Option<Arc<Record>>,
+    /// Each with its slot in the record.
+    objects: Vec<(Object, usize)>,
     owner: u32,
 }
 
@@ -41,168 +49,116 @@ impl Residue {
         Residue::default()
     }
 
-    /// These objects, removed when dropped by the process that calls this.
-    pub fn of(objects: Vec<Object>) -> Residue {
-        Residue { objects, owner: std::process::id() }
+    /// For objects that [`Residue::make`] makes; removed when dropped by the process that calls this.
+    ///
+    /// # Errors
+    /// If no record can be kept of them.
+    pub fn of_objects() -> Result<Residue, OpenError> {
+        let record = if system_v::is_private() { None } else { Some(current_record()?) };
+        Ok(Residue { record, objects: Vec::new(), owner: std::process::id() })
     }
 
-    /// One more.
-    pub fn push(&mut self, object: Object) {
-        self.objects.push(object);
+    /// Makes an object of `kind` under a random key that was free, and gives its id.
+    ///
+    /// # Errors
+    /// If the kernel makes none, or it can't be noted.
+    pub fn make(&mut self, kind: Kind, object: impl Fn(i32) -> io::Result<i32>) -> io::Result<i32> {
+        for _ in 0..DRAWS {
+            let key = draw()? as i32;
+            // It would be IPC_PRIVATE, under which any number are made.
+            if key == 0 {
+                continue;
+            }
+            let planned = WireEntry::Planned { kind, key };
+            let slot = self.record.as_ref().map_or(Ok(0), |it| it.note(&planned))?;
+            match object(key) {
+                Ok(id) => {
+                    let object = Object { kind, id };
+                    self.objects.push((object, slot));
+                    if let Some(record) = &self.record {
+                        let status = system_v::status(object)?;
+                        record.write(slot, &WireEntry::Made { object, status })?;
+                    }
+                    return Ok(id);
+                }
+                Err(error) => {
+                    if let Some(record) = &self.record {
+                        record.clear(slot);
+                    }
+                    if error.kind() != io::ErrorKind::AlreadyExists {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 }
 
 impl Drop for Residue {
     fn drop(&mut self) {
         // A forked worker holds a copy, which is none of its business.
-        if self.owner == std::process::id() {
-            self.objects.iter().for_each(|object| drop(system_v::remove(*object)));
+        if self.owner != std::process::id() {
+            return;
+        }
+        for (object, slot) in &self.objects {
+            let removed = system_v::remove(*object);
+            if let (Ok(()), Some(record)) = (removed, &self.record) {
+                record.clear(*slot);
+            }
         }
     }
 }
 
-/// First byte of every key and the start of every name that this program makes.
-const TAG: i32 = 0x69;
-const FOLDER: &str = "ipcmark.";
-/// Process ids have at most 22 bits (PID_MAX_LIMIT); two more tell a process's objects apart.
-const PID_BITS: u32 = 22;
-
-/// Makes an object under a key that tells that this process made it: the first of its four
-/// keys that is free.
-pub fn make(object: impl Fn(i32) -> io::Result<i32>) -> io::Result<i32> {
-    let made = |nth| object(key(nth));
-    let taken = |made: &io::Result<i32>| {
-        made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
-    };
-    (0..3).map(made).find(|made| !taken(made)).unwrap_or_else(|| made(3))
+fn current_record() -> Result<Arc<Record>, OpenError> {
+    let failed = OpenError::call(
+        "write a record in the folder for temporary files",
+        "let TMPDIR name a folder that takes files and locks",
+    );
+    Record::current().map_err(failed)
 }
 
-fn key(nth: i32) -> i32 {
-    let pid = maker() as i32 & ((1 << PID_BITS) - 1);
-    (TAG << 24) | (pid << 2) | (nth & 3)
+/// A private folder, for names that must exist for a moment.
+pub struct PrivateNames(Arc<Record>);
+
+impl PrivateNames {
+    /// The folder of this process, which is gone with its last holder.
+    ///
+    /// # Errors
+    /// If the folder for temporary files takes none.
+    pub fn new() -> Result<PrivateNames, OpenError> {
+        let record = current_record()?;
+        let failed = OpenError::call("mkdir in the folder for temporary files", "set TMPDIR");
+        record.folder().map_err(failed)?;
+        Ok(PrivateNames(record))
+    }
+
+    /// A path that nothing has yet.
+    pub fn name(&self) -> Result<PrivateName, OpenError> {
+        static NTH: AtomicU32 = AtomicU32::new(0);
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
+        let failed = OpenError::call("mkdir in the folder for temporary files", "set TMPDIR");
+        let folder = self.0.folder().map_err(failed)?;
+        Ok(PrivateName(folder.join(nth.to_string())))
+    }
 }
 
-/// The process that keys and names tell: the first that made one, here or before a fork. Workers
-/// inherit the id of their supervisor, which outlives them and is known to the coordinator.
-fn maker() -> u32 {
-    static MAKER: OnceLock<u32> = OnceLock::new();
-    *MAKER.get_or_init(std::process::id)
+/// A path whose file is removed when this is dropped.
+pub struct PrivateName(PathBuf);
+
+impl PrivateName {
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
 }
 
-/// The process that made an object under `key`; None for a stranger's.
-fn owner_of(key: i32) -> Option<u32> {
-    (key >> 24 == TAG).then_some((key as u32 & 0x00FF_FFFF) >> 2)
-}
-
-/// A name that no other call, here or in another process, gives.
-pub fn unique_name() -> String {
-    static NTH: AtomicU32 = AtomicU32::new(0);
-    format!("{FOLDER}{}.{}", maker(), NTH.fetch_add(1, Ordering::Relaxed))
-}
-
-/// A folder that only this user may enter, for names that must exist for a moment. `action`
-/// gets its path; everything in it is gone afterwards.
-pub fn private_names<T>(action: impl FnOnce(&Path) -> T) -> io::Result<T> {
-    use std::os::unix::fs::DirBuilderExt;
-    let folder = std::env::temp_dir().join(unique_name());
-    fs::DirBuilder::new().mode(0o700).create(&folder)?;
-    let folder = Folder(folder);
-    Ok(action(&folder.0))
-}
-
-struct Folder(PathBuf);
-
-impl Drop for Folder {
+impl Drop for PrivateName {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Removes what dead processes of this program left; gives a line for each thing removed.
-pub fn clean() -> Vec<String> {
-    clean_up_after(|owner| !lives(owner))
-}
-
-/// Removes what process `pid` left, which has just been seen to end.
-pub fn clean_up_after_process(pid: u32) -> Vec<String> {
-    clean_up_after(|owner| owner == pid)
-}
-
-fn clean_up_after(dead: impl Fn(u32) -> bool) -> Vec<String> {
-    let mut removed = Vec::new();
-    for (key, object) in system_v::objects() {
-        let Some(owner) = owner_of(key) else { continue };
-        if dead(owner) && system_v::remove(object).is_ok() {
-            removed.push(format!("{object}, left by process {owner}"));
-        }
-    }
-    for folder in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
-        let name = folder.file_name().to_string_lossy().into_owned();
-        let owner = name.strip_prefix(FOLDER).and_then(|rest| rest.split('.').next()?.parse().ok());
-        let Some(owner) = owner else { continue };
-        if dead(owner) && fs::remove_dir_all(folder.path()).is_ok() {
-            removed.push(format!("{}, left by process {owner}", folder.path().display()));
-        }
-    }
-    removed
-}
-
-/// Whether a process runs. One that has ended and waits to be reaped doesn't; one that can't be
-/// looked at does.
-fn lives(pid: u32) -> bool {
-    match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        // The state follows the name, which may hold anything (proc_pid_stat(5)).
-        Ok(stat) => !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['Z', 'X'])),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        // There is none where making it failed.
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::Stdio;
-
-    use super::*;
-
-    #[test]
-    fn a_key_tells_its_maker() {
-        for nth in 0..4 {
-            assert_eq!(owner_of(key(nth)), Some(std::process::id()));
-        }
-        assert_ne!(key(0), key(1));
-        assert_eq!(owner_of(0), None);
-        assert_eq!(owner_of(0x5100_0001), None);
-    }
-
-    #[test]
-    fn names_are_gone_afterwards_and_were_private() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = private_names(|folder| {
-            fs::write(folder.join("name"), b"x").unwrap();
-            assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
-            folder.to_path_buf()
-        });
-        assert!(!folder.unwrap().exists());
-    }
-
-    #[test]
-    fn a_dead_owners_folder_goes_a_living_ones_stays() {
-        let mut child = std::process::Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let dead = child.id();
-        assert!(lives(dead));
-        child.kill().unwrap();
-        // Before it is reaped, which may be left to an init that takes its time.
-        while lives(dead) {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        let folder = |pid: u32| std::env::temp_dir().join(format!("{FOLDER}{pid}.test"));
-        let (left, ours) = (folder(dead), folder(std::process::id()));
-        let stranger = std::env::temp_dir().join(format!("{FOLDER}stranger.{dead}"));
-        [&left, &ours, &stranger].into_iter().for_each(|it| fs::create_dir_all(it).unwrap());
-        let removed = clean();
-        assert!(removed.iter().any(|line| line.contains(&left.display().to_string())));
-        assert!(!left.exists() && ours.exists() && stranger.exists());
-        [&ours, &stranger].into_iter().for_each(|it| fs::remove_dir(it).unwrap());
-        child.wait().unwrap();
-        assert!(!lives(dead));
-    }
-}
+mod tests;

@@ -3,12 +3,12 @@
 
 use std::io;
 
-use super::residue::{NAMESPACE, make, private};
+use super::residue::{NAMESPACE, private};
 use super::{
     Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
     Residue, Traits, Visitor, socket::wrong_length,
 };
-use crate::sys::system_v::{self, Envelope, Object};
+use crate::sys::system_v::{self, Envelope, Kind};
 
 /// The mechanism's row.
 pub struct SysvQueue;
@@ -40,14 +40,12 @@ impl Mechanism for SysvQueue {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let mut residue = Residue::of(Vec::new());
+        let mut residue = Residue::of_objects()?;
         let mut queue = || {
-            let id = make(system_v::make_queue).map_err(OpenError::call(
+            residue.make(Kind::Queue, system_v::make_queue).map_err(OpenError::call(
                 "msgget",
                 "remove queues nobody needs (ipcs -q, ipcrm -q), or raise sysctl kernel.msgmni",
-            ))?;
-            residue.push(Object::Queue(id));
-            Ok::<_, OpenError>(id)
+            ))
         };
         let (there, back) = (queue()?, queue()?);
         let bytes = system_v::queue_bytes(there)

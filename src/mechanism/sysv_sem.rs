@@ -6,12 +6,12 @@ use std::io;
 
 use rustix::io::Errno;
 
-use super::residue::{NAMESPACE, make, private};
+use super::residue::{NAMESPACE, private};
 use super::{
     Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
     Residue, Traits, Visitor,
 };
-use crate::sys::system_v::{self, Object};
+use crate::sys::system_v::{self, Kind};
 
 /// The mechanism's row.
 pub struct SysvSem;
@@ -35,11 +35,12 @@ impl Mechanism for SysvSem {
     }
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        let set = make(|key| system_v::make_semaphores(key, 2)).map_err(OpenError::call(
+        let mut residue = Residue::of_objects()?;
+        let semaphores = |key| system_v::make_semaphores(key, 2);
+        let set = residue.make(Kind::Semaphores, semaphores).map_err(OpenError::call(
             "semget",
             "remove sets that nobody needs (ipcs -s, ipcrm -s), or raise sysctl kernel.sem",
         ))?;
-        let residue = Residue::of(vec![Object::Semaphores(set)]);
         let end = |raises, takes| End { set, raises, takes };
         Ok(visitor.visit(Opened::new(end(0, 1), end(1, 0)).residue(residue)))
     }

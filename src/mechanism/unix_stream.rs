@@ -11,8 +11,8 @@ use rustix::net::{
 
 use super::fd::{OneFd, TwoFds};
 use super::{
-    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Step,
-    Traits, Visitor, private_names, socket,
+    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
+    PrivateNames, Step, Traits, Visitor, socket,
 };
 
 /// The mechanism's row.
@@ -73,14 +73,16 @@ pub fn connected(
     visitor: &mut impl Visitor,
 ) -> Result<(OwnedFd, OwnedFd), OpenError> {
     let (left, right) = match spec.options.get(specs, "bind") {
-        Choice::Word("path") => private_names(|folder| {
-            let name = SocketAddrUnix::new(folder.join("socket"))
-                .map_err(OpenError::call("name the socket", "set TMPDIR to a shorter path"))?;
-            through(kind, &name, visitor)
-        })
-        .map_err(OpenError::call("mkdir in the folder for temporary files", "set TMPDIR"))??,
+        Choice::Word("path") => {
+            let (names, way_out) = (PrivateNames::new()?, "set TMPDIR to a shorter path");
+            let path = names.name()?;
+            let name = SocketAddrUnix::new(path.path())
+                .map_err(OpenError::call("name the socket", way_out))?;
+            through(kind, &name, visitor)?
+        }
         Choice::Word("abstract") => {
-            let name = super::residue::unique_name();
+            let name = super::residue::random_name()
+                .map_err(OpenError::call("getrandom", "none known"))?;
             let name = SocketAddrUnix::new_abstract_name(name.as_bytes())
                 .map_err(OpenError::call("name the socket", "none known"))?;
             through(kind, &name, visitor)?

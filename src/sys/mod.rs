@@ -8,6 +8,7 @@
 pub mod bpf;
 pub mod calls;
 pub mod counter;
+pub mod identity;
 pub mod lent;
 pub mod lock;
 pub mod namespace;

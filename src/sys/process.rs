@@ -52,6 +52,13 @@ fn threads() -> io::Result<usize> {
     }
 }
 
+/// The process group of this process; 0 where its leader is outside of the PID namespace, which
+/// rustix takes for impossible.
+pub fn group() -> u32 {
+    // SAFETY: getpgrp takes nothing and can't fail.
+    unsafe { libc::getpgrp() as u32 }
+}
+
 /// Ends this process at once: no destructors, no buffered output (_exit(2)).
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit takes any integer and doesn't return.

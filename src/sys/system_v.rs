@@ -2,26 +2,59 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-/// An object that lives until it is removed.
+/// A kind of object that lives until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Object {
-    /// A message queue, by id.
-    Queue(i32),
-    /// A set of semaphores, by id.
-    Semaphores(i32),
+pub enum Kind {
+    /// A message queue.
+    Queue,
+    /// A set of semaphores.
+    Semaphores,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Queue => "message queue",
+            Kind::Semaphores => "semaphore set",
+        })
+    }
+}
+
+/// An object of this IPC namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Object {
+    /// What it is.
+    pub kind: Kind,
+    /// The kernel's id of it.
+    pub id: i32,
 }
 
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Object::Queue(id) => write!(f, "message queue {id}"),
-            Object::Semaphores(id) => write!(f, "semaphore set {id}"),
-        }
+        write!(f, "{} {}", self.kind, self.id)
     }
+}
+
+/// What the kernel says of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    /// Its key.
+    pub key: i32,
+    /// Its owner, whom a privileged user may change.
+    pub uid: u32,
+    /// Who made it.
+    pub creator: u32,
+    /// Its permissions.
+    pub mode: u32,
+    /// When it was made or last changed by a ctl call, in seconds since 1970.
+    pub ctime: i64,
 }
 
 fn checked(code: i64) -> io::Result<usize> {
@@ -109,32 +142,79 @@ pub fn change_semaphore(id: i32, nth: u16, change: i16) -> io::Result<()> {
     checked(i64::from(unsafe { libc::semop(id, &mut operation, 1) })).map(drop)
 }
 
+/// What the kernel says of an object (msgctl(2) and semctl(2), IPC_STAT).
+pub fn status(object: Object) -> io::Result<Status> {
+    // SAFETY: all-zero bytes are valid structures of these kinds, and the kernel writes at most one
+    // of the kind that belongs to the call.
+    let (permissions, ctime) = unsafe {
+        match object.kind {
+            Kind::Queue => {
+                let mut status: libc::msqid_ds = std::mem::zeroed();
+                checked(i64::from(libc::msgctl(object.id, libc::IPC_STAT, &mut status)))?;
+                (status.msg_perm, status.msg_ctime)
+            }
+            Kind::Semaphores => {
+                let mut status: libc::semid_ds = std::mem::zeroed();
+                let place = &raw mut status;
+                checked(i64::from(libc::semctl(object.id, 0, libc::IPC_STAT, place)))?;
+                (status.sem_perm, status.sem_ctime)
+            }
+        }
+    };
+    Ok(Status {
+        key: permissions.__key,
+        uid: permissions.uid,
+        creator: permissions.cuid,
+        mode: u32::from(permissions.mode) & 0o777,
+        ctime,
+    })
+}
+
 /// Removes an object; whoever sleeps on it wakes with EIDRM.
 pub fn remove(object: Object) -> io::Result<()> {
     // SAFETY: IPC_RMID reads nothing but the id.
     let code = unsafe {
-        match object {
-            Object::Queue(id) => libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()),
-            Object::Semaphores(id) => libc::semctl(id, 0, libc::IPC_RMID),
+        match object.kind {
+            Kind::Queue => libc::msgctl(object.id, libc::IPC_RMID, std::ptr::null_mut()),
+            Kind::Semaphores => libc::semctl(object.id, 0, libc::IPC_RMID),
         }
     };
     checked(i64::from(code)).map(drop)
 }
 
-/// Every queue and semaphore set of this IPC namespace with its key (/proc/sysvipc).
-pub fn objects() -> Vec<(i32, Object)> {
-    let listed = |file: &str, object: fn(i32) -> Object| {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        let row = |line: &str| {
-            let mut words = line.split_whitespace();
-            let key: i64 = words.next()?.parse().ok()?;
-            Some((key as i32, object(words.next()?.parse().ok()?)))
-        };
-        text.lines().filter_map(row).collect::<Vec<_>>()
+/// Every object of `kind` in this IPC namespace, without a call on any of them (/proc/sysvipc).
+///
+/// # Errors
+/// If the table can't be read.
+pub fn objects(kind: Kind) -> io::Result<Vec<(Object, Status)>> {
+    let (file, id) = match kind {
+        Kind::Queue => ("/proc/sysvipc/msg", "msqid"),
+        Kind::Semaphores => ("/proc/sysvipc/sem", "semid"),
     };
-    let mut all = listed("/proc/sysvipc/msg", Object::Queue);
-    all.extend(listed("/proc/sysvipc/sem", Object::Semaphores));
-    all
+    let text = std::fs::read_to_string(file)?;
+    let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let heads = lines.next().unwrap_or_default();
+    let row = |words: Vec<&str>| {
+        let word = |head: &str| words.get(heads.iter().position(|it| *it == head)?).copied();
+        let status = Status {
+            key: word("key")?.parse().ok()?,
+            uid: word("uid")?.parse().ok()?,
+            creator: word("cuid")?.parse().ok()?,
+            // Other bits of this word are the kernel's own.
+            mode: u32::from_str_radix(word("perms")?, 8).ok()? & 0o777,
+            ctime: word("ctime")?.parse().ok()?,
+        };
+        Some((Object { kind, id: word(id)?.parse().ok()? }, status))
+    };
+    Ok(lines.filter_map(row).collect())
+}
+
+static PRIVATE: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process, or the one that forked it, is in an IPC namespace of its own: what is made
+/// there vanishes with it.
+pub fn is_private() -> bool {
+    PRIVATE.load(Ordering::Relaxed)
 }
 
 /// Gives this process, and the children it will have, an IPC namespace of its own; an
@@ -142,7 +222,9 @@ pub fn objects() -> Vec<(i32, Object)> {
 pub fn enter_private_namespace() -> io::Result<()> {
     // SAFETY: neither flag changes memory, descriptors or threads of this process.
     let unshare = |flags| checked(i64::from(unsafe { libc::unshare(flags) })).map(drop);
-    unshare(libc::CLONE_NEWIPC).or_else(|_| unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWIPC))
+    unshare(libc::CLONE_NEWIPC)
+        .or_else(|_| unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWIPC))
+        .inspect(|()| PRIVATE.store(true, Ordering::Relaxed))
 }
 
 #[cfg(test)]
@@ -151,9 +233,12 @@ mod tests {
 
     #[test]
     fn a_queue_carries_messages_and_is_listed_until_removed() {
-        let key = 0x6900_0000 | (std::process::id() as i32 & 0x3F_FFFF) << 2 | 3;
+        let key = 0x0DD0_0000 | std::process::id() as i32;
         let id = make_queue(key).unwrap();
-        assert!(objects().contains(&(key, Object::Queue(id))));
+        let object = Object { kind: Kind::Queue, id };
+        let listed = || objects(Kind::Queue).unwrap().into_iter().find(|it| it.0 == object);
+        assert_eq!(listed().unwrap().1, status(object).unwrap());
+        assert_eq!((listed().unwrap().1.key, listed().unwrap().1.mode), (key, 0o600));
         let mut envelope = Envelope::new(100);
         envelope.text(3).copy_from_slice(b"abc");
         envelope.send(id, 3).unwrap();
@@ -161,7 +246,17 @@ mod tests {
         assert_eq!(other.recv(id).unwrap(), 3);
         assert_eq!(other.text(3), b"abc");
         assert!(queue_bytes(id).unwrap() > 0);
-        remove(Object::Queue(id)).unwrap();
-        assert!(!objects().contains(&(key, Object::Queue(id))));
+        remove(object).unwrap();
+        assert_eq!(listed(), None);
+    }
+
+    #[test]
+    fn what_is_said_of_a_set_is_what_is_listed() {
+        let id = make_semaphores(0x0DE0_0000 | std::process::id() as i32, 2).unwrap();
+        let object = Object { kind: Kind::Semaphores, id };
+        let listed = objects(Kind::Semaphores).unwrap();
+        let status = status(object);
+        remove(object).unwrap();
+        assert!(listed.contains(&(object, status.unwrap())));
     }
 }

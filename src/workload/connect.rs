@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::clock;
 use crate::mechanism::network::{Call, Granted, Guest};
 use crate::mechanism::{
-    Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose,
+    self, Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose,
 };
 
 /// Bytes of the message that mechanisms are opened for: set-up has no size of its own.
@@ -34,6 +34,7 @@ pub fn initiate(
     samples: &[AtomicU64],
     batch: u64,
 ) -> Result<(), OpenError> {
+    let _one_for_all = mechanism::keep_record();
     choose(name, Initiator { spec, call, clock, samples, batch })?
 }
 
@@ -110,6 +111,7 @@ pub fn phases(
     clock: clock::Kind,
     count: u64,
 ) -> Result<Vec<Phases>, OpenError> {
+    let _one_for_all = mechanism::keep_record();
     choose(name, Dissector { spec, call, clock, count })?
 }
 

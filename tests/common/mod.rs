@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test binary takes a part of it
 
 pub mod ends;
+pub mod inventory;
 pub mod launching;
 pub mod proc;
 

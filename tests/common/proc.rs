@@ -122,7 +122,7 @@ pub fn listening() -> BTreeSet<String> {
 }
 
 /// Names of objects that outlive their process: files of POSIX shared memory and queues,
-/// System V objects, folders of ours for FIFOs and sockets.
+/// System V objects, folders of ours for FIFOs and sockets, and the records of both.
 pub fn lying_around() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for folder in ["/dev/shm", "/dev/mqueue"] {
@@ -131,7 +131,7 @@ pub fn lying_around() -> BTreeSet<String> {
         }
     }
     for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("ipcmark.") {
+        if entry.file_name().to_string_lossy().starts_with("ipcmark-") {
             found.insert(entry.path().display().to_string());
         }
     }

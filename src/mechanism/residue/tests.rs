@@ -1,0 +1,40 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+#[test]
+fn names_are_gone_afterwards_and_were_private() {
+    let names = PrivateNames::new().unwrap();
+    let name = names.name().unwrap();
+    let folder = name.path().parent().unwrap().to_path_buf();
+    let _socket = std::os::unix::net::UnixListener::bind(name.path()).unwrap();
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    let path = name.path().to_path_buf();
+    drop(name);
+    assert!(!path.exists());
+    drop(names);
+    // Another test of this process may hold the folder.
+    assert!(fs::read_dir(&folder).is_ok_and(|mut it| it.next().is_none()) || !folder.exists());
+}
+
+#[test]
+fn what_a_living_process_made_stays() {
+    let names = PrivateNames::new().unwrap();
+    let name = names.name().unwrap();
+    fs::write(name.path(), b"").unwrap();
+    let cleaned = clean();
+    assert!(name.path().exists());
+    let who = format!("process {} that made it runs", std::process::id());
+    assert!(cleaned.left.iter().any(|line| line.contains(&who)), "{cleaned:?}");
+}
+
+#[test]
+fn only_names_that_are_drawn_are_ours() {
+    use super::record::{is_random, is_record};
+    let drawn = random_name().unwrap();
+    assert!(is_random(&drawn) && is_record(&format!("{drawn}.record")));
+    for other in ["ipcmark.20241123", "ipcmark.2024.results", "ipcmark-", "ipcmark-0.record"] {
+        assert!(!is_random(other) && !is_record(other), "{other}");
+    }
+}

@@ -1,0 +1,705 @@
+//! `clean`, which every run calls first, among things that are not ours, or whose owner lives: the
+//! inventories before and after are equal, but for what dead processes of this program left.
+//!
+//! Every test has a folder for temporary files to itself, and an IPC namespace where that is allowed;
+//! else it says so aloud, and looks at its own objects alone.
+
+mod cli_support;
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use cli_support::{Bench, Said, output, send, wait_for};
+use common::inventory::Inventory;
+use common::launching::{endless, reach};
+use common::proc::Process;
+use common::{Rng, say};
+use ipcmark::launch::{Launch, Launcher, Stage, Workers};
+use ipcmark::sys::system_v::{self, Envelope, Kind, Object};
+use ipcmark::workload::Workload;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+/// Against hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Random rounds unless IPCMARK_ROUNDS says otherwise.
+const ROUNDS: u64 = 8;
+/// Bytes of a record's header and of each of its slots.
+const HEADER: usize = 512;
+const SLOT: usize = 192;
+
+// ---- a place of one's own ----------------------------------------------------------------------
+
+/// A folder for temporary files, and objects of ours in it.
+struct Site {
+    bench: Bench,
+    tmp: PathBuf,
+}
+
+impl Site {
+    fn new() -> Site {
+        if system_v::enter_private_namespace().is_err() {
+            say("skipped an IPC namespace of the test's own: not allowed here");
+        }
+        let bench = Bench::new();
+        let tmp = bench.path("tmp");
+        fs::create_dir(&tmp).expect("a folder");
+        Site { bench, tmp }
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = self.bench.command(line.split_whitespace());
+        command.env("TMPDIR", &self.tmp);
+        command
+    }
+
+    fn clean(&self) -> Said {
+        let said = output(&mut self.command("clean"));
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        said
+    }
+
+    fn inventory(&self) -> Inventory {
+        Inventory::of(&[&self.tmp])
+    }
+
+    /// A launch of ours that stands ready, and what it made.
+    fn launch(&self, mechanism: &str) -> (Launch, BTreeSet<String>) {
+        let before = self.inventory();
+        let spec = endless(mechanism, Workers::Process);
+        let mut launch = self.launcher().start(&spec, 0).expect("the program starts");
+        reach(&mut launch, Stage::Ready);
+        let made = self.inventory().names_since(&before);
+        assert!(made.len() > 1, "{mechanism} makes something and notes it: {made:?}");
+        (launch, made)
+    }
+
+    /// Starts this program with the folder for temporary files.
+    fn launcher(&self) -> Launcher {
+        let script = self.bench.path("started");
+        let program = env!("CARGO_BIN_EXE_ipcmark");
+        let text = format!("#!/bin/sh\nTMPDIR='{}' exec '{program}' \"$@\"\n", self.tmp.display());
+        fs::write(&script, text).expect("a script");
+        fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it can be run");
+        Launcher::new(script)
+    }
+
+    /// What a launch of ours left whose processes were all killed, and nobody saw.
+    fn dead(&self, mechanism: &str) -> BTreeSet<String> {
+        let (launch, made) = self.launch(mechanism);
+        kill_unseen(launch);
+        made
+    }
+
+    fn records(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.tmp).expect("a folder").flatten().map(|it| it.path());
+        entries.filter(|path| path.to_string_lossy().ends_with(".record")).collect()
+    }
+}
+
+/// Kills a launch; its handle, which would clean up after it, is forgotten.
+fn kill_unseen(launch: Launch) {
+    let group = launch.pid() as i32;
+    std::mem::forget(launch);
+    send(group, Signal::KILL);
+    wait_for("the launch to vanish", PATIENCE, || {
+        Process::in_group(group).is_empty().then_some(())
+    });
+}
+
+/// A process that has ended, by its id.
+fn dead_pid() -> u32 {
+    let mut child = Command::new("true").spawn().expect("true");
+    child.wait().expect("its end");
+    child.id()
+}
+
+/// A name of the form that ours have.
+fn drawn(rng: &mut Rng) -> String {
+    format!("ipcmark-{:016x}", rng.next())
+}
+
+fn private_folder(path: &Path) {
+    fs::DirBuilder::new().mode(0o700).create(path).expect("a folder");
+}
+
+// ---- what is not ours --------------------------------------------------------------------------
+
+/// Objects of others; removed when dropped, where the namespace doesn't do it.
+struct Objects(Vec<Object>);
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|object| drop(system_v::remove(*object)));
+    }
+}
+
+/// Queues with a message, and sets, under keys as `ftok(path, 'i')` makes them.
+fn foreign_objects(rng: &mut Rng) -> Objects {
+    let mut objects = Vec::new();
+    for pid in [dead_pid(), std::process::id(), rng.below(1 << 22) as u32] {
+        let key = 0x6900_0000 | ((pid & 0x3F_FFFF) << 2) as i32;
+        if let Ok(id) = system_v::make_queue(key) {
+            let mut envelope = Envelope::new(8);
+            envelope.text(5).copy_from_slice(b"hello");
+            envelope.send(id, 5).expect("a message");
+            objects.push(Object { kind: Kind::Queue, id });
+        }
+        if let Ok(id) = system_v::make_semaphores(key | 1, 3) {
+            objects.push(Object { kind: Kind::Semaphores, id });
+        }
+    }
+    assert!(!objects.is_empty(), "some key was free");
+    Objects(objects)
+}
+
+/// A queue of another user's; None, said aloud, where this one can't be another.
+fn strangers_queue() -> Option<i32> {
+    let as_nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "ipcmk", "-Q"];
+    let made = Command::new("setpriv").args(as_nobody).output();
+    let made = made.ok().filter(|it| it.status.success());
+    if made.is_none() {
+        say("skipped an object of another user: setpriv and ipcmk don't make one here");
+    }
+    String::from_utf8_lossy(&made?.stdout).split_whitespace().last()?.parse().ok()
+}
+
+/// Files that look like ours, by the names of today and of an earlier kind, and a precious folder.
+fn look_alikes(tmp: &Path, rng: &mut Rng) -> Vec<String> {
+    let before = Inventory::of(&[tmp]);
+    let precious = tmp.join("precious");
+    if !precious.exists() {
+        private_folder(&precious);
+        fs::write(precious.join("thesis"), b"years of work").expect("a file");
+    }
+    let (dead, drawn) = (dead_pid(), |rng: &mut Rng| tmp.join(drawn(rng)));
+    for name in
+        ["ipcmark.20241123".into(), "ipcmark.2024.results".into(), format!("ipcmark.{dead}.0")]
+    {
+        let folder = tmp.join(name);
+        if fs::create_dir(&folder).is_ok() {
+            fs::write(folder.join("out.json"), b"{}").expect("a file");
+        }
+    }
+    symlink(&precious, tmp.join(format!("ipcmark.{dead}.{}", rng.next()))).expect("a link");
+    symlink(&precious, drawn(rng)).expect("a link");
+    symlink(precious.join("thesis"), drawn(rng).with_extension("record")).expect("a link");
+    private_folder(&drawn(rng));
+    let folder = drawn(rng);
+    private_folder(&folder);
+    fs::write(folder.join("0"), b"mine").expect("a file");
+    private_folder(&drawn(rng).with_extension("record"));
+    fs::write(drawn(rng).with_extension("record"), b"not a record").expect("a file");
+    fs::write(drawn(rng), b"a file").expect("a file");
+    Inventory::of(&[tmp]).names_since(&before).into_iter().collect()
+}
+
+#[test]
+fn clean_removes_nothing_of_anyone_elses() {
+    let site = Site::new();
+    let mut rng = Rng(1);
+    let _objects = foreign_objects(&mut rng);
+    let stranger = strangers_queue();
+    look_alikes(&site.tmp, &mut rng);
+    let before = site.inventory();
+    let said = site.clean();
+    assert_eq!(site.inventory(), before, "{}", said.out);
+    assert!(said.out.starts_with("nothing was left behind\n"), "{}", said.out);
+    // A run cleans too, and needs none of the names that are taken.
+    let run =
+        "run fifo sysv-sem:namespace=host -w latency -s 64 -p same-cpu --launches 1 --samples 10";
+    let said = output(&mut site.command(run));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(site.inventory(), before);
+    if let Some(id) = stranger {
+        let _ = system_v::remove(Object { kind: Kind::Queue, id });
+    }
+}
+
+// ---- what is ours ------------------------------------------------------------------------------
+
+#[test]
+fn what_the_dead_left_is_removed_and_what_the_living_hold_is_not() {
+    let site = Site::new();
+    for mechanism in ["sysv-queue:namespace=host", "sysv-sem:namespace=host"] {
+        let (launch, living) = site.launch(mechanism);
+        let left = site.dead(mechanism);
+        let before = site.inventory();
+        let said = site.clean();
+        assert_eq!(site.inventory(), before.without(&left), "{mechanism}: {}", said.out);
+        assert!(said.out.contains("that made it runs"), "{}", said.out);
+        for object in left.iter().filter(|it| it.starts_with("msg ") || it.starts_with("sem ")) {
+            let id = object.split_whitespace().nth(1).expect("an id");
+            assert!(said.out.contains(&format!(" {id}, left by process")), "{id}: {}", said.out);
+        }
+        drop(launch);
+        assert_eq!(site.inventory(), before.without(&left).without(&living));
+    }
+}
+
+#[test]
+fn a_folder_of_names_that_a_kill_left_is_removed() {
+    let site = Site::new();
+    let empty = site.inventory();
+    for mechanism in ["fifo", "unix-stream:bind=path"] {
+        let connect = ipcmark::launch::Spec {
+            workload: Workload::Connect,
+            message_bytes: ipcmark::workload::connect::OPENED_FOR as usize,
+            ..endless(mechanism, Workers::Process)
+        };
+        let mut launch = site.launcher().start(&connect, 0).expect("the program starts");
+        reach(&mut launch, Stage::Ready);
+        launch.go();
+        let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
+        let folder = || {
+            let entries = fs::read_dir(&site.tmp).expect("a folder").flatten();
+            entries.map(|it| it.path()).find(is_folder)
+        };
+        let folder = wait_for("a private folder", PATIENCE, folder);
+        kill_unseen(launch);
+        let holds = fs::read_dir(&folder).expect("it is left").count();
+        let said = site.clean();
+        assert!(said.out.contains(&folder.display().to_string()), "{}", said.out);
+        assert_eq!(site.inventory(), empty, "{mechanism} left {holds} names: {}", said.out);
+    }
+}
+
+#[test]
+fn whoever_sees_a_launch_die_removes_what_it_left_and_nothing_else() {
+    let site = Site::new();
+    let mut rng = Rng(2);
+    let _objects = foreign_objects(&mut rng);
+    look_alikes(&site.tmp, &mut rng);
+    let before = site.inventory();
+    let run =
+        "run sysv-queue:namespace=host -w latency -s 64 -p same-cpu --launches 9000 --samples 100";
+    let running = site.bench.begin_with(site.command(run));
+    for _ in 0..3 {
+        let supervisor = wait_for("a supervisor with workers", PATIENCE, || {
+            let children = common::proc::children(running.pid());
+            children.into_iter().find(|pid| !common::proc::children(*pid).is_empty())
+        });
+        send(supervisor, Signal::KILL);
+        wait_for("its end", PATIENCE, || Process::in_group(supervisor).is_empty().then_some(()));
+    }
+    running.signal(Signal::TERM);
+    running.finish(PATIENCE);
+    site.bench.wait_for_silence(PATIENCE);
+    let unnoted: Vec<PathBuf> = site
+        .records()
+        .into_iter()
+        .filter(|it| !before.0.contains_key(&it.display().to_string()))
+        .collect();
+    if unnoted.is_empty() {
+        assert_eq!(site.inventory(), before);
+    } else {
+        // Killed between making a queue and noting it: named, and left to its user.
+        assert!(site.clean().out.contains("was killed before it noted"), "{unnoted:?}");
+    }
+}
+
+// ---- records that are not what they seem -------------------------------------------------------
+
+/// A record in parts, as it lies in its file.
+struct Record {
+    header: Value,
+    entries: Vec<Value>,
+}
+
+impl Record {
+    fn read(path: &Path) -> Record {
+        let text = fs::read(path).expect("a record");
+        let parsed = |bytes: &[u8]| serde_json::from_slice(bytes.trim_ascii()).ok();
+        let entries = text[HEADER..].chunks(SLOT).filter_map(parsed).collect();
+        Record { header: parsed(&text[..HEADER]).expect("a header"), entries }
+    }
+
+    /// Writes it under a name that it says itself, unless it says another.
+    fn forge(mut self, folder: &Path, name: &str) -> PathBuf {
+        if !self.header["record"].as_str().is_some_and(|it| it.starts_with("another")) {
+            self.header["record"] = json!(name);
+        }
+        let path = folder.join(name);
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&path).expect("a file");
+        write_padded(&file, 0, &self.header, HEADER);
+        for (nth, entry) in self.entries.iter().enumerate() {
+            write_padded(&file, HEADER + nth * SLOT, entry, SLOT);
+        }
+        path
+    }
+}
+
+fn write_padded(file: &File, at: usize, what: &Value, length: usize) {
+    let mut line = serde_json::to_vec(what).expect("JSON");
+    line.resize(length - 1, b' ');
+    line.push(b'\n');
+    file.write_all_at(&line, at as u64).expect("write");
+}
+
+/// What the kernel says of a queue, as a record notes it.
+fn noted(id: i32) -> Value {
+    let object = Object { kind: Kind::Queue, id };
+    json!({"made": {"object": object, "status": system_v::status(object).expect("a queue")}})
+}
+
+#[test]
+fn a_record_that_disagrees_with_anything_removes_nothing() {
+    let site = Site::new();
+    let mut rng = Rng(3);
+    let left = site.dead("sysv-queue:namespace=host");
+    let genuine = site.records().pop().expect("a record");
+    let objects = foreign_objects(&mut rng);
+    let foreign = noted(objects.0[0].id);
+    // The entry of a real queue of ours, and what makes it another's.
+    let ours = Record::read(&genuine).entries.remove(0);
+    let changed = |entry: &Value, path: &str, value: Value| {
+        let mut entry = entry.clone();
+        *entry.pointer_mut(path).expect("a field") = value;
+        entry
+    };
+    let time = ours["made"]["status"]["ctime"].as_i64().expect("a time");
+    let id = foreign["made"]["object"]["id"].clone();
+    let key = foreign["made"]["status"]["key"].clone();
+    let entries = [
+        ("ctime", changed(&ours, "/made/status/ctime", json!(time - 1))),
+        ("key", changed(&ours, "/made/status/key", json!(1))),
+        ("uid", changed(&ours, "/made/status/uid", json!(12_345))),
+        ("creator", changed(&ours, "/made/status/creator", json!(12_345))),
+        ("mode", changed(&ours, "/made/status/mode", json!(0o666))),
+        ("id", changed(&ours, "/made/object/id", id)),
+        ("kind", changed(&foreign, "/made/status/ctime", json!(0))),
+        ("planned", json!({"planned": {"kind": "queue", "key": key}})),
+        ("folder", json!({"folder": {"name": "precious", "device": 1, "inode": 2}})),
+        ("up", json!({"folder_planned": {"name": "../tmp"}})),
+        ("nonsense", json!({"everything": true})),
+    ];
+    private_folder(&site.tmp.join("precious"));
+    for (what, entry) in entries {
+        let record = Record { entries: vec![entry], ..Record::read(&genuine) };
+        let name = format!("{}.record", drawn(&mut rng));
+        let forged = Record { header: record.header, entries: record.entries };
+        let path = forged.forge(&site.tmp, &name);
+        untouched(&site, &left, what, &name);
+        fs::remove_file(path).expect("it is left");
+    }
+    // Headers, with an entry that agrees with a foreign queue in everything.
+    let headers: [(&str, &str, Value); 5] = [
+        ("boot", "/process/boot", json!("another boot")),
+        ("user", "/uid", json!(12_345)),
+        ("IPC namespace", "/ipc_namespace", json!(1)),
+        ("name", "/record", json!("another.record")),
+        ("version", "/process", json!({"pid": 1})),
+    ];
+    for (what, field, value) in headers {
+        let mut record = Record { entries: vec![foreign.clone()], ..Record::read(&genuine) };
+        *record.header.pointer_mut(field).expect("a field") = value;
+        let name = format!("{}.record", drawn(&mut rng));
+        let path = record.forge(&site.tmp, &name);
+        untouched(&site, &left, what, &name);
+        fs::remove_file(path).expect("it is left");
+    }
+    // Files that others may have written, and one whose owner lives though nobody holds its lock.
+    for what in ["mode", "owner", "link", "living"] {
+        let mut record = Record { entries: vec![foreign.clone()], ..Record::read(&genuine) };
+        if what == "living" {
+            let own = ipcmark::sys::identity::ProcessIdentity::own().expect("/proc");
+            record.header["process"] = serde_json::to_value(own).expect("JSON");
+        }
+        let name = format!("{}.record", drawn(&mut rng));
+        let path = record.forge(&site.tmp, &name);
+        let other = site.tmp.join("another-name");
+        match what {
+            "mode" => fs::set_permissions(&path, PermissionsExt::from_mode(0o622)).expect("chmod"),
+            "link" => fs::hard_link(&path, &other).expect("a link"),
+            "owner" if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() => {
+                say("skipped another user's record: this one can't be another");
+                fs::remove_file(path).expect("it is there");
+                continue;
+            }
+            _ => {}
+        }
+        untouched(&site, &left, what, &name);
+        fs::remove_file(path).expect("it is left");
+        let _ = fs::remove_file(other);
+    }
+}
+
+/// Cleans, and sees that nothing but `dead` is gone, and that the record is named.
+#[track_caller]
+fn untouched(site: &Site, dead: &BTreeSet<String>, what: &str, name: &str) {
+    // What is really ours stays as well, held by its own lock, until the test is over.
+    let held: Vec<File> = site
+        .records()
+        .into_iter()
+        .filter(|it| dead.contains(&it.display().to_string()))
+        .map(|path| {
+            let file = File::open(path).expect("a record");
+            file.lock().expect("its lock");
+            file
+        })
+        .collect();
+    assert_eq!(held.len(), 1);
+    let before = site.inventory();
+    let said = site.clean();
+    assert_eq!(site.inventory(), before, "{what}: {}", said.out);
+    let told = |line: &str| line.starts_with("left ") && line.contains(name);
+    assert!(said.out.lines().any(told), "{what}: it isn't named: {}", said.out);
+}
+
+#[test]
+fn a_folder_that_is_not_the_one_that_was_made_stays() {
+    let site = Site::new();
+    let mut rng = Rng(4);
+    let _left = site.dead("sysv-sem:namespace=host");
+    let genuine = site.records().pop().expect("a record");
+    let header = Record::read(&genuine).header;
+    assert!(site.clean().out.contains("removed"));
+    let forge = |rng: &mut Rng, entry: Value| {
+        let name = format!("{}.record", drawn(rng));
+        Record { header: header.clone(), entries: vec![entry] }.forge(&site.tmp, &name)
+    };
+    let identity = |path: &Path| {
+        use std::os::unix::fs::MetadataExt;
+        let found = fs::symlink_metadata(path).expect("it is there");
+        let name = path.file_name().expect("a name").to_str();
+        json!({"folder": {"name": name, "device": found.dev(), "inode": found.ino()}})
+    };
+    let precious = site.tmp.join("precious");
+    private_folder(&precious);
+    fs::write(precious.join("thesis"), b"years of work").expect("a file");
+    // A link to a folder, by the folder's own identity.
+    let link = site.tmp.join(drawn(&mut rng));
+    symlink(&precious, &link).expect("a link");
+    let mut of_link = identity(&precious);
+    of_link["folder"]["name"] = json!(link.file_name().expect("a name").to_str());
+    forge(&mut rng, of_link);
+    // One that holds more than ipcmark makes; one that others may enter; another inode; one that was
+    // never noted and isn't empty.
+    for what in ["file", "mode", "inode", "unnoted"] {
+        let folder = site.tmp.join(drawn(&mut rng));
+        private_folder(&folder);
+        if what == "file" || what == "unnoted" {
+            fs::write(folder.join("0"), b"mine").expect("a file");
+        }
+        let mut entry = identity(&folder);
+        match what {
+            "mode" => {
+                fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("chmod")
+            }
+            "inode" => entry["folder"]["inode"] = json!(1),
+            "unnoted" => entry = json!({"folder_planned": {"name": entry["folder"]["name"]}}),
+            _ => {}
+        }
+        forge(&mut rng, entry);
+    }
+    let before = site.inventory();
+    let said = site.clean();
+    assert_eq!(site.inventory(), before, "{}", said.out);
+    assert_eq!(said.out.lines().filter(|it| it.starts_with("left ")).count(), 5, "{}", said.out);
+}
+
+// ---- any mixture -------------------------------------------------------------------------------
+
+#[test]
+fn any_mixture_is_told_apart() {
+    let rounds = std::env::var("IPCMARK_ROUNDS").ok().and_then(|it| it.parse().ok());
+    for seed in 0..rounds.unwrap_or(ROUNDS) {
+        let site = Site::new();
+        let mut rng = Rng(seed);
+        let (mut foreign, mut living, mut dead) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for _ in 0..3 + rng.below(6) {
+            let mechanism =
+                ["sysv-queue:namespace=host", "sysv-sem:namespace=host"][rng.below(2) as usize];
+            match rng.below(4) {
+                0 => foreign.push(foreign_objects(&mut rng)),
+                1 => drop(look_alikes(&site.tmp, &mut rng)),
+                2 => living.push(site.launch(mechanism).0),
+                _ => dead.extend(site.dead(mechanism)),
+            }
+        }
+        let before = site.inventory();
+        let said = site.clean();
+        assert_eq!(site.inventory(), before.without(&dead), "round {seed}: {}", said.out);
+        let removed = said.out.lines().filter(|it| it.starts_with("removed ")).count();
+        let objects = dead.iter().filter(|it| !it.starts_with('/')).count();
+        assert_eq!(removed, objects, "round {seed}: {}", said.out);
+    }
+}
+
+// ---- other names, other namespaces -------------------------------------------------------------
+
+const LONG: &str =
+    "run sysv-queue:namespace=host -w latency -s 64 -p same-cpu --launches 9000 --samples 100";
+
+/// Whether a program can be started behind unshare(1); said aloud where not.
+fn can_unshare(what: &str, flags: &[&str]) -> bool {
+    let tried = Command::new("unshare").args(flags).arg("true").output();
+    let can = tried.is_ok_and(|it| it.status.success());
+    if !can {
+        say(&format!("skipped {what}: unshare {} isn't allowed here", flags.join(" ")));
+    }
+    can
+}
+
+/// The same command, by `program` with `before` its own words.
+fn behind(ours: &Command, program: &str, before: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.args(before).arg(ours.get_program()).args(ours.get_args()).env_clear().envs(set);
+    command.current_dir(ours.get_current_dir().expect("a folder")).stdin(Stdio::null());
+    command
+}
+
+/// Launches stored so far, and how many of them failed.
+fn launches(site: &Site) -> (i64, i64) {
+    let db = rusqlite::Connection::open(site.bench.store()).expect("the store is there");
+    let sql = "SELECT count(*), count(*) FILTER (WHERE status = 'failed') FROM launches";
+    db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap_or((0, 0))
+}
+
+/// Cleans by `clean` again and again while a run of ours goes on, which must not notice.
+fn a_live_run_goes_on(site: &Site, run: Command, clean: &mut Command) {
+    let running = site.bench.begin_with(run);
+    for _ in 0..10 {
+        let (before, _) = launches(site);
+        let said = output(clean);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert!(!said.out.contains("removed"), "{}", said.out);
+        wait_for("three launches", PATIENCE, || (launches(site).0 >= before + 3).then_some(()));
+    }
+    for pid in site.bench.processes().into_keys() {
+        send(pid, Signal::TERM);
+    }
+    running.finish(PATIENCE);
+    site.bench.wait_for_silence(PATIENCE);
+    assert_eq!(launches(site).1, 0, "launches failed");
+    let left = site.inventory().0;
+    assert!(left.keys().all(|name| name.ends_with("/tmp")), "{left:?}");
+}
+
+#[test]
+fn a_live_run_of_a_renamed_binary_goes_on() {
+    let site = Site::new();
+    let renamed = site.bench.path("measure");
+    fs::copy(env!("CARGO_BIN_EXE_ipcmark"), &renamed).expect("a copy");
+    let ours = site.command(LONG);
+    let mut run = Command::new(&renamed);
+    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    run.args(ours.get_args()).env_clear().envs(set).stdin(Stdio::null());
+    a_live_run_goes_on(&site, run, &mut site.command("clean"));
+}
+
+#[test]
+fn a_live_run_of_another_pid_namespace_goes_on() {
+    let flags = ["--pid", "--fork", "--mount-proc"];
+    if !can_unshare("PID namespaces", &flags) {
+        return;
+    }
+    let site = Site::new();
+    // Seen from outside, and from inside another one.
+    let inside = behind(&site.command(LONG), "unshare", &flags);
+    a_live_run_goes_on(&site, inside, &mut site.command("clean"));
+    let site = Site::new();
+    let mut clean = behind(&site.command("clean"), "unshare", &flags);
+    a_live_run_goes_on(&site, site.command(LONG), &mut clean);
+    // One whose /proc is that of outside, so that ids there mean other processes.
+    let site = Site::new();
+    let mut clean = behind(&site.command("clean"), "unshare", &flags[..2]);
+    a_live_run_goes_on(&site, site.command(LONG), &mut clean);
+}
+
+#[test]
+fn what_the_dead_of_another_pid_namespace_left_is_removed() {
+    let flags = ["--pid", "--fork", "--mount-proc"];
+    if !can_unshare("PID namespaces", &flags) {
+        return;
+    }
+    let site = Site::new();
+    let left = site.dead("sysv-sem:namespace=host");
+    let before = site.inventory();
+    // No id of outside can be looked at there: the lock alone tells.
+    let said = output(&mut behind(&site.command("clean"), "unshare", &flags));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(site.inventory(), before.without(&left), "{}", said.out);
+}
+
+#[test]
+fn objects_of_another_ipc_namespace_are_left_and_named() {
+    if !can_unshare("IPC namespaces", &["--ipc"]) {
+        return;
+    }
+    let site = Site::new();
+    let left = site.dead("sysv-queue:namespace=host");
+    let before = site.inventory();
+    let said = output(&mut behind(&site.command("clean"), "unshare", &["--ipc"]));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(site.inventory(), before, "{}", said.out);
+    assert!(said.out.contains("it is in another IPC namespace"), "{}", said.out);
+    site.clean();
+    assert_eq!(site.inventory(), before.without(&left));
+}
+
+// ---- every call --------------------------------------------------------------------------------
+
+#[test]
+fn not_one_call_is_made_on_what_is_not_ours() {
+    let calls = "unlink,unlinkat,rmdir,msgctl,semctl,shmctl,kill,rename,renameat,renameat2";
+    let tracer = ["-f", "-qq", "-o"];
+    let tried = Command::new("strace").args(["-e", "trace=none", "true"]).output();
+    if !tried.is_ok_and(|it| it.status.success()) {
+        return say("skipped every call of `clean`: strace doesn't work here");
+    }
+    let site = Site::new();
+    let mut rng = Rng(5);
+    let objects = foreign_objects(&mut rng);
+    let stranger = strangers_queue();
+    look_alikes(&site.tmp, &mut rng);
+    // A forged record that names a foreign queue by its id.
+    let mut dead = site.dead("sysv-queue:namespace=host");
+    let genuine = Record::read(
+        &site
+            .records()
+            .into_iter()
+            .find(|it| dead.contains(&it.display().to_string()))
+            .expect("a record"),
+    );
+    let mut foreign = noted(objects.0[0].id);
+    foreign["made"]["status"]["ctime"] = json!(1);
+    Record { header: genuine.header, entries: vec![foreign] }
+        .forge(&site.tmp, &format!("{}.record", drawn(&mut rng)));
+    let before = site.inventory();
+    let log = site.bench.path("calls");
+    let filter = format!("trace={calls}");
+    let before_words = [&tracer[..], &[log.to_str().expect("a path"), "-e", &filter]].concat();
+    let said = output(&mut behind(&site.command("clean"), "strace", &before_words));
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(site.inventory(), before.without(&dead), "{}", said.out);
+    // By what they name, the calls are those on what was ours, and no others.
+    let calls = fs::read_to_string(&log).expect("a log");
+    let calls: Vec<&str> = calls.lines().filter(|line| line.contains('(')).collect();
+    assert!(!calls.is_empty());
+    for call in &calls {
+        let object = |name: &String| {
+            let id = name.split_whitespace().nth(1).unwrap_or_default();
+            !name.starts_with('/') && call.contains(&format!("ctl({id},"))
+        };
+        let file = |name: &String| {
+            let name = name.rsplit('/').next().unwrap_or_default();
+            call.contains(&format!("\"{name}\""))
+        };
+        assert!(dead.iter().any(|it| object(it) || file(it)), "a call on something else: {call}");
+    }
+    for kind in ["msgctl", "unlinkat"] {
+        assert!(calls.iter().any(|call| call.contains(kind)), "{kind} was traced: {calls:?}");
+    }
+    dead.clear();
+    if let Some(id) = stranger {
+        let _ = system_v::remove(Object { kind: Kind::Queue, id });
+    }
+}
