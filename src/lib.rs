@@ -10,8 +10,8 @@
 //!   mechanism · workload · clock · observe · sys
 //! ```
 //!
-//! Beside the flow stand leaves that anybody may ask: [`stats`], [`size`], and [`coding`], which
-//! brings lost datagrams back.
+//! Beside the flow stand leaves that anybody may ask: [`stats`], [`size`], [`time`], [`input`],
+//! [`visible`], and [`coding`], which brings lost datagrams back.
 //! [`fleet`] does on many nodes what `campaign` does on one, and keeps it in the same store.
 //! Beside it stands [`lab`]: hosts to measure between, made of network namespaces.
 
@@ -22,6 +22,7 @@ pub mod command;
 pub mod export;
 pub mod fleet;
 pub mod floor;
+pub mod input;
 pub mod judge;
 pub mod lab;
 pub mod launch;
@@ -33,4 +34,6 @@ pub mod stats;
 pub mod store;
 pub mod study;
 pub mod sys;
+pub mod time;
+pub mod visible;
 pub mod workload;

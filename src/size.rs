@@ -33,13 +33,29 @@ pub fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Parses a list of sizes: commas between items, each a size or `FROM..TO:xFACTOR`.
-pub fn parse_list(text: &str) -> Result<Vec<u64>, String> {
+/// Largest message that is taken, in bytes (1 GiB).
+pub const LARGEST_MESSAGE: u64 = 1 << 30;
+
+/// Parses the size of one message.
+pub fn message(text: &str) -> Result<u64, String> {
+    match parse(text)? {
+        bytes if bytes > LARGEST_MESSAGE => {
+            Err(format!("`{text}`: a message is at most 1G: choose a smaller size"))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+/// Parses a list: commas between items, each a size as `one` takes it, or `FROM..TO:xFACTOR`.
+pub fn parse_list(
+    text: &str,
+    one: impl Fn(&str) -> Result<u64, String>,
+) -> Result<Vec<u64>, String> {
     let mut sizes = Vec::new();
     for item in text.split(',') {
         match item.split_once("..") {
-            None => sizes.push(parse(item)?),
-            Some((from, rest)) => sizes.extend(range(from, rest, item)?),
+            None => sizes.push(one(item)?),
+            Some((from, rest)) => sizes.extend(range(from, rest, item, &one)?),
         }
     }
     let mut seen = std::collections::BTreeSet::new();
@@ -47,9 +63,14 @@ pub fn parse_list(text: &str) -> Result<Vec<u64>, String> {
     Ok(sizes)
 }
 
-fn range(from: &str, rest: &str, item: &str) -> Result<Vec<u64>, String> {
+fn range(
+    from: &str,
+    rest: &str,
+    item: &str,
+    one: impl Fn(&str) -> Result<u64, String>,
+) -> Result<Vec<u64>, String> {
     let (to, step) = rest.split_once(":x").unwrap_or((rest, "2"));
-    let (from, to) = (parse(from)?, parse(to)?);
+    let (from, to) = (one(from)?, one(to)?);
     let factor: u64 =
         step.parse().ok().filter(|f| *f >= 2).ok_or_else(|| {
             format!("`{item}`: the step is a factor of at least 2, as in 64..1M:x4")
@@ -90,7 +111,7 @@ mod tests {
         assert_eq!(parse("64"), Ok(64));
         assert_eq!(parse("4K"), Ok(4096));
         assert_eq!(parse("1MiB"), Ok(1 << 20));
-        assert_eq!(parse_list("1,64..4K:x4,64"), Ok(vec![1, 64, 256, 1024, 4096]));
+        assert_eq!(parse_list("1,64..4K:x4,64", parse), Ok(vec![1, 64, 256, 1024, 4096]));
     }
 
     #[test]
@@ -99,10 +120,13 @@ mod tests {
             assert!(parse(text).is_err(), "{text}");
         }
         for text in ["64..1M:x1", "1M..64", "64..", "64,,1"] {
-            assert!(parse_list(text).is_err(), "{text}");
+            assert!(parse_list(text, parse).is_err(), "{text}");
+        }
+        for text in ["1G,1025M", "1..2G"] {
+            assert!(parse_list(text, message).unwrap_err().contains("at most 1G"), "{text}");
         }
         for (text, why) in [("-1", "start at 1"), ("-1K", "start at 1"), ("64..", "is missing")] {
-            assert!(parse_list(text).unwrap_err().contains(why), "{text}");
+            assert!(parse_list(text, parse).unwrap_err().contains(why), "{text}");
         }
     }
 

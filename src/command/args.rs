@@ -8,9 +8,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::peer::PeerArgs;
 use super::words::{
-    Placements, Probes, Sizes, WarmupArg, budget, cpu, drawn_seed, every_shown_variant, in_ns,
-    launches, placement_names, placements, precision, probe_names, probes, samples, seed, sizes,
-    variant, warmup, workload, workload_names,
+    Placements, Probes, Sizes, cpu, drawn_seed, every_shown_variant, launches, placement_names,
+    placements, precision, probe_names, probes, samples, seed, sizes, variant, workload,
+    workload_names,
 };
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
@@ -19,6 +19,7 @@ use crate::observe::Probe;
 use crate::size;
 use crate::store::Label;
 use crate::study::{Reach, Request, Stopping, rate};
+use crate::time::{self, budget, in_ns};
 use crate::workload::{Policy, Workload, connect};
 
 /// Budget where none is given: with judging and writing, about a minute.
@@ -76,8 +77,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = rate::parse, allow_negative_numbers = true)]
     pub rate: Option<u64>,
     /// Untimed operations, or time, before each launch's first sample
-    #[arg(long, value_name = "N|TIME", value_parser = warmup, allow_negative_numbers = true)]
-    pub warmup: Option<WarmupArg>,
+    #[arg(long, value_name = "N|TIME", value_parser = time::warmup, allow_negative_numbers = true)]
+    pub warmup: Option<time::Warmup>,
     /// Samples per launch; one of a throughput is a whole transfer [default: latency for 20 ms on
     /// one CPU, 35 ms across, down to half of that where the budget is tight; throughput for 20 ms,
     /// three at least; rate for 200 ms]
@@ -275,8 +276,8 @@ impl RunArgs {
             rate: self.rate.unwrap_or(rate::USUAL),
             warmup: match self.warmup {
                 None => Warmup::default(),
-                Some(WarmupArg::Operations(operations)) => Warmup { operations, ns: u64::MAX },
-                Some(WarmupArg::Time(ns)) => Warmup { operations: u64::MAX, ns },
+                Some(time::Warmup::Operations(operations)) => Warmup { operations, ns: u64::MAX },
+                Some(time::Warmup::Time(ns)) => Warmup { operations: u64::MAX, ns },
             },
             samples: self.samples,
             stopping: self.stopping(),

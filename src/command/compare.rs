@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{Common, Failure, print};
 use crate::export;
+use crate::input;
 use crate::judge::compare::{Gate, Measured, RunComparison, Terms, compare as judge};
 use crate::judge::{EQUIVALENT_WITHIN, Judged};
 use crate::report::compose::{Extent, comparison};
@@ -16,6 +17,9 @@ use crate::store::Store;
 const REGRESSION: u8 = 3;
 /// Exit code where it can't be told whether one is.
 const INCONCLUSIVE: u8 = 4;
+
+/// Most bytes of a file written by `ipcmark export`: thousands of cases.
+const LONGEST_EXPORT: u64 = 64 << 20;
 
 /// Flags of `compare`.
 #[derive(Args)]
@@ -88,7 +92,7 @@ fn exit_code(found: &RunComparison) -> u8 {
 /// The run that the user named: of the store, or a file.
 fn measured(common: &Common, name: &str) -> Result<Measured, Failure> {
     if name.contains('/') || name.ends_with(".json") {
-        let text = std::fs::read_to_string(name).map_err(|error| {
+        let text = input::text(Path::new(name), LONGEST_EXPORT).map_err(|error| {
             Failure::usage(format!(
                 "read {name}: {error}; write it with `ipcmark export RUN -o {name}`"
             ))

@@ -8,7 +8,7 @@ use clap::Args;
 use super::args::{Shown, text_or_written};
 use super::peer::{Words, words};
 use super::words::{Placements, Sizes, drawn_seed};
-use super::words::{in_ns, placements, samples, seed, sizes, variant, workload};
+use super::words::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, fleet_report};
 use crate::campaign::{TOOL, now_utc};
 use crate::clock;
@@ -16,6 +16,7 @@ use crate::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
 use crate::launch::{Interrupt, Placement};
 use crate::observe::Host;
 use crate::store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
+use crate::time::in_ns;
 use crate::workload::Workload;
 
 /// Tournaments where no number is named: those of the first look of other runs.

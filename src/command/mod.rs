@@ -36,6 +36,7 @@ use clap::{Parser, Subcommand};
 use crate::mechanism::MECHANISMS;
 use crate::report::{Document, terminal};
 use crate::store::{Store, StoreError};
+use crate::visible::{one_line, visible_lines};
 
 /// Measures how processes talk to each other, and says how sure it is.
 ///
@@ -180,7 +181,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
             let colored = io::stdout().is_terminal()
                 && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
             let text = if colored { text.ansi().to_string() } else { text.to_string() };
-            print(&text)
+            print_raw(&text)
         }
         _ => Err(Failure::usage(in_one_line(error))),
     };
@@ -248,17 +249,23 @@ impl Common {
             color: self.colored(&stdout),
             unfold: self.verbose,
         };
-        print(&terminal::render(document, &style))
+        print_raw(&terminal::render(document, &style))
     }
 }
 
-/// One line on standard error. Where nobody reads it, nothing is lost but the line.
+/// One line on standard error, fit for a terminal whatever it quotes. Where nobody reads it, nothing is
+/// lost but the line.
 fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "ipcmark: {line}");
+    let _ = writeln!(io::stderr(), "ipcmark: {}", one_line(line));
 }
 
-/// Writes to standard output; a closed pipe is a failure, not a panic.
+/// Writes to standard output as it is where a program reads; a terminal obeys nothing of it.
 fn print(text: &str) -> Result<(), Failure> {
+    if io::stdout().is_terminal() { print_raw(&visible_lines(text)) } else { print_raw(text) }
+}
+
+/// Writes what was rendered for a terminal to standard output; a closed pipe is a failure, not a panic.
+fn print_raw(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())

@@ -3,9 +3,7 @@
 use clap::Args;
 
 use super::args::OwnArgs;
-use super::words::{
-    Placements, Probes, Sizes, drawn_seed, in_ns, placements, probes, sizes, variant,
-};
+use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use crate::launch::{Placement, Workers};
 use crate::mechanism::Carries;
@@ -13,6 +11,7 @@ use crate::observe::Probe;
 use crate::observe::counts::{FAMILIES, Family};
 use crate::observe::probe::Scope;
 use crate::study::{Aim, Request, Stopping, Ways};
+use crate::time::in_ns;
 use crate::workload::Workload;
 
 /// A curve, and not too long a wait.

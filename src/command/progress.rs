@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::campaign::{Progress, Status};
+use crate::visible::one_line;
 
 /// How often a line is written where nobody can rewrite it.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
@@ -29,6 +30,7 @@ impl StderrProgress {
         if self.quiet {
             return;
         }
+        let text = one_line(text);
         let mut err = io::stderr().lock();
         // Progress that can't be shown is no reason to stop measuring.
         let _ = match self.terminal {
@@ -75,7 +77,7 @@ impl Progress for StderrProgress {
     fn warning(&mut self, text: &str) {
         self.clear();
         if !self.quiet {
-            let _ = writeln!(io::stderr(), "warning: {text}");
+            let _ = writeln!(io::stderr(), "warning: {}", one_line(text));
         }
     }
 

@@ -21,6 +21,7 @@ use crate::observe::Topology;
 use crate::report::compose::{Extent, compose};
 use crate::store::{RunStatus, Store, StoredRun};
 use crate::study::{Machine, Plan, Reach, Request, Ways, plan};
+use crate::visible::one_line;
 
 /// The page that the main job leaves in the working directory.
 const PAGE: &str = "report.html";
@@ -257,7 +258,8 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
     if let Some(path) = &args.html
         && !common.quiet
     {
-        let _ = writeln!(std::io::stderr(), "The page with all figures: {}", path.display());
+        let line = format!("The page with all figures: {}", path.display());
+        let _ = writeln!(std::io::stderr(), "{}", one_line(&line));
     }
     match &args.pdf {
         Some(path) => written::pdf(path, judged),

@@ -1,6 +1,6 @@
 //! `ipcmark study`: experiments that were written down before they are run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -8,11 +8,14 @@ use clap::{Args, Subcommand};
 use super::args::{RunArgs, Shown, shown_or_written};
 use super::peer::PeerArgs;
 use super::roads::Open;
-use super::words::{budget, drawn_seed, launches, samples, seed};
+use super::words::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, print, run};
+use crate::input;
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
+use crate::study::format;
 use crate::study::{Case, Plan, Reach, Request, builtin};
+use crate::time::{budget, in_ns};
 
 /// Flags of `study`.
 #[derive(Args)]
@@ -45,7 +48,7 @@ struct StudyRunArgs {
     #[arg(long)]
     dry_run: bool,
     /// Time for measuring, as in 5m [default: the study's]
-    #[arg(long, value_name = "TIME", value_parser = budget)]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     budget: Option<Duration>,
     /// Launches of each case [default: the study's]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
@@ -110,7 +113,7 @@ fn list(common: &Common) -> Result<u8, Failure> {
 /// A study's name in errors, and its text: a file where there is one, else a built-in.
 fn text_of(name: &str) -> Result<(String, String), Failure> {
     if name.ends_with(".toml") || name.contains('/') {
-        let text = std::fs::read_to_string(name)
+        let text = input::text(Path::new(name), format::LONGEST)
             .map_err(|error| Failure::usage(format!("read {name}: {error}; name a TOML file")))?;
         return Ok((name.to_string(), text));
     }
@@ -127,7 +130,7 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         None => drawn_seed().map_err(Failure::other)?,
     };
     if let Some(budget) = args.budget {
-        request.stopping.budget_ns = Some(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
+        request.stopping.budget_ns = Some(in_ns(budget));
         request.stopping.budget_is_hard = true;
     }
     request.stopping.launches = args.launches.or(request.stopping.launches);

@@ -1,19 +1,17 @@
 //! The words of the flags: each is parsed once, at the door.
 
-use std::time::Duration;
-
 use crate::launch::Placement;
+use crate::launch::spec::MOST_SAMPLES;
 use crate::mechanism::Variant;
 use crate::observe::Probe;
 use crate::observe::counts::FAMILIES;
 use crate::observe::probe::Scope;
 use crate::size;
+use crate::study::MOST_LAUNCHES;
 use crate::workload::Workload;
 
 /// Largest seed: JSON readers keep integers below 2^53 exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;
-/// A launch that takes more samples than this is a slip.
-const MOST_SAMPLES: u64 = 100_000_000;
 
 /// One or several probes as one argument.
 #[derive(Clone)]
@@ -26,15 +24,6 @@ pub struct Sizes(pub Vec<u64>);
 /// One or several placements as one argument.
 #[derive(Clone)]
 pub struct Placements(pub Vec<Placement>);
-
-/// A count of operations or a time.
-#[derive(Clone, Copy)]
-pub enum WarmupArg {
-    /// So many operations, however long.
-    Operations(u64),
-    /// So much time, in ns.
-    Time(u64),
-}
 
 /// A variant, written in the one way.
 pub fn variant(text: &str) -> Result<String, String> {
@@ -63,12 +52,7 @@ pub fn placement_names() -> Vec<String> {
 
 /// A list of message sizes.
 pub fn sizes(text: &str) -> Result<Sizes, String> {
-    let sizes = size::parse_list(text)?;
-    let largest = 1 << 30;
-    match sizes.iter().find(|it| **it > largest) {
-        Some(_) => Err(format!("`{text}`: a message is at most 1G: choose a smaller size")),
-        None => Ok(Sizes(sizes)),
-    }
+    size::parse_list(text, size::message).map(Sizes)
 }
 
 /// A list of names, or one pair of CPUs: whatever holds a number is meant as a pair.
@@ -92,32 +76,6 @@ pub fn seed(text: &str) -> Result<u64, String> {
     let seed: Option<u64> = text.parse().ok();
     seed.filter(|it| *it <= LARGEST_SEED)
         .ok_or_else(|| format!("`{text}`: write a whole number from 0 to {LARGEST_SEED}"))
-}
-
-fn time(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|_| format!("`{text}` is not a time: write 100ms, 30s, 5m"))
-}
-
-/// Nanoseconds, of which 64 bits hold 584 years.
-pub fn in_ns(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// A count of operations, or a time.
-pub fn warmup(text: &str) -> Result<WarmupArg, String> {
-    if let Ok(operations) = text.parse() {
-        return Ok(WarmupArg::Operations(operations));
-    }
-    Ok(WarmupArg::Time(in_ns(time(text)?)))
-}
-
-/// A time for measuring, which isn't zero.
-pub fn budget(text: &str) -> Result<Duration, String> {
-    match time(text)? {
-        Duration::ZERO => Err("a budget of 0 measures nothing: write 30s, or 5m".into()),
-        budget => Ok(budget),
-    }
 }
 
 /// A share, as in `2%`.
@@ -146,7 +104,7 @@ pub fn samples(text: &str) -> Result<u64, String> {
 
 /// Launches of a case.
 pub fn launches(text: &str) -> Result<u64, String> {
-    count(text, 10_000)
+    count(text, MOST_LAUNCHES)
 }
 
 /// Every mechanism, in the variants that it wants shown.
@@ -187,7 +145,7 @@ mod tests {
         assert!(sizes("1TiB").is_err() && sizes("2G").is_err() && sizes("0").is_err());
         assert!(precision("2%") == Ok(0.02) && precision("0.02") == Ok(0.02));
         assert!(precision("0").is_err() && precision("abc").is_err());
-        assert!(budget("0s").is_err() && launches("0").is_err() && samples("abc").is_err());
+        assert!(launches("0").is_err() && samples("abc").is_err());
     }
 
     #[test]

@@ -19,8 +19,8 @@ use crate::workload::{Policy, Workload};
 /// What both sides of the wire must agree on; another build is refused, with both named.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-4");
 
-/// Most samples of a launch: 8 GB of them.
-pub const MOST_SAMPLES: u64 = 1_000_000_000;
+/// Most samples of a launch, 80 MB of them: more are a slip.
+pub const MOST_SAMPLES: u64 = 10_000_000;
 /// Longest launch of an open number of samples, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
 

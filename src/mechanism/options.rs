@@ -101,13 +101,16 @@ impl Variant {
 
     /// Parses `name` or `name:option=value,option=value`.
     pub fn parse(text: &str) -> Result<Variant, String> {
-        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let (name, rest) = match text.split_once(':') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (text, None),
+        };
         let entry = MECHANISMS.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let names: Vec<_> = MECHANISMS.iter().map(|entry| entry.name).collect();
             unknown("mechanism", name, &names)
         })?;
         let mut options = BTreeMap::new();
-        for pair in rest.split(',').filter(|pair| !pair.is_empty()) {
+        for pair in rest.into_iter().flat_map(|rest| rest.split(',')) {
             let (key, value) = pair
                 .split_once('=')
                 .ok_or_else(|| format!("{name}: `{pair}` is no option: write option=value"))?;
@@ -117,7 +120,9 @@ impl Variant {
                 .iter()
                 .find(|spec| spec.name == key)
                 .ok_or_else(|| unknown(&format!("option of {name}"), key, &known))?;
-            options.insert(key.to_string(), checked(spec, name, value)?);
+            if options.insert(key.to_string(), checked(spec, name, value)?).is_some() {
+                return Err(format!("{name}: {key} is set twice: leave one out"));
+            }
         }
         Ok(Variant { entry, options: Options(options) })
     }
@@ -224,8 +229,13 @@ fn number(text: &str) -> Option<u32> {
     text.parse().ok().filter(|_| plain)
 }
 
+/// Characters of a wrong word that are looked at, and shown.
+const LONGEST_WORD: usize = 80;
+
 /// The error for a word that isn't one of `known`: names the nearest, or all of them.
 pub fn unknown(what: &str, word: &str, known: &[&str]) -> String {
+    // Of a word that is longer than any, how like it is to each would take a while to tell.
+    let word = &word[..word.char_indices().nth(LONGEST_WORD).map_or(word.len(), |it| it.0)];
     let nearest = known
         .iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
@@ -251,6 +261,11 @@ mod tests {
         assert!(error("pipe:capacity=abc").contains("or a size"));
         assert!(error("null:x=1").contains("it has none"));
         assert!(error("tcp:nodelay").contains("option=value"));
+        for empty in ["tcp:", "tcp:nodelay=on,", "tcp:,nodelay=on"] {
+            assert!(error(empty).contains("option=value"), "{empty}");
+        }
+        assert!(error("tcp:nodelay=off,nodelay=on").contains("nodelay is set twice"));
+        assert!(Variant::parse(&"x".repeat(1 << 20)).unwrap_err().len() < 1000);
         assert!(error("zzz").contains("choose one of null, pipe"));
     }
 

@@ -187,13 +187,6 @@ impl Store {
         self.claims.is_taken(run)
     }
 
-    /// Whether runs other than `run` are being measured.
-    pub fn others_are_measured(&self, run: i64) -> Result<bool, StoreError> {
-        let sql = "SELECT id FROM runs WHERE status = 'running' AND id <> ?";
-        let others: Vec<i64> = self.rows(sql, params![run], |row| row.get(0))?;
-        Ok(others.into_iter().any(|it| self.is_claimed(it) == Some(true)))
-    }
-
     fn unclaimed(&self, run: i64, error: &io::Error) -> StoreError {
         StoreError::unusable(format!(
             "claim run {run} by {}: {error}; make it writable, or choose another store with --store FILE",

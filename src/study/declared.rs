@@ -3,16 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
-use std::time::Duration;
 
 use super::factor::{Chosen, Factor, UNOBSERVED, policy, workers, workload};
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
-use super::{Reach, Request, Stopping, StudyText, Total, losses, rate};
+use super::{MOST_LAUNCHES, Reach, Request, Stopping, StudyText, Total, losses, rate};
+use crate::launch::spec::MOST_SAMPLES;
 use crate::launch::{Placement, Warmup};
 use crate::size;
+use crate::time::{self, in_ns};
 use crate::workload::{Policy, Workload};
+
+/// Most levels of a factor.
+const MOST_LEVELS: usize = 1000;
 
 /// A study that can be run.
 #[derive(Debug)]
@@ -197,7 +201,7 @@ impl Reader<'_> {
             (Workload::Throughput, &fixed.throughput),
             (Workload::Connect, &fixed.connect),
         ] {
-            let samples = self.count(&own.samples)?;
+            let samples = self.count(&own.samples, MOST_SAMPLES)?;
             request.samples_by_workload.extend(samples.map(|it| (workload, it)));
         }
         Ok(())
@@ -206,14 +210,17 @@ impl Reader<'_> {
     pub(super) fn words(&self, factor: Factor, words: &Words) -> Result<Vec<String>, String> {
         let mut levels = Vec::new();
         for (word, span) in words.each(self.text) {
+            if levels.len() > MOST_LEVELS {
+                return Err(self.at(span, format!("{factor}: at most {MOST_LEVELS} levels")));
+            }
             let failed = |error| self.at(span.clone(), error);
             match factor {
                 Factor::Size => {
-                    let sizes = size::parse_list(word).map_err(failed)?;
+                    let sizes = size::parse_list(word, size::message).map_err(failed)?;
                     levels.extend(sizes.into_iter().map(size::format));
                 }
                 Factor::Total if word.contains("..") || word.contains(',') => {
-                    let totals = size::parse_list(word).map_err(failed)?;
+                    let totals = size::parse_list(word, size::parse).map_err(failed)?;
                     levels.extend(totals.into_iter().map(size::format));
                 }
                 _ => levels.push(factor.level(word).map_err(failed)?),
@@ -222,6 +229,9 @@ impl Reader<'_> {
         if levels.is_empty() {
             return Err(format!("{}: {factor} has no level", self.file));
         }
+        // Twice the same level is twice the same case, which says nothing of either.
+        let mut seen = BTreeSet::new();
+        levels.retain(|it| seen.insert(it.clone()));
         Ok(levels)
     }
 
@@ -234,7 +244,13 @@ impl Reader<'_> {
         let sizes: Vec<u64> = of(Factor::Size).filter_map(|it| size::parse(it).ok()).collect();
         let warmup = match &fixed.warmup {
             None => Warmup::default(),
-            Some(word) => warmup(word.get_ref()).map_err(|error| self.at(word.span(), error))?,
+            Some(word) => {
+                let told = time::warmup(word.get_ref());
+                match told.map_err(|error| self.at(word.span(), error))? {
+                    time::Warmup::Operations(operations) => Warmup { operations, ns: u64::MAX },
+                    time::Warmup::Time(ns) => Warmup { operations: u64::MAX, ns },
+                }
+            }
         };
         let totals: Vec<Total> = of(Factor::Total).filter_map(|it| Total::parse(it).ok()).collect();
         let (total_bytes, totals) = match totals.as_slice() {
@@ -251,11 +267,8 @@ impl Reader<'_> {
         let budget_ns = match &fixed.budget {
             None => None,
             Some(word) => {
-                let time = humantime::parse_duration(word.get_ref())
-                    .ok()
-                    .filter(|time| *time > Duration::ZERO)
-                    .ok_or_else(|| self.at(word.span(), "not a time: write 30s, 5m"))?;
-                Some(time.as_nanos() as u64)
+                let told = time::budget(word.get_ref());
+                Some(in_ns(told.map_err(|error| self.at(word.span(), error))?))
             }
         };
         Ok(Request {
@@ -283,13 +296,13 @@ impl Reader<'_> {
             totals,
             rate,
             warmup,
-            samples: self.count(&fixed.samples)?,
+            samples: self.count(&fixed.samples, MOST_SAMPLES)?,
             observe_only: BTreeMap::new(),
             observe_also: Vec::new(),
             samples_by_workload: BTreeMap::new(),
             placements_by_workload: BTreeMap::new(),
             stopping: Stopping {
-                launches: self.count(&fixed.launches)?,
+                launches: self.count(&fixed.launches, MOST_LAUNCHES)?,
                 precision: None,
                 budget_ns,
                 budget_is_hard: budget_ns.is_some(),
@@ -299,11 +312,11 @@ impl Reader<'_> {
         })
     }
 
-    fn count(&self, count: &Option<toml::Spanned<i64>>) -> Result<Option<u64>, String> {
+    fn count(&self, count: &Option<toml::Spanned<i64>>, most: u64) -> Result<Option<u64>, String> {
         let Some(count) = count else { return Ok(None) };
         match u64::try_from(*count.get_ref()) {
-            Ok(number) if number > 0 => Ok(Some(number)),
-            _ => Err(self.at(count.span(), "write a whole number from 1 on")),
+            Ok(number) if (1..=most).contains(&number) => Ok(Some(number)),
+            _ => Err(self.at(count.span(), format!("write a whole number from 1 to {most}"))),
         }
     }
 
@@ -334,15 +347,6 @@ fn check_printed(figure: &PublishedFigure) -> Result<(), String> {
         Ok(number) if number == figure.value => Ok(()),
         _ => Err(format!("printed = `{printed}` isn't its value, {}", figure.value)),
     }
-}
-
-fn warmup(word: &str) -> Result<Warmup, String> {
-    if let Ok(operations) = word.parse() {
-        return Ok(Warmup { operations, ns: u64::MAX });
-    }
-    let time = humantime::parse_duration(word)
-        .map_err(|_| format!("`{word}`: write a number of operations, or a time as in 100ms"))?;
-    Ok(Warmup { operations: u64::MAX, ns: time.as_nanos() as u64 })
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ pub const STATISTICS: [&str; 12] = [
     "slice", "getppid", // of the machine: the scheduler's slice and a kernel call, in ns
 ];
 
-/// Deeper nesting is a slip, and would be one of the stack.
+/// Deeper nesting and longer sums are slips: both are trees as deep, which are walked by recursion.
 const DEEPEST: usize = 32;
+const MOST_TERMS: usize = 256;
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +36,7 @@ impl Expression {
     /// # Errors
     /// What isn't understood, and for a misspelt statistic the nearest one.
     pub fn parse(text: &str) -> Result<Expression, String> {
-        let mut reader = Reader { rest: text.trim_start() };
+        let mut reader = Reader { rest: text.trim_start(), terms: 0 };
         let read = reader.sum(0)?;
         match reader.rest.chars().next() {
             None => Ok(read),
@@ -65,6 +66,7 @@ impl Expression {
 
 struct Reader<'a> {
     rest: &'a str,
+    terms: usize,
 }
 
 impl Reader<'_> {
@@ -96,6 +98,10 @@ impl Reader<'_> {
     }
 
     fn operand(&mut self, depth: usize) -> Result<Expression, String> {
+        self.terms += 1;
+        if self.terms > MOST_TERMS {
+            return Err(format!("it has more than {MOST_TERMS} terms: write a shorter one"));
+        }
         match self.rest.chars().next() {
             None => Err("it ends where a number or a statistic should stand".into()),
             Some('(') if depth == DEEPEST => Err("too many parentheses inside each other".into()),

@@ -144,7 +144,7 @@ impl Factor {
             Factor::Loss => losses::level("loss", word),
             Factor::Burst => losses::level("burst", word),
             Factor::Workload => workload(word).map(|it| it.name().to_string()),
-            Factor::Size => size::parse(word).map(size::format),
+            Factor::Size => size::message(word).map(size::format),
             Factor::Total => Total::parse(word).map(|it| it.to_string()),
             Factor::Placement => Placement::parse(word).map(|it| it.to_string()),
             Factor::Workers => workers(word).map(|it| it.name().to_string()),

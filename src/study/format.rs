@@ -16,6 +16,12 @@ pub use super::shown::{
 };
 use crate::mechanism::unknown;
 
+/// Most bytes of a study: the longest that comes with the program has 54,000.
+pub const LONGEST: u64 = 1 << 20;
+/// Most characters of a title, and of any other text in a study: what is more is no sentence.
+const LONGEST_TITLE: usize = 300;
+const LONGEST_TEXT: usize = 10_000;
+
 /// The only version of the format so far.
 const VERSION: i64 = 1;
 
@@ -309,10 +315,14 @@ pub enum Test {
 /// # Errors
 /// One line: file, line, key or word, and the nearest right one.
 pub fn read(text: &str, file: &str) -> Result<Study, String> {
-    let study: Study = toml::from_str(text).map_err(|error| {
+    let failed = |error: toml::de::Error| {
         let line = error.span().map_or(1, |span| line_at(text, span.start));
         format!("{file}:{line}: {}", in_words(error.message()))
-    })?;
+    };
+    // Before any of it is looked at: a word that is no level is looked for among all that are.
+    let table: toml::Table = toml::from_str(text).map_err(failed)?;
+    check_lengths(text, file, None, &toml::Value::Table(table))?;
+    let study: Study = toml::from_str(text).map_err(failed)?;
     if study.version != VERSION {
         return Err(format!(
             "{file}:{}: version {}: this ipcmark knows version {VERSION}",
@@ -321,6 +331,32 @@ pub fn read(text: &str, file: &str) -> Result<Study, String> {
         ));
     }
     Ok(study)
+}
+
+/// Refuses texts that are longer than any that is read.
+fn check_lengths(
+    text: &str,
+    file: &str,
+    key: Option<&str>,
+    value: &toml::Value,
+) -> Result<(), String> {
+    match value {
+        toml::Value::String(it) => {
+            let most = if key == Some("title") { LONGEST_TITLE } else { LONGEST_TEXT };
+            if it.chars().nth(most).is_none() {
+                return Ok(());
+            }
+            let start = it.lines().next().and_then(|line| text.find(line)).unwrap_or(0);
+            let line = line_at(text, start);
+            let key = key.unwrap_or("a text");
+            Err(format!("{file}:{line}: {key} is longer than {most} characters: shorten it"))
+        }
+        toml::Value::Array(all) => all.iter().try_for_each(|it| check_lengths(text, file, key, it)),
+        toml::Value::Table(all) => {
+            all.iter().try_for_each(|(key, it)| check_lengths(text, file, Some(key), it))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The number of the line that holds byte `at`.
@@ -338,6 +374,9 @@ fn in_words(message: &str) -> String {
     let what = match () {
         () if message.starts_with("unknown field") => "key",
         () if message.starts_with("unknown variant") => "word",
+        () if message.contains("recurs") => {
+            return "tables or lists too deep in each other: write it flat".into();
+        }
         () => return message.lines().collect::<Vec<_>>().join("; "),
     };
     let word = quoted.next().unwrap_or_default();

@@ -219,6 +219,9 @@ pub struct StudyText {
     pub text: String,
 }
 
+/// Most launches of a case: more are a slip.
+pub const MOST_LAUNCHES: u64 = 10_000;
+
 /// When a group of cases has been measured enough.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {

@@ -108,6 +108,9 @@ pub struct Machine<'a> {
     pub ways: &'a Ways,
 }
 
+/// Most combinations of levels that are planned: at 45 ms a launch, one round of them takes 8 minutes.
+const MOST_CASES: usize = 10_000;
+
 /// What makes cases comparable. Signals join the smallest size of a latency; they form a
 /// throughput group of their own, because wake-ups per second compare with nothing else.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,6 +132,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
         .iter()
         .map(|text| Variant::parse(text))
         .collect::<Result<Vec<_>, _>>()?;
+    check_many(request)?;
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
     for what in &exchanges(request) {
         for (reach, placement) in &wheres(what.workload, request, machine) {
@@ -188,6 +192,29 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     add_twins(&mut groups);
     add_observed(&mut groups, request);
     Ok(Plan { groups })
+}
+
+/// Refuses more cases than anybody waits for, before any is made.
+fn check_many(request: &Request) -> Result<(), String> {
+    let sizes = request.workloads.iter().map(|it| it.1.len()).sum::<usize>();
+    let placements = request.placements_by_workload.values().map(Vec::len).max().unwrap_or(0);
+    let levels = [
+        request.mechanisms.len(),
+        sizes,
+        request.placements.len().max(placements),
+        request.workers.len(),
+        request.totals().len(),
+        request.reaches.len(),
+        request.observe.len() + 1,
+    ];
+    let many = levels.into_iter().fold(1usize, usize::saturating_mul);
+    if many > MOST_CASES {
+        return Err(format!(
+            "{many} combinations of levels are more than {MOST_CASES}: choose fewer sizes, \
+             placements or mechanisms"
+        ));
+    }
+    Ok(())
 }
 
 /// What two workers do, by which cases are grouped.

@@ -11,6 +11,8 @@ use crate::mechanism::unknown;
 
 /// Largest packet of a laboratory's links, in bytes, where none is named: that of Ethernet.
 const USUAL_MTU: u32 = 1500;
+/// Most reaches of a run: a laboratory is two network stacks and more.
+const MOST: usize = 32;
 /// What a laboratory's level may say.
 const OPTIONS: [&str; 6] = ["routers", "switches", "mtu", "rate", "loss", "delay"];
 
@@ -75,6 +77,9 @@ impl Reach {
             let reach = reach?;
             if !found.contains(&reach) {
                 found.push(reach);
+            }
+            if found.len() > MOST {
+                return Err(format!("more than {MOST} reaches: each laboratory is a host or more"));
             }
         }
         Ok(found)

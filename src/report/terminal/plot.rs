@@ -5,9 +5,10 @@
 //! value. The number stands at the end of the row, so that nothing has to be read off the
 //! axis. Signs differ between series, and colour only repeats them.
 
-use super::wrap::{Ink, Line, shorten, visible, width, wrap_text};
+use super::wrap::{Ink, Line, shorten, width, wrap_text};
 use crate::report::document::Text;
 use crate::report::figure::{Axis, Figure, Point, Scale, finite};
+use crate::visible::visible;
 
 const SIGNS: [&str; 6] = ["●", "○", "◆", "◇", "■", "□"];
 /// A bound of the figure, running down through its rows.

@@ -4,8 +4,9 @@
 //! and a line under the table names them. Columns of priority 0 never go; if even they are
 //! too wide, the widest is narrowed and its cells are wrapped.
 
-use super::wrap::{Ink, Line, visible, width, wrap_text};
+use super::wrap::{Ink, Line, width, wrap_text};
 use crate::report::document::{ASIDE, Align, Emphasis, Row, Table, Text};
+use crate::visible::visible;
 
 const GAP: usize = 2;
 /// No column is narrowed below this many cells.

@@ -7,6 +7,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::report::document::{Run, Text};
+use crate::visible::visible;
 
 /// What a piece of text looks like where colour is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,11 +68,13 @@ impl Line {
         line
     }
 
+    /// Appends words; whatever gets onto the page gets through here, so that nothing is obeyed.
     pub(super) fn push(&mut self, words: &str, ink: Ink) {
+        let words = &*visible(words);
         match self.pieces.last_mut() {
             _ if words.is_empty() => {}
             Some((last, same)) if *same == ink => last.push_str(words),
-            _ => self.pieces.push((words.to_string(), ink)),
+            _ => self.pieces.push((words.into(), ink)),
         }
     }
 
@@ -122,17 +125,6 @@ impl Line {
 /// The cells that a text takes once it is made safe to show.
 pub(super) fn width(words: &str) -> usize {
     UnicodeWidthStr::width(words)
-}
-
-/// The text with control characters and direction overrides replaced by a sign.
-pub(super) fn visible(words: &str) -> String {
-    let overrides = |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let safe = |c: char| match c {
-        '\n' | '\t' => ' ',
-        c if c.is_control() || overrides(c) => '\u{fffd}',
-        c => c,
-    };
-    words.chars().map(safe).collect()
 }
 
 /// The text cut to a width, with an ellipsis where something is missing.
