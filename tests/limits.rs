@@ -148,6 +148,20 @@ fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
     assert!(seen, "no limit made a mechanism unavailable");
 }
 
+/// Asked of the limit, not found out by waiting: each worker would yield for the other's queue until the
+/// deadline of the launch.
+#[test]
+fn without_pending_signals_signals_are_unavailable_and_the_limit_is_named() {
+    if !works("prlimit", &["--sigpending=0", "true"]) {
+        return;
+    }
+    let anybody = Anybody::new();
+    let said = anybody.run(&["prlimit", "--sigpending=0:0"], &format!("run signal pipe {REST}"));
+    assert_unavailable(&said, "signal", &["the limit on pending signals is 0"]);
+    assert!(said.out.contains("ulimit -i"), "{}", said.out);
+    assert!(results(&said).iter().any(|it| it.0 == "pipe" && it.1 == "ok"), "{}", said.out);
+}
+
 #[test]
 fn too_few_processes_make_cases_unavailable_with_the_limit() {
     if !may_become_nobody() || !works("prlimit", &["--nproc=64", "true"]) {

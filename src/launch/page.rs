@@ -83,7 +83,9 @@ const WORDS: usize = 2 * LINE;
 impl Page {
     /// A page with room for `samples` samples.
     pub fn new(samples: usize) -> io::Result<Page> {
-        Ok(Page { mapping: Mapping::new(PAGE + samples * 8)? })
+        Ok(Page {
+            mapping: Mapping::new(samples.checked_mul(8).and_then(|it| it.checked_add(PAGE)))?,
+        })
     }
 
     fn issued(&self) -> &AtomicU32 {

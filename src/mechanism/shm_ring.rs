@@ -65,11 +65,13 @@ impl Mechanism for ShmRing {
 /// Both ends of two rings in one mapping.
 fn rings<W: Wait>(spec: &OpenSpec) -> Result<Opened<End<W>>, OpenError> {
     let room = spec.message_bytes;
-    let fitting = RING_BYTES / Slots::stride(room);
-    let slots = fitting.clamp(2, W::MOST_SLOTS).next_power_of_two();
-    let bytes = HEAD + slots * Slots::stride(room);
-    let mapping = Mapping::new(2 * bytes)
-        .map_err(OpenError::call("mmap", "free memory, or choose smaller messages"))?;
+    let failed = OpenError::call("mmap", "free memory, or choose smaller messages");
+    let too_much = || failed(io::ErrorKind::OutOfMemory.into());
+    let stride = Slots::stride(room).ok_or_else(too_much)?;
+    let slots = (RING_BYTES / stride).clamp(2, W::MOST_SLOTS).next_power_of_two();
+    let bytes = Slots::bytes(slots, room).and_then(|it| it.checked_add(HEAD));
+    let bytes = bytes.ok_or_else(too_much)?;
+    let mapping = Mapping::new(bytes.checked_mul(2)).map_err(&failed)?;
     let mapping = Arc::new(mapping);
     let ring = |at: usize| {
         let parking = |line: usize| W::new(Word::new(&mapping, at + line * LINE), spec);

@@ -4,8 +4,13 @@
 
 use std::io;
 
+use rustix::process::{Resource, getrlimit};
+
 use super::kin::Kin;
-use super::{Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor};
+use super::{
+    Carries, Cause, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Unavailable,
+    Visitor,
+};
 use crate::sys::signal::{self, Set, Thread};
 
 /// The mechanism's row.
@@ -24,6 +29,14 @@ impl Mechanism for Signal {
     const TRAITS: Traits = Traits::host(Carries::Signal, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        // Each would wait for the other's queue, which never has room (sigqueue(3)).
+        if getrlimit(Resource::Sigpending).current == Some(0) {
+            return Err(OpenError::Unavailable(Unavailable {
+                cause: Cause::Limit,
+                reason: "the limit on pending signals is 0".into(),
+                way_out: "raise it: ulimit -i 1024".into(),
+            }));
+        }
         let (first, second) = Kin::pair()?;
         let end = |kin| End { kin, partner: Thread::default(), set: None };
         Ok(visitor.visit(Opened::new(end(first), end(second))))

@@ -43,8 +43,10 @@ impl Pool {
     /// capacity must not grow afterwards. `huge` takes huge pages.
     pub fn new(pipe: OwnedFd, room: usize, way: Way, huge: bool) -> io::Result<Pool> {
         let page = if huge { huge_page_bytes()? } else { PAGE };
-        let room = room.max(1).next_multiple_of(PAGE);
-        let bytes = (fcntl_getpipe_size(&pipe)? + 2 * room).next_multiple_of(page);
+        let capacity = fcntl_getpipe_size(&pipe)?;
+        let room = room.max(1).checked_next_multiple_of(PAGE).ok_or(Errno::NOMEM)?;
+        let bytes = room.checked_mul(2).and_then(|it| it.checked_add(capacity));
+        let bytes = bytes.and_then(|it| it.checked_next_multiple_of(page)).ok_or(Errno::NOMEM)?;
         let file = match way {
             Way::Lend { .. } => None,
             Way::Splice => {
@@ -75,6 +77,7 @@ impl Pool {
     #[inline(always)]
     pub fn place(&mut self, length: usize) -> &mut [u8] {
         assert!(length <= self.room, "message larger than its place");
+        // No sum that wraps: both are at most the mapping's length.
         if self.next + length > self.mapping.bytes() {
             self.next = 0;
         }

@@ -64,7 +64,8 @@ struct Placed<T> {
 
 impl<T> Placed<T> {
     fn new(mapping: &Arc<Mapping>, offset: usize) -> Placed<T> {
-        assert!(offset + size_of::<T>() <= mapping.bytes(), "an object outside its mapping");
+        let fits = offset.checked_add(size_of::<T>()).is_some_and(|end| end <= mapping.bytes());
+        assert!(fits, "an object outside its mapping");
         assert!(offset.is_multiple_of(align_of::<T>()), "an object out of line");
         Placed { mapping: mapping.clone(), offset, kind: std::marker::PhantomData }
     }

@@ -32,9 +32,11 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes` (rounded up to whole pages), reserving address space but no memory.
-    pub fn new(bytes: usize) -> io::Result<Mapping> {
-        let bytes = bytes.max(1).next_multiple_of(PAGE);
+    /// Maps `bytes` (rounded up to whole pages), reserving address space but no memory. None is
+    /// what a sum gave that no number holds: too much, as for the kernel.
+    pub fn new(bytes: impl Into<Option<usize>>) -> io::Result<Mapping> {
+        let pages = |bytes: usize| bytes.max(1).checked_next_multiple_of(PAGE);
+        let bytes = bytes.into().and_then(pages).ok_or(rustix::io::Errno::NOMEM)?;
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::NORESERVE;
         // SAFETY: the kernel chooses the place, so no existing mapping is touched.
@@ -91,7 +93,8 @@ impl Mapping {
     /// # Panics
     /// If it is not aligned or lies outside.
     pub fn word(&self, offset: usize) -> &AtomicU32 {
-        assert!(offset.is_multiple_of(4) && offset + 4 <= self.bytes, "word {offset} outside");
+        let fits = offset.checked_add(4).is_some_and(|end| end <= self.bytes);
+        assert!(offset.is_multiple_of(4) && fits, "word {offset} outside");
         // SAFETY: inside the mapping, aligned, alive as long as `self`; atomics allow sharing.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset).cast()) }
     }
@@ -167,9 +170,15 @@ impl Slots {
     /// Bytes of the header word before each message.
     pub const HEADER: usize = 8;
 
-    /// Bytes from one slot to the next, for messages of at most `room` bytes: whole lines.
-    pub fn stride(room: usize) -> usize {
-        (Self::HEADER + room).next_multiple_of(LINE)
+    /// Bytes from one slot to the next, for messages of at most `room` bytes: whole lines. None where
+    /// no number holds them.
+    pub fn stride(room: usize) -> Option<usize> {
+        Self::HEADER.checked_add(room)?.checked_next_multiple_of(LINE)
+    }
+
+    /// Bytes that `count` slots take; None where no number holds them.
+    pub fn bytes(count: usize, room: usize) -> Option<usize> {
+        Self::stride(room)?.checked_mul(count)
     }
 
     /// `count` slots (a power of two) from byte `offset` of `mapping` on (a whole line).
@@ -177,9 +186,10 @@ impl Slots {
     /// # Panics
     /// If `count` or `offset` is off, or the slots don't fit.
     pub fn new(mapping: Arc<Mapping>, offset: usize, count: usize, room: usize) -> Slots {
-        let stride = Self::stride(room);
+        let end = Self::bytes(count, room).and_then(|bytes| bytes.checked_add(offset));
         assert!(count.is_power_of_two() && offset.is_multiple_of(LINE), "slots: shape");
-        assert!(offset + count * stride <= mapping.bytes(), "slots: outside the mapping");
+        assert!(end.is_some_and(|it| it <= mapping.bytes()), "slots: outside the mapping");
+        let stride = Self::stride(room).expect("it was multiplied already");
         // SAFETY: `offset` lies inside the mapping, as just asserted.
         let first = unsafe { mapping.start.add(offset) };
         Slots { mapping, first, stride, mask: count - 1 }
@@ -303,5 +313,53 @@ unsafe fn copy_words(from: *const u8, to: *mut u8, length: usize) {
         // SAFETY: `done` lies within `length`.
         unsafe { to.add(done).write_volatile(from.add(done).read()) };
         done += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_no_number_holds_are_errors_and_never_small_ones() {
+        for bytes in [usize::MAX, usize::MAX - PAGE + 2, isize::MAX as usize + 1] {
+            assert_eq!(
+                Mapping::new(bytes).err().map(|it| it.kind()),
+                Some(io::ErrorKind::OutOfMemory)
+            );
+        }
+        assert!(Mapping::new(None).is_err());
+        assert_eq!(Mapping::new(0).unwrap().bytes(), PAGE);
+        assert_eq!(Mapping::new(PAGE + 1).unwrap().bytes(), 2 * PAGE);
+        assert_eq!((Slots::stride(0), Slots::stride(56)), (Some(LINE), Some(LINE)));
+        assert_eq!(Slots::stride(57), Some(2 * LINE));
+        for room in [usize::MAX, usize::MAX - Slots::HEADER, usize::MAX - Slots::HEADER - LINE + 2]
+        {
+            assert_eq!(Slots::stride(room), None, "{room}");
+        }
+        assert_eq!(Slots::bytes(1 << 63, 1), None);
+        assert_eq!(Slots::bytes(2, usize::MAX / 2), None);
+    }
+
+    /// What wraps round would lie inside again.
+    #[test]
+    fn nothing_is_handed_out_beyond_the_mapping() {
+        let mapping = Arc::new(Mapping::new(PAGE).unwrap());
+        let outside =
+            |ask: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask)).is_err();
+        assert!(outside(&|| _ = mapping.word(PAGE)));
+        assert!(outside(&|| _ = mapping.word(usize::MAX - 3)));
+        assert!(outside(&|| _ = mapping.words(usize::MAX - 7)));
+        assert!(outside(&|| _ = mapping.place(PAGE)));
+        for (offset, count, room) in [
+            (0, 1, PAGE),
+            (LINE, PAGE / LINE, 0),
+            (0, 1 << 58, 56),
+            (usize::MAX - LINE + 1, 1, 0),
+            (0, 2, usize::MAX / 2),
+        ] {
+            let slots = || drop(Slots::new(mapping.clone(), offset, count, room));
+            assert!(outside(&slots), "{offset} {count} {room}");
+        }
     }
 }
