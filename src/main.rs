@@ -10,5 +10,8 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == "peer") {
         return ExitCode::from(ipcmark::launch::peer::serve() as u8);
     }
+    if std::env::args_os().nth(1).is_some_and(|word| word == ipcmark::launch::peer::keeper::WORD) {
+        return ExitCode::from(ipcmark::launch::peer::keeper::serve() as u8);
+    }
     ipcmark::command::main()
 }

@@ -161,9 +161,8 @@ fn a_copy_is_brought_along_and_taken_away_again() {
     bench.must("run tcp -w latency -s 64 --peer env --deploy --launches 1");
     let run = bench.export();
     all_ok(&run, 1);
-    let program = run["peer"]["program"].as_str().unwrap();
-    assert!(program.starts_with("/tmp/ipcmark."), "{program}");
-    assert!(!std::path::Path::new(program).exists(), "{program}");
+    assert_eq!(run["peer"]["program"], "a copy, removed once it ran");
+    assert_eq!(copies(&bench), 0);
 }
 
 // ---- what can't ------------------------------------------------------------------------------
@@ -294,12 +293,120 @@ fn children(bench: &Bench, of: i32) -> Vec<i32> {
     all.iter().filter(|(_, it): &(_, &Process)| it.parent == of).map(|(pid, _)| *pid).collect()
 }
 
-/// The agent of a run: the child of its coordinator that was started first, and stays.
-fn agent(bench: &Bench, running: &Running) -> Option<i32> {
-    children(bench, running.pid()).into_iter().find(|pid| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == b"peer")
-    })
+/// The words of a process.
+fn command_line(pid: i32) -> Vec<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).split_terminator('\0').map(String::from).collect()
+}
+
+/// The agent of a run: the program that serves as a peer, behind the keeper that its coordinator
+/// started.
+fn agent(bench: &Bench) -> Option<i32> {
+    bench
+        .processes()
+        .into_keys()
+        .find(|pid| command_line(*pid).get(1).is_some_and(|it| it == "peer"))
+}
+
+/// Folders and files that a copy was put in, in the far host's folder for such things.
+fn copies(bench: &Bench) -> usize {
+    let entries = std::fs::read_dir(bench.path("")).expect("a folder").flatten();
+    entries.filter(|it| it.file_name().to_string_lossy().starts_with("ipcmark.")).count()
+}
+
+#[test]
+fn of_a_copy_nothing_stays_whoever_is_killed_whenever() {
+    let bench = Bench::new();
+    let line = "run tcp -w latency -s 64 --peer env --deploy --launches 30 --samples 3000";
+    // By what there is to be seen of it: before the copy, while it is copied, once it runs.
+    let begun = |bench: &Bench| (copies(bench) > 0).then_some(());
+    let runs = |bench: &Bench| agent(bench).map(drop);
+    let measures =
+        |bench: &Bench| ask(bench, "SELECT count(*) FROM rounds").filter(|it| *it > 0).map(drop);
+    let at_once = |_: &Bench| Some(());
+    type When<'a> = &'a dyn Fn(&Bench) -> Option<()>;
+    for (nth, when) in [&at_once as When, &begun, &runs, &measures].into_iter().enumerate() {
+        let running = bench.start(line);
+        wait_for("its moment", PATIENCE, || when(&bench));
+        running.signal(Signal::KILL);
+        drop(running);
+        bench.wait_for_silence(PATIENCE);
+        assert_eq!(copies(&bench), 0, "the coordinator killed at moment {nth}");
+    }
+    for (nth, when) in [&runs as When, &measures].into_iter().enumerate() {
+        std::fs::remove_file(bench.store()).ok();
+        let running = bench.start(line);
+        wait_for("its moment", PATIENCE, || when(&bench));
+        let agent = wait_for("the agent", PATIENCE, || agent(&bench));
+        send(agent, Signal::KILL);
+        let said = running.finish(PATIENCE);
+        assert!(said.code == Some(1), "{}", said.err);
+        bench.wait_for_silence(PATIENCE);
+        assert_eq!(copies(&bench), 0, "the agent killed at moment {nth}");
+    }
+}
+
+#[test]
+fn what_the_command_leaves_running_ends_with_the_run() {
+    let bench = Bench::new();
+    let quick = ["run", "tcp", "-w", "latency", "-s", "64", "--launches", "1", "--peer"];
+    for leaves in [
+        "sleep 1000 &",
+        "(sleep 1000; true) &",
+        "sh -c 'sleep 1000 & sleep 1001' &",
+        // In a group of its own, and deaf to a request.
+        "set -m; (trap '' TERM; sleep 1000; sleep 1000) &",
+    ] {
+        let script = bench.path("there");
+        std::fs::write(&script, format!("{leaves}\nexec \"$@\"\n")).unwrap();
+        let peer = format!("sh {}", script.display());
+        let said = output(&mut bench.command(quick.iter().copied().chain([&*peer])));
+        assert_eq!(said.code, Some(0), "{leaves}: {}", said.err);
+        assert!(bench.processes().is_empty(), "{leaves}: {:?}", bench.processes());
+    }
+    // The same where the coordinator can say nothing any more.
+    let script = bench.path("there");
+    std::fs::write(&script, "sleep 1000 &\nexec \"$@\"\n").unwrap();
+    let running =
+        bench.start(&format!("run tcp -w latency -s 64 --peer sh\\ {}", script.display()));
+    wait_for("the agent", PATIENCE, || agent(&bench));
+    running.signal(Signal::KILL);
+    drop(running);
+    bench.wait_for_silence(PATIENCE);
+}
+
+#[test]
+fn who_begins_a_session_means_to_stay() {
+    let bench = Bench::new();
+    let script = bench.path("there");
+    std::fs::write(&script, "setsid sleep 1000 &\nexec \"$@\"\n").unwrap();
+    let mut words = vec!["run", "tcp", "-w", "latency", "-s", "64", "--launches", "1", "--peer"];
+    let peer = format!("sh {}", script.display());
+    words.push(&peer);
+    let said = output(&mut bench.command(words));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let left: Vec<Vec<String>> = bench.processes().into_keys().map(command_line).collect();
+    assert_eq!(left, [["sleep", "1000"]], "what ssh's ControlPersist starts is its user's");
+}
+
+#[test]
+fn what_a_peer_complains_of_is_quoted_short_and_steers_no_terminal() {
+    let bench = Bench::new();
+    let noise =
+        "yes noise | head -c 50000000 >&2; printf '\\033]0;title\\007\\033[2Jend of it\\n' >&2";
+    for deploy in [false, true] {
+        let script = bench.path("there");
+        std::fs::write(&script, format!("{noise}; exit 3\n")).unwrap();
+        let peer = format!("sh {}", script.display());
+        let mut words = vec!["run", "tcp", "--peer", &peer];
+        words.extend(deploy.then_some("--deploy"));
+        let said = output(&mut bench.command(words));
+        assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
+        assert!(said.err.contains("code 3") && said.err.contains("end of it"), "{}", said.err);
+        assert!(said.err.contains(&*peer), "it says who: {}", said.err);
+        assert!(!said.err.trim_end().chars().any(char::is_control), "{:?}", said.err);
+        assert!(said.err.len() < 1000, "{}", said.err);
+    }
 }
 
 #[test]
@@ -308,7 +415,7 @@ fn after_the_death_of_a_far_worker_the_run_goes_on() {
     let mut running = begin(&bench, 14);
     wait_for_rounds(&bench, 2);
     let failed = "SELECT count(*) FROM launches WHERE status = 'failed'";
-    let far = wait_for("the agent", PATIENCE, || agent(&bench, &running));
+    let far = wait_for("the agent", PATIENCE, || agent(&bench));
     while ask(&bench, failed) == Some(0) && !running.is_over() {
         let worker = children(&bench, far)
             .into_iter()
@@ -332,7 +439,7 @@ fn after_the_death_of_a_far_worker_the_run_goes_on() {
 /// The run ends once its agent is struck by `signal`, says `why`, and goes on when it is told to.
 fn is_kept_and_can_be_resumed(bench: &Bench, running: Running, signal: Signal, why: &str) {
     wait_for_rounds(bench, 2);
-    let far = wait_for("the agent", PATIENCE, || agent(bench, &running));
+    let far = wait_for("the agent", PATIENCE, || agent(bench));
     send(far, signal);
     let said = running.finish(PATIENCE);
     assert_eq!(said.code, Some(1), "{}", said.err);

@@ -1,23 +1,12 @@
 //! `--peer`: the other host of a run, from the words of the command line to an agent that answers.
 
-use std::fs::File;
-use std::io;
 use std::net::IpAddr;
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::{Failure, complain};
+use super::Failure;
 use crate::launch::Interrupt;
 use crate::launch::peer::{Asked, Peer};
-
-/// How long copying this program may take: a password may have to be typed.
-const COPIED_WITHIN: Duration = Duration::from_secs(120);
-/// How long removing the copy may take.
-const REMOVED_WITHIN: Duration = Duration::from_secs(5);
-/// How often it is looked whether that is done.
-const LOOKED_AT: Duration = Duration::from_millis(5);
 
 /// Flags of the other host.
 #[derive(Args, Clone, Default)]
@@ -33,7 +22,8 @@ pub struct PeerArgs {
     /// IPv6
     #[arg(long = "peer-address", value_name = "ADDRESS", value_delimiter = ',')]
     pub addresses: Vec<IpAddr>,
-    /// Copy this program to the other host over the same command first, and remove it at the end
+    /// Copy this program to the other host over the same command first; the copy is removed as soon
+    /// as it runs
     #[arg(long, conflicts_with = "program")]
     pub deploy: bool,
 }
@@ -103,27 +93,19 @@ impl PeerArgs {
     }
 
     /// Starts the agent there, which is copied first if that is wanted.
-    pub fn start(&self, mut asked: Asked, interrupt: &Interrupt) -> Result<Met, Failure> {
-        let deployed = match asked.deployed {
-            true => Some(Deployed::to(&asked.command, interrupt)?),
-            false => None,
-        };
-        if let Some(deployed) = &deployed {
-            asked.program.clone_from(&deployed.path);
-        }
+    pub fn start(&self, asked: Asked, interrupt: &Interrupt) -> Result<Met, Failure> {
         let peer = Peer::start(asked, interrupt).map_err(|why| match interrupt.signal() {
             Some(signal) => Failure { line: why.0, code: 128 + signal as u8 },
             None => Failure::other(why.0),
         })?;
-        Ok(Met { peer, _deployed: deployed })
+        Ok(Met { peer })
     }
 }
 
-/// Another host that answers. What was copied there is removed when this is dropped.
+/// Another host that answers.
 pub struct Met {
     /// The agent.
     pub peer: Peer,
-    _deployed: Option<Deployed>,
 }
 
 /// Where this program lies.
@@ -132,85 +114,6 @@ pub fn own_program() -> Result<String, String> {
     let path =
         path.to_str().ok_or("this program's path isn't text: name it with --peer-program")?;
     Ok(path.to_string())
-}
-
-/// A copy of this program on the other host.
-struct Deployed {
-    command: Vec<String>,
-    path: String,
-}
-
-impl Deployed {
-    /// Copies this program over `command`.
-    fn to(command: &[String], interrupt: &Interrupt) -> Result<Deployed, Failure> {
-        let failed = |what: String| {
-            Failure::other(format!(
-                "--deploy: {what}; does `{}` give a shell where /tmp can be written and executed?",
-                command.join(" ")
-            ))
-        };
-        let mut bytes = [0; 16];
-        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-            .map_err(|error| failed(format!("getrandom: {error}")))?;
-        let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let copy = Deployed { command: command.to_vec(), path: format!("/tmp/ipcmark.{name}") };
-        let program = File::open("/proc/self/exe")
-            .map_err(|error| failed(format!("read this program: {error}")))?;
-        // Where a shell splits it once more (ssh), the same is done by both shells.
-        let script = format!("cat > {0} && chmod 700 {0}", copy.path);
-        match copy.run(&["sh", "-c", &script], program.into(), COPIED_WITHIN, Some(interrupt)) {
-            Ok(Some(status)) if status.success() => Ok(copy),
-            Ok(Some(status)) => Err(failed(format!("copying there ended with {status}"))),
-            Ok(None) => Err(match interrupt.signal() {
-                Some(signal) => Failure {
-                    line: "--deploy: interrupted before the copy was there".into(),
-                    code: 128 + signal as u8,
-                },
-                None => {
-                    failed(format!("the copy wasn't there after {} s", COPIED_WITHIN.as_secs()))
-                }
-            }),
-            Err(error) => Err(Failure::usage(format!(
-                "--peer: start `{}`: {error}; give a command that runs its arguments elsewhere, as \
-                 in 'ssh host'",
-                command[0]
-            ))),
-        }
-    }
-
-    /// How `words` end over there; None where they don't `within` that time, or a signal comes
-    /// first: then they are killed.
-    fn run(
-        &self,
-        words: &[&str],
-        stdin: Stdio,
-        within: Duration,
-        interrupt: Option<&Interrupt>,
-    ) -> io::Result<Option<ExitStatus>> {
-        let (first, rest) = self.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut command = Command::new(first);
-        command.args(rest).args(words).stdin(stdin).stdout(Stdio::null());
-        let mut child = command.spawn()?;
-        let until = Instant::now() + within;
-        while Instant::now() < until && interrupt.is_none_or(|it| it.signal().is_none()) {
-            if let Some(status) = child.try_wait()? {
-                return Ok(Some(status));
-            }
-            std::thread::sleep(LOOKED_AT);
-        }
-        child.kill()?;
-        child.wait()?;
-        Ok(None)
-    }
-}
-
-impl Drop for Deployed {
-    fn drop(&mut self) {
-        match self.run(&["rm", "-f", &self.path], Stdio::null(), REMOVED_WITHIN, None) {
-            Ok(Some(status)) if status.success() => {}
-            _ => complain(&format!("--deploy: {} may still be on the other host", self.path)),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl Line {
 pub fn end_all(mut lines: Vec<Line>) {
     for line in &mut lines {
         if let Line::Process(process) = line {
-            process.hang_up();
+            process.let_go();
         }
     }
     let until = Instant::now() + Duration::from_secs(3);

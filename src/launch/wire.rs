@@ -156,6 +156,20 @@ impl<F: AsFd> Reader<F> {
         }
     }
 
+    /// Waits until anything has come, and leaves it there; gives up as [`Reader::next`] does.
+    pub fn await_any<'a>(
+        &mut self,
+        deadline: Option<Instant>,
+        wanted: impl IntoIterator<Item = BorrowedFd<'a>>,
+    ) -> Result<(), Missing> {
+        let wanted: Vec<BorrowedFd<'a>> = wanted.into_iter().collect();
+        while self.held.is_empty() {
+            self.await_bytes(deadline, &wanted)?;
+            self.fill()?;
+        }
+        Ok(())
+    }
+
     fn take_frame(&mut self) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
         take_frame(&mut self.held)
     }

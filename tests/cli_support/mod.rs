@@ -95,6 +95,13 @@ impl Bench {
         self.begin_with(self.command(line.split_whitespace()))
     }
 
+    /// The same without waiting for anything.
+    pub fn start(&self, line: &str) -> Running {
+        let mut command = self.command(shlex::split(line).expect("words"));
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running { child: command.spawn().expect("start the program") }
+    }
+
     /// As [`Bench::begin`], with a command made by [`Bench::command`].
     pub fn begin_with(&self, mut command: Command) -> Running {
         command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());

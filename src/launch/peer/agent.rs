@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::sched_getaffinity;
 
+use super::deploy::remove_own;
 use super::{Build, FarHost, network};
 use crate::clock;
 use crate::launch::handle::{Ending, Launcher, Supervised};
@@ -33,6 +34,12 @@ pub fn serve() -> i32 {
     if io::stdin().is_terminal() {
         eprintln!("peer: speaks with a coordinator; it is started by `ipcmark run --peer`");
         return 2;
+    }
+    // Before anything else: whatever ends this process from here on leaves nothing behind.
+    if let Some(folder) = std::env::args_os().nth(2)
+        && let Err(error) = remove_own(Path::new(&folder))
+    {
+        eprintln!("peer: remove the copy: {error}");
     }
     ignore_broken_pipes();
     let mut owner = Reader::new(io::stdin());

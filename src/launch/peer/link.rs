@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use super::deploy::Copy;
 use super::process::Process;
 use super::{Asked, Build, FarHost, NoPeer};
 use crate::launch::interrupt::Interrupt;
@@ -32,13 +33,39 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn start(asked: &Asked) -> Result<Link, NoPeer> {
-        let agent = Process::start(&asked.command, &asked.program, false).map_err(|why| {
+    pub(super) fn start(asked: &Asked, interrupt: &Interrupt) -> Result<Link, NoPeer> {
+        let failed = |why| {
             NoPeer(format!(
                 "--peer: {why}; give a command that runs its arguments elsewhere, as in 'ssh host'"
             ))
-        })?;
-        Ok(Link { agent, heard: HashMap::new(), next: 0, answered: true, lost: None })
+        };
+        let of = |agent| Link { agent, heard: HashMap::new(), next: 0, answered: true, lost: None };
+        if !asked.deployed {
+            return Process::start(&asked.command, &asked.program, false).map(of).map_err(failed);
+        }
+        let mut copy = Copy::of_this_program().map_err(|why| NoPeer(format!("--deploy: {why}")))?;
+        let mut link = of(Process::start_copy(&asked.command, &copy).map_err(failed)?);
+        match link.agent.bring(&mut copy, interrupt) {
+            Ok(()) => Ok(link),
+            Err(missing) => Err(link.not_brought(&missing)),
+        }
+    }
+
+    fn not_brought(&mut self, missing: &Missing) -> NoPeer {
+        let what = match missing {
+            Missing::Interrupted => {
+                return NoPeer("--deploy: interrupted before the copy was there".into());
+            }
+            Missing::Late => "the copy wasn't there in time".into(),
+            Missing::Closed => self.agent.how_it_ended(ENDS_WITHIN),
+            Missing::Broken(error) => error.to_string(),
+        };
+        NoPeer(format!(
+            "--deploy: `{0}`: {what}{1}; does `{0}` give a shell where $TMPDIR or /tmp can be written \
+             and executed?",
+            self.agent.command,
+            self.agent.complaint()
+        ))
     }
 
     /// Each side says who it is; gives who the other one is.

@@ -14,6 +14,8 @@
 mod address;
 mod agent;
 mod apart;
+mod deploy;
+pub mod keeper;
 mod link;
 pub mod process;
 
@@ -116,7 +118,7 @@ impl Peer {
     /// # Errors
     /// What the command came to instead, and the way out.
     pub fn start(asked: Asked, interrupt: &Interrupt) -> Result<Peer, NoPeer> {
-        let mut link = Link::start(&asked)?;
+        let mut link = Link::start(&asked, interrupt)?;
         let far = link.greet(interrupt)?;
         Ok(Peer { link: Rc::new(RefCell::new(link)), asked: Rc::new(asked), far: Rc::new(far) })
     }
@@ -145,7 +147,10 @@ impl Peer {
         let one_kernel = self.far.is_on(here);
         PeerRecord {
             command: self.asked.command.clone(),
-            program: self.asked.program.clone(),
+            program: match self.asked.deployed {
+                true => "a copy, removed once it ran".into(),
+                false => self.asked.program.clone(),
+            },
             ipv4: self.address(false).ok(),
             ipv6: self.address(true).ok(),
             one_kernel,

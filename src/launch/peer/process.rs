@@ -7,9 +7,21 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::launch::wire::{Kind, Reader, write_frame};
+use super::deploy::{self, Copy};
+use super::keeper;
+use crate::launch::interrupt::Interrupt;
+use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame};
+use crate::visible::visible;
+
+/// How long copying this program may take: a password may have to be typed.
+const COPIED_WITHIN: Duration = Duration::from_secs(120);
+/// Bytes of it that are sent at once.
+const PIECE: usize = 64 << 10;
 
 /// Bytes of what it said elsewhere that are shown.
 const SHOWN: usize = 200;
@@ -26,30 +38,72 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `words` with the agent's behind them; in a process group of its own where a signal from a
-    /// terminal is this process's to handle first.
+    /// Starts `words` with the agent's behind them, under a keeper; in a process group of its own where
+    /// a signal from a terminal is this process's to handle first.
     ///
     /// # Errors
     /// Why it couldn't be started.
     pub fn start(words: &[String], program: &str, own_group: bool) -> Result<Process, String> {
+        Process::kept(words, &[program.into(), "peer".into()], own_group)
+    }
+
+    /// Starts `words` with the words of a copy behind them, which is brought along next.
+    ///
+    /// # Errors
+    /// Why it couldn't be started.
+    pub fn start_copy(words: &[String], copy: &Copy) -> Result<Process, String> {
+        Process::kept(words, &copy.words(), false)
+    }
+
+    fn kept(words: &[String], agent: &[String], own_group: bool) -> Result<Process, String> {
         let failed = |what: &str, error: io::Error| format!("{what}: {error}");
-        let (first, rest) = words.split_first().ok_or("no command")?;
         // What it complains of is kept, not shown: of a run that works nobody wants to know.
         let stderr = memfd_create("agent", MemfdFlags::CLOEXEC)
             .map_err(|error| failed("memfd_create", error.into()))?;
         let stderr = File::from(stderr);
         let theirs = stderr.try_clone().map_err(|error| failed("dup", error))?;
-        let mut command = Command::new(first);
-        command.args(rest).args([program, "peer"]);
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("ipcmark").arg(keeper::WORD).args(words).args(agent);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(theirs);
         if own_group {
             command.process_group(0);
         }
+        let first = words.first().map_or("", String::as_str);
         let mut child =
             command.spawn().map_err(|error| failed(&format!("start `{first}`"), error))?;
         let stdin = child.stdin.take();
         let stdout = Reader::new(child.stdout.take().expect("piped"));
         Ok(Process { child, command: words.join(" "), stdin, stdout, stderr })
+    }
+
+    /// Brings the copy along, and waits until it is there: what is said before might be taken for it.
+    ///
+    /// # Errors
+    /// Why not; a signal too.
+    pub fn bring(&mut self, copy: &mut Copy, interrupt: &Interrupt) -> Result<(), Missing> {
+        let deadline = Instant::now() + COPIED_WITHIN;
+        let stdin = self.stdin.as_ref().ok_or(Missing::Closed)?;
+        let broken = |error: rustix::io::Errno| Missing::Broken(error.into());
+        // A pipe that says it has room may have less than a piece's.
+        fcntl_setfl(stdin, OFlags::NONBLOCK).map_err(broken)?;
+        let mut piece = vec![0; PIECE];
+        loop {
+            let length = deploy::piece(&mut copy.program, &mut piece).map_err(Missing::Broken)?;
+            if length == 0 {
+                break;
+            }
+            let mut rest = &piece[..length];
+            while !rest.is_empty() {
+                match rustix::io::write(stdin, rest) {
+                    Ok(taken) => rest = &rest[taken..],
+                    Err(Errno::AGAIN) => await_room(stdin, deadline, interrupt)?,
+                    Err(Errno::INTR) => {}
+                    Err(_) => return Err(Missing::Closed),
+                }
+            }
+        }
+        fcntl_setfl(stdin, OFlags::empty()).map_err(broken)?;
+        self.stdout.await_any(Some(deadline), Some(interrupt.fd()))
     }
 
     /// Says something. What can't be said shows at the next read.
@@ -88,9 +142,20 @@ impl Process {
         None
     }
 
-    /// Ends it: by itself until `until`, by force then.
-    pub fn end(&mut self, until: Instant) {
+    /// Tells the keeper to end it: it closes its input, gives it a second, and ends whatever is left.
+    pub fn let_go(&mut self) {
         self.hang_up();
+        if let (Ok(None), Some(pid)) =
+            (self.child.try_wait(), Pid::from_raw(self.child.id() as i32))
+        {
+            // It hasn't been reaped: the number is its own.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+
+    /// Waits for its end until `until`, and then no longer: only a keeper that hangs is killed.
+    pub fn end(&mut self, until: Instant) {
+        self.let_go();
         if self.ended(until.saturating_duration_since(Instant::now())).is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
@@ -101,7 +166,7 @@ impl Process {
     pub fn printed(&mut self) -> String {
         let rest = String::from_utf8_lossy(self.stdout.rest()).into_owned();
         let said = rest.lines().next().unwrap_or_default().trim();
-        said.chars().filter(|c| !c.is_control()).take(SHOWN).collect()
+        visible(said).chars().take(SHOWN).collect()
     }
 
     /// The last line that it wrote to its standard error, to be put behind what is said of it.
@@ -112,8 +177,20 @@ impl Process {
         let read = self.stderr.read_at(&mut bytes, from).unwrap_or(0);
         let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
         match text.lines().map(str::trim).rfind(|line| !line.is_empty()) {
-            Some(line) => format!(" (`{}`)", line.chars().take(SHOWN).collect::<String>()),
+            Some(line) => format!(" (`{}`)", visible(line).chars().take(SHOWN).collect::<String>()),
             None => String::new(),
         }
+    }
+}
+
+/// Waits until `stdin` takes more, a signal comes, or the time is over.
+fn await_room(stdin: &ChildStdin, deadline: Instant, interrupt: &Interrupt) -> Result<(), Missing> {
+    let own = interrupt.fd();
+    let mut fds = [PollFd::new(stdin, PollFlags::OUT), PollFd::new(&own, PollFlags::IN)];
+    match poll(&mut fds, time_left(Some(deadline)).as_ref()) {
+        Ok(0) => Err(Missing::Late),
+        Ok(_) if !fds[1].revents().is_empty() => Err(Missing::Interrupted),
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(Missing::Broken(error.into())),
     }
 }
