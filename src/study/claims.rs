@@ -36,6 +36,9 @@ impl Reader<'_> {
         let needs_right = matches!(
             claim.test,
             Test::Faster
+                | Test::NotSlower
+                | Test::NotFaster
+                | Test::Differs
                 | Test::Equivalent
                 | Test::NearEither
                 | Test::Ratio
@@ -57,8 +60,14 @@ impl Reader<'_> {
                 | Test::AddsLess
                 | Test::Straight
         );
+        if claim.levels.is_some() && !claim.test.compares_pairs() {
+            return wanting("no levels: that goes with tests that compare cases");
+        }
+        if claim.right.len() > 1 && !claim.test.compares_pairs() {
+            return wanting("one right = { … }");
+        }
         match claim.test {
-            _ if needs_right && claim.right.is_none() => wanting("right = { … }"),
+            _ if needs_right && claim.right.is_empty() => wanting("right = { … }"),
             _ if needs_along && claim.along.is_none() => wanting("along = FACTOR"),
             Test::AddsLess if claim.than.is_none() => wanting("than = FACTOR"),
             Test::NearEither if claim.or.is_none() => wanting("or = { … }"),

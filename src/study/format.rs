@@ -4,9 +4,12 @@
 //! line, the key and, for a misspelt word, the nearest right one.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 pub use super::figure::{Band, FigureKind, FigureSpec};
@@ -240,6 +243,31 @@ pub struct Variables {
 /// Levels that choose cases: `{ mechanism = "pipe", size = "64" }`.
 pub type Selector = BTreeMap<String, Spanned<String>>;
 
+/// One selector, or a list of them.
+pub(super) fn one_or_several<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<Selector>, D::Error> {
+    struct OneOrSeveral;
+
+    impl<'de> Visitor<'de> for OneOrSeveral {
+        type Value = Vec<Selector>;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("levels of factors, or a list of such")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            Selector::deserialize(MapAccessDeserializer::new(map)).map(|it| vec![it])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+
+    from.deserialize_any(OneOrSeveral)
+}
+
 /// A claim about the results.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -254,16 +282,19 @@ pub struct Hypothesis {
     pub than: Option<Spanned<String>>,
     /// The cases it is about.
     pub left: Selector,
-    /// The cases they are held against.
-    pub right: Option<Selector>,
+    /// The cases they are held against; several selectors where the claim is of all that they choose.
+    #[serde(default, deserialize_with = "one_or_several")]
+    pub right: Vec<Selector>,
     /// The other cases that they may be held against, for `near-either`.
     pub or: Option<Selector>,
     /// Which statistic of each launch: `median` (if none is named), `mean`, `min`, `p90` … .
     pub of: Option<Spanned<String>>,
+    /// Whether a claim about several cases is one of each of them, or of their mean.
+    pub levels: Option<Over>,
     /// An order from best to worst, for `ranking`.
     #[serde(default)]
     pub order: Vec<Selector>,
-    /// How far from 1 a ratio may be for `equivalent` and `same-shape`: `"2%"`.
+    /// How far from 1 a ratio may be for `equivalent` and `same-shape`, or must be for `differs`: `"2%"`.
     pub margin: Option<Spanned<String>>,
     /// The claimed interval of `ratio`, and the claimed places of `peak`: two levels, the lower
     /// first. Along size they may be parts of the last-level cache: `"llc/8"`.
@@ -272,12 +303,40 @@ pub struct Hypothesis {
     pub claimed: Option<String>,
 }
 
+/// Which cases a claim about several of them is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Of each: it holds where it does at every level, and fails where it does at any.
+    #[default]
+    Every,
+    /// Of the geometric mean of their ratios.
+    Average,
+}
+
+impl Test {
+    /// Whether left and right are held against each other case by case.
+    pub fn compares_pairs(self) -> bool {
+        use Test::*;
+        matches!(
+            self,
+            Faster | NotSlower | NotFaster | Differs | Equivalent | NearEither | Ratio | Ranking
+        )
+    }
+}
+
 /// Tests that decide claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
     /// The left takes less time, or carries more, than the right.
     Faster,
+    /// The left is slower than the right by no more than the margin.
+    NotSlower,
+    /// The left is faster than the right by no more than the margin.
+    NotFaster,
+    /// One of both is faster by more than the margin.
+    Differs,
     /// Left and right are within the margin of each other.
     Equivalent,
     /// The left is within the margin of one or the other of two.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::needed::LEAST_ROUNDS;
+use super::parts::refuting;
+use super::ratio::{decided, times};
 use super::select::{cases, level, quantity, shared_at};
 use super::{ALPHA, CaseResult, Decision, Told};
 use crate::stats::{self, Interval, peak};
@@ -17,6 +20,8 @@ pub struct Curve {
     pub rounds: Vec<Vec<f64>>,
     /// Which rounds they are, from 0.
     pub nth: Vec<usize>,
+    /// Of how many curves the claim is: a refutation splits the error over them.
+    pub among: usize,
 }
 
 /// The curves that a selector chooses, one for each combination of the other factors.
@@ -34,6 +39,7 @@ pub fn curves(
         let reach = (along != Factor::Reach).then(|| apart_from(along, case));
         series.entry(key.chain(reach).collect()).or_default().push(case);
     }
+    let among = series.len();
     let curve = |(key, cases): (Vec<String>, Vec<&CaseResult>)| {
         let at = |wanted: &String| cases.iter().find(|case| level(case, along) == *wanted);
         let found: Vec<_> = order.iter().filter_map(|it| Some((it.clone(), *at(it)?))).collect();
@@ -42,15 +48,17 @@ pub fn curves(
         name.retain(|word| !word.is_empty() && word != UNOBSERVED);
         let (nth, rounds) = shared_at(&columns).into_iter().unzip();
         let levels = found.into_iter().map(|(level, _)| level).collect();
-        Curve { name: name.join(", "), levels, rounds, nth }
+        Curve { name: name.join(", "), levels, rounds, nth, among }
     };
     let curves: Vec<Curve> = series.into_iter().map(curve).collect();
-    match curves.iter().all(|it| it.levels.len() >= 2 && it.rounds.len() >= 6) {
-        true => Ok(curves),
-        false => Err(Told::not_testable(format!(
-            "{chosen}: fewer than two levels of {along}, or than six rounds, were measured"
-        ))),
+    if curves.iter().any(|it| it.levels.len() < 2) {
+        let text = format!("{chosen}: fewer than two levels of {along} were measured");
+        return Err(Told::not_testable(text));
     }
+    if let Some(few) = curves.iter().find(|it| it.rounds.len() < LEAST_ROUNDS) {
+        return Err(Told::too_few_rounds(format!("{chosen}, over {along}"), few.rounds.len()));
+    }
+    Ok(curves)
 }
 
 /// Where the halves of a case are, but for what a curve goes along; no word where both are here.
@@ -109,14 +117,9 @@ impl Curve {
     /// surely one, and the whole way surely along it.
     pub fn monotone(&self, up: bool) -> Told {
         let last = self.last();
-        let Some((whole, p)) = self.ratio(0, last, ALPHA) else {
-            return Told::not_testable(format!("{}: too few rounds", self.name));
-        };
+        let Some((whole, p)) = self.ratio(0, last, ALPHA) else { return self.too_few() };
         let against = |ratio: &Interval| if up { ratio.high < 1.0 } else { ratio.low > 1.0 };
         let along = |ratio: &Interval| if up { ratio.low > 1.0 } else { ratio.high < 1.0 };
-        let alpha = ALPHA / last as f64;
-        let broken = (0..last)
-            .find(|at| self.ratio(*at, at + 1, alpha).is_some_and(|(ratio, _)| against(&ratio)));
         let text = format!(
             "{}: {} from {} to {}",
             self.name,
@@ -124,28 +127,30 @@ impl Curve {
             self.levels[0],
             self.levels[last]
         );
-        match broken {
-            Some(at) => {
-                let (a, b) = (&self.levels[at], &self.levels[at + 1]);
-                let text = format!("{text}; but it turns between {a} and {b}");
-                Told::new(Decision::Refuted, text, Some(p))
-            }
-            None if along(&whole) => Told::new(Decision::Supported, text, Some(p)),
-            None if against(&whole) => Told::new(Decision::Refuted, text, Some(p)),
-            None => Told::new(Decision::Inconclusive, text, Some(p)),
+        // Any of the steps may turn by chance: each has its part of the error.
+        let alpha = refuting(self.among * last);
+        let step = |at: usize| Some((at, self.ratio(at, at + 1, alpha)?));
+        let broken = (0..last).filter_map(step).filter(|(_, (ratio, _))| against(ratio));
+        let surest = broken.min_by(|a, b| a.1.1.total_cmp(&b.1.1));
+        let rounds = self.rounds.len();
+        if let Some((at, (ratio, p))) = surest {
+            let (a, b) = (&self.levels[at], &self.levels[at + 1]);
+            let text = format!("{text}; but it turns between {a} and {b}: {}", times(&ratio));
+            let p = (p * last as f64).min(1.0);
+            return Told::new(Decision::Refuted, text, Some(p)).over_rounds(rounds);
         }
+        let whole_turns = self.ratio(0, last, refuting(self.among));
+        let turned = whole_turns.is_some_and(|(ratio, _)| against(&ratio));
+        Told::new(decided(along(&whole), turned), text, Some(p)).over_rounds(rounds)
     }
 
     /// Whether the curve rises to a peak inside and falls after it.
     pub fn hill(&self) -> Told {
-        let Some(top) = peak::peak(&self.rounds, ALPHA) else {
-            return Told::not_testable(format!("{}: too few rounds", self.name));
-        };
+        let Some((top, surest)) = self.peak() else { return self.too_few() };
         let last = self.last();
-        let (low, high) = (&self.levels[top.low], &self.levels[top.high]);
-        let place = format!("{}: peak at {} [{low}, {high}]", self.name, self.levels[top.at]);
-        if top.high == 0 || top.low == last {
-            let end = if top.low == last { "never falls" } else { "never rises" };
+        let place = format!("{}: peak {}", self.name, self.place(&top));
+        if surest.high == 0 || surest.low == last {
+            let end = if surest.low == last { "never falls" } else { "never rises" };
             return Told::new(Decision::Refuted, format!("{place}: it {end}"), None);
         }
         let (rise, fall) = (self.ratio(0, top.at, ALPHA), self.ratio(top.at, last, ALPHA));
@@ -154,33 +159,44 @@ impl Curve {
         };
         let text = format!("{place}; {} up to it, {} after it", times(&rise), times(&fall));
         let sure = rise.low > 1.0 && fall.high < 1.0 && top.low > 0 && top.high < last;
-        let decision = if sure { Decision::Supported } else { Decision::Inconclusive };
-        Told::new(decision, text, Some(rising.max(falling)))
+        let told = Told::new(decided(sure, false), text, Some(rising.max(falling)));
+        told.over_rounds(self.rounds.len())
     }
 
-    /// Whether the peak lies between two sizes, in bytes. A claim about sizes that the curve
-    /// doesn't reach can't be tested.
+    /// Whether the peak lies between two sizes, in bytes. Where it may lie at the last size that was
+    /// measured it may also lie beyond: then a claim about larger ones can't be tested.
     pub fn peaks_within(&self, least: u64, most: u64) -> Told {
-        let Some(top) = peak::peak(&self.rounds, ALPHA) else {
-            return Told::not_testable(format!("{}: too few rounds", self.name));
-        };
+        let Some((top, surest)) = self.peak() else { return self.too_few() };
+        let last = self.last();
         let bytes = |at: usize| crate::size::parse(&self.levels[at]).unwrap_or(0);
-        if bytes(self.last()) < most {
+        let text = format!("{}: peak {}", self.name, self.place(&top));
+        let beyond = |it: &peak::Peak| it.high == last && bytes(last) < most;
+        let inside = bytes(top.low) >= least && bytes(top.high) <= most && !beyond(&top);
+        let outside = (bytes(surest.high) < least && !beyond(&surest)) || bytes(surest.low) > most;
+        let decision = decided(inside, outside);
+        if decision == Decision::Inconclusive && beyond(&top) {
             let most = crate::size::format(most);
-            let text = format!("{}: the sizes end below {most}, where it may lie", self.name);
-            return Told::not_testable(text);
+            return Told::not_testable(format!(
+                "{text}: the sizes end below {most}, and it may lie beyond them"
+            ));
         }
-        let (from, to) = (bytes(top.low), bytes(top.high));
-        let text = format!(
-            "{}: peak at {} [{}, {}]",
-            self.name, self.levels[top.at], self.levels[top.low], self.levels[top.high]
-        );
-        let decision = match (from >= least && to <= most, to < least || from > most) {
-            (true, _) => Decision::Supported,
-            (_, true) => Decision::Refuted,
-            _ => Decision::Inconclusive,
-        };
         Told::new(decision, text, None)
+    }
+
+    /// The peak at the error of a claim of its own, and at that of a refutation.
+    fn peak(&self) -> Option<(peak::Peak, peak::Peak)> {
+        let own = peak::peak(&self.rounds, ALPHA)?;
+        Some((own, peak::peak(&self.rounds, refuting(self.among))?))
+    }
+
+    /// `at 64K [32K, 64K]`.
+    fn place(&self, it: &peak::Peak) -> String {
+        let [at, low, high] = [it.at, it.low, it.high].map(|level| &self.levels[level]);
+        format!("at {at} [{low}, {high}]")
+    }
+
+    fn too_few(&self) -> Told {
+        Told::too_few_rounds(&self.name, self.rounds.len())
     }
 
     /// Whether the peak comes before that of `other`.
@@ -195,11 +211,7 @@ impl Curve {
             100.0 * before,
             100.0 * after
         );
-        let decision = match () {
-            () if before >= 1.0 - ALPHA / 2.0 => Decision::Supported,
-            () if before <= ALPHA / 2.0 => Decision::Refuted,
-            () => Decision::Inconclusive,
-        };
+        let decision = decided(before >= 1.0 - ALPHA / 2.0, before <= refuting(self.among) / 2.0);
         Told::new(decision, text, Some((2.0 * (1.0 - before).min(before)).clamp(0.0, 1.0)))
     }
 
@@ -221,12 +233,10 @@ impl Curve {
             other.name,
             place(moved.from)
         );
-        let decision = match (moved.low, moved.high) {
-            (0, 0) => Decision::Supported,
-            (low, high) if low > 0 || high < 0 => Decision::Refuted,
-            _ => Decision::Inconclusive,
-        };
-        Told::new(decision, text, None)
+        // The distance at the error of a refutation.
+        let surest = stats::moved(&theirs, &mine, refuting(self.among));
+        let apart = surest.is_some_and(|it| it.low > 0 || it.high < 0);
+        Told::new(decided((moved.low, moved.high) == (0, 0), apart), text, None)
     }
 
     /// The levels that both have, and the rounds that both have, of each; None of one level.
@@ -247,9 +257,13 @@ impl Curve {
         (levels.len() >= 2).then_some((levels, mine, theirs))
     }
 
+    /// Why nothing can be said of two curves.
     fn stands_apart(&self, other: &Curve) -> Told {
-        let text = format!("{} and {}: too few levels or rounds in common", self.name, other.name);
-        Told::not_testable(text)
+        let of = format!("{} and {}", self.name, other.name);
+        match self.beside(other) {
+            Some((_, rounds, _)) => Told::too_few_rounds(of, rounds.len()),
+            None => Told::not_testable(format!("{of}: fewer than two levels in common")),
+        }
     }
 
     /// Whether both differ by a constant factor only, within `margin` at every level.
@@ -273,22 +287,11 @@ impl Curve {
             other.name,
             100.0 * off.abs().exp_m1()
         );
-        let decision = match () {
-            () if differences.iter().all(|it| it.low > -most && it.high < most) => {
-                Decision::Supported
-            }
-            () if differences.iter().any(|it| it.low > most || it.high < -most) => {
-                Decision::Refuted
-            }
-            () => Decision::Inconclusive,
-        };
-        Told::new(decision, text, None)
+        let surest = peak::shape_differences(&mine, &theirs, refuting(self.among));
+        let same = differences.iter().all(|it| it.low > -most && it.high < most);
+        let other = surest.iter().flatten().any(|it| it.low > most || it.high < -most);
+        Told::new(decided(same, other), text, None)
     }
-}
-
-/// `1.63× [1.60, 1.66]`.
-pub fn times(ratio: &Interval) -> String {
-    format!("{:.3}× [{:.3}, {:.3}]", ratio.estimate, ratio.low, ratio.high)
 }
 
 #[cfg(test)]
@@ -307,7 +310,7 @@ mod tests {
         };
         let rounds = nth.iter().map(row).collect();
         let levels = levels.iter().map(|it| it.0.to_string()).collect();
-        Curve { name: "it".into(), levels, rounds, nth }
+        Curve { name: "it".into(), levels, rounds, nth, among: 1 }
     }
 
     const PLAIN: [(&str, f64); 5] =
@@ -336,5 +339,33 @@ mod tests {
         let moved = curve(&moved, &[]);
         assert_eq!(moved.peaks_with(&plain).decision, Decision::Refuted);
         assert_eq!(moved.has_shape_of(&plain, 0.1).decision, Decision::Refuted);
+    }
+
+    #[test]
+    fn a_place_is_decided_wherever_the_peak_surely_lies() {
+        let hill = curve(&PLAIN, &[]);
+        let within = |curve: &Curve, least: &str, most: &str| {
+            let bytes = |it: &str| crate::size::parse(it).unwrap();
+            curve.peaks_within(bytes(least), bytes(most)).decision
+        };
+        assert_eq!(within(&hill, "4K", "16K"), Decision::Supported);
+        // The sizes end at 64K: the peak is told all the same, on either side of that.
+        assert_eq!(within(&hill, "1K", "1M"), Decision::Supported);
+        assert_eq!(within(&hill, "16K", "1M"), Decision::Refuted);
+        let rising = curve(&[("64", 10.0), ("1K", 40.0), ("4K", 100.0)], &[]);
+        assert_eq!(within(&rising, "64", "1K"), Decision::Refuted, "it is larger for sure");
+        assert_eq!(within(&rising, "4K", "4K"), Decision::Supported);
+        assert_eq!(within(&rising, "4K", "64K"), Decision::NotTestable, "or beyond");
+        assert_eq!(within(&rising, "16K", "64K"), Decision::NotTestable, "it may lie there");
+    }
+
+    #[test]
+    fn a_step_that_turns_refutes_by_its_own_p() {
+        let turning = [("64", 10.0), ("1K", 40.0), ("4K", 38.0), ("16K", 60.0)];
+        let told = curve(&turning, &[]).monotone(true);
+        assert_eq!(told.decision, Decision::Refuted, "{}", told.effect);
+        assert!(told.effect.contains("turns between 1K and 4K: 0.9"), "{}", told.effect);
+        let corrected = 3.0 * super::super::needed::least_p(12);
+        assert!(told.p.is_some_and(|p| (p - corrected).abs() < 1e-12), "{:?}", told.p);
     }
 }

@@ -1,11 +1,15 @@
 //! The claims of a study, decided on its results.
 //!
 //! Each claim has the test that its author chose before anything was measured. A test works on
-//! launch medians paired by round; what it says is supported, refuted, inconclusive, or not
-//! testable here. The p values of a study are one family, corrected by Holm.
+//! launch medians paired by round; what it says is supported, refuted, inconclusive, or that the
+//! run or the machine lacks what the test needs. The p values of a study are one family, corrected
+//! by Holm.
 
 mod curves;
 mod lost;
+mod needed;
+mod parts;
+mod ratio;
 mod select;
 mod slope;
 mod tests;
@@ -18,6 +22,7 @@ use crate::study::declared::Declared;
 use crate::study::format::{Hypothesis, Test};
 
 pub use curves::{PointByPoint, point_by_point};
+pub use needed::{Needed, needed};
 pub use select::{level, takes};
 
 /// What the results say of a claim.
@@ -30,31 +35,40 @@ pub enum Decision {
     Refuted,
     /// These launches can't tell.
     Inconclusive,
+    /// Too few rounds were measured for any launches to tell.
+    TooFewRounds,
+    /// The launches hold too few samples for that percentile.
+    TooFewSamples,
     /// The machine, or the run, lacks what the claim is about.
     NotTestable,
 }
 
 impl Decision {
+    /// Every one, those that tell most first.
+    pub const ALL: [Decision; 6] = [
+        Decision::Supported,
+        Decision::Refuted,
+        Decision::Inconclusive,
+        Decision::TooFewRounds,
+        Decision::TooFewSamples,
+        Decision::NotTestable,
+    ];
+
     /// Its name for a reader.
     pub fn name(self) -> &'static str {
         match self {
             Decision::Supported => "supported",
             Decision::Refuted => "refuted",
             Decision::Inconclusive => "inconclusive",
+            Decision::TooFewRounds => "not enough rounds",
+            Decision::TooFewSamples => "not enough samples",
             Decision::NotTestable => "not testable here",
         }
     }
 
-    /// Of several parts of one claim: it holds if all of them do, and fails with any.
-    fn of_all(parts: &[Decision]) -> Decision {
-        let any = |it| parts.contains(&it);
-        match () {
-            () if parts.is_empty() => Decision::NotTestable,
-            () if any(Decision::Refuted) => Decision::Refuted,
-            () if any(Decision::Inconclusive) => Decision::Inconclusive,
-            () if any(Decision::Supported) => Decision::Supported,
-            () => Decision::NotTestable,
-        }
+    /// Whether a test could be made at all.
+    pub fn is_tested(self) -> bool {
+        matches!(self, Decision::Supported | Decision::Refuted | Decision::Inconclusive)
     }
 }
 
@@ -87,15 +101,22 @@ pub(crate) struct Told {
     /// Where the effect can be said in fewer words.
     brief: Option<String>,
     p: Option<f64>,
+    /// The smallest p that so many rounds can give.
+    least_p: Option<f64>,
 }
 
 impl Told {
     fn new(decision: Decision, effect: impl Into<String>, p: Option<f64>) -> Told {
-        Told { decision, effect: effect.into(), brief: None, p }
+        Told { decision, effect: effect.into(), brief: None, p, least_p: None }
     }
 
     fn in_brief(self, brief: impl Into<String>) -> Told {
         Told { brief: Some(brief.into()), ..self }
+    }
+
+    /// Its p is that of a signed-rank test over so many rounds.
+    fn over_rounds(self, rounds: usize) -> Told {
+        Told { least_p: Some(needed::least_p(rounds)), ..self }
     }
 
     fn brief(&self) -> &str {
@@ -104,6 +125,11 @@ impl Told {
 
     fn not_testable(reason: impl Into<String>) -> Told {
         Told::new(Decision::NotTestable, reason, None)
+    }
+
+    fn too_few_rounds(of: impl std::fmt::Display, rounds: usize) -> Told {
+        let text = format!("{of}: {rounds} rounds, of at least {} needed", needed::LEAST_ROUNDS);
+        Told::new(Decision::TooFewRounds, text, None)
     }
 }
 
@@ -117,38 +143,40 @@ pub struct Ground<'a> {
     pub llc_bytes: Option<u64>,
 }
 
-/// Decides every claim of a study. A difference is only supported if its p is still below 5 %
-/// after correction.
+/// Decides every claim of a study. What rests on a p stands only if that is still below 5 % after
+/// correction.
 pub fn decide(on: &Ground) -> Vec<Finding> {
     let claims = &on.declared.study.hypothesis;
     let told: Vec<Told> = claims.iter().map(|claim| tests::decide(claim, on)).collect();
     let family: Vec<f64> = told.iter().filter_map(|it| it.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
-    claims.iter().zip(told).map(|(claim, told)| finding(claim, told, &mut corrected)).collect()
+    let of_family = |(claim, told)| finding(claim, told, family.len(), &mut corrected);
+    claims.iter().zip(told).map(of_family).collect()
 }
 
-fn finding(claim: &Hypothesis, told: Told, corrected: &mut impl Iterator<Item = f64>) -> Finding {
+fn finding(
+    claim: &Hypothesis,
+    mut told: Told,
+    family: usize,
+    corrected: &mut impl Iterator<Item = f64>,
+) -> Finding {
     let p_holm = told.p.and_then(|_| corrected.next());
-    let rests_on_p = matches!(told.decision, Decision::Supported | Decision::Refuted)
-        && !matches!(
-            claim.test,
-            Test::Equivalent
-                | Test::SameShape
-                | Test::Peak
-                | Test::SamePeak
-                | Test::Within
-                | Test::Adds
-                | Test::Straight
-        );
-    let decision = match p_holm {
-        Some(p) if rests_on_p && p >= ALPHA => Decision::Inconclusive,
-        _ => told.decision,
-    };
+    let firm = matches!(told.decision, Decision::Supported | Decision::Refuted);
+    if firm && p_holm.is_some_and(|p| p >= ALPHA) {
+        told.decision = Decision::Inconclusive;
+        if told.least_p.is_some_and(|it| it * family as f64 >= ALPHA) {
+            told.decision = Decision::TooFewRounds;
+            let rounds = needed::rounds_for(family);
+            let why = format!("; {family} claims together need {rounds} rounds");
+            told.brief = Some(format!("{}{why}", told.brief()));
+            told.effect.push_str(&why);
+        }
+    }
     Finding {
         statement: claim.statement.clone(),
         claimed: claim.claimed.clone(),
         test: claim.test,
-        decision,
+        decision: told.decision,
         brief: told.brief().to_string(),
         effect: told.effect,
         p: told.p,

@@ -1,7 +1,7 @@
 //! Cases that a selector chooses, and the rounds that they share.
 
 use super::super::{CaseResult, Status};
-use super::Told;
+use super::{Decision, Told};
 use crate::size;
 use crate::study::counted::Count;
 use crate::study::factor::{Chosen, Factor, observed};
@@ -98,23 +98,71 @@ pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), Tol
                 .map_err(|reason| Told::not_testable(format!("{chosen}: {reason}")))?;
             continue;
         }
-        let reason = match case.samples_missing.get(of) {
-            Some(missing) => format!("{missing} more independent samples a launch are needed"),
+        let about = |reason: &str| format!("{of} of {chosen}: {reason}");
+        return Err(match case.samples_missing.get(of) {
+            Some(missing) => {
+                let text = format!("{missing} more independent samples a launch are needed");
+                Told::new(Decision::TooFewSamples, about(&text), None)
+            }
             None if of == "median" || case.others_by_round.contains_key(of) => continue,
-            None => "its samples aren't single operations".into(),
-        };
-        return Err(Told::not_testable(format!("{of} of {chosen}: {reason}")));
+            None => Told::not_testable(about("its samples aren't single operations")),
+        });
     }
     Ok(())
 }
 
 /// Pairs of a left and a right case that agree in every factor that neither selector names.
+#[derive(Default)]
+pub struct Pairs<'a> {
+    /// Both were measured.
+    pub measured: Vec<(&'a CaseResult, &'a CaseResult)>,
+    /// One should have been, and wasn't: the case, and why.
+    pub missing: Vec<(String, String)>,
+    /// One means nothing on this machine or to its mechanism: the same.
+    pub inapplicable: Vec<(String, String)>,
+}
+
+/// The pairs of two sides, of which the right is what any of several selectors chooses.
+///
+/// # Errors
+/// Why none was measured.
 pub fn pairs<'a>(
+    left: &Chosen,
+    rights: &[Chosen],
+    results: &'a [CaseResult],
+) -> Result<Pairs<'a>, Told> {
+    let mut found = Pairs::default();
+    // Where a side has nothing measured, its reason is that of the claim.
+    cases(left, results)?;
+    for right in rights {
+        cases(right, results)?;
+        for (a, b) in planned(left, right, results) {
+            let Some(absent) = [a, b].into_iter().find(|it| it.status != Status::Ok) else {
+                found.measured.push((a, b));
+                continue;
+            };
+            let reason = absent.reason.clone().unwrap_or_else(|| "not measured".into());
+            let told = (in_words(absent), reason);
+            match absent.status {
+                Status::NotApplicable => found.inapplicable.push(told),
+                _ => found.missing.push(told),
+            }
+        }
+    }
+    if found.measured.is_empty() {
+        let right: Vec<String> = rights.iter().map(Chosen::to_string).collect();
+        let text = format!("{left} and {} have no case in common", right.join(" or "));
+        return Err(Told::not_testable(text));
+    }
+    Ok(found)
+}
+
+/// The pairs that were planned, measured or not.
+fn planned<'a>(
     left: &Chosen,
     right: &Chosen,
     results: &'a [CaseResult],
-) -> Result<Vec<(&'a CaseResult, &'a CaseResult)>, Told> {
-    let (lefts, rights) = (cases(left, results)?, cases(right, results)?);
+) -> Vec<(&'a CaseResult, &'a CaseResult)> {
     let free = |factor: Factor| left.level(factor).is_none() && right.level(factor).is_none();
     // What follows from the reach is compared with it.
     let compared = |it: &&Factor| free(**it) && !it.is_of_reach();
@@ -128,14 +176,20 @@ pub fn pairs<'a>(
                     || level(a, *factor) == level(b, *factor)
             })
     };
-    let mut found = Vec::new();
-    for a in &lefts {
-        found.extend(rights.iter().filter(|b| alike(a, b)).map(|b| (*a, *b)));
-    }
-    match found.is_empty() {
-        true => Err(Told::not_testable(format!("{left} and {right} have no case in common"))),
-        false => Ok(found),
-    }
+    let of = |chosen: &Chosen| -> Vec<&'a CaseResult> {
+        results.iter().filter(|case| !case.twin && takes(chosen, case)).collect()
+    };
+    let rights = of(right);
+    let pair = |a: &'a CaseResult| -> Vec<_> {
+        rights.iter().filter(|b| alike(a, b)).map(|b| (a, *b)).collect()
+    };
+    of(left).into_iter().flat_map(pair).collect()
+}
+
+/// A case by the levels that differ most often.
+pub fn in_words(case: &CaseResult) -> String {
+    let levels = [Factor::Mechanism, Factor::Size, Factor::Placement].map(|it| level(case, it));
+    levels.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Rows of the rounds in which every column has a value.

@@ -3,6 +3,8 @@
 //! own (Theil and Sen); over rounds stands their median with the interval of its order statistics.
 
 use super::curves::Curve;
+use super::parts::refuting;
+use super::ratio::decided;
 use super::{ALPHA, Decision, Told};
 use crate::stats::{self, Interval};
 use crate::study::factor::Factor;
@@ -44,15 +46,22 @@ impl<'a> Steps<'a> {
         stats::median_interval(&self.slopes, ALPHA)
     }
 
+    /// Where the slope lies at the error of a refutation; anywhere, of too few rounds.
+    fn surest(&self) -> (f64, f64) {
+        let found = stats::median_interval(&self.slopes, refuting(self.curve.among));
+        found.map_or((f64::NEG_INFINITY, f64::INFINITY), |it| (it.low, it.high))
+    }
+
     /// Whether each step surely adds something; or, if an interval is claimed, as much as that.
     pub fn adds(&self, claimed: Option<(f64, f64)>, of_time: bool) -> Told {
         let Some(slope) = self.interval() else { return self.too_few() };
         let text = self.told(&slope, of_time);
+        let (from, to) = self.surest();
         let (yes, no, text) = match claimed {
-            None => (slope.low > 0.0, slope.high <= 0.0, text),
+            None => (slope.low > 0.0, to <= 0.0, text),
             Some((least, most)) => (
                 slope.low >= least && slope.high <= most,
-                slope.high < least || slope.low > most,
+                to < least || from > most,
                 format!("{text}; claimed {least} to {most}"),
             ),
         };
@@ -80,8 +89,14 @@ impl<'a> Steps<'a> {
             other.told(&theirs, of_time),
             amounts(&difference, of_time)
         );
-        let decision = decided(difference.high < 0.0, difference.low >= 0.0);
-        Told::new(decision, text, Some(stats::signed_rank(&differences).p))
+        let surest = stats::median_interval(&differences, refuting(self.curve.among));
+        let more = surest.is_some_and(|it| it.low >= 0.0);
+        let told = Told::new(
+            decided(difference.high < 0.0, more),
+            text,
+            Some(stats::signed_rank(&differences).p),
+        );
+        told.over_rounds(differences.len())
     }
 
     /// Whether all steps add the same: no level is farther from the straight line between the first
@@ -100,17 +115,18 @@ impl<'a> Steps<'a> {
             return Told::new(Decision::Inconclusive, text, None);
         }
         let share = |level: usize| (self.at[level] - self.at[0]) / (self.at[last] - self.at[0]);
-        let off = |level: usize| {
+        let off = |level: usize, alpha: f64| {
             let of_round = |it: &Vec<f64>| {
                 let line = it[0] + share(level) * (it[last] - it[0]);
                 (it[level] - line) / way.estimate
             };
             let off: Vec<f64> = self.curve.rounds.iter().map(of_round).collect();
             // Of several levels any may be off by chance.
-            stats::median_interval(&off, ALPHA / (last - 1) as f64)
+            stats::median_interval(&off, alpha / (last - 1) as f64)
         };
-        let all: Option<Vec<Interval>> = (1..last).map(off).collect();
+        let all: Option<Vec<Interval>> = (1..last).map(|level| off(level, ALPHA)).collect();
         let Some(all) = all else { return self.too_few() };
+        let surest = (1..last).filter_map(|level| off(level, refuting(self.curve.among)));
         let farthest = |(_, a): &(usize, &Interval), (_, b): &(usize, &Interval)| {
             a.estimate.abs().total_cmp(&b.estimate.abs())
         };
@@ -124,7 +140,7 @@ impl<'a> Steps<'a> {
             100.0 * most.high
         );
         let yes = all.iter().all(|it| it.low > -margin && it.high < margin);
-        let no = all.iter().any(|it| it.low > margin || it.high < -margin);
+        let no = surest.into_iter().any(|it| it.low > margin || it.high < -margin);
         Told::new(decided(yes, no), text, None)
     }
 
@@ -138,15 +154,7 @@ impl<'a> Steps<'a> {
     }
 
     fn too_few(&self) -> Told {
-        Told::not_testable(format!("{}: too few rounds", self.curve.name))
-    }
-}
-
-fn decided(yes: bool, no: bool) -> Decision {
-    match (yes, no) {
-        (true, _) => Decision::Supported,
-        (_, true) => Decision::Refuted,
-        _ => Decision::Inconclusive,
+        Told::too_few_rounds(&self.curve.name, self.curve.rounds.len())
     }
 }
 
@@ -184,6 +192,7 @@ mod tests {
             levels: at.iter().map(|it| it.to_string()).collect(),
             rounds: (0..12).map(row).collect(),
             nth: (0..12).collect(),
+            among: 1,
         }
     }
 

@@ -1,7 +1,8 @@
 //! Names and values as the report says them.
 
+use crate::judge::hypothesis::Decision;
 use crate::judge::{CaseResult, Estimate, GroupVerdict, Judged, ModesSeen, Standing};
-use crate::report::{Text, Unit, units};
+use crate::report::{Text, Unit, VerdictKind, units};
 
 /// The unit of a case's estimate.
 pub fn unit(case: &CaseResult) -> Unit {
@@ -286,6 +287,18 @@ pub(super) fn without_shared(name: &str, shared: Option<&str>) -> String {
     match shared.and_then(|it| name.strip_prefix(it)) {
         Some(rest) => format!("…{rest}"),
         None => name.to_string(),
+    }
+}
+
+/// How the decision on a claim is marked.
+pub fn kind(decision: Decision) -> VerdictKind {
+    match decision {
+        Decision::Supported => VerdictKind::Good,
+        Decision::Refuted => VerdictKind::Bad,
+        Decision::Inconclusive => VerdictKind::Unknown,
+        Decision::TooFewRounds | Decision::TooFewSamples | Decision::NotTestable => {
+            VerdictKind::Neutral
+        }
     }
 }
 

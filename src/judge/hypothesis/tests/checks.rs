@@ -6,7 +6,7 @@ use crate::judge::floor::tests::case;
 use crate::study::declared::{Declared, declare};
 
 /// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
-fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
+pub fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
     let mut made = case("pipe", placement, None);
     let around = |level: f64| {
         (0..12).map(|nth| Some(level * (1.0 + 0.002 * f64::from(nth % 5 - 2)))).collect()
@@ -110,7 +110,7 @@ fn a_claim_of_a_percentile_is_decided_by_the_percentiles_of_launches() {
     assert!(effect.contains("aren't single operations"), "{effect}");
     results[1].samples_missing.insert("p99".into(), 1200);
     let (decision, effect) = told(&by("of = \"p99\""), &results);
-    assert_eq!(decision, Decision::NotTestable);
+    assert_eq!(decision, Decision::TooFewSamples);
     assert!(effect.contains("1200 more independent samples"), "{effect}");
 }
 

@@ -2,7 +2,6 @@
 //! price may be subtracted, and two surprises.
 
 use super::{operation, percent, probability, strand_name};
-use crate::judge::hypothesis::Decision;
 use crate::judge::probe::{Charge, Common, CurveUnder, Kept, Linear, Order, ProbeEffect, Surprise};
 use crate::report::compose::words;
 use crate::report::{Text, Unit, Verdict, VerdictKind, units};
@@ -266,12 +265,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
 
 /// One of the two surprises.
 fn surprise(it: &Surprise) -> Verdict {
-    let kind = match it.decision {
-        Decision::Supported => VerdictKind::Good,
-        Decision::Refuted => VerdictKind::Bad,
-        Decision::Inconclusive => VerdictKind::Unknown,
-        Decision::NotTestable => VerdictKind::Neutral,
-    };
+    let kind = words::kind(it.decision);
     let of = it.of.as_ref().map_or(String::new(), |of| format!(" ({})", strand_name(of)));
     let head = Text::new()
         .strong(format!("{}: ", words::capital(it.decision.name())))

@@ -1,17 +1,12 @@
 //! What became of each claim: as verdicts for a terminal, as one table for a paper.
 
-use crate::judge::hypothesis::{Decision, Finding};
+use crate::judge::hypothesis::Finding;
 use crate::report::compose::words;
-use crate::report::{Block, Column, Emphasis, Row, Table, Text, Verdict, VerdictKind};
+use crate::report::{Block, Column, Emphasis, Row, Table, Text, Verdict};
 
 /// One claim as a verdict.
 pub(super) fn verdict(finding: &Finding) -> Block {
-    let kind = match finding.decision {
-        Decision::Supported => VerdictKind::Good,
-        Decision::Refuted => VerdictKind::Bad,
-        Decision::Inconclusive => VerdictKind::Unknown,
-        Decision::NotTestable => VerdictKind::Neutral,
-    };
+    let kind = words::kind(finding.decision);
     let head = Text::new()
         .strong(format!("{}: ", words::capital(finding.decision.name())))
         .plain(finding.statement.trim_end_matches('.'))
@@ -57,10 +52,8 @@ pub(super) fn table(findings: &[(usize, &Finding)], at_length: bool) -> Table {
             claim = claim.muted(format!(" (source: {place})"));
         }
         let p = finding.p.and(finding.p_holm).map_or("–".to_string(), short_p);
-        let emphasis = match finding.decision {
-            Decision::NotTestable => Emphasis::Muted,
-            _ => Emphasis::Normal,
-        };
+        let tested = finding.decision.is_tested();
+        let emphasis = if tested { Emphasis::Normal } else { Emphasis::Muted };
         let cells = [
             Text::from((at + 1).to_string()),
             claim,

@@ -71,9 +71,7 @@ impl Written {
 
     fn in_brief(&self) -> String {
         let count = |decision| self.findings.iter().filter(|it| it.decision == decision).count();
-        let decisions =
-            [Decision::Supported, Decision::Refuted, Decision::Inconclusive, Decision::NotTestable];
-        let told: Vec<String> = decisions
+        let told: Vec<String> = Decision::ALL
             .into_iter()
             .filter(|it| count(*it) > 0)
             .map(|it| format!("{} {}", count(it), it.name()))

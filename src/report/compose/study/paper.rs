@@ -144,6 +144,8 @@ impl Written {
             (Decision::Supported, ["is supported", "are supported"]),
             (Decision::Refuted, ["is refuted", "are refuted"]),
             (Decision::Inconclusive, ["stays open", "stay open"]),
+            (Decision::TooFewRounds, ["had too few rounds", "had too few rounds"]),
+            (Decision::TooFewSamples, ["had too few samples", "had too few samples"]),
             (Decision::NotTestable, ["could not be tested", "could not be tested"]),
         ];
         let told = told.into_iter().filter_map(|(decision, [one, many])| {
@@ -244,12 +246,15 @@ impl Written {
     fn by_verdict(&self) -> String {
         let told = |decision: Decision| {
             let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
-            let verb = if numbers.len() == 1 { "is" } else { "are" };
+            let one = numbers.len() == 1;
+            let verb = match decision {
+                Decision::TooFewRounds | Decision::TooFewSamples => "had",
+                _ if one => "is",
+                _ => "are",
+            };
             which(&numbers).map(|which| format!("{which} {verb} {}", decision.name()))
         };
-        let all =
-            [Decision::Supported, Decision::Refuted, Decision::Inconclusive, Decision::NotTestable];
-        let all: Vec<String> = all.into_iter().filter_map(told).collect();
+        let all: Vec<String> = Decision::ALL.into_iter().filter_map(told).collect();
         format!(" {}.", words::capital(&all.join("; ")))
     }
 
@@ -285,6 +290,8 @@ impl Written {
         }
         let open = [
             (Decision::Inconclusive, "the launches of this run decide neither way"),
+            (Decision::TooFewRounds, "this run had too few rounds for a test"),
+            (Decision::TooFewSamples, "its launches held too few samples for that percentile"),
             (Decision::NotTestable, "not testable in this run, for the reasons in the table"),
         ];
         for (decision, why) in open {

@@ -1,0 +1,134 @@
+//! How many rounds a study's claims need before any of them can be decided.
+
+use serde::Serialize;
+
+use super::ALPHA;
+use crate::study::declared::Declared;
+use crate::study::factor::Factor;
+use crate::study::format::{Hypothesis, Test};
+
+/// Fewer have no interval at 95 %: six values of one sign have probability 2 / 2^6.
+pub const LEAST_ROUNDS: usize = 6;
+
+/// Rounds without which nothing of a kind can be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Needed {
+    /// Claims about differences, whose p are corrected together.
+    pub of_differences: usize,
+    /// Rounds that these need.
+    pub for_differences: usize,
+    /// The other claims, which rest on intervals.
+    pub of_intervals: usize,
+    /// The least that one of these needs.
+    pub for_intervals: usize,
+}
+
+impl Needed {
+    /// Claims that so many rounds can't decide, and how many rounds could; None where they decide.
+    pub fn undecided_by(&self, rounds: usize) -> Option<(usize, usize)> {
+        let kinds =
+            [(self.of_differences, self.for_differences), (self.of_intervals, self.for_intervals)];
+        let short = kinds.into_iter().filter(|(claims, needed)| *claims > 0 && *needed > rounds);
+        let (claims, needed) = short.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1.max(it.1)));
+        (claims > 0).then_some((claims, needed))
+    }
+}
+
+/// What the claims of a study need, by their tests alone.
+pub fn needed(declared: &Declared) -> Needed {
+    let claims = &declared.study.hypothesis;
+    let (differences, intervals): (Vec<&Hypothesis>, Vec<&Hypothesis>) =
+        claims.iter().partition(|it| rests_on_p(it.test));
+    let least =
+        intervals.iter().map(|it| rounds_at(ALPHA / comparisons(it, declared) as f64)).min();
+    Needed {
+        of_differences: differences.len(),
+        for_differences: rounds_for(differences.len()),
+        of_intervals: intervals.len(),
+        for_intervals: least.unwrap_or(LEAST_ROUNDS),
+    }
+}
+
+/// Whether the p of such a claim belongs to the family that is corrected together.
+fn rests_on_p(test: Test) -> bool {
+    match test {
+        Test::Faster
+        | Test::NotSlower
+        | Test::NotFaster
+        | Test::Differs
+        | Test::Ranking
+        | Test::Rises
+        | Test::Falls
+        | Test::RisesThenFalls
+        | Test::PeaksEarlier
+        | Test::AddsLess => true,
+        Test::Equivalent
+        | Test::NearEither
+        | Test::Within
+        | Test::Ratio
+        | Test::Peak
+        | Test::SamePeak
+        | Test::SameShape
+        | Test::Adds
+        | Test::Straight => false,
+    }
+}
+
+/// Intervals that must hold together for one claim.
+fn comparisons(claim: &Hypothesis, declared: &Declared) -> usize {
+    let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
+    let levels = factor.map_or(0, |it| declared.levels[&it].len());
+    match claim.test {
+        Test::SameShape => levels.max(1),
+        Test::Straight => levels.saturating_sub(2).max(1),
+        _ => 1,
+    }
+}
+
+/// The smallest p that a signed-rank test gives over so many rounds.
+pub(super) fn least_p(rounds: usize) -> f64 {
+    2f64.powi(1 - i32::try_from(rounds).unwrap_or(i32::MAX))
+}
+
+/// The least rounds with an interval at `1 - alpha`.
+fn rounds_at(alpha: f64) -> usize {
+    (LEAST_ROUNDS..).find(|it| least_p(*it) <= alpha).unwrap_or(LEAST_ROUNDS)
+}
+
+/// The least rounds in which all of `family` claims together can be told from chance (Holm).
+pub(super) fn rounds_for(family: usize) -> usize {
+    (LEAST_ROUNDS..).find(|it| least_p(*it) * (family as f64) < ALPHA).unwrap_or(LEAST_ROUNDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats;
+
+    #[test]
+    fn as_many_rounds_are_needed_as_the_tests_themselves_need() {
+        for rounds in 2..16 {
+            let logs: Vec<f64> = (1..=rounds).map(|it| it as f64).collect();
+            let p = stats::signed_rank(&logs).p;
+            assert!((p - least_p(rounds)).abs() < 1e-12, "{rounds}: {p}");
+            let interval = stats::hodges_lehmann(&logs, ALPHA).is_some();
+            assert_eq!(interval, rounds >= LEAST_ROUNDS, "{rounds}");
+            let narrow = stats::hodges_lehmann(&logs, ALPHA / 19.0).is_some();
+            assert_eq!(narrow, rounds >= rounds_at(ALPHA / 19.0), "{rounds}");
+        }
+        // docs/METHOD.md: with 12 pairs a family of more than 102 can find nothing.
+        assert_eq!((rounds_for(102), rounds_for(103)), (12, 13));
+        assert_eq!((rounds_for(0), rounds_for(1), rounds_for(2)), (6, 6, 7));
+    }
+
+    #[test]
+    fn what_so_few_rounds_cannot_decide_is_counted() {
+        let needed =
+            Needed { of_differences: 50, for_differences: 11, of_intervals: 9, for_intervals: 6 };
+        assert_eq!(needed.undecided_by(12), None);
+        assert_eq!(needed.undecided_by(8), Some((50, 11)));
+        assert_eq!(needed.undecided_by(3), Some((59, 11)));
+        let intervals = Needed { of_differences: 0, ..needed };
+        assert_eq!(intervals.undecided_by(8), None);
+    }
+}

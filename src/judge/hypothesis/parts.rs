@@ -1,0 +1,97 @@
+//! A claim of several parts: the steps of an order, the levels of a factor, the curves of several
+//! mechanisms. It holds where every part does, at the error of each (intersection–union), and is
+//! refuted where any part is, at an error that is split over the parts (Bonferroni).
+
+use super::{ALPHA, Decision, Told};
+
+/// Parts that are named one by one where a claim has many.
+const NAMED: usize = 3;
+
+/// The error at which one of so many parts may refute the whole.
+pub fn refuting(parts: usize) -> f64 {
+    ALPHA / parts.max(1) as f64
+}
+
+/// A claim that holds if all of its parts do, with the words of each.
+pub fn together(parts: Vec<Told>) -> Told {
+    let text: Vec<&str> = parts.iter().map(|it| it.effect.as_str()).collect();
+    let told = whole(&parts, text.join("; "));
+    let telling = [Decision::Refuted, Decision::Inconclusive, Decision::Supported];
+    let one = telling.iter().find_map(|it| parts.iter().find(|part| part.decision == *it));
+    match (one, parts.len()) {
+        (Some(one), 1) => told.in_brief(one.brief()),
+        (Some(one), many) => told.in_brief(format!("{}, and {} more", one.brief(), many - 1)),
+        (None, _) => told,
+    }
+}
+
+/// The same of the levels of a factor, which are named where the claim fails or stays open; `without`
+/// says which are left out.
+pub fn at_every_level(parts: Vec<(String, Told)>, without: &str) -> Told {
+    let (names, parts): (Vec<String>, Vec<Told>) = parts.into_iter().unzip();
+    let decision = decided(&parts);
+    let of = |wanted: Decision| {
+        let found: Vec<usize> =
+            (0..parts.len()).filter(|at| parts[*at].decision == wanted).collect();
+        let told: Vec<String> = found
+            .iter()
+            .take(NAMED)
+            .map(|at| format!("{}: {}", names[*at], parts[*at].brief()))
+            .collect();
+        let more = found.len().saturating_sub(NAMED);
+        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+        (found.len(), format!("{}{more}", told.join("; ")))
+    };
+    let holds = format!("at {} of {} levels", of(Decision::Supported).0, parts.len());
+    let text = match decision {
+        Decision::Supported => {
+            format!("at each of {} levels: {}", parts.len(), of(Decision::Supported).1)
+        }
+        Decision::Refuted => format!("fails at {}; holds {holds}", of(Decision::Refuted).1),
+        Decision::Inconclusive => {
+            format!("open at {}; holds {holds}", of(Decision::Inconclusive).1)
+        }
+        other => format!("holds {holds}; {}", of(other).1),
+    };
+    let told = whole(&parts, format!("{text}{without}"));
+    told.in_brief(text)
+}
+
+/// What becomes of the whole, with the p that decides.
+fn whole(parts: &[Told], text: String) -> Told {
+    let decision = decided(parts);
+    let refuted: Vec<&Told> = parts.iter().filter(|it| it.decision == Decision::Refuted).collect();
+    let split = parts.len() as f64;
+    let (p, least_p) = match decision {
+        // A refutation that rests on an interval at the split error needs no p.
+        Decision::Refuted if refuted.iter().any(|it| it.p.is_none()) => (None, None),
+        Decision::Refuted => {
+            let least = refuted.iter().min_by(|a, b| a.p.partial_cmp(&b.p).expect("numbers"));
+            let corrected = |p: f64| (split * p).min(1.0);
+            (
+                least.and_then(|it| it.p).map(corrected),
+                least.and_then(|it| it.least_p).map(corrected),
+            )
+        }
+        // All must hold: the largest p decides.
+        _ => (
+            parts.iter().filter_map(|it| it.p).reduce(f64::max),
+            parts.iter().filter_map(|it| it.least_p).reduce(f64::max),
+        ),
+    };
+    Told { least_p, ..Told::new(decision, text, p) }
+}
+
+/// It fails with any part, and holds only with all: a part that can't be tested is no support.
+fn decided(parts: &[Told]) -> Decision {
+    let order = [
+        Decision::Refuted,
+        Decision::Inconclusive,
+        Decision::TooFewRounds,
+        Decision::TooFewSamples,
+        Decision::NotTestable,
+        Decision::Supported,
+    ];
+    let any = |wanted: &Decision| parts.iter().any(|it| it.decision == *wanted);
+    order.into_iter().find(any).unwrap_or(Decision::NotTestable)
+}
