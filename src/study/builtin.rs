@@ -30,7 +30,8 @@ mod tests {
     use super::*;
     use crate::observe::Topology;
     use crate::study::declared::{Declared, declare};
-    use crate::study::factor::{Chosen, chosen};
+    use crate::study::factor::{Chosen, Factor, chosen};
+    use crate::study::format::Hypothesis;
     use crate::study::{Case, Machine, Ways, plan};
 
     /// Every built-in study with its cases on this machine, measured or absent with a reason.
@@ -93,6 +94,42 @@ mod tests {
             declared.study.table.iter().for_each(|it| some(&it.only, &it.title));
             declared.study.figure.iter().for_each(|it| some(&it.only, &it.title));
             declared.study.search.iter().for_each(|it| some(&it.only, &it.title));
+        }
+    }
+
+    /// How many pairs of cases a claim compares.
+    fn pairs(claim: &Hypothesis, cases: &[Case]) -> usize {
+        let plain = |chosen: &Chosen| -> Vec<&Case> {
+            let asked = |it: &Case| it.observe.is_none() || chosen.level(Factor::Observe).is_some();
+            cases.iter().filter(|it| !it.twin && asked(it) && takes(chosen, it)).collect()
+        };
+        let of = |(left, right): (&Chosen, &Chosen)| {
+            let free = |it: &&Factor| left.level(**it).is_none() && right.level(**it).is_none();
+            let alike = |a: &Case, b: &Case| {
+                let same = |it: &Factor| it.of(a).zip(it.of(b)).is_none_or(|(a, b)| a == b);
+                Factor::ALL.iter().filter(free).all(same)
+            };
+            let rights = plain(right);
+            let of_left = |a: &Case| rights.iter().filter(|b| alike(a, b)).count();
+            plain(left).into_iter().map(of_left).sum::<usize>()
+        };
+        let left = chosen(&claim.left);
+        let order: Vec<Chosen> = claim.order.iter().map(chosen).collect();
+        let rights: Vec<Chosen> = claim.right.iter().map(chosen).collect();
+        let steps = order.windows(2).map(|it| of((&it[0], &it[1])));
+        steps.chain(rights.iter().map(|it| of((&left, it)))).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn a_claim_about_several_cases_says_whether_of_each_or_of_their_mean() {
+        for (name, declared, cases) in planned() {
+            for claim in declared.study.hypothesis.iter().filter(|it| it.test.compares_pairs()) {
+                let pairs = pairs(claim, &cases);
+                let said = claim.levels.is_some();
+                if said != (pairs > 1) {
+                    eprintln!("{name}: `{}`: {pairs} pairs", claim.statement);
+                }
+            }
         }
     }
 
