@@ -301,3 +301,33 @@ fn what_is_wrong_is_one_line_with_file_line_and_word() {
     }
     assert!(!bench.store().exists(), "nothing is stored of what can't be run");
 }
+
+#[test]
+fn too_few_rounds_are_told_before_anything_is_measured() {
+    let bench = Bench::new();
+    let file = small(&bench);
+    let dry = |more: &str| bench.must(&format!("study run {file} --dry-run {more}")).out;
+    assert!(!dry("").contains("Too few rounds"), "twelve are enough");
+    // Three claims together need 7: 2 / 2^7 × 3 is below 0.05.
+    let few = dry("--launches 5");
+    let told =
+        "there are to be 5 rounds, in which none of its claims can be decided: 7 rounds are enough";
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain(&few).contains(told), "{few}");
+    assert!(plain(&few).contains("add --launches 7."), "{few}");
+    let short = plain(&dry("--budget 100ms"));
+    assert!(short.contains("a budget of 100 ms is for about 0 rounds"), "{short}");
+    assert!(short.contains("add --budget 2s."), "{short}");
+    assert!(!bench.store().exists(), "and nothing was measured");
+
+    let said = bench.must(&format!("-q study run {file} --launches 5"));
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    assert!(said.err.contains("none of its claims can be decided"), "{}", said.err);
+    assert!(said.out.contains("2 not enough rounds, 1 not testable here"), "{}", said.out);
+    bench.must("report last --html page.html");
+    let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+    let paper = bench.must("report last --format markdown").out;
+    for text in [&page, &paper] {
+        assert!(text.contains("not enough rounds") && text.contains("not testable here"));
+    }
+}

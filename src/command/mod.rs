@@ -11,6 +11,7 @@ mod export;
 mod fleet;
 mod fleet_report;
 mod floor;
+mod forecast;
 mod lab;
 mod list;
 mod man;

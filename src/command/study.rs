@@ -6,15 +6,16 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::args::{RunArgs, Shown, shown_or_written};
+use super::forecast::Forecast;
 use super::peer::PeerArgs;
 use super::roads::Open;
 use super::words::{drawn_seed, launches, samples, seed};
-use super::{Common, Failure, print, run};
+use super::{Common, Failure, complain, print, run};
 use crate::input;
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
 use crate::study::format;
-use crate::study::{Case, Plan, Reach, Request, builtin};
+use crate::study::{Plan, Reach, builtin};
 use crate::time::{budget, in_ns};
 
 /// Flags of `study`.
@@ -144,9 +145,13 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
             "--peer: {name} measures nothing to another host: its reach has no level peer"
         )));
     }
+    let plan = run::planned(&request, &Open::foreseen(&request))?;
+    let forecast = Forecast::of(&request, &plan);
     if args.dry_run {
-        let plan = run::planned(&request, &Open::foreseen(&request))?;
-        return dry(common, &declared, &request, &plan);
+        return dry(common, &declared, &forecast, &plan);
+    }
+    if let Some(why) = forecast.too_little(&declared) {
+        complain(&why);
     }
     let named = || PathBuf::from(&name).with_extension("pdf");
     let pdf = args.pdf.as_ref().map(|path| path.clone().unwrap_or_else(named));
@@ -162,45 +167,30 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     run::ask(common, &args, request)
 }
 
-fn cases_of(plan: &Plan) -> impl Iterator<Item = &Case> {
-    plan.groups.iter().flat_map(|group| &group.cases)
-}
-
 /// What would be measured, and how long about.
 fn dry(
     common: &Common,
     declared: &Declared,
-    request: &Request,
+    forecast: &Forecast,
     plan: &Plan,
 ) -> Result<u8, Failure> {
-    /// What a launch takes about, with what surrounds it, in s; and a round trip or a message of
-    /// a transfer, where their number is fixed.
-    const ABOUT: f64 = 0.045;
-    const ROUND_TRIP: f64 = 20e-6;
-    const MESSAGE: f64 = 1e-6;
-    let stopping = &request.stopping;
-    let launches = stopping.launches.unwrap_or(crate::stats::LOOKS[0] as u64);
-    let cases = cases_of(plan).count();
-    let launch = |case: &Case| {
-        let samples = request.samples_of(case.workload).unwrap_or(0);
-        let messages = case.total.zip(case.message_bytes).and_then(|(it, size)| it.messages(size));
-        // The 20 ms that a launch is for are in what surrounds it.
-        let sample = messages.map_or(ROUND_TRIP, |it| it as f64 * MESSAGE);
-        ABOUT + samples as f64 * sample
-    };
+    let Forecast { cases, asked, .. } = *forecast;
     let absent: Vec<_> = plan.groups.iter().flat_map(|group| &group.absent).collect();
-    let all = cases as u64 * launches;
     let mut section = Section::new("plan", "What would be measured");
     section.blocks.push(Block::paragraph(format!(
-        "{} groups of cases that are compared, {cases} cases, {launches} launches each: {all} \
+        "{} groups of cases that are compared, {cases} cases, {asked} launches each: {} \
          launches, about {:.0} s{}.",
         plan.groups.iter().filter(|it| !it.cases.is_empty()).count(),
-        cases_of(plan).map(|case| launches as f64 * launch(case)).sum::<f64>(),
-        match stopping.budget_ns {
-            Some(ns) => format!(" (the budget ends it after {:.0} s)", ns as f64 / 1e9),
+        cases as u64 * asked,
+        forecast.all_s(),
+        match forecast.budget_s {
+            Some(budget) => format!(" (the budget ends it after {budget:.0} s)"),
             None => String::new(),
         }
     )));
+    if let Some(why) = forecast.too_little(declared) {
+        section.blocks.push(Block::warning(format!("Too few rounds: {why}.")));
+    }
     let mut reasons: Vec<String> = absent.iter().map(|it| it.reason.clone()).collect();
     reasons.sort();
     reasons.dedup();
