@@ -146,7 +146,7 @@ pub fn lab(common: &Common, args: &LabArgs) -> Result<u8, Failure> {
 }
 
 fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
-    if lab::own::process(&args.name.name).is_some() {
+    if lab::own::is_a_runs(&args.name.name) {
         let name = &args.name.name;
         return Err(Failure::usage(format!("--name {name}: runs name theirs so: choose another")));
     }
@@ -165,7 +165,7 @@ fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
         seed: args.seed.map_or_else(super::words::drawn_seed, Ok).map_err(Failure::other)?,
     };
     asked.check().map_err(Failure::usage)?;
-    let state = lab::up(&asked)?;
+    let state = lab::up(&asked, None)?;
     let mut text = describe(&Status::of(&state));
     let _ = writeln!(text, "  {CAVEAT}");
     if !common.quiet {

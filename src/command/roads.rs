@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::peer::{Met, PeerArgs};
 use super::{Failure, complain};
-use crate::campaign::{Roads, alive};
+use crate::campaign::Roads;
 use crate::lab::{self, LabError, State, own};
 use crate::launch::peer::{Asked, Peer};
 use crate::launch::{Interrupt, Way};
 use crate::mechanism::Cleaned;
 use crate::observe::Host;
 use crate::study::{Across, LabRecord, Reach, Request, Ways};
+use crate::sys::identity::Liveness;
 
 /// This program, whatever became of its file since: also to a process that was it before.
 const PROGRAM: &str = "/proc/self/exe";
@@ -120,7 +121,7 @@ impl OwnLab {
     ) -> Result<(OwnLab, Way, LabRecord), LabError> {
         let chain = reach.chain().ok_or(LabError::Failed("no laboratory".into()))?;
         let asked = chain.asked(&own::name(std::process::id(), nth), seed);
-        let state = lab::up(&asked)?;
+        let state = lab::up(&asked, Some(own::owner()?))?;
         let lab = OwnLab { name: asked.name };
         let near = lab::inside::network(&lab.name, ENDS[0])?;
         let command = [PROGRAM, "lab", "exec", "--name", &lab.name, ENDS[1], "--"];
@@ -152,16 +153,29 @@ impl Drop for OwnLab {
 
 /// Removes the laboratories of runs that were killed; gives what failed beside.
 pub fn clean() -> (Cleaned, Vec<String>) {
-    let dead = |name: &str| own::process(name).is_some_and(|pid| !alive(pid));
     let (mut cleaned, mut failed) = (Cleaned::default(), Vec::new());
-    let states = State::all().unwrap_or_default();
-    for name in states.into_iter().map(|it| it.asked.name).filter(|name| dead(name)) {
-        let told_name = format!("laboratory {name} of a run that was killed");
-        match lab::down(&name, true) {
-            Ok(taken) => {
-                cleaned.removed.push(format!("{told_name}: {} namespaces", taken.namespaces));
-            }
-            Err(error) => failed.push(format!("{told_name}: {}", told(error))),
+    // Who can't make a laboratory has left none.
+    if lab::build::require_privileges().is_err() {
+        return (cleaned, failed);
+    }
+    let states = match State::all() {
+        Ok(states) => states,
+        Err(error) => return (cleaned, vec![told(error)]),
+    };
+    for state in states {
+        let (Some(owner), name) = (&state.owner, &state.asked.name) else { continue };
+        let run = format!("laboratory {name} of the run of process {}", owner.pid);
+        match owner.liveness() {
+            Liveness::Alive => cleaned.left.push(format!("{run}: it runs")),
+            Liveness::Unknown(why) => cleaned
+                .left
+                .push(format!("{run}: {why}; ipcmark lab down --name {name} removes it")),
+            Liveness::Dead => match lab::down(name, true) {
+                Ok(taken) => {
+                    cleaned.removed.push(format!("{run}: {} namespaces", taken.namespaces));
+                }
+                Err(error) => failed.push(format!("{run}: {}", told(error))),
+            },
         }
     }
     (cleaned, failed)

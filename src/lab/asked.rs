@@ -95,6 +95,11 @@ impl Asked {
         Ok(())
     }
 
+    /// Whether its numbers are such as the command line takes.
+    pub fn is_in_bounds(&self) -> bool {
+        (2..=MOST_HOSTS).contains(&self.hosts) && self.routers.max(self.switches) <= MOST_HOPS
+    }
+
     /// Whether anything is done to packets on the line.
     pub fn is_impaired(&self) -> bool {
         self.rate.is_some()

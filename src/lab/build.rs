@@ -16,17 +16,18 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::commands::{self, Batch};
 use super::means::{self, Chosen, Offered};
 use super::price;
-use super::relay::{Started, Told, ToldEnd};
+use super::relay::{self, Started, Told, ToldEnd};
 use super::run::{listen, run};
 use super::space::{Identity, Space};
-use super::state::{Lock, Made, NAMES, State, counts_file};
+use super::state::{Lock, Made, NAMES, State};
 use super::{Asked, LabError, Plan};
+use crate::sys::identity::ProcessIdentity;
 
-/// Builds what is asked for, which has been checked.
+/// Builds what is asked for, which has been checked; for a run that ends with `owner`, or to stay.
 ///
 /// # Errors
 /// In one line; what had been made is gone again.
-pub fn up(asked: &Asked) -> Result<State, LabError> {
+pub fn up(asked: &Asked, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
     let stopped = Arc::new(AtomicUsize::new(0));
     for signal in [libc::SIGINT, libc::SIGTERM] {
         signal_hook::flag::register_usize(signal, stopped.clone(), signal as usize)
@@ -38,7 +39,7 @@ pub fn up(asked: &Asked) -> Result<State, LabError> {
     let lock = Lock::take()?;
     let build = refuse_taken(&plan).and_then(|()| {
         let mut site = Site { asked, chosen, plan: &plan, lock: &lock, spaces: Vec::new() };
-        let mut state = site.fresh_state()?;
+        let mut state = site.fresh_state(owner)?;
         let built = site.build(&mut state, &stopped);
         // A signal of the terminal also ends the program that runs just then.
         let built = built.map_err(|error| match stopped.load(Ordering::Relaxed) {
@@ -83,7 +84,7 @@ struct Site<'a> {
 
 impl Site<'_> {
     /// Makes the namespaces, nameless as yet, and writes down which ones they are.
-    fn fresh_state(&mut self) -> Result<State, LabError> {
+    fn fresh_state(&mut self, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
         let mut namespaces = Vec::new();
         for node in 0..self.plan.nodes.len() {
             let made = Space::fresh().and_then(|space| Ok((space.identity()?, space)));
@@ -92,7 +93,8 @@ impl Site<'_> {
             self.spaces.push(space);
         }
         let (asked, chosen) = (self.asked.clone(), self.chosen);
-        let state = State { asked, chosen, namespaces, relay: None, price: None, complete: false };
+        let (relay, price, complete) = (None, None, false);
+        let state = State { asked, owner, chosen, namespaces, relay, price, complete };
         self.lock.note_names()?;
         state.write()?;
         Ok(state)
@@ -113,7 +115,7 @@ impl Site<'_> {
         go_on()?;
         let relay = if relayed { Some(self.relay(state)?) } else { None };
         if let Some(relay) = &relay {
-            state.relay = Some(relay.running()?);
+            state.relay = Some(relay.identity()?);
             state.write()?;
         }
         self.batches(&commands::up(self.plan, relayed))?;
@@ -198,7 +200,7 @@ impl Site<'_> {
             delay_ns: self.asked.delay_ns.unwrap_or(0),
             loss: self.asked.loss.map_or(0, |loss| loss.0),
             seed: self.asked.seed,
-            counts: Some(counts_file(&self.plan.name)),
+            counts: Some(self.plan.name.clone()),
         };
         Started::start(&self.plan.name, &told)
     }
@@ -261,8 +263,7 @@ pub fn down(name: &str, kill: bool) -> Result<TakenDown, LabError> {
 fn take_down(state: &State, lock: &Lock) -> Result<TakenDown, LabError> {
     let mut taken = TakenDown { namespaces: 0, relay: false, strangers: Vec::new() };
     if let Some(relay) = &state.relay {
-        taken.relay = relay.lives();
-        relay.end()?;
+        taken.relay = relay::end(relay)?;
     }
     let outside = Space::open(Path::new("/proc/self/ns/net"))
         .map_err(LabError::of("open /proc/self/ns/net"))?;

@@ -1,5 +1,8 @@
-//! Laboratories that a run makes for itself: named after its process, so that nobody else's is taken
-//! for one, and one whose run was killed is known as such.
+//! Laboratories that a run makes for itself: named after its process, for those who read the names.
+//! Whose one is, and whether that run lives, its state tells.
+
+use super::LabError;
+use crate::sys::identity::ProcessIdentity;
 
 /// What such a name begins with.
 const PREFIX: &str = "run-";
@@ -9,11 +12,18 @@ pub fn name(pid: u32, nth: usize) -> String {
     format!("{PREFIX}{pid}-{nth}")
 }
 
-/// The process whose run a laboratory of that name is of; none of any other name.
-pub fn process(name: &str) -> Option<u32> {
-    let (pid, nth) = name.strip_prefix(PREFIX)?.split_once('-')?;
-    nth.parse::<usize>().ok()?;
-    pid.parse().ok()
+/// Whether runs name theirs so.
+pub fn is_a_runs(name: &str) -> bool {
+    let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+    numbers.is_some_and(|(pid, nth)| pid.parse::<u32>().is_ok() && nth.parse::<usize>().is_ok())
+}
+
+/// This process, as the state of its laboratories names it.
+///
+/// # Errors
+/// If /proc can't be read.
+pub fn owner() -> Result<ProcessIdentity, LabError> {
+    ProcessIdentity::own().map_err(LabError::of("read /proc/self/stat"))
 }
 
 #[cfg(test)]
@@ -21,10 +31,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_whose_it_is() {
-        assert_eq!(process(&name(4711, 3)), Some(4711));
+    fn names_of_runs_are_known() {
+        assert!(is_a_runs(&name(4711, 3)));
         for other in ["lab", "run", "run-1", "run-x-1", "run-1-x", "rerun-1-2"] {
-            assert_eq!(process(other), None, "{other}");
+            assert!(!is_a_runs(other), "{other}");
         }
         assert!(crate::lab::asked::name(&name(u32::MAX, 99)).is_ok());
     }

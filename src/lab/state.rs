@@ -4,23 +4,21 @@
 //! name and another inode is a stranger's. One lock stands over all laboratories of the machine;
 //! programs started while one is made hold it too.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::LabError;
-use super::asked::Asked;
+use super::asked::{self, Asked};
+use super::folder::{FOLDER, Folder, refused};
 use super::means::Chosen;
 use super::price::Price;
-use super::relay::Running;
+use super::relay::counts_file;
 use super::space::Identity;
+use super::{LabError, Plan};
+use crate::sys::identity::ProcessIdentity;
 
-/// Where laboratories are kept: only root may write there, and a boot empties it.
-const FOLDER: &str = "/run/ipcmark-lab";
 /// Where `ip netns` keeps the names of namespaces.
 pub const NAMES: &str = "/run/netns";
 /// There while [`NAMES`] exists because of a laboratory.
@@ -54,12 +52,14 @@ impl Made {
 pub struct State {
     /// What was asked for.
     pub asked: Asked,
+    /// The process that it is to end with; None for one that stays until `lab down`.
+    pub owner: Option<ProcessIdentity>,
     /// Who impairs the line.
     pub chosen: Chosen,
     /// Its namespaces, in the order of the plan's nodes.
     pub namespaces: Vec<Made>,
     /// The process of the relay.
-    pub relay: Option<Running>,
+    pub relay: Option<ProcessIdentity>,
     /// What the relay itself costs.
     pub price: Option<Price>,
     /// Whether all of it was made.
@@ -68,16 +68,34 @@ pub struct State {
 
 impl State {
     /// The laboratory called `name`, if there is one.
+    ///
+    /// # Errors
+    /// If its file is another's, or says what no `lab up` writes.
     pub fn read(name: &str) -> Result<Option<State>, LabError> {
-        let path = file(name);
-        match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(LabError::of(format!("read {}", path.display()))(error)),
-            Ok(text) => serde_json::from_slice(&text).map(Some).map_err(LabError::of(format!(
-                "{} is of another ipcmark; use that one",
-                path.display()
-            ))),
+        Folder::existing()?.map_or(Ok(None), |folder| State::read_in(&folder, name))
+    }
+
+    fn read_in(folder: &Folder, name: &str) -> Result<Option<State>, LabError> {
+        let Some(text) = folder.read(&file(name))? else { return Ok(None) };
+        let path = format!("{FOLDER}/{}", file(name));
+        let state: State = serde_json::from_slice(&text)
+            .map_err(LabError::of(format!("{path} is of another ipcmark; use that one")))?;
+        if state.is_as_made(name) {
+            Ok(Some(state))
+        } else {
+            Err(refused(&path, "names what no laboratory of that name has"))
         }
+    }
+
+    /// Whether it names just the namespaces that a laboratory of that name has.
+    fn is_as_made(&self, name: &str) -> bool {
+        let asked = &self.asked;
+        if asked.name != name || asked::name(name).is_err() || !asked.is_in_bounds() {
+            return false;
+        }
+        let plan = Plan::of(asked);
+        let planned = (0..plan.nodes.len()).map(|node| plan.namespace(node));
+        planned.eq(self.namespaces.iter().map(|made| made.name.clone()))
     }
 
     /// As [`State::read`]; it must be there.
@@ -91,69 +109,60 @@ impl State {
     }
 
     /// Every laboratory of this machine, by name.
+    ///
+    /// # Errors
+    /// As [`State::read`], of any of them.
     pub fn all() -> Result<Vec<State>, LabError> {
-        let mut names: Vec<String> = fs::read_dir(FOLDER)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.into()))
-            .collect();
-        names.sort();
-        let states = names.iter().filter_map(|name| State::read(name).transpose());
-        states.collect()
+        let Some(folder) = Folder::existing()? else { return Ok(Vec::new()) };
+        let names = folder.names()?;
+        let names = names.iter().filter_map(|name| name.strip_suffix(".json"));
+        names.filter_map(|name| State::read_in(&folder, name).transpose()).collect()
     }
 
     /// Keeps it, in one step.
     pub fn write(&self) -> Result<(), LabError> {
-        let path = file(&self.asked.name);
-        let fresh = path.with_extension("fresh");
         let text = serde_json::to_string(self).map_err(LabError::of("write JSON"))?;
-        fs::write(&fresh, text)
-            .and_then(|()| fs::rename(&fresh, &path))
-            .map_err(LabError::of(format!("write {}", path.display())))
+        Folder::made()?.write(&file(&self.asked.name), &text)
     }
 
     /// Forgets it.
     pub fn remove(&self) -> Result<(), LabError> {
-        let path = file(&self.asked.name);
-        let _ = fs::remove_file(path.with_extension("fresh"));
-        let _ = fs::remove_file(counts_file(&self.asked.name));
-        fs::remove_file(&path).map_err(LabError::of(format!("remove {}", path.display())))
+        let Some(folder) = Folder::existing()? else { return Ok(()) };
+        let (state, counts) = (file(&self.asked.name), counts_file(&self.asked.name));
+        for name in [format!("{state}.fresh"), format!("{counts}.fresh"), counts, state] {
+            folder.remove(&name)?;
+        }
+        Ok(())
     }
 }
 
-fn file(name: &str) -> PathBuf {
-    Path::new(FOLDER).join(format!("{name}.json"))
+/// The name of the file of laboratory `name`.
+fn file(name: &str) -> String {
+    format!("{name}.json")
 }
 
-/// Where the relay of a laboratory writes down what it did.
-pub fn counts_file(name: &str) -> PathBuf {
-    Path::new(FOLDER).join(format!("{name}.counts"))
-}
+/// What is locked.
+const LOCK: &str = "lock";
 
 /// The lock over all laboratories of this machine, and the folder that they are kept in.
-pub struct Lock(File);
+pub struct Lock {
+    file: File,
+    folder: Folder,
+}
 
 impl Lock {
     /// Takes it; waits for another `lab up` or `lab down`, and for programs that a killed one left.
     pub fn take() -> Result<Lock, LabError> {
-        let failed = |error: io::Error| LabError::Failed(format!("lock {FOLDER}: {error}"));
         let until = Instant::now() + PATIENCE;
         loop {
-            fs::create_dir_all(FOLDER).map_err(failed)?;
-            let path = Path::new(FOLDER).join("lock");
-            let opened = OpenOptions::new().append(true).create(true).open(&path);
-            let file = match opened {
+            let folder = Folder::made()?;
+            let file = match folder.lock_file(LOCK) {
                 // The last laboratory's `down` has just removed the folder.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                opened => opened.map_err(failed)?,
+                Err(_) if !folder.is_current() => continue,
+                file => file?,
             };
-            let is_this = |found: fs::Metadata, file: &File| {
-                file.metadata().is_ok_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()))
-            };
-            let taken = file.try_lock().is_ok();
-            if taken && fs::metadata(&path).is_ok_and(|found| is_this(found, &file)) {
-                return Ok(Lock(file));
+            if file.try_lock().is_ok() && folder.is_current() && folder.holds(LOCK, &file) {
+                return Ok(Lock { file, folder });
             }
             if Instant::now() > until {
                 return Err(LabError::Failed(format!(
@@ -167,7 +176,7 @@ impl Lock {
 
     /// What programs that are started under it hold.
     pub fn file(&self) -> &File {
-        &self.0
+        &self.file
     }
 
     /// To be called before the first name is given: notes whether `ip netns` will make its folder.
@@ -175,8 +184,7 @@ impl Lock {
         if Path::new(NAMES).exists() {
             return Ok(());
         }
-        let path = Path::new(FOLDER).join(MADE_NAMES);
-        fs::write(&path, "").map_err(LabError::of(format!("write {}", path.display())))
+        self.folder.write(MADE_NAMES, "")
     }
 
     /// After the last laboratory: removes the folders that were made for them. A folder that holds
@@ -185,15 +193,15 @@ impl Lock {
         if !State::all()?.is_empty() {
             return Ok(());
         }
-        let note = Path::new(FOLDER).join(MADE_NAMES);
-        if note.exists() && fs::read_dir(NAMES).is_ok_and(|mut names| names.next().is_none()) {
+        let made_names = self.folder.read(MADE_NAMES)?.is_some();
+        if made_names && fs::read_dir(NAMES).is_ok_and(|mut names| names.next().is_none()) {
             // `ip netns` mounts the folder on itself, so that names are seen in other namespaces.
             let _ = rustix::mount::unmount(NAMES, rustix::mount::UnmountFlags::empty());
             let _ = fs::remove_dir(NAMES);
         }
-        let _ = fs::remove_file(note);
-        let _ = fs::remove_file(Path::new(FOLDER).join("lock"));
-        let _ = fs::remove_dir(FOLDER);
+        self.folder.remove(MADE_NAMES)?;
+        self.folder.remove(LOCK)?;
+        self.folder.leave();
         Ok(())
     }
 }

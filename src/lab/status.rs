@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::plan::{Kind, Plan, ipv4, ipv6};
 use super::price::Price;
 use super::relay::{Counts, read_counts};
-use super::state::{State, counts_file};
+use super::state::State;
+use crate::sys::identity::Liveness;
 
 /// A laboratory as it is.
 #[derive(Debug, Serialize)]
@@ -72,7 +73,7 @@ pub struct Impairment {
 #[derive(Debug, Serialize)]
 pub struct Relay {
     /// Its process.
-    pub pid: i32,
+    pub pid: u32,
     /// Whether it runs.
     pub lives: bool,
     /// Seed of its losses.
@@ -90,11 +91,11 @@ impl Status {
         let gone = state.namespaces.iter().filter(|made| !made.is_there());
         let mut missing: Vec<String> =
             gone.map(|made| format!("namespace {}", made.name)).collect();
-        let relay = state.relay.map(|relay| Relay {
+        let relay = state.relay.as_ref().map(|relay| Relay {
             pid: relay.pid,
-            lives: relay.lives(),
+            lives: relay.liveness() != Liveness::Dead,
             seed: state.asked.seed,
-            counts: read_counts(&counts_file(&state.asked.name)),
+            counts: read_counts(&state.asked.name),
             price: state.price,
         });
         missing.extend(relay.iter().filter(|it| !it.lives).map(|it| format!("relay {}", it.pid)));

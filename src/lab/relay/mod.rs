@@ -7,11 +7,12 @@
 
 mod line;
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
+use super::folder::Folder;
 use super::space::{Identity, Space};
+use crate::sys::identity::{Liveness, ProcessIdentity};
 use crate::sys::tap;
 use line::Line;
 
@@ -35,9 +38,10 @@ pub struct Told {
     pub loss: u32,
     /// Seed of the losses; each direction draws its own.
     pub seed: u64,
-    /// Where to write down what was done, once a second; then it outlives the one who told it,
-    /// while both namespaces bear their names. Else it ends with its standard input.
-    pub counts: Option<PathBuf>,
+    /// The laboratory that it is the line of: it writes down there what it did, once a second, and
+    /// outlives the one who told it while both namespaces bear their names. Else it ends with its
+    /// standard input.
+    pub counts: Option<String>,
 }
 
 /// An end that a relay makes.
@@ -62,48 +66,28 @@ pub struct Counts {
     pub overrun: u64,
 }
 
-/// A relay's process, told from a later one of the same id by the time of its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
-    /// Its id.
-    pub pid: i32,
-    /// When it was started, in ticks since boot.
-    pub started: u64,
-}
-
-impl Running {
-    fn of(pid: i32) -> Option<Running> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // Behind the name in parentheses come the fields from the third; one that has ended and
-        // waits to be reaped is none (proc_pid_stat(5)).
-        let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
-        let lives = !matches!(*fields.first()?, "Z" | "X");
-        lives.then_some(Running { pid, started: fields.get(19)?.parse().ok()? })
-    }
-
-    /// Whether it still runs.
-    pub fn lives(&self) -> bool {
-        Running::of(self.pid) == Some(*self)
-    }
-
-    /// Ends it, and waits until it is gone.
-    pub fn end(&self) -> Result<(), LabError> {
-        let failed =
-            |error: io::Error| LabError::Failed(format!("end relay {}: {error}", self.pid));
-        let Some(pid) = Pid::from_raw(self.pid) else { return Ok(()) };
-        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(()) };
-        // Looked at again now that the id can't go to another process unnoticed.
-        if !self.lives() {
-            return Ok(());
-        }
-        pidfd_send_signal(&handle, Signal::KILL).map_err(|error| failed(error.into()))?;
-        let mut ended = [PollFd::new(&handle, PollFlags::IN)];
-        let wait = Timespec { tv_sec: 30, tv_nsec: 0 };
-        match poll(&mut ended, Some(&wait)) {
-            Ok(1) => Ok(()),
-            Ok(_) => Err(failed(io::ErrorKind::TimedOut.into())),
-            Err(error) => Err(failed(error.into())),
-        }
+/// Ends the relay that is this process, and waits until it is gone; whether it ran.
+///
+/// # Errors
+/// If it can't be looked at, or doesn't end.
+pub fn end(relay: &ProcessIdentity) -> Result<bool, LabError> {
+    let failed =
+        |error: &dyn Display| LabError::Failed(format!("end relay {}: {error}", relay.pid));
+    let handle = i32::try_from(relay.pid).ok().and_then(Pid::from_raw);
+    let handle = handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    // Looked at now that the id can't go to another process unnoticed.
+    let handle = match (relay.liveness(), handle) {
+        (Liveness::Dead, _) | (Liveness::Alive, None) => return Ok(false),
+        (Liveness::Unknown(why), _) => return Err(failed(&why)),
+        (Liveness::Alive, Some(handle)) => handle,
+    };
+    pidfd_send_signal(&handle, Signal::KILL).map_err(|error| failed(&error))?;
+    let mut ended = [PollFd::new(&handle, PollFlags::IN)];
+    let wait = Timespec { tv_sec: 30, tv_nsec: 0 };
+    match poll(&mut ended, Some(&wait)) {
+        Ok(1) => Ok(true),
+        Ok(_) => Err(failed(&"it doesn't")),
+        Err(error) => Err(failed(&error)),
     }
 }
 
@@ -148,9 +132,10 @@ impl Started {
     }
 
     /// Its process.
-    pub fn running(&self) -> Result<Running, LabError> {
-        Running::of(self.child.id() as i32)
-            .ok_or_else(|| LabError::Failed("start the relay: it has ended".into()))
+    pub fn identity(&self) -> Result<ProcessIdentity, LabError> {
+        let identity = ProcessIdentity::of(self.child.id());
+        let identity = identity.map_err(LabError::of("look at the relay"))?;
+        identity.ok_or_else(|| LabError::Failed("start the relay: it has ended".into()))
     }
 
     /// Lets it go: from now on it lives as long as its laboratory.
@@ -256,13 +241,18 @@ fn leave_standard_streams() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stderr(&nowhere)?)
 }
 
-fn write_counts(path: &Path, counts: [Counts; 2]) -> io::Result<()> {
-    let fresh = path.with_extension("counting");
-    fs::write(&fresh, serde_json::to_string(&counts)?)?;
-    fs::rename(fresh, path)
+/// What the file of a laboratory's relay is called.
+pub fn counts_file(laboratory: &str) -> String {
+    format!("{laboratory}.counts")
+}
+
+fn write_counts(laboratory: &str, counts: [Counts; 2]) -> Result<(), LabError> {
+    let text = serde_json::to_string(&counts).map_err(LabError::of("write JSON"))?;
+    Folder::existing()?.map_or(Ok(()), |it| it.write(&counts_file(laboratory), &text))
 }
 
 /// What a relay has written down: at most a second old.
-pub fn read_counts(path: &Path) -> Option<[Counts; 2]> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+pub fn read_counts(laboratory: &str) -> Option<[Counts; 2]> {
+    let text = Folder::existing().ok()??.read(&counts_file(laboratory)).ok()??;
+    serde_json::from_slice(&text).ok()
 }

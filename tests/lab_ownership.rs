@@ -1,0 +1,201 @@
+//! What laboratories are kept in belongs to root alone, and what is found there is believed only then;
+//! a run's own laboratory lives as long as its run, whatever that is called. Needs root; says aloud
+//! that it skips without. Where files are forged, /run is a file system of the test's own.
+
+mod cli_support;
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use cli_support::{Bench, Said, output, send, wait_for};
+use common::say;
+use rustix::process::Signal;
+
+/// Machines stand still for seconds at times.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A run that would last, with a laboratory of its own.
+const LONG: &str = "run tcp -w latency -s 64 --launches 9000 --samples 100 --reach lab";
+
+fn works(what: &str, words: &[&str]) -> bool {
+    let tried = Command::new(words[0]).args(&words[1..]).output();
+    let works = tried.is_ok_and(|it| it.status.success());
+    if !works {
+        say(&format!("skipped {what}: {} isn't allowed here", words.join(" ")));
+    }
+    works
+}
+
+/// The same command, by `program` with `before` its own words.
+fn behind(ours: &Command, program: &str, before: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.args(before).arg(ours.get_program()).args(ours.get_args()).env_clear().envs(set);
+    command.current_dir(ours.get_current_dir().expect("a folder")).stdin(Stdio::null());
+    command
+}
+
+/// Runs `line` with a /run that is empty but for what the shell command `prepare` puts there, and the
+/// shell command `afterwards` behind it, which may look at it and is not to fail.
+fn in_fresh_run(bench: &Bench, prepare: &str, line: &str, afterwards: &str) -> Said {
+    let script = format!(
+        "mount -t tmpfs none /run && cd /run && {{ {prepare}; }} && {{ \"$@\"; code=$?; {afterwards} && \
+         exit $code || exit 99; }}"
+    );
+    let ours = bench.command(line.split_whitespace());
+    output(&mut behind(&ours, "unshare", &["--mount", "--net", "sh", "-c", &script, "sh"]))
+}
+
+#[test]
+fn what_others_could_have_written_is_not_believed() {
+    let own_run = ["unshare", "--mount", "--net", "sh", "-c", "mount -t tmpfs none /run"];
+    if !works("forged laboratories", &own_run) {
+        return;
+    }
+    let bench = Bench::new();
+    // The file of a laboratory as `lab up` writes it.
+    let kept = bench.path("kept.json");
+    let keep = format!("cp /run/ipcmark-lab/lab.json {}", kept.display());
+    let said = in_fresh_run(&bench, "true", "lab up --by relay", &keep);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let genuine = fs::read_to_string(&kept).expect("a state");
+    let name = "ipcmark-lab-a";
+    assert!(genuine.contains(name));
+    let elsewhere = bench.path("elsewhere.json");
+    fs::write(&elsewhere, genuine.replace(name, "../../tmp/precious")).expect("a file");
+
+    let folder = "mkdir -m 700 ipcmark-lab";
+    let kept = kept.display();
+    let place = format!("{folder}; cp {kept} ipcmark-lab/lab.json; chmod 600 ipcmark-lab/lab.json");
+    let cases = [
+        ("may be written by others", format!("{place}; chmod 777 ipcmark-lab")),
+        ("may be written by others", format!("{place}; chmod 720 ipcmark-lab")),
+        ("belongs to user 65534", format!("{place}; chown 65534 ipcmark-lab")),
+        ("is a link or a file", format!("{place}; mv ipcmark-lab real; ln -s real ipcmark-lab")),
+        ("may be written by others", format!("{place}; chmod 666 ipcmark-lab/lab.json")),
+        ("belongs to user 65534", format!("{place}; chown 65534 ipcmark-lab/lab.json")),
+        ("is a link", format!("{folder}; ln -s {kept} ipcmark-lab/lab.json")),
+        ("another name", format!("{place}; ln ipcmark-lab/lab.json other")),
+        (
+            "names what no laboratory of that name has",
+            format!("{folder}; cp {} ipcmark-lab/lab.json", elsewhere.display()),
+        ),
+        (
+            "names what no laboratory of that name has",
+            format!("{place}; mv ipcmark-lab/lab.json ipcmark-lab/other.json"),
+        ),
+    ];
+    for (why, prepare) in cases {
+        let before = bench.path("before").display().to_string();
+        let prepare = format!("{prepare}; find . -type f -exec md5sum {{}} + > {before}");
+        let same = format!("find . -type f -exec md5sum {{}} + | diff - {before} > /dev/null");
+        for line in ["lab status", "lab down --kill", "lab down --name other --kill", "clean"] {
+            let said = in_fresh_run(&bench, &prepare, line, &same);
+            let missing = said.code == Some(2) && said.err.contains("no laboratory");
+            if missing && line.starts_with("lab down") {
+                continue; // of the other name
+            }
+            assert_eq!(said.code, Some(1), "{line}, {prepare}: {}{}", said.out, said.err);
+            assert!(said.err.contains(why), "{line}, {prepare}: {}", said.err);
+            assert_eq!(said.err.lines().count(), 1, "{line}: {}", said.err);
+            assert!(said.err.contains("remove it (rm -r /run/ipcmark-lab)"), "{}", said.err);
+        }
+    }
+}
+
+#[test]
+fn whatever_the_umask_nobody_else_may_write() {
+    let own_run = ["unshare", "--mount", "--net", "sh", "-c", "mount -t tmpfs none /run"];
+    if !works("a laboratory under umask 000", &own_run) {
+        return;
+    }
+    let bench = Bench::new();
+    // The relay writes its counts once a second.
+    let look = "n=0; while [ ! -e ipcmark-lab/lab.counts ] && [ $n -lt 600 ]; do sleep 0.1; \
+                n=$((n + 1)); done; stat -c '%a %n' ipcmark-lab ipcmark-lab/*";
+    let umask = "umask 000";
+    let said = in_fresh_run(&bench, umask, "lab up --by relay", look);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let modes: BTreeSet<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.contains(" ipcmark-lab"))
+        .filter(|it| it.starts_with(|c: char| c.is_ascii_digit()))
+        .collect();
+    let wanted = [
+        "600 ipcmark-lab/lab.counts",
+        "600 ipcmark-lab/lab.json",
+        "600 ipcmark-lab/lock",
+        "600 ipcmark-lab/made-run-netns",
+        "700 ipcmark-lab",
+    ];
+    let of_laboratory = modes.iter().filter(|it| !it.ends_with("/lock") && !it.ends_with("netns"));
+    assert_eq!(of_laboratory.count(), 3, "{modes:?}");
+    assert!(modes.iter().all(|it| wanted.contains(it)), "{modes:?}");
+}
+
+/// Namespaces of the laboratories of runs.
+fn of_runs() -> BTreeSet<PathBuf> {
+    let names = fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|it| it.path());
+    names.filter(|it| it.to_string_lossy().contains("/ipcmark-run-")).collect()
+}
+
+/// Cleans by `clean` while `run` has a laboratory, which it keeps.
+fn a_live_runs_laboratory_stays(bench: &Bench, run: Command, clean: &mut Command) {
+    let before = of_runs();
+    let running = bench.begin_with(run);
+    let spaces: Vec<PathBuf> = of_runs().difference(&before).cloned().collect();
+    assert!(spaces.len() >= 2, "{spaces:?}");
+    let launches = || {
+        let db = rusqlite::Connection::open(bench.store()).expect("the store is there");
+        let sql = "SELECT count(*), count(*) FILTER (WHERE status = 'failed') FROM launches";
+        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap_or((0i64, 0i64))
+    };
+    for _ in 0..3 {
+        let (done, _) = launches();
+        let said = output(clean);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        let own = |line: &&str| line.starts_with("removed") && line.contains("laboratory run-");
+        // Others on this machine may have left some; not this one.
+        let removed: Vec<&str> = said.out.lines().filter(own).collect();
+        assert!(spaces.iter().all(|it| it.exists()), "{removed:?}");
+        wait_for("two launches", PATIENCE, || (launches().0 >= done + 2).then_some(()));
+    }
+    assert_eq!(launches().1, 0, "launches failed");
+    for pid in bench.processes().into_keys() {
+        send(pid, Signal::TERM);
+    }
+    running.finish(PATIENCE);
+    bench.wait_for_silence(PATIENCE);
+    assert!(!spaces.iter().any(|it| it.exists()), "the run takes its laboratory down");
+}
+
+#[test]
+fn the_laboratory_of_a_live_run_stays_whatever_the_program_is_called() {
+    if !works("laboratories of runs", &["unshare", "--net", "ip", "link"]) {
+        return;
+    }
+    let bench = Bench::new();
+    let renamed = bench.path("measure");
+    fs::copy(env!("CARGO_BIN_EXE_ipcmark"), &renamed).expect("a copy");
+    let ours = bench.command(LONG.split_whitespace());
+    let mut run = Command::new(&renamed);
+    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    run.args(ours.get_args()).env_clear().envs(set).stdin(Stdio::null());
+    a_live_runs_laboratory_stays(&bench, run, &mut bench.command(["clean"]));
+}
+
+#[test]
+fn the_laboratory_of_a_live_run_stays_for_another_pid_namespace() {
+    let flags = ["--pid", "--fork", "--mount-proc"];
+    if !works("PID namespaces", &[&["unshare"], &flags[..], &["true"]].concat()) {
+        return;
+    }
+    let bench = Bench::new();
+    let ours = bench.command(LONG.split_whitespace());
+    let mut clean = behind(&bench.command(["clean"]), "unshare", &flags);
+    a_live_runs_laboratory_stays(&bench, ours, &mut clean);
+}
