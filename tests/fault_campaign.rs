@@ -110,7 +110,9 @@ fn unnoted(bench: &Bench, what: &str) -> u64 {
     let said = cli_support::output(clean.env("TMPDIR", bench.path("tmp")));
     assert_eq!(said.code, Some(0), "{what}: {}", said.err);
     let mut count = 0;
-    for line in said.out.lines().filter_map(|line| line.strip_prefix("left ")) {
+    // Not the laboratories of others on this machine.
+    let ours = |line: &&str| !line.starts_with("laboratory ");
+    for line in said.out.lines().filter_map(|line| line.strip_prefix("left ")).filter(ours) {
         assert!(line.contains("was killed before it noted"), "{what}: {line}");
         let word = |nth| line.split_whitespace().nth(nth).expect("a word");
         let kind = if word(0) == "message" { "-q" } else { "-s" };
@@ -121,7 +123,7 @@ fn unnoted(bench: &Bench, what: &str) -> u64 {
     if count > 0 {
         // Now that nothing is there, nothing has to be named.
         let again = cli_support::output(clean.env("TMPDIR", bench.path("tmp")));
-        assert_eq!(again.out, "nothing was left behind\n", "{what}");
+        assert!(again.out.starts_with("nothing was left behind\n"), "{what}: {}", again.out);
     }
     count
 }
