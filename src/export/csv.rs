@@ -40,11 +40,16 @@ fn push<'a>(text: &mut String, cells: impl Iterator<Item = &'a String>) {
     text.push_str("\r\n");
 }
 
+/// Quoted where RFC 4180 needs it. Text that a spreadsheet would take for a formula has an apostrophe
+/// before it, and quotes around both (OWASP, CSV Injection); a number is what it says.
 fn quoted(cell: &str) -> Cow<'_, str> {
-    match cell.contains([',', '"', '\r', '\n']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")).into(),
-        false => cell.into(),
+    let number = cell.parse::<f64>().is_ok_and(f64::is_finite);
+    let formula = !number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    if !formula && !cell.contains([',', '"', '\r', '\n']) {
+        return cell.into();
     }
+    let text = if formula { "'" } else { "" };
+    format!("\"{text}{}\"", cell.replace('"', "\"\"")).into()
 }
 
 fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells {
@@ -155,5 +160,17 @@ mod tests {
         assert_eq!(quoted("pipe"), "pipe");
         assert_eq!(quoted("tcp:family=6,nodelay=off"), "\"tcp:family=6,nodelay=off\"");
         assert_eq!(quoted("a \"b\"\nc"), "\"a \"\"b\"\"\nc\"");
+    }
+
+    #[test]
+    fn a_formula_is_text_and_a_number_a_number() {
+        for text in ["=1+2", "+a", "-", "-inf", "@SUM(A1)", "\tx", "\rx", "=\"x\""] {
+            let cell = quoted(text);
+            assert!(cell.starts_with("\"'") && cell.ends_with('"'), "{text}: {cell}");
+        }
+        assert_eq!(quoted("=\"x\",y"), "\"'=\"\"x\"\",y\"");
+        for number in ["-1", "-0.25", "-1e-7", "+3", "5", "", "a=b", "x-y"] {
+            assert_eq!(quoted(number), number);
+        }
     }
 }
