@@ -12,7 +12,7 @@ use std::fs;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use cli_support::{Bench, Running, hang_ups_are_ignored, number, send, wait_for};
+use cli_support::{Bench, Running, number, send, wait_for};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -146,12 +146,7 @@ fn rounds(bench: &Bench) -> i64 {
 /// One moment: begins a run, strikes, lets it end; gives the launches kept, and those that
 /// failed.
 fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, i64, i64, u64) {
-    let (victim, signal, title) = match STRIKES[nth as usize % STRIKES.len()] {
-        (victim, Signal::HUP, _) if hang_ups_are_ignored() => {
-            (victim, Signal::TERM, "SIGTERM (SIGHUP is ignored here)")
-        }
-        strike => strike,
-    };
+    let (victim, signal, title) = STRIKES[nth as usize % STRIKES.len()];
     let mut mechanisms = MECHANISMS;
     mechanisms.shuffle(rng);
     let mechanisms = &mechanisms[..3];

@@ -2,13 +2,11 @@
 //! what was finished. The moments are drawn, from fixed seeds; time limits are against hangs.
 
 mod cli_support;
-mod common;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cli_support::{Bench, Running, Said, hang_ups_are_ignored, number, rows, send, wait_for};
-use common::say;
+use cli_support::{Bench, Running, Said, number, rows, send, wait_for};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -97,9 +95,6 @@ fn sigterm_ends_a_run_at_any_moment_with_143() {
 
 #[test]
 fn a_terminal_that_hangs_up_ends_a_run_with_129() {
-    if hang_ups_are_ignored() {
-        return say("skipped the hang-up: these tests were started so that it is ignored (nohup)");
-    }
     let bench = Bench::new();
     let running = bench.begin(&format!("{ENDLESS} -p same-cpu"));
     wait_for_launches(&bench, 1);
@@ -107,24 +102,100 @@ fn a_terminal_that_hangs_up_ends_a_run_with_129() {
     assert_ended(&bench, &running.finish(SOON), 129, "SIGHUP");
 }
 
-/// As nohup(1) starts it.
+/// As nohup(1) starts it, or a shell what it leaves in the background.
 #[test]
-fn a_hang_up_that_is_ignored_ends_nothing() {
-    let bench = Bench::new();
-    let line = "run pipe -w latency -s 64 -p same-cpu --launches 12 --samples 200";
-    let command = bench.command(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
-    let program = command.get_program().to_owned();
-    let mut shell = std::process::Command::new("sh");
-    for (name, value) in command.get_envs() {
-        shell.env(name, value.unwrap_or_default());
+fn a_signal_that_is_ignored_ends_nothing() {
+    for (name, signal) in [("HUP", Signal::HUP), ("INT", Signal::INT), ("TERM", Signal::TERM)] {
+        let bench = Bench::new();
+        let line = "run pipe -w latency -s 64 -p same-cpu --launches 12 --samples 200";
+        let running = bench.begin_with(bench.after(&format!("trap '' {name}"), line));
+        wait_for_launches(&bench, 1);
+        running.signal(signal);
+        running.signal(signal);
+        let said = running.finish(PATIENCE);
+        assert_eq!(said.code, Some(0), "{name}: {}", said.err);
+        assert_eq!(whole_launches(&bench), 12, "{name}");
     }
-    shell.args(command.get_args()).arg(program).args(line.split(' '));
-    let running = bench.begin_with(shell);
-    wait_for_launches(&bench, 1);
-    running.signal(Signal::HUP);
-    let said = running.finish(PATIENCE);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert_eq!(whole_launches(&bench), 12);
+}
+
+/// The first signal begins the end; the others fall into it, wherever it is.
+#[test]
+fn further_signals_disturb_an_end_as_little_as_the_first() {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let all = [Signal::INT, Signal::TERM, Signal::HUP];
+    for (signals, many) in [(&all[..1], 2), (&all[1..2], 10), (&all[..], 10)] {
+        let bench = Bench::new();
+        let running = bench.begin(&format!("{ENDLESS} -p same-cpu --html page.html"));
+        wait_for_launches(&bench, rng.random_range(1..12));
+        for nth in 0..many {
+            // It may have ended by now.
+            send(running.pid(), signals[nth % signals.len()]);
+            std::thread::sleep(millis(rng.random_range(1..40)));
+        }
+        let said = running.finish(SOON);
+        let of = format!("{many} of {signals:?}");
+        // Of those that are pending at once the kernel chooses.
+        let codes: Vec<i32> = signals.iter().map(|it| 128 + it.as_raw()).collect();
+        let code = said.code.filter(|code| codes.contains(code));
+        assert_ended(&bench, &said, code.unwrap_or(codes[0]), &of);
+        let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
+        assert!(page.trim_end().ends_with("</html>"), "{of}: the page is cut short");
+    }
+}
+
+/// As timeout(1) does it: the program gets the signal, and then its whole group.
+#[test]
+fn the_signals_of_a_timeout_end_a_run_in_order() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let bench = Bench::new();
+        let running = bench.begin(&format!("{ENDLESS} -p same-cpu"));
+        wait_for_launches(&bench, 3);
+        running.signal(signal);
+        kill_process_group(Pid::from_raw(running.pid()).unwrap(), signal).unwrap();
+        assert_ended(&bench, &running.finish(SOON), code, &format!("{signal:?}"));
+    }
+}
+
+/// An agent that is reached by a local command is in the same process group.
+#[test]
+fn a_signal_to_the_group_of_a_run_with_a_peer_ends_it_once() {
+    let bench = Bench::new();
+    let program = env!("CARGO_BIN_EXE_ipcmark");
+    let line = format!(
+        "run tcp -w latency -s 64 -p free --reach peer --peer env --peer-program {program} \
+         --launches 9000 --samples 200"
+    );
+    let running = bench.begin(&line);
+    wait_for_launches(&bench, 2);
+    kill_process_group(Pid::from_raw(running.pid()).unwrap(), Signal::TERM).unwrap();
+    let said = running.finish(SOON);
+    assert_eq!(said.code, Some(143), "{}", said.err);
+    let last = said.err.lines().last().unwrap_or_default();
+    assert!(last.starts_with("ipcmark: interrupted; "), "{}", said.err);
+    assert!(!said.err.contains("is gone"), "{}", said.err);
+    bench.wait_for_silence(GONE);
+    assert_eq!(rows(&bench.open(), "SELECT status FROM runs"), ["interrupted"]);
+    assert_eq!(number(&bench.open(), "SELECT count(*) FROM launches WHERE status != 'ok'"), 0);
+}
+
+/// A page goes to a reader that never reads: the run is kept, and the process leaves.
+#[test]
+fn an_end_that_stands_still_is_given_up() {
+    let bench = Bench::new();
+    let made = std::process::Command::new("mkfifo").arg(bench.path("fifo")).status();
+    assert!(made.expect("run mkfifo").success());
+    // Somebody has it open for reading, so that the writer gets as far as a full pipe.
+    let _reader = std::fs::OpenOptions::new().read(true).write(true).open(bench.path("fifo"));
+    let running = bench.begin(&format!("{ENDLESS} -p same-cpu --html fifo"));
+    wait_for_launches(&bench, 2);
+    running.signal(Signal::INT);
+    let said = running.finish(SOON);
+    assert_eq!(said.code, Some(130), "{:?} {}", said.status, said.err);
+    let last = said.err.lines().last().unwrap_or_default();
+    assert!(last.contains("something stood still") && last.contains("stored"), "{}", said.err);
+    assert!(said.out.contains("interrupted"), "the report came first: {}", said.out);
+    bench.wait_for_silence(GONE);
+    assert_eq!(rows(&bench.open(), "SELECT status FROM runs"), ["interrupted"]);
 }
 
 /// As Ctrl-C does it: the whole foreground process group gets the signal.

@@ -7,7 +7,7 @@ mod common;
 
 use std::process::Command;
 
-use cli_support::{Bench, Said, output};
+use cli_support::{Bench, output};
 use common::launching::{conclude, quick, start};
 use common::say;
 use ipcmark::launch::Outcome;
@@ -35,15 +35,6 @@ fn too_much() -> u64 {
 fn works(program: &str, args: &[&str]) -> bool {
     let tried = Command::new(program).args(args).arg("true").output();
     tried.is_ok_and(|tried| tried.status.success())
-}
-
-/// Runs the program of `bench` behind another one, which is given `before`.
-fn run_behind(bench: &Bench, program: &str, before: &[&str], line: &str) -> Said {
-    let ours = bench.command(line.split_whitespace());
-    let mut command = Command::new(program);
-    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    command.args(before).arg(ours.get_program()).args(ours.get_args()).env_clear().envs(set);
-    output(command.current_dir(ours.get_current_dir().expect("a folder")))
 }
 
 const ONE: &str = "-w latency -s 64 -p same-cpu --launches 1 --samples 10";
@@ -75,7 +66,7 @@ fn a_buffer_above_the_limits_is_refused_without_the_privilege() {
         let bench = Bench::new();
         let line = format!("run pipe unix-stream:buffer={asked} {ONE}");
         let said = match privileged() {
-            true => run_behind(&bench, dropper, &drop_it, &line),
+            true => output(&mut bench.behind(&[dropper, drop_it[0]], &line)),
             false => bench.run(&line),
         };
         assert_eq!(said.code, Some(0), "{}", said.err);
@@ -123,8 +114,8 @@ fn multipath_tcp_that_is_switched_off_is_named_with_its_setting() {
     }
     let bench = Bench::new();
     let switch_off = "echo 0 > /proc/sys/net/mptcp/enabled && exec \"$@\"";
-    let before = ["--net", "sh", "-c", switch_off, "sh"];
-    let said = run_behind(&bench, "unshare", &before, &format!("run tcp:mptcp=on {ONE}"));
+    let before = ["unshare", "--net", "sh", "-c", switch_off, "sh"];
+    let said = output(&mut bench.behind(&before, &format!("run tcp:mptcp=on {ONE}")));
     assert_eq!(said.code, Some(5), "{}", said.err);
     let export = bench.export();
     let reason = export["results"][0]["reason"].to_string();

@@ -282,7 +282,9 @@ impl<'a> Campaign<'a> {
     /// run's number and how it ended.
     pub fn conduct(mut self) -> Result<(i64, RunStatus), StoreError> {
         let interrupted = self.measure()?.is_err();
-        if let Some(why) = self.with.roads.lost() {
+        // A signal to the whole process group is the end of an agent, too.
+        let lost = self.with.roads.lost().filter(|_| self.with.interrupt.signal().is_none());
+        if let Some(why) = lost {
             self.warn(&why)?;
         }
         self.warn_of_marks()?;

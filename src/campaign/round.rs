@@ -172,12 +172,30 @@ impl Campaign<'_> {
         turns: &[Turn],
         quiet: Duration,
     ) -> Result<Vec<Ending>, Interrupted> {
-        let interrupt = self.with.interrupt;
-        let mut launches = Vec::new();
-        for (at, sent) in specs.iter().enumerate() {
-            let padding = turns.get(at).map_or(0, |turn| turn.padding);
-            launches.push(self.start(sent, padding));
+        let mut launches: Vec<_> = specs
+            .iter()
+            .enumerate()
+            .map(|(at, sent)| self.start(sent, turns.get(at).map_or(0, |turn| turn.padding)))
+            .collect();
+        if self.time(&mut launches, quiet).is_err() {
+            // All are told before any is waited for.
+            launches.iter_mut().flatten().for_each(Launch::hang_up);
+            return Err(Interrupted);
         }
+        let collect = |launch: std::io::Result<Launch>| match launch {
+            Ok(launch) => launch.collect(self.with.interrupt),
+            Err(error) => Ending::not_started(&error),
+        };
+        Ok(launches.into_iter().map(collect).collect())
+    }
+
+    /// Times launches that were started, one after the other, and has them end.
+    fn time(
+        &self,
+        launches: &mut [std::io::Result<Launch>],
+        quiet: Duration,
+    ) -> Result<(), Interrupted> {
+        let interrupt = self.with.interrupt;
         let interrupted = |_| Interrupted;
         for launch in launches.iter_mut().flatten() {
             launch.reach(Stage::Ready, interrupt).map_err(interrupted)?;
@@ -193,11 +211,7 @@ impl Campaign<'_> {
             launch.reach(Stage::Timed, interrupt).map_err(interrupted)?;
         }
         launches.iter_mut().flatten().for_each(Launch::end);
-        let collect = |launch: std::io::Result<Launch>| match launch {
-            Ok(launch) => launch.collect(interrupt),
-            Err(error) => Ending::not_started(&error),
-        };
-        Ok(launches.into_iter().map(collect).collect())
+        Ok(())
     }
 
     /// Starts a launch where its halves are to be.

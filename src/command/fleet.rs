@@ -9,11 +9,11 @@ use super::args::{Shown, text_or_written};
 use super::peer::{Words, words};
 use super::words::{Placements, Sizes, drawn_seed};
 use super::words::{placements, samples, seed, sizes, variant, workload};
-use super::{Common, Failure, complain, fleet_report};
+use super::{Common, Failure, complain, fleet_report, signals};
 use crate::campaign::{TOOL, now_utc};
 use crate::clock;
 use crate::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
-use crate::launch::{Interrupt, Placement};
+use crate::launch::Placement;
 use crate::observe::Host;
 use crate::store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
 use crate::time::in_ns;
@@ -207,9 +207,7 @@ impl FleetArgs {
 
 /// Measures on all nodes, or goes on with that, and shows what came of it.
 pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
-    let interrupt = Interrupt::install()
-        .and_then(Interrupt::with_watch)
-        .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
+    let interrupt = signals::take_over()?;
     let (mut store, run) = match &args.resume {
         Some(name) => {
             let mut store = Store::reopen(&common.store_path()?)?;
@@ -238,14 +236,17 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     let with = Conditions { store: &mut store, interrupt: &interrupt, tell: &mut tell };
     let status = Fleet::conduct(with, run, stored.asked, kinds)?;
     let found = fleet_report::judged(&store, run)?;
-    fleet_report::show(common, &found, args.format, args.output.as_deref())?;
-    if let Some(path) = &args.html {
-        fleet_report::write_page(path, &found)?;
-    }
+    let shown = fleet_report::show(common, &found, args.format, args.output.as_deref());
+    let page = args.html.as_ref().map_or(Ok(()), |it| fleet_report::write_page(it, &found));
+    let shown = shown.and(page);
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
+        if let Err(failure) = shown {
+            complain(&failure.line);
+        }
         complain(&format!("interrupted; `ipcmark fleet --resume {run}` goes on with run {run}"));
         return Ok(128 + signal as u8);
     }
+    shown?;
     if found.launches == 0 {
         complain("nothing could be measured; the reasons stand above");
         return Ok(1);

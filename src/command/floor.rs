@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::{Common, Failure, complain, print};
+use super::{Common, Failure, complain, print, signals};
 use crate::campaign::{TOOL, now_utc};
 use crate::floor::{self, Extent, Floors, Order};
-use crate::launch::Interrupt;
 use crate::report::{html, terminal};
 
 /// Flags of `floor`.
@@ -43,9 +42,7 @@ struct Export<'a> {
 
 /// Measures the floors of this machine and shows them.
 pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
-    let interrupt = Interrupt::install()
-        .and_then(Interrupt::with_watch)
-        .map_err(|error| Failure::other(format!("take over signals: {error}")))?;
+    let interrupt = signals::take_over()?;
     if !common.quiet {
         complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
     }

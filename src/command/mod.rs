@@ -23,6 +23,7 @@ mod roads;
 mod run;
 mod runs;
 mod study;
+mod signals;
 mod typst;
 mod words;
 mod written;

@@ -10,7 +10,7 @@ use super::events::{Events, Live};
 use super::peer::Met;
 use super::progress::StderrProgress;
 use super::roads::{self, Open};
-use super::{Common, Failure, complain, export, report, written};
+use super::{Common, Failure, complain, export, report, signals, written};
 use crate::campaign::{Campaign, Conditions, Turn};
 use crate::export::Format;
 use crate::judge::{Judged, Status};
@@ -52,7 +52,7 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
     match &args.resume {
-        Some(_) => measure_with(common, args, None, &take_over_signals()?, Open::default()),
+        Some(_) => measure_with(common, args, None, &signals::take_over()?, Open::default()),
         None => ask(common, args, request),
     }
 }
@@ -65,17 +65,11 @@ pub fn ask(common: &Common, args: &RunArgs, mut request: Request) -> Result<u8, 
     }
     // What is wrong with it in any case is said before anybody is asked for a password.
     planned(&request, &Open::foreseen(&request))?;
-    let interrupt = take_over_signals()?;
+    let interrupt = signals::take_over()?;
     let met = roads::greet(&args.peer, &mut request, &interrupt)?;
     let open = Open::ways(&request.reaches, met, request.seed, &interrupt)?;
     let plan = planned(&request, &open.ways)?;
     measure_with(common, args, Some((request, plan)), &interrupt, open)
-}
-
-fn take_over_signals() -> Result<Interrupt, Failure> {
-    Interrupt::install()
-        .and_then(Interrupt::with_watch)
-        .map_err(|error| Failure::other(format!("take over signals: {error}")))
 }
 
 /// Measures what was asked, or goes on with what `args` resume; shows it as `args` say.
@@ -84,7 +78,7 @@ pub fn measure(
     args: &RunArgs,
     asked: Option<(Request, Plan)>,
 ) -> Result<u8, Failure> {
-    measure_with(common, args, asked, &take_over_signals()?, Open::default())
+    measure_with(common, args, asked, &signals::take_over()?, Open::default())
 }
 
 fn measure_with(
@@ -145,19 +139,21 @@ fn measure_with(
     // Nothing is measured any more: what was only made for that goes before anybody reads.
     drop((peers, open));
     let judged = Judged::of(&store, id)?;
-    show(common, args, &judged, &store)?;
-    let told = live.conclude(&judged);
+    let shown = show(common, args, &judged, &store).and(live.conclude(&judged));
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
+        if let Err(failure) = shown {
+            complain(&failure.line);
+        }
         complain(&format!("interrupted; `ipcmark run --resume {id}` goes on with run {id}"));
         return Ok(128 + signal as u8);
     }
+    shown?;
     if let Some(why) = lost {
         complain(&format!(
             "{why}; what was measured is kept: `ipcmark run --resume {id}` goes on with run {id}"
         ));
         return Ok(1);
     }
-    told?;
     let code = exit_code(args, &judged);
     if code == 1 {
         complain("nothing could be measured; the reasons stand above");
@@ -243,28 +239,26 @@ fn boot_id() -> Option<String> {
     Some(id.trim().to_string())
 }
 
+/// Shows and writes all that was asked for: what can't be written is no reason to keep the rest back.
 fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Result<(), Failure> {
-    if let Some(path) = &args.html {
-        report::write_page(path, judged)?;
-    }
-    match (args.format, &args.output) {
+    let results = match (args.format, &args.output) {
         // Its events have been told while they happened; the last ones follow.
-        (Shown::Exported(Format::Ndjson), _) => {}
-        (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store)?,
-        (Shown::Written(script), path) => written::write(script, path.as_deref(), judged)?,
-        (Shown::Text, Some(path)) => report::write_text(path, judged)?,
-        (Shown::Text, None) => common.show(&compose(judged, Extent::Summary))?,
-    }
-    if let Some(path) = &args.html
-        && !common.quiet
-    {
-        let line = format!("The page with all figures: {}", path.display());
-        let _ = writeln!(std::io::stderr(), "{}", one_line(&line));
-    }
-    match &args.pdf {
-        Some(path) => written::pdf(path, judged),
-        None => Ok(()),
-    }
+        (Shown::Exported(Format::Ndjson), _) => Ok(()),
+        (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store),
+        (Shown::Written(script), path) => written::write(script, path.as_deref(), judged),
+        (Shown::Text, Some(path)) => report::write_text(path, judged),
+        (Shown::Text, None) => common.show(&compose(judged, Extent::Summary)),
+    };
+    let page = args.html.as_ref().map_or(Ok(()), |path| {
+        report::write_page(path, judged)?;
+        if !common.quiet {
+            let line = format!("The page with all figures: {}", path.display());
+            let _ = writeln!(std::io::stderr(), "{}", one_line(&line));
+        }
+        Ok(())
+    });
+    let pdf = args.pdf.as_ref().map_or(Ok(()), |path| written::pdf(path, judged));
+    results.and(page).and(pdf)
 }
 
 fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {

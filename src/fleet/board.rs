@@ -10,6 +10,7 @@ use super::line::{Line, end_all};
 use super::nodes;
 use super::play::{Play, Saying, Wanted, sort};
 use super::stub::{Planted, Stub};
+use crate::launch::interrupt::INTERRUPTED_WITHIN;
 use crate::launch::peer::FarHost;
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing, time_left};
@@ -25,6 +26,8 @@ const TOLD_WITHIN: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(2);
 /// How long a node that is asked whether it is there may take to say so.
 const PONG_WITHIN: Duration = Duration::from_secs(3);
+/// How long agents may take to end once they are told.
+const ENDS_WITHIN: Duration = Duration::from_secs(3);
 /// One side that fails is often the echo of the other: how long to wait for that news.
 const ECHO: Duration = Duration::from_millis(300);
 
@@ -118,8 +121,13 @@ impl<'a> Board<'a> {
         }
         self.lost[node] = Some(why);
         if let Some(line) = self.lines[node].take() {
-            end_all(vec![line]);
+            end_all(vec![line], self.end_within());
         }
+    }
+
+    /// How long an agent may take to end.
+    fn end_within(&self) -> Duration {
+        if self.interrupt.signal().is_some() { INTERRUPTED_WITHIN } else { ENDS_WITHIN }
     }
 
     fn lose(&mut self, node: usize, missing: &Missing) {
@@ -312,6 +320,6 @@ impl<'a> Board<'a> {
 
 impl Drop for Board<'_> {
     fn drop(&mut self) {
-        end_all(self.lines.drain(..).flatten().collect());
+        end_all(self.lines.drain(..).flatten().collect(), self.end_within());
     }
 }

@@ -88,14 +88,14 @@ impl Line {
 }
 
 /// Ends the agents of `lines`: each ends with its standard input. All are told before any is
-/// waited for; one that doesn't end is killed.
-pub fn end_all(mut lines: Vec<Line>) {
+/// waited for; one that doesn't end `within` that time is killed.
+pub fn end_all(mut lines: Vec<Line>, within: Duration) {
     for line in &mut lines {
         if let Line::Process(process) = line {
             process.let_go();
         }
     }
-    let until = Instant::now() + Duration::from_secs(3);
+    let until = Instant::now() + within;
     for line in &mut lines {
         if let Line::Process(process) = line {
             process.end(until);

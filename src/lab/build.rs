@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -21,6 +19,7 @@ use super::run::{listen, run};
 use super::space::{Identity, Space};
 use super::state::{Lock, Made, NAMES, State};
 use super::{Asked, LabError, Plan};
+use crate::launch::Interrupt;
 use crate::sys::identity::ProcessIdentity;
 
 /// Builds what is asked for, which has been checked; for a run that ends with `owner`, or to stay.
@@ -28,11 +27,7 @@ use crate::sys::identity::ProcessIdentity;
 /// # Errors
 /// In one line; what had been made is gone again.
 pub fn up(asked: &Asked, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
-    let stopped = Arc::new(AtomicUsize::new(0));
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        signal_hook::flag::register_usize(signal, stopped.clone(), signal as usize)
-            .map_err(LabError::of("take over signals"))?;
-    }
+    let interrupt = Interrupt::install().map_err(LabError::of("take over signals"))?;
     require_privileges()?;
     let chosen = Chosen::of(asked, offered()?).map_err(LabError::Unavailable)?;
     let plan = Plan::of(asked);
@@ -40,12 +35,9 @@ pub fn up(asked: &Asked, owner: Option<ProcessIdentity>) -> Result<State, LabErr
     let build = refuse_taken(&plan).and_then(|()| {
         let mut site = Site { asked, chosen, plan: &plan, lock: &lock, spaces: Vec::new() };
         let mut state = site.fresh_state(owner)?;
-        let built = site.build(&mut state, &stopped);
+        let built = site.build(&mut state, &interrupt);
         // A signal of the terminal also ends the program that runs just then.
-        let built = built.map_err(|error| match stopped.load(Ordering::Relaxed) {
-            0 => error,
-            signal => LabError::Stopped(signal as i32),
-        });
+        let built = built.map_err(|error| interrupt.signal().map_or(error, LabError::Stopped));
         built.map(|()| state.clone()).inspect_err(|_| drop(take_down(&state, &lock)))
     });
     let left = lock.leave_nothing();
@@ -100,12 +92,9 @@ impl Site<'_> {
         Ok(state)
     }
 
-    fn build(&self, state: &mut State, stopped: &AtomicUsize) -> Result<(), LabError> {
+    fn build(&self, state: &mut State, interrupt: &Interrupt) -> Result<(), LabError> {
         let relayed = self.chosen.relayed;
-        let go_on = || match stopped.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            signal => Err(LabError::Stopped(signal as i32)),
-        };
+        let go_on = || interrupt.signal().map_or(Ok(()), |signal| Err(LabError::Stopped(signal)));
         for (space, made) in self.spaces.iter().zip(&state.namespaces) {
             go_on()?;
             self.name(space, &made.name)?;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::interrupt::{INTERRUPTED_WITHIN, Interrupt, Interrupted};
+use super::interrupt::{Interrupt, Interrupted};
 use super::peer::{Apart, Peer};
 use super::spec::{Outcome, Record, Spec};
 use super::wire::{Kind, Missing, Reader, write_frame};
@@ -24,6 +24,8 @@ use super::wire::{Kind, Missing, Reader, write_frame};
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long the record and the samples may take once asked for.
 pub(super) const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
+/// How long a supervisor may take to end once it is told, before it is killed.
+const ENDS_WITHIN: Duration = Duration::from_millis(500);
 /// How long a launch may take to get ready.
 pub(super) const READY_WITHIN: Duration = Duration::from_secs(12);
 
@@ -134,7 +136,8 @@ impl Launcher {
         // If the child died already, the record says so when it is read.
         let _ = write_frame(&stdin, Kind::Spec, &text);
         let time = Duration::from_millis(spec.deadline_ms);
-        Ok(Supervised { child, stdin: Some(stdin), stdout: Reader::new(stdout), time, over: None })
+        let (stdin, stdout) = (Some(stdin), Reader::new(stdout));
+        Ok(Supervised { child, stdin, stdout, time, over: None, hung_up: None })
     }
 }
 
@@ -160,6 +163,14 @@ impl Launch {
         match self {
             Launch::Here(it) => it.reach(stage, interrupt),
             Launch::Apart(it) => it.reach(stage, interrupt),
+        }
+    }
+
+    /// Tells a launch that nobody wants any more to end, and doesn't wait for that.
+    pub fn hang_up(&mut self) {
+        match self {
+            Launch::Here(it) => it.hang_up(),
+            Launch::Apart(it) => it.hang_up(),
         }
     }
 
@@ -205,6 +216,8 @@ pub struct Supervised {
     time: Duration,
     /// The record, once the launch has ended before its time.
     over: Option<Record>,
+    /// When it was told to end.
+    hung_up: Option<Instant>,
 }
 
 impl Supervised {
@@ -281,6 +294,12 @@ impl Supervised {
         }
     }
 
+    /// Tells it to end, by the closing of its standard input.
+    pub(super) fn hang_up(&mut self) {
+        self.stdin = None;
+        self.hung_up.get_or_insert_with(Instant::now);
+    }
+
     fn fail(&mut self, reason: String) {
         self.over = Some(Record::without_samples(Outcome::Failed { reason }));
     }
@@ -304,7 +323,7 @@ impl Supervised {
             match self.stdout.next(deadline, wanted) {
                 Err(Missing::Interrupted) => {
                     wanted = None;
-                    deadline = deadline.min(Some(Instant::now() + INTERRUPTED_WITHIN));
+                    deadline = deadline.min(interrupt.patience_ends().or(deadline));
                 }
                 Ok((Kind::Record, text)) => {
                     let parsed = parse_record(&text);
@@ -333,7 +352,7 @@ impl Supervised {
 
 impl Drop for Supervised {
     fn drop(&mut self) {
-        self.stdin = None;
+        self.hang_up();
         // A supervisor removes what it made, unless it was killed: then its objects name it.
         if !self.exits() {
             crate::mechanism::clean_up_after_process(self.pid());
@@ -344,10 +363,14 @@ impl Drop for Supervised {
 impl Supervised {
     /// Reaps the supervisor, killing it if it has to be; whether it exited by itself.
     fn exits(&mut self) -> bool {
-        let until = Instant::now() + Duration::from_millis(500);
-        while Instant::now() < until {
+        // Of those that were told together, each has had the time that others were waited for.
+        let until = self.hung_up.unwrap_or_else(Instant::now) + ENDS_WITHIN;
+        loop {
             match self.child.try_wait() {
-                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
+                Ok(None) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+                Ok(None) => break,
                 Ok(Some(status)) => return status.code().is_some(),
                 Err(_) => return false,
             }

@@ -1,18 +1,29 @@
 //! A signal that asks a run to end, as something that a wait can notice.
+//!
+//! The first one begins an orderly end; those that follow add nothing, since timeout(1) and terminals
+//! send several. An end that comes to a standstill is given up after two seconds.
 
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::sys::process::{is_ignored, note_first_signal};
+
 /// How long what a signal cuts short may still take.
-pub(super) const INTERRUPTED_WITHIN: Duration = Duration::from_secs(1);
+pub(crate) const INTERRUPTED_WITHIN: Duration = Duration::from_secs(1);
+/// How long the orderly end may take: with what is cut short, the report and the files.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+/// The same where this process waits for a CPU most of that time: a busy machine is no standstill.
+const ENDS_AT_LAST: Duration = Duration::from_secs(10);
+/// How often the watch looks.
+const WATCHED_AT: Duration = Duration::from_millis(100);
 
 /// A signal came while waiting.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,41 +31,60 @@ pub struct Interrupted;
 
 /// SIGINT, SIGTERM and SIGHUP, turned into something that a wait can notice.
 pub struct Interrupt {
-    signal: Arc<AtomicUsize>,
+    come: Arc<Come>,
     wake: UnixStream,
 }
 
-impl Interrupt {
-    /// Takes over the three signals for this process. A second one ends it at once. A hang-up
-    /// that whoever started it wants ignored, as nohup(1) does, stays ignored.
-    pub fn install() -> io::Result<Interrupt> {
-        let signal = Arc::new(AtomicUsize::new(0));
-        let again = Arc::new(AtomicBool::new(false));
-        let (wake, write) = UnixStream::pair()?;
-        let hang_up = (!ignored(libc::SIGHUP)).then_some(libc::SIGHUP);
-        for number in [libc::SIGINT, libc::SIGTERM].into_iter().chain(hang_up) {
-            signal_hook::flag::register_conditional_shutdown(number, 128 + number, again.clone())?;
-            signal_hook::flag::register(number, again.clone())?;
-            signal_hook::flag::register_usize(number, signal.clone(), number as usize)?;
-            signal_hook::low_level::pipe::register(number, write.try_clone()?)?;
+/// What has come.
+#[derive(Default)]
+struct Come {
+    /// The first signal; 0 for none.
+    first: Arc<AtomicI32>,
+    /// When it was noticed.
+    at: OnceLock<Instant>,
+}
+
+impl Come {
+    fn first(&self) -> Option<(i32, Instant)> {
+        match self.first.load(Ordering::SeqCst) {
+            0 => None,
+            number => Some((number, *self.at.get_or_init(Instant::now))),
         }
-        Ok(Interrupt { signal, wake })
+    }
+}
+
+impl Interrupt {
+    /// Takes over the three signals for this process. One that whoever started it wants ignored stays
+    /// ignored, as nohup(1) does with a hang-up, and a shell without job control with Ctrl-C for what
+    /// it starts in the background.
+    pub fn install() -> io::Result<Interrupt> {
+        let come = Arc::new(Come::default());
+        let (wake, write) = UnixStream::pair()?;
+        for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            if !is_ignored(number)? {
+                note_first_signal(number, come.first.clone())?;
+                signal_hook::low_level::pipe::register(number, write.try_clone()?)?;
+            }
+        }
+        Ok(Interrupt { come, wake })
     }
 
-    /// The same, with a thread that ends launches which were stopped before they had begun; not for
-    /// who forks by itself.
-    pub fn with_watch(self) -> io::Result<Interrupt> {
-        let come = self.wake.try_clone()?;
-        std::thread::Builder::new().spawn(move || end_stopped_starts(&come))?;
+    /// The same, with a thread that ends launches which were stopped before they had begun, and calls
+    /// `overdue` with the signal where the end has come to a standstill; not for who forks by itself.
+    pub fn with_watch(self, overdue: fn(i32)) -> io::Result<Interrupt> {
+        let (come, wake) = (self.come.clone(), self.wake.try_clone()?);
+        std::thread::Builder::new().spawn(move || watch(&come, &wake, overdue))?;
         Ok(self)
     }
 
-    /// The signal that has come, if any.
+    /// The first signal that has come, if any.
     pub fn signal(&self) -> Option<i32> {
-        match self.signal.load(Ordering::SeqCst) {
-            0 => None,
-            number => Some(number as i32),
-        }
+        self.come.first().map(|(number, _)| number)
+    }
+
+    /// When what a signal cuts short must be over, once one has come.
+    pub(super) fn patience_ends(&self) -> Option<Instant> {
+        self.come.first().map(|(_, at)| at + INTERRUPTED_WITHIN)
     }
 
     /// Readable as soon as a signal has come.
@@ -70,17 +100,36 @@ impl Interrupt {
     }
 }
 
-/// Who starts a program stands still until it has begun (vfork(2)) and hears no signal meanwhile;
-/// one that is stopped before it has begun would hold this process for ever. So once a signal has
-/// come, this thread kills those that are stopped.
-fn end_stopped_starts(come: &UnixStream) {
-    while poll(&mut [PollFd::new(come, PollFlags::IN)], None).is_err() {}
+/// Sees to it that a signal has an end.
+///
+/// Who starts a program stands still until it has begun (vfork(2)) and hears no signal meanwhile; one
+/// that is stopped before it has begun would hold this process for ever. So some time after a signal,
+/// those that are stopped are killed.
+fn watch(come: &Come, wake: &UnixStream, overdue: fn(i32)) {
+    while poll(&mut [PollFd::new(wake, PollFlags::IN)], None).is_err() {}
+    let starved = waited_for_cpu();
+    let Some((signal, at)) = come.first() else { return };
     loop {
-        std::thread::sleep(INTERRUPTED_WITHIN);
-        for child in stopped_children() {
-            let _ = kill_process(child, Signal::KILL);
+        std::thread::sleep(WATCHED_AT);
+        let taken = at.elapsed();
+        if taken > INTERRUPTED_WITHIN {
+            for child in stopped_children() {
+                let _ = kill_process(child, Signal::KILL);
+            }
+        }
+        let own = taken.saturating_sub(waited_for_cpu().saturating_sub(starved));
+        if own > ENDS_WITHIN || taken > ENDS_AT_LAST {
+            overdue(signal);
         }
     }
+}
+
+/// How long the main thread has waited for others to leave it a CPU (proc_pid_schedstat in the
+/// kernel's sched-stats.rst); nothing where the kernel doesn't count that.
+fn waited_for_cpu() -> Duration {
+    let told = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let waited = told.split_whitespace().nth(1).and_then(|it| it.parse().ok());
+    Duration::from_nanos(waited.unwrap_or(0))
 }
 
 /// Children of this process that are stopped (proc_pid_stat(5)). By the time they are killed they are
@@ -95,13 +144,4 @@ fn stopped_children() -> Vec<Pid> {
         (state == "T" && parent == me).then_some(pid)
     };
     fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(stopped_child).collect()
-}
-
-/// Whether a signal is ignored by this process, as it was by the one that started it
-/// (proc_pid_status(5)).
-fn ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
-    mask.is_some_and(|it| it & (1 << (signal - 1)) != 0)
 }

@@ -22,7 +22,7 @@ mod crew;
 mod exchange;
 mod halves;
 mod handle;
-mod interrupt;
+pub(crate) mod interrupt;
 mod loops;
 mod onlookers;
 mod paced;

@@ -7,6 +7,8 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
@@ -124,6 +126,48 @@ pub fn ignore_broken_pipes() {
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
+}
+
+/// Whether a signal is ignored by this process, as it was by the one that started it (sigaction(2)).
+pub fn is_ignored(signal: i32) -> io::Result<bool> {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only fills `action`, of which all-zero bytes are a value.
+    unsafe {
+        match libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) {
+            0 => Ok(action.assume_init().sa_sigaction == libc::SIG_IGN),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// From now on `signal` is noted in `first`, unless another one stands there already: one that is not 0.
+pub fn note_first_signal(signal: i32, first: Arc<AtomicI32>) -> io::Result<()> {
+    let note = move || {
+        let _ = first.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+    };
+    // SAFETY: what is done in the handler is one atomic exchange (signal-safety(7)).
+    unsafe { signal_hook::low_level::register(signal, note) }.map(drop)
+}
+
+/// The limit beyond which a file can't grow, as a message names it.
+pub const FILE_SIZE_LIMIT: &str = "the file size limit (ulimit -f)";
+
+/// Set by SIGXFSZ.
+static BEYOND_LIMIT: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// From now on a write beyond RLIMIT_FSIZE is an error (EFBIG, write(2)), not the death of this process
+/// by SIGXFSZ. It is caught, not ignored: programs that are started from here have it as it was.
+pub fn survive_file_size_limit() {
+    if matches!(is_ignored(libc::SIGXFSZ), Ok(false)) {
+        let hit = BEYOND_LIMIT.get_or_init(Arc::default).clone();
+        // Where it can't be caught it is what it was.
+        let _ = signal_hook::flag::register(libc::SIGXFSZ, hit);
+    }
+}
+
+/// Whether a write of this process went beyond the limit.
+pub fn has_hit_file_size_limit() -> bool {
+    BEYOND_LIMIT.get().is_some_and(|hit| hit.load(Ordering::Relaxed))
 }
 
 /// The time for which the scheduler lets the calling thread run before another one's turn, in ns:

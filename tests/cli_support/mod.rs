@@ -13,8 +13,9 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -45,6 +46,7 @@ pub struct Said {
 impl Bench {
     pub fn new() -> Bench {
         static NTH: AtomicU32 = AtomicU32::new(0);
+        hear_signals();
         let nth = NTH.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::tempdir().expect("a folder");
         Bench { folder, mark: format!("IPCMARK_TEST_ID={}-{nth}", std::process::id()) }
@@ -75,6 +77,22 @@ impl Bench {
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         command
+    }
+
+    /// The program, started by another one: `before`, such as `setpriv --clear-groups`.
+    pub fn behind(&self, before: &[&str], line: &str) -> Command {
+        let ours = self.command(line.split_whitespace());
+        let mut command = Command::new(before[0]);
+        let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        command.args(&before[1..]).arg(ours.get_program()).args(ours.get_args());
+        command.env_clear().envs(set).current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// The program in a shell that has done `first`, as in `ulimit -f 8`.
+    pub fn after(&self, first: &str, line: &str) -> Command {
+        let script = format!("{first}; exec \"$0\" \"$@\"");
+        self.behind(&["sh", "-c", &script], line)
     }
 
     /// Runs the program with the words of a command line.
@@ -223,13 +241,21 @@ impl Drop for Running {
     }
 }
 
-/// Whether these tests were started as nohup(1) starts a program: then what they start ignores a
-/// hang-up too.
-#[allow(dead_code)]
-pub fn hang_ups_are_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("SigIgn");
-    u64::from_str_radix(ignored.trim(), 16).expect("a mask") & 1 == 1
+/// Signals that these tests were started to ignore (nohup(1), a shell's background) go on doing nothing
+/// to them, but not because they are ignored: that would be handed down to what is started here.
+fn hear_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = u64::from_str_radix(ignored.expect("SigIgn").trim(), 16).expect("a mask");
+        for signal in [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw) {
+            if ignored & 1 << (signal - 1) != 0 {
+                signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
+                    .expect("a handler");
+            }
+        }
+    });
 }
 
 /// Sends a signal; false if the process is gone already.

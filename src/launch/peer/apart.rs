@@ -172,6 +172,13 @@ impl Apart {
         }
     }
 
+    /// Tells the near half to end; the far one is told when this is dropped.
+    pub fn hang_up(&mut self) {
+        if let Some(near) = &mut self.near {
+            near.hang_up();
+        }
+    }
+
     /// Waits for the near half, and hears the far one meanwhile.
     fn near_reaches(
         &mut self,

@@ -15,7 +15,7 @@ use crate::launch::wire::{Kind, Missing};
 /// How long the other host may take to answer: a password may have to be typed.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 /// How long a peer may take to end once its standard input is closed.
-const ENDS_WITHIN: Duration = Duration::from_secs(2);
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// How long an agent that is asked whether it is there may take to say so.
 const PONG_WITHIN: Duration = Duration::from_secs(3);
 
