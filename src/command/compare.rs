@@ -1,10 +1,10 @@
 //! `ipcmark compare A B`: what a second run is beside the first, case by case.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Common, Failure, print};
+use super::{Common, Failure, output, print};
 use crate::export;
 use crate::input;
 use crate::judge::compare::{Gate, Measured, RunComparison, Terms, compare as judge};
@@ -67,7 +67,7 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let terms = Terms { margin, gate: args.gate, force: args.force };
     let found = judge((&args.a, &a), (&args.b, &b), terms);
     if let Some(path) = &args.html {
-        write(path, &html::render(&comparison(&found, Extent::Full)))?;
+        output::write(path, html::render(&comparison(&found, Extent::Full)), "name another file")?;
     }
     match args.format.as_str() {
         "json" => {
@@ -102,12 +102,6 @@ fn measured(common: &Common, name: &str) -> Result<Measured, Failure> {
     let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(name)?;
     Ok(Measured::of(&Judged::of(&store, id)?))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::other(format!("write {}: {error}; name another file", path.display()))
-    })
 }
 
 #[cfg(test)]

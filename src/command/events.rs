@@ -4,9 +4,8 @@
 //! a launch; one that is gone ends the run as a signal would: all that was measured is stored.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,6 +13,7 @@ use rustix::io::Errno;
 use rustix::pipe::PIPE_BUF;
 
 use super::Failure;
+use super::output::{Output, Unwritten};
 use super::progress::StderrProgress;
 use crate::campaign::{Launched, Progress, Status};
 use crate::export::ndjson;
@@ -22,7 +22,7 @@ use crate::launch::Interrupt;
 use crate::store::{RunStatus, StoredCase, StoredRun};
 
 /// How long a reader may stand still once a signal has come.
-const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 /// Progress for a person, and events for a program where they were asked for.
 pub struct Live<'a> {
@@ -41,9 +41,8 @@ impl<'a> Live<'a> {
     /// # Errors
     /// Where this event or any before it couldn't be written.
     pub fn conclude(mut self, judged: &Judged) -> Result<(), Failure> {
-        let Some(events) = &mut self.events else { return Ok(()) };
+        let Some(mut events) = self.events.take() else { return Ok(()) };
         events.write(&ndjson::conclusion(judged));
-        let Some(error) = &events.failed else { return Ok(()) };
         let run = judged.run.id;
         let kept = match judged.run.status {
             RunStatus::Complete => {
@@ -53,7 +52,7 @@ impl<'a> Live<'a> {
                 "run {run} is stored as far as it came: `ipcmark run --resume {run}` goes on with it"
             ),
         };
-        Err(Failure::other(format!("write to {}: {error}; {kept}", events.name)))
+        events.finish().map_err(|why| why.but(&kept))
     }
 }
 
@@ -94,11 +93,26 @@ impl Progress for Live<'_> {
     }
 }
 
-/// Where events go.
+/// Where events go. A regular file has them when the run has ended, as it was before until then: one
+/// that is cut off by a full disk or a kill is no stream that anybody could use, and the store has every
+/// launch. Whoever wants them while they happen reads a pipe or a FIFO.
+enum Out {
+    Standard(io::Stdout),
+    File(Output),
+}
+
+impl AsFd for Out {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Out::Standard(stdout) => stdout.as_fd(),
+            Out::File(output) => output.file().as_fd(),
+        }
+    }
+}
+
+/// The events of a run.
 pub struct Events<'a> {
-    out: OwnedFd,
-    /// For messages: `standard output`, or the file.
-    name: String,
+    out: Out,
     interrupt: &'a Interrupt,
     failed: Option<io::Error>,
     run: i64,
@@ -112,14 +126,23 @@ impl<'a> Events<'a> {
     /// # Errors
     /// Where the file can't be made.
     pub fn to(path: Option<&Path>, interrupt: &'a Interrupt) -> Result<Events<'a>, Failure> {
-        let (name, out) = match path {
-            Some(path) => (path.display().to_string(), File::create(path).map(OwnedFd::from)),
-            None => ("standard output".into(), io::stdout().as_fd().try_clone_to_owned()),
+        let out = match path {
+            Some(path) => Output::open(path)
+                .map(Out::File)
+                .map_err(|why| why.but("choose another file with -o"))?,
+            None => Out::Standard(io::stdout()),
         };
-        let out = out.map_err(|error| {
-            Failure::other(format!("write {name}: {error}; choose another file with -o"))
-        })?;
-        Ok(Events { out, name, interrupt, failed: None, run: 0, cases: HashMap::new() })
+        Ok(Events { out, interrupt, failed: None, run: 0, cases: HashMap::new() })
+    }
+
+    /// The last event is written.
+    fn finish(self) -> Result<(), Unwritten> {
+        match (self.out, self.failed) {
+            (Out::Standard(_), None) => Ok(()),
+            (Out::Standard(_), Some(error)) => Err(Unwritten::to_standard_output(&error)),
+            (Out::File(output), None) => output.finish(),
+            (Out::File(output), Some(error)) => Err(output.unwritten(&error)),
+        }
     }
 
     fn began(&mut self, run: &StoredRun) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::{Common, Failure, complain, print, signals};
+use super::{Common, Failure, complain, output, print, signals};
 use crate::campaign::{TOOL, now_utc};
 use crate::floor::{self, Extent, Floors, Order};
 use crate::report::{html, terminal};
@@ -84,7 +84,5 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::other(format!("write {}: {error}; name another file with -o", path.display()))
-    })
+    output::write(path, text, "name another file with -o")
 }

@@ -6,7 +6,7 @@ use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::{Cli, Failure, print};
+use super::{Cli, Failure, output, print};
 
 /// What the arguments don't say: section, then names and meanings.
 const FURTHER: [(&str, &[(&str, &str)]); 4] = [
@@ -19,7 +19,11 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
             ("3", "compare --gate: a case is slower by more than the gate."),
             ("4", "compare --gate: no case is, but of some it can't be told."),
             ("5", "A mechanism that was asked for is not available."),
-            ("129, 130, 143", "Ended by SIGHUP (not under nohup), SIGINT, SIGTERM; all is stored."),
+            (
+                "129, 130, 143",
+                "Ended by SIGHUP, SIGINT, SIGTERM, unless it was started to ignore them: in order, within \
+                 two seconds, however many signals come; all is stored.",
+            ),
         ],
     ),
     (
@@ -54,6 +58,8 @@ const FURTHER: [(&str, &[(&str, &str)]); 4] = [
     ),
 ];
 
+const ELSEWHERE: &str = "choose another folder with -o";
+
 /// Flags of `man`.
 #[derive(Args)]
 pub struct ManArgs {
@@ -74,19 +80,17 @@ pub fn man(args: &ManArgs) -> Result<u8, Failure> {
 }
 
 fn write_all(folder: &Path, program: &Command) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::other(format!("make {}: {error}; {ELSEWHERE}", folder.display()))
+    })?;
     let shown = program.get_subcommands().filter(|it| !it.is_hide_set());
     for command in std::iter::once(program).chain(shown) {
         let name = command.get_display_name().unwrap_or(command.get_name());
         let path = folder.join(format!("{name}.1"));
         let text = page(command, name == program.get_name());
-        std::fs::write(&path, text).map_err(|error| failed(&path, &error))?;
+        output::write(&path, text, ELSEWHERE)?;
     }
     Ok(())
-}
-
-fn failed(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::other(format!("write {}: {error}; choose another folder with -o", path.display()))
 }
 
 fn page(command: &Command, whole: bool) -> String {

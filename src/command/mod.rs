@@ -15,6 +15,7 @@ mod forecast;
 mod lab;
 mod list;
 mod man;
+mod output;
 mod peer;
 mod probe_effect;
 mod progress;
@@ -22,8 +23,8 @@ mod report;
 mod roads;
 mod run;
 mod runs;
-mod study;
 mod signals;
+mod study;
 mod typst;
 mod words;
 mod written;
@@ -38,6 +39,7 @@ use clap::{Parser, Subcommand};
 use crate::mechanism::MECHANISMS;
 use crate::report::{Document, terminal};
 use crate::store::{Store, StoreError};
+use crate::sys::process;
 use crate::visible::{one_line, visible_lines};
 
 /// Measures how processes talk to each other, and says how sure it is.
@@ -132,8 +134,14 @@ impl Failure {
 impl From<StoreError> for Failure {
     /// A store that can't be used is as wrong a word on the command line as any.
     fn from(error: StoreError) -> Failure {
+        // SQLite doesn't tell this one from other errors of a write.
+        let limited = process::has_hit_file_size_limit();
         match error.is_unusable() {
             true => Failure::usage(error.to_string()),
+            false if limited => Failure::other(format!(
+                "{error}; something went beyond {}: raise it, or choose another --store",
+                process::FILE_SIZE_LIMIT
+            )),
             false => Failure::other(error.to_string()),
         }
     }
@@ -271,7 +279,7 @@ fn print_raw(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|error| Failure::other(format!("write to standard output: {error}")))
+        .map_err(|error| output::Unwritten::to_standard_output(&error).into())
 }
 
 fn terminal_width() -> usize {

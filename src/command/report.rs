@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::args::{Shown, text_or_written};
-use super::{Common, Failure, fleet_report, written};
+use super::{Common, Failure, fleet_report, output, written};
 use crate::judge::Judged;
 use crate::report::compose::{Extent, compose};
 use crate::report::{html, terminal};
@@ -81,10 +81,5 @@ pub fn write_text(path: &Path, judged: &Judged) -> Result<(), Failure> {
 
 /// Writes a file whole; nothing measured is lost if that fails, because it is stored.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::other(format!(
-            "write {}: {error}; the run is stored: `ipcmark report` writes it elsewhere",
-            path.display()
-        ))
-    })
+    output::write(path, text, "the run is stored: `ipcmark report` writes it elsewhere")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::args::Script;
-use super::{Failure, complain, print, report, typst};
+use super::{Failure, complain, output, print, report, typst};
 use crate::judge::Judged;
 use crate::report::compose::Draft;
 use crate::report::{Document, markdown, svg, typst as source};
@@ -129,11 +129,7 @@ pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
             _ => in_vain += 1,
         }
     }
-    std::fs::write(path, bytes).map_err(|error| {
-        Failure::other(format!(
-            "write {}: {error}; the run is stored: `ipcmark report {} --pdf FILE`",
-            path.display(),
-            judged.run.id
-        ))
-    })
+    let way_out =
+        format!("the run is stored: `ipcmark report {} --pdf FILE` writes it", judged.run.id);
+    output::write(path, bytes, &way_out)
 }
