@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Beside the flow stand leaves that anybody may ask: [`stats`], [`size`], [`time`], [`input`],
-//! [`visible`], and [`coding`], which brings lost datagrams back.
+//! [`visible`], [`program`], which finds other programs, and [`coding`], which brings lost datagrams back.
 //! [`fleet`] does on many nodes what `campaign` does on one, and keeps it in the same store.
 //! Beside it stands [`lab`]: hosts to measure between, made of network namespaces.
 
@@ -28,6 +28,7 @@ pub mod lab;
 pub mod launch;
 pub mod mechanism;
 pub mod observe;
+pub mod program;
 pub mod report;
 pub mod size;
 pub mod stats;

@@ -281,3 +281,47 @@ fn events_take_the_place_of_an_earlier_file_when_the_run_has_ended() {
     assert_eq!((said.code, said.err.lines().count()), (Some(1), 1), "{}", said.err);
     assert!(said.err.contains("No space left") && said.err.contains("--resume 1"), "{}", said.err);
 }
+
+/// Puts programs of these names into a folder, which leave a mark where they are started.
+fn plant(bench: &Bench, folder: &str, names: &[&str]) {
+    let mark = bench.path("mark");
+    fs::create_dir_all(bench.path(folder)).unwrap();
+    for name in names {
+        let path = bench.path(folder).join(name);
+        let text = match name.ends_with(".py") {
+            true => format!("open({:?}, 'w')\n", mark.display().to_string()),
+            false => format!("#!/bin/sh\necho started > {}\n", mark.display()),
+        };
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+const PLANTED: [&str; 8] = ["typst", "typst.py", "python3", "scontrol", "srun", "ip", "tc", "nft"];
+
+#[test]
+fn nothing_is_started_that_lies_in_the_working_folder() {
+    let bench = measured();
+    plant(&bench, ".", &PLANTED);
+    plant(&bench, "bin", &PLANTED);
+    let own = std::env::var("PATH").unwrap_or_default();
+    let never = |path: &str, line: &str| {
+        let mut command = bench.command(line.split_whitespace());
+        command.env("PATH", path).env("SLURM_JOB_NODELIST", "n[1-2]");
+        command.env("PYTHONPATH", bench.path("")).env("PYTHONSTARTUP", bench.path("typst.py"));
+        output(&mut command);
+        assert!(!bench.path("mark").exists(), "PATH={path} ipcmark {line}");
+    };
+    for path in ["", ".", "bin:./bin:"] {
+        for line in ["fleet tcp", "fleet tcp --nodes a,b --rounds 1", "lab up --name planted"] {
+            never(path, line);
+        }
+        never(path, "report --pdf paper.pdf");
+        never(&format!("{path}:{own}"), "report --pdf paper.pdf");
+    }
+    never(&own, "report --pdf paper.pdf");
+    // The trap works: where the folder is named by its absolute path, it is the user's choice.
+    let mut command = bench.command("report --pdf paper.pdf".split(' '));
+    output(command.env("PATH", bench.path("bin")));
+    assert!(bench.path("mark").exists());
+}

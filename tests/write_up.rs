@@ -6,7 +6,7 @@
 
 mod cli_support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use cli_support::{Bench, Said, output};
@@ -71,19 +71,12 @@ fn measured(paper: &str, more: &str) -> Bench {
 /// The program with the tests' own PATH, where a compiler may be.
 fn with_path(bench: &Bench, line: &str) -> Said {
     let mut command = bench.command(line.split_whitespace());
-    for name in ["PATH", "PYENV_ROOT", "PYENV_VERSION", "PYTHONPATH"] {
+    for name in ["PATH", "PYENV_ROOT", "PYENV_VERSION"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
     }
-    // Python finds what a user installed for himself below his own home.
-    command.env("PYTHONUSERBASE", user_base());
     output(&mut command)
-}
-
-fn user_base() -> PathBuf {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    std::env::var_os("PYTHONUSERBASE").map_or(home.join(".local"), PathBuf::from)
 }
 
 fn answers(words: &[&str]) -> bool {
@@ -94,7 +87,8 @@ fn answers(words: &[&str]) -> bool {
 
 /// Whether a PDF can be made and read here; says aloud where it can't.
 fn can_print(test: &str) -> bool {
-    let compiler = answers(&["typst", "--version"]) || answers(&["python3", "-c", "import typst"]);
+    let compiler =
+        answers(&["typst", "--version"]) || answers(&["python3", "-I", "-c", "import typst"]);
     let poppler = ["pdfinfo", "pdffonts", "pdftotext"].into_iter().all(|it| answers(&[it, "-v"]));
     if !compiler || !poppler {
         eprintln!(

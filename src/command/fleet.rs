@@ -143,10 +143,6 @@ impl FleetArgs {
             (None, Some(Nodes(named))) => named.clone(),
             (None, None) => nodes::allocated()?,
         };
-        let launcher = match &self.launcher {
-            Some(Words(words)) => words.clone(),
-            None => words(nodes::SLURM)?.0,
-        };
         let network = |it: &String| {
             crate::mechanism::Variant::parse(it).is_ok_and(|it| it.entry.reaches_over_network())
         };
@@ -183,7 +179,7 @@ impl FleetArgs {
         };
         Ok(FleetAsked {
             nodes,
-            launcher,
+            launcher: self.launcher.as_ref().map_or(Vec::new(), |it| it.0.clone()),
             program: self.program.clone().map_or_else(super::peer::own_program, Ok)?,
             local,
             between,
@@ -257,8 +253,12 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
 /// Stores what is asked, with every case of it.
 fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
     // Whatever is wrong with the request is said before anything is stored.
-    let asked = args.asked().map_err(Failure::usage)?;
+    let mut asked = args.asked().map_err(Failure::usage)?;
     let kinds = plan::kinds(&asked).map_err(Failure::usage)?;
+    // Nothing is started on nodes that are simulated.
+    if asked.launcher.is_empty() && !asked.simulated {
+        asked.launcher = nodes::by_slurm().map_err(Failure::usage)?;
+    }
     let mut store = Store::open(&common.store_path()?)?;
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -1,22 +1,57 @@
 //! A Typst compiler, where there is one: the program `typst`, or Python's package of that name.
 //! Both read the source from standard input and write the PDF to standard output.
+//!
+//! Neither looks into the working folder: `typst` is started by its absolute path, Python with `-I`,
+//! which leaves the working folder, `PYTHONPATH` and the user's own packages out of the modules' path
+//! (python(1)), and both in `/`.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use crate::program;
+
 /// What to say where there is none.
-const NONE: &str = "no Typst compiler: `pip install typst` or `cargo install typst-cli` gets one";
+const NONE: &str = "no Typst compiler: `cargo install typst-cli` gets one, and so does `pip install \
+                    typst`, for all users or in a virtual environment that is active";
+/// The folder that a document could read files from: it has none to read, and is always there.
+const ROOT: &str = "/proc/self/ns";
 /// The same call in Python.
-const SCRIPT: &str =
-    "import sys, typst; sys.stdout.buffer.write(typst.compile(sys.stdin.buffer.read()))";
+const SCRIPT: &str = "import sys, typst; \
+    sys.stdout.buffer.write(typst.compile(sys.stdin.buffer.read(), root=sys.argv[1]))";
 /// The same without the tags that tell a screen reader what is a table.
-const UNTAGGED: &str = "import sys, typst; \
-    sys.stdout.buffer.write(typst.compile(sys.stdin.buffer.read(), pdf_tags=False))";
+const UNTAGGED: &str = "import sys, typst; sys.stdout.buffer.write( \
+    typst.compile(sys.stdin.buffer.read(), root=sys.argv[1], pdf_tags=False))";
+
+/// The words of a compiler.
+struct Words {
+    program: &'static str,
+    /// By which it says that it is there.
+    asked: &'static [&'static str],
+    tagged: &'static [&'static str],
+    untagged: &'static [&'static str],
+}
+
+const KNOWN: [Words; 2] = [
+    Words {
+        program: "typst",
+        asked: &["--version"],
+        tagged: &["compile", "--root", ROOT, "-", "-"],
+        untagged: &["compile", "--root", ROOT, "--no-pdf-tags", "-", "-"],
+    },
+    Words {
+        program: "python3",
+        asked: &["-I", "-c", "import typst"],
+        tagged: &["-I", "-c", SCRIPT, ROOT],
+        untagged: &["-I", "-c", UNTAGGED, ROOT],
+    },
+];
 
 /// A way to call the compiler.
 pub struct Compiler {
-    words: &'static [&'static str],
-    untagged: &'static [&'static str],
+    /// By its absolute path.
+    program: PathBuf,
+    words: &'static Words,
 }
 
 impl Compiler {
@@ -25,30 +60,19 @@ impl Compiler {
     /// # Errors
     /// There is none; the words say how to get one.
     pub fn find() -> Result<Compiler, &'static str> {
-        let known: [(&[&str], Compiler); 2] = [
-            (
-                &["typst", "--version"],
-                Compiler {
-                    words: &["typst", "compile", "-", "-"],
-                    untagged: &["typst", "compile", "--no-pdf-tags", "-", "-"],
-                },
-            ),
-            (
-                &["python3", "-c", "import typst"],
-                Compiler {
-                    words: &["python3", "-c", SCRIPT],
-                    untagged: &["python3", "-c", UNTAGGED],
-                },
-            ),
-        ];
-        let answers = |words: &[&str]| {
-            let mut command = Command::new(words[0]);
-            let quiet = command.args(&words[1..]).stdin(Stdio::null());
-            let quiet = quiet.stdout(Stdio::null()).stderr(Stdio::null());
-            quiet.status().is_ok_and(|status| status.success())
-        };
-        let found = known.into_iter().find(|(asked, _)| answers(asked));
-        found.map(|(_, compiler)| compiler).ok_or(NONE)
+        let found = KNOWN.iter().find_map(|words| {
+            let compiler = Compiler { program: program::find(words.program).ok()?, words };
+            let mut command = compiler.command(words.asked);
+            let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            quiet.status().is_ok_and(|status| status.success()).then_some(compiler)
+        });
+        found.ok_or(NONE)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(words).current_dir("/");
+        command
     }
 
     /// The PDF of some source. Typst 0.15 can't always tag a table that goes on on the next page:
@@ -57,24 +81,23 @@ impl Compiler {
     /// # Errors
     /// In one line, what the compiler says.
     pub fn compile(&self, source: &str) -> Result<Vec<u8>, String> {
-        self.compile_by(self.words, source)
-            .or_else(|error| self.compile_by(self.untagged, source).map_err(|_| error))
+        self.compile_by(self.words.tagged, source)
+            .or_else(|error| self.compile_by(self.words.untagged, source).map_err(|_| error))
     }
 
     fn compile_by(&self, words: &[&str], source: &str) -> Result<Vec<u8>, String> {
-        let failed = |error: std::io::Error| format!("run {}: {error}", words[0]);
-        let output = self.run(words, source).map_err(failed)?;
+        let program = self.program.display();
+        let output = self.run(words, source).map_err(|error| format!("run {program}: {error}"))?;
         if output.status.success() {
             return Ok(output.stdout);
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let line = said.lines().rev().find(|line| line.to_lowercase().contains("error"));
-        Err(format!("{}: {}", words[0], line.unwrap_or("it failed without a word").trim()))
+        Err(format!("{program}: {}", line.unwrap_or("it failed without a word").trim()))
     }
 
     fn run(&self, words: &[&str], source: &str) -> std::io::Result<Output> {
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]);
+        let mut command = self.command(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let input = child.stdin.take();

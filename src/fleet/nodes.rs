@@ -5,10 +5,12 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
+use crate::program;
+
 /// What stands for the node in a launcher's words.
 pub const NODE: &str = "{node}";
 /// How a step on one node is started where nothing else is said.
-pub const SLURM: &str = "srun --overlap -N1 -n1 -w {node}";
+const SLURM: [&str; 6] = ["srun", "--overlap", "-N1", "-n1", "-w", NODE];
 /// Most nodes of a fleet.
 pub const MOST: usize = 4096;
 
@@ -52,10 +54,11 @@ pub fn allocated() -> Result<Vec<String>, String> {
         );
     };
     let way_out = "name them with --nodes a,b,c";
-    let told = Command::new("scontrol")
-        .args(["show", "hostnames", &list])
-        .stdin(Stdio::null())
-        .output()
+    let told = program::find("scontrol")
+        .and_then(|scontrol| {
+            let mut command = Command::new(scontrol);
+            command.args(["show", "hostnames", &list]).stdin(Stdio::null()).output()
+        })
         .map_err(|error| format!("start `scontrol show hostnames`: {error}; {way_out}"))?;
     if !told.status.success() {
         let why = String::from_utf8_lossy(&told.stderr);
@@ -63,6 +66,21 @@ pub fn allocated() -> Result<Vec<String>, String> {
     }
     let text = String::from_utf8_lossy(&told.stdout);
     checked(text.lines().map(|it| it.trim().to_string()).filter(|it| !it.is_empty()).collect())
+}
+
+/// The words by which Slurm starts a step on one node.
+///
+/// # Errors
+/// There is no Slurm here; with the way out.
+pub fn by_slurm() -> Result<Vec<String>, String> {
+    let way_out = "name another command with --launcher, as in 'ssh {node}'";
+    let srun = program::find(SLURM[0]).map_err(|error| format!("srun: {error}; {way_out}"))?;
+    let srun = srun
+        .into_os_string()
+        .into_string()
+        .map_err(|path| format!("srun: its path, {}, isn't text; {way_out}", path.display()))?;
+    let words = SLURM[1..].iter().map(ToString::to_string);
+    Ok(std::iter::once(srun).chain(words).collect())
 }
 
 /// The words that start something on `node`.
@@ -94,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_launcher_is_told_the_node() {
-        let words: Vec<String> = SLURM.split(' ').map(Into::into).collect();
+        let words = SLURM.map(String::from);
         assert_eq!(command(&words, "n7").join(" "), "srun --overlap -N1 -n1 -w n7");
         let inside = ["ssh".to_string(), "root@{node}.rack".to_string()];
         assert_eq!(command(&inside, "n7"), ["ssh", "root@n7.rack"]);

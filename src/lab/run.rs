@@ -2,11 +2,13 @@
 //! well, told with their own words when not.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use super::LabError;
 use super::space::Space;
+use crate::program;
 
 /// Runs a program inside `space`, with `input` on its standard input. It holds `lock` as long as it
 /// lives, also when the caller is killed meanwhile: whoever tidies up waits for it.
@@ -29,11 +31,15 @@ pub fn listen(space: &Space, words: &[&str]) -> Result<String, LabError> {
 }
 
 fn call(space: &Space, words: &[&str], input: &str, stdout: Stdio) -> Result<String, LabError> {
-    let (program, arguments) = words.split_first().unwrap_or((&"true", &[]));
+    let (name, arguments) = words.split_first().unwrap_or((&"true", &[]));
+    let path = program::find(name).map_err(|_| missing(name))?;
     let ran = space.inside(|| {
-        let mut child = Command::new(program)
+        let mut child = Command::new(path)
             .args(arguments)
             .env("LC_ALL", "C")
+            // A signal from a terminal is this process's to handle: what it made is taken down by
+            // further programs, which the next signal would hit.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(stdout)
             .stderr(Stdio::piped())
@@ -44,20 +50,17 @@ fn call(space: &Space, words: &[&str], input: &str, stdout: Stdio) -> Result<Str
         }
         child.wait_with_output()
     });
-    let ran = ran.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => missing(program),
-        _ => LabError::Failed(format!("{program}: {error}")),
-    })?;
+    let ran = ran.map_err(|error| LabError::Failed(format!("{name}: {error}")))?;
     match ran.status.success() {
         true => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
         false => Err(LabError::Failed(told(words, input, &String::from_utf8_lossy(&ran.stderr)))),
     }
 }
 
-fn missing(program: &str) -> LabError {
-    let package = if program == "nft" { "nftables" } else { "iproute2" };
+fn missing(name: &str) -> LabError {
+    let package = if name == "nft" { "nftables" } else { "iproute2" };
     LabError::Unavailable(format!(
-        "{program} is not on the path, and a laboratory is made with it: install it, as in \
+        "{name} is not on the path, and a laboratory is made with it: install it, as in \
          apt-get install {package}"
     ))
 }
