@@ -28,6 +28,16 @@ use crate::sys::identity::ProcessIdentity;
 /// In one line; what had been made is gone again.
 pub fn up(asked: &Asked, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
     let interrupt = Interrupt::install().map_err(LabError::of("take over signals"))?;
+    // A signal of the terminal may also end the program that runs just then.
+    let stopped = |error| interrupt.signal().map_or(error, LabError::Stopped);
+    up_until(asked, owner, &interrupt).map_err(stopped)
+}
+
+fn up_until(
+    asked: &Asked,
+    owner: Option<ProcessIdentity>,
+    interrupt: &Interrupt,
+) -> Result<State, LabError> {
     require_privileges()?;
     let chosen = Chosen::of(asked, offered()?).map_err(LabError::Unavailable)?;
     let plan = Plan::of(asked);
@@ -35,9 +45,7 @@ pub fn up(asked: &Asked, owner: Option<ProcessIdentity>) -> Result<State, LabErr
     let build = refuse_taken(&plan).and_then(|()| {
         let mut site = Site { asked, chosen, plan: &plan, lock: &lock, spaces: Vec::new() };
         let mut state = site.fresh_state(owner)?;
-        let built = site.build(&mut state, &interrupt);
-        // A signal of the terminal also ends the program that runs just then.
-        let built = built.map_err(|error| interrupt.signal().map_or(error, LabError::Stopped));
+        let built = site.build(&mut state, interrupt);
         built.map(|()| state.clone()).inspect_err(|_| drop(take_down(&state, &lock)))
     });
     let left = lock.leave_nothing();
@@ -258,7 +266,11 @@ fn take_down(state: &State, lock: &Lock) -> Result<TakenDown, LabError> {
         .map_err(LabError::of("open /proc/self/ns/net"))?;
     for made in &state.namespaces {
         if made.is_there() {
-            run(&outside, &["ip", "netns", "delete", &made.name], "", Some(lock.file()))?;
+            // Again where a signal to the process group has hit it: between its fork and setpgid(2) it is
+            // in this group still.
+            let words = ["ip", "netns", "delete", &made.name];
+            let delete = || run(&outside, &words, "", Some(lock.file()));
+            delete().or_else(|_| delete()).or_else(|_| delete())?;
             taken.namespaces += 1;
         } else if is_bare(&made.path()) {
             // `ip netns` was killed between making the name and giving it.
