@@ -9,7 +9,9 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{
+    DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink,
+};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -103,7 +105,10 @@ impl Site {
 /// What `clean` says, without the laboratories of others on this machine.
 fn cleaned(command: &mut Command) -> Said {
     let mut said = output(command);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    // One of another version of this program can't be read.
+    let of_others =
+        said.err.lines().all(|line| line.contains("laborator") || line.contains("ipcmark-lab"));
+    assert!(said.code == Some(0) || said.code == Some(1) && of_others, "{}{}", said.out, said.err);
     let is_ours = |line: &&str| !line.contains(" laboratory ");
     said.out = said.out.lines().filter(is_ours).map(|line| line.to_string() + "\n").collect();
     said
@@ -380,6 +385,10 @@ fn a_record_that_disagrees_with_anything_removes_nothing() {
     let time = ours["made"]["status"]["ctime"].as_i64().expect("a time");
     let id = foreign["made"]["object"]["id"].clone();
     let key = foreign["made"]["status"]["key"].clone();
+    // Empty and private, but not named as ours are.
+    private_folder(&site.tmp.join("precious"));
+    let precious = fs::metadata(site.tmp.join("precious")).expect("a folder");
+    let (device, inode) = (precious.dev(), precious.ino());
     let entries = [
         ("ctime", changed(&ours, "/made/status/ctime", json!(time - 1))),
         ("key", changed(&ours, "/made/status/key", json!(1))),
@@ -389,11 +398,10 @@ fn a_record_that_disagrees_with_anything_removes_nothing() {
         ("id", changed(&ours, "/made/object/id", id)),
         ("kind", changed(&foreign, "/made/status/ctime", json!(0))),
         ("planned", json!({"planned": {"kind": "queue", "key": key}})),
-        ("folder", json!({"folder": {"name": "precious", "device": 1, "inode": 2}})),
+        ("folder", json!({"folder": {"name": "precious", "device": device, "inode": inode}})),
         ("up", json!({"folder_planned": {"name": "../tmp"}})),
         ("nonsense", json!({"everything": true})),
     ];
-    private_folder(&site.tmp.join("precious"));
     for (what, entry) in entries {
         let record = Record { entries: vec![entry], ..Record::read(&genuine) };
         let name = format!("{}.record", drawn(&mut rng));
@@ -479,7 +487,6 @@ fn a_folder_that_is_not_the_one_that_was_made_stays() {
         Record { header: header.clone(), entries: vec![entry] }.forge(&site.tmp, &name)
     };
     let identity = |path: &Path| {
-        use std::os::unix::fs::MetadataExt;
         let found = fs::symlink_metadata(path).expect("it is there");
         let name = path.file_name().expect("a name").to_str();
         json!({"folder": {"name": name, "device": found.dev(), "inode": found.ino()}})

@@ -108,9 +108,10 @@ fn objects() -> Vec<String> {
 fn unnoted(bench: &Bench, what: &str) -> u64 {
     let mut clean = bench.command(["clean"]);
     let said = cli_support::output(clean.env("TMPDIR", bench.path("tmp")));
-    assert_eq!(said.code, Some(0), "{what}: {}", said.err);
     let mut count = 0;
-    // Not the laboratories of others on this machine.
+    // Not the laboratories of others on this machine, which may be of another version.
+    let of_others = said.err.lines().all(|line| line.contains("ipcmark-lab"));
+    assert!(said.code == Some(0) || said.code == Some(1) && of_others, "{what}: {}", said.err);
     let ours = |line: &&str| !line.starts_with("laboratory ");
     for line in said.out.lines().filter_map(|line| line.strip_prefix("left ")).filter(ours) {
         assert!(line.contains("was killed before it noted"), "{what}: {line}");

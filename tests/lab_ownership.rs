@@ -114,7 +114,7 @@ fn whatever_the_umask_nobody_else_may_write() {
     }
     let bench = Bench::new();
     // The relay writes its counts once a second.
-    let look = "n=0; while [ ! -e ipcmark-lab/lab.counts ] && [ $n -lt 600 ]; do sleep 0.1; \
+    let look = "[ $code = 0 ] || exit $code; n=0; while [ ! -e ipcmark-lab/lab.counts ] && [ $n -lt 600 ]; do sleep 0.1; \
                 n=$((n + 1)); done; stat -c '%a %n' ipcmark-lab ipcmark-lab/*";
     let umask = "umask 000";
     let said = in_fresh_run(&bench, umask, "lab up --by relay", look);

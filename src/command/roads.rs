@@ -158,11 +158,18 @@ pub fn clean() -> (Cleaned, Vec<String>) {
     if lab::build::require_privileges().is_err() {
         return (cleaned, failed);
     }
-    let states = match State::all() {
+    let states = match State::each() {
         Ok(states) => states,
         Err(error) => return (cleaned, vec![told(error)]),
     };
     for state in states {
+        let state = match state {
+            Ok(state) => state,
+            Err(error) => {
+                failed.push(told(error));
+                continue;
+            }
+        };
         let (Some(owner), name) = (&state.owner, &state.asked.name) else { continue };
         let run = format!("laboratory {name} of the run of process {}", owner.pid);
         match owner.liveness() {

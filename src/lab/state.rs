@@ -113,10 +113,18 @@ impl State {
     /// # Errors
     /// As [`State::read`], of any of them.
     pub fn all() -> Result<Vec<State>, LabError> {
+        State::each()?.into_iter().collect()
+    }
+
+    /// Every laboratory of this machine, or why it can't be told.
+    ///
+    /// # Errors
+    /// If the folder is another's.
+    pub fn each() -> Result<Vec<Result<State, LabError>>, LabError> {
         let Some(folder) = Folder::existing()? else { return Ok(Vec::new()) };
         let names = folder.names()?;
-        let names = names.iter().filter_map(|name| name.strip_suffix(".json"));
-        names.filter_map(|name| State::read_in(&folder, name).transpose()).collect()
+        let names = names.iter().filter_map(|name| name.strip_suffix(ENDING));
+        Ok(names.filter_map(|name| State::read_in(&folder, name).transpose()).collect())
     }
 
     /// Keeps it, in one step.
@@ -136,9 +144,12 @@ impl State {
     }
 }
 
+/// What the files of laboratories end with.
+const ENDING: &str = ".json";
+
 /// The name of the file of laboratory `name`.
 fn file(name: &str) -> String {
-    format!("{name}.json")
+    format!("{name}{ENDING}")
 }
 
 /// What is locked.
@@ -190,7 +201,7 @@ impl Lock {
     /// After the last laboratory: removes the folders that were made for them. A folder that holds
     /// anything stays.
     pub fn leave_nothing(self) -> Result<(), LabError> {
-        if !State::all()?.is_empty() {
+        if self.folder.names()?.iter().any(|name| name.ends_with(ENDING)) {
             return Ok(());
         }
         let made_names = self.folder.read(MADE_NAMES)?.is_some();
