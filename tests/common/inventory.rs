@@ -10,13 +10,21 @@ use std::path::Path;
 pub struct Inventory(pub BTreeMap<String, String>);
 
 impl Inventory {
-    /// System V objects of the calling thread's IPC namespace, and all that is below `folders`.
-    pub fn of(folders: &[&Path]) -> Inventory {
+    /// System V objects of the calling thread's IPC namespace, of user `uid` alone if one is named, and
+    /// all that is below `folders`.
+    pub fn of(uid: Option<u32>, folders: &[&Path]) -> Inventory {
         let mut all = BTreeMap::new();
         for kind in ["msg", "sem", "shm"] {
             let table = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
-            for row in table.lines().skip(1) {
-                let words: Vec<&str> = row.split_whitespace().collect();
+            let words =
+                |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+            let heads = words(table.lines().next().unwrap_or_default());
+            let owner = heads.iter().position(|head| head == "uid").unwrap_or(0);
+            let uid = uid.map(|uid| uid.to_string());
+            for words in table.lines().skip(1).map(words) {
+                if uid.as_ref().is_some_and(|uid| *uid != words[owner]) {
+                    continue;
+                }
                 all.insert(format!("{kind} {}", words[1]), words.join(" "));
             }
         }
