@@ -14,7 +14,7 @@ use super::{Common, Failure, complain, print, run};
 use crate::input;
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
-use crate::study::format;
+use crate::study::lengths;
 use crate::study::{Plan, Reach, builtin};
 use crate::time::{budget, in_ns};
 
@@ -114,7 +114,7 @@ fn list(common: &Common) -> Result<u8, Failure> {
 /// A study's name in errors, and its text: a file where there is one, else a built-in.
 fn text_of(name: &str) -> Result<(String, String), Failure> {
     if name.ends_with(".toml") || name.contains('/') {
-        let text = input::text(Path::new(name), format::LONGEST)
+        let text = input::text(Path::new(name), lengths::LONGEST)
             .map_err(|error| Failure::usage(format!("read {name}: {error}; name a TOML file")))?;
         return Ok((name.to_string(), text));
     }

@@ -13,17 +13,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
 pub use super::figure::{Band, FigureKind, FigureSpec};
+use super::lengths;
 use super::paper::Paper;
 pub use super::shown::{
     DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
 };
 use crate::mechanism::unknown;
-
-/// Most bytes of a study: the longest that comes with the program has 54,000.
-pub const LONGEST: u64 = 1 << 20;
-/// Most characters of a title, and of any other text in a study: what is more is no sentence.
-const LONGEST_TITLE: usize = 300;
-const LONGEST_TEXT: usize = 10_000;
 
 /// The only version of the format so far.
 const VERSION: i64 = 1;
@@ -380,7 +375,7 @@ pub fn read(text: &str, file: &str) -> Result<Study, String> {
     };
     // Before any of it is looked at: a word that is no level is looked for among all that are.
     let table: toml::Table = toml::from_str(text).map_err(failed)?;
-    check_lengths(text, file, None, &toml::Value::Table(table))?;
+    lengths::check(text, file, None, &toml::Value::Table(table))?;
     let study: Study = toml::from_str(text).map_err(failed)?;
     if study.version != VERSION {
         return Err(format!(
@@ -390,32 +385,6 @@ pub fn read(text: &str, file: &str) -> Result<Study, String> {
         ));
     }
     Ok(study)
-}
-
-/// Refuses texts that are longer than any that is read.
-fn check_lengths(
-    text: &str,
-    file: &str,
-    key: Option<&str>,
-    value: &toml::Value,
-) -> Result<(), String> {
-    match value {
-        toml::Value::String(it) => {
-            let most = if key == Some("title") { LONGEST_TITLE } else { LONGEST_TEXT };
-            if it.chars().nth(most).is_none() {
-                return Ok(());
-            }
-            let start = it.lines().next().and_then(|line| text.find(line)).unwrap_or(0);
-            let line = line_at(text, start);
-            let key = key.unwrap_or("a text");
-            Err(format!("{file}:{line}: {key} is longer than {most} characters: shorten it"))
-        }
-        toml::Value::Array(all) => all.iter().try_for_each(|it| check_lengths(text, file, key, it)),
-        toml::Value::Table(all) => {
-            all.iter().try_for_each(|(key, it)| check_lengths(text, file, Some(key), it))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The number of the line that holds byte `at`.

@@ -15,6 +15,7 @@ pub mod extent;
 pub mod factor;
 pub mod figure;
 pub mod format;
+pub mod lengths;
 pub mod losses;
 mod observed;
 pub mod paper;
