@@ -432,7 +432,7 @@ fn no_study_is_too_damaged_to_be_refused() {
     for _ in 0..300 {
         let mut text = String::new();
         for piece in whole.split_inclusive([' ', '"', '\n', '=', ',']) {
-            match rng.random_range(0..400) {
+            match rng.random_range(0..2000) {
                 0 => text.push_str(&words(&mut rng)),
                 1 => write!(text, "{piece}{piece}").expect("a string"),
                 2 => {}
