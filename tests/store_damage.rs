@@ -192,7 +192,7 @@ fn damage_tables(db: &Connection, rng: &mut ChaCha8Rng) -> Option<String> {
         format!("CREATE TRIGGER more AFTER INSERT ON {table} BEGIN DELETE FROM runs; END"),
         format!("ALTER TABLE {table} ADD COLUMN more TEXT"),
         format!("CREATE TABLE more AS SELECT {columns} FROM {table}"),
-        "DROP INDEX launches_of_case".to_string(),
+        "DROP INDEX cases_of_run".to_string(),
         format!("DROP TABLE {table}"),
         format!("PRAGMA user_version = {}", rng.random_range(-2..5)),
         format!("PRAGMA application_id = {}", rng.random_range(-2..5)),
@@ -251,11 +251,16 @@ fn what_was_changed_is_noticed_or_changes_nothing() {
                 let mut noticed = false;
                 for (run, told) in &after {
                     match told {
-                        Ok(text) => assert_eq!(
-                            Some(text),
-                            before.get(run).and_then(|it| it.as_ref().ok()),
-                            "change {nth}, {what}: run {run} is told otherwise"
-                        ),
+                        Ok(text) => {
+                            let known = before.get(run).and_then(|it| it.as_deref().ok());
+                            let known = known.unwrap_or_default();
+                            let mut lines = text.lines().zip(known.lines());
+                            let other = lines.find(|(now, then)| now != then);
+                            assert!(
+                                text == known,
+                                "change {nth}, {what}: run {run} is told as {other:?}"
+                            );
+                        }
                         Err(line) => {
                             let named = format!("run {run} in ");
                             assert!(
@@ -305,4 +310,60 @@ fn what_was_forged_breaks_nothing() {
     }
     let _ = writeln!(std::io::stderr(), "{refused} forgeries were refused, {shown} shown");
     assert!(refused > 0);
+}
+
+#[test]
+fn a_run_that_is_damaged_is_named_and_the_others_are_read() {
+    let damages = [
+        ("a warning", "UPDATE warnings SET text = 'the machine was idle' WHERE run = 2"),
+        ("a case", "UPDATE cases SET mechanism = 'tcp' WHERE run = 2 AND nth = 1"),
+        ("a round", "DELETE FROM rounds WHERE run = 2 AND nth = 4"),
+        ("a launch", "DELETE FROM launches WHERE id = 15"),
+        (
+            "samples",
+            "UPDATE samples SET ticks = (SELECT ticks FROM samples WHERE launch = 16) WHERE launch = 15",
+        ),
+        ("a count", "UPDATE samples SET count = 1152921504606846976 WHERE launch = 15"),
+        ("no samples", "DELETE FROM samples WHERE launch = 15"),
+        (
+            "a JSON field",
+            "UPDATE launches SET record = json_set(record, '$.initiator.batch', 2) WHERE id = 15",
+        ),
+        ("the clock", "UPDATE runs SET clock = json_set(clock, '$.ns_per_tick', 5) WHERE id = 2"),
+        ("its row", "DELETE FROM runs WHERE id = 2"),
+        ("its tally", "DELETE FROM tallies WHERE run = 2"),
+    ];
+    let (bench, bytes, _) = whole();
+    assert_eq!(bench.must("runs --check").out, "whole: 3 runs, 36 launches\n");
+    let (of_1, of_3) = (bench.must("export 1").out, bench.must("export newest").out);
+    for (what, sql) in damages {
+        fs::write(bench.store(), &bytes).unwrap();
+        let db = Connection::open(bench.store()).unwrap();
+        db.execute_batch(&format!("PRAGMA foreign_keys = OFF; {sql}")).unwrap();
+        drop(db);
+        let said = bench.run("export 2");
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{what}: {}", said.err);
+        assert!(said.err.starts_with("ipcmark: run 2 in ") && said.err.contains(" is damaged: "));
+        let said = bench.run("runs --check");
+        let lines: Vec<&str> = said.out.lines().filter(|it| it.starts_with("run 2 in ")).collect();
+        assert_eq!((said.code, lines.len()), (Some(1), 1), "{what}: {}", said.out);
+        assert!(said.out.ends_with("whole: 2 runs, 24 launches\n"), "{what}: {}", said.out);
+        // What the list shows is seen to be wrong there as well.
+        let said = bench.run("runs");
+        let listed = said.out.matches("complete").count();
+        match what {
+            "a round" | "a launch" | "the clock" | "its row" | "its tally" => {
+                assert_eq!((said.code, listed), (Some(1), 2), "{what}: {}", said.out);
+                assert!(said.out.contains("damaged") && said.err.starts_with("ipcmark: run 2 in "));
+            }
+            _ => assert_eq!((said.code, listed), (Some(0), 3), "{what}: {}", said.out),
+        }
+        assert_eq!(bench.must("export 1").out, of_1, "{what}");
+        if !what.starts_with("its") {
+            assert_eq!(bench.must("export newest").out, of_3, "{what}");
+        }
+        let said = bench.run("run --resume 2");
+        assert_eq!((said.code, said.err.lines().count()), (Some(2), 1), "{what}: {}", said.err);
+    }
+    assert!(bench.must("runs --help").out.contains("--check"));
 }

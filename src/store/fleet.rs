@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use rusqlite::params;
 
-use super::read::{given, json as read_json, word};
+use super::read::{given, json as read_json, sizes, word};
 use super::seal::Table;
 use super::ticks::unpack;
 use super::write::{json, need_group};
@@ -210,14 +210,15 @@ impl Store {
         let columns = "id, group_nth, nth, near, far, batch, samples_per_launch, operation_ns";
         let which = "run = ? AND near IS NOT NULL ORDER BY group_nth, nth";
         self.sealed(run, Table::Cases, columns, which, [run], |row| {
+            let (batch, samples) = sizes(row, 5)?;
             Ok(FleetCase {
                 id: row.get(0)?,
                 group: row.get(1)?,
                 nth: row.get(2)?,
                 near: row.get(3)?,
                 far: row.get(4)?,
-                batch: row.get(5)?,
-                samples: row.get(6)?,
+                batch,
+                samples,
                 operation_ns: row.get(7)?,
             })
         })
@@ -225,9 +226,13 @@ impl Store {
 
     /// Launches of a fleet that are stored already: case and round.
     pub fn fleet_done(&self, run: i64) -> Result<HashSet<(i64, u64)>, StoreError> {
-        let sql = "SELECT case_id, round FROM launches JOIN cases ON case_id = cases.id
-             WHERE cases.run = ?";
-        let rows = self.rows(sql, [run], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let sql = format!(
+            "SELECT case_id, round, {} FROM launches JOIN cases ON case_id = cases.id
+             WHERE cases.run = ?",
+            self.seals.holds(Table::Launches)
+        );
+        let each = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
+        let rows = self.holding(run, "launches", &sql, [run], each)?;
         Ok(rows.into_iter().collect())
     }
 

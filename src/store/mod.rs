@@ -87,6 +87,8 @@ pub struct Store {
     claims: claim::Claims,
     /// How far a statement may go; None of a store that is measured into.
     bound: Option<open::Bound>,
+    /// What the file was when it was opened without any lock.
+    unlocked: Option<open::Stamp>,
 }
 
 /// What is wrong with a store: a sentence that names the file and ends with the way out.
@@ -187,7 +189,14 @@ fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
         ),
         _ => (Kind::Other, "choose another store with --store FILE"),
     };
-    StoreError { line: format!("{what} {}: {error}; {way_out}", path.display()), kind }
+    StoreError { line: format!("{what} {}: {}; {way_out}", path.display(), said(&error)), kind }
+}
+
+/// What SQLite says, in one line: of what is damaged it may quote much.
+fn said(error: &rusqlite::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().filter(|it| !it.is_control()).take(200).collect()
 }
 
 #[cfg(test)]

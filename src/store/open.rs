@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -37,6 +37,17 @@ impl Bound {
     /// Begins to count anew.
     pub(super) fn renew(&self) {
         self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A file at a moment: another once it was written to.
+#[derive(PartialEq)]
+pub(super) struct Stamp(u64, SystemTime);
+
+impl Stamp {
+    pub(super) fn of(path: &Path) -> Option<Stamp> {
+        let found = path.metadata().ok()?;
+        Some(Stamp(found.len(), found.modified().ok()?))
     }
 }
 
@@ -77,7 +88,7 @@ impl Store {
         require(path)?;
         let whole = place::whole(path)?;
         place::refuse_planted(&whole)?;
-        let mut db = connect_to_read(&whole, path)?;
+        let (mut db, unlocked) = connect_to_read(&whole, path)?;
         let bound = Bound(Arc::default());
         let steps = STEPS + size(&whole) / BYTES_PER_STEP;
         let spent = bound.0.clone();
@@ -89,7 +100,7 @@ impl Store {
         // What is read is of one moment.
         db.execute_batch("BEGIN").map_err(failed)?;
         let mut store = Store::of(db, path, Claims::beside(&whole))?;
-        store.bound = Some(bound);
+        (store.bound, store.unlocked) = (Some(bound), unlocked);
         Ok(store)
     }
 
@@ -132,7 +143,7 @@ impl Store {
             )));
         }
         let seals = Seals::of(&db).map_err(failed)?;
-        Ok(Store { db, path: path.into(), seals, claims, bound: None })
+        Ok(Store { db, path: path.into(), seals, claims, bound: None, unlocked: None })
     }
 }
 
@@ -246,7 +257,7 @@ fn size(path: &Path) -> u64 {
 ///
 /// Who may write opens the file like a writer, so that what SQLite lays beside it for the readers of a
 /// moment goes again. Who may not must not lay anything there, because its owner couldn't write it.
-fn connect_to_read(whole: &Path, path: &Path) -> Result<Connection, StoreError> {
+fn connect_to_read(whole: &Path, path: &Path) -> Result<(Connection, Option<Stamp>), StoreError> {
     let failed = |error| explain("read", path, error);
     let connect = |flags: OpenFlags, name: &Path| -> rusqlite::Result<Connection> {
         let db = Connection::open_with_flags(name, flags | NO_MUTEX)?;
@@ -260,7 +271,7 @@ fn connect_to_read(whole: &Path, path: &Path) -> Result<Connection, StoreError> 
     let real = whole.canonicalize().unwrap_or_else(|_| whole.into());
     if may_write(&real) && real.parent().is_some_and(may_write) {
         match connect(OpenFlags::SQLITE_OPEN_READ_WRITE, &real) {
-            Ok(db) => return Ok(db),
+            Ok(db) => return Ok((db, None)),
             Err(error) if is_refused(&error) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -272,13 +283,15 @@ fn connect_to_read(whole: &Path, path: &Path) -> Result<Connection, StoreError> 
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     };
     if !unread {
-        // Everything is in the file, and whoever begins to write writes elsewhere first.
-        return connect(read_only, &uri(&real, "immutable=1")).map_err(failed);
+        // Everything is in the file. Should its owner begin to write now, checksums tell.
+        let stamp = Stamp::of(&real);
+        let db = connect(read_only, &uri(&real, "immutable=1")).map_err(failed)?;
+        return Ok((db, stamp));
     }
     if beside(&real, "-shm").exists()
         && let Ok(db) = connect(read_only, &uri(&real, "readonly_shm=1"))
     {
-        return Ok(db);
+        return Ok((db, None));
     }
     Err(StoreError::unusable(format!(
         "read {}: {} holds what isn't in the file yet, and can't be read without writing beside it: copy \

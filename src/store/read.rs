@@ -10,6 +10,7 @@ use super::ticks::{most_unpacked, unpack};
 use super::{
     RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun,
 };
+use crate::launch::spec::MOST_SAMPLES;
 use crate::study::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
@@ -257,7 +258,20 @@ impl Store {
     }
 }
 
+/// Operations per sample and samples per launch: no more than a launch takes.
+pub(super) fn sizes(row: &Row, column: usize) -> rusqlite::Result<(Option<u64>, Option<u64>)> {
+    let (batch, samples): (Option<u64>, Option<u64>) = (row.get(column)?, row.get(column + 1)?);
+    let fits = samples.unwrap_or(0) <= MOST_SAMPLES
+        && batch.unwrap_or(0).checked_mul(samples.unwrap_or(0)).is_some();
+    if fits {
+        Ok((batch, samples))
+    } else {
+        Err(rusqlite::Error::IntegralValueOutOfRange(column, row.get(column)?))
+    }
+}
+
 fn case(row: &Row) -> rusqlite::Result<StoredCase> {
+    let (batch, samples_per_launch) = sizes(row, 13)?;
     let cpus: (Option<u32>, Option<u32>) = (row.get(8)?, row.get(9)?);
     Ok(StoredCase {
         id: row.get(0)?,
@@ -272,8 +286,8 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         swappable: row.get(10)?,
         absence: row.get(11)?,
         reason: row.get(12)?,
-        batch: row.get(13)?,
-        samples_per_launch: row.get(14)?,
+        batch,
+        samples_per_launch,
         operation_ns: row.get(15)?,
         total: row.get::<_, Option<String>>(16)?.map(|it| total(&it)).transpose()?,
         observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,

@@ -124,4 +124,3 @@ CREATE TABLE tallies (
 ) STRICT;
 
 CREATE INDEX cases_of_run ON cases(run);
-CREATE INDEX launches_of_case ON launches(case_id);

@@ -3,11 +3,17 @@
 use rusqlite::Row;
 
 use super::seal::Table;
-use super::{Store, StoreError, explain, is_damage};
+use super::{Store, StoreError, explain, is_damage, open, said};
 
 impl Store {
     /// That a run isn't what was stored.
     pub(super) fn damaged(&self, run: i64, why: &str) -> StoreError {
+        if self.unlocked.is_some() && self.unlocked != open::Stamp::of(&self.path) {
+            return StoreError::other(format!(
+                "read {}: somebody wrote to it meanwhile: read it again",
+                self.path.display()
+            ));
+        }
         StoreError::damaged(format!(
             "run {run} in {} is damaged: {why}; restore the file from a copy, or choose another with \
              --store FILE (`ipcmark runs --check` tells what is whole)",
@@ -21,7 +27,7 @@ impl Store {
             if is_damage(&error) {
                 let why = match error {
                     rusqlite::Error::QueryReturnedNoRows => "a row of it is missing".into(),
-                    error => error.to_string(),
+                    error => said(&error),
                 };
                 self.damaged(run, &why)
             } else {
