@@ -1,6 +1,6 @@
 //! `ipcmark compare A B`: what a second run is beside the first, case by case.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
