@@ -203,18 +203,22 @@ impl Record {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made?,
             }
-            let made = fs::symlink_metadata(&folder)?;
-            let is_ours = made.is_dir()
-                && made.uid() == rustix::process::geteuid().as_raw()
-                && made.mode() & 0o777 == 0o700;
-            if !is_ours {
-                return Err(io::Error::other("somebody replaced a folder that was just made"));
-            }
-            let (device, inode) = (made.dev(), made.ino());
-            self.write(FOLDER_SLOT, &WireEntry::Folder { name, device, inode })?;
+            self.note_folder(name, &folder).inspect_err(|_| drop(fs::remove_dir(&folder)))?;
             return Ok(folder);
         }
         Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn note_folder(&self, name: String, folder: &Path) -> io::Result<()> {
+        let made = fs::symlink_metadata(folder)?;
+        let is_ours = made.is_dir()
+            && made.uid() == rustix::process::geteuid().as_raw()
+            && made.mode() & 0o777 == 0o700;
+        if !is_ours {
+            return Err(io::Error::other("somebody replaced a folder that was just made"));
+        }
+        let (device, inode) = (made.dev(), made.ino());
+        self.write(FOLDER_SLOT, &WireEntry::Folder { name, device, inode })
     }
 
     /// Notes something in a free slot, and gives its number.
@@ -249,7 +253,13 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         // A forked worker holds a copy, which is none of its business.
-        if self.maker == std::process::id() {
+        if self.maker != std::process::id() {
+            return;
+        }
+        // Most have nothing left to name. That takes no descriptor: this process may have none.
+        let names_objects = locked(&self.taken).iter().skip(FOLDER_SLOT + 1).any(|taken| *taken);
+        let no_folder = self.folder.get().is_none_or(|folder| fs::remove_dir(folder).is_ok());
+        if names_objects || !no_folder || fs::remove_file(&self.path).is_err() {
             clean::remove_own(&self.path);
         }
     }
