@@ -226,7 +226,7 @@ fn a_store_of_another_is_read_and_left_as_it_was() {
         }
         assert_eq!(inventory(&folder), before, "a reader wrote something");
     }
-    refused(&as_nobody("run null --launches 1"), &["runs.sqlite", "--store FILE"]);
+    refused(&as_nobody("run null --launches 1 -q"), &["runs.sqlite", "--store FILE"]);
 
     // While its owner writes, what is stored is read, wherever it lies.
     let mut owner = Store::open(&store).unwrap();
@@ -273,7 +273,7 @@ fn a_store_on_a_disk_that_is_read_only_is_read() {
         let said = mounted("", line);
         assert_eq!(said.code, Some(0), "{line}: {}", said.err);
     }
-    refused(&mounted("", "run null --launches 1"), &["runs.sqlite", "--store FILE"]);
+    refused(&mounted("", "run null --launches 1 -q"), &["runs.sqlite", "--store FILE"]);
     // As a kill leaves it: with what isn't in the file yet.
     let mut store = Store::open(&disk.join("runs.sqlite")).unwrap();
     stored::begin(&mut store).unwrap();
@@ -316,10 +316,10 @@ fn without_a_home_of_its_own_nothing_is_stored() {
         let mut command = bench.command(line.split_whitespace());
         output(command.env_remove("IPCMARK_STORE").env("HOME", home))
     };
-    let run = "run null --launches 1 --samples 9";
+    let run = "run null --launches 1 --samples 9 -q";
     let tmp = Path::new("/tmp/.local");
     let before = tmp.exists();
-    for line in [run, "runs", "report", "export", "run --resume", "fleet --resume"] {
+    for line in [run, "runs", "report", "export", "run --resume -q", "fleet --resume"] {
         refused(&at(Path::new(""), line), &["HOME is not set", "--store FILE", "IPCMARK_STORE"]);
     }
     assert_eq!(tmp.exists(), before);
@@ -350,7 +350,7 @@ fn without_a_home_of_its_own_nothing_is_stored() {
     assert!(!valued.exists());
     // One's own is.
     symlink(bench.path("elsewhere.sqlite"), bench.path("own.sqlite")).unwrap();
-    bench.must(&format!("{run} -q --store own.sqlite"));
+    bench.must(&format!("{run} --store own.sqlite"));
     assert!(
         bench.path("elsewhere.sqlite").exists() && bench.path("elsewhere.sqlite-claims").exists()
     );

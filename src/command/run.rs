@@ -88,23 +88,24 @@ fn measure_with(
     interrupt: &Interrupt,
     mut open: Open,
 ) -> Result<u8, Failure> {
-    let labs = roads::clean().0.removed;
-    for line in clean().removed.into_iter().chain(labs).filter(|_| !common.quiet) {
-        complain(&format!("removed {line}"));
-    }
     let mut store = match args.resume {
         None => Store::open(&common.store_path()?)?,
         Some(_) => Store::reopen(&common.store_path()?)?,
     };
+    // Before anything else is touched: another may be at it.
+    let resumed = match &args.resume {
+        Some(name) => Some(claim(&mut store, name)?),
+        None => None,
+    };
+    let labs = roads::clean().0.removed;
+    for line in clean().removed.into_iter().chain(labs).filter(|_| !common.quiet) {
+        complain(&format!("removed {line}"));
+    }
     let events = match args.format {
         Shown::Exported(Format::Ndjson) => Some(Events::to(args.output.as_deref(), interrupt)?),
         _ => None,
     };
     let mut live = Live::new(StderrProgress::new(common.quiet), events);
-    let resumed = match &args.resume {
-        Some(name) => Some(claim(&mut store, name)?),
-        None => None,
-    };
     if let Some(id) = resumed {
         open = open_again(args, &store.run(id)?, interrupt)?;
     }
