@@ -425,10 +425,3 @@ struct Interrupted;
 pub fn now_utc() -> String {
     humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string()
 }
-
-/// Whether a process with this id exists and runs a program of our name (ids are used again).
-pub fn alive(pid: u32) -> bool {
-    let name = |pid: &str| std::fs::read(Path::new("/proc").join(pid).join("comm")).ok();
-    let theirs = name(&pid.to_string());
-    theirs.is_some() && theirs == name("self")
-}
