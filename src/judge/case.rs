@@ -131,7 +131,7 @@ pub struct CaseResult {
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
     /// The same of other statistics of each launch: `mean`, `min` (its quickest sample), `middle`
-    /// (the mean of the middle half of its samples), and those
+    /// (the mean of the middle half of its samples), and `p75` and those
     /// of [`super::PERCENTILES`] where samples are single operations.
     #[serde(skip)]
     pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
@@ -270,6 +270,7 @@ impl CaseResult {
         for (name, ns) in
             [("mean", value.mean_ns), ("min", value.least_ns), ("middle", value.middle_ns)]
                 .into_iter()
+                .chain(value.p75_ns.map(|ns| ("p75", ns)))
                 .chain(tails)
         {
             let rounds = self.others_by_round.entry(name).or_default();

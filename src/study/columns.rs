@@ -2,13 +2,15 @@
 
 use super::counted::{Count, unknown_or_count};
 use super::declared::Reader;
-use super::expression::{Expression, STATISTICS, is_percentile};
+use super::expression::{Expression, PERCENTILES, STATISTICS, is_percentile};
 use super::format::{DerivedSpec, FLOORS, Study};
 use crate::mechanism::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.
-const SHOWN: [&str; 9] =
-    ["median", "mean", "min", "q1", "q3", "max", "rank", "rank-min", "switches"];
+const SHOWN: [&str; 12] = [
+    "median", "mean", "min", "q1", "q3", "max", "rank", "rank-min", "switches", "granted",
+    "lowest", "highest",
+];
 
 impl Reader<'_> {
     pub(super) fn check_derived(&self, study: &Study) -> Result<(), String> {
@@ -67,8 +69,8 @@ impl Reader<'_> {
     ) -> Result<(), String> {
         let name = word.get_ref().as_str();
         let names = derived.iter().map(|it| it.name.get_ref().as_str());
-        let known: Vec<&str> = SHOWN.into_iter().chain(names).collect();
-        match known.contains(&name) || is_percentile(name) || Count::parse(name).is_some() {
+        let known: Vec<&str> = SHOWN.into_iter().chain(PERCENTILES).chain(names).collect();
+        match known.contains(&name) || Count::parse(name).is_some() {
             true => Ok(()),
             false => Err(self.at(word.span(), unknown_or_count("statistic", name, &known))),
         }

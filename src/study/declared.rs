@@ -79,8 +79,13 @@ impl Reader<'_> {
             table.columns.iter().try_for_each(|it| self.factor(it).map(drop))?;
             self.selector(&table.only)?;
             table.among.iter().try_for_each(|it| self.selector(it))?;
-            if let Some(word) = table.show.first().filter(|_| !table.among.is_empty()) {
-                return Err(self.at(word.span(), "show doesn't go with among: choose"));
+            table.ranked.iter().try_for_each(|it| self.selector(it))?;
+            table.against.iter().try_for_each(|it| self.selector(it))?;
+            let own_columns = !table.among.is_empty() || !table.against.is_empty();
+            if let Some(word) = table.show.first().filter(|_| own_columns) {
+                let other = if table.among.is_empty() { "against" } else { "among" };
+                let error = format!("show doesn't go with {other}: choose");
+                return Err(self.at(word.span(), error));
             }
             table.show.iter().try_for_each(|it| self.shown(it, &study.derived))?;
             table.beside.iter().try_for_each(|it| self.published(it, &study))?;
@@ -93,6 +98,7 @@ impl Reader<'_> {
             self.factor(&search.factor)?;
             self.factor(&search.each)?;
             self.selector(&search.only)?;
+            search.beside.iter().try_for_each(|it| self.published(it, &study))?;
         }
         for published in &study.published {
             for figure in &published.figures {

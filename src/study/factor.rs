@@ -185,6 +185,11 @@ impl Chosen {
         Chosen(levels)
     }
 
+    /// Whether the two don't differ in a factor that both name.
+    pub fn agrees_with(&self, other: &Chosen) -> bool {
+        self.0.iter().all(|(factor, it)| other.level(*factor).is_none_or(|level| level == it))
+    }
+
     /// The levels that `other` doesn't share: what tells the two apart; all of them, if nothing does.
     pub fn apart_from(&self, other: &Chosen) -> Chosen {
         let differs = |(factor, level): &(&Factor, &String)| other.0.get(factor) != Some(*level);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
-use super::format::{OneOrMany, Selector};
+use super::format::{OneOrMany, Selector, one_or_several};
 
 /// A column that is worked out of others.
 #[derive(Clone, Debug, Deserialize)]
@@ -58,7 +58,8 @@ pub struct TableSpec {
     /// The factor whose levels are columns, unless `show` names several measures.
     pub columns: Option<Spanned<String>>,
     /// What stands in the cells: `median`, `mean`, `min`, `q1`, `q3`, `max`, `p50` … `p99.999`,
-    /// `rank`, `switches`, or a derived column.
+    /// `rank`, `switches`, `granted`, `lowest` and `highest` (of all cases of a cell), or a derived
+    /// column.
     #[serde(default)]
     pub show: Vec<Spanned<String>>,
     /// Which cases.
@@ -67,6 +68,12 @@ pub struct TableSpec {
     /// Cases that are put in order, best first, in each row: the columns are then their places.
     #[serde(default)]
     pub among: Vec<Selector>,
+    /// Cases among which `rank` counts; all of a column, if none is named.
+    #[serde(default)]
+    pub ranked: Vec<Selector>,
+    /// What the cases of each row are held against: the columns are then how much better these are.
+    #[serde(default, deserialize_with = "one_or_several")]
+    pub against: Vec<Selector>,
     /// The published figures that stand beside, by name: one, or several.
     #[serde(default, deserialize_with = "names")]
     pub beside: Vec<Spanned<String>>,
@@ -112,6 +119,8 @@ pub struct PublishedFigure {
     pub printed: Option<String>,
     /// Which statistic, where the table has several: `p99`.
     pub show: Option<String>,
+    /// What it is, where several stand at one place: `first`, `largest`.
+    pub label: Option<String>,
     /// Its own unit, where it isn't that of its table.
     pub unit: Option<String>,
     /// Which of [`FLOORS`], where it is no case.
@@ -141,4 +150,7 @@ pub struct Search {
     /// Among which cases.
     #[serde(default)]
     pub only: Selector,
+    /// The published figures that stand beside, by name: one, or several.
+    #[serde(default, deserialize_with = "names")]
+    pub beside: Vec<Spanned<String>>,
 }

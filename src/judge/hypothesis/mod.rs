@@ -23,6 +23,7 @@ use crate::study::format::{Hypothesis, Test};
 
 pub use curves::{PointByPoint, point_by_point};
 pub use needed::{Needed, needed};
+pub use ratio::{Gain, gain};
 pub use select::{level, takes};
 
 /// What the results say of a claim.

@@ -3,7 +3,7 @@
 //! of each of them, or of their geometric mean.
 
 use super::parts::{at_every_level, refuting, together};
-use super::select::{Pairs, level, pairs, shared};
+use super::select::{Pairs, goodness, level, pairs, shared};
 use super::{ALPHA, CaseResult, Decision, Told};
 use crate::judge::EQUIVALENT_WITHIN;
 use crate::stats::{self, Interval};
@@ -114,6 +114,31 @@ impl Sides<'_> {
         };
         Ok(Ratio { logs, interval, parts, pairs: count, larger })
     }
+}
+
+/// By how much one side is better than the other, over all pairs of cases.
+pub struct Gain {
+    /// The geometric mean of their ratios.
+    pub average: Interval,
+    /// The ratio of each pair, the least first.
+    pub of_pairs: Vec<f64>,
+}
+
+/// Left over right, of times or of rates alike more than 1 where the left is better.
+///
+/// # Errors
+/// Why nothing can be compared.
+pub fn gain(left: &Chosen, rights: &[Chosen], results: &[CaseResult]) -> Result<Gain, String> {
+    let value: Value = &|case| goodness(case, "median");
+    let sides = Sides { left, rights, results, value, over: Over::Average };
+    let of = || -> Result<Gain, Told> {
+        let measured = pairs(left, rights, results)?.measured;
+        let one = |pair| Ok(sides.ratio(std::slice::from_ref(pair), 1)?.interval.estimate);
+        let mut of_pairs = measured.iter().map(one).collect::<Result<Vec<f64>, Told>>()?;
+        of_pairs.sort_by(f64::total_cmp);
+        Ok(Gain { average: sides.ratio(&measured, 1)?.interval, of_pairs })
+    };
+    of().map_err(|told| told.effect)
 }
 
 /// Each of `order` is faster than the next, pair by pair or in the mean.

@@ -1,6 +1,7 @@
 //! A study's tables of the machine's bounds, with the published figures beside.
 
 use super::Written;
+use super::published::{self, NOTHING};
 use crate::judge::Judged;
 use crate::judge::floor_rows::{FloorRow, Repeats, rows};
 use crate::report::{Column, Emphasis, Row, Table, Text, units};
@@ -9,19 +10,19 @@ use crate::study::format::{FloorSpec, Published};
 impl Written {
     /// The table that `spec` asks for; a run without floors has none of its rows.
     pub(super) fn floor(&self, spec: &FloorSpec, judged: &Judged) -> Table {
-        let published = &self.declared.study.published;
+        let study = &self.declared.study;
         let floors = judged.run.floors.as_ref();
-        let beside = spec.beside.as_ref().map(|it| it.get_ref().as_str());
-        let beside = published.iter().find(|it| Some(it.name.as_str()) == beside);
+        let beside = published::named(study, &spec.beside).into_iter().next();
         let mut table = Table { caption: spec.title.clone(), ..Default::default() };
         table.columns = vec![Column::text("bound", 0), Column::number("here", 0)];
         if let Some(beside) = beside {
-            table.columns.push(Column::number(&beside.name, 1));
-            let year = beside.year.map(|it| format!(", {it}")).unwrap_or_default();
-            table.notes.push(Text::from(format!(
-                "{}: {} in {}, {}{year}; {}.",
-                beside.name, beside.statistic, beside.unit, beside.machine, beside.place
-            )));
+            table.columns.push(Column::text(&beside.name, 0));
+            table.notes.push(published::note(beside));
+            let same = |it: &&FloorSpec| it.beside.as_ref() == spec.beside.as_ref();
+            let last = study.floor.iter().rfind(same).is_some_and(|it| std::ptr::eq(it, spec));
+            let of_all = beside.figures.iter().filter(|it| it.floor.is_none());
+            let of_all = published::told(beside, of_all).filter(|_| last);
+            table.notes.extend(of_all.map(|it| Text::from(format!("Of none by name: {it}."))));
         }
         let Some(floors) = floors else {
             table.notes.push(Text::from("The run holds no floors."));
@@ -62,12 +63,8 @@ fn found(row: &FloorRow) -> Text {
     }
 }
 
-/// What the source prints of a bound; several figures where it prints several.
+/// What the source prints of a bound.
 fn printed(published: &Published, name: &str) -> String {
     let figures = published.figures.iter().filter(|it| it.floor.as_deref() == Some(name));
-    let told: Vec<String> = figures.map(|it| it.as_printed()).collect();
-    match told.is_empty() {
-        true => "–".into(),
-        false => format!("{} {}", told.join("; "), published.unit),
-    }
+    published::told(published, figures).unwrap_or_else(|| NOTHING.into())
 }

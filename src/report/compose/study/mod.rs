@@ -1,11 +1,13 @@
 //! A study's own part of the document: what it asked, what became of each claim, its tables with
 //! the published figures beside, and what the original could not see.
 
+mod cells;
 mod claims;
 mod floors;
 mod method;
 mod order;
 mod paper;
+mod published;
 mod results;
 mod search;
 mod tables;

@@ -1,7 +1,7 @@
 //! A table of places: in each row some cases in their order, best first, each with its median; and
 //! below, the order that was printed elsewhere.
 
-use super::{Written, factor, find};
+use super::{Written, factor, find, published};
 use crate::judge::{CaseResult, Status};
 use crate::report::compose::words;
 use crate::report::{Column, Emphasis, Row, Table, Text};
@@ -18,13 +18,7 @@ impl Written {
         let mut table = Table { caption: spec.title.clone(), ..Default::default() };
         table.columns.push(Column::text(rows.name(), 0));
         table.columns.extend((1..=among.len()).map(|place| Column::text(place.to_string(), 0)));
-        let beside: Vec<&Published> = spec
-            .beside
-            .iter()
-            .filter_map(|name| {
-                self.declared.study.published.iter().find(|it| it.name == *name.get_ref())
-            })
-            .collect();
+        let beside = published::named(&self.declared.study, &spec.beside);
         for level in &self.declared.levels[&rows] {
             if only.level(rows).is_some_and(|it| it != level) {
                 continue;
@@ -39,13 +33,7 @@ impl Written {
             let printed = beside.iter().filter_map(|it| printed(it, &here, &among));
             table.rows.extend(printed.map(|it| Row::new(it).emphasis(Emphasis::Muted)));
         }
-        for published in beside {
-            let year = published.year.map(|it| format!(", {it}")).unwrap_or_default();
-            table.notes.push(Text::from(format!(
-                "{}: {}, {}{year}; {}.",
-                published.name, published.statistic, published.machine, published.place
-            )));
-        }
+        table.notes.extend(beside.into_iter().map(published::note));
         table
     }
 }
@@ -76,17 +64,11 @@ fn printed(published: &Published, here: &Chosen, among: &[Chosen]) -> Option<Vec
             .iter()
             .filter(|it| it.show.as_deref() == Some(PLACE) && it.value == place as f64);
         let mut there = figures.filter_map(|it| Chosen::of_words(&it.levels).ok());
-        let fits = |of: &Chosen| Factor::ALL.iter().all(|it| agree(of, here, *it));
-        let found = there.find(fits)?;
-        let of = among.iter().find(|it| Factor::ALL.iter().all(|at| agree(it, &found, *at)))?;
+        let found = there.find(|it| it.agrees_with(here))?;
+        let of = among.iter().find(|it| it.agrees_with(&found))?;
         cells.push(Text::from(name(of)));
     }
     Some(cells)
-}
-
-/// Whether two don't differ in a factor that both name.
-fn agree(a: &Chosen, b: &Chosen, factor: Factor) -> bool {
-    a.level(factor).zip(b.level(factor)).is_none_or(|(a, b)| a == b)
 }
 
 fn joined(here: &Chosen, of: &Chosen) -> Chosen {
