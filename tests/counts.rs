@@ -114,8 +114,12 @@ fn workers_that_take_turns_on_one_cpu_switch_every_time_and_wake_at_most_so_ofte
         assert!(counts.events["context-switches"] + 2 >= counts.operations, "{counts:?}");
         // A partner that took over at its wake-up answers before this side sleeps: then the answer
         // wakes nobody. What else is woken meanwhile is the machine's.
-        let woken = counts.events["wake-ups"];
-        assert!(woken > 0 && woken <= counts.operations + 100, "{counts:?}");
+        match counts.events.get("wake-ups") {
+            Some(woken) => {
+                assert!(*woken > 0 && *woken <= counts.operations + 100, "{counts:?}");
+            }
+            None => say("skipped: wake-ups: no tracefs is mounted"),
+        }
         assert_eq!(counts.events["cpu-migrations"], 0, "{counts:?}");
     }
 }
