@@ -135,6 +135,7 @@ pub fn launch_spec(
         samples: SampleCount::Exactly(samples),
         batch: 1,
         rate: None,
+        arrivals: Default::default(),
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 20_000,

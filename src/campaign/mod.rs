@@ -406,6 +406,7 @@ impl<'a> Campaign<'a> {
             samples: crate::launch::SampleCount::Exactly(live.samples),
             batch: live.batch,
             rate: live.case.rate,
+            arrivals: self.request.arrivals,
             clock: self.clock.kind,
             ns_per_tick: self.clock.ns_per_tick,
             deadline_ms: live.deadline_ms(),

@@ -29,9 +29,6 @@ const LEAST_TRANSFERS: f64 = 3.0;
 const LONGEST_TRANSFERS: f64 = 100e6;
 /// What a launch of a rate lasts, in ns.
 const LASTING_PACED: f64 = 200e6;
-/// A sample must last so many clock reads, and so many clock steps.
-const READS: f64 = 20.0;
-const STEPS: f64 = 50.0;
 /// What the pilot of a case lasts, in ns.
 const PILOT_NS: u64 = 5_000_000;
 /// The deadline of a pilot, in ms.
@@ -72,7 +69,9 @@ impl Campaign<'_> {
         let (request, pace) = (self.request.clone(), self.pace());
         let results = self.groups[nth].cases.iter_mut().filter(|live| !live.is_observed());
         for (live, mut ending) in results.zip(endings) {
-            refuse_coarse(live.case.workload, &mut ending, &self.clock);
+            if !request.unbatched {
+                refuse_coarse(live.case.workload, &mut ending, &self.clock);
+            }
             live.fix(&ending, &request, &self.clock, pace);
             self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
             rows.push(NewLaunch {
@@ -166,6 +165,9 @@ impl LiveCase {
                 let transfer = self.operation_ns * batch as f64;
                 (batch, transfers(transfer))
             }
+            (Workload::Latency, _) if request.unbatched => {
+                (1, (lasting / self.operation_ns).ceil().max(1.0) as u64)
+            }
             _ => sized(&self.case, (self.operation_ns, report.ack_ns), clock, lasting),
         };
         self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
@@ -226,7 +228,7 @@ pub fn sized(
 ) -> (u64, u64) {
     match case.workload {
         Workload::Latency | Workload::Connect => {
-            let batch = (shortest_ns(clock) / operation_ns).ceil().max(1.0);
+            let batch = (clock.shortest_ns() / operation_ns).ceil().max(1.0);
             (batch as u64, (lasting / (operation_ns * batch)).ceil().max(1.0) as u64)
         }
         Workload::Rate => (1, (LASTING_PACED / operation_ns).ceil().max(1.0) as u64),
@@ -249,20 +251,15 @@ fn transfers(transfer_ns: f64) -> u64 {
     (TRANSFERS / transfer_ns).floor().max(least) as u64
 }
 
-/// The shortest sample that the clock resolves, in ns.
-fn shortest_ns(clock: &clock::Record) -> f64 {
-    (READS * clock.cost_ns).max(STEPS * clock.step_ns)
-}
-
 /// Responses are never batched: what is too short for the clock has no open loop.
 fn refuse_coarse(workload: Workload, pilot: &mut Ending, clock: &clock::Record) {
     let measured = workload == Workload::Rate && pilot.record.outcome == Outcome::Ok;
     let response = value_ns(&mut pilot.samples.clone(), 1, clock.ns_per_tick);
-    let (true, Some(ns), shortest) = (measured, response, shortest_ns(clock)) else { return };
+    let (true, Some(ns), shortest) = (measured, response, clock.shortest_ns()) else { return };
     if ns < shortest {
         let reason = format!(
             "a response takes {ns:.0} ns, which the clock can't time by itself (from {shortest:.0} ns \
-             on): -w latency times many as one"
+             on): -w latency times many as one, and --unbatched times it all the same"
         );
         pilot.record.outcome = Outcome::NotApplicable { reason };
     }

@@ -74,7 +74,16 @@ pub struct Record {
     pub readings: Vec<Reading>,
 }
 
+/// A sample must last so many clock reads, and so many clock steps.
+const READS: f64 = 20.0;
+const STEPS: f64 = 50.0;
+
 impl Record {
+    /// The shortest sample that the clock resolves, in ns.
+    pub fn shortest_ns(&self) -> f64 {
+        (READS * self.cost_ns).max(STEPS * self.step_ns)
+    }
+
     /// Completes the record at the end of a run that began at `start`.
     pub fn conclude(&mut self, start: &Anchor, end: &Anchor) {
         let scale = start.ns_per_tick(end);

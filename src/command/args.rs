@@ -20,6 +20,7 @@ use crate::size;
 use crate::store::Label;
 use crate::study::{Reach, Request, Stopping, rate};
 use crate::time::{self, budget, in_ns};
+use crate::workload::schedule::Arrivals;
 use crate::workload::{Policy, Workload, connect};
 
 /// Budget where none is given: with judging and writing, about a minute.
@@ -76,6 +77,13 @@ pub struct RunArgs {
     /// Messages due per second, of -w rate: 500, 10k [default: 1k]
     #[arg(long, value_name = "N", value_parser = rate::parse, allow_negative_numbers = true)]
     pub rate: Option<u64>,
+    /// How they arrive: poisson (independently of each other), periodic [default: poisson]
+    #[arg(long, value_name = "HOW", value_parser = arrivals(), hide_possible_values = true)]
+    pub arrivals: Option<Arrivals>,
+    /// Time each round trip by itself, also those too short for the clock, so that they have
+    /// percentiles
+    #[arg(long)]
+    pub unbatched: bool,
     /// Untimed operations, or time, before each launch's first sample
     #[arg(long, value_name = "N|TIME", value_parser = time::warmup, allow_negative_numbers = true)]
     pub warmup: Option<time::Warmup>,
@@ -119,7 +127,7 @@ pub struct RunArgs {
     /// Go on with an interrupted run: its number, label, or `last`
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
-                                "reach", "rate"])]
+                                "reach", "rate", "arrivals", "unbatched"])]
     pub resume: Option<String>,
     /// text, json, ndjson (events as they happen), csv, markdown, hgrm and hlog (HdrHistogram),
     /// bmf (Bencher)
@@ -204,6 +212,14 @@ pub fn exported() -> impl TypedValueParser<Value = Format> {
         .map(|name| Format::named(&name).unwrap_or(Format::Json))
 }
 
+/// Reads how messages arrive.
+fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
+    PossibleValuesParser::new(Arrivals::NAMES).map(|name| match name.as_str() {
+        "periodic" => Arrivals::Periodic,
+        _ => Arrivals::Poisson,
+    })
+}
+
 /// A parser that also tells completions the words to begin with; other words may be right too.
 #[derive(Clone)]
 struct Suggesting<P> {
@@ -250,6 +266,9 @@ impl RunArgs {
         if self.rate.is_some() && !workloads.contains(&Workload::Rate) {
             return Err("--rate: only -w rate has one: add it, or leave --rate out".into());
         }
+        if self.arrivals.is_some() && !workloads.contains(&Workload::Rate) {
+            return Err("--arrivals: only -w rate has some: add it, or leave --arrivals out".into());
+        }
         let sizes = |workload| match (&self.size, workload) {
             (_, Workload::Connect) => vec![connect::OPENED_FOR], // it has no size of its own
             (Some(Sizes(sizes)), _) => sizes.clone(),
@@ -274,6 +293,8 @@ impl RunArgs {
             spin_on_one_cpu: self.spin_on_one_cpu,
             total_bytes: self.total,
             rate: self.rate.unwrap_or(rate::USUAL),
+            arrivals: self.arrivals.unwrap_or_default(),
+            unbatched: self.unbatched,
             warmup: match self.warmup {
                 None => Warmup::default(),
                 Some(time::Warmup::Operations(operations)) => Warmup { operations, ns: u64::MAX },

@@ -89,6 +89,10 @@ fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells
 fn schedule(cells: &mut Cells, case: &CaseResult) {
     let rate = case.rate;
     cells.maybe("asked_per_sec", rate.map(|it| it.asked_per_sec));
+    cells.maybe("arrivals", rate.map(|it| word(&it.arrivals)));
+    cells.maybe("overloaded", rate.map(|it| it.overloaded));
+    cells.maybe("void", rate.map(|it| it.void));
+    cells.maybe("served_share", rate.and_then(|it| it.served_share));
     cells.maybe("served_per_sec", rate.and_then(|it| it.served_per_sec));
     cells.maybe("late_share", rate.and_then(|it| it.late_share));
     cells.maybe("lateness_median_ns", rate.and_then(|it| it.lateness_median_ns));
@@ -142,7 +146,9 @@ fn confidence(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("mode_high", case.modes.map(|it| it.high));
     cells.maybe("mode_high_share", case.modes.map(|it| it.high_share));
     cells.maybe("steady_launches", case.steady.map(|it| it.launches));
+    cells.maybe("largest_ns", case.largest_ns);
     cells.maybe("clock_share", case.clock_share);
+    cells.put("clock_limited", case.clock_limited);
 }
 
 /// The name that JSON gives the value: `not_applicable`.

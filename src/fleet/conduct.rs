@@ -319,6 +319,7 @@ impl<'a> Fleet<'a> {
             samples: SampleCount::Exactly(live.samples),
             batch: if pilot { 0 } else { live.batch },
             rate: case.rate,
+            arrivals: Default::default(),
             clock: far.clock.kind,
             ns_per_tick: far.clock.ns_per_tick,
             deadline_ms: deadline_ms(case, deadline_of(expected)),

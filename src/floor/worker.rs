@@ -20,9 +20,6 @@ use crate::observe::{Host, Relation, Topology};
 const ORDERED_WITHIN: Duration = Duration::from_secs(10);
 /// Repeats below which an interval isn't worth its name: no time limit cuts below them.
 const FEWEST: usize = 6;
-/// A batch holds at least so many clock reads and clock steps (METHOD: time).
-const READS: f64 = 20.0;
-const STEPS: f64 = 50.0;
 
 /// What crosses to the floor process.
 #[derive(Serialize, Deserialize)]
@@ -128,11 +125,8 @@ impl Setting {
         pin(home)?;
         let (kind, why_not) = clock::choose(root);
         let (_, clock) = clock::measure(kind, why_not);
-        let watch = Stopwatch {
-            kind,
-            ns_per_tick: clock.ns_per_tick,
-            shortest_ns: (READS * clock.cost_ns).max(STEPS * clock.step_ns),
-        };
+        let watch =
+            Stopwatch { kind, ns_per_tick: clock.ns_per_tick, shortest_ns: clock.shortest_ns() };
         Ok(Setting { order, topology, allowed, home, host, clock, watch })
     }
 

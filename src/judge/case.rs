@@ -98,8 +98,13 @@ pub struct CaseResult {
     pub launch_medians: Vec<Option<f64>>,
     /// Effectively independent samples that each launch lacks for a percentile.
     pub samples_missing: BTreeMap<String, u64>,
+    /// The largest sample of all launches, in ns; null where samples aren't single operations.
+    pub largest_ns: Option<f64>,
     /// Cost of the clock over the time of a sample.
     pub clock_share: Option<f64>,
+    /// Whether its samples are single operations too short for the clock (`--unbatched`): then its cost
+    /// and its step are a part of every percentile.
+    pub clock_limited: bool,
     /// CPU time of both workers per round trip or message, in ns.
     pub cpu_ns_per_operation: Option<CpuCost>,
     /// The bound that fits the case; null where there is none, or it wasn't measured.
@@ -157,6 +162,17 @@ impl CaseResult {
             .or(self.response_ns.as_ref())
     }
 
+    /// Whether it may be held against others: measured, no second name of another, no control, and a
+    /// schedule that was kept.
+    pub fn is_ranked(&self) -> bool {
+        self.status == Status::Ok && !self.twin && !self.carries.is_control() && self.is_kept()
+    }
+
+    /// Whether its schedule was kept, where it has one: else its times say how long a launch was.
+    pub fn is_kept(&self) -> bool {
+        self.rate.is_none_or(|it| it.is_kept())
+    }
+
     /// Judges one case, its course in so many `slices` a launch; also gives the sum of its
     /// launches' timed parts, in ns.
     pub(super) fn of(
@@ -167,6 +183,9 @@ impl CaseResult {
         slices: usize,
     ) -> Result<(CaseResult, f64), StoreError> {
         let mut result = CaseResult::blank(case);
+        if let Some(rate) = &mut result.rate {
+            rate.arrivals = run.request.arrivals;
+        }
         if run.reaches().len() > 1 && !case.reach.is_local() {
             result.site = format!("{}/{}", case.reach, case.placement);
         }
@@ -241,7 +260,9 @@ impl CaseResult {
             first_message_ns: None,
             launch_medians: Vec::new(),
             samples_missing: BTreeMap::new(),
+            largest_ns: None,
             clock_share: None,
+            clock_limited: false,
             cpu_ns_per_operation: None,
             floor: None,
             precision_reached: None,
@@ -347,6 +368,9 @@ impl CaseResult {
         let typical = ns.iter().sum::<f64>() / ns.len() as f64;
         let batch = self.batch.unwrap_or(1) as f64;
         self.clock_share = Some(run.clock.cost_ns / (typical * batch));
+        let single = self.workload != "throughput" && self.batch == Some(1);
+        self.clock_limited = run.request.unbatched && single && typical < run.clock.shortest_ns();
+        self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
         let told: Vec<bool> = self.course.iter().filter_map(|it| it.steady).collect();
         self.steady = (!told.is_empty()).then(|| SteadySeen {
             launches: told.iter().filter(|steady| **steady).count() as u64,

@@ -109,7 +109,7 @@ impl GroupVerdict {
         let ranked: Vec<usize> = (0..members.len())
             .filter(|at| {
                 let case = &members[*at];
-                here(&case) && !case.twin && !case.carries.is_control()
+                here(&case) && case.is_ranked()
             })
             .collect();
         let head = members.iter().find(here)?;
@@ -211,7 +211,7 @@ fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
 
 fn twin_check(members: &[CaseResult], site: &str) -> Option<TwinCheck> {
     let here = || members.iter().filter(|case| case.site == site);
-    let twin = here().find(|case| case.twin && case.status == Status::Ok)?;
+    let twin = here().find(|case| case.twin && case.status == Status::Ok && case.is_kept())?;
     let subject = here().find(|case| !case.twin && case.variant == twin.variant)?;
     let (a, b) = paired(twin, subject);
     let comparison = stats::compare_paired(&a, &b, ALPHA)?;

@@ -14,7 +14,7 @@ mod derived;
 mod estimate;
 pub mod explain;
 pub mod fleet;
-mod floor;
+pub(crate) mod floor;
 pub mod floor_rows;
 mod group;
 pub mod hypothesis;

@@ -11,8 +11,10 @@ pub(super) struct LaunchValue {
     pub(super) least_ns: f64,
     /// Mean of the middle half of the samples: near the median, and means of parts add up to it.
     pub(super) middle_ns: f64,
-    /// Its upper quartile, and its further percentiles, where its samples are single operations.
+    /// Its upper quartile, its largest sample, and its further percentiles, where its samples are single
+    /// operations.
     pub(super) p75_ns: Option<f64>,
+    pub(super) largest_ns: Option<f64>,
     pub(super) percentiles: Option<OfLaunch>,
     pub(super) samples: u64,
     pub(super) effective: f64,
@@ -47,6 +49,7 @@ impl Pool {
         let value = LaunchValue {
             mean_ns: scale * mean(&sorted),
             least_ns: scale * sorted.first().copied().unwrap_or(0) as f64,
+            largest_ns: sorted.last().filter(|_| single).map(|it| scale * *it as f64),
             middle_ns: scale * mean(&sorted[count / 4..count - count / 4]),
             ns: stats::mid_quantile(&sorted, 0.5) * scale,
             p75_ns: single.then(|| stats::mid_quantile(&sorted, 0.75) * scale),

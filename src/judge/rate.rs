@@ -4,28 +4,38 @@ use serde::Serialize;
 
 use crate::stats;
 use crate::store::{StoredCase, StoredLaunch};
+use crate::workload::schedule::Arrivals;
 
-/// A mechanism that serves less of the rate than this falls behind for good: what is due waits in
+/// A mechanism that serves a smaller share of what is due falls behind for good: what is due waits in
 /// a queue that grows, and its response times tell how long the launch was.
-const SERVED: f64 = 0.95;
+const SERVED: f64 = 0.99;
+/// The share of the delay from which on it is the sender's own.
+const OWN: f64 = 0.5;
 
 /// The schedule of a case, and how it was kept: medians over launches, null where nothing was
 /// measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateSeen {
-    /// Messages due per second.
+    /// Messages due per second, in the mean.
     pub asked_per_sec: u64,
-    /// Messages answered per second, from when the first was due to the last answer, or to when one
-    /// more was due if that is later.
+    /// How they were spread over time.
+    pub arrivals: Arrivals,
+    /// Messages answered per second, from when the first was due to when the last was begun: all others
+    /// were answered by then.
     pub served_per_sec: Option<f64>,
+    /// The same over what was due per second in the same launch.
+    pub served_share: Option<f64>,
     /// Share of the messages that were begun more than 1 µs after they were due.
     pub late_share: Option<f64>,
     /// Median of how late messages were begun, in ns.
     pub lateness_median_ns: Option<f64>,
     /// Largest of it over all launches, in ns.
     pub lateness_max_ns: Option<f64>,
-    /// Whether it could not serve the rate.
+    /// Whether it could not serve the rate: then it is no candidate for anything.
     pub overloaded: bool,
+    /// Whether it could not be offered the rate: the sender itself was late, by more than half of what
+    /// was missing.
+    pub void: bool,
 }
 
 impl RateSeen {
@@ -33,11 +43,14 @@ impl RateSeen {
     pub(super) fn asked(case: &StoredCase) -> Option<RateSeen> {
         Some(RateSeen {
             asked_per_sec: case.rate?,
+            arrivals: Arrivals::default(),
             served_per_sec: None,
+            served_share: None,
             late_share: None,
             lateness_median_ns: None,
             lateness_max_ns: None,
             overloaded: false,
+            void: false,
         })
     }
 
@@ -45,15 +58,25 @@ impl RateSeen {
     pub(super) fn with(self, launches: &[&StoredLaunch]) -> RateSeen {
         let reports = || launches.iter().map(|it| &it.record.initiator);
         let told = || reports().filter_map(|it| Some((it.samples, it.punctuality?)));
-        let served_per_sec = median(told().map(|it| it.1.served_per_sec));
+        let served_share = median(told().map(|it| it.1.served_per_sec / it.1.due_per_sec));
+        let short = served_share.is_some_and(|it| it < SERVED);
+        let own = median(told().map(|it| it.1.own_ns / it.1.behind_ns.max(1.0)));
+        let void = short && own.is_some_and(|it| it >= OWN);
         RateSeen {
-            served_per_sec,
+            served_per_sec: median(told().map(|it| it.1.served_per_sec)),
+            served_share,
             late_share: median(told().map(|(all, it)| it.late as f64 / all.max(1) as f64)),
             lateness_median_ns: median(told().map(|it| it.1.median_ns)),
             lateness_max_ns: told().map(|it| it.1.max_ns).reduce(f64::max),
-            overloaded: served_per_sec.is_some_and(|it| it < SERVED * self.asked_per_sec as f64),
+            overloaded: short && !void,
+            void,
             ..self
         }
+    }
+
+    /// Whether its response times are those of the rate that was asked: it was offered, and served.
+    pub fn is_kept(&self) -> bool {
+        !self.overloaded && !self.void
     }
 }
 

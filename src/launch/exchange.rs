@@ -295,7 +295,8 @@ impl<'a> Exchange<'a> {
         self.onlookers.stop(samples * batch, closed, &mut self.report)?;
         self.report.usage = Usage::of_thread().since(&before);
         self.report.cpus.push(sched_getcpu() as u32);
-        self.report.punctuality = paced.and_then(Paced::end);
+        let filled = page.samples(samples as usize);
+        self.report.punctuality = paced.and_then(|it| it.end(filled));
         (self.report.samples, self.report.batch) = (samples, batch);
         self.announce(Purpose::Finish)
     }

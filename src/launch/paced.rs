@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loops::Loops;
 use super::spec::Spec;
-use crate::workload::schedule::{Schedule, Wait};
+use crate::workload::schedule::{Load, Schedule, Wait};
 
 /// What is on time, in ns: the clock's steps, and a wait that ends between two of them.
 const ON_TIME_NS: f64 = 1_000.0;
@@ -24,9 +24,16 @@ pub struct Punctuality {
     pub median_ns: f64,
     /// Largest of it, in ns.
     pub max_ns: f64,
-    /// Messages answered per second, from when the first was due to the last answer, or to when one
-    /// more was due if that is later.
+    /// Messages due per second, from when the first was due to when the last was.
+    pub due_per_sec: f64,
+    /// Messages answered per second, from when the first was due to when the last was begun: all others
+    /// were answered by then.
     pub served_per_sec: f64,
+    /// How late the last was begun, in ns: what the sender had fallen behind.
+    pub behind_ns: f64,
+    /// How much of that is the sender's own, in ns: how late it began the last message for which it
+    /// had waited.
+    pub own_ns: f64,
 }
 
 /// A schedule under way.
@@ -34,21 +41,26 @@ pub struct Paced {
     schedule: Schedule,
     lateness: Vec<u64>,
     taken: usize,
-    response: u64,
+    per_second: u64,
     ns_per_tick: f64,
 }
 
 impl Paced {
-    /// Makes ready for so many messages; their room is touched.
+    /// Makes ready for so many messages; their room is touched, and when each is due is drawn.
     pub fn new(spec: &Spec, samples: u64) -> Paced {
         // A sleeper wakes up to 50 µs late by default, for the sake of power.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let rate = spec.rate.unwrap_or(1);
+        let load = Load {
+            arrivals: spec.arrivals,
+            per_second: spec.rate.unwrap_or(1),
+            messages: samples,
+            seed: spec.seed,
+        };
         Paced {
-            schedule: Schedule::new(spec.clock, rate, spec.ns_per_tick, wait(spec)),
+            schedule: Schedule::new(spec.clock, load, spec.ns_per_tick, wait(spec)),
             lateness: vec![u64::MAX; samples as usize],
             taken: 0,
-            response: 0,
+            per_second: load.per_second,
             ns_per_tick: spec.ns_per_tick,
         }
     }
@@ -61,25 +73,34 @@ impl Paced {
         let lateness = &mut self.lateness[self.taken..self.taken + samples.len()];
         loops.responses(&mut self.schedule, samples, lateness)?;
         self.taken += samples.len();
-        self.response = samples.last().map_or(0, |it| it.load(Ordering::Relaxed));
         Ok(())
     }
 
-    /// What came of it; none before the first message.
-    pub fn end(mut self) -> Option<Punctuality> {
+    /// What came of it, `samples` being all that were filled; none before the first message.
+    pub fn end(mut self, samples: &[AtomicU64]) -> Option<Punctuality> {
         let scale = self.ns_per_tick;
         let late = self.lateness.iter().filter(|it| **it as f64 * scale > ON_TIME_NS).count();
-        let last = self.schedule.due(self.taken.checked_sub(1)? as u64);
-        // Whoever keeps up serves a message a period, the last one's included.
-        let end = self.schedule.due(self.taken as u64).max(last + self.response);
-        let took = (end - self.schedule.first()) as f64 * scale;
+        let last = self.taken.checked_sub(1)?;
+        let behind = self.lateness[last];
+        let answered = |nth: usize| self.schedule.due(nth) + samples[nth].load(Ordering::Relaxed);
+        let waited = |nth: &usize| *nth == 0 || answered(nth - 1) < self.schedule.due(*nth);
+        let own = (0..self.taken).rev().find(waited).map_or(0, |nth| self.lateness[nth]);
+        let due = self.schedule.due(last) - self.schedule.first();
+        let per_second = |ticks: u64| match last {
+            0 => self.per_second as f64, // one message is no rate
+            others => others as f64 * 1e9 / (ticks as f64 * scale).max(1.0),
+        };
+        let (due_per_sec, served_per_sec) = (per_second(due), per_second(due + behind));
         self.lateness.sort_unstable();
         let middle = self.lateness[self.lateness.len() / 2];
         Some(Punctuality {
             late: late as u64,
             median_ns: middle as f64 * scale,
             max_ns: *self.lateness.last()? as f64 * scale,
-            served_per_sec: self.taken as f64 * 1e9 / took.max(1.0),
+            due_per_sec,
+            served_per_sec,
+            behind_ns: behind as f64 * scale,
+            own_ns: own.min(behind) as f64 * scale,
         })
     }
 }

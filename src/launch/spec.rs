@@ -14,10 +14,11 @@ use crate::observe::counts::Counts;
 use crate::observe::trace::{Marked, Traced};
 use crate::observe::{Noise, Probe, Traffic};
 use crate::sys::process::Usage;
+use crate::workload::schedule::Arrivals;
 use crate::workload::{Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-4");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-5");
 
 /// Most samples of a launch, 80 MB of them: more are a slip.
 pub const MOST_SAMPLES: u64 = 10_000_000;
@@ -121,6 +122,9 @@ pub struct Spec {
     /// Messages due per second; None of other workloads than a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
+    /// How these messages arrive.
+    #[serde(default)]
+    pub arrivals: Arrivals,
     /// The clock that stamps.
     pub clock: clock::Kind,
     /// Its scale, for durations in this spec; samples stay in ticks.
@@ -129,7 +133,7 @@ pub struct Spec {
     pub deadline_ms: u64,
     /// Bytes by which message buffers are shifted inside their page.
     pub buffer_offset: usize,
-    /// Seed of the payload check.
+    /// Seed of what a launch draws: the pattern of the check, losses, when messages are due.
     pub seed: u64,
     /// What looks on while the workers are timed; a launch that is observed isn't a result.
     #[serde(default)]

@@ -39,6 +39,7 @@ use factor::Factor;
 use crate::launch::peer::Asked;
 use crate::launch::{Placement, Warmup, Workers};
 use crate::observe::Probe;
+use crate::workload::schedule::Arrivals;
 use crate::workload::{Policy, Workload};
 
 /// An experiment as it was asked for. Stored with the run.
@@ -70,6 +71,12 @@ pub struct Request {
     /// Messages due per second, of rates.
     #[serde(default = "rate::usual", skip_serializing_if = "rate::is_usual")]
     pub rate: u64,
+    /// Whether each round trip is timed by itself, however short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unbatched: bool,
+    /// How these messages arrive.
+    #[serde(default)]
+    pub arrivals: Arrivals,
     /// Untimed operations before each launch's first sample.
     pub warmup: Warmup,
     /// Samples per launch; None lets a pilot choose.
@@ -125,6 +132,8 @@ impl Default for Request {
             total_bytes: None,
             totals: Vec::new(),
             rate: rate::USUAL,
+            unbatched: false,
+            arrivals: Arrivals::default(),
             warmup: Warmup::default(),
             samples: None,
             samples_by_workload: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! Rate: an open loop. Messages are due at a fixed rate, whatever became of those before them.
+//! Rate: an open loop. Messages are due by a schedule, whatever became of those before them.
 //!
 //! Timed: from when a message was due to when its answer is in (response time), by the initiator's
 //! clock. One connection serves the schedule, one round trip at a time, so that queueing happens at

@@ -51,6 +51,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         samples: SampleCount::Exactly(20),
         batch: 1,
         rate: None,
+        arrivals: Default::default(),
         clock: clock.kind,
         ns_per_tick: clock.ns_per_tick,
         deadline_ms: 20_000,

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::{Judged, ModesSeen};
 use crate::study::{Reach, Total};
+use crate::workload::schedule::Arrivals;
 
 /// The version of exports that is read here.
 const VERSION: u64 = 1;
@@ -80,6 +81,15 @@ pub struct MeasuredCase {
 pub struct MeasuredRate {
     /// Messages due per second.
     pub asked_per_sec: u64,
+    /// How they were spread over time.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// Whether less was served.
+    #[serde(default)]
+    pub overloaded: bool,
+    /// Whether less was offered.
+    #[serde(default)]
+    pub void: bool,
 }
 
 /// A group of a run.
@@ -187,7 +197,14 @@ impl MeasuredCase {
 
     /// Whether it was measured.
     pub fn is_ok(&self) -> bool {
-        self.status == "ok"
+        self.status == "ok" && self.shortfall().is_none()
+    }
+
+    /// Why a schedule that was not kept is no result.
+    pub(super) fn shortfall(&self) -> Option<String> {
+        let rate = self.rate.filter(|it| it.overloaded || it.void)?;
+        let what = if rate.void { "void (the sender was late)" } else { "overloaded" };
+        Some(format!("{what} at {} messages a second", rate.asked_per_sec))
     }
 
     /// Time per operation of each launch that was measured, up to a factor that is the same in
@@ -202,7 +219,7 @@ impl MeasuredCase {
 
     /// Whether it is the same case of another run; how it was measured may differ.
     pub(super) fn is(&self, other: &MeasuredCase) -> bool {
-        let asked = |it: &MeasuredCase| it.rate.map(|it| it.asked_per_sec);
+        let asked = |it: &MeasuredCase| it.rate.map(|it| (it.asked_per_sec, it.arrivals));
         let key = |it: &MeasuredCase| (it.message_bytes, asked(it), it.twin);
         self.variant == other.variant
             && self.workload == other.workload

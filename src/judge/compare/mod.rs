@@ -270,7 +270,7 @@ fn pairs<'a>(a: &'a Measured, b: &'a Measured) -> Vec<Pair<'a>> {
         found.push((Some(case), at.map(|at| left.remove(at))));
     }
     found.extend(left.into_iter().map(|case| (None, Some(case))));
-    let measured = |case: Option<&MeasuredCase>| case.is_some_and(MeasuredCase::is_ok);
+    let measured = |case: Option<&MeasuredCase>| case.is_some_and(|it| it.status == "ok");
     found.retain(|(a, b)| measured(*a) || measured(*b));
     found.into_iter().map(|(a, b)| Pair { a, b, change: blank(a, b) }).collect()
 }
@@ -319,12 +319,16 @@ impl Pair<'_> {
         let missing = |name: &str, case: Option<&MeasuredCase>| match case {
             Some(case) if case.is_ok() => None,
             Some(case) => {
-                let why = case.reason.as_deref().unwrap_or("no reason was given");
+                let why = case.shortfall().or_else(|| case.reason.clone());
+                let why = why.unwrap_or_else(|| "no reason was given".into());
                 Some(format!("not measured in {name}: {why}"))
             }
             None => Some(format!("no case of {name}")),
         };
-        missing("A", self.a).or_else(|| missing("B", self.b))
+        match (self.a, self.b) {
+            (Some(_), None) => missing("B", None),
+            (a, b) => missing("A", a).or_else(|| missing("B", b)),
+        }
     }
 
     /// Takes the ratio and its p, where both runs have what it needs.

@@ -14,6 +14,7 @@ mod inflections;
 mod observed;
 mod open_loop;
 mod peer;
+mod percentiles;
 mod probe;
 mod setup;
 mod study;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{setup, words};
+use super::{open_loop, percentiles, setup, words};
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
 use crate::report::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
 
@@ -23,7 +23,15 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
                 .copied()
                 .collect();
             let head = Head { workload, workers, placement };
+            if workload == "rate" {
+                tables.push(percentiles::table(judged, head.caption(), &here).into());
+                continue;
+            }
             tables.push(summary(judged, &head, &here).into());
+            if percentiles::are_shown(judged, workload, &here) {
+                let caption = format!("Percentiles of a round trip, {}", head.place());
+                tables.push(percentiles::table(judged, caption, &here).into());
+            }
         }
     }
     let aside = |it: &Block| match it {
@@ -57,9 +65,12 @@ impl Head<'_> {
             "rate" => "Response time, open loop",
             _ => "Throughput one way",
         };
+        format!("{what}, {}: median over launches [interval]", self.place())
+    }
+
+    fn place(&self) -> String {
         let threads = if self.workers == "thread" { ", threads" } else { "" };
-        let place = words::place(self.placement);
-        format!("{what}, {place}{threads}: median over launches [interval]")
+        format!("{}{threads}", words::place(self.placement))
     }
 }
 
@@ -242,11 +253,12 @@ pub fn details(judged: &Judged) -> Section {
 }
 
 fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
+    let timed = group.workload != "throughput";
     let mut table = Table {
         caption: format!("{}, {} rounds", words::group(group), group.rounds),
         columns: vec![
             Column::text("mechanism", 0),
-            Column::number("median [interval]", 0),
+            Column::number(if timed { "p50 [interval]" } else { "median [interval]" }, 0),
             Column::number("coverage", 4),
             Column::number("× leader [interval]", 1),
             Column::number("p (Holm)", 3),
@@ -261,18 +273,15 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
     }
     table.columns.push(Column::number("CPU [interval]", 2));
     table.columns.push(Column::number("user + system", 5));
-    let timed = group.workload != "throughput";
     if timed {
-        table.columns.extend(
-            PERCENTILES[..4]
-                .iter()
-                .enumerate()
-                .map(|(nth, (name, _))| Column::number(*name, if nth == 1 { 2 } else { 4 })),
-        );
+        let priority = |name: &str| if name == "p99" { 0 } else { 4 };
+        let shown = PERCENTILES[..4].iter();
+        table.columns.extend(shown.map(|(name, _)| Column::number(*name, priority(name))));
+        table.columns.push(Column::number("max", 0));
     }
     table.columns.push(Column::number("min … max of launches", 5));
     table.columns.push(Column::number("launches", 4));
-    table.columns.push(Column::number("samples", 5));
+    table.columns.push(Column::number("n", if timed { 0 } else { 5 }));
     table.columns.push(Column::number("clock", 5));
     for standing in &group.standings {
         let case = &judged.results[standing.result];
@@ -293,17 +302,22 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
         }
         cells.extend(cpu(case));
         if timed {
-            cells.extend(PERCENTILES[..4].iter().map(|(name, _)| percentile(case, name)));
+            cells.extend(PERCENTILES[..4].iter().map(|(name, _)| percentiles::cell(case, name)));
+            cells.push(percentiles::largest(case));
         }
         cells.extend(spread(case));
         let emphasis = if standing.among_best { Emphasis::Best } else { Emphasis::Normal };
         table.rows.push(Row::new(cells).emphasis(emphasis));
     }
+    for case in open_loop::unranked(judged, group) {
+        let cells = [Text::new().code(&case.variant), Text::from(words::value(case))];
+        table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+    }
     table.notes.push(Text::from(
         "× leader: time per operation over that of the leader, paired by round. \
-         A percentile is the median over launches of each launch's own; a cell with + says \
-         how many more independent samples each launch needs for it. clock: share of a sample \
-         that is the clock's own cost.",
+         A percentile is the median over launches of each launch's own, where a launch has the \
+         independent samples that it needs; max is the largest of all launches, and n counts their \
+         samples. clock: share of a sample that is the clock's own cost.",
     ));
     table.notes.extend(asides_in_words(&cases));
     table
@@ -323,15 +337,6 @@ fn cpu(case: &CaseResult) -> [Text; 2] {
 fn coverage(case: &CaseResult) -> String {
     let coverage = case.estimate().and_then(|it| it.coverage);
     coverage.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it))
-}
-
-fn percentile(case: &CaseResult, name: &str) -> Text {
-    let found = case.estimate().and_then(|it| it.percentiles.get(name).copied().flatten());
-    match (found, case.samples_missing.get(name)) {
-        (Some(it), _) => Text::from(units::duration(it.value)),
-        (None, Some(missing)) => Text::new().muted(format!("+{}", units::count(*missing))),
-        (None, None) => Text::new().muted("batched"),
-    }
 }
 
 fn spread(case: &CaseResult) -> [Text; 4] {

@@ -1,6 +1,6 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Extent, words};
+use super::{Extent, open_loop, words};
 use crate::judge::{ALPHA, Carries, CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Block, Text, Verdict, VerdictKind, units};
 use crate::stats;
@@ -14,7 +14,9 @@ pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
     let mut blocks: Vec<Block> = judged
         .groups
         .iter()
-        .filter(|group| !group.standings.is_empty())
+        .filter(|group| {
+            !group.standings.is_empty() || !open_loop::unranked(judged, group).is_empty()
+        })
         .map(|group| Block::Verdict(verdict(judged, group)))
         .collect();
     blocks.extend(open_cases(judged, extent));
@@ -25,12 +27,14 @@ pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
 fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
     let head = Text::new().strong(format!("{}: ", words::group(group)));
     let (Some(leader), _) = group.leaders() else {
-        return Verdict::new(VerdictKind::Unknown, head.plain("nothing could be compared"), "");
+        let headline = head.plain("nothing could be compared");
+        return Verdict::new(VerdictKind::Unknown, headline, not_ranked(judged, group));
     };
     if group.standings.len() == 1 {
         let value = words::value(&judged.results[leader.result]);
         let headline = head.code(&leader.variant).plain(format!(", {value}"));
-        return Verdict::new(VerdictKind::Neutral, headline, "Nothing to compare it with.");
+        let detail = format!("Nothing to compare it with. {}", not_ranked(judged, group));
+        return Verdict::new(VerdictKind::Neutral, headline, detail.trim_end());
     }
     let headline = ending(head, judged, group);
     Verdict::new(kind(group), headline, detail(judged, group))
@@ -128,6 +132,10 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
         ));
         text = text.code(&slow.variant).plain(". ");
     }
+    let unranked = not_ranked(judged, group);
+    if !unranked.is_empty() {
+        text = text.plain(format!("{unranked} "));
+    }
     text.plain(format!(
         "{} rounds, paired and Holm-corrected over {} mechanisms{}.",
         group.rounds,
@@ -139,6 +147,16 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
             None => "; not finished",
         }
     ))
+}
+
+/// `Not ranked: pipe, overloaded at 50.0 k/s, served 13.1 k/s.`, or nothing.
+fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
+    let cases = open_loop::unranked(judged, group);
+    let told = cases.iter().map(|it| format!("{}, {}", it.variant, words::value(it)));
+    match cases.is_empty() {
+        true => String::new(),
+        false => format!("Not ranked: {}.", told.collect::<Vec<_>>().join("; ")),
+    }
 }
 
 /// How many times as long `slow` takes as `fast`, over the rounds that have both.

@@ -83,6 +83,9 @@ pub fn group(group: &GroupVerdict) -> String {
 pub fn value(case: &CaseResult) -> String {
     let unit = unit(case);
     let Some(estimate) = case.estimate() else { return "–".into() };
+    if let Some(words) = not_kept(case) {
+        return words;
+    }
     if let Some(modes) = &case.modes {
         return two_modes(unit, modes);
     }
@@ -91,6 +94,11 @@ pub fn value(case: &CaseResult) -> String {
         (Some(median), ..) => format!("{} (too few launches)", unit.format(median)),
         _ => "–".into(),
     }
+}
+
+/// What stands in the place of a value where a schedule was not kept.
+fn not_kept(case: &CaseResult) -> Option<String> {
+    case.rate.filter(|it| !it.is_kept()).map(super::open_loop::shortfall)
 }
 
 /// As [`value`], with two modes in little room: `82.1 ns | 450 ns`.
@@ -115,6 +123,9 @@ pub fn two_modes(unit: Unit, modes: &ModesSeen) -> String {
 /// The headline value in little room: `4.12 µs ±0.8%`, `2 modes: 82.1 ns…`.
 pub fn short_value(case: &CaseResult) -> String {
     let unit = unit(case);
+    if let Some(words) = not_kept(case) {
+        return words;
+    }
     if let Some(modes) = &case.modes {
         return format!("{} | {}", unit.format(modes.low), unit.format(modes.high));
     }
@@ -132,6 +143,7 @@ pub fn short_value(case: &CaseResult) -> String {
 /// The headline value alone: `4.12 µs`, `82.1 ns | 450 ns`.
 pub fn brief_value(case: &CaseResult) -> String {
     match (&case.modes, case.estimate().and_then(|it| it.median)) {
+        _ if !case.is_kept() => short_value(case),
         (Some(_), _) => short_value(case),
         (None, Some(median)) => unit(case).format(median),
         (None, None) => "–".into(),

@@ -75,7 +75,7 @@ fn measured<'a>(judged: &'a Judged, workload: &str) -> Vec<&'a CaseResult> {
     judged
         .results
         .iter()
-        .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin)
+        .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin && it.is_kept())
         .collect()
 }
 

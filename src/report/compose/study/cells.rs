@@ -4,7 +4,7 @@ use super::find;
 use crate::judge::hypothesis::{gain, level, takes};
 use crate::judge::{CaseResult, OverRounds, Returned, Status};
 use crate::report::compose::observed::{exactly, number, with_interval};
-use crate::report::compose::words;
+use crate::report::compose::{percentiles, words};
 use crate::report::{Text, Unit, units};
 use crate::stats;
 use crate::study::counted::{Count, SHARES};
@@ -218,10 +218,8 @@ fn granted(case: &CaseResult) -> Text {
 /// A percentile of a case, whichever it is: the median over launches of each launch's. Of launches
 /// that hold too few samples, how many they hold of those that it needs.
 fn percentile_of(case: &CaseResult, name: &str, unit: Unit) -> String {
-    if let Some(missing) = case.samples_missing.get(name) {
-        let needed = probability(name).map_or(0, stats::samples_needed);
-        let have = needed.saturating_sub(*missing);
-        return format!("{} of {} samples", units::count(have), units::count(needed));
+    if let Some(words) = percentiles::lacking(case, name) {
+        return words;
     }
     // Batches of operations have medians, and no percentiles.
     let single = case.others_by_round.contains_key("p75");
@@ -230,10 +228,6 @@ fn percentile_of(case: &CaseResult, name: &str, unit: Unit) -> String {
         _ => case.others_by_round.get(name),
     };
     rounds.and_then(|it| over_launches(it)).map_or(NOTHING.into(), |it| unit.format(it))
-}
-
-fn probability(name: &str) -> Option<f64> {
-    Some(name.strip_prefix('p')?.parse::<f64>().ok()? / 100.0)
 }
 
 #[cfg(test)]
@@ -254,7 +248,7 @@ mod tests {
         assert_eq!(row, ["4.20 µs", "4.40 µs", "4.70 µs"]);
         made.samples_missing.insert("p99".into(), 102);
         let few = percentile_of(&made, "p99", Unit::Nanoseconds);
-        assert_eq!(few, "266 of 368 samples");
+        assert_eq!(few, "266 of the 368 needed");
         made.others_by_round.remove("p75");
         assert_eq!(percentile_of(&made, "p50", Unit::Nanoseconds), NOTHING, "of batches");
     }
