@@ -124,7 +124,7 @@ impl From<LabError> for Failure {
         match error {
             LabError::Usage(line) => Failure::usage(line),
             LabError::Unavailable(line) => Failure { line, code: 5 },
-            LabError::Failed(line) => Failure::other(line),
+            LabError::Failed(line) | LabError::Left(line) => Failure::other(line),
             LabError::Stopped(signal) => {
                 let line = format!("stopped by signal {signal}; what was made is gone again");
                 Failure { line, code: 128 + signal as u8 }

@@ -59,7 +59,7 @@ impl Open {
                     open.roads.labs.push(record);
                 }
                 Err(LabError::Stopped(signal)) => return Err(stopped(signal)),
-                Err(error) => drop(open.ways.no_lab.insert(reach.clone(), told(error))),
+                Err(error) => drop(open.ways.no_lab.insert(reach.clone(), error.to_string())),
             }
             if let Some(signal) = interrupt.signal() {
                 return Err(stopped(signal));
@@ -75,7 +75,7 @@ impl Open {
         let anywhere =
             || Across { allowed: allowed(), one_kernel: false, ipv4: Ok(()), ipv6: Ok(()) };
         let labs = request.reaches.iter().filter(|it| it.chain().is_some());
-        let refused = lab::build::require_privileges().err().map(told);
+        let refused = lab::build::require_privileges().err().map(|it| it.to_string());
         Ways {
             peer: request.peer.as_ref().map(|_| anywhere()),
             no_lab: labs.filter_map(|it| Some((it.clone(), refused.clone()?))).collect(),
@@ -98,13 +98,6 @@ pub fn greet(
 fn stopped(signal: i32) -> Failure {
     let line = "stopped before anything was measured; laboratories of this run are gone".into();
     Failure { line, code: 128 + signal as u8 }
-}
-
-fn told(error: LabError) -> String {
-    match error {
-        LabError::Usage(line) | LabError::Unavailable(line) | LabError::Failed(line) => line,
-        LabError::Stopped(signal) => format!("stopped by signal {signal}"),
-    }
 }
 
 /// A laboratory that lives as long as its run.
@@ -146,7 +139,7 @@ impl OwnLab {
 impl Drop for OwnLab {
     fn drop(&mut self) {
         if let Err(error) = lab::down(&self.name, true) {
-            complain(&format!("{}; ipcmark clean removes what is left", told(error)));
+            complain(&format!("{error}; ipcmark clean removes what is left"));
         }
     }
 }
@@ -160,13 +153,13 @@ pub fn clean() -> (Cleaned, Vec<String>) {
     }
     let states = match State::each() {
         Ok(states) => states,
-        Err(error) => return (cleaned, vec![told(error)]),
+        Err(error) => return (cleaned, vec![error.to_string()]),
     };
     for state in states {
         let state = match state {
             Ok(state) => state,
             Err(error) => {
-                failed.push(told(error));
+                failed.push(error.to_string());
                 continue;
             }
         };
@@ -181,7 +174,7 @@ pub fn clean() -> (Cleaned, Vec<String>) {
                 Ok(taken) => {
                     cleaned.removed.push(format!("{run}: {} namespaces", taken.namespaces));
                 }
-                Err(error) => failed.push(format!("{run}: {}", told(error))),
+                Err(error) => failed.push(format!("{run}: {error}")),
             },
         }
     }

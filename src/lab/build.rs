@@ -25,12 +25,15 @@ use crate::sys::identity::ProcessIdentity;
 /// Builds what is asked for, which has been checked; for a run that ends with `owner`, or to stay.
 ///
 /// # Errors
-/// In one line; what had been made is gone again.
+/// In one line; what had been made is gone again, unless the line says what is left.
 pub fn up(asked: &Asked, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
     let interrupt = Interrupt::install().map_err(LabError::of("take over signals"))?;
     // A signal of the terminal may also end the program that runs just then.
-    let stopped = |error| interrupt.signal().map_or(error, LabError::Stopped);
-    up_until(asked, owner, &interrupt).map_err(stopped)
+    up_until(asked, owner, &interrupt).map_err(|error| match (error, interrupt.signal()) {
+        (LabError::Left(line), _) => LabError::Left(line),
+        (_, Some(signal)) => LabError::Stopped(signal),
+        (error, None) => error,
+    })
 }
 
 fn up_until(
@@ -46,7 +49,14 @@ fn up_until(
         let mut site = Site { asked, chosen, plan: &plan, lock: &lock, spaces: Vec::new() };
         let mut state = site.fresh_state(owner)?;
         let built = site.build(&mut state, interrupt);
-        built.map(|()| state.clone()).inspect_err(|_| drop(take_down(&state, &lock)))
+        built.map(|()| state.clone()).map_err(|error| match take_down(&state, &lock) {
+            Ok(_) => error,
+            Err(left) => LabError::Left(format!(
+                "{error}; not all that was made could be removed again ({left}): ipcmark lab down \
+                 --name {} does",
+                asked.name
+            )),
+        })
     });
     let left = lock.leave_nothing();
     build.and_then(|state| left.map(|()| state))

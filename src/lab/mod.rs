@@ -40,6 +40,20 @@ pub enum LabError {
     Failed(String),
     /// A signal came, by its number; what was made is gone again.
     Stopped(i32),
+    /// Something failed, or a signal came, and not all that was made could be removed again.
+    Left(String),
+}
+
+impl std::fmt::Display for LabError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LabError::Usage(line)
+            | LabError::Unavailable(line)
+            | LabError::Failed(line)
+            | LabError::Left(line) => f.write_str(line),
+            LabError::Stopped(signal) => write!(f, "stopped by signal {signal}"),
+        }
+    }
 }
 
 impl LabError {

@@ -29,6 +29,8 @@ const PACKET: usize = 8 << 10;
 pub const OWNER_GONE: &str = "the coordinator is gone";
 /// A worker's error is often the echo of its partner's death: how long to wait for that news.
 const ECHO: Duration = Duration::from_millis(50);
+/// A worker that hangs up is ending: how long to wait for how, on a machine that is busy with others.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// A worker process, owned: killed and reaped when dropped.
 struct Process {
@@ -219,7 +221,8 @@ impl Crew {
                 ControlFlow::Continue(())
             }
             None => {
-                failed(self.casualty_soon().unwrap_or(format!("{role} hung up without a word")))
+                let cause = self.casualty_within(ENDING);
+                failed(cause.unwrap_or(format!("{role} hung up without a word")))
             }
         }
     }
@@ -228,7 +231,9 @@ impl Crew {
     fn stopped(&self, role: Role, report: WorkerReport) -> ControlFlow<Outcome> {
         match (report.unavailable, report.error.unwrap_or_default()) {
             (Some(why), _) => ControlFlow::Break(Outcome::Unavailable(why)),
-            (None, error) => failed(self.casualty_soon().unwrap_or(format!("{role}: {error}"))),
+            (None, error) => {
+                failed(self.casualty_within(ECHO).unwrap_or(format!("{role}: {error}")))
+            }
         }
     }
 
@@ -241,8 +246,8 @@ impl Crew {
         self.processes.iter().find_map(dead)
     }
 
-    fn casualty_soon(&self) -> Option<String> {
-        let until = Instant::now() + ECHO;
+    fn casualty_within(&self, time: Duration) -> Option<String> {
+        let until = Instant::now() + time;
         loop {
             let cause = self.casualty();
             if cause.is_some() || Instant::now() >= until {
