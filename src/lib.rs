@@ -23,6 +23,7 @@ pub mod export;
 pub mod fleet;
 pub mod floor;
 pub mod input;
+pub mod interrupt;
 pub mod judge;
 pub mod lab;
 pub mod launch;

@@ -21,6 +21,11 @@ const fn seam(module: &'static str, may_use: &'static [&'static str], rule: &'st
 
 const SEAMS: &[Seam] = &[
     seam("size", &[], "a leaf"),
+    seam("time", &[], "a leaf"),
+    seam("input", &[], "a leaf"),
+    seam("visible", &[], "a leaf"),
+    seam("program", &[], "a leaf"),
+    seam("interrupt", &["sys"], "a signal is something that any wait may notice"),
     seam("coding", &[], "pure functions over bytes: no socket, no clock"),
     seam("sys", &[], "the system boundary knows nobody above it"),
     seam("stats", &[], "pure functions over numbers"),
@@ -34,7 +39,7 @@ const SEAMS: &[Seam] = &[
     seam("workload", &["clock", "mechanism"], "the timed loop is a clock and two endpoints"),
     seam(
         "launch",
-        &["mechanism", "workload", "clock", "observe", "sys", "size"],
+        &["mechanism", "workload", "clock", "interrupt", "observe", "sys", "size", "visible"],
         "a launch measures; it neither plans, keeps nor judges",
     ),
     seam(
@@ -42,15 +47,19 @@ const SEAMS: &[Seam] = &[
         &["clock", "launch", "observe", "stats", "sys"],
         "a floor is measured by itself, over the wire of a launch; it knows no mechanism",
     ),
-    seam("lab", &["sys"], "a laboratory is a place to measure in; it measures nothing of ours"),
+    seam(
+        "lab",
+        &["interrupt", "program", "sys"],
+        "a laboratory is a place to measure in; it measures nothing of ours",
+    ),
     seam(
         "study",
-        &["lab", "launch", "mechanism", "workload", "observe", "size"],
+        &["lab", "launch", "mechanism", "workload", "observe", "size", "time"],
         "a plan is made before anything is measured or kept",
     ),
     seam(
         "store",
-        &["floor", "launch", "study", "clock", "observe", "workload"],
+        &["floor", "launch", "study", "clock", "observe", "sys", "workload"],
         "the store keeps what was measured, and judges nothing",
     ),
     seam(
@@ -76,9 +85,11 @@ const SEAMS: &[Seam] = &[
             "campaign",
             "clock",
             "floor",
+            "interrupt",
             "launch",
             "mechanism",
             "observe",
+            "program",
             "store",
             "study",
             "sys",
@@ -93,7 +104,7 @@ const SEAMS: &[Seam] = &[
     ),
     seam(
         "report",
-        &["judge", "stats", "size", "observe", "clock", "store", "study"],
+        &["judge", "stats", "size", "observe", "clock", "store", "study", "visible"],
         "a report shows what was judged, in the words of the study that asked, and never sees a launch",
     ),
     seam(
@@ -109,22 +120,27 @@ const SEAMS: &[Seam] = &[
             "export",
             "fleet",
             "floor",
+            "input",
+            "interrupt",
             "judge",
             "lab",
             "launch",
             "mechanism",
             "observe",
+            "program",
             "report",
             "size",
             "stats",
             "store",
             "study",
             "sys",
+            "time",
+            "visible",
             "workload",
         ],
         "a subcommand ties everything together, and nothing uses it",
     ),
-    seam("main", &["command", "launch"], "the program is thin: parse, dispatch, exit code"),
+    seam("main", &["command", "launch", "sys"], "the program is thin: parse, dispatch, exit code"),
     seam("lib", &[], "the map of the house holds no code"),
 ];
 

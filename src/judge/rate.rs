@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::stats;
 use crate::store::{StoredCase, StoredLaunch};
-use crate::workload::schedule::Arrivals;
+use crate::study::Arrivals;
 
 /// A mechanism that serves a smaller share of what is due falls behind for good: what is due waits in
 /// a queue that grows, and its response times tell how long the launch was.

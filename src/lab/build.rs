@@ -19,7 +19,7 @@ use super::run::{listen, run};
 use super::space::{Identity, Space};
 use super::state::{Lock, Made, NAMES, State};
 use super::{Asked, LabError, Plan};
-use crate::launch::Interrupt;
+use crate::interrupt::Interrupt;
 use crate::sys::identity::ProcessIdentity;
 
 /// Builds what is asked for, which has been checked; for a run that ends with `owner`, or to stay.

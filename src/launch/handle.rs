@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::interrupt::{Interrupt, Interrupted};
 use super::peer::{Apart, Peer};
 use super::spec::{Outcome, Record, Spec};
 use super::wire::{Kind, Missing, Reader, write_frame};
+use crate::interrupt::{Interrupt, Interrupted};
 
 /// How long a supervisor may take beyond what it was told, before it is taken for hung.
 pub(super) const GRACE: Duration = Duration::from_secs(2);

@@ -22,7 +22,6 @@ mod crew;
 mod exchange;
 mod halves;
 mod handle;
-pub(crate) mod interrupt;
 mod loops;
 mod onlookers;
 mod paced;
@@ -38,9 +37,9 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
+pub use crate::interrupt::Interrupt;
 pub use exchange::SETTLED;
 pub use handle::{Ending, Launch, Launcher, Stage, Supervised, Way};
-pub use interrupt::Interrupt;
 pub use paced::Punctuality;
 pub use page::{Command, Page};
 pub use placement::Placement;

@@ -39,7 +39,7 @@ use factor::Factor;
 use crate::launch::peer::Asked;
 use crate::launch::{Placement, Warmup, Workers};
 use crate::observe::Probe;
-use crate::workload::schedule::Arrivals;
+pub use crate::workload::schedule::Arrivals;
 use crate::workload::{Policy, Workload};
 
 /// An experiment as it was asked for. Stored with the run.

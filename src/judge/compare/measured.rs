@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::{Judged, ModesSeen};
+use crate::study::Arrivals;
 use crate::study::{Reach, Total};
-use crate::workload::schedule::Arrivals;
 
 /// The version of exports that is read here.
 const VERSION: u64 = 1;

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use super::Peer;
 use super::link::{Frame, Link};
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::launch::crew::OWNER_GONE;
 use crate::launch::handle::{
     COLLECTED_WITHIN, Ending, GRACE, Launcher, READY_WITHIN, Stage, Supervised, Way, failure,
     parse_record, said_nothing,
 };
-use crate::launch::interrupt::{Interrupt, Interrupted};
 use crate::launch::spec::{FarSide, Half, Outcome, Record, Spec};
 use crate::launch::wire::{Kind, Missing};
 use crate::mechanism::Variant;

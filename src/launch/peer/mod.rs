@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 pub use agent::serve;
 pub use apart::Apart;
 
-use super::interrupt::Interrupt;
 use crate::clock;
+use crate::interrupt::Interrupt;
 use crate::observe::Host;
 use crate::sys::network::Address;
 use link::Link;

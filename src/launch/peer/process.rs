@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::deploy::{self, Copy};
 use super::keeper;
-use crate::launch::interrupt::Interrupt;
+use crate::interrupt::Interrupt;
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame};
 use crate::visible::visible;
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::sys::process::{is_ignored, note_first_signal};
@@ -95,7 +95,7 @@ impl Interrupt {
     /// Sleeps for `time`, or until a signal comes.
     pub fn sleep(&self, time: Duration) {
         let mut fds = [PollFd::new(&self.wake, PollFlags::IN)];
-        let until = super::wire::time_left(Some(Instant::now() + time));
+        let until = Timespec::try_from(time).ok();
         let _ = poll(&mut fds, until.as_ref());
     }
 }
