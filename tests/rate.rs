@@ -116,7 +116,7 @@ fn what_is_overloaded_is_ranked_nowhere() {
     for form in ["report last -v", "report last", "report last --format markdown"] {
         let said = bench.must(form).out;
         assert!(said.contains("overloaded at 10.0 M/s"), "{form}: {said}");
-        for word in ["✓ ", "*pipe", "smallest median", "burns both"] {
+        for word in ["✓ ", "*pipe*", "smallest median", "burns both"] {
             let at = said.find(word).map(|at| said[at..].chars().take(200).collect::<String>());
             assert!(at.is_none(), "{form}: {at:?}");
         }
