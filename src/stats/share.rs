@@ -4,12 +4,18 @@
 //! events none. Its interval is Wilson's (1927), for as many independent counts as vary alike: fewer than
 //! were counted, by the design effect (Kish 1965), where launches differ more than chance makes a
 //! binomial share differ, as losses in bursts make them. The quantile is Student's, since the effect is
-//! itself estimated from so few clusters (Korn and Graubard 1998 do the same to Clopper and Pearson's).
+//! itself estimated from so few clusters (Korn and Graubard 1998 do the same to Clopper and Pearson's), and an
+//! effect that is surely there counts twice: a few bursts of very different length show half of it.
+//!
+//! Where nothing was seen nothing tells how long a burst would be. It may take a whole launch, so the launches
+//! are what was counted: none of twelve had any, and at most one in four can be such (Clopper and Pearson).
 
 use serde::Serialize;
 
 /// 97.5 % of a normal distribution lie below it.
 const Z: f64 = 1.959_963_984_540_054;
+/// 95 % of it lie below this.
+const ONE_IN_TWENTY: f64 = 1.644_853_626_951_472_2;
 /// Fewer clusters don't tell how much they differ.
 pub const LEAST_CLUSTERS: usize = 6;
 
@@ -43,8 +49,24 @@ pub fn clustered_share(clusters: &[(u64, u64)]) -> Option<Share> {
     let squares: f64 = filled.iter().map(|it| (it.0 - share * it.1).powi(2)).sum();
     let between = count / (count - 1.0) * squares / (all * all);
     let binomial = share * (1.0 - share) / all;
-    let effect = if binomial > 0.0 { (between / binomial).max(1.0) } else { 1.0 };
+    if binomial == 0.0 {
+        return Some(without_any(share, count));
+    }
+    let effect = between / binomial;
+    // Were each count by itself, the effect would be beyond this once in twenty times.
+    let by_chance = 1.0 + ONE_IN_TWENTY * (2.0 / (count - 1.0)).sqrt();
+    let effect = if effect > by_chance { 2.0 * effect } else { effect.max(1.0) };
     Some(wilson(share, all / effect, student(count - 1.0)))
+}
+
+/// The interval of none, or all, of so many clusters, each of which may be wholly so or not.
+fn without_any(share: f64, clusters: f64) -> Share {
+    let far = 1.0 - 0.025f64.powf(1.0 / clusters);
+    if share == 0.0 {
+        Share { share, low: 0.0, high: far }
+    } else {
+        Share { share, low: 1.0 - far, high: 1.0 }
+    }
 }
 
 fn wilson(share: f64, n: f64, z: f64) -> Share {
@@ -112,8 +134,11 @@ mod tests {
         let mut rare = [(0, 120); 12];
         rare[4].0 = 2;
         let rare = clustered_share(&rare).unwrap();
-        assert!(rare.share > 0.001 && rare.low < 0.001 && rare.high < 0.01, "{rare:?}");
-        assert!(clustered_share(&[(0, 120); 12]).unwrap().high > 0.002);
+        assert!(rare.share > 0.001 && rare.low < 0.001 && rare.high < 0.03, "{rare:?}");
+        // None seen in twelve launches bounds launches, not messages; so does all.
+        let none = clustered_share(&[(0, 120); 12]).unwrap();
+        assert!((none.high - 0.264_648).abs() < 1e-6, "{none:?}");
+        assert!((clustered_share(&[(120, 120); 12]).unwrap().low - 0.735_352).abs() < 1e-6);
         assert_eq!(clustered_share(&[(1, 100); 5]), None);
         assert_eq!(clustered_share(&[(0, 0); 12]), None);
     }
