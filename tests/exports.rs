@@ -398,7 +398,7 @@ fn csv_holds_what_json_holds() {
     let standings = json["comparisons"].as_array().unwrap().iter();
     for standing in standings.flat_map(|it| it["standings"].as_array().unwrap()) {
         let row = &rows[standing["result"].as_u64().unwrap() as usize];
-        let at = header.iter().position(|it| it == "time_over_leader").unwrap();
+        let at = header.iter().position(|it| it == "time_over_reference").unwrap();
         assert!(same(&row[at], &standing["ratio"]), "{standing}");
     }
     let no_number = |cell: &String| ["NaN", "inf", "-inf"].contains(&cell.as_str());
@@ -731,4 +731,30 @@ fn formats(page: &std::path::Path) {
         return;
     }
     say("skipped formatting the manual: neither mandoc nor groff is here");
+}
+
+/// The lines of Python that docs/METHOD.md gives make every interval of a run again.
+#[test]
+fn the_documented_python_makes_every_interval_again() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return say("skipped: there is no python3");
+    }
+    let (bench, _) = measured(&format!("{MIXED} --quiet"));
+    let said = bench.must("export last --format json");
+    let file = bench.path("run.json");
+    std::fs::write(&file, &said.out).unwrap();
+    let text = include_str!("../docs/METHOD.md");
+    let (_, script) = text.split_once("```python\n").expect("lines of Python");
+    let script = script.split_once("```").unwrap().0;
+    let output = Command::new("python3").args(["-c", script]).arg(&file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8(output.stdout).unwrap();
+    let intervals = parse(&said.out)["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["latency_ns"]["ranks"].is_array())
+        .count();
+    assert!(intervals > 4, "{}", said.out);
+    assert_eq!(told.lines().count(), intervals, "{told}");
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::clock;
 use crate::launch::{Placement, Workers, placement::Place};
 use crate::mechanism::Variant;
-use crate::stats::{self, LOOKS, Look};
+use crate::stats::{self, Look};
 use crate::store::{Closed, NewCase, Store, StoreError, StoredCase, StoredGroup, StoredRun};
 use crate::study::{Case, Plan, Reach, Request};
 use crate::workload::{Policy, Workload};
@@ -23,49 +24,34 @@ pub fn value_ns(samples: &mut [u64], batch: u64, ns_per_tick: f64) -> Option<f64
 }
 
 impl Campaign<'_> {
-    /// Looks at a group if its number of rounds calls for it, and closes it if it may close.
-    pub(super) fn look(&mut self, nth: usize) -> Result<(), StoreError> {
-        let stopping = self.request.stopping;
+    /// Whether a group gets another round. Analyses it where that is due, and closes it if it may close.
+    pub(super) fn goes_on(&mut self, nth: usize) -> Result<bool, StoreError> {
+        let bound = self.bound(nth);
+        let request = &self.request;
         let group = &mut self.groups[nth];
-        let rounds = group.rounds as usize;
-        if let Some(launches) = stopping.launches {
-            if group.rounds < launches {
-                return Ok(());
-            }
-            let look = stats::final_look(rounds, 0.0);
-            group.judge_precision(look.as_ref(), &self.request);
-            return self.close(nth, Closed::Launches);
-        }
-        let due = |look: &Look| look.launches == rounds && group.spent < look.spent;
-        let Some(look) = stats::schedule().into_iter().find(due) else {
-            return Ok(());
+        let next = group.progressed().next(bound, |look| group.judge_precision(look, request));
+        let (spent, closed) = match next {
+            Next::Round { spent } if spent == group.spent => return Ok(true),
+            Next::Round { spent } => (spent, None),
+            Next::Close { closed, spent } => (spent, Some(closed)),
         };
-        let spent_before = std::mem::replace(&mut group.spent, look.spent);
-        group.judge_precision(Some(&look), &self.request);
-        if group.cases.iter().all(|case| case.precise || case.given_up) {
-            group.spent = spent_before;
-            return self.close(nth, Closed::Precise);
-        }
-        if Some(&rounds) == LOOKS.last() {
-            group.spent = spent_before;
-            return self.close(nth, Closed::Launches);
-        }
-        let group = &self.groups[nth];
-        self.with.store.set_group(self.run, group.nth, group.spent, None)
+        (group.spent, group.closed) = (spent, closed);
+        self.with.store.set_group(self.run, group.nth, spent, closed)?;
+        Ok(closed.is_none())
     }
 }
 
 impl LiveGroup {
-    fn judge_precision(&mut self, look: Option<&Look>, request: &Request) {
+    /// Whether every case that isn't given up is as precise as asked.
+    fn judge_precision(&mut self, look: &Look, request: &Request) -> bool {
         for case in &mut self.cases {
             let asked = request.stopping.asked(case.case.place.shares_one_cpu());
             // What carries nothing is a control: it is compared with nothing, and holds up
             // nobody; nor does what is observed, which has launches enough for its counts.
             let control = case.case.variant.traits().carries.is_control();
-            case.precise = control
-                || case.is_observed()
-                || look.is_some_and(|look| case.half_width(look) <= asked);
+            case.precise = control || case.is_observed() || case.half_width(look) <= asked;
         }
+        self.cases.iter().all(|case| case.precise || case.given_up)
     }
 }
 
@@ -181,7 +167,7 @@ pub(super) fn revive(
     for case in &mut cases {
         case.medians.truncate(rounds);
     }
-    let mut revived = LiveGroup {
+    Ok(Some(LiveGroup {
         nth: group.nth,
         wants_quiet: cases.iter().any(|case| !case.case.place.shares_one_cpu()),
         cases,
@@ -189,13 +175,7 @@ pub(super) fn revive(
         spent: group.spent,
         closed: group.closed,
         took: Duration::ZERO,
-    };
-    if let Some(look) = stats::schedule().iter().rev().find(|look| look.launches <= rounds)
-        && look.launches == rounds
-    {
-        revived.judge_precision(Some(look), &run.request);
-    }
-    Ok(Some(revived))
+    }))
 }
 
 fn case_of(stored: &StoredCase, apart: bool) -> Option<Case> {

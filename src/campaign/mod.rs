@@ -1,8 +1,7 @@
 //! A run from its first pilot to its last look: what is launched when, and when to stop.
 //!
 //! Groups take turns, a round each, so that drift hits all alike. A round launches every case
-//! of a group once, in a random order; a group is looked at after 12, 20, 30, 50 and 100
-//! rounds, and closes as a whole. This is the one place that knows launches, store and
+//! of a group once, in a random order; a group is analysed twice at most, and closes as a whole. This is the one place that knows launches, store and
 //! statistics; it keeps no figure of its own: what is judged later is judged from the store.
 
 mod look;
@@ -12,6 +11,7 @@ mod roads;
 mod room;
 mod round;
 mod settle;
+pub mod stopping;
 mod turn;
 
 use std::path::Path;
@@ -22,8 +22,11 @@ use crate::floor::{self, Extent, Order};
 use crate::launch::placement::Place;
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
 use crate::observe::{Host, noise::load};
+use crate::stats::MOST_LAUNCHES;
 use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Reach, Request, Total};
+
+use stopping::{Bound, Progressed};
 
 pub use look::value_ns;
 pub use pilot::{deadline_ms, deadline_of, lasting_ns, operation_ns, pilot_of, sized};
@@ -54,7 +57,7 @@ struct LiveGroup {
     rounds: u64,
     spent: f64,
     closed: Option<Closed>,
-    /// How long its last round took.
+    /// How long a round of it takes: what its pilot lets expect, then the mean.
     took: Duration,
 }
 
@@ -66,9 +69,20 @@ impl LiveCase {
 }
 
 impl LiveGroup {
+    fn progressed(&self) -> Progressed {
+        Progressed { rounds: self.rounds as usize, spent: self.spent }
+    }
+
     /// The cases at which nothing looks.
     fn results(&self) -> impl Iterator<Item = &LiveCase> {
         self.cases.iter().filter(|live| !live.is_observed())
+    }
+
+    /// Takes into account how long its last round took: what its pilot let expect counts as one.
+    fn took_round(&mut self, took: Duration) {
+        let before = self.rounds as u32;
+        self.took =
+            if self.took.is_zero() { took } else { (self.took * before + took) / (before + 1) };
     }
 
     fn title(&self) -> String {
@@ -258,12 +272,6 @@ impl<'a> Campaign<'a> {
             campaign.find_floors()?;
         }
         campaign.begin_budget();
-        // A run may have been killed between a round and the look at it.
-        for nth in 0..campaign.groups.len() {
-            if campaign.groups[nth].closed.is_none() && campaign.groups[nth].rounds > 0 {
-                campaign.look(nth)?;
-            }
-        }
         Ok(campaign)
     }
 
@@ -319,50 +327,49 @@ impl<'a> Campaign<'a> {
                 if !self.with.progress.wanted() {
                     return Ok(Err(Interrupted));
                 }
-                if self.budget_ends(nth) {
-                    self.close(nth, Closed::Budget)?;
-                } else {
+                if self.goes_on(nth)? {
                     self.tell_status(nth);
                     if self.round(nth)?.is_err() {
                         return Ok(Err(Interrupted));
                     }
-                    self.look(nth)?;
                 }
             }
         }
     }
 
-    /// Whether another round of a group would overrun the budget.
-    fn budget_ends(&self, nth: usize) -> bool {
-        let Some(budget) = self.request.stopping.budget_ns else { return false };
-        let group = &self.groups[nth];
+    /// What bounds a group: groups that are open share the time that is left, round by round.
+    fn bound(&self, nth: usize) -> Bound {
         let stopping = &self.request.stopping;
-        let least = if stopping.budget_is_hard { 0 } else { crate::stats::LOOKS[0] as u64 };
-        group.rounds >= least && self.began.elapsed() + group.took > Duration::from_nanos(budget)
+        let group = &self.groups[nth];
+        let left = stopping
+            .budget_ns
+            .map(|budget| Duration::from_nanos(budget).saturating_sub(self.began.elapsed()));
+        let open = self.groups.iter().filter(|group| group.closed.is_none());
+        let each: Duration = open.map(|group| group.took).sum();
+        let rounds_left = left.map(|left| {
+            let fit = left.as_nanos().checked_div(each.as_nanos()).unwrap_or(u128::MAX);
+            // Where time is left at all, something is measured.
+            let least = usize::from(group.rounds == 0 && !left.is_zero());
+            usize::try_from(fit).map_or(MOST_LAUNCHES, |it| it.clamp(least, MOST_LAUNCHES))
+        });
+        let launches = stopping.launches.map(|it| it as usize);
+        Bound { launches, rounds_left, hard: stopping.budget_is_hard }
     }
 
     fn tell_status(&mut self, nth: usize) {
         let group = &self.groups[nth];
-        let next = self.request.stopping.launches.unwrap_or_else(|| {
-            crate::stats::next_look(group.rounds as usize).map_or(group.rounds, |it| it as u64)
-        });
+        let planned = group.progressed().plan(self.bound(nth)).launches as u64;
         let budget = self.request.stopping.budget_ns.map(Duration::from_nanos);
         let cases = || self.groups.iter().flat_map(LiveGroup::results);
         let status = Status {
             now: group.title(),
             round: group.rounds + 1,
-            next_look: next,
+            planned,
             precise: cases().filter(|case| case.precise).count(),
             cases: cases().count(),
             left: budget.map(|budget| budget.saturating_sub(self.began.elapsed())),
         };
         self.with.progress.round(&status);
-    }
-
-    fn close(&mut self, nth: usize, closed: Closed) -> Result<(), StoreError> {
-        let group = &mut self.groups[nth];
-        group.closed = Some(closed);
-        self.with.store.set_group(self.run, group.nth, group.spent, Some(closed))
     }
 
     fn warn(&mut self, text: &str) -> Result<(), StoreError> {

@@ -1,6 +1,8 @@
 //! Pilots, before the first round: how many operations fill a sample and a launch. What they fix
 //! stays fixed for the run.
 
+use std::time::{Duration, Instant};
+
 use super::round::Sent;
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
 use crate::clock;
@@ -13,8 +15,8 @@ use crate::workload::Workload;
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;
 const LASTING_ACROSS: f64 = 35e6;
-/// Down to this share of it where the budget is tight: many cases then still get the launches
-/// of the first look, which say more than long ones.
+/// Down to this share of it where the budget is tight: many cases then still get their 12
+/// launches, which say more than few long ones.
 const LEAST_PACE: f64 = 0.5;
 /// What a launch costs beside what it times, in ns, quiet included: to see whether it is tight.
 const BESIDE: f64 = 8e6;
@@ -49,6 +51,7 @@ impl Campaign<'_> {
         let specs: Vec<Sent> =
             self.groups[nth].results().map(|live| self.pilot_spec(live)).collect();
         let quiet = self.groups[nth].wants_quiet;
+        let began = Instant::now();
         let mut endings = Vec::new();
         for specs in specs.chunks(self.together(nth)) {
             match self.launch_together(specs, &[], quiet) {
@@ -56,6 +59,7 @@ impl Campaign<'_> {
                 Err(interrupted) => return Ok(Err(interrupted)),
             }
         }
+        let took = began.elapsed();
         // A case is given up for good where its pilot fails: a mishap gets a second chance.
         for (spec, ending) in specs.iter().zip(&mut endings) {
             if matches!(ending.record.outcome, Outcome::Failed { .. }) {
@@ -65,6 +69,8 @@ impl Campaign<'_> {
                 }
             }
         }
+        let timed = endings.iter().flat_map(|it| &it.samples).sum::<u64>() as f64;
+        let beside = took.as_secs_f64() - timed * self.clock.ns_per_tick / 1e9;
         let mut rows = Vec::new();
         let (request, pace) = (self.request.clone(), self.pace());
         let results = self.groups[nth].cases.iter_mut().filter(|live| !live.is_observed());
@@ -86,6 +92,7 @@ impl Campaign<'_> {
             });
         }
         self.with.store.add_launches(&rows)?;
+        self.groups[nth].expect_rounds(beside);
         self.groups[nth].observe_alike();
         for live in self.groups[nth].cases.iter().filter(|live| live.is_observed()) {
             self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
@@ -93,20 +100,20 @@ impl Campaign<'_> {
         Ok(Ok(()))
     }
 
-    /// By which factor latency launches are shortened, so that every case reaches the first look
-    /// within the budget.
+    /// By which factor latency launches are shortened, so that every case gets its
+    /// 12 launches within the budget.
     fn pace(&self) -> f64 {
         let Some(budget) = self.request.stopping.budget_ns else { return 1.0 };
-        let first_look = stats::LOOKS[0] as f64;
+        let launches = stats::LEAST_LAUNCHES as f64;
         let (mut shortened, mut whole) = (0.0, 0.0);
         for case in self.groups.iter().flat_map(|group| &group.cases).map(|live| &live.case) {
-            whole += first_look * BESIDE;
+            whole += launches * BESIDE;
             let one_cpu = case.place.shares_one_cpu();
             match case.workload {
-                Workload::Throughput => whole += first_look * TRANSFERS,
-                Workload::Rate => whole += first_look * LASTING_PACED,
-                _ if one_cpu => shortened += first_look * LASTING_ON_ONE_CPU,
-                _ => shortened += first_look * LASTING_ACROSS,
+                Workload::Throughput => whole += launches * TRANSFERS,
+                Workload::Rate => whole += launches * LASTING_PACED,
+                _ if one_cpu => shortened += launches * LASTING_ON_ONE_CPU,
+                _ => shortened += launches * LASTING_ACROSS,
             }
         }
         ((budget as f64 - whole) / shortened).clamp(LEAST_PACE, 1.0)
@@ -119,6 +126,13 @@ impl Campaign<'_> {
 }
 
 impl LiveGroup {
+    /// How long a round will take, whose launches take so many seconds `beside` what they time.
+    fn expect_rounds(&mut self, beside: f64) {
+        let timed = |live: &LiveCase| live.operation_ns * (live.batch * live.samples) as f64 / 1e9;
+        let round = beside.max(0.0) + self.results().map(timed).sum::<f64>();
+        self.took = Duration::try_from_secs_f64(round).unwrap_or(Duration::ZERO);
+    }
+
     /// What is observed does exactly what is done unobserved.
     fn observe_alike(&mut self) {
         let (observed, results): (Vec<_>, Vec<_>) =

@@ -48,11 +48,11 @@ pub struct Launched {
 pub struct Status {
     /// What runs now: `latency 64 B, same-llc`.
     pub now: String,
-    /// The round about to begin, and the next look.
+    /// The round about to begin.
     pub round: u64,
-    /// Rounds after which the group is looked at next.
-    pub next_look: u64,
-    /// Cases whose group is closed with the asked precision, or that have it at the last look.
+    /// Rounds that the group is planned to have, in the time that is left.
+    pub planned: u64,
+    /// Cases that had the asked precision when their group was analysed.
     pub precise: usize,
     /// All cases that are measured.
     pub cases: usize,

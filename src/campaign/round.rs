@@ -19,9 +19,9 @@ use crate::stats;
 use crate::store::{NewLaunch, StoreError};
 use crate::study::{Case, Reach};
 
-/// Rounds in which observed launches are made: those of the first look, unless the number of
-/// launches is fixed. Counts vary little, and observing is slow.
-const OBSERVED_ROUNDS: u64 = stats::LOOKS[0] as u64;
+/// Rounds in which observed launches are made, unless the number of launches is fixed. Counts vary little,
+/// and observing is slow.
+const OBSERVED_ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
 /// A case with so many failed launches and none that worked is given up.
 const FAILURES: usize = 3;
 /// How long the spin before and after a round lasts.
@@ -71,7 +71,7 @@ impl Campaign<'_> {
         self.with.store.set_measuring(self.run, measured)?;
         let group = &mut self.groups[nth];
         group.rounds = round;
-        group.took = began.elapsed();
+        group.took_round(began.elapsed());
         self.tell_launches();
         Ok(Ok(()))
     }

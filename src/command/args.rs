@@ -92,7 +92,7 @@ pub struct RunArgs {
     /// three at least; rate for 200 ms]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     pub samples: Option<u64>,
-    /// Exactly so many launches per case [default: looks after 12, 20, 30, 50, 100]
+    /// Exactly so many launches per case [default: what the time allows, 12 to 100; 22 if they are precise]
     #[arg(long, value_name = "N", value_parser = launches, allow_negative_numbers = true)]
     pub launches: Option<u64>,
     /// Half-width of the interval that is enough, as in 2% [default: 2% on one CPU, else 5%]
@@ -105,6 +105,10 @@ pub struct RunArgs {
     /// two minutes at most]
     #[arg(long)]
     pub no_wait: bool,
+    /// What ratios are to, of the mechanisms that are measured [default: pipe; between hosts tcp; else
+    /// the first]
+    #[arg(long, value_name = "MECHANISM", value_parser = variant, conflicts_with = "resume")]
+    pub reference: Option<String>,
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
@@ -256,6 +260,15 @@ impl RunArgs {
             }
             false => self.mechanisms.clone(),
         };
+        if let Some(name) = &self.reference
+            && !mechanisms
+                .iter()
+                .any(|it: &String| it == name || it.split(':').next() == Some(name))
+        {
+            return Err(format!(
+                "--reference {name}: isn't measured in this run: name it among the mechanisms"
+            ));
+        }
         let workloads = match self.workload.is_empty() {
             true => Workload::DEFAULT.to_vec(),
             false => self.workload.clone(),
@@ -302,6 +315,7 @@ impl RunArgs {
             },
             samples: self.samples,
             stopping: self.stopping(),
+            reference: self.reference.clone(),
             observe: self.probes(),
             reaches: self.checked_reaches()?,
             // A run that goes on has one already, or none.
@@ -415,8 +429,8 @@ impl OwnArgs {
         }
     }
 
-    /// Launches of each case where none are named: those of the first look.
-    const LAUNCHES: u64 = crate::stats::LOOKS[0] as u64;
+    /// Launches of each case where none are named.
+    const LAUNCHES: u64 = crate::stats::LEAST_LAUNCHES as u64;
 
     /// Launches of each case.
     pub fn launches(&self) -> u64 {

@@ -19,8 +19,8 @@ use crate::store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
 use crate::time::in_ns;
 use crate::workload::Workload;
 
-/// Tournaments where no number is named: those of the first look of other runs.
-const ROUNDS: u64 = crate::stats::LOOKS[0] as u64;
+/// Tournaments where no number is named: the least of other runs.
+const ROUNDS: u64 = crate::stats::LEAST_LAUNCHES as u64;
 /// Quiet before timing where nothing else is said: what a pilot elsewhere assumes.
 const SETTLE: Duration = Duration::from_millis(70);
 

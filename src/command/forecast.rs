@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::judge::hypothesis::needed;
 use crate::report::units;
-use crate::stats::LOOKS;
+use crate::stats::LEAST_LAUNCHES;
 use crate::study::declared::Declared;
 use crate::study::{Case, Plan, Request};
 
@@ -33,7 +33,7 @@ impl Forecast {
         let stopping = &request.stopping;
         Forecast {
             cases: cases().count(),
-            asked: stopping.launches.unwrap_or(LOOKS[0] as u64),
+            asked: stopping.launches.unwrap_or(LEAST_LAUNCHES as u64),
             budget_s: stopping.budget_ns.map(|it| it as f64 / 1e9),
             round_s: cases().map(|case| launch_s(request, case)).sum(),
         }

@@ -69,7 +69,7 @@ impl Progress for StderrProgress {
                 status.left.map_or(String::new(), |left| format!(", {} s left", left.as_secs()));
             self.write(&format!(
                 "{}: round {} of {}; {} of {} cases precise enough{left}",
-                status.now, status.round, status.next_look, status.precise, status.cases
+                status.now, status.round, status.planned, status.precise, status.cases
             ));
         }
     }

@@ -17,6 +17,9 @@ pub struct ReportArgs {
     /// The run: its number, label, `last`, or `last~1` for the one before it
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
+    /// What ratios are to, of the mechanisms that were measured [default: what the run was made with]
+    #[arg(long, value_name = "MECHANISM")]
+    reference: Option<String>,
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -38,6 +41,11 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         if let Some(path) = &args.html {
             fleet_report::write_page(path, &found)?;
         }
+        if args.reference.is_some() {
+            return Err(Failure::usage(
+                "--reference: a run on many nodes has no ratios: leave it out",
+            ));
+        }
         if args.pdf.is_some() {
             return Err(Failure::usage(
                 "--pdf: a run on many nodes is written as --html, markdown or typst",
@@ -45,7 +53,10 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         }
         return fleet_report::show(common, &found, args.format, args.output.as_deref()).map(|()| 0);
     }
-    let judged = judged(common, &args.run)?;
+    let judged = match &args.reference {
+        None => judged(common, &args.run)?,
+        Some(reference) => against(common, &args.run, reference)?,
+    };
     if let Some(path) = &args.html {
         write_page(path, &judged)?;
     }
@@ -66,6 +77,19 @@ pub fn judged(common: &Common, name: &str) -> Result<Judged, Failure> {
     let store = Store::open_existing(&common.store_path()?)?;
     let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(Judged::of(&store, id)?)
+}
+
+/// The same, its ratios to `reference`.
+fn against(common: &Common, name: &str, reference: &str) -> Result<Judged, Failure> {
+    let store = Store::open_existing(&common.store_path()?)?;
+    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+    let judged = Judged::against(&store, id, Some(reference))?;
+    if !judged.results.iter().any(|it| it.variant == reference || it.mechanism == reference) {
+        return Err(Failure::usage(format!(
+            "--reference {reference}: run {id} didn't measure it: name one that it did"
+        )));
+    }
+    Ok(judged)
 }
 
 /// Writes the self-contained page.

@@ -76,9 +76,11 @@ fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells
     }
     schedule(&mut cells, case);
     confidence(&mut cells, case);
-    cells.maybe("time_over_leader", standing.and_then(|it| it.ratio));
-    cells.maybe("time_over_leader_low", standing.and_then(|it| it.low));
-    cells.maybe("time_over_leader_high", standing.and_then(|it| it.high));
+    cells.maybe("time_over_reference", standing.and_then(|it| it.ratio));
+    cells.maybe("time_over_reference_low", standing.and_then(|it| it.low));
+    cells.maybe("time_over_reference_high", standing.and_then(|it| it.high));
+    let slower = standing.and_then(|it| it.slower_than_best_at_most);
+    cells.maybe("slower_than_best_at_most", slower);
     cells.maybe("p_holm", standing.and_then(|it| it.p));
     cells.maybe("verdict", standing.and_then(|it| it.verdict));
     cells.maybe("among_best", standing.map(|it| it.among_best));
@@ -136,6 +138,9 @@ fn spread(cells: &mut Cells, what: &str, unit: &str, estimate: Option<&Estimate>
 }
 
 fn confidence(cells: &mut Cells, case: &CaseResult) {
+    let ranks = case.estimate().and_then(|it| it.ranks);
+    cells.maybe("rank_low", ranks.map(|it| it[0]));
+    cells.maybe("rank_high", ranks.map(|it| it[1]));
     cells.maybe("coverage", case.estimate().and_then(|it| it.coverage));
     let precision = case.precision_reached;
     cells.maybe("precision_asked", precision.map(|it| it.asked));

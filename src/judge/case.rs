@@ -140,7 +140,7 @@ pub struct CaseResult {
     /// of [`super::PERCENTILES`] where samples are single operations.
     #[serde(skip)]
     pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
-    /// The look at its launches that the end of its group entitles it to.
+    /// The analysis of its launches that the end of its group entitles it to.
     #[serde(skip)]
     pub look: Option<Look>,
     /// The pooled percentile curve, in ns.
@@ -359,7 +359,8 @@ impl CaseResult {
         let two_machines = elsewhere && self.reach == Reach::Peer;
         let one_cpu = !two_machines && self.cpus.is_some_and(|[a, b]| a == b);
         let asked = run.request.stopping.asked(one_cpu);
-        let half_width = headline(&ns, group).map(|it| (it.high - it.low) / 2.0 / it.estimate);
+        let half_width = headline(&ns, group)
+            .map(|it| (it.interval.high - it.interval.low) / 2.0 / it.interval.estimate);
         self.precision_reached = Some(Precision {
             asked,
             half_width,
@@ -415,17 +416,19 @@ impl CaseResult {
     ) -> Estimate {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let interval = headline(values, group);
         let told = self.modes.is_none();
+        let found = headline(values, group).filter(|_| told);
+        let interval = found.map(|it| it.interval);
         let per_launch: Vec<OfLaunch> =
             launches.iter().filter_map(|launch| launch.percentiles).collect();
         let (percentiles, missing) = percentile::over_launches(&per_launch, group);
         self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
         Estimate {
             median: told.then(|| stats::median(&sorted)),
-            low: interval.filter(|_| told).map(|it| it.low),
-            high: interval.filter(|_| told).map(|it| it.high),
-            coverage: interval.filter(|_| told).map(|it| it.coverage),
+            low: interval.map(|it| it.low),
+            high: interval.map(|it| it.high),
+            ranks: found.map(|it| it.ranks),
+            coverage: interval.map(|it| it.coverage),
             min: sorted[0],
             q1: stats::quantile(&sorted, 0.25),
             q3: stats::quantile(&sorted, 0.75),

@@ -52,24 +52,15 @@ impl Counted {
             self.refused.push((it.probe, it.reason.clone().unwrap_or_default()));
         }
         for event in &it.events {
-            let counted = OverRounds {
-                median: event.per_operation,
-                low: event.low,
-                high: event.high,
-                by_round: event.by_round.clone(),
-            };
-            self.events.insert(event.name.clone(), counted.scaled(self.operations));
+            let counted = OverRounds::of(event.by_round.clone());
+            let scaled = counted.map(|it| (event.name.clone(), it.scaled(self.operations)));
+            self.events.extend(scaled);
         }
         for figure in &it.figures {
             // A quotient has no operation.
             let scale = if figure.is_sum() { self.operations } else { 1.0 };
-            let counted = OverRounds {
-                median: figure.value,
-                low: figure.low,
-                high: figure.high,
-                by_round: figure.by_round.clone(),
-            };
-            self.events.insert(figure.name.clone(), counted.scaled(scale));
+            let counted = OverRounds::of(figure.by_round.clone());
+            self.events.extend(counted.map(|it| (figure.name.clone(), it.scaled(scale))));
         }
         let fuller = |scope: Scope| self.heard.as_ref().is_none_or(|(other, _)| scope > *other);
         if let (Some(heard), Some(scope)) = (&it.heard, it.probe.scope())

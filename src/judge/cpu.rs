@@ -26,6 +26,10 @@ pub struct CpuCost {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of the ends among the launches, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval really has.
+    pub coverage: Option<f64>,
 }
 
 impl CpuCost {
@@ -51,7 +55,8 @@ fn per_operation(launch: &StoredLaunch) -> Option<[f64; 2]> {
 
 fn over_launches(told: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
     let mut totals: Vec<f64> = told.iter().map(|[user, system]| user + system).collect();
-    let interval = headline(&totals, group);
+    let found = headline(&totals, group);
+    let interval = found.map(|it| it.interval);
     totals.sort_by(f64::total_cmp);
     let total = if totals.is_empty() { 0.0 } else { stats::median(&totals) };
     let all: f64 = totals.iter().sum();
@@ -66,6 +71,8 @@ fn over_launches(told: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
             total,
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
+            ranks: found.map(|it| it.ranks),
+            coverage: interval.map(|it| it.coverage),
         }
     })
 }

@@ -103,8 +103,7 @@ impl DatagramsSeen {
         let (failed, all) = self.failed();
         found.extend(stats::binomial_share(failed, all).map(|it| {
             let by_round = by_round(&|it| Some(f64::from(it.status != "ok")));
-            let (low, high) = (Some(it.low), Some(it.high));
-            (LOST[0].to_string(), OverRounds { median: it.share, low, high, by_round })
+            (LOST[0].to_string(), OverRounds::share(it.share, Some(it), by_round))
         }));
         let share = |it: &LaunchDatagrams| {
             let ends = [it.initiator, it.responder].into_iter().flatten();

@@ -118,6 +118,7 @@ mod tests {
             median: Some(4000.0),
             low: None,
             high: None,
+            ranks: None,
             coverage: None,
             min: 3000.0,
             q1: 3500.0,

@@ -31,7 +31,9 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// The coverage that the interval really has, looks counted.
+    /// Ranks of the ends among the launch medians, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval really has, the group's other analysis counted.
     pub coverage: Option<f64>,
     /// Smallest launch.
     pub min: f64,

@@ -184,6 +184,7 @@ pub mod tests {
             median: Some(median),
             low: None,
             high: None,
+            ranks: None,
             coverage: None,
             min: median,
             q1: median,

@@ -1,37 +1,44 @@
-//! A group's verdict: the set of the best, and how far each case stands from the leader.
+//! A group's verdict: the set of the best, how far each case is from it at most, and how each stands to a
+//! reference that nobody chose by looking.
 //!
-//! Comparisons are paired within rounds and corrected over the group. "The best" is every case
-//! that multiple comparison with the best can't tell apart, never just the smallest median.
+//! Comparisons are paired within rounds. What is said of the best, and of the distance to it, holds for the
+//! whole group at once (95 %); so do the ratios to the reference.
+
+use std::cmp::Ordering;
 
 use serde::Serialize;
 
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
-use crate::stats::{self, Verdict};
+use crate::stats::{self, AgainstBest, AgainstReference};
 use crate::store::{Closed, StoredGroup};
 use crate::study::{Reach, Total};
 
-/// How one case stands against the leader of its group.
+/// How one case stands in its group.
 #[derive(Clone, Debug, Serialize)]
 pub struct Standing {
     /// Index into the results.
     pub result: usize,
     /// The variant.
     pub variant: String,
-    /// Time per operation over the leader's: 1 for the leader.
+    /// Time per operation over the reference's: 1 for the reference itself.
     pub ratio: Option<f64>,
-    /// Lower end of its interval.
+    /// Lower end of its interval, which holds together with those of the whole group.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Signed-rank p, corrected by Holm over the group.
+    /// Signed-rank p against the reference, corrected by Holm over the group; 1 where the medians alone don't
+    /// differ.
     pub p: Option<f64>,
-    /// `faster`, `slower`, `equivalent`, `inconclusive`.
+    /// `faster`, `slower`, `equivalent`, `inconclusive`: than the reference.
     pub verdict: Option<&'static str>,
-    /// Whether the best of the group can't be told from it.
+    /// Whether it may be the best of the group.
     pub among_best: bool,
     /// The same among those that sleep while they wait.
     pub among_best_sleeping: bool,
+    /// By what share it is slower than the best at most, together with all others of the group; null where
+    /// too few rounds tell.
+    pub slower_than_best_at_most: Option<f64>,
 }
 
 /// The same case under two names: what the machine's own noise does to a comparison.
@@ -74,7 +81,11 @@ pub struct GroupVerdict {
     pub rounds: u64,
     /// Why it ended; null if it was interrupted.
     pub closed: Option<Closed>,
-    /// Every ranked case, the leader first.
+    /// Index into the results of what ratios are to: named by the user, or the same in every run.
+    pub reference: Option<usize>,
+    /// Comparisons over which ratios, and what is said of the best, are corrected: all cases but one.
+    pub family: usize,
+    /// Every ranked case, the smallest median first.
     pub standings: Vec<Standing>,
     /// The A/A pair, where the group has one.
     pub twin: Option<TwinCheck>,
@@ -87,6 +98,7 @@ impl GroupVerdict {
         group: &StoredGroup,
         first: usize,
         members: &[CaseResult],
+        asked: Option<&str>,
     ) -> Vec<GroupVerdict> {
         let mut sites: Vec<&str> = Vec::new();
         for case in members {
@@ -94,7 +106,8 @@ impl GroupVerdict {
                 sites.push(&case.site);
             }
         }
-        let judged = sites.iter().map(|site| GroupVerdict::of(group, first, members, site));
+        let judged =
+            sites.iter().map(|site| GroupVerdict::of(group, first, members, (site, asked)));
         judged.flatten().collect()
     }
 
@@ -103,7 +116,7 @@ impl GroupVerdict {
         group: &StoredGroup,
         first: usize,
         members: &[CaseResult],
-        site: &str,
+        (site, asked): (&str, Option<&str>),
     ) -> Option<GroupVerdict> {
         let here = |case: &&CaseResult| case.site == site && case.status == Status::Ok;
         let ranked: Vec<usize> = (0..members.len())
@@ -113,7 +126,8 @@ impl GroupVerdict {
             })
             .collect();
         let head = members.iter().find(here)?;
-        let mut standings = standings(&ranked, members);
+        let reference = reference_of(&ranked, members, asked);
+        let mut standings = standings(&ranked, members, reference);
         for standing in &mut standings {
             standing.result += first;
         }
@@ -128,6 +142,8 @@ impl GroupVerdict {
             workers: head.workers.clone(),
             rounds: members.iter().map(|it| it.by_round.len() as u64).max().unwrap_or(0),
             closed: group.closed,
+            reference: reference.map(|it| first + it),
+            family: ranked.len().saturating_sub(1),
             standings,
             twin: twin_check(members, site),
         })
@@ -141,60 +157,78 @@ impl GroupVerdict {
     }
 }
 
-fn standings(ranked: &[usize], members: &[CaseResult]) -> Vec<Standing> {
-    let best = best_among(ranked, members);
-    let asleep: Vec<usize> = ranked.iter().copied().filter(|at| !members[*at].spins).collect();
-    let best_asleep = best_among(&asleep, members);
-    let mut order = ranked.to_vec();
-    order.sort_by(|a, b| typical(&members[*a]).total_cmp(&typical(&members[*b])));
-    let Some(leader) = order.iter().copied().find(|at| best.contains(at)) else {
-        return Vec::new();
+/// What ratios are to, of the `ranked`: what was `asked` for, where it is there; else `pipe`, or `tcp` where the two
+/// halves are on different hosts; else the first, in the order of the request.
+fn reference_of(ranked: &[usize], members: &[CaseResult], asked: Option<&str>) -> Option<usize> {
+    let named = |name: &str| {
+        let of = |exactly: bool| {
+            ranked.iter().copied().find(|at| {
+                let case = &members[*at];
+                if exactly { case.variant == name } else { case.mechanism == name }
+            })
+        };
+        of(true).or_else(|| of(false))
     };
-    let pairs: Vec<_> = order.iter().map(|at| paired(&members[*at], &members[leader])).collect();
-    let compared: Vec<_> = pairs.iter().map(|(a, b)| stats::compare_paired(a, b, ALPHA)).collect();
-    let family: Vec<f64> = compared
+    let first = *ranked.first()?;
+    let usual = if members[first].reach.is_local() { "pipe" } else { "tcp" };
+    asked.and_then(named).or_else(|| named(usual)).or(Some(first))
+}
+
+fn standings(ranked: &[usize], members: &[CaseResult], reference: Option<usize>) -> Vec<Standing> {
+    let best = among(ranked, members);
+    let asleep: Vec<usize> = ranked.iter().copied().filter(|at| !members[*at].spins).collect();
+    let best_asleep = among(&asleep, members);
+    let mut order: Vec<usize> = ranked.to_vec();
+    order.sort_by(|a, b| typical(&members[*a]).total_cmp(&typical(&members[*b])));
+    let terms = (ranked.len().saturating_sub(1), EQUIVALENT_WITHIN, ALPHA);
+    let compared: Vec<Option<AgainstReference>> = order
         .iter()
-        .zip(&order)
-        .filter(|(_, at)| **at != leader)
-        .filter_map(|(comparison, _)| comparison.map(|it| it.p))
+        .map(|at| {
+            let reference = reference.filter(|reference| reference != at)?;
+            let (a, b) = paired(&members[*at], &members[reference]);
+            stats::against_reference(&a, &b, terms)
+        })
         .collect();
+    let family: Vec<f64> = compared.iter().flatten().map(|it| it.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
+    let of = |set: &[(usize, AgainstBest)], at: usize| {
+        set.iter().find(|it| it.0 == at).map(|it| it.1.clone())
+    };
     order
-        .iter()
-        .enumerate()
-        .map(|(nth, at)| {
-            let other = *at != leader;
-            let comparison = compared[nth].filter(|_| other);
-            let p = comparison.and_then(|_| corrected.next());
+        .into_iter()
+        .zip(compared)
+        .map(|(at, compared)| {
+            let p = compared.and_then(|_| corrected.next());
+            let ratio = compared.map(|it| it.ratio);
+            let own = of(&best, at);
             Standing {
-                result: *at,
-                variant: members[*at].variant.clone(),
-                ratio: if other { comparison.map(|it| it.ratio.estimate) } else { Some(1.0) },
-                low: comparison.map(|it| it.ratio.low),
-                high: comparison.map(|it| it.ratio.high),
+                result: at,
+                variant: members[at].variant.clone(),
+                ratio: if reference == Some(at) { Some(1.0) } else { ratio.map(|it| it.estimate) },
+                low: ratio.map(|it| it.low),
+                high: ratio.map(|it| it.high),
                 p,
-                verdict: p.map(|p| verdict_of(&pairs[nth], p)),
-                among_best: best.contains(at),
-                among_best_sleeping: best_asleep.contains(at),
+                verdict: compared.zip(p).map(|(compared, p)| verdict_of(&compared, p)),
+                among_best: own.as_ref().is_some_and(|it| it.may_be_best),
+                among_best_sleeping: of(&best_asleep, at).is_some_and(|it| it.may_be_best),
+                slower_than_best_at_most: own.and_then(|it| it.slower_at_most),
             }
         })
         .collect()
 }
 
-fn verdict_of((a, b): &(Vec<f64>, Vec<f64>), p: f64) -> &'static str {
-    let logs: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect();
-    match stats::verdict(&logs, p, EQUIVALENT_WITHIN, ALPHA) {
-        Verdict::Faster => "faster",
-        Verdict::Slower => "slower",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive { .. } => "inconclusive",
+fn verdict_of(compared: &AgainstReference, p: f64) -> &'static str {
+    match compared.ratio.estimate.total_cmp(&1.0) {
+        _ if compared.equivalent => "equivalent",
+        Ordering::Less if p < ALPHA => "faster",
+        Ordering::Greater if p < ALPHA => "slower",
+        _ => "inconclusive",
     }
 }
 
-fn best_among(among: &[usize], members: &[CaseResult]) -> Vec<usize> {
-    let columns: Vec<&[Option<f64>]> = among.iter().map(|at| &*members[*at].by_round).collect();
-    let best = stats::best_set(&columns, ALPHA);
-    among.iter().copied().zip(best).filter(|(_, best)| *best).map(|(at, _)| at).collect()
+fn among(cases: &[usize], members: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
+    let columns: Vec<&[Option<f64>]> = cases.iter().map(|at| &*members[*at].by_round).collect();
+    cases.iter().copied().zip(stats::against_best(&columns, ALPHA)).collect()
 }
 
 /// Median over rounds, in ns; also where two modes forbid a headline.

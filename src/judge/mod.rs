@@ -35,7 +35,7 @@ use crate::floor::Floors;
 pub use crate::mechanism::Carries;
 use crate::observe::Host;
 pub use crate::observe::Traffic;
-use crate::stats::{self, Interval, Look};
+use crate::stats::{End, Interval, Look};
 use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 use crate::study::{Aim, LabRecord, Request};
 pub use crate::study::{Reach, Total};
@@ -114,7 +114,15 @@ pub struct Export<'a> {
 impl Judged {
     /// Judges run `id`.
     pub fn of(store: &Store, id: i64) -> Result<Judged, StoreError> {
+        Judged::against(store, id, None)
+    }
+
+    /// Judges run `id`, its ratios to `reference` where that is given, else to what the run was made with.
+    pub fn against(store: &Store, id: i64, reference: Option<&str>) -> Result<Judged, StoreError> {
         let mut run = store.run(id)?;
+        if let Some(reference) = reference {
+            run.request.reference = Some(reference.to_string());
+        }
         let mut results = Vec::new();
         let mut observed = Vec::new();
         let mut groups = Vec::new();
@@ -134,7 +142,12 @@ impl Judged {
                     }
                 }
             }
-            groups.extend(GroupVerdict::of_each_site(group, first, &results[first..]));
+            groups.extend(GroupVerdict::of_each_site(
+                group,
+                first,
+                &results[first..],
+                run.request.reference.as_deref(),
+            ));
         }
         observed::assign(&mut observed);
         counted::assign(&mut results, &mut observed);
@@ -189,40 +202,61 @@ fn launches_of(run: &StoredRun) -> u64 {
     (cases.count() * run.rounds.len() / run.groups.len().max(1)) as u64
 }
 
-/// The interval that a group's way of ending entitles its cases to.
-///
-/// A group that closed at a look has that look's ranks, whose coverage counts all looks
-/// before; one that ended otherwise may spend what the earlier looks left.
-fn headline(values: &[f64], group: &StoredGroup) -> Option<Interval> {
-    let look = look_of(values.len(), group)?;
-    look.interval(values)
+/// The median of one value per launch, with its interval and the ranks of its ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranked {
+    /// The ends, and what they cover together with the group's other analysis.
+    pub interval: Interval,
+    /// Ranks of the ends among the sorted values, counted from 1.
+    pub ranks: [usize; 2],
+}
+
+/// The interval of `values`, of which each launch of a case gave one, whose group closed as it did:
+/// that of the analysis made at so many launches, whatever closed it.
+pub fn interval_of(values: &[f64], closed: Option<Closed>, spent: f64) -> Option<Ranked> {
+    let look = Look::at(values.len(), end_of(closed, spent))?;
+    Some(Ranked { interval: look.interval(values)?, ranks: [look.low_rank, look.high_rank] })
+}
+
+fn end_of(closed: Option<Closed>, spent: f64) -> End {
+    match closed {
+        Some(Closed::Precise) => End::AtFirst { reserved: spent },
+        _ if spent > 0.0 => End::AfterFirst,
+        _ => End::Once,
+    }
+}
+
+fn headline(values: &[f64], group: &StoredGroup) -> Option<Ranked> {
+    interval_of(values, group.closed, group.spent)
 }
 
 fn look_of(launches: usize, group: &StoredGroup) -> Option<Look> {
-    let at_look = || stats::schedule().into_iter().find(|look| look.launches == launches);
-    match group.closed {
-        Some(Closed::Precise) => at_look().or_else(|| stats::final_look(launches, group.spent)),
-        _ => stats::final_look(launches, group.spent),
-    }
+    Look::at(launches, end_of(group.closed, group.spent))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn group(closed: Option<Closed>, spent: f64) -> StoredGroup {
-        StoredGroup { nth: 0, closed, spent, cases: Vec::new() }
-    }
-
     #[test]
-    fn the_interval_follows_from_how_the_group_ended() {
-        let values: Vec<f64> = (1..=20).map(f64::from).collect();
-        let at_look = headline(&values, &group(Some(Closed::Precise), 0.03857)).unwrap();
-        let fixed = headline(&values, &group(Some(Closed::Launches), 0.0)).unwrap();
-        assert_eq!((at_look.low, at_look.high), (5.0, 16.0));
-        assert_eq!((fixed.low, fixed.high), (6.0, 15.0));
-        let cut = headline(&values[..17], &group(Some(Closed::Budget), 0.03857)).unwrap();
-        assert!(cut.coverage >= 0.95, "{cut:?}");
-        assert!(headline(&values[..3], &group(None, 0.0)).is_none(), "three can't support 95 %");
+    fn whatever_closes_a_group_its_interval_is_that_of_the_analysis_made_there() {
+        let values: Vec<f64> = (1..=100).map(f64::from).collect();
+        let of = |n: usize, closed, spent| {
+            let found = interval_of(&values[..n], closed, spent).unwrap();
+            let [low, high] = found.ranks;
+            assert_eq!((found.interval.low, found.interval.high), (low as f64, high as f64));
+            (found.ranks, found.interval.coverage)
+        };
+        for closed in [None, Some(Closed::Budget), Some(Closed::Launches)] {
+            let (ranks, coverage) = of(12, closed, 0.0);
+            assert_eq!((ranks, (coverage * 1e4).round()), ([3, 10], 9614.0), "{closed:?}");
+        }
+        let first = Look::first(0.0).error;
+        assert_eq!(of(22, Some(Closed::Precise), 0.01), ([6, 17], 1.0 - first - 0.01));
+        assert_eq!(of(22, Some(Closed::Budget), first), ([6, 17], 1.0 - first));
+        let second = Look::second(60).unwrap();
+        let ranks = [second.low_rank, second.high_rank];
+        assert_eq!(of(60, Some(Closed::Budget), first), (ranks, 1.0 - second.spent));
+        assert_eq!(interval_of(&values[..3], None, 0.0), None, "three can't support 95 %");
     }
 }

@@ -17,7 +17,9 @@ pub struct OncePerLaunch {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// The coverage that the interval really has, looks counted.
+    /// Ranks of the ends among the launches, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval really has, the group's other analysis counted.
     pub coverage: Option<f64>,
     /// Smallest launch.
     pub min: f64,
@@ -46,11 +48,13 @@ impl OncePerLaunch {
             return None;
         }
         values.sort_by(f64::total_cmp);
-        let interval = headline(&values, group);
+        let found = headline(&values, group);
+        let interval = found.map(|it| it.interval);
         Some(OncePerLaunch {
             median: stats::median(&values),
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
+            ranks: found.map(|it| it.ranks),
             coverage: interval.map(|it| it.coverage),
             min: values[0],
             q1: stats::quantile(&values, 0.25),

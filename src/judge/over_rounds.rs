@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::stats;
+use super::{ALPHA, interval_of};
+use crate::stats::{self, Share};
 
 /// Its median over launches, and what covers it.
 #[derive(Clone, Debug, Serialize)]
@@ -13,6 +14,10 @@ pub struct OverRounds {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of the ends among the launches, counted from 1; null also of a share.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval really has; of a share what it aims at.
+    pub coverage: Option<f64>,
     /// By round, from 1; null where there is none.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
@@ -26,11 +31,14 @@ impl OverRounds {
             return None;
         }
         values.sort_by(f64::total_cmp);
-        let interval = stats::final_look(values.len(), 0.0).and_then(|it| it.interval(&values));
+        let found = interval_of(&values, None, 0.0);
+        let interval = found.map(|it| it.interval);
         Some(OverRounds {
             median: stats::median(&values),
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
+            ranks: found.map(|it| it.ranks),
+            coverage: interval.map(|it| it.coverage),
             by_round,
         })
     }
@@ -40,12 +48,19 @@ impl OverRounds {
     pub fn of_share(by_round: Vec<Option<f64>>, counts: &[(u64, u64)]) -> Option<OverRounds> {
         let (part, all) = counts.iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
         let interval = stats::clustered_share(counts);
-        (all > 0).then(|| OverRounds {
-            median: part as f64 / all as f64,
+        (all > 0).then(|| OverRounds::share(part as f64 / all as f64, interval, by_round))
+    }
+
+    /// A share with its interval.
+    pub fn share(share: f64, interval: Option<Share>, by_round: Vec<Option<f64>>) -> OverRounds {
+        OverRounds {
+            median: share,
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
+            ranks: None,
+            coverage: interval.map(|_| 1.0 - ALPHA),
             by_round,
-        })
+        }
     }
 
     /// The same of `times` as many.
@@ -55,6 +70,8 @@ impl OverRounds {
             median: self.median * times,
             low: self.low.map(|it| it * times),
             high: self.high.map(|it| it * times),
+            ranks: self.ranks,
+            coverage: self.coverage,
             by_round,
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::headline;
+use super::{Ranked, headline};
 use crate::stats;
 use crate::store::StoredGroup;
 
@@ -25,6 +25,10 @@ pub struct OverLaunches {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Ranks of the ends among the launches' percentiles, counted from 1.
+    pub ranks: [usize; 2],
+    /// The coverage that the interval really has.
+    pub coverage: f64,
 }
 
 /// What one launch says of each of [`PERCENTILES`]: the value in ns, and how many effectively
@@ -64,8 +68,13 @@ pub fn over_launches(
         if typical < needed as f64 {
             missing.insert(name.to_string(), (needed as f64 - typical).ceil() as u64);
         }
-        let over =
-            interval.map(|it| OverLaunches { value: it.estimate, low: it.low, high: it.high });
+        let over = interval.map(|Ranked { interval, ranks }| OverLaunches {
+            value: interval.estimate,
+            low: interval.low,
+            high: interval.high,
+            ranks,
+            coverage: interval.coverage,
+        });
         found.insert(name.to_string(), over);
     }
     (found, missing)

@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use super::interval::Interval;
+use super::medians::against_best;
 use super::signed_rank::{hodges_lehmann, sign_test, signed_rank};
 
 /// What a comparison says about a quantity of which less is better.
@@ -164,42 +165,9 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The cases that may still be the best (less is better): one is out only if another beats
-/// it, by the exact one-sided signed-rank test of their log ratios, corrected over all that
-/// could (Bonferroni). Never just the luckiest of fifteen.
-///
-/// `columns` holds one case each, paired by index (round); `None`, and any value that is not
-/// positive and finite, is missing and drops its round from that case's pairs. A case with
-/// no value at all is not in the set.
-///
-/// Guarantee (multiple comparison with the best): with probability at least `1 - alpha` the
-/// truly best case is in the set. Whether it is depends on its own comparisons alone, so the
-/// family is one case against the rest: 12 rounds can decide among up to 205 cases, where all
-/// pairs of 15 would already be too many for them.
+/// The cases that may still be the best (less is better), by [`against_best`].
 pub fn best_set(columns: &[&[Option<f64>]], alpha: f64) -> Vec<bool> {
-    let logs: Vec<Vec<Option<f64>>> = columns.iter().map(|column| logarithms(column)).collect();
-    let measured: Vec<bool> =
-        logs.iter().map(|column| column.iter().any(Option::is_some)).collect();
-    let rivals = measured.iter().filter(|it| **it).count().saturating_sub(1);
-    let beaten = |at: usize| {
-        let beats = |rival: &Vec<Option<f64>>| worse(&logs[at], rival) * (rivals as f64) < alpha;
-        logs.iter().enumerate().any(|(nth, rival)| nth != at && beats(rival))
-    };
-    (0..logs.len()).map(|at| measured[at] && !beaten(at)).collect()
-}
-
-/// One-sided p of "`a` takes no longer than `b`".
-fn worse(a: &[Option<f64>], b: &[Option<f64>]) -> f64 {
-    let differences: Vec<f64> = a.iter().zip(b).filter_map(|(a, b)| Some((*a)? - (*b)?)).collect();
-    let test = signed_rank(&differences);
-    match test.direction {
-        Ordering::Greater => test.p / 2.0,
-        _ => 1.0 - test.p / 2.0,
-    }
-}
-
-fn logarithms(column: &[Option<f64>]) -> Vec<Option<f64>> {
-    column.iter().map(|x| x.filter(|x| x.is_finite() && *x > 0.0).map(f64::ln)).collect()
+    against_best(columns, alpha).iter().map(|it| it.may_be_best).collect()
 }
 
 /// The smallest number of pairs with which a family of `family` signed-rank tests can find

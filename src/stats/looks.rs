@@ -1,47 +1,92 @@
-//! When a group of launches is looked at, and how much error each look may spend.
+//! When the launches of a group are analysed, and the ranks that keep the error at 5 %.
 //!
-//! A group goes on until its intervals are narrow enough. Looking again and again at the
-//! ordinary 95 % interval and stopping when it pleases makes it cover far less than 95 %. So
-//! looks are taken only at fixed numbers of launches, and their ranks are chosen together:
-//! the intervals of *all* looks cover the true median at once with at least 95 %. Whichever
-//! look a group closes at, for whatever reason, then has at least that coverage.
+//! A group closes early where its intervals are narrow enough. Looking at the ordinary 95 % interval
+//! again and again, and stopping when it pleases, makes it cover far less than 95 %. So there are two
+//! analyses at most: one after [`FIRST_LOOK`] launches, where many more are to come, and one at the
+//! end, wherever that is. Their ranks are chosen together: both intervals cover the true median at
+//! once with at least 95 %. Whichever a group closes with, and for whatever reason, then has at least
+//! that coverage.
+
+use std::sync::LazyLock;
 
 use super::interval::{Interval, between_ranks};
 
-/// The numbers of launches at which a group is looked at.
-pub const LOOKS: [usize; 5] = [12, 20, 30, 50, 100];
+/// Launches at the first of two analyses.
+///
+/// It spends 1.7 % there, on the ranks that 22 launches would have by themselves (6 and 17), so that
+/// it costs nothing if the group closes; and of the numbers below 27 it is the only one after which no
+/// number of launches has an interval more than 1.2 times as wide as without it (normal launches; 1.06 times on
+/// average up to 100). After 12 that was 1.26 to 1.4 times: ranks 3 and 10 cost 3.9 %.
+pub const FIRST_LOOK: usize = 22;
 
-/// The probability that any look's interval misses, over all looks.
+/// The first analysis is made only where the end is at least so far away: it couldn't save much else.
+const WORTH_A_LOOK: usize = 30;
+
+/// Launches that a group gets whatever they take, unless the user set a time limit.
+pub const LEAST_LAUNCHES: usize = 12;
+
+/// Launches at which a group ends, however wide its intervals.
+pub const MOST_LAUNCHES: usize = 100;
+
+/// The probability that any interval of a group's case misses, over both analyses.
 pub const TOTAL_ERROR: f64 = 0.05;
 
-/// The lower rank at each look; the upper one is its mirror image.
-///
-/// Many choices have a joint error below 5 %. This one spends most of it early, because most
-/// cases close at 12 or 20 launches: at 12 it is the ordinary single-look interval (ranks 3
-/// and 10), and at 20 and 30 it is as narrow as under an equal split. An equal split of 1 % a
-/// look with carry-over gives the lower ranks 2, 5, 8, 17 and 37: for normal launches its
-/// interval at 12 is 39 % wider (ranks 2 and 11), and in exchange those at 50 and 100 are 20 %
-/// and 8 % narrower.
-const LOW_RANKS: [usize; LOOKS.len()] = [3, 5, 8, 15, 36];
-
-/// One look: the ranks of the interval, and what it costs.
+/// An analysis: the ranks of the interval, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
-    /// Launches at this look.
+    /// Launches at this analysis.
     pub launches: usize,
     /// Rank of the lower end among the sorted values, counted from 1.
     pub low_rank: usize,
     /// Rank of the upper end.
     pub high_rank: usize,
-    /// The probability that this interval misses the median and no earlier one did.
+    /// The probability that this interval misses the median, and no earlier one did.
     pub error: f64,
-    /// The probability that this or any earlier interval misses; at most [`TOTAL_ERROR`].
+    /// The probability that this interval misses, or that of the group's other analysis.
     pub spent: f64,
 }
 
 impl Look {
-    /// The median of `values` (in any order) with the interval of this look; its coverage is
-    /// that of this and all earlier looks together, so a reader may hold it against any.
+    /// The only analysis, of a number of launches that doesn't depend on what they measure. `None`
+    /// where no ranks fit (`launches` < 6).
+    pub fn only(launches: usize) -> Option<Look> {
+        static USUAL: LazyLock<Vec<Option<Look>>> = LazyLock::new(|| {
+            (0..=MOST_LAUNCHES).map(|launches| narrowest(&Walk::after(launches), 0.0)).collect()
+        });
+        match USUAL.get(launches) {
+            Some(look) => *look,
+            None => narrowest(&Walk::after(launches), 0.0),
+        }
+    }
+
+    /// The first of two analyses, if the other one is to spend `reserved`.
+    pub fn first(reserved: f64) -> Look {
+        let look = Look::only(FIRST_LOOK).expect("22 launches have ranks");
+        Look { spent: look.error + reserved, ..look }
+    }
+
+    /// The second of two analyses, which spends what the first one left. `None` unless `launches` are
+    /// more than [`FIRST_LOOK`].
+    pub fn second(launches: usize) -> Option<Look> {
+        static USUAL: LazyLock<Vec<Option<Look>>> =
+            LazyLock::new(|| (0..=MOST_LAUNCHES).map(second).collect());
+        match USUAL.get(launches) {
+            Some(look) => *look,
+            None => second(launches),
+        }
+    }
+
+    /// The analysis that a case with so many launches is entitled to, whose group closed as `end` says.
+    pub fn at(launches: usize, end: End) -> Option<Look> {
+        match end {
+            End::AtFirst { reserved } if launches == FIRST_LOOK => Some(Look::first(reserved)),
+            End::AfterFirst if launches > FIRST_LOOK => Look::second(launches),
+            // Launches of it failed: then it was never looked at before.
+            _ => Look::only(launches),
+        }
+    }
+
+    /// The median of `values` (in any order) with the interval of this analysis.
     ///
     /// `None` when the number of values is not [`Look::launches`] or one is NaN.
     pub fn interval(&self, values: &[f64]) -> Option<Interval> {
@@ -52,70 +97,110 @@ impl Look {
     }
 }
 
-/// The looks a group passes, in order.
-///
-/// The errors are exact, not bounds. The number of launches below the true median is a fair
-/// random walk whatever the distribution, and an interval misses when the walk is below its
-/// lower rank or has reached its upper one; `error` is the probability of the first such miss. These
-/// events exclude each other, so their sum is the probability of any miss. (Values tied with
-/// the median can only help.) The device is that of Armitage, McPherson and Rowe (1969),
-/// "Repeated significance tests on accumulating data", applied to the sign test.
-pub fn schedule() -> Vec<Look> {
-    let mut walk = Walk::new();
-    let mut spent = 0.0;
-    let take = |(&launches, &low_rank): (&usize, &usize)| {
-        walk.advance_to(launches);
-        let error = walk.miss(low_rank);
-        spent += error;
-        Look { launches, low_rank, high_rank: launches + 1 - low_rank, error, spent }
-    };
-    LOOKS.iter().zip(&LOW_RANKS).map(take).collect()
+/// How a group ended, as far as its intervals are concerned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum End {
+    /// It was analysed once.
+    Once,
+    /// At the first of two analyses, because every interval was narrow enough.
+    AtFirst {
+        /// What the second one would have spent.
+        reserved: f64,
+    },
+    /// Later, or there and then, after a first analysis that closed nothing.
+    AfterFirst,
 }
 
-/// The look at a group that ends with `n` launches because its budget did, or because `n` was
-/// fixed beforehand: it spends all that is left of [`TOTAL_ERROR`].
+/// When a group that may go on for a certain time is analysed, and when it ends.
 ///
-/// `spent_before` is [`Look::spent`] of the last look that was taken, or 0 when none was (a
-/// fixed number of launches). `n` must not depend on the values. `None` when no ranks fit
-/// (`n` < 6), or nothing is left to spend.
-pub fn final_look(n: usize, spent_before: f64) -> Option<Look> {
-    let mut walk = Walk::new();
-    // The looks that make up `spent_before`: their misses are already paid for.
-    let taken = |look: &Look| look.launches < n && look.spent <= spent_before * (1.0 + 1e-9);
-    for look in schedule().into_iter().filter(taken) {
-        walk.advance_to(look.launches);
-        walk.miss(look.low_rank);
-    }
-    walk.advance_to(n);
+/// Times depend on the machine, and on values only through how long launches take; what is planned here
+/// looks at no value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Launches after which it ends.
+    pub launches: usize,
+    /// Whether it is analysed after [`FIRST_LOOK`] launches too.
+    pub looks_first: bool,
+}
 
-    let left = TOTAL_ERROR - spent_before;
-    let mut chosen = None;
-    for low_rank in 1..=n.div_ceil(2) {
-        let error = walk.missing(low_rank);
-        if error > left {
-            break;
+impl Plan {
+    /// Exactly so many launches, and one analysis.
+    pub fn exactly(launches: usize) -> Plan {
+        Plan { launches, looks_first: false }
+    }
+
+    /// For a group that has `now` launches and time for `within` at most. Of the numbers in between it
+    /// is the one with the narrowest interval, which need not be the largest: 13 launches have a wider
+    /// one than 12. With `looked` it was analysed once already.
+    pub fn within(now: usize, within: usize, looked: bool) -> Plan {
+        let most = within.max(now);
+        let looks_first = looked || (now <= FIRST_LOOK && most >= WORTH_A_LOOK);
+        let (mut launches, mut deepest) = (now, depth(now, looks_first));
+        for n in now + 1..=most {
+            let depth = depth(n, looks_first);
+            if depth > deepest {
+                (launches, deepest) = (n, depth);
+            }
         }
-        chosen = Some((low_rank, error));
+        Plan { launches, looks_first }
     }
-    let (low_rank, error) = chosen?;
-    let spent = spent_before + error;
-    Some(Look { launches: n, low_rank, high_rank: n + 1 - low_rank, error, spent })
+
+    /// The first analysis, where it is due after so many launches.
+    pub fn first_look(&self, launches: usize) -> Option<Look> {
+        let due = self.looks_first && launches == FIRST_LOOK;
+        let reserved = Look::second(self.launches).map_or(0.0, |look| look.error);
+        due.then(|| Look::first(reserved))
+    }
 }
 
-/// The next look for a group that has `n` launches; `None` after the last.
-pub fn next_look(n: usize) -> Option<usize> {
-    LOOKS.into_iter().find(|&look| look > n)
+/// How deep the ranks of the last analysis of so many launches lie: the probability below the lower one, by
+/// Blom's scores. The deeper, the narrower is the interval. Where there is none, the most launches say most.
+fn depth(launches: usize, looks_first: bool) -> f64 {
+    let look = if looks_first { Look::second(launches) } else { None };
+    match look.or_else(|| Look::only(launches)) {
+        Some(look) => (look.low_rank as f64 - 0.375) / (launches as f64 + 0.25),
+        None => launches as f64 - MOST_LAUNCHES as f64,
+    }
+}
+
+fn second(launches: usize) -> Option<Look> {
+    if launches <= FIRST_LOOK {
+        return None;
+    }
+    let first = Look::first(0.0);
+    let mut walk = Walk::after(FIRST_LOOK);
+    walk.miss(first.low_rank);
+    walk.advance_to(launches);
+    narrowest(&walk, first.error)
+}
+
+/// The narrowest interval that what was `spent` before leaves room for.
+fn narrowest(walk: &Walk, spent: f64) -> Option<Look> {
+    let launches = walk.below.len() - 1;
+    let fits = |low_rank: &usize| spent + walk.missing(*low_rank) <= TOTAL_ERROR;
+    let low_rank = (1..=launches.div_ceil(2)).take_while(fits).last()?;
+    let error = walk.missing(low_rank);
+    let high_rank = launches + 1 - low_rank;
+    Some(Look { launches, low_rank, high_rank, error, spent: spent + error })
 }
 
 /// The fair walk of the number of launches below the true median.
+///
+/// Errors are exact, not bounds. The number of launches below the true median is a fair random walk
+/// whatever the distribution, and an interval misses when the walk is below its lower rank or has reached
+/// its upper one. First misses exclude each other, so their sum is the probability of any miss. (Values tied with
+/// the median can only help.) The device is that of Armitage, McPherson and Rowe (1969),
+/// "Repeated significance tests on accumulating data", applied to the sign test.
 struct Walk {
     /// `below[k]`: probability of `k` launches below, and no interval that missed so far.
     below: Vec<f64>,
 }
 
 impl Walk {
-    fn new() -> Self {
-        Walk { below: vec![1.0] }
+    fn after(launches: usize) -> Self {
+        let mut walk = Walk { below: vec![1.0] };
+        walk.advance_to(launches);
+        walk
     }
 
     fn advance_to(&mut self, launches: usize) {
@@ -136,110 +221,99 @@ impl Walk {
         self.below[..low_rank].iter().chain(&self.below[first_above..]).sum()
     }
 
-    /// [`Walk::missing`], and takes what missed out of the walk.
-    fn miss(&mut self, low_rank: usize) -> f64 {
-        let error = self.missing(low_rank);
+    /// Takes out of the walk what the interval from this rank misses.
+    fn miss(&mut self, low_rank: usize) {
         let first_above = self.below.len() - low_rank;
         self.below[..low_rank].fill(0.0);
         self.below[first_above..].fill(0.0);
-        error
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::draw::Draw;
     use super::super::interval::median_ranks;
     use super::*;
 
     #[test]
-    fn the_schedule_spends_at_most_five_percent() {
-        let looks = schedule();
-        assert_eq!(looks.iter().map(|l| l.launches).collect::<Vec<_>>(), LOOKS);
-        let sum: f64 = looks.iter().map(|look| look.error).sum();
-        assert!((looks[4].spent - sum).abs() < 1e-15);
-        assert!(sum <= TOTAL_ERROR, "{sum}");
-        // One rank narrower at the last look would be too much.
-        assert!(final_look(100, looks[3].spent).unwrap().low_rank == looks[4].low_rank);
-    }
-
-    #[test]
-    fn the_first_look_is_the_ordinary_interval() {
-        let first = schedule()[0];
-        assert_eq!((first.low_rank, first.high_rank), (3, 10));
-        assert!((first.spent - 158.0 / 4096.0).abs() < 1e-15);
-    }
-
-    #[test]
-    fn a_fixed_number_of_launches_has_the_single_look_ranks() {
+    fn an_only_analysis_has_the_ranks_of_a_fixed_number_of_launches() {
         for n in (0..=130).chain([1000, 2500]) {
-            let look = final_look(n, 0.0).map(|look| (look.low_rank, look.high_rank));
+            let look = Look::only(n).map(|look| (look.low_rank, look.high_rank));
             let ranks = median_ranks(n, TOTAL_ERROR).map(|(low, high, _)| (low, high));
             assert_eq!(look, ranks, "n = {n}");
         }
     }
 
     #[test]
-    fn a_spent_budget_has_no_final_look() {
-        assert_eq!(final_look(40, TOTAL_ERROR + 1e-9), None);
-        let looks = schedule();
-        for n in 13..100 {
-            let before = looks.iter().rfind(|look| look.launches < n).unwrap().spent;
-            let look = final_look(n, before).unwrap();
-            assert!(look.spent <= TOTAL_ERROR && look.low_rank >= 3, "{look:?}");
+    fn the_first_analysis_has_the_ranks_it_would_have_alone() {
+        let (first, alone) = (Look::first(0.03), Look::only(FIRST_LOOK).unwrap());
+        assert_eq!((first.low_rank, first.high_rank), (6, 17));
+        assert_eq!((first.low_rank, first.error), (alone.low_rank, alone.error));
+        assert_eq!(first.spent, first.error + 0.03);
+    }
+
+    #[test]
+    fn both_analyses_together_spend_at_most_five_percent() {
+        assert_eq!(Look::second(FIRST_LOOK), None);
+        for n in FIRST_LOOK + 1..=MOST_LAUNCHES {
+            let look = Look::second(n).unwrap();
+            assert!(look.spent <= TOTAL_ERROR && look.spent > 0.025, "{look:?}");
+            assert!((look.spent - look.error - Look::first(0.0).error).abs() < 1e-15);
+            // At most one rank further out than without the first.
+            let alone = Look::only(n).unwrap();
+            assert!(alone.low_rank - look.low_rank <= 1, "{look:?}");
         }
     }
 
     #[test]
-    fn the_next_look_is_the_next_larger() {
-        assert_eq!(next_look(0), Some(12));
-        assert_eq!(next_look(12), Some(20));
-        assert_eq!(next_look(99), Some(100));
-        assert_eq!(next_look(100), None);
+    fn whatever_ends_a_group_its_interval_is_that_of_the_analysis_made_then() {
+        let ranks = |n, end| Look::at(n, end).map(|it| (it.low_rank, it.high_rank));
+        // Twelve launches are twelve launches.
+        assert_eq!(ranks(12, End::Once), Some((3, 10)));
+        assert!((Look::at(12, End::Once).unwrap().spent - 158.0 / 4096.0).abs() < 1e-15);
+        // A first analysis that closed nothing, and no launch since.
+        assert_eq!(ranks(22, End::AfterFirst), Some((6, 17)));
+        assert_eq!(ranks(22, End::AtFirst { reserved: 0.01 }), Some((6, 17)));
+        assert_eq!(ranks(30, End::AfterFirst), Some((10, 21)));
+        assert_eq!(
+            ranks(31, End::AfterFirst),
+            Look::second(31).map(|it| (it.low_rank, it.high_rank))
+        );
+        // Of a case whose launches failed.
+        assert_eq!(ranks(12, End::AtFirst { reserved: 0.01 }), Some((3, 10)));
+        assert_eq!(ranks(5, End::Once), None);
+    }
+
+    #[test]
+    fn a_plan_takes_the_narrowest_interval_within_reach() {
+        assert_eq!(Plan::within(0, 14, false), Plan { launches: 12, looks_first: false });
+        assert_eq!(Plan::within(0, 17, false).launches, 17);
+        assert_eq!(Plan::within(13, 14, false).launches, 13, "no launch can be taken back");
+        assert_eq!(Plan::within(12, 12, false).launches, 12);
+        // Without any interval the most launches say most.
+        assert_eq!(Plan::within(0, 4, false).launches, 4);
+        let looks = |now, within| Plan::within(now, within, false).looks_first;
+        assert!(!looks(0, 29) && looks(0, 30) && !looks(23, 100));
+        assert_eq!(Plan::within(0, 100, false).launches, 100);
+        // 31 to 34 launches have a wider one than 30 without a first analysis, and after one too.
+        assert_eq!(Plan::within(25, 34, true).launches, 33);
+    }
+
+    #[test]
+    fn the_first_analysis_is_due_once_and_only_where_much_is_to_come() {
+        let long = Plan::within(22, 100, false);
+        let look = long.first_look(22).unwrap();
+        let joint = Look::second(long.launches).unwrap().spent;
+        assert!((look.spent - joint).abs() < 1e-15, "what is claimed covers both");
+        assert_eq!(long.first_look(23), None);
+        assert_eq!(Plan::within(22, 25, false).first_look(22), None);
+        assert_eq!(Plan::exactly(50).first_look(22), None);
     }
 
     #[test]
     fn an_interval_wants_exactly_its_launches() {
-        let look = schedule()[0];
+        let look = Look::only(12).unwrap();
         assert_eq!(look.interval(&[1.0; 11]), None);
         assert_eq!(look.interval(&[f64::NAN; 12]), None);
         assert_eq!(look.interval(&[1.0; 12]).unwrap().coverage, 1.0 - look.spent);
-    }
-
-    /// Runs that stop as soon as they like: how often does any look so far miss `truth`?
-    fn misses_by_look(truth: f64, seed: u64, mut one: impl FnMut(&mut Draw) -> f64) -> Vec<f64> {
-        const RUNS: usize = 4000;
-        let looks = schedule();
-        let mut draw = Draw::seeded(seed);
-        let mut missed = vec![0; looks.len()];
-        for _ in 0..RUNS {
-            let values = draw.many(100, &mut one);
-            let first = looks.iter().position(|look| {
-                let interval = look.interval(&values[..look.launches]).unwrap();
-                truth < interval.low || truth > interval.high
-            });
-            first.into_iter().for_each(|first| missed[first..].iter_mut().for_each(|m| *m += 1));
-        }
-        missed.into_iter().map(|m| m as f64 / RUNS as f64).collect()
-    }
-
-    fn assert_spends_as_scheduled(misses: Vec<f64>) {
-        for (look, missed) in schedule().iter().zip(misses) {
-            // Three and a half standard errors of 4000 runs.
-            let slack = 3.5 * (look.spent * (1.0 - look.spent) / 4000.0).sqrt();
-            assert!((missed - look.spent).abs() < slack, "{missed} missed at {look:?}");
-        }
-    }
-
-    #[test]
-    fn looks_cover_log_normal_launches() {
-        assert_spends_as_scheduled(misses_by_look(1.0, 1, |draw| (0.4 * draw.normal()).exp()));
-    }
-
-    #[test]
-    fn looks_cover_launches_with_two_modes() {
-        // 70 % of launches around 100: the median is their 5/7-quantile, z = 0.565949.
-        let truth = 100.0 * (0.05f64 * 0.565_948_821_932_863).exp();
-        assert_spends_as_scheduled(misses_by_look(truth, 2, |draw| draw.bimodal(0.3, 0.05)));
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! - [`mod@quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have
-//! - [`looks`]: when a group may be looked at, and the ranks that keep the error at 5 %
-//! - [`mod@signed_rank`]: exact paired tests, the pseudo-median and its interval
+//! - [`looks`]: when a group is analysed, at most twice, and the ranks that keep the error at 5 %
+//! - [`mod@signed_rank`]: exact paired tests of a symmetric shift, the pseudo-median and its interval
+//! - [`medians`]: ratios of medians where shapes differ, and multiple comparisons with the best
 //! - [`two_sample`]: the same for two samples that share no rounds
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //! - [`modes`]: one or two modes among the launches of a case
@@ -26,6 +27,7 @@ pub mod dose;
 pub mod inflection;
 pub mod interval;
 pub mod looks;
+pub mod medians;
 pub mod modes;
 pub mod peak;
 pub mod quantile;
@@ -48,7 +50,10 @@ pub use compare::{
 pub use dose::{DoseLine, dose_line};
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks};
-pub use looks::{LOOKS, Look, TOTAL_ERROR, final_look, next_look, schedule};
+pub use looks::{End, FIRST_LOOK, LEAST_LAUNCHES, Look, MOST_LAUNCHES, Plan, TOTAL_ERROR};
+pub use medians::{
+    AgainstBest, AgainstReference, against_best, against_reference, median_ratio, paired_log_ratio,
+};
 pub use modes::{Mode, Modes, two_modes};
 pub use peak::{Moved, Peak, moved, peak};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};

@@ -110,6 +110,9 @@ pub struct Request {
     pub peer: Option<Asked>,
     /// How a group ends.
     pub stopping: Stopping,
+    /// The variant or mechanism that ratios are to; None takes `pipe`, or `tcp` between hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
     /// The study that asks, if one does.
     #[serde(default)]
     pub study: Option<StudyText>,
@@ -146,6 +149,7 @@ impl Default for Request {
             elsewhere: Vec::new(),
             peer: None,
             stopping: Stopping::default(),
+            reference: None,
             study: None,
             seed: 0,
         }
@@ -235,14 +239,14 @@ pub const MOST_LAUNCHES: u64 = 10_000;
 /// When a group of cases has been measured enough.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// Exactly so many launches a case, and one look; None looks after 12, 20, 30, 50, 100.
+    /// Exactly so many launches a case; None lets time and precision decide, between 12 and 100.
     pub launches: Option<u64>,
     /// Relative half-width of the interval that is enough; None asks 2 % where both workers
     /// share a CPU and 5 % elsewhere.
     pub precision: Option<f64>,
     /// Wall time of measuring, in ns; None sets no limit.
     pub budget_ns: Option<u64>,
-    /// Whether the budget may cut the first look short. The default run doesn't let it.
+    /// Whether the budget may end a case with less than 12 launches. The default run doesn't let it.
     pub budget_is_hard: bool,
 }
 

@@ -260,7 +260,8 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
             Column::text("mechanism", 0),
             Column::number(if timed { "p50 [interval]" } else { "median [interval]" }, 0),
             Column::number("coverage", 4),
-            Column::number("× leader [interval]", 1),
+            Column::number("× reference [interval]", 1),
+            Column::number("slower than best", 2),
             Column::number("p (Holm)", 3),
         ],
         ..Default::default()
@@ -293,8 +294,10 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
                 (Some(ratio), Some(low), Some(high)) => {
                     format!("{} [{low:.2}, {high:.2}]", units::ratio(ratio))
                 }
-                _ => "1".to_string(),
+                _ if group.reference == Some(standing.result) => "1".to_string(),
+                _ => "–".to_string(),
             }),
+            Text::from(standing.slower_than_best_at_most.map_or("–".to_string(), at_most)),
             Text::from(standing.p.map_or("–".to_string(), |p| format!("{p:.2e}"))),
         ];
         if asides.floor {
@@ -313,12 +316,16 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
         let cells = [Text::new().code(&case.variant), Text::from(words::value(case))];
         table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
     }
-    table.notes.push(Text::from(
-        "× leader: time per operation over that of the leader, paired by round. \
-         A percentile is the median over launches of each launch's own, where a launch has the \
-         independent samples that it needs; max is the largest of all launches, and n counts their \
-         samples. clock: share of a sample that is the clock's own cost.",
-    ));
+    let reference = group.reference.map_or("–", |it| judged.results[it].variant.as_str());
+    table.notes.push(Text::from(format!(
+        "× reference: time per operation over that of {reference}, paired by round. Ratios, and how much \
+         slower than the best a mechanism is at most, hold for all {} comparisons of the group together \
+         (95 %); an interval of a median holds by itself. A percentile is the median over launches of \
+         each launch's own, where a launch has the independent samples that it needs; max is the largest \
+         of all launches, and n counts their samples. clock: share of a sample that is the clock's own \
+         cost.",
+        group.family
+    )));
     table.notes.extend(asides_in_words(&cases));
     table
 }
@@ -332,6 +339,11 @@ fn cpu(case: &CaseResult) -> [Text; 2] {
     };
     let parts = format!("{} + {}", units::duration(cost.user), units::duration(cost.system));
     [total.into(), parts.into()]
+}
+
+/// `≤ 8 %`, rounded up.
+fn at_most(share: f64) -> String {
+    format!("≤ {:.0} %", (100.0 * share).ceil())
 }
 
 fn coverage(case: &CaseResult) -> String {

@@ -1,9 +1,8 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
 use super::{Extent, open_loop, words};
-use crate::judge::{ALPHA, Carries, CaseResult, GroupVerdict, Judged, Standing};
+use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Block, Text, Verdict, VerdictKind, units};
-use crate::stats;
 use crate::store::Closed;
 
 /// Cases with the widest intervals that a terminal names.
@@ -115,29 +114,23 @@ fn first_with_bytes<'a>(judged: &Judged, group: &'a GroupVerdict) -> Option<&'a 
 }
 
 fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
-    let mut text = Text::new();
-    // Nobody waits while a mechanism is set up.
-    let sleeping = |it: &&Standing| group.workload == "connect" || !judged.results[it.result].spins;
-    let reference = group.standings.iter().find(sleeping);
-    let slowest = group.standings.iter().rev().find(sleeping);
-    if let (Some(fast), Some(slow)) = (reference, slowest)
-        && fast.result != slow.result
-        && let Some(ratio) = between(judged, fast, slow)
-    {
-        text = text.code(&fast.variant).plain(format!(
-            " is {} [{}, {}] as fast as ",
-            units::ratio(ratio.estimate),
-            plain_ratio(ratio.low),
-            plain_ratio(ratio.high)
+    let mut text = against_reference(judged, group);
+    let best = group.standings.iter().filter(|it| it.among_best);
+    let most = best
+        .map(|it| it.slower_than_best_at_most)
+        .try_fold(0.0, |most: f64, it| it.map(|it| most.max(it)));
+    if let Some(most) = most.filter(|most| *most > 0.0) {
+        text = text.plain(format!(
+            "What may be the best is at most {} slower than the best. ",
+            percent(most)
         ));
-        text = text.code(&slow.variant).plain(". ");
     }
     let unranked = not_ranked(judged, group);
     if !unranked.is_empty() {
         text = text.plain(format!("{unranked} "));
     }
     text.plain(format!(
-        "{} rounds, paired and Holm-corrected over {} mechanisms{}.",
+        "{} rounds, paired; 95 % for all of the {} mechanisms together{}.",
         group.rounds,
         group.standings.len(),
         match group.closed {
@@ -159,12 +152,27 @@ fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     }
 }
 
-/// How many times as long `slow` takes as `fast`, over the rounds that have both.
-fn between(judged: &Judged, fast: &Standing, slow: &Standing) -> Option<stats::Interval> {
-    let rounds = |it: &Standing| judged.results[it.result].by_round.iter();
-    let (slow, fast): (Vec<f64>, Vec<f64>) =
-        rounds(slow).zip(rounds(fast)).filter_map(|(slow, fast)| (*slow).zip(*fast)).unzip();
-    Some(stats::compare_paired(&slow, &fast, ALPHA)?.ratio)
+/// How the leader stands to the reference, which nobody chose by looking.
+fn against_reference(judged: &Judged, group: &GroupVerdict) -> Text {
+    let (leader, _) = group.leaders();
+    let reference = group.reference.map(|it| &judged.results[it]);
+    let (Some(leader), Some(reference)) = (leader, reference) else { return Text::new() };
+    let (Some(ratio), Some(low), Some(high)) = (leader.ratio, leader.low, leader.high) else {
+        return Text::new();
+    };
+    let text = Text::new().code(&leader.variant);
+    let text = text.plain(format!(
+        " takes {} [{}, {}] the time of ",
+        units::ratio(ratio),
+        plain_ratio(low),
+        plain_ratio(high)
+    ));
+    text.code(&reference.variant).plain(". ")
+}
+
+/// Rounded up: a bound doesn't get smaller by being printed.
+fn percent(share: f64) -> String {
+    format!("{:.0} %", (100.0 * share).ceil())
 }
 
 fn plain_ratio(times: f64) -> String {

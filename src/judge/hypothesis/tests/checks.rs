@@ -130,10 +130,10 @@ fn within_is_decided_by_the_interval_that_the_looks_left() {
     (estimate.low, estimate.high) = (Some(3995.0), Some(4005.0));
     results[0].latency_ns = Some(estimate);
     assert_eq!(told(&claim("median"), &results).0, Decision::Supported);
-    // Where looks have left nothing to spend there is no interval; else it is the last look's.
+    // Without an analysis there is no interval.
     let (decision, effect) = told(&claim("p99"), &results);
     assert_eq!(decision, Decision::Inconclusive, "{effect}");
-    results[0].look = stats::final_look(12, 0.0);
+    results[0].look = stats::Look::only(12);
     assert_eq!(told(&claim("p99"), &results).0, Decision::Supported);
 }
 

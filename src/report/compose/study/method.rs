@@ -116,9 +116,10 @@ impl Written {
         let stopping = &judged.run.request.stopping;
         let asked = match stopping.launches {
             Some(launches) => format!("Each case was to be launched {launches} times"),
-            None => "The cases were looked at after 12, 20, 30, 50 and 100 launches, the error \
-                     probability spent across the looks; a group was to end when each of its cases \
-                     had the precision asked, ±2 % on one CPU and ±5 % across"
+            None => "Launches went on for as long as there was time, 100 a case at most; where 30 or more \
+                     were to come, a group was analysed after 22 too, and ended there if each of its \
+                     cases had the precision asked, ±2 % on one CPU and ±5 % across; the error \
+                     probability was spent across both analyses"
                 .into(),
         };
         let budget = match stopping.budget_ns {
