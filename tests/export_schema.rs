@@ -237,7 +237,7 @@ fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
     // Nobody waits in a set-up, so spinning on one CPU is no objection to it.
     assert_eq!(of("shm-ring:wait=spin", "connect")["status"], "ok");
     assert_eq!(of("shm-ring:wait=spin", "latency")["status"], "not_applicable");
-    assert!(of("pipe", "connect")["floor"].is_null(), "a set-up has no bound");
+    assert!(of("pipe", "connect")["bound"].is_null(), "a set-up has no bound");
     assert!(of("pipe", "latency")["first_message_ns"]["median"].as_f64().unwrap() > 0.0);
 }
 

@@ -243,33 +243,43 @@ fn signals_end_it_and_nothing_remains() {
 #[test]
 fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
     let bench = Bench::new();
-    bench.must(&format!("{SHORT} -w throughput --total 64"));
+    bench
+        .must(&format!("{SHORT} -w throughput --total 64").replace("--launches 1", "--launches 7"));
     let document = bench.export();
     assert_described(&document["floors"]);
     assert_eq!(document["floors"]["extent"], "quick");
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM runs WHERE floors <> '{}'"), 1);
     for case in document["results"].as_array().unwrap() {
-        let name = case["floor"]["name"].as_str();
+        let bound = &case["bound"];
+        let name = bound["name"].as_str();
+        if name.is_some() {
+            let [low, value, high] = ["low", "value", "high"].map(|it| bound[it].as_f64());
+            assert!(bound["rounds"].as_u64() >= Some(6), "in each of the first rounds: {case:#}");
+            assert!(low.is_some() && low <= value && value <= high, "{case:#}");
+            assert!(bound["coverage"].as_f64() >= Some(0.95), "{case:#}");
+        }
         match (case["variant"].as_str(), case["workload"].as_str()) {
             (Some("pipe"), Some("latency")) => {
-                // The machine may show two modes, which the name then says.
-                let expected = "futex wake-up round trip, same-cpu";
-                assert!(name.is_some_and(|it| it.starts_with(expected)), "{case:#}");
-                let value = case["floor"]["value"].as_f64().unwrap();
-                let times = case["latency_ns"]["median"].as_f64().unwrap() / value;
-                assert!((case["floor"]["ratio"].as_f64().unwrap() / times - 1.0).abs() < 1e-9);
+                assert_eq!(name, Some("futex wake-up round trip, one CPU"));
+                assert_eq!(bound["kind"], "yardstick");
+                let ends = ["ratio_low", "ratio", "ratio_high"].map(|it| bound[it].as_f64());
+                assert!(ends[0].is_some() && ends.is_sorted(), "{case:#}");
             }
-            (Some("pipe"), _) if document["floors"]["copy"]["measured"].is_object() => {
-                let told = document["warnings"].to_string();
-                assert!(
-                    name.is_some_and(|it| it.starts_with("copying once, in "))
-                        || told.contains("copying in"),
-                    "{case:#}"
-                );
+            (Some("pipe"), _) => {
+                assert_eq!(name, Some("copying once, 64 B messages"));
+                assert!(bound["ratio"].is_null(), "64 bytes are no matter of copying: {case:#}");
             }
             _ => assert_eq!(name, None, "{case:#}"),
         }
     }
+    // One value a round, in the round's own row.
+    let stored = "SELECT count(*) FROM rounds WHERE json_array_length(noise, '$.bounds') = 1";
+    assert!(number(&bench.open(), stored) >= 12, "six rounds of both groups at least");
+    // The table of the machine's bounds says the same as what stands beside the results.
+    let wake_up = &document["floors"]["wake_up"]["measured"]["wake_ups"][0]["found"]["measured"];
+    let results = document["results"].as_array().unwrap();
+    let beside = results.iter().find(|it| it["bound"]["kind"] == "yardstick").unwrap();
+    assert_eq!(wake_up["round_trip_ns"]["n"], beside["bound"]["rounds"], "{wake_up:#}");
 }
 
 #[test]
@@ -299,7 +309,7 @@ fn a_run_survives_a_floor_process_that_hangs() {
     let case = document["results"].as_array().unwrap().iter().find(|it| it["variant"] == "pipe");
     let case = case.expect("a row");
     let told = document["warnings"].to_string();
-    assert!(case["floor"].is_object() || told.contains("more than 10 s"), "{told}");
+    assert!(case["bound"].is_object(), "another process measures in the rounds: {told}");
     let reason = document["floors"]["copy"]["unavailable"]["reason"].as_str().unwrap();
     assert!(reason.contains("more than 10 s"), "{reason}");
     assert!(bench.processes().is_empty());

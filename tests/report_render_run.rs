@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use cli_support::Bench;
 use ipcmark::judge::{
-    Candidate, CaseResult, Change, Floor, Inflection, Judged, Reach, Status, Sweep,
+    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, Reach, Status, Sweep,
 };
 use ipcmark::report::compose::{Extent, compose};
 use ipcmark::report::terminal::{self, Style};
@@ -170,29 +170,45 @@ fn a_bend_is_marked_where_the_intervals_are_sure_and_nowhere_else() {
     assert!(finding.contains("pipe at 1 KiB (slope 0.0 to 1.0)"), "{finding}");
 }
 
+/// What the rounds found beside a result.
+fn bound(name: &str, value: f64, ratio: f64) -> Bound {
+    Bound {
+        name: name.into(),
+        kind: BoundKind::Yardstick,
+        value,
+        low: Some(0.9 * value),
+        high: Some(1.1 * value),
+        coverage: Some(0.96),
+        rounds: 12,
+        ratio: Some(ratio),
+        ratio_low: Some(0.9 * ratio),
+        ratio_high: Some(1.1 * ratio),
+        undercut: false,
+    }
+}
+
 #[test]
 fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhere() {
     let mut judged = measured(
         "run pipe tcp -w latency -s 64 -p same-cpu --launches 7 --samples 120 --warmup 10 -q",
     );
-    judged.results.iter_mut().for_each(|it| it.floor = None);
+    judged.results.iter_mut().for_each(|it| it.bound = None);
     let (document, bare) = page(&judged);
-    assert!(!bare.contains("× floor") && figure(&document, "latency-64").marks.is_empty());
+    assert!(!bare.contains("× yardstick") && figure(&document, "latency-64").marks.is_empty());
 
     for case in judged.results.iter_mut().filter(|it| it.latency_ns.is_some()) {
         set(case, 8_000.0, 0.01);
-        let floor = Floor { name: "futex wake-up".into(), value: 4_000.0, ratio: Some(2.0) };
-        case.floor = Some(floor);
+        case.bound = Some(bound("futex wake-up", 4_000.0, 2.0));
     }
     let (document, with) = page(&judged);
     let marks = &figure(&document, "latency-64").marks;
     assert_eq!(marks.len(), 1, "one line for one floor: {marks:?}");
-    assert_eq!((marks[0].label.as_str(), marks[0].value), ("floor: futex wake-up", 4_000.0));
-    assert!(with.contains("× floor") && with.contains("2.00×"));
+    assert_eq!((marks[0].label.as_str(), marks[0].value), ("yardstick: futex wake-up", 4_000.0));
+    assert!(with.contains("× yardstick") && with.contains("2.00×"));
 
     // A floor far below everything would squeeze the figure; the column still tells of it.
     for case in &mut judged.results {
-        case.floor = Some(Floor { name: "null".into(), value: 2.0, ratio: Some(4_000.0) });
+        case.bound = Some(bound("null", 2.0, 4_000.0));
     }
     let (document, far) = page(&judged);
     assert!(figure(&document, "latency-64").marks.is_empty());
@@ -255,7 +271,7 @@ fn names_from_a_store_stay_text() {
     let mut judged = over_sizes();
     for case in &mut judged.results {
         case.variant = HOSTILE.into();
-        case.floor = Some(Floor { name: HOSTILE.into(), value: 3_000.0, ratio: Some(2.0) });
+        case.bound = Some(bound(HOSTILE, 3_000.0, 2.0));
     }
     for group in &mut judged.groups {
         group.standings.iter_mut().for_each(|it| it.variant = HOSTILE.into());

@@ -4,6 +4,7 @@
 //! of a group once, in a random order; a group is analysed twice at most, and closes as a whole. This is the one place that knows launches, store and
 //! statistics; it keeps no figure of its own: what is judged later is judged from the store.
 
+mod bounds;
 mod look;
 mod pilot;
 mod progress;
@@ -14,8 +15,11 @@ mod settle;
 pub mod stopping;
 mod turn;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use bounds::Bounds;
 
 use crate::clock::{self, Anchor};
 use crate::floor::{self, Extent, Order};
@@ -135,6 +139,8 @@ pub struct Campaign<'a> {
     measured_before: u64,
     /// Launches that are stored, and not told yet.
     untold: Vec<Launched>,
+    /// What rounds measure beside their launches.
+    bounds: RefCell<Bounds>,
 }
 
 /// A load average, over a minute, from which on the machine counts as busy: above what a run
@@ -187,6 +193,7 @@ impl<'a> Campaign<'a> {
             began,
             measured_before: 0,
             untold: Vec::new(),
+            bounds: RefCell::default(),
         };
         campaign.tell_beginning()?;
         campaign.warn_of_other_run()?;
@@ -265,6 +272,7 @@ impl<'a> Campaign<'a> {
             began,
             measured_before,
             untold: Vec::new(),
+            bounds: RefCell::default(),
         };
         campaign.tell_beginning()?;
         campaign.warn_of_other_run()?;

@@ -51,6 +51,7 @@ impl Campaign<'_> {
         let round = self.groups[nth].rounds + 1;
         let began_ns = self.measured_ns();
         let watch = Watch::new(Path::new("/"), &self.used_cpus(nth));
+        self.bounds.get_mut().ask(&self.groups[nth], Duration::from_nanos(began_ns));
         let (earlier, before) = (watch.look(), Gaps::spin(SPIN));
         for turns in &self.batches(nth, round) {
             let specs = turns.iter().map(|turn| self.spec_of(nth, round, turn)).collect::<Vec<_>>();
@@ -65,7 +66,8 @@ impl Campaign<'_> {
         let stretch = watch.look().since(&earlier);
         let marks = stretch.marks();
         let (counters, frequencies) = (stretch.noise, stretch.frequencies);
-        let noise = RoundNoise { counters, before, after, marks, frequencies };
+        let bounds = self.bounds.get_mut().take();
+        let noise = RoundNoise { counters, before, after, marks, frequencies, bounds };
         let measured = self.measured_ns();
         self.with.store.add_round(self.run, self.groups[nth].nth, round, began_ns, &noise)?;
         self.with.store.set_measuring(self.run, measured)?;
@@ -73,6 +75,9 @@ impl Campaign<'_> {
         group.rounds = round;
         group.took_round(began.elapsed());
         self.tell_launches();
+        if let Some(why) = self.bounds.get_mut().lost_now() {
+            self.warn(&format!("no bounds beside results from here on: {why}"))?;
+        }
         Ok(Ok(()))
     }
 
@@ -203,6 +208,7 @@ impl Campaign<'_> {
         if !quiet.is_zero() {
             interrupt.sleep(quiet);
         }
+        self.bounds.borrow_mut().measure(interrupt);
         for launch in launches.iter_mut().flatten() {
             if interrupt.signal().is_some() {
                 return Err(Interrupted);

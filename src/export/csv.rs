@@ -150,6 +150,15 @@ fn confidence(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("mode_low_share", case.modes.map(|it| it.low_share));
     cells.maybe("mode_high", case.modes.map(|it| it.high));
     cells.maybe("mode_high_share", case.modes.map(|it| it.high_share));
+    let bound = case.bound.as_ref();
+    cells.maybe("bound", bound.map(|it| &it.name));
+    cells.maybe("bound_kind", bound.map(|it| it.kind.name()));
+    cells.maybe("bound_value", bound.map(|it| it.value));
+    cells.maybe("bound_low", bound.and_then(|it| it.low));
+    cells.maybe("bound_high", bound.and_then(|it| it.high));
+    cells.maybe("time_over_bound", bound.and_then(|it| it.ratio));
+    cells.maybe("time_over_bound_low", bound.and_then(|it| it.ratio_low));
+    cells.maybe("time_over_bound_high", bound.and_then(|it| it.ratio_high));
     cells.maybe("steady_launches", case.steady.map(|it| it.launches));
     cells.maybe("largest_ns", case.largest_ns);
     cells.maybe("clock_share", case.clock_share);

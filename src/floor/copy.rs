@@ -121,21 +121,24 @@ fn beyond_caches(setting: &Setting, largest: Option<u64>) -> Result<u64, String>
 
 fn copy(setting: &Setting, bytes: u64) -> Result<Copied, String> {
     let (from, mut to) = (filled(bytes, 0x5a)?, filled(bytes, 0xa5)?);
-    let mut again = |count: u64| {
-        for _ in 0..count {
-            to.copy_from_slice(black_box(&from));
-            black_box(&mut to);
-        }
-    };
+    let mut again = |count: u64| again(&from, &mut to, count);
     let count = setting.watch.filling(LASTING, &mut again);
     let per_second = |_| bytes as f64 * 1e9 / setting.watch.per_operation(count, &mut again);
     let bytes_per_sec = repeat(setting.by_extent(12, 20), WITHIN, per_second);
     Ok(Copied { buffer_bytes: bytes, bytes_per_sec })
 }
 
+/// Copies one buffer to the other, so many times.
+pub(super) fn again(from: &[u8], to: &mut [u8], count: u64) {
+    for _ in 0..count {
+        to.copy_from_slice(black_box(from));
+        black_box(&mut *to);
+    }
+}
+
 /// `bytes` times `byte`. Written, so that every page is there: untouched ones would all be the one
 /// zero page. Page by page, since byte by byte takes seconds in a build for debugging.
-fn filled(bytes: u64, byte: u8) -> Result<Vec<u8>, String> {
+pub(super) fn filled(bytes: u64, byte: u8) -> Result<Vec<u8>, String> {
     let mut buffer = Vec::new();
     buffer
         .try_reserve_exact(bytes as usize)

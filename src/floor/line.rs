@@ -26,7 +26,7 @@ const WITHIN: Duration = Duration::from_millis(1_500);
 /// Time that one pair may take on a machine that lets its threads run.
 const PAIR_WITHIN: Duration = Duration::from_millis(50);
 /// Tells the follower to return. No round trip is counted so high.
-const STOP: u32 = u32::MAX;
+pub(super) const STOP: u32 = u32::MAX;
 
 /// Round trips of a cache line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -154,7 +154,7 @@ fn pair(setting: &Setting, cpus: (u32, u32)) -> Result<Repeats, String> {
 
 /// One round trip: writes the next number, waits for the one after it.
 #[inline(always)]
-fn ask(line: &AtomicU32, number: u32) -> u32 {
+pub(super) fn ask(line: &AtomicU32, number: u32) -> u32 {
     line.store(number + 1, Ordering::Release);
     while line.load(Ordering::Acquire) != number + 2 {
         spin_loop();
@@ -163,7 +163,7 @@ fn ask(line: &AtomicU32, number: u32) -> u32 {
 }
 
 /// Answers every odd number with the next; false once no more lines will be served.
-fn serve(line: &AtomicU32) -> bool {
+pub(super) fn serve(line: &AtomicU32) -> bool {
     let mut seen = 0;
     loop {
         match line.load(Ordering::Acquire) {

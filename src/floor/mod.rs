@@ -1,11 +1,13 @@
-//! Floors: bounds that no mechanism of this machine can beat, measured beside the results.
+//! Floors, which no mechanism of this machine can beat, and yardsticks, which one may beat: measured
+//! beside the results.
 //!
 //! What a clock costs and how fine it is, what entering the kernel costs, how fast memory is
 //! copied, how long a cache line takes to another CPU and back, how long waking a sleeping
-//! thread takes. A result then reads as "1.3 × the wake-up floor" and needs no folklore.
+//! thread takes. A result then reads as "1.3 × the wake-up" and needs no folklore.
 //!
 //! The coordinator never measures: `owner` starts this program anew, and `worker` measures in
-//! that process, single-threaded until a part needs a partner, each thread pinned.
+//! that process, single-threaded until a part needs a partner, each thread pinned. `rounds` measures in
+//! every round of a run what its cases are held against.
 //!
 //! | file | what it measures | in the quick set | in full |
 //! | --- | --- | --- | --- |
@@ -17,6 +19,7 @@
 
 mod owner;
 mod repeats;
+mod rounds;
 mod worker;
 
 pub mod calls;
@@ -35,6 +38,7 @@ pub use copy::{Copied, Copy, CopyLevel};
 pub use line::{LinePair, Lines};
 pub use owner::{measure, measure_by};
 pub use repeats::{Modes, Repeats};
+pub use rounds::Rounds;
 pub use wake_up::{RoundTrip, WakeUp, WakeUps};
 pub use worker::serve;
 

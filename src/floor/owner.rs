@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::worker::WireOrder;
@@ -12,7 +12,7 @@ use crate::launch::Interrupt;
 use crate::launch::wire::{Kind, Missing, Reader, write_frame};
 
 /// This program, whatever became of its file since.
-const PROGRAM: &str = "/proc/self/exe";
+pub(super) const PROGRAM: &str = "/proc/self/exe";
 /// When the process is taken for hung: many times what it takes on a quiet machine.
 const QUICK_WITHIN: Duration = Duration::from_secs(10);
 const FULL_WITHIN: Duration = Duration::from_secs(30);
@@ -39,7 +39,7 @@ fn measure_within(
     interrupt: &Interrupt,
 ) -> Floors {
     let deadline = Instant::now() + within;
-    let mut process = match Process::start(program, order) {
+    let mut process = match Process::start(program, order, false) {
         Ok(process) => process,
         Err(error) => {
             let reason = format!("start the floor process: {error}");
@@ -74,13 +74,15 @@ fn measure_within(
 }
 
 /// The floor process, owned: killed and reaped when dropped.
-struct Process {
+pub(super) struct Process {
     child: Child,
-    stdout: Reader<ChildStdout>,
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: Reader<ChildStdout>,
 }
 
 impl Process {
-    fn start(program: &Path, order: &Order) -> io::Result<Process> {
+    /// Starts it; with `rounds` it stays, and measures what it is asked for.
+    pub(super) fn start(program: &Path, order: &Order, rounds: bool) -> io::Result<Process> {
         let mut child = Command::new(program)
             .arg0("ipcmark")
             .arg("floor-worker")
@@ -90,15 +92,15 @@ impl Process {
             .spawn()?;
         let stdin = child.stdin.take().expect("piped");
         let stdout = child.stdout.take().expect("piped");
-        let order = WireOrder { owner: std::process::id(), order: order.clone() };
+        let order = WireOrder { owner: std::process::id(), order: order.clone(), rounds };
         let text = serde_json::to_vec(&order).expect("an order is always JSON");
         // If the child died already, the end of its output says so.
         let _ = write_frame(&stdin, Kind::Spec, &text);
-        Ok(Process { child, stdout: Reader::new(stdout) })
+        Ok(Process { child, stdin, stdout: Reader::new(stdout) })
     }
 
     /// How the process ended, once its output has.
-    fn death(&mut self) -> String {
+    pub(super) fn death(&mut self) -> String {
         let how = |status: ExitStatus| match (status.signal(), status.code()) {
             (Some(signal), _) => format!("was killed by signal {signal}"),
             (None, code) => format!("exited with code {}", code.unwrap_or_default()),

@@ -104,26 +104,43 @@ impl<'a> Bell<'a> {
     }
 }
 
+/// The two bells of a pair: there, and back.
+fn bells(memory: &Mapping) -> (Bell<'_>, Bell<'_>) {
+    (Bell::new(memory, 0), Bell::new(memory, 2 * LINE))
+}
+
+/// So many round trips with whoever answers.
+pub(super) fn ask(memory: &Mapping, count: u64) {
+    let (there, back) = bells(memory);
+    for _ in 0..count {
+        there.ring(TOKEN);
+        back.hear();
+    }
+}
+
+/// Answers until it is told to stop.
+pub(super) fn answer(memory: &Mapping) {
+    let (there, back) = bells(memory);
+    while there.hear() == TOKEN {
+        back.ring(TOKEN);
+    }
+}
+
+/// Tells whoever answers to stop.
+pub(super) fn stop(memory: &Mapping) {
+    bells(memory).0.ring(STOP);
+}
+
 fn round_trip(setting: &Setting, cpus: (u32, u32)) -> Result<RoundTrip, String> {
     let memory = Mapping::new(4 * LINE).map_err(|error| format!("mmap: {error}"))?;
-    let (there, back) = (Bell::new(&memory, 0), Bell::new(&memory, 2 * LINE));
     let across = cpus.0 != cpus.1;
     let (repeats, lasting) = match across {
         false => (setting.by_extent(12, 30), setting.by_extent(3e6, 5e6)),
         true => (setting.by_extent(12, 20), setting.by_extent(10e6, 20e6)),
     };
-    let follow = || {
-        while there.hear() == TOKEN {
-            back.ring(TOKEN);
-        }
-    };
+    let follow = || answer(&memory);
     let lead = || {
-        let exchange = |count| {
-            for _ in 0..count {
-                there.ring(TOKEN);
-                back.hear();
-            }
-        };
+        let exchange = |count| ask(&memory, count);
         if across {
             std::thread::sleep(QUIET);
         }
@@ -132,7 +149,7 @@ fn round_trip(setting: &Setting, cpus: (u32, u32)) -> Result<RoundTrip, String> 
         let round_trip_ns =
             repeat(repeats, WITHIN, |_| setting.watch.per_operation(count, exchange));
         let used = Usage::of_thread().since(&before);
-        there.ring(STOP);
+        stop(&memory);
         let switches = (used.voluntary_switches + used.involuntary_switches) as f64;
         let switched_share = (switches / (count * round_trip_ns.n) as f64).min(1.0);
         RoundTrip { cpus: [cpus.0, cpus.1], round_trip_ns, switched_share }

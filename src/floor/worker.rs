@@ -28,6 +28,8 @@ pub(super) struct WireOrder {
     pub owner: u32,
     /// What it asks.
     pub order: Order,
+    /// Whether the process stays, and measures single bounds whenever it is asked.
+    pub rounds: bool,
 }
 
 /// Measures by the clock that the run uses.
@@ -65,15 +67,19 @@ pub fn serve() -> u8 {
         Some((wire::Kind::Spec, text)) => serde_json::from_slice::<WireOrder>(&text).ok(),
         _ => None,
     };
-    let Some(WireOrder { owner, order }) = order else {
+    let Some(WireOrder { owner: asker, order, rounds }) = order else {
         eprintln!("floor-worker: takes an order on standard input; `ipcmark floor` starts it");
         return 2;
     };
     let dies_with_owner = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
-    if !dies_with_owner || getppid() != Pid::from_raw(owner as i32) {
+    if !dies_with_owner || getppid() != Pid::from_raw(asker as i32) {
         return 1;
     }
-    u8::from(work(order).is_err())
+    let done = match rounds {
+        true => super::rounds::serve(order, &mut owner),
+        false => work(order),
+    };
+    u8::from(done.is_err())
 }
 
 fn work(order: Order) -> io::Result<()> {
@@ -108,7 +114,7 @@ fn tell(floors: &mut Floors, began: Instant) -> io::Result<()> {
 
 impl Setting {
     /// Looks around, pins this process, and calibrates the clock.
-    fn find(order: Order) -> Result<Setting, String> {
+    pub fn find(order: Order) -> Result<Setting, String> {
         let root = Path::new("/");
         let topology =
             Topology::read(root).map_err(|error| format!("read the topology: {error}"))?;

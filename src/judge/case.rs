@@ -10,7 +10,8 @@ use super::course::Course;
 use super::cpu::CpuCost;
 use super::datagrams::DatagramsSeen;
 use super::derived::Derived;
-use super::estimate::{Estimate, Floor, Precision, Status};
+use super::estimate::{Estimate, Precision, Status};
+use super::floor::Bound;
 use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch};
 use super::pool::{LaunchValue, Pool};
@@ -107,8 +108,8 @@ pub struct CaseResult {
     pub clock_limited: bool,
     /// CPU time of both workers per round trip or message, in ns.
     pub cpu_ns_per_operation: Option<CpuCost>,
-    /// The bound that fits the case; null where there is none, or it wasn't measured.
-    pub floor: Option<Floor>,
+    /// What the case is held against; null where there is nothing of its kind, or it wasn't measured.
+    pub bound: Option<Bound>,
     /// Precision asked and reached.
     pub precision_reached: Option<Precision>,
     /// Two modes, where the launches show them.
@@ -264,7 +265,7 @@ impl CaseResult {
             clock_share: None,
             clock_limited: false,
             cpu_ns_per_operation: None,
-            floor: None,
+            bound: None,
             precision_reached: None,
             modes: None,
             steady: None,

@@ -83,7 +83,7 @@ fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64>
             Some((case.batch? * case.message_bytes?) as f64)
         }
         "switches" => case.switches_per_operation(),
-        "floor" => case.floor.as_ref().map(|it| it.value),
+        "floor" => case.bound.as_ref().map(|it| it.value),
         "slice" => machine.slice,
         "getppid" => machine.getppid,
         count if Count::number(count).is_some() => case.counted.of(count).ok().map(|it| it.median),

@@ -1,4 +1,4 @@
-//! What is said of a case: how it stands, its quantity over launches, a bound beside it, and whether
+//! What is said of a case: how it stands, its quantity over launches, and whether
 //! the precision that was asked was reached.
 
 use std::collections::BTreeMap;
@@ -45,18 +45,6 @@ pub struct Estimate {
     pub max: f64,
     /// Percentiles of single operations; null where the samples can't support one.
     pub percentiles: BTreeMap<String, Option<OverLaunches>>,
-}
-
-/// A bound to compare with, measured at the start of the run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Floor {
-    /// What it is.
-    pub name: String,
-    /// Its value, in the unit of the estimate.
-    pub value: f64,
-    /// The case's time over the bound's time, by its median: how many times slower it is. Of a
-    /// rate too. Null where the case has no median.
-    pub ratio: Option<f64>,
 }
 
 /// Whether the precision that was asked was reached.

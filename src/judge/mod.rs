@@ -48,8 +48,9 @@ pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use datagrams::{DatagramsSeen, LaunchDatagrams};
 pub use derived::Derived;
-pub use estimate::{Estimate, Floor, Status};
+pub use estimate::{Estimate, Status};
 use explain::Explanation;
+pub use floor::{Bound, BoundKind};
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
@@ -66,6 +67,8 @@ pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
 pub const ALPHA: f64 = 0.05;
 /// Ratios within this distance of 1 are called equivalent.
 pub const EQUIVALENT_WITHIN: f64 = 0.02;
+
+const NO_FLOORS: &str = "no floors: the run was stored before they were measured, or ended first";
 
 /// A judged run.
 pub struct Judged {
@@ -127,6 +130,7 @@ impl Judged {
         let mut observed = Vec::new();
         let mut groups = Vec::new();
         let mut timed_ns = 0.0;
+        let mut rounds = Vec::new();
         let slices = course::slices_each(launches_of(&run));
         for group in &run.groups {
             let first = results.len();
@@ -142,6 +146,9 @@ impl Judged {
                     }
                 }
             }
+            rounds.push(store.round_bounds(id, group.nth)?);
+            let told = rounds.last().map(|it| floor::assign(&mut results[first..], it));
+            run.warnings.extend(told.into_iter().flatten());
             groups.extend(GroupVerdict::of_each_site(
                 group,
                 first,
@@ -151,7 +158,10 @@ impl Judged {
         }
         observed::assign(&mut observed);
         counted::assign(&mut results, &mut observed);
-        run.warnings.extend(floor::assign(&mut results, run.floors.as_ref()));
+        match &mut run.floors {
+            Some(floors) => floor::refresh(floors, &rounds),
+            None => run.warnings.push(NO_FLOORS.into()),
+        }
         derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));

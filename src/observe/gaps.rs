@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::Noise;
 use super::doctor::{CpuFrequency, Mark};
+use super::{Noise, RoundBound};
 
 /// A pause of a spinning loop that counts as a gap: far above a clock read, below a time slice.
 const GAP: Duration = Duration::from_micros(5);
@@ -39,6 +39,9 @@ pub struct RoundNoise {
     /// The clock rates of the CPUs used, where they can be read.
     #[serde(default)]
     pub frequencies: Vec<CpuFrequency>,
+    /// What it measured right before its first launch, to hold them against.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<RoundBound>,
 }
 
 impl Gaps {

@@ -21,6 +21,7 @@
 //! | `datagrams.rs` | what a network namespace counts of UDP |
 //! | `tree.rs` | small reads, absent as `None` |
 
+pub mod bound;
 pub mod counts;
 pub mod cpu_list;
 pub mod datagrams;
@@ -40,6 +41,7 @@ mod tree;
 #[cfg(test)]
 mod stored;
 
+pub use bound::{Beside, RoundBound};
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
 pub use datagrams::Traffic;
 pub use gaps::{Gaps, RoundNoise};

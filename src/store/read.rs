@@ -11,6 +11,7 @@ use super::{
     RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun,
 };
 use crate::launch::spec::MOST_SAMPLES;
+use crate::observe::{RoundBound, RoundNoise};
 use crate::study::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
@@ -178,6 +179,19 @@ impl Store {
             Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
         })?;
         Ok(rows.into_iter().collect())
+    }
+
+    /// What each round of a group measured beside its launches, by its number.
+    pub fn round_bounds(
+        &self,
+        run: i64,
+        group: usize,
+    ) -> Result<Vec<(u64, Vec<RoundBound>)>, StoreError> {
+        let which = "run = ? AND group_nth = ? ORDER BY nth";
+        let values = params![run, group];
+        self.sealed(run, Table::Rounds, "nth, noise", which, values, |row| {
+            Ok((row.get(0)?, json::<RoundNoise>(row, 1)?.bounds))
+        })
     }
 
     /// The last round of a group that was stored to its end.

@@ -18,7 +18,7 @@ const FEW_PAIRS: usize = 6;
 /// The whole document.
 pub fn compose(floors: &Floors) -> Document {
     let mut document = Document::new("Floors of this machine");
-    document.subtitle = "Bounds to hold every result against: medians of repeats inside one \
+    document.subtitle = "Bounds to hold results against: medians of repeats inside one \
          process [95 % interval]; two values with shares are two modes."
         .into();
     let took = units::duration(floors.took_ns as f64);
@@ -261,9 +261,9 @@ fn lines(found: &Lines) -> Vec<Block> {
         blocks.push(Block::paragraph(text));
     }
     blocks.push(Block::paragraph(
-        "The least that it takes to tell a worker on another CPU something and hear from it, when \
-         both do nothing but look: what spinning over shared memory comes to. Another line for \
-         each repeat; two modes are two places of lines, or two speeds of the CPUs.",
+        "A yardstick: what it takes to tell a worker on another CPU something and hear from it, when \
+         both do nothing but look. A ring that touches its line less often may take less. Another \
+         line for each repeat; two modes are two places of lines, or two places of the CPUs."
     ));
     blocks
 }
@@ -378,8 +378,8 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
     };
     let quiet = units::duration(found.quiet_ns as f64);
     let meaning = format!(
-        "What waking costs, there and back: every mechanism whose workers sleep pays it, and its \
-         own work on top. Across CPUs the machine was left alone for {quiet} first, because a \
+        "A yardstick: what waking by a futex costs, there and back. Pipes and sockets wake with a hint \
+         that the waker is about to sleep, and may take less. Across CPUs the machine was left alone for {quiet} first, because a \
          fork changes for a while how idle CPUs wake; forks of other programs do so too."
     );
     let mut blocks = vec![Block::from(table)];

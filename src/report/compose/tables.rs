@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{open_loop, percentiles, setup, words};
-use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
+use crate::judge::{
+    Bound, BoundKind, Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status,
+};
 use crate::report::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
 
 /// One table per workload and placement. Up to three sizes stand side by side, mechanisms
@@ -124,56 +126,98 @@ fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
 
 /// Columns beside each value, where there is room and something to put there.
 struct Asides {
-    floor: bool,
+    bound: Option<&'static str>,
     cpu: bool,
 }
 
 impl Asides {
     fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
+        let mut kinds = cases.clone().filter(|it| bound_ratio(it).is_some());
+        let floors = |it: &CaseResult| it.bound.as_ref().is_some_and(is_floor);
         Asides {
-            floor: cases.clone().any(|it| floor_ratio(it).is_some()),
+            bound: kinds.next().map(|first| match floors(first) && kinds.all(floors) {
+                true => FLOOR,
+                false => YARDSTICK,
+            }),
             cpu: cases.clone().any(|it| it.cpu_ns_per_operation.is_some()),
         }
     }
 
     fn columns(&self) -> impl Iterator<Item = Column> {
-        let named = [(self.floor, FLOOR), (self.cpu, CPU)].into_iter().filter(|(it, _)| *it);
-        named.map(|(_, name)| Column::number(name, ASIDE))
+        let named = [self.bound, self.cpu.then_some(CPU)].into_iter().flatten();
+        named.map(|name| Column::number(name, ASIDE))
     }
 
     fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
-        let floor = case.and_then(floor_ratio).map_or(String::new(), units::ratio);
+        let bound = case.and_then(bound_ratio).map_or(String::new(), units::ratio);
         let cpu = case.and_then(|it| it.cpu_ns_per_operation);
         let cpu = cpu.map_or(String::new(), |it| units::duration(it.total));
-        let cells = [(self.floor, floor), (self.cpu, cpu)].into_iter().filter(|(it, _)| *it);
+        let cells = [(self.bound.is_some(), bound), (self.cpu, cpu)];
+        let cells = cells.into_iter().filter(|(it, _)| *it);
         cells.map(|(_, words)| Text::new().muted(words))
     }
 }
 
 const FLOOR: &str = "× floor";
+const YARDSTICK: &str = "× yardstick";
 const CPU: &str = "CPU";
 
-fn floor_ratio(case: &CaseResult) -> Option<f64> {
-    case.floor.as_ref().and_then(|it| it.ratio)
+fn is_floor(bound: &Bound) -> bool {
+    bound.kind == BoundKind::Floor
 }
 
-/// What the asides of `cases` mean, floors by their names.
+fn bound_ratio(case: &CaseResult) -> Option<f64> {
+    case.bound.as_ref().and_then(|it| it.ratio).filter(|_| case.is_kept())
+}
+
+/// What the asides of `cases` mean, bounds by their names and values.
 fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
     let asides = Asides::of(cases.iter().copied());
-    let floors: BTreeSet<&str> = cases
-        .iter()
-        .filter(|it| floor_ratio(it).is_some())
-        .filter_map(|it| Some(it.floor.as_ref()?.name.as_str()))
-        .collect();
-    let floors: Vec<String> = floors.into_iter().map(str::to_string).collect();
     let mut words = String::new();
     if asides.cpu {
         words += "CPU, where there is room: time of both workers per round trip, or per message. ";
     }
-    if asides.floor {
-        words += &format!("× floor: the median over {}, measured beside it.", words::list(&floors));
+    let bounds = || {
+        let held = cases.iter().filter(|it| bound_ratio(it).is_some());
+        held.filter_map(|it| Some((words::unit(it), it.bound.as_ref()?)))
+    };
+    for (column, floors) in [(FLOOR, true), (YARDSTICK, false)] {
+        let told: BTreeSet<String> = bounds()
+            .filter(|(_, it)| is_floor(it) == floors)
+            .map(|(unit, it)| named_bound(unit, it))
+            .collect();
+        if !told.is_empty() {
+            let may = if floors { "" } else { ", which a result may beat" };
+            let told: Vec<String> = told.into_iter().collect();
+            words += &format!(
+                "{column}: the time over that of {}, measured in the same rounds{may}. ",
+                words::list(&told)
+            );
+        }
     }
-    (asides.cpu || asides.floor).then(|| Text::from(words.trim_end()))
+    (!words.is_empty()).then(|| Text::from(words.trim_end()))
+}
+
+/// `futex wake-up round trip, one CPU (3.02 µs [2.98, 3.10], 12 rounds)`.
+fn named_bound(unit: Unit, bound: &Bound) -> String {
+    let value = match (bound.low, bound.high) {
+        (Some(low), Some(high)) => unit.interval(bound.value, low, high),
+        _ => unit.format(bound.value),
+    };
+    let rounds = if bound.rounds == 1 { "round" } else { "rounds" };
+    format!("{} ({value}, {} {rounds})", bound.name, bound.rounds)
+}
+
+/// The ratio with its interval.
+fn times_bound(case: &CaseResult) -> Text {
+    let Some(bound) = case.bound.as_ref().filter(|_| case.is_kept()) else { return "–".into() };
+    match (bound.ratio, bound.ratio_low, bound.ratio_high) {
+        (Some(ratio), Some(low), Some(high)) => {
+            format!("{} [{low:.2}, {high:.2}]", units::ratio(ratio)).into()
+        }
+        (Some(ratio), ..) => units::ratio(ratio).into(),
+        (None, ..) => "–".into(),
+    }
 }
 
 /// Sizes down, mechanisms across, with the half-width only: curves have many cells.
@@ -269,8 +313,8 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
     let cases: Vec<&CaseResult> =
         group.standings.iter().map(|it| &judged.results[it.result]).collect();
     let asides = Asides::of(cases.iter().copied());
-    if asides.floor {
-        table.columns.push(Column::number(FLOOR, 2));
+    if let Some(column) = asides.bound {
+        table.columns.push(Column::number(column, 2));
     }
     table.columns.push(Column::number("CPU [interval]", 2));
     table.columns.push(Column::number("user + system", 5));
@@ -300,8 +344,8 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
             Text::from(standing.slower_than_best_at_most.map_or("–".to_string(), at_most)),
             Text::from(standing.p.map_or("–".to_string(), |p| format!("{p:.2e}"))),
         ];
-        if asides.floor {
-            cells.push(floor_ratio(case).map_or("–".into(), units::ratio).into());
+        if asides.bound.is_some() {
+            cells.push(times_bound(case));
         }
         cells.extend(cpu(case));
         if timed {

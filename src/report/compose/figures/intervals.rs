@@ -5,7 +5,7 @@ use crate::judge::{CaseResult, Judged};
 use crate::report::compose::words;
 use crate::report::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
 
-/// A floor farther than this from everything measured isn't drawn: it would squeeze the rest
+/// A bound farther than this from everything measured isn't drawn: it would squeeze the rest
 /// into a corner, and the column of the tables says as much.
 const NEAR: f64 = 30.0;
 
@@ -52,27 +52,27 @@ pub(super) fn figure(
         }
         figure.series.push(Series::new(place_name(place), points));
     }
-    figure.marks = floors(cases);
+    figure.marks = bounds(cases);
     figure.caption = caption(cases, workload, !figure.marks.is_empty());
     figure.finding = words::best_by_place(judged, workload, size);
     figure
 }
 
-fn caption(cases: &[&CaseResult], workload: &str, floors: bool) -> String {
+fn caption(cases: &[&CaseResult], workload: &str, bounds: bool) -> String {
     let side = if workload != "throughput" { "left" } else { "right" };
     let mut caption = format!("Farther {side} is faster: ");
     caption += "the median over launches, and the interval that covers it with at least 95 %.";
     if cases.iter().any(|it| it.modes.is_some()) {
         caption += " Two points of one mechanism in one placement are two modes.";
     }
-    if floors {
-        caption += " Dashed: the floor that was measured beside it, to hold the others against.";
+    if bounds {
+        caption += " Dashed: what was measured in the same rounds, to hold the others against.";
     }
     caption
 }
 
-/// One mark per floor and place, where it is near what is shown.
-fn floors(cases: &[&CaseResult]) -> Vec<Mark> {
+/// One mark per bound and place, where it is near what is shown.
+fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
     let values: Vec<f64> = cases
         .iter()
         .filter(|it| !it.carries.is_control())
@@ -85,14 +85,15 @@ fn floors(cases: &[&CaseResult]) -> Vec<Mark> {
     let places = words::places(cases);
     let mut marks: Vec<Mark> = Vec::new();
     for place in &places {
-        for floor in at(cases, *place).iter().filter_map(|it| it.floor.as_ref()) {
+        for bound in at(cases, *place).iter().filter_map(|it| it.bound.as_ref()) {
+            let kind = bound.kind.name();
             let label = match places.len() {
-                1 => format!("floor: {}", floor.name),
-                _ => format!("floor: {}, {}", floor.name, place_name(*place)),
+                1 => format!("{kind}: {}", bound.name),
+                _ => format!("{kind}: {}, {}", bound.name, place_name(*place)),
             };
-            let known = marks.iter().any(|it| it.label == label && it.value == floor.value);
-            if near(floor.value) && !known {
-                marks.push(Mark::new(label, floor.value));
+            let known = marks.iter().any(|it| it.label == label && it.value == bound.value);
+            if near(bound.value) && !known {
+                marks.push(Mark::new(label, bound.value));
             }
         }
     }

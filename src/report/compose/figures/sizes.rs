@@ -1,9 +1,9 @@
-//! Curves over message size, one figure per placement: with bands, bends and floors.
+//! Curves over message size, one figure per placement: with bands, bends and bounds.
 
 use std::collections::BTreeSet;
 
 use super::{at, intervals, place_id, place_name};
-use crate::judge::{Carries, CaseResult, Inflection, Judged, Sweep};
+use crate::judge::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
 use crate::report::compose::{inflections, words};
 use crate::report::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
 use crate::stats::{self, Bend, CurvePoint};
@@ -84,7 +84,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &
         let inflections = inflections_of(judged, name, workload, curve[0]);
         figure.series.push(Series::new(name, points(&curve, &bends, inflections)));
     }
-    figure.series.extend(floors(here));
+    figure.series.extend(bounds(here));
     figure.marks = signals(here);
     figure.finding = finding(judged, workload, place, &bent);
     if here.iter().any(|it| it.message_bytes.is_some() && it.modes.is_some()) {
@@ -168,24 +168,27 @@ fn points(curve: &[&CaseResult], bends: &[Bend], inflections: &[Inflection]) -> 
     points
 }
 
-/// The floors of the sizes as quiet lines.
-fn floors(here: &[&CaseResult]) -> Vec<Series> {
-    let sized = || here.iter().filter(|it| it.message_bytes.is_some());
-    let names: BTreeSet<&str> =
-        sized().filter_map(|it| Some(it.floor.as_ref()?.name.as_str())).collect();
-    let line = |name: &str| {
+/// What the sizes are held against, as quiet lines.
+fn bounds(here: &[&CaseResult]) -> Vec<Series> {
+    let bounded = || here.iter().filter_map(|it| Some((it.message_bytes?, it.bound.as_ref()?)));
+    // What is named for a size or a pair of CPUs is one line.
+    let label = |it: &Bound| {
+        let (name, _) = it.name.split_once(", ").unwrap_or((&it.name, ""));
+        format!("{}: {name}", it.kind.name())
+    };
+    let labels: BTreeSet<String> = bounded().map(|(_, it)| label(it)).collect();
+    let line = |wanted: String| {
         let mut points: Vec<Point> = Vec::new();
-        for case in sized() {
-            let x = case.message_bytes.unwrap_or(1) as f64;
-            let known = points.iter().any(|it| it.x == x);
-            if let Some(floor) = case.floor.as_ref().filter(|it| it.name == name && !known) {
-                points.push(Point::new(x, floor.value));
+        for (bytes, bound) in bounded().filter(|(_, it)| label(it) == wanted) {
+            let x = bytes as f64;
+            if points.iter().all(|it| it.x != x) {
+                points.push(Point::new(x, bound.value));
             }
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series::new(format!("floor: {name}"), points).drawn(Drawn::Line)
+        Series::new(wanted, points).drawn(Drawn::Line)
     };
-    names.into_iter().map(line).filter(|it| it.points.len() > 1).collect()
+    labels.into_iter().map(line).filter(|it| it.points.len() > 1).collect()
 }
 
 /// Wake-ups have no size: a line across.

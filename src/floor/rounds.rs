@@ -1,0 +1,232 @@
+//! Bounds measured again in every round of a run: a process that stays, asleep until it is asked.
+//!
+//! It and its second thread are there before the first launch, so that asking neither forks nor ends
+//! anything: what is measured across CPUs is as settled as the launches after it. Each answer is the
+//! median of a few short batches, and takes about a millisecond. A cache line is another one each time:
+//! where a line is homed changes what it costs.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use super::owner::{PROGRAM, Process};
+use super::worker::{Setting, pin};
+use super::{Extent, Order, copy, line, wake_up};
+use crate::launch::Interrupt;
+use crate::launch::wire::{Kind, Missing, Reader, write_frame};
+use crate::observe::{Beside, RoundBound};
+use crate::stats;
+use crate::sys::shared::{LINE, Mapping, PAGE};
+
+/// How long an answer may take before the process is taken for hung.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+/// Batches of which an answer is the median, and what each lasts, in ns.
+const BATCHES: usize = 5;
+const SPINNING_NS: f64 = 50e3;
+const SLEEPING_NS: f64 = 200e3;
+const COPYING_NS: f64 = 100e3;
+/// Lines that take turns, each on a page of its own.
+const LINES: usize = 64;
+/// Of a larger message so much is copied, and the time of the rest is the same for each byte.
+const MOST_COPIED: u64 = 16 << 20;
+
+/// The owner's hold on the process.
+pub struct Rounds(Process);
+
+impl Rounds {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Why it could not be started.
+    pub fn start() -> Result<Rounds, String> {
+        let order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
+        let process = Process::start(Path::new(PROGRAM), &order, true);
+        process.map(Rounds).map_err(|error| format!("start the floor process: {error}"))
+    }
+
+    /// Measures each of `wanted` once; what this machine can't measure is left out.
+    ///
+    /// # Errors
+    /// What became of the process. It is of no use any more.
+    pub fn measure(
+        &mut self,
+        wanted: &[Beside],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<RoundBound>, String> {
+        let text = serde_json::to_vec(wanted).expect("what is wanted is always JSON");
+        // If the process died already, the end of its output says so.
+        let _ = write_frame(&self.0.stdin, Kind::Spec, &text);
+        let deadline = Instant::now() + ANSWERS_WITHIN;
+        match self.0.stdout.next(Some(deadline), Some(interrupt.fd())) {
+            Ok((Kind::Record, text)) => serde_json::from_slice(&text)
+                .map_err(|error| format!("the floor process said what is no answer: {error}")),
+            Ok((kind, _)) => Err(format!("the floor process said {kind:?} out of turn")),
+            Err(Missing::Interrupted) => Err("interrupted".into()),
+            Err(Missing::Late) => {
+                Err(format!("the floor process took more than {} s", ANSWERS_WITHIN.as_secs()))
+            }
+            Err(Missing::Closed) => Err(self.0.death()),
+            Err(Missing::Broken(error)) => Err(format!("the floor process's stream: {error}")),
+        }
+    }
+}
+
+/// Answers until its owner is gone.
+pub(super) fn serve(order: Order, owner: &mut Reader<io::Stdin>) -> io::Result<()> {
+    let mut bench = Bench::new(order).map_err(io::Error::other)?;
+    while let Ok((Kind::Spec, text)) = owner.next(None, None) {
+        let wanted: Vec<Beside> = serde_json::from_slice(&text)?;
+        let found =
+            wanted.into_iter().filter_map(|of| Some(RoundBound { of, ns: bench.find(of)? }));
+        let text = serde_json::to_vec(&found.collect::<Vec<_>>())?;
+        write_frame(io::stdout(), Kind::Record, &text)?;
+    }
+    Ok(())
+}
+
+/// What is at hand to measure with.
+struct Bench {
+    setting: Setting,
+    partner: Partner,
+    lines: Arc<Mapping>,
+    bells: Arc<Mapping>,
+    /// Which line is next.
+    line: usize,
+    /// The buffers of the last size that was copied.
+    buffers: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Bench {
+    fn new(order: Order) -> Result<Bench, String> {
+        let map = |bytes| {
+            let memory = Mapping::new(bytes).map_err(|error| format!("mmap: {error}"))?;
+            memory.populate(bytes).map_err(|error| format!("madvise: {error}"))?;
+            Ok::<_, String>(Arc::new(memory))
+        };
+        Ok(Bench {
+            setting: Setting::find(order)?,
+            partner: Partner::start()?,
+            lines: map(LINES * PAGE)?,
+            bells: map(4 * LINE)?,
+            line: 0,
+            buffers: None,
+        })
+    }
+
+    /// Time of one operation, in ns; None where this machine can't do it.
+    fn find(&mut self, of: Beside) -> Option<f64> {
+        match of {
+            Beside::CacheLine { cpus } => self.line(cpus),
+            Beside::WakeUp { cpus } => self.wake_up(cpus),
+            Beside::Copy { bytes } => self.copy(bytes),
+        }
+    }
+
+    fn line(&mut self, cpus: [u32; 2]) -> Option<f64> {
+        let at = self.line * PAGE + self.line * LINE % PAGE;
+        self.line = (self.line + 1) % LINES;
+        let (setting, word) = (&self.setting, self.lines.word(at));
+        word.store(0, Ordering::Release);
+        let memory = Arc::clone(&self.lines);
+        let follow = move || _ = line::serve(memory.word(at));
+        let lead = || {
+            let mut number = 0;
+            let found = median_of_batches(setting, SPINNING_NS, |count| {
+                (0..count).for_each(|_| number = line::ask(word, number));
+            });
+            word.store(line::STOP, Ordering::Release);
+            found
+        };
+        self.partner.together(cpus, follow, lead).ok()
+    }
+
+    fn wake_up(&mut self, cpus: [u32; 2]) -> Option<f64> {
+        let memory = Arc::clone(&self.bells);
+        let follow = move || wake_up::answer(&memory);
+        let lead = || {
+            let ask = |count| wake_up::ask(&self.bells, count);
+            let found = median_of_batches(&self.setting, SLEEPING_NS, ask);
+            wake_up::stop(&self.bells);
+            found
+        };
+        self.partner.together(cpus, follow, lead).ok()
+    }
+
+    fn copy(&mut self, bytes: u64) -> Option<f64> {
+        let part = bytes.clamp(1, MOST_COPIED);
+        if self.buffers.as_ref().is_none_or(|it| it.0.len() as u64 != part) {
+            self.buffers = Some((copy::filled(part, 0x5a).ok()?, copy::filled(part, 0xa5).ok()?));
+        }
+        let (from, to) = self.buffers.as_mut()?;
+        pin(self.setting.home).ok()?;
+        let ns = median_of_batches(&self.setting, COPYING_NS, |count| copy::again(from, to, count));
+        Some(ns * bytes as f64 / part as f64)
+    }
+}
+
+/// Nanoseconds per operation of `work`, which does as many as it is told; the first batch warms up.
+fn median_of_batches(setting: &Setting, lasting_ns: f64, mut work: impl FnMut(u64)) -> f64 {
+    let count = setting.watch.filling(lasting_ns, &mut work);
+    let mut found: Vec<f64> =
+        (0..BATCHES).map(|_| setting.watch.per_operation(count, &mut work)).collect();
+    found.sort_by(f64::total_cmp);
+    stats::median(&found)
+}
+
+/// A second thread, asleep until it is given something to do.
+struct Partner {
+    jobs: Sender<Job>,
+    /// Whether it could be pinned for the job.
+    pinned: Receiver<Result<(), String>>,
+    /// Comes once a job is done.
+    done: Receiver<()>,
+}
+
+struct Job {
+    cpu: u32,
+    follow: Box<dyn FnOnce() + Send>,
+}
+
+impl Partner {
+    fn start() -> Result<Partner, String> {
+        let (jobs, given) = channel::<Job>();
+        let (told_pinned, pinned) = channel();
+        let (told_done, done) = channel();
+        let work = move || {
+            for job in given {
+                let ready = pin(job.cpu);
+                let begins = ready.is_ok();
+                // The leader waits for both words, and can't be gone.
+                let _ = told_pinned.send(ready);
+                if begins {
+                    (job.follow)();
+                }
+                let _ = told_done.send(());
+            }
+        };
+        let started = std::thread::Builder::new().spawn(work);
+        started.map_err(|error| format!("start a thread: {error}"))?;
+        Ok(Partner { jobs, pinned, done })
+    }
+
+    /// Runs `follow` there on the second CPU, and `lead` here on the first; `lead` must make
+    /// `follow` return.
+    fn together<T>(
+        &self,
+        [first, second]: [u32; 2],
+        follow: impl FnOnce() + Send + 'static,
+        lead: impl FnOnce() -> T,
+    ) -> Result<T, String> {
+        const DIED: &str = "the second thread died";
+        pin(first)?;
+        let job = Job { cpu: second, follow: Box::new(follow) };
+        self.jobs.send(job).map_err(|_| DIED)?;
+        let pinned = self.pinned.recv().map_err(|_| DIED)?;
+        let found = pinned.map(|()| lead());
+        self.done.recv().map_err(|_| DIED)?;
+        found
+    }
+}

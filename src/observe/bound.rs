@@ -1,0 +1,75 @@
+//! What every round measures beside its launches, to hold them against: which of it fits a case, and what
+//! was found. A floor can't be beaten; a yardstick can.
+
+use serde::{Deserialize, Serialize};
+
+/// Something to hold results against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// A cache line there and back between two CPUs that spin.
+    CacheLine {
+        /// The CPUs, the smaller first.
+        cpus: [u32; 2],
+    },
+    /// A futex wake-up there and back between two threads that sleep.
+    WakeUp {
+        /// The CPUs, the smaller first; one CPU twice where both share it.
+        cpus: [u32; 2],
+    },
+    /// Copying a message once from one buffer to another, both used again and again.
+    Copy {
+        /// Bytes of the message.
+        bytes: u64,
+    },
+}
+
+/// What a round found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RoundBound {
+    /// Of what.
+    pub of: Beside,
+    /// Time of one: a round trip, or copying a message, in ns.
+    pub ns: f64,
+}
+
+impl Beside {
+    /// What fits a case of this machine; None of one that nothing here is like: an open loop, a set-up,
+    /// spinning on one CPU, workers placed freely, wake-ups one way.
+    pub fn of(
+        workload: &str,
+        spins: bool,
+        cpus: Option<(u32, u32)>,
+        message_bytes: Option<u64>,
+    ) -> Option<Beside> {
+        let pair = cpus.map(|(a, b)| [a.min(b), a.max(b)]);
+        match (workload, pair, message_bytes) {
+            ("latency", Some([a, b]), _) if spins && a == b => None,
+            ("latency", Some(cpus), _) if spins => Some(Beside::CacheLine { cpus }),
+            ("latency", Some(cpus), _) => Some(Beside::WakeUp { cpus }),
+            ("throughput", _, Some(bytes)) => Some(Beside::Copy { bytes }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_case_is_held_against_its_own_kind() {
+        let of = |workload, spins, cpus| Beside::of(workload, spins, cpus, Some(64));
+        let line = Beside::CacheLine { cpus: [0, 1] };
+        assert_eq!(of("latency", true, Some((1, 0))), Some(line));
+        assert_eq!(of("latency", true, Some((1, 1))), None, "only the scheduler bounds it");
+        let wake_up = Beside::WakeUp { cpus: [1, 1] };
+        assert_eq!(of("latency", false, Some((1, 1))), Some(wake_up));
+        assert_eq!(of("latency", false, None), None, "nobody knows where it ran");
+        assert_eq!(of("throughput", true, None), Some(Beside::Copy { bytes: 64 }));
+        assert_eq!(Beside::of("throughput", false, Some((0, 1)), None), None);
+        assert_eq!(of("rate", false, Some((0, 1))), None);
+        let stored = serde_json::to_string(&RoundBound { of: line, ns: 52.0 }).unwrap();
+        assert_eq!(stored, r#"{"of":{"cache_line":{"cpus":[0,1]}},"ns":52.0}"#);
+    }
+}
