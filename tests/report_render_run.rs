@@ -84,7 +84,7 @@ fn kinds(document: &Document) -> Vec<FigureKind> {
 fn set(case: &mut CaseResult, ns: f64, half: f64) {
     case.modes = None;
     let estimate = case.latency_ns.as_mut().expect("a latency");
-    estimate.median = Some(ns);
+    estimate.median = ns;
     (estimate.low, estimate.high) = (Some(ns * (1.0 - half)), Some(ns * (1.0 + half)));
 }
 

@@ -2,50 +2,21 @@
 //! ends and that judge it: intervals cover however it ends, A/A pairs don't cry wolf, real
 //! differences are found. Each test names the bound it holds; nothing is measured here.
 
+mod simulation_support;
+
 use std::cmp::Ordering;
 
 use ipcmark::campaign::stopping::{Bound, Next, Progressed};
 use ipcmark::judge::interval_of;
 use ipcmark::stats::{self, Interval, Look};
 use ipcmark::store::Closed;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use simulation_support::Draw;
 
 /// Draws of each simulation of coverage; more where they are compiled optimised (`cargo test --release`).
 const DRAWS: usize = if cfg!(debug_assertions) { 1_000 } else { 5_000 };
 const ALPHA: f64 = 0.05;
 /// Standard normal quantile of 99.5 %: between its two signs lie 99 %.
 const Z99: f64 = 2.576;
-
-/// A stream of draws that is the same on every machine.
-struct Draw(ChaCha8Rng);
-
-impl Draw {
-    fn seeded(seed: u64) -> Draw {
-        Draw(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    /// Uniform in (0, 1].
-    fn uniform(&mut self) -> f64 {
-        1.0 - self.0.random::<f64>()
-    }
-
-    /// Standard normal, by Box and Muller.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    /// Launches of a sleeping mechanism: a floor, and delays above it. Median 100 + 6 ln 2.
-    fn skewed(&mut self) -> f64 {
-        100.0 - 6.0 * self.uniform().ln()
-    }
-
-    /// Launches in two modes, 70 % around 100 and 30 % around 450, each of 2 % spread.
-    fn bimodal(&mut self) -> f64 {
-        let center = if self.uniform() <= 0.3 { 450.0 } else { 100.0 };
-        center * (0.02 * self.normal()).exp()
-    }
-}
 
 /// What draws a launch.
 type One = fn(&mut Draw) -> f64;

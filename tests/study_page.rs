@@ -61,7 +61,7 @@ fn result(template: &CaseResult, case: &Case) -> CaseResult {
     made.by_round = vec![Some(ns); 6];
     made.others_by_round.insert("min", vec![Some(ns); 6]);
     let mut estimate = template.latency_ns.clone().expect("a latency");
-    estimate.median = Some(ns);
+    estimate.median = ns;
     (made.latency_ns, made.throughput_bytes_per_sec) = match case.workload.name() {
         "throughput" => (None, Some(estimate)),
         _ => (Some(estimate), None),

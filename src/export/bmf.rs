@@ -1,8 +1,8 @@
 //! Bencher's metric format: benchmark, measure, value with its ends.
 //!
 //! `latency` is Bencher's own measure, in ns. Its `throughput` is operations per second, so
-//! that bytes and wake-ups per second go under names of their own. What has no headline (two
-//! modes, or not measured) is left out, as are controls' second names: a metric must be a number.
+//! that bytes and wake-ups per second go under names of their own. What wasn't
+//! measured is left out, as are controls' second names: a metric must be a number.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +21,8 @@ struct Metric {
 }
 
 impl Metric {
-    fn headline(estimate: &Estimate) -> Option<Metric> {
-        let value = estimate.median?;
-        Some(Metric { value, lower_value: estimate.low, upper_value: estimate.high })
+    fn headline(estimate: &Estimate) -> Metric {
+        Metric { value: estimate.median, lower_value: estimate.low, upper_value: estimate.high }
     }
 
     fn percentile(estimate: &Estimate, name: &str) -> Option<Metric> {
@@ -47,16 +46,16 @@ pub fn text(judged: &Judged) -> String {
             }
         };
         if let Some(latency) = &case.latency_ns {
-            put("latency", Metric::headline(latency));
+            put("latency", Some(Metric::headline(latency)));
             put("latency-p99", Metric::percentile(latency, "p99"));
         }
         if let Some(response) = &case.response_ns {
-            put("response", Metric::headline(response));
+            put("response", Some(Metric::headline(response)));
             put("response-p99", Metric::percentile(response, "p99"));
         }
         let throughput = case.throughput_bytes_per_sec.as_ref();
-        put("throughput-bytes-per-sec", throughput.and_then(Metric::headline));
-        put("wakeups-per-sec", case.wakeups_per_sec.as_ref().and_then(Metric::headline));
+        put("throughput-bytes-per-sec", throughput.map(Metric::headline));
+        put("wakeups-per-sec", case.wakeups_per_sec.as_ref().map(Metric::headline));
         if !measures.is_empty() {
             benchmarks.insert(name(judged, case), measures);
         }

@@ -128,7 +128,7 @@ fn spread(cells: &mut Cells, what: &str, unit: &str, estimate: Option<&Estimate>
     let mut put = |part: &str, value: Option<f64>| {
         cells.maybe(format!("{what}_{part}_{unit}"), value);
     };
-    put("median", estimate.and_then(|it| it.median));
+    put("median", estimate.map(|it| it.median));
     put("low", estimate.and_then(|it| it.low));
     put("high", estimate.and_then(|it| it.high));
     put("min", estimate.map(|it| it.min));
@@ -146,10 +146,14 @@ fn confidence(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("precision_asked", precision.map(|it| it.asked));
     cells.maybe("precision_half_width", precision.and_then(|it| it.half_width));
     cells.maybe("precision_reached", precision.map(|it| it.reached));
+    cells.maybe("changed_after_round", case.over_time.map(|it| it.after_round));
+    cells.maybe("change_verdict", case.over_time.and_then(|it| it.verdict).map(|it| word(&it)));
+    cells.maybe("first_launches_median", case.over_time.map(|it| it.first));
+    cells.maybe("last_launches_median", case.over_time.map(|it| it.last));
     cells.maybe("mode_low", case.modes.map(|it| it.low));
-    cells.maybe("mode_low_share", case.modes.map(|it| it.low_share));
+    cells.maybe("mode_low_launches", case.modes.map(|it| it.low_launches));
     cells.maybe("mode_high", case.modes.map(|it| it.high));
-    cells.maybe("mode_high_share", case.modes.map(|it| it.high_share));
+    cells.maybe("mode_high_launches", case.modes.map(|it| it.high_launches));
     let bound = case.bound.as_ref();
     cells.maybe("bound", bound.map(|it| &it.name));
     cells.maybe("bound_kind", bound.map(|it| it.kind.name()));

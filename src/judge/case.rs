@@ -17,6 +17,7 @@ use super::percentile::{self, Curve, OfLaunch};
 use super::pool::{LaunchValue, Pool};
 use super::rate::RateSeen;
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
+use super::time::OverTime;
 use super::{headline, look_of};
 use crate::mechanism::{Carries, Variant};
 use crate::observe::Probe;
@@ -112,7 +113,10 @@ pub struct CaseResult {
     pub bound: Option<Bound>,
     /// Precision asked and reached.
     pub precision_reached: Option<Precision>,
-    /// Two modes, where the launches show them.
+    /// How its launches change over the rounds, where they do by themselves: what a whole group
+    /// does is said of the group.
+    pub over_time: Option<OverTime>,
+    /// Two modes, where the launches show them and no change over the rounds.
     pub modes: Option<ModesSeen>,
     /// Whether launches were steady.
     pub steady: Option<SteadySeen>,
@@ -267,6 +271,7 @@ impl CaseResult {
             cpu_ns_per_operation: None,
             bound: None,
             precision_reached: None,
+            over_time: None,
             modes: None,
             steady: None,
             noise: None,
@@ -349,12 +354,6 @@ impl CaseResult {
         self.mean = Some(unit(mean_ns));
         self.samples = values.iter().map(|value| value.samples).sum();
         self.effective_samples = values.iter().map(|value| value.effective).sum();
-        self.modes = stats::two_modes(&in_unit).map(|modes| ModesSeen {
-            low: modes.low.center,
-            low_share: modes.low.share,
-            high: modes.high.center,
-            high_share: modes.high.share,
-        });
         let estimate = self.estimate_of(&in_unit, values, group);
         let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
         let two_machines = elsewhere && self.reach == Reach::Peer;
@@ -365,7 +364,7 @@ impl CaseResult {
         self.precision_reached = Some(Precision {
             asked,
             half_width,
-            reached: half_width.is_some_and(|it| it <= asked) && self.modes.is_none(),
+            reached: half_width.is_some_and(|it| it <= asked),
         });
         let typical = ns.iter().sum::<f64>() / ns.len() as f64;
         let batch = self.batch.unwrap_or(1) as f64;
@@ -417,15 +416,14 @@ impl CaseResult {
     ) -> Estimate {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let told = self.modes.is_none();
-        let found = headline(values, group).filter(|_| told);
+        let found = headline(values, group);
         let interval = found.map(|it| it.interval);
         let per_launch: Vec<OfLaunch> =
             launches.iter().filter_map(|launch| launch.percentiles).collect();
         let (percentiles, missing) = percentile::over_launches(&per_launch, group);
         self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
         Estimate {
-            median: told.then(|| stats::median(&sorted)),
+            median: stats::median(&sorted),
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
             ranks: found.map(|it| it.ranks),

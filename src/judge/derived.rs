@@ -71,7 +71,7 @@ fn getppid(floors: &Floors) -> Option<f64> {
 fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64> {
     let estimate = case.estimate()?;
     match statistic {
-        "median" => estimate.median,
+        "median" => Some(estimate.median),
         "mean" => case.mean,
         "min" => Some(estimate.min),
         "q1" => Some(estimate.q1),
@@ -115,7 +115,7 @@ mod tests {
             Expression::parse(text).unwrap().value(&|it| of_case(case, &machine, it))
         };
         case.latency_ns = Some(Estimate {
-            median: Some(4000.0),
+            median: 4000.0,
             low: None,
             high: None,
             ranks: None,

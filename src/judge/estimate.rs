@@ -21,12 +21,11 @@ pub enum Status {
     Failed,
 }
 
-/// A quantity over launches. Ends are null where there are too few launches for an interval,
-/// and all of the headline is null where the launches fall into two modes.
+/// A quantity over launches. Ends are null where there are too few launches for an interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// Median over launches of the launch medians.
-    pub median: Option<f64>,
+    pub median: f64,
     /// Lower end of its interval.
     pub low: Option<f64>,
     /// Upper end.

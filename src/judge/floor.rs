@@ -264,7 +264,7 @@ pub mod tests {
 
     fn estimate(median: f64) -> Estimate {
         Estimate {
-            median: Some(median),
+            median,
             low: Some(0.99 * median),
             high: Some(1.01 * median),
             ranks: None,

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
+use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
 use crate::stats::{self, AgainstBest, AgainstReference};
@@ -89,6 +90,11 @@ pub struct GroupVerdict {
     pub standings: Vec<Standing>,
     /// The A/A pair, where the group has one.
     pub twin: Option<TwinCheck>,
+    /// How most of its cases change together over the rounds, where they do.
+    pub over_time: Option<CommonChange>,
+    /// All that was measured of it, twin and control too: indices into the results.
+    #[serde(skip)]
+    pub members: Vec<usize>,
 }
 
 impl GroupVerdict {
@@ -146,6 +152,11 @@ impl GroupVerdict {
             family: ranked.len().saturating_sub(1),
             standings,
             twin: twin_check(members, site),
+            over_time: None,
+            members: (0..members.len())
+                .filter(|at| here(&&members[*at]))
+                .map(|at| first + at)
+                .collect(),
         })
     }
 
@@ -231,7 +242,7 @@ fn among(cases: &[usize], members: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
     cases.iter().copied().zip(stats::against_best(&columns, ALPHA)).collect()
 }
 
-/// Median over rounds, in ns; also where two modes forbid a headline.
+/// Median over rounds, in ns.
 fn typical(case: &CaseResult) -> f64 {
     let mut values: Vec<f64> = case.by_round.iter().flatten().copied().collect();
     values.sort_by(f64::total_cmp);

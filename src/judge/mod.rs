@@ -27,6 +27,7 @@ mod pool;
 pub mod probe;
 mod rate;
 mod seen;
+pub mod time;
 
 use serde::Serialize;
 
@@ -62,6 +63,7 @@ pub use over_rounds::OverRounds;
 pub use percentile::{Curve, PERCENTILES};
 pub use rate::RateSeen;
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
+pub use time::{CommonChange, OverTime};
 
 /// Error probability of every family of claims.
 pub const ALPHA: f64 = 0.05;
@@ -156,6 +158,7 @@ impl Judged {
                 run.request.reference.as_deref(),
             ));
         }
+        time::assign(&mut results, &mut groups);
         observed::assign(&mut observed);
         counted::assign(&mut results, &mut observed);
         match &mut run.floors {

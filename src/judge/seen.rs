@@ -10,12 +10,12 @@ use crate::store::StoredLaunch;
 pub struct ModesSeen {
     /// Median of the launches in the mode of smaller values.
     pub low: f64,
-    /// Their share.
-    pub low_share: f64,
+    /// How many launches that are.
+    pub low_launches: u64,
     /// Median of the launches in the mode of larger values.
     pub high: f64,
-    /// Their share.
-    pub high_share: f64,
+    /// How many launches that are.
+    pub high_launches: u64,
 }
 
 /// Whether the launches were steady inside.

@@ -7,7 +7,9 @@
 //! - [`medians`]: ratios of medians where shapes differ, and multiple comparisons with the best
 //! - [`two_sample`]: the same for two samples that share no rounds
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
-//! - [`modes`]: one or two modes among the launches of a case
+//! - [`switch`](mod@switch): whether the level changes over the rounds of a run
+//! - [`mod@dip`]: whether values may be of one mode, however skewed
+//! - [`modes`]: where the launches of a case split into two modes
 //! - [`change_point`]: where the level changes within a launch, and its steady tail
 //! - [`dose`]: what looking on costs by how often it is done, and whether that is a straight line
 //! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
@@ -23,6 +25,7 @@
 pub mod bend;
 pub mod change_point;
 pub mod compare;
+pub mod dip;
 pub mod dose;
 pub mod inflection;
 pub mod interval;
@@ -35,6 +38,7 @@ pub mod shape;
 pub mod share;
 pub mod signed_rank;
 pub mod slope;
+pub mod switch;
 pub mod tail;
 pub mod two_sample;
 
@@ -47,6 +51,7 @@ pub use compare::{
     Comparison, Difference, Verdict, best_set, compare_paired, equivalent, holm, shift_paired,
     smallest_holm_n, verdict,
 };
+pub use dip::{dip, dip_p};
 pub use dose::{DoseLine, dose_line};
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks};
@@ -61,6 +66,7 @@ pub use shape::{Rescaled, pointwise, rescaled};
 pub use share::{Share, binomial_share, clustered_share};
 pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};
 pub use slope::theil_sen;
+pub use switch::{Switch, centered_ranks, switch};
 pub use tail::effective_samples;
 pub use two_sample::{
     MannWhitney, Shift, compare_unpaired, hodges_lehmann_shift, mann_whitney, verdict_unpaired,

@@ -195,8 +195,11 @@ fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
     let values: Vec<f64> = by_round.iter().flatten().copied().collect();
     if of == "median" {
         let estimate = case.estimate().ok_or("no launch told its median")?;
-        let median = estimate.median.ok_or("its launches fall into two modes")?;
-        return Ok(Measured { median, ends: estimate.low.zip(estimate.high), values });
+        return Ok(Measured {
+            median: estimate.median,
+            ends: estimate.low.zip(estimate.high),
+            values,
+        });
     }
     let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch told {of}"))?;
     let interval = case.look.and_then(|it| it.interval(&values));

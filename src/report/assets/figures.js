@@ -54,12 +54,9 @@ const drawInterval = (figure, series, index, look) => (params, api) => {
   const cap = ([x, y]) => (swap ? line([x, y - 4], [x, y + 4]) : line([x - 4, y], [x + 4, y]));
   const fill = signStyle(index, look).color;
   const sign = { ...signs[index % 4](...mid), style: { fill, stroke: color, lineWidth: 1.5 } };
-  // The lower of two modes has its words on the left, out of the way of the other's.
-  const lower = series.points.some((p) => p.x === point.x && p.y > point.y);
   const words = { type: "text", silent: true, style: {
     text: format(figure.y.unit, point.y), fill: look.muted, font: `11px ${look.font}`,
-    x: lower ? Math.min(low[0], mid[0] - 4) - 7 : Math.max(high[0], mid[0] + 4) + 7,
-    y: high[1], align: lower ? "right" : "left", verticalAlign: "middle" } };
+    x: Math.max(high[0], mid[0] + 4) + 7, y: high[1], align: "left", verticalAlign: "middle" } };
   const children = [line(low, high), cap(low), cap(high), sign];
   return { type: "group", children: swap && !look.narrow ? [...children, words] : children };
 };

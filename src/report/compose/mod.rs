@@ -13,6 +13,7 @@ pub mod fleet;
 mod inflections;
 mod observed;
 mod open_loop;
+mod over_time;
 mod peer;
 mod percentiles;
 mod probe;

@@ -126,7 +126,7 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
     };
     let cases = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
     for (case, first) in cases.filter_map(|case| Some((case, case.first_message_ns?))) {
-        let later = case.latency_ns.as_ref().and_then(|it| it.median);
+        let later = case.latency_ns.as_ref().map(|it| it.median);
         let threads = if case.workers == "thread" { ", threads" } else { "" };
         table.rows.push(Row::new([
             Text::new().code(&case.variant),

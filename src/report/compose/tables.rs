@@ -44,7 +44,7 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
     if let Some(Block::Table(last)) = tables.last_mut() {
         last.notes.push(Text::from(
             "* among the best of its column, which nothing else here can be told from. \
-             + carries a wake-up, no bytes. Two values are two modes. n/a: see the remarks.",
+             + carries a wake-up, no bytes. ~ its launches change over the rounds, or fall into two modes: see the verdicts. n/a: see the remarks.",
         ));
         let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
         let explained = asides_in_words(&all).filter(|_| has_asides);

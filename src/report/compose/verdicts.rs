@@ -1,6 +1,6 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Extent, open_loop, words};
+use super::{Extent, open_loop, over_time, words};
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Block, Text, Verdict, VerdictKind, units};
 use crate::store::Closed;
@@ -18,6 +18,7 @@ pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
         })
         .map(|group| Block::Verdict(verdict(judged, group)))
         .collect();
+    blocks.extend(over_time::remarks(judged, extent));
     blocks.extend(open_cases(judged, extent));
     blocks.extend(failures(judged));
     blocks
@@ -185,7 +186,7 @@ fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
     if all.is_empty() {
         return Vec::new();
     }
-    let way_out = "More time (--budget) narrows intervals; modes stay.";
+    let way_out = "More time (--budget) narrows intervals.";
     let asked = Text::new().strong("Less precise than asked");
     if extent == Extent::Full {
         let lines = judged.groups.iter().filter_map(|group| {
@@ -214,13 +215,9 @@ fn open<'a>(
     cases.filter(|case| case.precision_reached.is_some_and(|it| !it.reached))
 }
 
-/// The widest intervals by name, and how many have none: `the widest: pipe, 64 B, one CPU (±9 %);
-/// 3 with two modes`.
+/// The widest intervals by name, and how many have none: `the widest: pipe, 64 B, one CPU (±9 %)`.
 fn worst(cases: &[&CaseResult]) -> String {
-    let half = |case: &CaseResult| match case.modes {
-        Some(_) => None,
-        None => case.precision_reached.and_then(|it| it.half_width),
-    };
+    let half = |case: &CaseResult| case.precision_reached.and_then(|it| it.half_width);
     let mut wide: Vec<(f64, &CaseResult)> =
         cases.iter().filter_map(|case| Some((half(case)?, *case))).collect();
     wide.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -228,22 +225,19 @@ fn worst(cases: &[&CaseResult]) -> String {
         format!("{} (±{:.0} %)", words::case(case), 100.0 * half)
     };
     let widest: Vec<String> = wide.iter().take(WORST_NAMED).map(named).collect();
-    let modes = cases.iter().filter(|case| case.modes.is_some()).count();
-    let few = cases.len() - modes - wide.len();
+    let few = cases.len() - wide.len();
     let mut parts = Vec::new();
     if !widest.is_empty() {
         parts.push(format!("the widest: {}", widest.join("; ")));
     }
-    parts.extend((modes > 0).then(|| format!("{modes} with two modes")));
     parts.extend((few > 0).then(|| format!("{few} with too few launches for an interval")));
     parts.join("; ")
 }
 
 fn name_with_reason(case: &CaseResult) -> String {
-    match (&case.modes, case.precision_reached.and_then(|it| it.half_width)) {
-        (Some(_), _) => format!("{} (two modes)", case.variant),
-        (None, Some(half)) => format!("{} ±{:.1} %", case.variant, 100.0 * half),
-        (None, None) => format!("{} (too few launches)", case.variant),
+    match case.precision_reached.and_then(|it| it.half_width) {
+        Some(half) => format!("{} ±{:.1} %", case.variant, 100.0 * half),
+        None => format!("{} (too few launches)", case.variant),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Names and values as the report says them.
 
 use crate::judge::hypothesis::Decision;
-use crate::judge::{CaseResult, Estimate, GroupVerdict, Judged, ModesSeen, Standing};
+use crate::judge::time::Course;
+use crate::judge::{CaseResult, Estimate, GroupVerdict, Judged, Standing};
 use crate::report::{Text, Unit, VerdictKind, units};
 
 /// The unit of a case's estimate.
@@ -79,20 +80,18 @@ pub fn group(group: &GroupVerdict) -> String {
     format!("{what}, {}{workers}", place(&group.site))
 }
 
-/// The headline value: `4.12 µs [4.10, 4.15]`, two modes, or a dash.
+/// The headline value: `4.12 µs [4.10, 4.15]`, or a dash.
 pub fn value(case: &CaseResult) -> String {
     let unit = unit(case);
-    let Some(estimate) = case.estimate() else { return "–".into() };
     if let Some(words) = not_kept(case) {
         return words;
     }
-    if let Some(modes) = &case.modes {
-        return two_modes(unit, modes);
-    }
-    match (estimate.median, estimate.low, estimate.high) {
-        (Some(median), Some(low), Some(high)) => unit.interval(median, low, high),
-        (Some(median), ..) => format!("{} (too few launches)", unit.format(median)),
-        _ => "–".into(),
+    match case.estimate() {
+        Some(Estimate { median, low: Some(low), high: Some(high), .. }) => {
+            unit.interval(*median, *low, *high)
+        }
+        Some(estimate) => format!("{} (too few launches)", unit.format(estimate.median)),
+        None => "–".into(),
     }
 }
 
@@ -101,53 +100,67 @@ fn not_kept(case: &CaseResult) -> Option<String> {
     case.rate.filter(|it| !it.is_kept()).map(super::open_loop::shortfall)
 }
 
-/// As [`value`], with two modes in little room: `82.1 ns | 450 ns`.
+/// As [`value`] in a table, with a sign where more is said of its launches than fits there.
 pub fn cell_value(case: &CaseResult) -> String {
-    match &case.modes {
-        Some(_) => short_value(case),
-        None => value(case),
-    }
+    value(case) + sign(case)
 }
 
-/// `82.1 ns (60 %) or 450 ns (40 %)`.
-pub fn two_modes(unit: Unit, modes: &ModesSeen) -> String {
-    format!(
-        "{} ({:.0} %) or {} ({:.0} %)",
-        unit.format(modes.low),
-        100.0 * modes.low_share,
-        unit.format(modes.high),
-        100.0 * modes.high_share
-    )
-}
-
-/// The headline value in little room: `4.12 µs ±0.8%`, `2 modes: 82.1 ns…`.
+/// The headline value in little room: `4.12 µs ±0.8%`.
 pub fn short_value(case: &CaseResult) -> String {
     let unit = unit(case);
     if let Some(words) = not_kept(case) {
         return words;
     }
-    if let Some(modes) = &case.modes {
-        return format!("{} | {}", unit.format(modes.low), unit.format(modes.high));
-    }
     match case.estimate() {
-        Some(Estimate { median: Some(median), low: Some(low), high: Some(high), .. }) => {
+        Some(Estimate { median, low: Some(low), high: Some(high), .. }) => {
             let half = 50.0 * (high - low) / median;
             let half = if half < 9.95 { format!("{half:.1}") } else { format!("{half:.0}") };
-            format!("{} ±{half}%", unit.format(*median))
+            format!("{} ±{half}%{}", unit.format(*median), sign(case))
         }
-        Some(Estimate { median: Some(median), .. }) => unit.format(*median),
-        _ => "–".into(),
+        Some(estimate) => unit.format(estimate.median) + sign(case),
+        None => "–".into(),
     }
 }
 
-/// The headline value alone: `4.12 µs`, `82.1 ns | 450 ns`.
+/// The headline value alone: `4.12 µs`.
 pub fn brief_value(case: &CaseResult) -> String {
-    match (&case.modes, case.estimate().and_then(|it| it.median)) {
-        _ if !case.is_kept() => short_value(case),
-        (Some(_), _) => short_value(case),
-        (None, Some(median)) => unit(case).format(median),
-        (None, None) => "–".into(),
+    if !case.is_kept() {
+        return short_value(case);
     }
+    case.estimate().map_or("–".into(), |it| unit(case).format(it.median))
+}
+
+fn sign(case: &CaseResult) -> &'static str {
+    if case.over_time.is_some() || case.modes.is_some() { " ~" } else { "" }
+}
+
+/// What the launches of a case show beside their median: a change over the rounds, or two modes.
+pub fn remark(case: &CaseResult) -> Option<String> {
+    let unit = unit(case);
+    if let Some(it) = &case.over_time {
+        let (first, last) = (unit.format(it.first), unit.format(it.last));
+        return Some(match it.verdict {
+            Some(Course::Changed) => {
+                format!("changed after round {}: {first} → {last}", it.after_round)
+            }
+            Some(Course::Drifted) => format!(
+                "drifted: {first} in the first {} launches, {last} in the last {}",
+                it.first_launches, it.last_launches
+            ),
+            None => {
+                format!("first {}: {first}, last {}: {last}", it.first_launches, it.last_launches)
+            }
+        });
+    }
+    let modes = case.modes.as_ref()?;
+    let all = modes.low_launches + modes.high_launches;
+    Some(format!(
+        "two modes: {} in {} of {all} launches, {} in {}",
+        unit.format(modes.low),
+        modes.low_launches,
+        unit.format(modes.high),
+        modes.high_launches
+    ))
 }
 
 /// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.

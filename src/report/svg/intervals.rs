@@ -85,16 +85,7 @@ fn interval(
         }
         sheet.sign(nth, mid, 5.0);
         if figure.horizontal {
-            // The lower of two modes has its words before it, out of the way of the other's.
-            let lower = series.points.iter().any(|it| it.x == point.x && it.y > point.y);
-            if lower {
-                let words =
-                    Words { size: TEXT - 1.0, halo: true, ..Words::new(Anchor::End, MUTED) };
-                let at = [low[0].min(mid[0] - 2.5) - 4.0, mid[1]];
-                sheet.text(at, words, &figure.y.unit.format(y));
-            } else {
-                words_behind(sheet, figure, y, [high[0].max(mid[0] + 2.5), mid[1]]);
-            }
+            words_behind(sheet, figure, y, [high[0].max(mid[0] + 2.5), mid[1]]);
         }
     });
 }

@@ -48,23 +48,20 @@ pub(super) fn figure(
         for (nth, name) in names.iter().enumerate() {
             let here = at(cases, place);
             let found = here.iter().find(|it| it.variant == *name);
-            points.extend(found.iter().flat_map(|case| points_of(case, nth as f64)));
+            points.extend(found.and_then(|case| point_of(case, nth as f64)));
         }
         figure.series.push(Series::new(place_name(place), points));
     }
     figure.marks = bounds(cases);
-    figure.caption = caption(cases, workload, !figure.marks.is_empty());
+    figure.caption = caption(workload, !figure.marks.is_empty());
     figure.finding = words::best_by_place(judged, workload, size);
     figure
 }
 
-fn caption(cases: &[&CaseResult], workload: &str, bounds: bool) -> String {
+fn caption(workload: &str, bounds: bool) -> String {
     let side = if workload != "throughput" { "left" } else { "right" };
     let mut caption = format!("Farther {side} is faster: ");
     caption += "the median over launches, and the interval that covers it with at least 95 %.";
-    if cases.iter().any(|it| it.modes.is_some()) {
-        caption += " Two points of one mechanism in one placement are two modes.";
-    }
     if bounds {
         caption += " Dashed: what was measured in the same rounds, to hold the others against.";
     }
@@ -101,19 +98,14 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
     marks
 }
 
-/// The value with its interval, or both modes.
-pub(super) fn points_of(case: &CaseResult, x: f64) -> Vec<Point> {
-    if let Some(modes) = &case.modes {
-        let point = |value: f64, share: f64| {
-            Point::new(x, value).labelled(format!("a mode of {:.0} % of launches", 100.0 * share))
-        };
-        return vec![point(modes.low, modes.low_share), point(modes.high, modes.high_share)];
-    }
-    let Some(estimate) = case.estimate() else { return Vec::new() };
-    let value = estimate.median.unwrap_or(f64::NAN);
-    let point = Point::new(x, value).labelled(format!("{} launches", case.launches));
-    match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) => vec![point.between(low, high)],
-        _ => vec![point],
-    }
+/// The value with its interval; what else its launches show in its label.
+pub(super) fn point_of(case: &CaseResult, x: f64) -> Option<Point> {
+    let estimate = case.estimate()?;
+    let launches = format!("{} launches", case.launches);
+    let label = [Some(launches), words::remark(case)].into_iter().flatten().collect::<Vec<_>>();
+    let point = Point::new(x, estimate.median).labelled(label.join("; "));
+    Some(match estimate.low.zip(estimate.high) {
+        Some((low, high)) => point.between(low, high),
+        None => point,
+    })
 }

@@ -111,10 +111,9 @@ fn round_trip() -> Axis {
     Axis::new("round trip", Unit::Nanoseconds, Scale::Log)
 }
 
-/// The median over launches, the middle of two modes where there is no single one.
+/// The median over launches.
 fn typical(case: &CaseResult) -> Option<f64> {
-    let estimate = case.estimate()?;
-    estimate.median.or_else(|| Some((estimate.q1 * estimate.q3).sqrt()))
+    case.estimate().map(|it| it.median)
 }
 
 /// A place in words, threads named.

@@ -13,8 +13,6 @@ const RULE: &str = "Line: the median over launches; band: covers it with at leas
      and the slope (0: whatever the size; 1: in proportion to it) changes by 0.2 at least, or the last \
      size before an inflection.";
 
-const MODES: &str = " Where launches have two modes, the line runs through the more frequent, the band to the other.";
-
 pub(super) fn figures(judged: &Judged, cases: &[&CaseResult], workload: &str) -> Vec<Figure> {
     let draw = |place| figure(judged, &at(cases, place), workload, place);
     words::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
@@ -87,9 +85,6 @@ fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &
     figure.series.extend(bounds(here));
     figure.marks = signals(here);
     figure.finding = finding(judged, workload, place, &bent);
-    if here.iter().any(|it| it.message_bytes.is_some() && it.modes.is_some()) {
-        figure.caption += MODES;
-    }
     figure
 }
 
@@ -119,19 +114,10 @@ fn curve_point(case: &CaseResult) -> CurvePoint {
     let value = |it: Option<f64>| it.unwrap_or(f64::NAN);
     CurvePoint {
         x: case.message_bytes.unwrap_or(0) as f64,
-        y: value(estimate.and_then(|it| it.median)),
+        y: value(estimate.map(|it| it.median)),
         low: value(estimate.and_then(|it| it.low)),
         high: value(estimate.and_then(|it| it.high)),
     }
-}
-
-/// One point a size: of two modes the more frequent one, with a band to the other.
-fn point_of(case: &CaseResult) -> Vec<Point> {
-    let x = case.message_bytes.unwrap_or(1) as f64;
-    let Some(modes) = &case.modes else { return intervals::points_of(case, x) };
-    let often = if modes.low_share >= modes.high_share { modes.low } else { modes.high };
-    let label = format!("two modes: {}", words::two_modes(words::unit(case), modes));
-    vec![Point::new(x, often).between(modes.low, modes.high).labelled(label)]
 }
 
 /// Those of one curve, whose place is that of `case`.
@@ -160,7 +146,8 @@ fn points(curve: &[&CaseResult], bends: &[Bend], inflections: &[Inflection]) -> 
             format!("an inflection, {}: {}", inflections::between(it), inflections::change(it))
         });
         let why: Vec<String> = [bend, inflection].into_iter().flatten().collect();
-        points.extend(point_of(case).into_iter().map(|point| match why.is_empty() {
+        let x = case.message_bytes.unwrap_or(1) as f64;
+        points.extend(intervals::point_of(case, x).map(|point| match why.is_empty() {
             true => point,
             false => point.marked(why.join("; ")),
         }));

@@ -18,8 +18,6 @@ const BOXES: &str = "Box: from the first to the third quartile of the launches, 
      whiskers: to the smallest and the largest launch.";
 const CELLS: &str = "Each cell holds the median over launches, coloured by it. Hatched: not measured; \
      the table tells why.";
-const MODES: &str =
-    " Two modes among the launches show as the more frequent, with the other at the far end.";
 const FIRST: &str = " Launch 1 of each case is left out here, and here alone.";
 
 /// Every figure of a study, in its order.
@@ -288,7 +286,7 @@ impl<'a> Panel<'a> {
             FigureKind::Heatmap => {
                 super::typical(case).map(|it| Point::new(x, it).labelled(words::brief_value(case)))
             }
-            _ => headline(case, x),
+            _ => super::intervals::point_of(case, x),
         };
         made.unwrap_or_else(|| Point::gap(x, "too few launches"))
     }
@@ -335,10 +333,6 @@ impl<'a> Panel<'a> {
             _ => INTERVAL,
         };
         let mut caption = [self.spec.caption.trim(), rule].join(" ").trim_start().to_string();
-        let ranks = kind == FigureKind::Boxes || self.spec.shows_quartiles();
-        if !ranks && kind != FigureKind::Heatmap && self.cases().any(|it| it.modes.is_some()) {
-            caption += MODES;
-        }
         if self.spec.leaves_out_first() {
             caption += FIRST;
         }
@@ -369,19 +363,4 @@ fn boxed(case: &CaseResult, x: f64, leave_out_first: bool) -> Option<Point> {
         .between(stats::quantile(&values, 0.25), stats::quantile(&values, 0.75))
         .within(least, most);
     Some(point.labelled(format!("{} launches", values.len())))
-}
-
-/// The median with its interval; of two modes the more frequent, with the other as an end.
-fn headline(case: &CaseResult, x: f64) -> Option<Point> {
-    if let Some(modes) = &case.modes {
-        let often = if modes.low_share >= modes.high_share { modes.low } else { modes.high };
-        let label = format!("two modes: {}", words::two_modes(words::unit(case), modes));
-        return Some(Point::new(x, often).between(modes.low, modes.high).labelled(label));
-    }
-    let estimate = case.estimate()?;
-    let point = Point::new(x, estimate.median?).labelled(format!("{} launches", case.launches));
-    Some(match (estimate.low, estimate.high) {
-        (Some(low), Some(high)) => point.between(low, high),
-        _ => point,
-    })
 }

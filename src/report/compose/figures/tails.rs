@@ -43,7 +43,7 @@ fn finding(here: &[&CaseResult]) -> String {
     let stretch = |it: &&CaseResult| {
         let estimate = it.latency_ns.as_ref()?;
         let p99 = (*estimate.percentiles.get("p99")?)?;
-        Some((it.variant.clone(), p99.value / estimate.median?))
+        Some((it.variant.clone(), p99.value / estimate.median))
     };
     let mut stretched: Vec<(String, f64)> = here.iter().filter_map(stretch).collect();
     stretched.sort_by(|a, b| a.1.total_cmp(&b.1));

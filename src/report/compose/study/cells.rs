@@ -94,7 +94,7 @@ impl Table<'_> {
     fn end(&self, here: &Chosen, highest: bool) -> Text {
         let ok = |it: &&CaseResult| !it.twin && it.status == Status::Ok && takes(here, it);
         let cases: Vec<&CaseResult> = self.results.iter().filter(ok).collect();
-        let value = |case: &&CaseResult| case.estimate().and_then(|it| it.median);
+        let value = |case: &&CaseResult| case.estimate().map(|it| it.median);
         let known = cases.iter().filter_map(|it| Some((value(it)?, *it)));
         let ordered = |a: &(f64, &CaseResult), b: &(f64, &CaseResult)| a.0.total_cmp(&b.0);
         let end = if highest { known.max_by(ordered) } else { known.min_by(ordered) };

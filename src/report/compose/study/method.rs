@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Written;
 use crate::judge::{CaseResult, Judged, Status};
-use crate::report::compose::{peer, tables, words};
+use crate::report::compose::{over_time, peer, tables, words};
 use crate::report::{Block, Column, Figure, Row, Section, Table, Target, Text, units};
 use crate::store::{Closed, RunStatus};
 use crate::study::factor::Factor;
@@ -178,14 +178,7 @@ impl Written {
             Text::from("No result: ").code(words::few(cases)).plain(format!(" ({why})."))
         });
         told.extend(none);
-        let modes: Vec<String> =
-            judged.results.iter().filter(|it| it.modes.is_some()).map(words::case).collect();
-        if !modes.is_empty() {
-            told.push(Text::from(format!(
-                "The launches of {} fell into two modes; no single value is given for them.",
-                words::few(&modes)
-            )));
-        }
+        told.extend(over_time::lines(judged).into_iter().map(|line| line.plain(".")));
         told.extend(run.warnings.iter().map(|it| Text::of_prose(&sentence(it))));
         told
     }
