@@ -260,7 +260,9 @@ const PAIRS: usize = if cfg!(debug_assertions) { 4_000 } else { 20_000 };
 /// Alarms of `PAIRS` A/A pairs lie where 99 % of fair tests of 5 % would: of 20,000, 5 % ± 0.4 %.
 fn assert_five_percent(what: &str, alarms: usize) {
     let share = alarms as f64 / PAIRS as f64;
-    let slack = Z99 * standard_error(ALPHA, PAIRS);
+    // Of the few draws of an unoptimised build three standard errors, as everywhere here.
+    let errors = if cfg!(debug_assertions) { 3.0 } else { Z99 };
+    let slack = errors * standard_error(ALPHA, PAIRS);
     assert!((share - ALPHA).abs() <= slack, "{what}: {share} of the A/A pairs alarm");
 }
 
