@@ -19,7 +19,10 @@ pub enum Warmup {
 }
 
 /// A time of any length.
-fn parse(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+/// It is none.
+pub fn parse(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|_| format!("`{text}` is not a time: write 100ms, 30s, 5m"))
 }

@@ -439,3 +439,90 @@ fn every_field_of_the_schema_is_described_and_required() {
     }
     assert!(seen > 100, "only {seen} fields");
 }
+
+/// Sessions share the rounds, no group closes before the last one, and each round says where it belongs.
+#[test]
+fn sessions_share_the_rounds_and_are_described() {
+    let bench = Bench::new();
+    let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 8 --samples 50 --sessions 3 \
+         --every 0s --format json";
+    let document = parse(&bench.must(line).out);
+    Schema::read().must_accept(&document);
+    assert_consistent(&document);
+    let rounds = document["rounds"].as_array().unwrap();
+    let sessions: Vec<u64> = rounds.iter().map(|it| it["session"].as_u64().unwrap()).collect();
+    assert_eq!(sessions, [1, 1, 1, 2, 2, 2, 3, 3]);
+    for case in results(&document) {
+        let found = &case["sessions"];
+        assert_eq!(
+            (found["sessions"].as_u64(), found["medians"].as_array().unwrap().len()),
+            (Some(3), 3)
+        );
+        rising(&["low", "median", "high"].map(|end| &found[end]), "sessions");
+    }
+    assert_eq!(document["comparisons"][0]["closed"], "launches");
+    assert_eq!(document["request"]["sessions"], json!({"count": 3, "every_ns": 0}));
+}
+
+/// A later run tells what the earlier ones of the same case came to, and only of the same case.
+#[test]
+fn earlier_runs_of_the_same_case_stand_beside_it() {
+    let bench = Bench::new();
+    let line = |size| {
+        format!(
+            "run pipe -w latency -s {size} -p same-cpu --launches 6 --samples 200 --format json"
+        )
+    };
+    let first = parse(&bench.must(&line(64)).out);
+    assert!(results(&first)[0]["earlier"].is_null());
+    let other = parse(&bench.must(&line(4096)).out);
+    assert!(results(&other)[0]["earlier"].is_null());
+    let again = parse(&bench.must(&line(64)).out);
+    Schema::read().must_accept(&again);
+    let earlier = &results(&again)[0]["earlier"];
+    assert_eq!(earlier["runs"], 1);
+    let before = results(&first)[0]["latency_ns"]["median"].as_f64().unwrap();
+    // The clock's scale is settled at the end of a run.
+    let near = |end: &str| (earlier[end].as_f64().unwrap() / before - 1.0).abs() < 0.001;
+    assert!(near("low") && near("high"), "{earlier} of {before}");
+    // Written again, the first knows nothing of those after it.
+    assert!(results(&parse(&bench.must("export 1").out))[0]["earlier"].is_null());
+}
+
+/// What others did marks rounds; the estimate stays that of all launches.
+#[test]
+fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
+    let (bench, schema) = (Bench::new(), Schema::read());
+    bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 8 --samples 50");
+    let store = bench.open();
+    let marks = |rounds: &str, marks: &str| {
+        store
+            .execute_batch(&format!(
+                "UPDATE rounds SET noise = json_set(noise, '$.marks', json('{marks}')) WHERE {rounds};
+                 UPDATE launches SET record = json_remove(record, '$.noise.forks')"
+            ))
+            .unwrap();
+    };
+    marks("true", "[]");
+    let quiet = bench.export();
+    assert!(results(&quiet)[0]["stratified"].is_null());
+    assert_eq!(quiet["comparisons"][0]["marked_rounds"], 0);
+    marks("nth > 6", r#"[{"check": "load", "level": "note", "found": "others used 0.3 CPUs"}]"#);
+    let some = bench.export();
+    schema.must_accept(&some);
+    let case = &results(&some)[0];
+    assert_eq!(
+        (&case["stratified"]["launches"], &case["stratified"]["marked_launches"]),
+        (&json!(6), &json!(2))
+    );
+    assert_eq!(case["latency_ns"], results(&quiet)[0]["latency_ns"]);
+    assert_eq!(some["rounds"][6]["marked"], "load");
+    assert!(some["rounds"][5]["marked"].is_null());
+    marks("true", r#"[{"check": "load", "level": "note", "found": "others used 0.3 CPUs"}]"#);
+    let all = bench.export();
+    schema.must_accept(&all);
+    assert_eq!(all["comparisons"][0]["marked_rounds"], 8);
+    let told = bench.must("report 1").out;
+    assert!(!told.contains('✓') && !told.contains(" *"), "{told}");
+    assert!(told.contains("none of them is called best"), "{told}");
+}

@@ -6,6 +6,7 @@
 mod simulation_support;
 
 use ipcmark::judge::time::{ByRound, Course, GroupFound, over_time};
+use ipcmark::stats;
 use simulation_support::Draw;
 
 /// Simulated runs of each kind.
@@ -183,4 +184,32 @@ fn modes_that_come_and_go_are_counted() {
         (95.0..105.0).contains(&modes.low) && (430.0..470.0).contains(&modes.high),
         "{modes:?}"
     );
+}
+
+// ---- sessions ----------------------------------------------------------------------------------
+
+/// Sessions that differ by 15.5 % (SD of logarithms), of 13 launches of 9 % each: what was seen across
+/// CPUs. The interval over three to five of them covers the median of all sessions.
+#[test]
+fn intervals_over_sessions_cover_95_percent() {
+    const DRAWS: usize = 20_000;
+    let slack = 3.0 * (0.95f64 * 0.05 / DRAWS as f64).sqrt();
+    for count in [2, 3, 4, 5] {
+        let mut draw = Draw::seeded(100 + count as u64);
+        let held = (0..DRAWS).filter(|_| {
+            let mut session = || {
+                let level = 0.155 * draw.normal();
+                let mut launches: Vec<f64> =
+                    (0..13).map(|_| (level + 0.09 * draw.normal()).exp()).collect();
+                launches.sort_unstable_by(f64::total_cmp);
+                stats::median(&launches)
+            };
+            let medians: Vec<f64> = (0..count).map(|_| session()).collect();
+            let found = stats::over_sessions(&medians).expect("an interval");
+            (found.low..=found.high).contains(&1.0)
+        });
+        let share = held.count() as f64 / DRAWS as f64;
+        println!("{count} sessions: {share:.4}");
+        assert!(share >= 0.95 - slack, "{count} sessions: {share}");
+    }
 }

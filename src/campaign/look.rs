@@ -29,7 +29,10 @@ impl Campaign<'_> {
         let bound = self.bound(nth);
         let request = &self.request;
         let group = &mut self.groups[nth];
-        let next = group.progressed().next(bound, |look| group.judge_precision(look, request));
+        // Sessions are for what differs between them: none is left out because one was precise.
+        let may_end = request.sessions.is_none();
+        let next =
+            group.progressed().next(bound, |look| group.judge_precision(look, request) && may_end);
         let (spent, closed) = match next {
             Next::Round { spent } if spent == group.spent => return Ok(true),
             Next::Round { spent } => (spent, None),

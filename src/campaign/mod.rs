@@ -11,6 +11,7 @@ mod progress;
 mod roads;
 mod room;
 mod round;
+mod sessions;
 mod settle;
 pub mod stopping;
 mod turn;
@@ -37,6 +38,7 @@ pub use pilot::{deadline_ms, deadline_of, lasting_ns, operation_ns, pilot_of, si
 pub use progress::{Launched, Progress, Status};
 pub use roads::Roads;
 pub use round::drawn_in;
+use sessions::Session;
 pub use turn::{Other, Turn};
 
 /// A case being measured.
@@ -141,6 +143,7 @@ pub struct Campaign<'a> {
     untold: Vec<Launched>,
     /// What rounds measure beside their launches.
     bounds: RefCell<Bounds>,
+    session: Session,
 }
 
 /// A load average, over a minute, from which on the machine counts as busy: above what a run
@@ -194,6 +197,7 @@ impl<'a> Campaign<'a> {
             measured_before: 0,
             untold: Vec::new(),
             bounds: RefCell::default(),
+            session: Session::nth(1),
         };
         campaign.tell_beginning()?;
         campaign.warn_of_other_run()?;
@@ -207,7 +211,8 @@ impl<'a> Campaign<'a> {
     fn begin_budget(&mut self) {
         self.began = Instant::now();
         if let Some(budget) = self.request.stopping.budget_ns {
-            self.with.turn.ends_within(Duration::from_nanos(budget));
+            let pauses = self.request.sessions.map_or(0, |it| (it.count - 1) * it.every_ns);
+            self.with.turn.ends_within(Duration::from_nanos(budget.saturating_add(pauses)));
         }
     }
 
@@ -260,6 +265,7 @@ impl<'a> Campaign<'a> {
             request.stopping.budget_is_hard = true;
         }
         let measured_before = stored.measuring_ns;
+        let session = stored.rounds.iter().map(|it| it.noise.session).max().unwrap_or(1);
         let mut campaign = Campaign {
             with,
             run: id,
@@ -273,6 +279,7 @@ impl<'a> Campaign<'a> {
             measured_before,
             untold: Vec::new(),
             bounds: RefCell::default(),
+            session: Session::nth(session.max(1)),
         };
         campaign.tell_beginning()?;
         campaign.warn_of_other_run()?;
@@ -330,6 +337,9 @@ impl<'a> Campaign<'a> {
                 (0..self.groups.len()).filter(|nth| self.groups[*nth].closed.is_none()).collect();
             if open.is_empty() {
                 return Ok(Ok(()));
+            }
+            if self.session_ends() && self.next_session().is_err() {
+                return Ok(Err(Interrupted));
             }
             for nth in open {
                 if !self.with.progress.wanted() {

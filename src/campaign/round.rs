@@ -67,7 +67,8 @@ impl Campaign<'_> {
         let marks = stretch.marks();
         let (counters, frequencies) = (stretch.noise, stretch.frequencies);
         let bounds = self.bounds.get_mut().take();
-        let noise = RoundNoise { counters, before, after, marks, frequencies, bounds };
+        let session = self.session.nth;
+        let noise = RoundNoise { counters, before, after, marks, frequencies, bounds, session };
         let measured = self.measured_ns();
         self.with.store.add_round(self.run, self.groups[nth].nth, round, began_ns, &noise)?;
         self.with.store.set_measuring(self.run, measured)?;
@@ -91,7 +92,7 @@ impl Campaign<'_> {
     /// Says once, at the end, how many rounds were marked, and by what.
     pub(super) fn warn_of_marks(&mut self) -> Result<(), StoreError> {
         let rounds = self.with.store.run(self.run)?.rounds;
-        match tally(rounds.iter().map(|round| round.marks.as_slice())) {
+        match tally(rounds.iter().map(|round| round.noise.marks.as_slice())) {
             Some(told) if self.measured_before > 0 => {
                 self.warn(&format!("counting those before it was resumed, {told}"))
             }
@@ -242,8 +243,11 @@ impl Campaign<'_> {
     ) -> Result<(), StoreError> {
         let group = &self.groups[nth];
         let mut rows = Vec::new();
-        for (turn, Ending { record, samples }) in turns.iter().zip(endings) {
+        for (turn, Ending { mut record, samples }) in turns.iter().zip(endings) {
             let live = &group.cases[turn.case];
+            let batch = record.initiator.batch.max(1);
+            record.initiator.median_ns =
+                value_ns(&mut samples.clone(), batch, self.clock.ns_per_tick);
             rows.push(NewLaunch {
                 case: live.id,
                 round,
@@ -260,7 +264,7 @@ impl Campaign<'_> {
             let live = &mut self.groups[nth].cases[turn.case];
             let (status, reason) = row.standing();
             let samples = row.samples.len() as u64;
-            let median_ns = live.note(&row.record, row.samples, self.clock.ns_per_tick);
+            let median_ns = live.note(&row.record);
             self.untold.push(Launched {
                 case: row.case,
                 round,
@@ -302,10 +306,9 @@ pub(super) fn distinct(pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
 }
 
 impl LiveCase {
-    /// Takes a stored launch into account, whose samples have served. Gives its median, in ns.
-    fn note(&mut self, record: &Record, mut samples: Vec<u64>, ns_per_tick: f64) -> Option<f64> {
-        let batch = record.initiator.batch.max(1);
-        let median_ns = value_ns(&mut samples, batch, ns_per_tick);
+    /// Takes a stored launch into account. Gives its median, in ns.
+    fn note(&mut self, record: &Record) -> Option<f64> {
+        let median_ns = record.initiator.median_ns;
         self.medians.push(median_ns);
         self.given_up = self.has_failed_too_often();
         median_ns

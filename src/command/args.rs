@@ -8,9 +8,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::peer::PeerArgs;
 use super::words::{
-    Placements, Probes, Sizes, cpu, drawn_seed, every_shown_variant, launches, placement_names,
-    placements, precision, probe_names, probes, samples, seed, sizes, variant, workload,
-    workload_names,
+    Placements, Probes, Sizes, cpu, drawn_seed, every, every_shown_variant, launches,
+    placement_names, placements, precision, probe_names, probes, samples, seed, sessions, sizes,
+    variant, workload, workload_names,
 };
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
@@ -18,13 +18,16 @@ use crate::mechanism::{Entry, MECHANISMS};
 use crate::observe::Probe;
 use crate::size;
 use crate::store::Label;
-use crate::study::{Reach, Request, Stopping, rate};
+use crate::study::{Reach, Request, Sessions, Stopping, rate};
 use crate::time::{self, budget, in_ns};
 use crate::workload::schedule::Arrivals;
 use crate::workload::{Policy, Workload, connect};
 
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);
+
+/// Time between the beginnings of sessions where none is given.
+const DEFAULT_EVERY: Duration = Duration::from_secs(120);
 
 /// Flags of `run`.
 #[derive(Args, Clone, Default)]
@@ -101,6 +104,15 @@ pub struct RunArgs {
     /// Time for measuring, as in 30s or 5m [default: 50s, or more for 12 launches a case]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     pub budget: Option<Duration>,
+    /// Spread the run over so many sessions, for an interval that holds what differs between them; each
+    /// has the same part of the budget, or of --launches
+    #[arg(long, value_name = "N", value_parser = sessions, conflicts_with = "resume",
+          allow_negative_numbers = true)]
+    pub sessions: Option<u64>,
+    /// From the beginning of one session to that of the next [default: 2m]
+    #[arg(long, value_name = "TIME", value_parser = every, requires = "sessions",
+          allow_negative_numbers = true)]
+    pub every: Option<Duration>,
     /// Measure at once, also while another run measures on this machine [default: wait for its end,
     /// two minutes at most]
     #[arg(long)]
@@ -316,6 +328,7 @@ impl RunArgs {
             samples: self.samples,
             stopping: self.stopping(),
             reference: self.reference.clone(),
+            sessions: self.sessions()?,
             observe: self.probes(),
             reaches: self.checked_reaches()?,
             // A run that goes on has one already, or none.
@@ -366,6 +379,18 @@ impl RunArgs {
             true if self.reaches().iter().any(|it| !it.is_local()) => vec![Placement::Free],
             true => Placement::PINNED.to_vec(),
             false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        }
+    }
+
+    /// Each session needs a launch.
+    fn sessions(&self) -> Result<Option<Sessions>, String> {
+        let Some(count) = self.sessions else { return Ok(None) };
+        match self.launches {
+            Some(launches) if launches < count => Err(format!(
+                "--sessions {count}: {launches} launches leave some without one: give --launches {count} \
+                 or more"
+            )),
+            _ => Ok(Some(Sessions { count, every_ns: in_ns(self.every.unwrap_or(DEFAULT_EVERY)) })),
         }
     }
 

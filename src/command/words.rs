@@ -1,5 +1,7 @@
 //! The words of the flags: each is parsed once, at the door.
 
+use std::time::Duration;
+
 use crate::launch::Placement;
 use crate::launch::spec::MOST_SAMPLES;
 use crate::mechanism::Variant;
@@ -76,6 +78,22 @@ pub fn seed(text: &str) -> Result<u64, String> {
     let seed: Option<u64> = text.parse().ok();
     seed.filter(|it| *it <= LARGEST_SEED)
         .ok_or_else(|| format!("`{text}`: write a whole number from 0 to {LARGEST_SEED}"))
+}
+
+/// Sessions of a run: one alone has nothing that differs between them.
+pub fn sessions(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(count @ 2..=100) => Ok(count),
+        _ => Err(format!("`{text}`: write a number of sessions from 2 to 100")),
+    }
+}
+
+/// The time from one session to the next.
+pub fn every(text: &str) -> Result<Duration, String> {
+    match crate::time::parse(text)? {
+        time if time <= Duration::from_secs(7 * 24 * 3600) => Ok(time),
+        _ => Err(format!("`{text}` is more than a week: write 2m, or 1h")),
+    }
 }
 
 /// A share, as in `2%`.

@@ -146,6 +146,13 @@ fn confidence(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("precision_asked", precision.map(|it| it.asked));
     cells.maybe("precision_half_width", precision.and_then(|it| it.half_width));
     cells.maybe("precision_reached", precision.map(|it| it.reached));
+    cells.maybe("unmarked_launches", case.stratified.map(|it| it.launches));
+    cells.maybe("unmarked_median", case.stratified.and_then(|it| it.median));
+    cells.maybe("sessions_low", case.sessions.as_ref().map(|it| it.low));
+    cells.maybe("sessions_high", case.sessions.as_ref().map(|it| it.high));
+    cells.maybe("earlier_low", case.earlier.map(|it| it.low));
+    cells.maybe("earlier_high", case.earlier.map(|it| it.high));
+    cells.maybe("earlier_runs", case.earlier.map(|it| it.runs));
     cells.maybe("changed_after_round", case.over_time.map(|it| it.after_round));
     cells.maybe("change_verdict", case.over_time.and_then(|it| it.verdict).map(|it| word(&it)));
     cells.maybe("first_launches_median", case.over_time.map(|it| it.first));

@@ -10,13 +10,16 @@ use super::course::Course;
 use super::cpu::CpuCost;
 use super::datagrams::DatagramsSeen;
 use super::derived::Derived;
+use super::earlier::Earlier;
 use super::estimate::{Estimate, Precision, Status};
 use super::floor::Bound;
 use super::once::{self, OncePerLaunch, SetupPhase};
 use super::percentile::{self, Curve, OfLaunch};
 use super::pool::{LaunchValue, Pool};
 use super::rate::RateSeen;
+use super::rounds::Stratified;
 use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
+use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::{headline, look_of};
 use crate::mechanism::{Carries, Variant};
@@ -28,6 +31,11 @@ use crate::study::{Reach, Total};
 /// A case, judged.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseResult {
+    /// Its id in the store.
+    #[serde(skip)]
+    pub id: i64,
+    /// The group that it is compared in, by its number in the run.
+    pub group: usize,
     /// With options: `tcp:nodelay=off`.
     pub variant: String,
     /// Without: `tcp`.
@@ -113,6 +121,15 @@ pub struct CaseResult {
     pub bound: Option<Bound>,
     /// Precision asked and reached.
     pub precision_reached: Option<Precision>,
+    /// Those in undisturbed rounds, where more than a tenth were in disturbed ones.
+    pub stratified: Option<Stratified>,
+    /// Over the sessions of the run; null where there was one.
+    pub sessions: Option<SessionsSeen>,
+    /// In earlier runs of the store on this host; null where there are none.
+    pub earlier: Option<Earlier>,
+    /// Whether others forked while it was timed, by round; nothing of set-ups, which may fork themselves.
+    #[serde(skip)]
+    pub forked: Vec<(u64, bool)>,
     /// How its launches change over the rounds, where they do by themselves: what a whole group
     /// does is said of the group.
     pub over_time: Option<OverTime>,
@@ -191,6 +208,7 @@ impl CaseResult {
         if let Some(rate) = &mut result.rate {
             rate.arrivals = run.request.arrivals;
         }
+        result.group = group.nth;
         if run.reaches().len() > 1 && !case.reach.is_local() {
             result.site = format!("{}/{}", case.reach, case.placement);
         }
@@ -230,6 +248,8 @@ impl CaseResult {
         let variant = Variant::parse(&case.mechanism).ok();
         let name = case.mechanism.split(':').next().unwrap_or_default();
         CaseResult {
+            id: case.id,
+            group: 0,
             variant: case.mechanism.clone(),
             mechanism: name.to_string(),
             options: variant.as_ref().map(|it| it.options.chosen().clone()).unwrap_or_default(),
@@ -271,6 +291,10 @@ impl CaseResult {
             cpu_ns_per_operation: None,
             bound: None,
             precision_reached: None,
+            stratified: None,
+            sessions: None,
+            earlier: None,
+            forked: Vec::new(),
             over_time: None,
             modes: None,
             steady: None,
@@ -381,6 +405,10 @@ impl CaseResult {
             launches.iter().filter(|it| it.status == "ok").copied().collect();
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
+        if self.workload != "connect" {
+            let forks = |it: &StoredLaunch| it.record.noise.as_ref().and_then(|noise| noise.forks);
+            self.forked = ok.iter().map(|it| (it.round, forks(it) > Some(0))).collect();
+        }
         self.rate = self.rate.map(|it| it.with(&ok));
         self.carried = Carried::of(&ok);
         self.counted.add(carried::by_round(self, &ok));
@@ -400,7 +428,7 @@ impl CaseResult {
     }
 
     /// From ns per operation to the unit of the estimate.
-    fn unit(&self) -> impl Fn(f64) -> f64 + use<> {
+    pub(super) fn unit(&self) -> impl Fn(f64) -> f64 + use<> {
         let amount = match (self.workload.as_str(), self.message_bytes) {
             ("latency" | "connect" | "rate", _) => None,
             (_, bytes) => Some(bytes.unwrap_or(1) as f64),

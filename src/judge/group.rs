@@ -60,6 +60,8 @@ pub struct TwinCheck {
 /// A group, judged.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupVerdict {
+    /// Its number in the run.
+    pub group: usize,
     /// `latency`, `throughput`, `connect`.
     pub workload: String,
     /// Null for a group of wake-ups or set-ups.
@@ -80,6 +82,8 @@ pub struct GroupVerdict {
     pub workers: String,
     /// Rounds measured.
     pub rounds: u64,
+    /// Those that others disturbed. Where that is all of them nothing is called best.
+    pub marked_rounds: u64,
     /// Why it ended; null if it was interrupted.
     pub closed: Option<Closed>,
     /// Index into the results of what ratios are to: named by the user, or the same in every run.
@@ -138,6 +142,7 @@ impl GroupVerdict {
             standing.result += first;
         }
         Some(GroupVerdict {
+            group: group.nth,
             workload: head.workload.clone(),
             message_bytes: members.iter().filter(here).find_map(|it| it.message_bytes),
             total: head.total,
@@ -147,6 +152,7 @@ impl GroupVerdict {
             site: site.into(),
             workers: head.workers.clone(),
             rounds: members.iter().map(|it| it.by_round.len() as u64).max().unwrap_or(0),
+            marked_rounds: 0,
             closed: group.closed,
             reference: reference.map(|it| first + it),
             family: ranked.len().saturating_sub(1),

@@ -11,6 +11,7 @@ mod course;
 mod cpu;
 mod datagrams;
 mod derived;
+mod earlier;
 mod estimate;
 pub mod explain;
 pub mod fleet;
@@ -26,7 +27,9 @@ mod percentile;
 mod pool;
 pub mod probe;
 mod rate;
+mod rounds;
 mod seen;
+mod sessions;
 pub mod time;
 
 use serde::Serialize;
@@ -49,6 +52,7 @@ pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use datagrams::{DatagramsSeen, LaunchDatagrams};
 pub use derived::Derived;
+pub use earlier::Earlier;
 pub use estimate::{Estimate, Status};
 use explain::Explanation;
 pub use floor::{Bound, BoundKind};
@@ -62,7 +66,9 @@ pub use once::{OncePerLaunch, SetupPhase};
 pub use over_rounds::OverRounds;
 pub use percentile::{Curve, PERCENTILES};
 pub use rate::RateSeen;
+pub use rounds::{JudgedRound, Stratified};
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
+pub use sessions::SessionsSeen;
 pub use time::{CommonChange, OverTime};
 
 /// Error probability of every family of claims.
@@ -82,6 +88,8 @@ pub struct Judged {
     pub observed: Vec<Observed>,
     /// One per group that was measured.
     pub groups: Vec<GroupVerdict>,
+    /// Every round, in the order in which they were measured.
+    pub rounds: Vec<JudgedRound>,
     /// One per curve over at least two message sizes.
     pub sweeps: Vec<Sweep>,
     /// Sum over launches of the timed parts, over the wall time of measuring.
@@ -112,6 +120,7 @@ pub struct Export<'a> {
     results: &'a [CaseResult],
     observed: &'a [Observed],
     comparisons: &'a [GroupVerdict],
+    rounds: &'a [JudgedRound],
     sweeps: &'a [Sweep],
     explanation: Option<Explanation>,
 }
@@ -132,7 +141,7 @@ impl Judged {
         let mut observed = Vec::new();
         let mut groups = Vec::new();
         let mut timed_ns = 0.0;
-        let mut rounds = Vec::new();
+        let mut beside = Vec::new();
         let slices = course::slices_each(launches_of(&run));
         for group in &run.groups {
             let first = results.len();
@@ -148,8 +157,8 @@ impl Judged {
                     }
                 }
             }
-            rounds.push(store.round_bounds(id, group.nth)?);
-            let told = rounds.last().map(|it| floor::assign(&mut results[first..], it));
+            beside.push(store.round_bounds(id, group.nth)?);
+            let told = beside.last().map(|it| floor::assign(&mut results[first..], it));
             run.warnings.extend(told.into_iter().flatten());
             groups.extend(GroupVerdict::of_each_site(
                 group,
@@ -159,17 +168,20 @@ impl Judged {
             ));
         }
         time::assign(&mut results, &mut groups);
+        let rounds = rounds::assign(&run, &mut results, &mut groups);
+        sessions::assign(&mut results, &rounds);
+        earlier::assign(store, &run, &mut results)?;
         observed::assign(&mut observed);
         counted::assign(&mut results, &mut observed);
         match &mut run.floors {
-            Some(floors) => floor::refresh(floors, &rounds),
+            Some(floors) => floor::refresh(floors, &beside),
             None => run.warnings.push(NO_FLOORS.into()),
         }
         derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
         let sweeps = sweeps(&results, &run.host);
-        Ok(Judged { run, results, observed, groups, sweeps, timed_share })
+        Ok(Judged { run, results, observed, groups, rounds, sweeps, timed_share })
     }
 
     /// The run as one object for JSON.
@@ -200,6 +212,7 @@ impl Judged {
             results: &self.results,
             observed: &self.observed,
             comparisons: &self.groups,
+            rounds: &self.rounds,
             sweeps: &self.sweeps,
             explanation: match self.run.request.aim {
                 Aim::Explanation { .. } => Some(explain::explain(self)),

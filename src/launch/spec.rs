@@ -288,6 +288,9 @@ pub struct WorkerReport {
     /// without any warm-up, to a partner that already waited for it.
     #[serde(default)]
     pub first_ns: Option<f64>,
+    /// Initiator: the median of its samples, in ns per operation; put in where the launch is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_ns: Option<f64>,
     /// Initiator of a connect: the parts of a set-up in their order, and the median of each in ns.
     /// Empty where a set-up is too short for the clock.
     #[serde(default)]

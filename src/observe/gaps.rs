@@ -42,6 +42,9 @@ pub struct RoundNoise {
     /// What it measured right before its first launch, to hold them against.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<RoundBound>,
+    /// The session of the run in which the round was measured, from 1.
+    #[serde(default)]
+    pub session: u64,
 }
 
 impl Gaps {

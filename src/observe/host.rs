@@ -90,6 +90,18 @@ pub struct Host {
 }
 
 impl Host {
+    /// Whether figures of the other may stand beside those of this one: the same name, CPUs, kernel and
+    /// hypervisor. Boots and settings may differ.
+    pub fn is_like(&self, other: &Host) -> bool {
+        let known = |it: &Host| {
+            let kernel = (it.kernel.release.clone(), it.hypervisor.kind.clone());
+            (it.hostname.clone(), it.processor.clone(), it.cpus_online.clone(), kernel)
+        };
+        known(self) == known(other)
+    }
+}
+
+impl Host {
     /// Describes the host below `root` (`/` for this machine). Never fails; spawns nothing; takes
     /// a few milliseconds, tens on machines with hundreds of CPUs.
     pub fn read(root: &Path) -> Host {

@@ -17,6 +17,7 @@
 //! - [`mod@slope`]: what a step along a number adds
 //! - [`mod@bend`]: where a curve over sizes bends beyond what its intervals allow
 //! - [`mod@inflection`]: where the cost per byte changes along a sweep, and how sure that place is
+//! - [`sessions`]: the median over sessions that differ among themselves
 //! - [`tail`]: how many independent samples a tail quantile really rests on
 //!
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
@@ -34,6 +35,7 @@ pub mod medians;
 pub mod modes;
 pub mod peak;
 pub mod quantile;
+pub mod sessions;
 pub mod shape;
 pub mod share;
 pub mod signed_rank;
@@ -62,6 +64,7 @@ pub use medians::{
 pub use modes::{Mode, Modes, two_modes};
 pub use peak::{Moved, Peak, moved, peak};
 pub use quantile::{median, mid_quantile, quantile, samples_needed};
+pub use sessions::over_sessions;
 pub use shape::{Rescaled, pointwise, rescaled};
 pub use share::{Share, binomial_share, clustered_share};
 pub use signed_rank::{SignedRank, hodges_lehmann, sign_test, signed_rank};

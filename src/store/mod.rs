@@ -7,6 +7,7 @@
 mod check;
 mod claim;
 mod command_line;
+mod earlier;
 pub mod fleet;
 mod label;
 mod open;
@@ -31,7 +32,7 @@ pub use fleet::{
     StoredFleet, StoredNode,
 };
 pub use label::Label;
-pub use rows::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRun};
+pub use rows::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRound, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
 pub use crate::launch::peer::{FarHost, PeerRecord};

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use super::seal::Table;
 use super::ticks::{most_unpacked, unpack};
 use super::{
-    RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun,
+    RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRound,
+    StoredRun,
 };
 use crate::launch::spec::MOST_SAMPLES;
 use crate::observe::{RoundBound, RoundNoise};
@@ -92,10 +93,11 @@ impl Store {
             return Err(self.damaged(id, "its clock has no scale"));
         }
         run.warnings = self.warnings(id)?;
-        run.rounds =
-            self.sealed(id, Table::Rounds, "noise", "run = ? ORDER BY began_ns", [id], |row| {
-                json(row, 0)
-            })?;
+        let columns = "group_nth, nth, noise";
+        let which = "run = ? ORDER BY began_ns";
+        run.rounds = self.sealed(id, Table::Rounds, columns, which, [id], |row| {
+            Ok(StoredRound { group: row.get(0)?, nth: row.get(1)?, noise: json(row, 2)? })
+        })?;
         run.groups = self.groups(id)?;
         Ok(run)
     }

@@ -64,8 +64,19 @@ pub struct StoredRun {
     pub warnings: Vec<String>,
     /// The groups.
     pub groups: Vec<StoredGroup>,
-    /// What the machine did during each round.
-    pub rounds: Vec<RoundNoise>,
+    /// The rounds, in the order in which they were measured.
+    pub rounds: Vec<StoredRound>,
+}
+
+/// A round of a group.
+#[derive(Clone, Debug)]
+pub struct StoredRound {
+    /// The group, by its number.
+    pub group: usize,
+    /// The round, from 1.
+    pub nth: u64,
+    /// What the machine did during it.
+    pub noise: RoundNoise,
 }
 
 impl StoredRun {
@@ -94,7 +105,8 @@ pub struct StoredGroup {
     pub nth: usize,
     /// Why it was closed; None while open.
     pub closed: Option<Closed>,
-    /// Error probability spent at the looks before the last.
+    /// Error probability of its other analysis: what a first one spent that closed nothing, or what a
+    /// second one would have; 0 where there is one only.
     pub spent: f64,
     /// Its cases.
     pub cases: Vec<StoredCase>,

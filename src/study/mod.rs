@@ -113,6 +113,9 @@ pub struct Request {
     /// The variant or mechanism that ratios are to; None takes `pipe`, or `tcp` between hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// Stretches of time over which the run is spread; None measures all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Sessions>,
     /// The study that asks, if one does.
     #[serde(default)]
     pub study: Option<StudyText>,
@@ -150,6 +153,7 @@ impl Default for Request {
             peer: None,
             stopping: Stopping::default(),
             reference: None,
+            sessions: None,
             study: None,
             seed: 0,
         }
@@ -235,6 +239,14 @@ pub struct StudyText {
 
 /// Most launches of a case: more are a slip.
 pub const MOST_LAUNCHES: u64 = 10_000;
+/// A run in several stretches of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sessions {
+    /// How many; at least 2.
+    pub count: u64,
+    /// From the beginning of one to that of the next, in ns; at once where a session takes longer.
+    pub every_ns: u64,
+}
 
 /// When a group of cases has been measured enough.
 #[derive(Default, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

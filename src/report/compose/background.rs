@@ -100,8 +100,8 @@ fn noise(judged: &Judged) -> Section {
     section.blocks.extend(unsteady_cpu(judged));
     section.blocks.extend(twins(judged));
     let rounds = &judged.run.rounds;
-    let steal: u64 = rounds.iter().filter_map(|round| round.counters.steal_ticks).sum();
-    let gaps = rounds.iter().flat_map(|round| [round.before, round.after]);
+    let steal: u64 = rounds.iter().filter_map(|round| round.noise.counters.steal_ticks).sum();
+    let gaps = rounds.iter().flat_map(|round| [round.noise.before, round.noise.after]);
     let (mut spun, mut lost, mut longest) = (0, 0, 0);
     for gap in gaps {
         spun += gap.spun_ns;

@@ -26,7 +26,8 @@ pub fn remarks(judged: &Judged, extent: Extent) -> Vec<Block> {
     vec![Block::paragraph(head), Block::List(lines)]
 }
 
-/// One for each group that changes as a whole, then for each case that does, or has two modes.
+/// One for each group that changes as a whole, then for each case that does, or has two modes; then what
+/// each comes to over several sessions.
 pub fn lines(judged: &Judged) -> Vec<Text> {
     let groups = judged.groups.iter().filter_map(|group| {
         let change = common(group.over_time.as_ref()?);
@@ -35,7 +36,10 @@ pub fn lines(judged: &Judged) -> Vec<Text> {
     let cases = judged.results.iter().filter_map(|case| {
         Some(Text::new().code(words::case(case)).plain(format!(": {}", words::remark(case)?)))
     });
-    groups.chain(cases).collect()
+    let sessions = judged.results.iter().filter_map(|case| {
+        Some(Text::new().code(words::case(case)).plain(format!(": {}", words::sessions(case)?)))
+    });
+    groups.chain(cases).chain(sessions).collect()
 }
 
 /// `the machine changed after round 6: everything takes 0.44× as long since`.

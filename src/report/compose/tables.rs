@@ -254,7 +254,7 @@ fn is_best(judged: &Judged, case: &CaseResult) -> bool {
     judged
         .groups
         .iter()
-        .filter(|group| group.standings.len() > 1)
+        .filter(|group| group.standings.len() > 1 && !group.is_disturbed())
         .flat_map(|group| &group.standings)
         .any(|it| it.among_best && std::ptr::eq(&judged.results[it.result], case))
 }
@@ -303,6 +303,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
         columns: vec![
             Column::text("mechanism", 0),
             Column::number(if timed { "p50 [interval]" } else { "median [interval]" }, 0),
+            Column::text("beside it", 3),
             Column::number("coverage", 4),
             Column::number("× reference [interval]", 1),
             Column::number("slower than best", 2),
@@ -333,6 +334,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
         let mut cells = vec![
             Text::new().code(&case.variant),
             Text::from(words::value(case)),
+            Text::from(beside(case)),
             Text::from(coverage(case)),
             Text::from(match (standing.ratio, standing.low, standing.high) {
                 (Some(ratio), Some(low), Some(high)) => {
@@ -353,7 +355,8 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
             cells.push(percentiles::largest(case));
         }
         cells.extend(spread(case));
-        let emphasis = if standing.among_best { Emphasis::Best } else { Emphasis::Normal };
+        let best = standing.among_best && !group.is_disturbed();
+        let emphasis = if best { Emphasis::Best } else { Emphasis::Normal };
         table.rows.push(Row::new(cells).emphasis(emphasis));
     }
     for case in open_loop::unranked(judged, group) {
@@ -388,6 +391,12 @@ fn cpu(case: &CaseResult) -> [Text; 2] {
 /// `≤ 8 %`, rounded up.
 fn at_most(share: f64) -> String {
     format!("≤ {:.0} %", (100.0 * share).ceil())
+}
+
+/// What else its launches, its sessions and earlier runs tell of a value.
+fn beside(case: &CaseResult) -> String {
+    let told = [words::remark, words::stratified, words::sessions, words::earlier];
+    told.iter().filter_map(|of| of(case)).collect::<Vec<_>>().join("; ")
 }
 
 fn coverage(case: &CaseResult) -> String {

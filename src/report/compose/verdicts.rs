@@ -40,8 +40,12 @@ fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
     Verdict::new(kind(group), headline, detail(judged, group))
 }
 
-/// A tie is a finding too; too few rounds to tell anything apart is not.
+/// A tie is a finding too; too few rounds to tell anything apart is not, nor is what others disturbed
+/// in every round.
 fn kind(group: &GroupVerdict) -> VerdictKind {
+    if group.is_disturbed() {
+        return VerdictKind::Unknown;
+    }
     let best = group.standings.iter().filter(|it| it.among_best).count();
     if best == group.standings.len() { VerdictKind::Unknown } else { VerdictKind::Good }
 }
@@ -50,7 +54,10 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     let best: Vec<&Standing> = group.standings.iter().filter(|it| it.among_best).collect();
     let leader = &judged.results[best[0].result];
     let mut text = match best.as_slice() {
-        [one] => head.code(&one.variant).plain(format!(", {}", words::value(leader))),
+        [one] => {
+            let earlier = words::earlier(leader).map_or(String::new(), |it| format!(" ({it})"));
+            head.code(&one.variant).plain(format!(", {}{earlier}", words::value(leader)))
+        }
         several => {
             let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
             let (median, value) = (words::best_median(leader), words::value(leader));
@@ -129,6 +136,9 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
     let unranked = not_ranked(judged, group);
     if !unranked.is_empty() {
         text = text.plain(format!("{unranked} "));
+    }
+    if group.is_disturbed() {
+        text = text.plain("Others disturbed every round: none of them is called best. ");
     }
     text.plain(format!(
         "{} rounds, paired; 95 % for all of the {} mechanisms together{}.",

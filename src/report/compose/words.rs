@@ -105,6 +105,40 @@ pub fn cell_value(case: &CaseResult) -> String {
     value(case) + sign(case)
 }
 
+/// `earlier here: 36.0 µs to 52.0 µs, 5 runs`, where there were any.
+pub fn earlier(case: &CaseResult) -> Option<String> {
+    let (it, unit) = (case.earlier?, unit(case));
+    Some(match it.runs {
+        1 => format!("earlier here: {}, 1 run", unit.format(it.low)),
+        runs => {
+            let (low, high) = (unit.format(it.low), unit.format(it.high));
+            format!("earlier here: {low} to {high}, {runs} runs")
+        }
+    })
+}
+
+/// `3 sessions: 41.0 µs [36.0, 52.0]`, where there were several.
+pub fn sessions(case: &CaseResult) -> Option<String> {
+    let it = case.sessions.as_ref()?;
+    Some(format!("{} sessions: {}", it.sessions, unit(case).interval(it.median, it.low, it.high)))
+}
+
+/// `in the 17 undisturbed launches: 41.0 µs [36.0, 52.0]`, where many were disturbed.
+pub fn stratified(case: &CaseResult) -> Option<String> {
+    let (it, unit) = (case.stratified?, unit(case));
+    Some(match (it.median, it.low, it.high) {
+        (Some(median), Some(low), Some(high)) => format!(
+            "in its {} undisturbed launches: {}",
+            it.launches,
+            unit.interval(median, low, high)
+        ),
+        (Some(median), ..) => {
+            format!("in its {} undisturbed launches: {}", it.launches, unit.format(median))
+        }
+        (None, ..) => "every launch was disturbed".into(),
+    })
+}
+
 /// The headline value in little room: `4.12 µs ±0.8%`.
 pub fn short_value(case: &CaseResult) -> String {
     let unit = unit(case);
@@ -176,8 +210,11 @@ pub fn case(case: &CaseResult) -> String {
     format!("{}{workload}{size}, {}{threads}", case.variant, place(&case.site))
 }
 
-/// The names of a group's best set: `pipe`, or `pipe ≈ futex ≈ 3 more`.
+/// The names of a group's best set: `pipe`, or `pipe ≈ futex ≈ 3 more`; none of what others disturbed.
 pub fn best_of(group: &GroupVerdict) -> String {
+    if group.is_disturbed() {
+        return "undecided, every round was disturbed".into();
+    }
     together(group, |it| it.among_best)
 }
 

@@ -1,0 +1,66 @@
+//! What a case came to in earlier runs of this store on this host: runs are a level of their own.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::CaseResult;
+use crate::stats;
+use crate::store::{Store, StoreError, StoredRun};
+
+/// Launches of a case in an earlier run, at least: fewer have no median to speak of.
+const LEAST_LAUNCHES: usize = 6;
+
+/// Medians of earlier runs of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Earlier {
+    /// The smallest, in the unit of the estimate.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+    /// How many runs.
+    pub runs: u64,
+}
+
+/// Gives each case what earlier runs on a host like this one came to. Those of two hosts have none:
+/// neither host is all that decides.
+pub(super) fn assign(
+    store: &Store,
+    run: &StoredRun,
+    results: &mut [CaseResult],
+) -> Result<(), StoreError> {
+    if run.peer.is_some() {
+        return Ok(());
+    }
+    let mut medians: HashMap<String, Vec<f64>> = HashMap::new();
+    for (id, host) in store.runs_before(run.id)? {
+        if !host.is_like(&run.host) {
+            continue;
+        }
+        // A damaged run says nothing of this one.
+        let Ok(values) = store.launch_values(id) else { continue };
+        let mut launches: HashMap<String, Vec<f64>> = HashMap::new();
+        for (key, value) in values {
+            launches.entry(key).or_default().push(value);
+        }
+        for (key, mut values) in launches.into_iter().filter(|it| it.1.len() >= LEAST_LAUNCHES) {
+            values.sort_unstable_by(f64::total_cmp);
+            medians.entry(key).or_default().push(stats::median(&values));
+        }
+    }
+    if medians.is_empty() {
+        return Ok(());
+    }
+    let keys: HashMap<i64, String> = store.case_keys(run.id)?.into_iter().collect();
+    for case in results.iter_mut().filter(|case| case.launches > 0) {
+        let found = keys.get(&case.id).and_then(|key| medians.get(key));
+        let unit = case.unit();
+        let values: Vec<f64> = found.into_iter().flatten().map(|ns| unit(*ns)).collect();
+        case.earlier = (!values.is_empty()).then(|| Earlier {
+            low: values.iter().copied().fold(f64::INFINITY, f64::min),
+            high: values.iter().copied().fold(0.0, f64::max),
+            runs: values.len() as u64,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! The rounds of a run: in which session they were measured, and what disturbed them. The one place
+//! that says which rounds are marked.
+//!
+//! A mark is of what others did: a check of the doctor that found something amiss during the round
+//! (steal, others' CPU time, device interrupts, a quota, clock rates that somebody changed), or forks
+//! that were nobody's of ours. No measured value has a part in it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::{ALPHA, CaseResult, GroupVerdict};
+use crate::stats;
+use crate::store::StoredRun;
+
+/// The share of a case's launches in marked rounds beyond which the others are told apart.
+const MANY: f64 = 0.1;
+
+/// A round of a group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JudgedRound {
+    /// The group, by its number in the run.
+    pub group: usize,
+    /// The round, from 1.
+    pub round: u64,
+    /// The session of the run in which it was measured, from 1.
+    pub session: u64,
+    /// What others did meanwhile, by the names of the checks; null where nothing was noticed.
+    pub marked: Option<String>,
+}
+
+/// The launches of a case in rounds that nobody disturbed, beside the estimate, which is of all.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Stratified {
+    /// Launches in unmarked rounds.
+    pub launches: u64,
+    /// Their median, in the unit of the estimate; null where there is none.
+    pub median: Option<f64>,
+    /// Lower end of its interval, as of a number of launches fixed beforehand; null where there are too few.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The coverage of that interval.
+    pub coverage: Option<f64>,
+    /// Launches in marked rounds.
+    pub marked_launches: u64,
+    /// Their median.
+    pub marked_median: f64,
+}
+
+/// Judges the rounds of a run, and gives cases and groups what follows.
+pub(super) fn assign(
+    run: &StoredRun,
+    results: &mut [CaseResult],
+    groups: &mut [GroupVerdict],
+) -> Vec<JudgedRound> {
+    let forked = forked(results);
+    let judged = |it: &crate::store::StoredRound| {
+        let mut why: Vec<&str> = it.noise.marks.iter().map(|mark| &*mark.check).collect();
+        why.extend(forked.get(&(it.group, it.nth)).filter(|forked| **forked).map(|_| "forks"));
+        let marked = (!why.is_empty()).then(|| why.join(", "));
+        let session = it.noise.session.max(1);
+        JudgedRound { group: it.group, round: it.nth, session, marked }
+    };
+    let rounds: Vec<JudgedRound> = run.rounds.iter().map(judged).collect();
+    let marked = |group: usize| {
+        let here = rounds.iter().filter(move |it| it.group == group && it.marked.is_some());
+        here.map(|it| it.round).collect::<Vec<u64>>()
+    };
+    for group in groups {
+        group.marked_rounds = marked(group.group).len() as u64;
+    }
+    for case in results {
+        case.stratified = Stratified::of(&case.launch_medians, &marked(case.group));
+    }
+    rounds
+}
+
+/// Whether others forked during at least half of the launches of a round, by group and round.
+fn forked(results: &[CaseResult]) -> HashMap<(usize, u64), bool> {
+    let mut launches: HashMap<(usize, u64), (usize, usize)> = HashMap::new();
+    for case in results {
+        for (round, forked) in &case.forked {
+            let (all, with) = launches.entry((case.group, *round)).or_default();
+            *all += 1;
+            *with += usize::from(*forked);
+        }
+    }
+    launches.into_iter().map(|(round, (all, with))| (round, 2 * with >= all)).collect()
+}
+
+impl Stratified {
+    /// None where at most a tenth of the launches were in marked rounds.
+    fn of(launches: &[Option<f64>], marked: &[u64]) -> Option<Stratified> {
+        let all = launches.iter().zip(1..).filter_map(|(value, round)| Some((round, (*value)?)));
+        let (disturbed, quiet): (Vec<_>, Vec<_>) =
+            all.partition(|(round, _)| marked.contains(round));
+        if disturbed.len() as f64 <= MANY * (disturbed.len() + quiet.len()) as f64 {
+            return None;
+        }
+        let sorted = |launches: &[(u64, f64)]| {
+            let mut values: Vec<f64> = launches.iter().map(|it| it.1).collect();
+            values.sort_unstable_by(f64::total_cmp);
+            values
+        };
+        let (quiet, disturbed) = (sorted(&quiet), sorted(&disturbed));
+        let interval = stats::median_interval(&quiet, ALPHA);
+        Some(Stratified {
+            launches: quiet.len() as u64,
+            median: (!quiet.is_empty()).then(|| stats::median(&quiet)),
+            low: interval.map(|it| it.low),
+            high: interval.map(|it| it.high),
+            coverage: interval.map(|it| it.coverage),
+            marked_launches: disturbed.len() as u64,
+            marked_median: stats::median(&disturbed),
+        })
+    }
+}
+
+impl GroupVerdict {
+    /// Whether others disturbed every round of it: then nothing of it is called best.
+    pub fn is_disturbed(&self) -> bool {
+        self.rounds > 0 && self.marked_rounds >= self.rounds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_a_tenth_in_marked_rounds_stand_apart() {
+        let launches: Vec<Option<f64>> = (1..=20).map(|it| Some(f64::from(it))).collect();
+        assert_eq!(Stratified::of(&launches, &[3, 9]), None);
+        let found = Stratified::of(&launches, &[18, 19, 20]).unwrap();
+        assert_eq!((found.launches, found.median), (17, Some(9.0)));
+        assert_eq!((found.low, found.high), (Some(5.0), Some(13.0)));
+        assert_eq!((found.marked_launches, found.marked_median), (3, 19.0));
+        let all: Vec<u64> = (1..=20).collect();
+        let found = Stratified::of(&launches, &all).unwrap();
+        assert_eq!((found.launches, found.median, found.low), (0, None, None));
+        assert_eq!((found.marked_launches, found.marked_median), (20, 10.5));
+    }
+
+    /// A launch that failed is in no stratum.
+    #[test]
+    fn failed_launches_count_nowhere() {
+        let launches = [Some(1.0), None, Some(3.0), None];
+        let found = Stratified::of(&launches, &[3, 4]).unwrap();
+        assert_eq!((found.launches, found.marked_launches), (1, 1));
+    }
+}

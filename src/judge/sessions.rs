@@ -1,0 +1,50 @@
+//! Sessions of a run: how much it varies from one to the next.
+
+use serde::Serialize;
+
+use super::CaseResult;
+use super::rounds::JudgedRound;
+use crate::stats;
+
+/// A case over the sessions of its run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SessionsSeen {
+    /// Sessions in which it was measured.
+    pub sessions: u64,
+    /// The median of each, in the unit of the estimate.
+    pub medians: Vec<f64>,
+    /// The median of those.
+    pub median: f64,
+    /// Lower end of the interval that holds the variance between sessions: Student's, of the logarithms.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Its coverage, where medians of sessions are log-normal.
+    pub coverage: f64,
+}
+
+/// Gives each case of a run of several sessions what they come to.
+pub(super) fn assign(results: &mut [CaseResult], rounds: &[JudgedRound]) {
+    let last = rounds.iter().map(|it| it.session).max().unwrap_or(1);
+    if last < 2 {
+        return;
+    }
+    for case in results {
+        let medians = (1..=last).filter_map(|session| {
+            let here = rounds.iter().filter(|it| it.group == case.group && it.session == session);
+            let at = here.filter_map(|it| *case.launch_medians.get(it.round as usize - 1)?);
+            let mut values: Vec<f64> = at.collect();
+            values.sort_unstable_by(f64::total_cmp);
+            (!values.is_empty()).then(|| stats::median(&values))
+        });
+        let medians: Vec<f64> = medians.collect();
+        case.sessions = stats::over_sessions(&medians).map(|it| SessionsSeen {
+            sessions: medians.len() as u64,
+            medians,
+            median: it.estimate,
+            low: it.low,
+            high: it.high,
+            coverage: it.coverage,
+        });
+    }
+}

@@ -1,0 +1,59 @@
+//! What earlier runs of a store hold of the cases of a later one, without reading any sample.
+
+use rusqlite::params;
+
+use super::read::json;
+use super::seal::Table;
+use super::{Store, StoreError};
+use crate::observe::Host;
+
+/// Earlier runs that are looked at.
+const RUNS: u32 = 20;
+
+/// What makes two cases of different runs the same one: variant, workload, size, total, rate, reach,
+/// placement, workers and payload, as they are stored.
+pub type CaseKey = String;
+
+const KEY: &str = "format('%s|%s|%s|%s|%s|%s|%s|%s|%s', mechanism, workload, message_bytes, total,
+     rate, reach, placement, workers, payload)";
+
+impl Store {
+    /// The runs before run `id` that are complete and were measured within one host, the latest first; at
+    /// most 20. A damaged one is left out: it says nothing.
+    pub fn runs_before(&self, id: i64) -> Result<Vec<(i64, Host)>, StoreError> {
+        let sql = "SELECT id FROM runs
+             WHERE id < ? AND status = 'complete' AND peer IS NULL AND fleet IS NULL
+             ORDER BY id DESC LIMIT ?";
+        let ids = self.rows(sql, params![id, RUNS], |row| row.get(0))?;
+        let host = |id: i64| {
+            let read = self.require_all_rows(id).and_then(|()| {
+                self.one_sealed(id, Table::Runs, "host", "id = ?", [id], |row| json(row, 0))
+            });
+            Some((id, read.ok()?))
+        };
+        Ok(ids.into_iter().filter_map(host).collect())
+    }
+
+    /// The median of each launch of a run that became a result, in ns per operation, by case. None of what
+    /// was stored without.
+    pub fn launch_values(&self, run: i64) -> Result<Vec<(CaseKey, f64)>, StoreError> {
+        let keys: std::collections::HashMap<i64, CaseKey> =
+            self.case_keys(run)?.into_iter().collect();
+        let columns = "case_id, json_extract(record, '$.initiator.median_ns')";
+        let which =
+            "case_id IN (SELECT id FROM cases WHERE run = ?) AND round > 0 AND status = 'ok'";
+        let found = self.sealed(run, Table::Launches, columns, which, [run], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, Option<f64>>(1)?))
+        })?;
+        let of_case = |(case, value)| Some((keys.get(&case)?.clone(), value?));
+        Ok(found.into_iter().filter_map(of_case).collect())
+    }
+
+    /// The key of each case of a run that became a result, by its id.
+    pub fn case_keys(&self, run: i64) -> Result<Vec<(i64, CaseKey)>, StoreError> {
+        let which = "run = ? AND NOT twin AND observe IS NULL";
+        self.sealed(run, Table::Cases, &format!("id, {KEY}"), which, [run], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+    }
+}
