@@ -494,14 +494,11 @@ fn earlier_runs_of_the_same_case_stand_beside_it() {
 fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     let (bench, schema) = (Bench::new(), Schema::read());
     bench.must("run pipe eventfd -w latency -s 64 -p same-cpu --launches 8 --samples 50");
-    let store = bench.open();
     let marks = |rounds: &str, marks: &str| {
-        store
-            .execute_batch(&format!(
-                "UPDATE rounds SET noise = json_set(noise, '$.marks', json('{marks}')) WHERE {rounds};
-                 UPDATE launches SET record = json_remove(record, '$.noise.forks')"
-            ))
-            .unwrap();
+        bench.edit(&format!(
+            "UPDATE rounds SET noise = json_set(noise, '$.marks', json('{marks}')) WHERE {rounds};
+             UPDATE launches SET record = json_remove(record, '$.noise.forks')"
+        ));
     };
     marks("true", "[]");
     let quiet = bench.export();
