@@ -15,6 +15,7 @@ mod sessions;
 mod settle;
 pub mod stopping;
 mod turn;
+mod warnings;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -26,7 +27,7 @@ use crate::clock::{self, Anchor};
 use crate::floor::{self, Extent, Order};
 use crate::launch::placement::Place;
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
-use crate::observe::{Host, noise::load};
+use crate::observe::Host;
 use crate::stats::MOST_LAUNCHES;
 use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Reach, Request, Total};
@@ -145,10 +146,6 @@ pub struct Campaign<'a> {
     bounds: RefCell<Bounds>,
     session: Session,
 }
-
-/// A load average, over a minute, from which on the machine counts as busy: above what a run
-/// of our own leaves behind.
-const BUSY: f64 = 1.5;
 
 /// How long the doctor looks at the machine before a run; `ipcmark doctor` looks longer.
 const EXAMINED: Duration = Duration::from_millis(100);
@@ -388,31 +385,6 @@ impl<'a> Campaign<'a> {
             left: budget.map(|budget| budget.saturating_sub(self.began.elapsed())),
         };
         self.with.progress.round(&status);
-    }
-
-    fn warn(&mut self, text: &str) -> Result<(), StoreError> {
-        self.with.progress.warning(text);
-        self.with.store.warn(self.run, text)
-    }
-
-    fn warn_of_other_run(&mut self) -> Result<(), StoreError> {
-        match self.with.turn.other() {
-            Some(other) => {
-                self.warn(&format!("{other} measured here meanwhile: both disturb each other"))
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn warn_if_loaded(&mut self) -> Result<(), StoreError> {
-        match load(Path::new("/")) {
-            Some(load) if load.one_minute > BUSY => self.warn(&format!(
-                "the machine was busy before the run began (load average {:.1} over a minute): \
-                 let it calm down, and measure again",
-                load.one_minute
-            )),
-            _ => Ok(()),
-        }
     }
 
     /// The spec that all launches of a case share.

@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::args::{OwnArgs, RunArgs};
+use super::args::RunArgs;
+use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use crate::launch::Placement;

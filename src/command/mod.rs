@@ -16,6 +16,7 @@ mod lab;
 mod list;
 mod man;
 mod output;
+mod own_args;
 mod peer;
 mod probe_effect;
 mod progress;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::args::OwnArgs;
+use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use crate::launch::{Placement, Workers};

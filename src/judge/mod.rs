@@ -3,6 +3,7 @@
 //! Everything here is made again from the store whenever it is asked for; nothing is measured.
 //! Pilots (round 0) are kept in the store and left out here.
 
+mod blank;
 mod carried;
 mod case;
 pub mod compare;

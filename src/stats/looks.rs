@@ -7,7 +7,8 @@
 //! once with at least 95 %. Whichever a group closes with, and for whatever reason, then has at least
 //! that coverage.
 
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::interval::{Interval, between_ranks};
 
@@ -53,9 +54,10 @@ impl Look {
         static USUAL: LazyLock<Vec<Option<Look>>> = LazyLock::new(|| {
             (0..=MOST_LAUNCHES).map(|launches| narrowest(&Walk::after(launches), 0.0)).collect()
         });
+        static OTHERS: Kept = Kept::new(BTreeMap::new());
         match USUAL.get(launches) {
             Some(look) => *look,
-            None => narrowest(&Walk::after(launches), 0.0),
+            None => kept(&OTHERS, launches, || narrowest(&Walk::after(launches), 0.0)),
         }
     }
 
@@ -70,9 +72,10 @@ impl Look {
     pub fn second(launches: usize) -> Option<Look> {
         static USUAL: LazyLock<Vec<Option<Look>>> =
             LazyLock::new(|| (0..=MOST_LAUNCHES).map(second).collect());
+        static OTHERS: Kept = Kept::new(BTreeMap::new());
         match USUAL.get(launches) {
             Some(look) => *look,
-            None => second(launches),
+            None => kept(&OTHERS, launches, || second(launches)),
         }
     }
 
@@ -147,10 +150,19 @@ impl Plan {
 
     /// The first analysis, where it is due after so many launches.
     pub fn first_look(&self, launches: usize) -> Option<Look> {
-        let due = self.looks_first && launches == FIRST_LOOK;
-        let reserved = Look::second(self.launches).map_or(0.0, |look| look.error);
-        due.then(|| Look::first(reserved))
+        if !self.looks_first || launches != FIRST_LOOK {
+            return None;
+        }
+        Some(Look::first(Look::second(self.launches).map_or(0.0, |look| look.error)))
     }
+}
+
+/// Analyses of more launches than usual: a walk of thousands takes a second, and each case asks again.
+type Kept = Mutex<BTreeMap<usize, Option<Look>>>;
+
+fn kept(known: &Kept, launches: usize, find: impl FnOnce() -> Option<Look>) -> Option<Look> {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry(launches).or_insert_with(find)
 }
 
 /// How deep the ranks of the last analysis of so many launches lie: the probability below the lower one, by
@@ -177,9 +189,17 @@ fn second(launches: usize) -> Option<Look> {
 /// The narrowest interval that what was `spent` before leaves room for.
 fn narrowest(walk: &Walk, spent: f64) -> Option<Look> {
     let launches = walk.below.len() - 1;
-    let fits = |low_rank: &usize| spent + walk.missing(*low_rank) <= TOTAL_ERROR;
-    let low_rank = (1..=launches.div_ceil(2)).take_while(fits).last()?;
-    let error = walk.missing(low_rank);
+    let (mut low_rank, mut error) = (0, 0.0);
+    while low_rank < launches.div_ceil(2) {
+        let more = error + walk.below[low_rank] + walk.below[launches - low_rank];
+        if spent + more > TOTAL_ERROR {
+            break;
+        }
+        (low_rank, error) = (low_rank + 1, more);
+    }
+    if low_rank == 0 {
+        return None;
+    }
     let high_rank = launches + 1 - low_rank;
     Some(Look { launches, low_rank, high_rank, error, spent: spent + error })
 }
@@ -213,12 +233,6 @@ impl Walk {
             }
             self.below.push(after / 2.0);
         }
-    }
-
-    /// The probability that the interval from this rank misses now and none did before.
-    fn missing(&self, low_rank: usize) -> f64 {
-        let first_above = self.below.len() - low_rank;
-        self.below[..low_rank].iter().chain(&self.below[first_above..]).sum()
     }
 
     /// Takes out of the walk what the interval from this rank misses.

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::absences::absences;
 use super::findings;
-use super::tables::absences;
 use crate::judge::{Carries, CaseResult, Judged};
 use crate::observe::Host;
 use crate::observe::doctor::Fitness;

@@ -1,6 +1,7 @@
 //! From a judged run to a document: what is best here, by how much, how sure; then the
 //! tables; then the figures; then the machine, its noise, and how it was measured.
 
+mod absences;
 mod answer;
 mod background;
 mod carried;

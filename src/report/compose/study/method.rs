@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Written;
 use crate::judge::{CaseResult, Judged, Status};
-use crate::report::compose::{over_time, peer, tables, words};
+use crate::report::compose::{absences, over_time, peer, words};
 use crate::report::{Block, Column, Figure, Row, Section, Table, Target, Text, units};
 use crate::store::{Closed, RunStatus};
 use crate::study::factor::Factor;
@@ -165,7 +165,7 @@ impl Written {
                 }));
             }
         }
-        for (what, why) in tables::absences(judged) {
+        for (what, why) in absences::absences(judged) {
             told.push(Text::from("Not measured: ").code(what).plain(format!(" ({why}).")));
         }
         let failed = |it: &&CaseResult| it.status == Status::Failed;
