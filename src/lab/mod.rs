@@ -2,7 +2,7 @@
 //!
 //! What is asked for ([`asked`]) becomes a plan ([`plan`]), the plan becomes command lines for the
 //! programs that know the kernel's network ([`commands`], [`means`]): all of that is pure. [`build`]
-//! does it and takes it down again, by what [`state`] has kept in a folder that is ours alone ([`folder`]); [`relay`] is the line in user space
+//! does it and takes it down again, by what [`state`] has kept in a folder that is ours alone (`folder`); [`relay`] is the line in user space
 //! where the kernel can't delay or lose packets, [`price`] what it costs, [`inside`] the way into a
 //! host. Nothing is made in the network namespace of the caller.
 
