@@ -137,7 +137,7 @@ fn each_line_of_a_launch_names_its_case() {
         for field in ["variant", "workload", "message_bytes", "placement", "workers", "twin"] {
             assert_eq!(case[field], launch[field], "{field}");
         }
-        assert_eq!(launch["samples"], 400);
+        assert_eq!(launch["samples"], 400, "{launch:#}");
     }
     let per_case = |nth: usize| launches.iter().filter(|it| it["case"] == nth).count();
     for (nth, case) in planned.iter().enumerate() {
