@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::sync::MutexGuard;
 use std::time::Duration;
 
-use cli_support::{Bench, Said, output, send, wait_for};
+use cli_support::{Bench, Said, behind, output, send, wait_for, works};
 use common::inventory::Inventory;
 use common::launching::{endless, reach};
 use common::proc::Process;
@@ -578,25 +578,6 @@ fn any_mixture_is_told_apart() {
 const LONG: &str =
     "run sysv-queue:namespace=host -w latency -s 64 -p same-cpu --launches 9000 --samples 100";
 
-/// Whether a program can be started behind unshare(1); said aloud where not.
-fn can_unshare(what: &str, flags: &[&str]) -> bool {
-    let tried = Command::new("unshare").args(flags).arg("true").output();
-    let can = tried.is_ok_and(|it| it.status.success());
-    if !can {
-        say(&format!("skipped {what}: unshare {} isn't allowed here", flags.join(" ")));
-    }
-    can
-}
-
-/// The same command, by `program` with `before` its own words.
-fn behind(ours: &Command, program: &str, before: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    command.args(before).arg(ours.get_program()).args(ours.get_args()).env_clear().envs(set);
-    command.current_dir(ours.get_current_dir().expect("a folder")).stdin(Stdio::null());
-    command
-}
-
 /// Launches stored so far, and how many of them failed.
 fn launches(site: &Site) -> (i64, i64) {
     let db = rusqlite::Connection::open(site.bench.store()).expect("the store is there");
@@ -637,46 +618,46 @@ fn a_live_run_of_a_renamed_binary_goes_on() {
 
 #[test]
 fn a_live_run_of_another_pid_namespace_goes_on() {
-    let flags = ["--pid", "--fork", "--mount-proc"];
-    if !can_unshare("PID namespaces", &flags) {
+    let flags = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if !works("PID namespaces", &[&flags[..], &["true"]].concat()) {
         return;
     }
     let site = Site::new();
     // Seen from outside, and from inside another one.
-    let inside = behind(&site.command(LONG), "unshare", &flags);
+    let inside = behind(&site.command(LONG), &flags);
     a_live_run_goes_on(&site, inside, &mut site.command("clean"));
     let site = Site::new();
-    let mut clean = behind(&site.command("clean"), "unshare", &flags);
+    let mut clean = behind(&site.command("clean"), &flags);
     a_live_run_goes_on(&site, site.command(LONG), &mut clean);
     // One whose /proc is that of outside, so that ids there mean other processes.
     let site = Site::new();
-    let mut clean = behind(&site.command("clean"), "unshare", &flags[..2]);
+    let mut clean = behind(&site.command("clean"), &flags[..3]);
     a_live_run_goes_on(&site, site.command(LONG), &mut clean);
 }
 
 #[test]
 fn what_the_dead_of_another_pid_namespace_left_is_removed() {
-    let flags = ["--pid", "--fork", "--mount-proc"];
-    if !can_unshare("PID namespaces", &flags) {
+    let flags = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if !works("PID namespaces", &[&flags[..], &["true"]].concat()) {
         return;
     }
     let site = Site::new();
     let left = site.dead("sysv-sem:namespace=host");
     let before = site.inventory();
     // No id of outside can be looked at there: the lock alone tells.
-    let said = cleaned(&mut behind(&site.command("clean"), "unshare", &flags));
+    let said = cleaned(&mut behind(&site.command("clean"), &flags));
     assert_eq!(site.inventory(), before.without(&left), "{}", said.out);
 }
 
 #[test]
 fn objects_of_another_ipc_namespace_are_left_and_named() {
-    if !can_unshare("IPC namespaces", &["--ipc"]) {
+    if !works("IPC namespaces", &["unshare", "--ipc", "true"]) {
         return;
     }
     let site = Site::new();
     let left = site.dead("sysv-queue:namespace=host");
     let before = site.inventory();
-    let said = cleaned(&mut behind(&site.command("clean"), "unshare", &["--ipc"]));
+    let said = cleaned(&mut behind(&site.command("clean"), &["unshare", "--ipc"]));
     assert_eq!(site.inventory(), before, "{}", said.out);
     assert!(said.out.contains("it is in another IPC namespace"), "{}", said.out);
     site.clean();
@@ -714,8 +695,9 @@ fn not_one_call_is_made_on_what_is_not_ours() {
     let before = site.inventory();
     let log = site.bench.path("calls");
     let filter = format!("trace={calls}");
-    let before_words = [&tracer[..], &[log.to_str().expect("a path"), "-e", &filter]].concat();
-    let said = cleaned(&mut behind(&site.command("clean"), "strace", &before_words));
+    let before_words =
+        [&["strace"], &tracer[..], &[log.to_str().expect("a path"), "-e", &filter]].concat();
+    let said = cleaned(&mut behind(&site.command("clean"), &before_words));
     assert_eq!(site.inventory(), before.without(&dead), "{}", said.out);
     // By what they name, the calls are those on what was ours, and no others.
     let calls = fs::read_to_string(&log).expect("a log");

@@ -7,7 +7,7 @@ mod cli_support;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cli_support::{Bench, number, output, wait_for};
+use cli_support::{Bench, number, output, wait_for, works};
 use rustix::process::Signal;
 
 /// One quick case between nodes, and no bounds.
@@ -122,6 +122,19 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
         assert!(flat.contains(why), "{why} in {}", said.out);
     }
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM nodes WHERE reason IS NOT NULL"), 3);
+}
+
+/// A container often is a PID namespace inside of somebody's session: there getsid(2) gives 0.
+#[test]
+fn a_node_is_heard_where_the_session_belongs_to_another_pid_namespace() {
+    let unshared = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if !works("PID namespaces", &[&unshared[..], &["true"]].concat()) {
+        return;
+    }
+    let bench = Bench::new();
+    let line = format!("fleet tcp --nodes a,b --launcher false --rounds 1 {QUICK}");
+    let said = output(&mut bench.behind(&unshared, &line));
+    assert!(said.err.contains("ended with code 1"), "{}{}", said.out, said.err);
 }
 
 #[test]

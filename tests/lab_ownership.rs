@@ -11,32 +11,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, Said, output, send, wait_for};
-use common::say;
+use cli_support::{Bench, Said, behind, output, send, wait_for, works};
 use rustix::process::Signal;
 
 /// Machines stand still for seconds at times.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A run that would last, with a laboratory of its own.
 const LONG: &str = "run tcp -w latency -s 64 --launches 9000 --samples 100 --reach lab";
-
-fn works(what: &str, words: &[&str]) -> bool {
-    let tried = Command::new(words[0]).args(&words[1..]).output();
-    let works = tried.is_ok_and(|it| it.status.success());
-    if !works {
-        say(&format!("skipped {what}: {} isn't allowed here", words.join(" ")));
-    }
-    works
-}
-
-/// The same command, by `program` with `before` its own words.
-fn behind(ours: &Command, program: &str, before: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    command.args(before).arg(ours.get_program()).args(ours.get_args()).env_clear().envs(set);
-    command.current_dir(ours.get_current_dir().expect("a folder")).stdin(Stdio::null());
-    command
-}
 
 /// Runs `line` with a /run that is empty but for what the shell command `prepare` puts there, and the
 /// shell command `afterwards` behind it, which may look at it and is not to fail.
@@ -46,7 +27,7 @@ fn in_fresh_run(bench: &Bench, prepare: &str, line: &str, afterwards: &str) -> S
          exit $code || exit 99; }}"
     );
     let ours = bench.command(line.split_whitespace());
-    output(&mut behind(&ours, "unshare", &["--mount", "--net", "sh", "-c", &script, "sh"]))
+    output(&mut behind(&ours, &["unshare", "--mount", "--net", "sh", "-c", &script, "sh"]))
 }
 
 #[test]
@@ -187,12 +168,12 @@ fn the_laboratory_of_a_live_run_stays_whatever_the_program_is_called() {
 
 #[test]
 fn the_laboratory_of_a_live_run_stays_for_another_pid_namespace() {
-    let flags = ["--pid", "--fork", "--mount-proc"];
-    if !works("PID namespaces", &[&["unshare"], &flags[..], &["true"]].concat()) {
+    let flags = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if !works("PID namespaces", &[&flags[..], &["true"]].concat()) {
         return;
     }
     let bench = Bench::new();
     let ours = bench.command(LONG.split_whitespace());
-    let mut clean = behind(&bench.command(["clean"]), "unshare", &flags);
+    let mut clean = behind(&bench.command(["clean"]), &flags);
     a_live_runs_laboratory_stays(&bench, ours, &mut clean);
 }

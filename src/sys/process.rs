@@ -61,6 +61,16 @@ pub fn group() -> u32 {
     unsafe { libc::getpgrp() as u32 }
 }
 
+/// The session of a process; 0 where its leader is outside of the PID namespace, which rustix takes
+/// for impossible.
+pub fn session(of: Pid) -> io::Result<u32> {
+    // SAFETY: getsid takes any integer, and touches no memory.
+    match unsafe { libc::getsid(of.as_raw_nonzero().get()) } {
+        -1 => Err(io::Error::last_os_error()),
+        leader => Ok(leader as u32),
+    }
+}
+
 /// Ends this process at once: no destructors, no buffered output (_exit(2)).
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: _exit takes any integer and doesn't return.

@@ -81,12 +81,7 @@ impl Bench {
 
     /// The program, started by another one: `before`, such as `setpriv --clear-groups`.
     pub fn behind(&self, before: &[&str], line: &str) -> Command {
-        let ours = self.command(line.split_whitespace());
-        let mut command = Command::new(before[0]);
-        let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        command.args(&before[1..]).arg(ours.get_program()).args(ours.get_args());
-        command.env_clear().envs(set).current_dir(self.folder.path()).stdin(Stdio::null());
-        command
+        behind(&self.command(line.split_whitespace()), before)
     }
 
     /// The program in a shell that has done `first`, as in `ulimit -f 8`.
@@ -299,6 +294,28 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
         let _ = told.send(String::from_utf8(bytes).expect("output is UTF-8"));
     });
     text
+}
+
+/// The same command, started by another one: `before`, such as `setpriv --clear-groups`.
+pub fn behind(ours: &Command, before: &[&str]) -> Command {
+    let mut command = Command::new(before[0]);
+    let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    command.args(&before[1..]).arg(ours.get_program()).args(ours.get_args()).env_clear().envs(set);
+    command.current_dir(ours.get_current_dir().expect("a folder")).stdin(Stdio::null());
+    command
+}
+
+/// Whether a command succeeds here; where not, says aloud that `what` is skipped.
+pub fn works(what: &str, words: &[&str]) -> bool {
+    let tried = Command::new(words[0]).args(&words[1..]).output();
+    let works = tried.is_ok_and(|it| it.status.success());
+    if !works {
+        let words = words.join(" ");
+        use std::io::Write;
+        // Past the capture of a test that passes.
+        let _ = writeln!(std::io::stderr(), "skipped {what}: `{words}` does not work here");
+    }
+    works
 }
 
 /// Asks again and again until there is an answer.

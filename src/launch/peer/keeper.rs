@@ -21,11 +21,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, pwrite};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, getsid, kill_process, pidfd_open,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open,
     set_child_subreaper, set_parent_process_death_signal, wait,
 };
 
 use crate::launch::wire::time_left;
+use crate::sys::process::session;
 
 /// The hidden word that starts a keeper.
 pub const WORD: &str = "keep";
@@ -211,13 +212,13 @@ impl Keeper {
 
 /// Processes that are this one's children and of its session; and `main`, whatever it is.
 fn children(main: Pid) -> Vec<Pid> {
-    let own = getsid(None).ok();
     let me = getpid();
+    let own = session(me).ok();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|it| it.file_name().to_str()?.parse().ok());
     pids.filter_map(Pid::from_raw)
         .filter(|pid| parent(*pid) == Some(me))
-        .filter(|pid| *pid == main || getsid(Some(*pid)).ok() == own)
+        .filter(|pid| *pid == main || session(*pid).ok() == own)
         .collect()
 }
 
