@@ -11,7 +11,7 @@ use ipcmark::clock;
 use ipcmark::launch::placement::Place;
 use ipcmark::launch::{Outcome, Placement, Record, Workers};
 use ipcmark::mechanism::Variant;
-use ipcmark::observe::Host;
+use ipcmark::observe::{Host, RoundNoise};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use ipcmark::study::{Absence, Case, Reach, Request, Stopping};
 use ipcmark::workload::{Policy, Workload};
@@ -81,6 +81,8 @@ struct Setting {
     request: Request,
     seed: u64,
     label: Option<&'static str>,
+    /// Rounds that somebody disturbed: what happened in them took ten times as long.
+    disturbed: &'static [u64],
 }
 
 impl Setting {
@@ -93,7 +95,7 @@ impl Setting {
             ..Request::default()
         };
         let host = Host::read(Path::new("/"));
-        Setting { host, tool: "ipcmark 0.1.0", request, seed, label: None }
+        Setting { host, tool: "ipcmark 0.1.0", request, seed, label: None, disturbed: &[] }
     }
 
     fn labelled(mut self, label: &'static str) -> Setting {
@@ -143,10 +145,20 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
         let id = store.add_cases(run, &[NewCase { group, nth, case: &case, absence }]).unwrap()[0];
         store.set_pilot(id, made.batch, 41, made.ns).unwrap();
         let launches = if made.absent { 0 } else { made.launches };
-        let rows: Vec<NewLaunch> =
-            (1..=launches).map(|round| launch(id, round as u64, made, &mut draw)).collect();
+        let one = |round: u64| {
+            let times = if setting.disturbed.contains(&round) { 10.0 } else { 1.0 };
+            launch(id, round, &Made { ns: times * made.ns, ..made.clone() }, &mut draw)
+        };
+        let rows: Vec<NewLaunch> = (1..=launches as u64).map(one).collect();
         store.add_launches(&rows).unwrap();
         store.set_group(run, group, 0.0, Some(Closed::Launches)).unwrap();
+    }
+    for group in 0..2 {
+        for round in 1..=LAUNCHES as u64 {
+            let forks = setting.disturbed.contains(&round);
+            let noise = RoundNoise { forks, ..RoundNoise::default() };
+            store.add_round(run, group, round, 0, &noise).unwrap();
+        }
     }
     let ended = "2026-01-01T00:01:00Z";
     store.end_run(run, RunStatus::Complete, ended, &at_work(), 1_000_000_000).unwrap();
@@ -315,6 +327,75 @@ fn the_gate_sets_the_exit_code() {
     assert_eq!(compared(&slower, "--gate 5%")["outcome"], "beyond");
     // The harness is outside of it.
     assert_eq!(code(&two(&usual(), &planted(4, 1.5)), "--gate 5%"), Some(0));
+}
+
+/// All cases, so many times as slow.
+fn all_slower(factor: f64) -> Vec<Made> {
+    usual().into_iter().map(|it| Made { ns: factor * it.ns, ..it }).collect()
+}
+
+fn gated(bench: &Bench, more: &str) -> (Option<i32>, String) {
+    let said = bench.run(&format!("compare before after --gate 5% {more}"));
+    (said.code, said.out.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn a_machine_that_changed_is_no_regression() {
+    let machine = two(&usual(), &all_slower(1.3));
+    let (code, told) = gated(&machine, "");
+    assert_eq!(code, Some(4), "{told}");
+    assert!(told.contains("the machine changed: together they take +3"), "{told}");
+    // The transfer is alone in its group: it can't be told from its machine.
+    assert!(told.contains("slower, or the machine was"), "{told}");
+    let (code, told) = gated(&machine, "--gate-on absolute");
+    assert_eq!(code, Some(3), "{told}");
+
+    // One that moved beyond the others is a regression of its own.
+    let mut one = all_slower(1.3);
+    one[2].ns *= 1.2;
+    let found = compared(&two(&usual(), &one), "--gate 5%");
+    assert_eq!(found["outcome"], "beyond");
+    let beyond = |case: &&Value| case["gate"] == "beyond";
+    let slower: Vec<&Value> = found["cases"].as_array().unwrap().iter().filter(beyond).collect();
+    assert_eq!((slower.len(), &slower[0]["variant"]), (1, &"tcp".into()));
+    let own = slower[0]["gated"]["ratio"].as_f64().unwrap();
+    assert!((1.17..1.23).contains(&own), "{own}: apart from the machine");
+    let common = found["gate_groups"][0]["common"]["ratio"].as_f64().unwrap();
+    assert!((1.27..1.36).contains(&common), "{common}");
+}
+
+#[test]
+fn the_gate_judges_rounds_that_nobody_disturbed() {
+    // The same code; of the second run's rounds a third were disturbed.
+    let disturbed = |rounds| with_settings(&usual(), &usual(), move |it| it.disturbed = rounds);
+    let bench = disturbed(&[1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(gated(&bench, "").0, Some(0));
+    let found = compared(&bench, "--gate 5%");
+    assert_eq!(found["gate_groups"][0]["rounds_b"], serde_json::json!([20, 13]));
+    // What the disturbed do to all launches stays in the comparison.
+    assert!(found["cases"][0]["high"].as_f64() > Some(1.05), "{:#}", found["cases"][0]);
+
+    // More than that, and too few are left.
+    let (code, told) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "");
+    assert_eq!(code, Some(4), "{told}");
+    assert!(told.contains("11 of 20 rounds of B were left undisturbed"), "{told}");
+    assert!(told.contains("--unmarked 12"), "{told}");
+    let (code, _) = gated(&disturbed(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), "--gate-on absolute");
+    assert_eq!(code, Some(4));
+}
+
+#[test]
+fn two_cases_can_not_be_told_from_their_machine() {
+    let pair = |factor: f64| {
+        let mut cases: Vec<Made> = usual()[..2].to_vec();
+        cases[1].ns *= factor;
+        cases
+    };
+    let (code, told) = gated(&two(&pair(1.0), &pair(1.3)), "");
+    assert_eq!(code, Some(4), "{told}");
+    assert!(told.contains("Add mechanisms"), "{told}");
+    assert_eq!(gated(&two(&pair(1.0), &pair(1.3)), "--gate-on absolute").0, Some(3));
+    assert_eq!(gated(&two(&pair(1.0), &pair(1.0)), "").0, Some(0));
 }
 
 #[test]

@@ -442,6 +442,28 @@ fn every_field_of_the_schema_is_described_and_required() {
 
 /// Sessions share the rounds, no group closes before the last one, and each round says where it belongs.
 #[test]
+fn undisturbed_rounds_are_waited_for_and_their_lack_is_told() {
+    let bench = Bench::new();
+    let line = "run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20 --unmarked";
+    let rounds = |bench: &Bench| {
+        let found: Value = serde_json::from_str(&bench.must("export last").out).unwrap();
+        let rounds = found["rounds"].as_array().unwrap().clone();
+        let unmarked = rounds.iter().filter(|it| it["marked"].is_null()).count();
+        (rounds.len(), unmarked, found["warnings"].to_string())
+    };
+    // There can't be so many: three times what was asked is spent, and it is said.
+    bench.must(&format!("{line} 9"));
+    let (all, unmarked, warnings) = rounds(&bench);
+    assert_eq!(all, 6);
+    assert!(unmarked <= 6 && warnings.contains("fewer than 9 rounds"), "{warnings}");
+    // As many as that, unless others disturb three times as many.
+    bench.must(&format!("{line} 4"));
+    let (all, unmarked, warnings) = rounds(&bench);
+    assert_eq!(warnings.contains("fewer than 4"), unmarked < 4, "{warnings}");
+    assert!(all <= 6 && (unmarked == 4 || all == 6), "{all} {unmarked}");
+}
+
+#[test]
 fn sessions_share_the_rounds_and_are_described() {
     let bench = Bench::new();
     let line = "run pipe eventfd -w latency -s 64 -p same-cpu --launches 8 --samples 50 --sessions 3 \

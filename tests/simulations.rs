@@ -139,7 +139,7 @@ impl Way {
             }
             Way::Precision | Way::Signal(_) => (None, None),
         };
-        Bound { launches: asked, rounds_left, hard: false }
+        Bound { launches: asked, rounds_left, ..Bound::default() }
     }
 }
 

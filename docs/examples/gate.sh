@@ -8,7 +8,7 @@
 # CASES and GATE may be set too. Writes *.json and gate-*.md here.
 # Exit code 0 passed, 3 regression, 4 can't tell, 1 failed.
 set -u
-CASES=${CASES:-"pipe unix-stream -w latency -s 64 -p same-cpu --launches 20"}
+CASES=${CASES:-"pipe unix-stream eventfd tcp -w latency -s 64 -p same-cpu --launches 20 --unmarked 12"}
 GATE=${GATE:-5%}
 IPCMARK_STORE=${IPCMARK_STORE:-$(mktemp -d)/runs.sqlite}
 export IPCMARK_STORE

@@ -30,7 +30,7 @@ impl Campaign<'_> {
         let request = &self.request;
         let group = &mut self.groups[nth];
         // Sessions are for what differs between them: none is left out because one was precise.
-        let may_end = request.sessions.is_none();
+        let may_end = request.sessions.is_none() && !bound.lacking;
         let next =
             group.progressed().next(bound, |look| group.judge_precision(look, request) && may_end);
         let (spent, closed) = match next {
@@ -107,6 +107,7 @@ pub(super) fn add_groups(
             cases: cases.collect(),
             wants_quiet: group.wants_quiet(),
             rounds: 0,
+            unmarked: 0,
             spent: 0.0,
             closed: None,
             took: Duration::ZERO,
@@ -170,8 +171,10 @@ pub(super) fn revive(
     for case in &mut cases {
         case.medians.truncate(rounds);
     }
+    let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= rounds as u64);
     Ok(Some(LiveGroup {
         nth: group.nth,
+        unmarked: kept.filter(|it| it.noise.marked().is_none()).count() as u64,
         wants_quiet: cases.iter().any(|case| !case.case.place.shares_one_cpu()),
         cases,
         rounds: rounds as u64,

@@ -15,6 +15,7 @@ mod sessions;
 mod settle;
 pub mod stopping;
 mod turn;
+mod unmarked;
 mod warnings;
 
 use std::cell::RefCell;
@@ -62,6 +63,8 @@ struct LiveGroup {
     cases: Vec<LiveCase>,
     wants_quiet: bool,
     rounds: u64,
+    /// Those of them that nobody disturbed.
+    unmarked: u64,
     spent: f64,
     closed: Option<Closed>,
     /// How long a round of it takes: what its pilot lets expect, then the mean.
@@ -209,7 +212,9 @@ impl<'a> Campaign<'a> {
         self.began = Instant::now();
         if let Some(budget) = self.request.stopping.budget_ns {
             let pauses = self.request.sessions.map_or(0, |it| (it.count - 1) * it.every_ns);
-            self.with.turn.ends_within(Duration::from_nanos(budget.saturating_add(pauses)));
+            let times = self.request.stopping.unmarked.map_or(1, |_| unmarked::MOST_TIMES);
+            let budget = budget.saturating_mul(times).saturating_add(pauses);
+            self.with.turn.ends_within(Duration::from_nanos(budget));
         }
     }
 
@@ -308,6 +313,7 @@ impl<'a> Campaign<'a> {
             self.warn(&why)?;
         }
         self.warn_of_marks()?;
+        self.warn_of_lacking()?;
         let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
         self.with.progress.done();
         self.clock.conclude(&self.clock_start, &Anchor::now(self.clock.kind));
@@ -368,7 +374,8 @@ impl<'a> Campaign<'a> {
             usize::try_from(fit).map_or(MOST_LAUNCHES, |it| it.clamp(least, MOST_LAUNCHES))
         });
         let launches = stopping.launches.map(|it| it as usize);
-        Bound { launches, rounds_left, hard: stopping.budget_is_hard }
+        let lacking = self.lacks_unmarked(group);
+        Bound { launches, rounds_left, hard: stopping.budget_is_hard, lacking }
     }
 
     fn tell_status(&mut self, nth: usize) {

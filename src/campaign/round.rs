@@ -11,6 +11,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::unmarked::Forks;
 use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
 use crate::observe::doctor::{Watch, tally};
@@ -53,6 +54,7 @@ impl Campaign<'_> {
         let watch = Watch::new(Path::new("/"), &self.used_cpus(nth));
         self.bounds.get_mut().ask(&self.groups[nth], Duration::from_nanos(began_ns));
         let (earlier, before) = (watch.look(), Gaps::spin(SPIN));
+        let mut forks = Forks::default();
         for turns in &self.batches(nth, round) {
             let specs = turns.iter().map(|turn| self.spec_of(nth, round, turn)).collect::<Vec<_>>();
             let Ok(endings) = self.launch_together(&specs, turns, self.groups[nth].wants_quiet)
@@ -60,7 +62,7 @@ impl Campaign<'_> {
                 self.tell_launches();
                 return Ok(Err(Interrupted));
             };
-            self.keep(nth, round, turns, endings)?;
+            self.keep(nth, round, turns, endings, &mut forks)?;
         }
         let after = Gaps::spin(SPIN);
         let stretch = watch.look().since(&earlier);
@@ -68,12 +70,15 @@ impl Campaign<'_> {
         let (counters, frequencies) = (stretch.noise, stretch.frequencies);
         let bounds = self.bounds.get_mut().take();
         let session = self.session.nth;
-        let noise = RoundNoise { counters, before, after, marks, frequencies, bounds, session };
+        let forks = forks.disturb();
+        let noise =
+            RoundNoise { counters, before, after, marks, frequencies, bounds, session, forks };
         let measured = self.measured_ns();
         self.with.store.add_round(self.run, self.groups[nth].nth, round, began_ns, &noise)?;
         self.with.store.set_measuring(self.run, measured)?;
         let group = &mut self.groups[nth];
         group.rounds = round;
+        group.unmarked += u64::from(noise.marked().is_none());
         group.took_round(began.elapsed());
         self.tell_launches();
         if let Some(why) = self.bounds.get_mut().lost_now() {
@@ -240,6 +245,7 @@ impl Campaign<'_> {
         round: u64,
         turns: &[Turn],
         endings: Vec<Ending>,
+        forks: &mut Forks,
     ) -> Result<(), StoreError> {
         let group = &self.groups[nth];
         let mut rows = Vec::new();
@@ -264,6 +270,7 @@ impl Campaign<'_> {
             let live = &mut self.groups[nth].cases[turn.case];
             let (status, reason) = row.standing();
             let samples = row.samples.len() as u64;
+            forks.heard(live, &row.record);
             let median_ns = live.note(&row.record);
             self.untold.push(Launched {
                 case: row.case,

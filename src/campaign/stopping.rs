@@ -24,6 +24,8 @@ pub struct Bound {
     pub rounds_left: Option<usize>,
     /// Whether time may end it with less than [`LEAST_LAUNCHES`].
     pub hard: bool,
+    /// Whether it goes on all the same, because too many of its rounds were disturbed.
+    pub lacking: bool,
 }
 
 /// What comes next.
@@ -67,7 +69,7 @@ impl Progressed {
             }
             spent = look.error;
         }
-        if self.rounds < plan.launches {
+        if self.rounds < plan.launches || bound.lacking {
             return Next::Round { spent };
         }
         let all = self.rounds >= bound.launches.unwrap_or(MOST_LAUNCHES);
@@ -127,6 +129,16 @@ mod tests {
         assert_eq!(next(200, 0.0, exactly(300), true), Next::Round { spent: 0.0 });
         let in_time = Bound { rounds_left: Some(0), ..exactly(300) };
         assert_eq!(next(200, 0.0, in_time, true), close(Closed::Budget, 0.0));
+    }
+
+    #[test]
+    fn what_lacks_undisturbed_rounds_goes_on() {
+        let lacking = |bound| Bound { lacking: true, ..bound };
+        for bound in [time(0), Bound { launches: Some(12), ..Bound::default() }] {
+            assert_eq!(next(12, 0.0, lacking(bound), false), Next::Round { spent: 0.0 });
+            assert!(matches!(next(12, 0.0, bound, false), Next::Close { .. }));
+        }
+        assert_eq!(next(150, 0.0, lacking(Bound::default()), false), Next::Round { spent: 0.0 });
     }
 
     fn close(closed: Closed, spent: f64) -> Next {

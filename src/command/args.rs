@@ -103,6 +103,11 @@ pub struct RunArgs {
     /// Time for measuring, as in 30s or 5m [default: 50s, or more for 12 launches a case]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
     pub budget: Option<Duration>,
+    /// Go on until so many rounds were left undisturbed, for up to three times the time; `compare --gate`
+    /// needs 12
+    #[arg(long, value_name = "N", value_parser = launches, conflicts_with = "resume",
+          allow_negative_numbers = true)]
+    pub unmarked: Option<u64>,
     /// Spread the run over so many sessions, for an interval that holds what differs between them; each
     /// has the same part of the budget, or of --launches
     #[arg(long, value_name = "N", value_parser = sessions, conflicts_with = "resume",
@@ -400,6 +405,7 @@ impl RunArgs {
             precision: self.precision,
             budget_ns: given.map(in_ns),
             budget_is_hard: self.budget.is_some(),
+            unmarked: self.unmarked,
         }
     }
 }

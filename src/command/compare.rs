@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{Common, Failure, output, print};
 use crate::export;
 use crate::input;
-use crate::judge::compare::{Gate, Measured, RunComparison, Terms, compare as judge};
+use crate::judge::compare::{Gate, GateOn, Measured, RunComparison, Terms, compare as judge};
 use crate::judge::{EQUIVALENT_WITHIN, Judged};
 use crate::report::compose::{Extent, comparison};
 use crate::report::html;
@@ -33,6 +34,11 @@ pub struct CompareArgs {
     /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that can't be told
     #[arg(long, value_name = "SLOWER", value_parser = share)]
     gate: Option<f64>,
+    /// What the gate holds a case against: relative, what all cases of its rounds did together, or
+    /// absolute, its own time in A, as for two kernels
+    #[arg(long, value_name = "WHAT", default_value = "relative", requires = "gate",
+          value_parser = PossibleValuesParser::new(["relative", "absolute"]).map(gate_on))]
+    gate_on: GateOn,
     /// Within this distance of 1 a ratio is equivalent [default: 2%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     margin: Option<f64>,
@@ -46,6 +52,10 @@ pub struct CompareArgs {
     /// Write the page with the figure here
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+}
+
+fn gate_on(word: String) -> GateOn {
+    if word == "absolute" { GateOn::Absolute } else { GateOn::Relative }
 }
 
 /// `5%`, `0.05`.
@@ -64,7 +74,7 @@ fn share(text: &str) -> Result<f64, String> {
 pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let (a, b) = (measured(common, &args.a)?, measured(common, &args.b)?);
     let margin = args.margin.unwrap_or(EQUIVALENT_WITHIN);
-    let terms = Terms { margin, gate: args.gate, force: args.force };
+    let terms = Terms { margin, gate: args.gate, gate_on: args.gate_on, force: args.force };
     let found = judge((&args.a, &a), (&args.b, &b), terms);
     if let Some(path) = &args.html {
         output::write(path, html::render(&comparison(&found, Extent::Full)), "name another file")?;

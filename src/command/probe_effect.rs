@@ -128,9 +128,9 @@ impl ProbeEffectArgs {
             aim: Aim::ProbeEffect,
             stopping: Stopping {
                 launches: Some(self.own.launches()),
-                precision: None,
                 budget_ns: self.own.budget.map(in_ns),
                 budget_is_hard: self.own.budget.is_some(),
+                ..Stopping::default()
             },
             seed: self.own.seed.map_or_else(drawn_seed, Ok)?,
             ..Request::default()

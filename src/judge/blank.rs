@@ -61,7 +61,6 @@ impl CaseResult {
             stratified: None,
             sessions: None,
             earlier: None,
-            forked: Vec::new(),
             over_time: None,
             modes: None,
             steady: None,

@@ -127,9 +127,6 @@ pub struct CaseResult {
     pub sessions: Option<SessionsSeen>,
     /// In earlier runs of the store on this host; null where there are none.
     pub earlier: Option<Earlier>,
-    /// Whether others forked while it was timed, by round; nothing of set-ups, which may fork themselves.
-    #[serde(skip)]
-    pub forked: Vec<(u64, bool)>,
     /// How its launches change over the rounds, where they do by themselves: what a whole group
     /// does is said of the group.
     pub over_time: Option<OverTime>,
@@ -336,10 +333,6 @@ impl CaseResult {
             launches.iter().filter(|it| it.status == "ok").copied().collect();
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
-        if self.workload != "connect" {
-            let forks = |it: &StoredLaunch| it.record.noise.as_ref().and_then(|noise| noise.forks);
-            self.forked = ok.iter().map(|it| (it.round, forks(it) > Some(0))).collect();
-        }
         self.rate = self.rate.map(|it| it.with(&ok));
         self.carried = Carried::of(&ok);
         self.counted.add(carried::by_round(self, &ok));

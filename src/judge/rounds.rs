@@ -1,11 +1,4 @@
-//! The rounds of a run: in which session they were measured, and what disturbed them. The one place
-//! that says which rounds are marked.
-//!
-//! A mark is of what others did: a check of the doctor that found something amiss during the round
-//! (steal, others' CPU time, device interrupts, a quota, clock rates that somebody changed), or forks
-//! that were nobody's of ours. No measured value has a part in it.
-
-use std::collections::HashMap;
+//! The rounds of a run: in which session they were measured, and what disturbed them.
 
 use serde::Serialize;
 
@@ -54,13 +47,9 @@ pub(super) fn assign(
     results: &mut [CaseResult],
     groups: &mut [GroupVerdict],
 ) -> Vec<JudgedRound> {
-    let forked = forked(results);
     let judged = |it: &crate::store::StoredRound| {
-        let mut why: Vec<&str> = it.noise.marks.iter().map(|mark| &*mark.check).collect();
-        why.extend(forked.get(&(it.group, it.nth)).filter(|forked| **forked).map(|_| "forks"));
-        let marked = (!why.is_empty()).then(|| why.join(", "));
         let session = it.noise.session.max(1);
-        JudgedRound { group: it.group, round: it.nth, session, marked }
+        JudgedRound { group: it.group, round: it.nth, session, marked: it.noise.marked() }
     };
     let rounds: Vec<JudgedRound> = run.rounds.iter().map(judged).collect();
     let marked = |group: usize| {
@@ -74,19 +63,6 @@ pub(super) fn assign(
         case.stratified = Stratified::of(&case.launch_medians, &marked(case.group));
     }
     rounds
-}
-
-/// Whether others forked during at least half of the launches of a round, by group and round.
-fn forked(results: &[CaseResult]) -> HashMap<(usize, u64), bool> {
-    let mut launches: HashMap<(usize, u64), (usize, usize)> = HashMap::new();
-    for case in results {
-        for (round, forked) in &case.forked {
-            let (all, with) = launches.entry((case.group, *round)).or_default();
-            *all += 1;
-            *with += usize::from(*forked);
-        }
-    }
-    launches.into_iter().map(|(round, (all, with))| (round, 2 * with >= all)).collect()
 }
 
 impl Stratified {

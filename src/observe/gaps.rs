@@ -45,6 +45,23 @@ pub struct RoundNoise {
     /// The session of the run in which the round was measured, from 1.
     #[serde(default)]
     pub session: u64,
+    /// Whether others forked during at least half of its launches; nothing is told by set-ups, which may
+    /// fork themselves.
+    #[serde(default)]
+    pub forks: bool,
+}
+
+impl RoundNoise {
+    /// What others did during the round, by the names of the checks that noticed; None where nothing was.
+    ///
+    /// The one place that says which rounds are marked. A mark is of what others did: a check of the
+    /// doctor that found something amiss (steal, others' CPU time, device interrupts, a quota, clock rates
+    /// that somebody changed), or forks that were nobody's of ours. No measured value has a part in it.
+    pub fn marked(&self) -> Option<String> {
+        let mut why: Vec<&str> = self.marks.iter().map(|mark| &*mark.check).collect();
+        why.extend(self.forks.then_some("forks"));
+        (!why.is_empty()).then(|| why.join(", "))
+    }
 }
 
 impl Gaps {

@@ -6,6 +6,7 @@
 //! - [`mod@signed_rank`]: exact paired tests of a symmetric shift, the pseudo-median and its interval
 //! - [`medians`]: ratios of medians where shapes differ, and multiple comparisons with the best
 //! - [`two_sample`]: the same for two samples that share no rounds
+//! - [`mod@apart`]: whether one case moved between two runs, or all did
 //! - [`compare`]: ratios, verdicts, families of claims, the set of the best
 //! - [`switch`](mod@switch): whether the level changes over the rounds of a run
 //! - [`mod@dip`]: whether values may be of one mode, however skewed
@@ -23,6 +24,7 @@
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
+pub mod apart;
 pub mod bend;
 pub mod change_point;
 pub mod compare;
@@ -47,6 +49,7 @@ pub mod two_sample;
 #[cfg(test)]
 mod draw;
 
+pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
 pub use bend::{Bend, CurvePoint, LEAST_BEND, bends};
 pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{

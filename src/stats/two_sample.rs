@@ -211,17 +211,22 @@ fn difference_rank(m: usize, n: usize, alpha: f64) -> Option<(usize, f64)> {
 ///
 /// `None` when there are too few values for an interval, or one is not positive and finite.
 pub fn compare_unpaired(a: &[f64], b: &[f64], alpha: f64) -> Option<Shift> {
-    let (a, b) = (logarithms(a)?, logarithms(b)?);
-    let log = hodges_lehmann_shift(&a, &b, alpha)?;
-    Some(Shift {
-        ratio: Interval {
-            estimate: log.estimate.exp(),
-            low: log.low.exp(),
-            high: log.high.exp(),
-            coverage: log.coverage,
-        },
-        p: mann_whitney(&a, &b).p,
-    })
+    Some(Shift::of_logarithms(&logarithms(a)?, &logarithms(b)?, alpha)?.exp())
+}
+
+impl Shift {
+    /// The same of logarithms, still in them.
+    pub(super) fn of_logarithms(a: &[f64], b: &[f64], alpha: f64) -> Option<Shift> {
+        Some(Shift { ratio: hodges_lehmann_shift(a, b, alpha)?, p: mann_whitney(a, b).p })
+    }
+
+    /// Back from the log scale.
+    pub(super) fn exp(self) -> Shift {
+        let Interval { estimate, low, high, coverage } = self.ratio;
+        let ratio =
+            Interval { estimate: estimate.exp(), low: low.exp(), high: high.exp(), coverage };
+        Shift { ratio, p: self.p }
+    }
 }
 
 /// The verdict on two unpaired samples of a quantity of which less is better: what the first

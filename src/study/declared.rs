@@ -309,9 +309,9 @@ impl Reader<'_> {
             placements_by_workload: BTreeMap::new(),
             stopping: Stopping {
                 launches: self.count(&fixed.launches, MOST_LAUNCHES)?,
-                precision: None,
                 budget_ns,
                 budget_is_hard: budget_ns.is_some(),
+                ..Stopping::default()
             },
             study: Some(StudyText { name: self.file.into(), text: self.text.into() }),
             ..Request::default()

@@ -260,6 +260,9 @@ pub struct Stopping {
     pub budget_ns: Option<u64>,
     /// Whether the budget may end a case with less than 12 launches. The default run doesn't let it.
     pub budget_is_hard: bool,
+    /// So many rounds that nobody disturbed; up to three times the time or the launches are spent for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmarked: Option<u64>,
 }
 
 impl Stopping {

@@ -29,14 +29,31 @@ pub struct Measured {
     pub results: Vec<MeasuredCase>,
     /// One entry per group.
     pub comparisons: Vec<MeasuredGroup>,
+    /// Every round; exports of before they were judged hold none.
+    #[serde(default)]
+    pub rounds: Vec<MeasuredRound>,
     /// The whole of it, for the fields that tell whether two runs can be compared.
     #[serde(skip)]
     pub(super) whole: Value,
 }
 
+/// A round of a group.
+#[derive(Clone, Debug, Deserialize)]
+pub struct MeasuredRound {
+    /// The group, by its number in the run.
+    pub group: usize,
+    /// The round, from 1.
+    pub round: u64,
+    /// What others did meanwhile; None where nothing was noticed.
+    pub marked: Option<String>,
+}
+
 /// A case of a run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredCase {
+    /// The group that it was measured in, by its number in the run.
+    #[serde(default)]
+    pub group: usize,
     /// With options.
     pub variant: String,
     /// `bytes`, `signal`; else a control.
@@ -173,6 +190,25 @@ impl Measured {
         }
     }
 
+    /// The times of a case by round, without those of rounds that somebody disturbed.
+    pub(super) fn undisturbed(&self, case: &MeasuredCase) -> Vec<Option<f64>> {
+        let marked: Vec<u64> = self.marked(case.group).collect();
+        let times = case.by_round().zip(1..);
+        times.map(|(time, round)| time.filter(|_| !marked.contains(&round))).collect()
+    }
+
+    /// Rounds of a group whose cases have these times, and how many of them nobody disturbed.
+    pub(super) fn rounds_of(&self, group: usize, cases: &[Vec<Option<f64>>]) -> [u64; 2] {
+        let all = cases.iter().map(Vec::len).max().unwrap_or(0) as u64;
+        let marked = self.marked(group).filter(|round| *round <= all).count() as u64;
+        [all, all - marked]
+    }
+
+    fn marked(&self, group: usize) -> impl Iterator<Item = u64> {
+        let here = self.rounds.iter().filter(move |it| it.group == group && it.marked.is_some());
+        here.map(|it| it.round)
+    }
+
     /// A field of the export, by its JSON pointer; null where it isn't there.
     pub(super) fn field(&self, pointer: &str) -> &Value {
         self.whole.pointer(pointer).unwrap_or(&Value::Null)
@@ -210,11 +246,14 @@ impl MeasuredCase {
     /// Time per operation of each launch that was measured, up to a factor that is the same in
     /// every run: rates are turned round.
     pub(super) fn times(&self) -> Vec<f64> {
-        let values = self.launch_medians.iter().flatten();
-        match self.workload.as_str() {
-            "throughput" => values.map(|rate| 1.0 / rate).collect(),
-            _ => values.copied().collect(),
-        }
+        self.by_round().flatten().collect()
+    }
+
+    /// The same by round; None where a launch failed.
+    fn by_round(&self) -> impl Iterator<Item = Option<f64>> {
+        let is_rate = self.workload == "throughput";
+        let time = move |value: f64| if is_rate { 1.0 / value } else { value };
+        self.launch_medians.iter().map(move |it| it.map(time))
     }
 
     /// Whether it is the same case of another run; how it was measured may differ.

@@ -6,6 +6,7 @@
 //! drifted between them looks like a difference and is in no interval.
 
 mod fields;
+mod gate;
 mod measured;
 
 use serde::Serialize;
@@ -15,6 +16,7 @@ use crate::stats::{self, Shift, Verdict};
 use crate::study::{Reach, Total};
 
 pub use fields::Difference;
+pub use gate::{Gate, GateGroup, GateOn, LEAST_UNMARKED, Moved, Unsettled};
 pub use measured::{Measured, MeasuredCase, MeasuredGroup, MeasuredTwin};
 
 /// What is asked of a comparison.
@@ -24,6 +26,8 @@ pub struct Terms {
     pub margin: f64,
     /// A case that is slower by more is a regression.
     pub gate: Option<f64>,
+    /// What it is held against there.
+    pub gate_on: GateOn,
     /// Compare what differs in more than the moment.
     pub force: bool,
 }
@@ -59,18 +63,6 @@ pub enum Change {
     Inconclusive,
     /// There is nothing to compare, or it was measured otherwise.
     Incomparable,
-}
-
-/// How a case stands to the gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Gate {
-    /// The whole interval is at most the gate.
-    Within,
-    /// The whole interval is beyond the gate, and the difference survives the correction.
-    Beyond,
-    /// It can't be told.
-    Open,
 }
 
 /// One case of both runs.
@@ -122,6 +114,9 @@ pub struct CaseChange {
     pub reason: Option<String>,
     /// How it stands to the gate; null without one.
     pub gate: Option<Gate>,
+    /// What the gate judged: launches of unmarked rounds, apart from what its group did as a whole unless
+    /// the gate is absolute; null without one, and where too few rounds tell.
+    pub gated: Option<Moved>,
 }
 
 /// An A/A pair of one of the runs: the machine's noise inside it.
@@ -159,6 +154,10 @@ pub struct RunComparison {
     pub margin: f64,
     /// The gate.
     pub gate: Option<f64>,
+    /// What it holds cases against; null without one.
+    pub gate_on: Option<GateOn>,
+    /// The cases that shared rounds, as the gate sees them; empty without one.
+    pub gate_groups: Vec<GateGroup>,
     /// Error probability of all verdicts together.
     pub alpha: f64,
     /// Whether they are compared although they differ.
@@ -189,6 +188,8 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
     for (pair, p) in pairs.iter_mut().filter(|it| family(it)).zip(corrected) {
         pair.change.p_holm = Some(p);
     }
+    let judge = |gate| gate::judge((a.1, b.1), &mut pairs, 1.0 + gate, terms.gate_on);
+    let gate_groups = terms.gate.map(judge).unwrap_or_default();
     let cases: Vec<CaseChange> = pairs.into_iter().map(|pair| pair.judged(terms)).collect();
     RunComparison {
         schema_version: 1,
@@ -197,10 +198,12 @@ pub fn compare(a: (&str, &Measured), b: (&str, &Measured), terms: Terms) -> RunC
         b: named(b),
         margin: terms.margin,
         gate: terms.gate,
+        gate_on: terms.gate.map(|_| terms.gate_on),
+        gate_groups,
         alpha: ALPHA,
         forced: terms.force && !(differences.is_empty() && alike(&cases)),
         differences,
-        outcome: terms.gate.map(|_| outcome(&cases)),
+        outcome: terms.gate.map(|_| gate::outcome(&cases)),
         cases,
         noise: noise("a", a.1).chain(noise("b", b.1)).collect(),
     }
@@ -235,16 +238,6 @@ fn noise(side: &'static str, run: &Measured) -> impl Iterator<Item = Noise> {
             high: twin.high,
         })
     })
-}
-
-/// The worst of the cases; that nothing stands to the gate tells nothing.
-fn outcome(cases: &[CaseChange]) -> Gate {
-    let any = |gate| cases.iter().any(|case| case.gate == Some(gate));
-    match (any(Gate::Beyond), any(Gate::Open) || !any(Gate::Within)) {
-        (true, _) => Gate::Beyond,
-        (false, true) => Gate::Open,
-        (false, false) => Gate::Within,
-    }
 }
 
 /// A case on its way to a verdict.
@@ -304,6 +297,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         differences: Vec::new(),
         reason: None,
         gate: None,
+        gated: None,
     }
 }
 
@@ -364,19 +358,6 @@ impl Pair<'_> {
                 }
             };
         }
-        // What the first run didn't have can't have become slower.
-        let gated = !self.change.control && self.a.is_some_and(MeasuredCase::is_ok);
-        self.change.gate = terms.gate.filter(|_| gated).map(|gate| self.change.stands(1.0 + gate));
         self.change
-    }
-}
-
-impl CaseChange {
-    fn stands(&self, gate: f64) -> Gate {
-        match (self.low, self.high, self.p_holm) {
-            (Some(low), _, Some(p)) if low > gate && p < ALPHA => Gate::Beyond,
-            (_, Some(high), _) if high <= gate => Gate::Within,
-            _ => Gate::Open,
-        }
     }
 }

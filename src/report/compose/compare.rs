@@ -2,11 +2,12 @@
 //! forest of ratios, then how far the answer may be trusted.
 
 mod forest;
+mod gate;
 mod tables;
 mod trust;
 
 use super::{Extent, words};
-use crate::judge::compare::{CaseChange, Change, Gate, RunComparison};
+use crate::judge::compare::{CaseChange, Change, RunComparison};
 use crate::report::{
     Block, Column, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
 };
@@ -21,7 +22,7 @@ pub fn comparison(found: &RunComparison, extent: Extent) -> Document {
         "Time per operation of B over that of A; launches of two runs are not paired.".into();
     document.meta = ['A', 'B'].map(|side| (side.to_string(), told(found, side))).to_vec();
     let mut answer = Section::new("answer", "Answer").with(verdict(found));
-    answer.blocks.extend(gate(found).map(Block::from));
+    answer.blocks.extend(gate::blocks(found));
     answer.blocks.extend(differences(found));
     document.sections.push(answer);
     if !(found.differences.is_empty() || found.forced) {
@@ -131,58 +132,6 @@ fn extremes(found: &RunComparison) -> Text {
 
 fn distance(case: &CaseChange) -> f64 {
     case.ratio.map_or(0.0, |ratio| ratio.ln().abs())
-}
-
-fn gate(found: &RunComparison) -> Option<Verdict> {
-    let (gate, outcome) = (found.gate?, found.outcome?);
-    let of = |wanted| {
-        let cases = counted(found).filter(|case| case.gate == Some(wanted));
-        cases.map(case_name).collect::<Vec<String>>()
-    };
-    let (beyond, open) = (of(Gate::Beyond), of(Gate::Open));
-    let head = Text::new().strong(format!("Gate at {} slower: ", percent(gate)));
-    Some(match outcome {
-        Gate::Beyond => Verdict::new(
-            VerdictKind::Bad,
-            head.plain("regression in ").code(few(&beyond)).plain("."),
-            told_of_the_open(
-                "The whole interval lies beyond it, and the corrected p is below 5 %.",
-                &open,
-            ),
-        ),
-        Gate::Within => Verdict::new(
-            VerdictKind::Good,
-            head.plain("passed."),
-            "In every case the whole interval lies within the gate.",
-        ),
-        Gate::Open if open.is_empty() => {
-            Verdict::new(VerdictKind::Unknown, head.plain("nothing stands to it."), "")
-        }
-        Gate::Open => Verdict::new(
-            VerdictKind::Unknown,
-            head.plain("can't be told of ").code(few(&open)).plain("."),
-            match with(found, Change::Incomparable).len() == counted(found).count() {
-                true => "There is nothing to hold against it.",
-                false => "More launches (--launches, --budget) narrow intervals.",
-            },
-        ),
-    })
-}
-
-fn told_of_the_open(told: &str, open: &[String]) -> Text {
-    let text = Text::from(told);
-    match open {
-        [] => text,
-        some => text.plain(" It can't be told of ").code(few(some)).plain("."),
-    }
-}
-
-/// The first names, which hold commas, and how many more.
-fn few(names: &[String]) -> String {
-    match names.len() {
-        0..=4 => names.join("; "),
-        many => format!("{}; {} more", names[..3].join("; "), many - 3),
-    }
 }
 
 fn fields<'a>(names: impl Iterator<Item = &'a String>) -> String {

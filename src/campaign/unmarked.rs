@@ -1,0 +1,61 @@
+//! Rounds that nobody disturbed: how many a group has, and how long it is measured for more of them.
+
+use super::{Campaign, LiveCase, LiveGroup};
+use crate::launch::{Outcome, Record};
+use crate::store::StoreError;
+use crate::workload::Workload;
+
+/// How many times what was asked (time, or launches) is spent on undisturbed rounds.
+pub const MOST_TIMES: u64 = 3;
+
+/// Launches of a round, and those of them during which others forked.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Forks {
+    launches: usize,
+    with: usize,
+}
+
+impl Forks {
+    /// Takes a launch into account. A set-up may fork itself, and so may what looks on.
+    pub(super) fn heard(&mut self, live: &LiveCase, record: &Record) {
+        let Some(noise) = record.noise.as_ref().filter(|_| record.outcome == Outcome::Ok) else {
+            return;
+        };
+        if !live.is_observed() && live.case.workload != Workload::Connect {
+            self.launches += 1;
+            self.with += usize::from(noise.forks > Some(0));
+        }
+    }
+
+    /// Whether that was during at least half of them.
+    pub(super) fn disturb(self) -> bool {
+        self.launches > 0 && 2 * self.with >= self.launches
+    }
+}
+
+impl Campaign<'_> {
+    /// Whether a group is measured on because too many of its rounds were disturbed.
+    pub(super) fn lacks_unmarked(&self, group: &LiveGroup) -> bool {
+        let stopping = &self.request.stopping;
+        let spent = |asked: u64, spent: u128| spent >= u128::from(asked) * u128::from(MOST_TIMES);
+        let time = stopping.budget_ns.is_some_and(|it| spent(it, self.began.elapsed().as_nanos()));
+        let launches = stopping.launches.is_some_and(|it| spent(it, group.rounds.into()));
+        stopping.unmarked.is_some_and(|asked| group.unmarked < asked) && !time && !launches
+    }
+
+    /// Says which groups have fewer undisturbed rounds than asked.
+    pub(super) fn warn_of_lacking(&mut self) -> Result<(), StoreError> {
+        let Some(asked) = self.request.stopping.unmarked else { return Ok(()) };
+        let short = self.groups.iter().filter(|group| group.unmarked < asked);
+        let told: Vec<String> =
+            short.map(|it| format!("{} ({} of {})", it.title(), it.unmarked, it.rounds)).collect();
+        match told.as_slice() {
+            [] => Ok(()),
+            some => self.warn(&format!(
+                "fewer than {asked} rounds were left undisturbed in {MOST_TIMES} times the time: {}; \
+                 `ipcmark doctor` says by what",
+                some.join(", ")
+            )),
+        }
+    }
+}
