@@ -45,7 +45,11 @@ fn found() -> Result<bool, String> {
     measure("delayed", SEED + 1, "--verify")?;
     measure("again", SEED + 2, "")?;
     println!("A delay planted in every message (--verify):");
-    let planted = run(&store, "compare before delayed --force --gate 5% --gate-on absolute", Stdio::inherit())?;
+    let planted = run(
+        &store,
+        "compare before delayed --force --gate 5% --gate-on absolute",
+        Stdio::inherit(),
+    )?;
     println!("\nNothing planted:");
     let nothing = run(&store, "compare before again --gate 5%", Stdio::inherit())?;
     let told = |code: i32| match code {

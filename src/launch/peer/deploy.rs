@@ -39,16 +39,17 @@ impl Copy {
 
     /// The words to run there: they take the program from their input, say that they have it by an end
     /// of a line, and become the agent. A copy that isn't whole, because the stream ended or the disk
-    /// is full, and one that can't be executed are removed: until the agent runs, the folder is theirs.
+    /// is full, or a signal came, one that can't be executed, and one whose agent was killed are removed:
+    /// until the agent has unlinked it, it is theirs.
     pub fn words(&self) -> [String; 3] {
         let Copy { bytes, folder, .. } = self;
         let inner = format!(
             "umask 077; d=${{TMPDIR:-/tmp}}/{folder}; mkdir \"$d\" || exit 1; \
-             head -c {bytes} > \"$d/{NAME}\"; \
-             if [ \"$(wc -c < \"$d/{NAME}\")\" -eq {bytes} ] && chmod 700 \"$d/{NAME}\"; then \
-             echo; \"$d/{NAME}\" peer \"$d\"; c=$?; \
-             case $c in 126|127) rm -rf \"$d\";; esac; exit $c; fi; \
-             rm -rf \"$d\"; exit 1"
+             gone() {{ rm -f \"$d/{NAME}\"; rmdir \"$d\" 2>/dev/null; exit $1; }}; \
+             trap \"gone 1\" HUP INT TERM; head -c {bytes} > \"$d/{NAME}\"; \
+             [ \"$(wc -c < \"$d/{NAME}\")\" -eq {bytes} ] && chmod 700 \"$d/{NAME}\" || gone 1; \
+             trap - HUP INT TERM; echo; \"$d/{NAME}\" peer \"$d\"; c=$?; \
+             [ $c -le 125 ] || gone $c; exit $c"
         );
         // Where a shell splits the words once more (ssh), it runs what follows the first command.
         ["sh".into(), "-c".into(), format!(":; exec sh -c '{inner}'")]

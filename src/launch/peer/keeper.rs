@@ -30,15 +30,20 @@ use crate::sys::process::session;
 
 /// The hidden word that starts a keeper.
 pub const WORD: &str = "keep";
-/// How long the command may take to end by itself once its input is closed.
-const ENDS_WITHIN: Duration = Duration::from_secs(1);
+/// How long the command may take to end by itself once its input is closed, unless the coordinator is in
+/// a hurry: a busy machine takes its time to remove a copy.
+const ENDS_WITHIN: Duration = Duration::from_secs(10);
 /// How long what it has left may take to end when asked to; then it is killed.
 const LEAVES_WITHIN: Duration = Duration::from_millis(300);
 /// How long the killed may take.
 const DIES_WITHIN: Duration = Duration::from_secs(2);
 /// How often it is looked whether they have ended.
 const LOOKED_AT: Duration = Duration::from_millis(5);
-/// Bytes of its complaints that are kept: the last ones.
+/// Bytes of its complaints that are heard at once: a pipe's.
+const HEARD: usize = 64 << 10;
+/// How often in a row.
+const HEARD_AT_MOST: usize = 16;
+/// Bytes of them that are kept: the last ones.
 const KEPT: usize = 4096;
 
 /// Runs the command of this process's arguments; gives its exit code.
@@ -59,8 +64,10 @@ struct Keeper {
     complaints: Option<ChildStderr>,
     /// The last of them.
     tail: Vec<u8>,
-    /// Readable once the coordinator wants the end, or is gone.
+    /// Has a byte for each time that the coordinator wanted the end, or was gone.
     end: UnixStream,
+    /// How many came: who asks again is in a hurry.
+    asked: usize,
 }
 
 impl Keeper {
@@ -68,6 +75,7 @@ impl Keeper {
         let failed = |what: &str, error: io::Error| format!("{what}: {error}");
         set_child_subreaper(Some(getpid())).map_err(|it| failed("prctl", it.into()))?;
         let (end, write) = UnixStream::pair().map_err(|it| failed("socketpair", it))?;
+        end.set_nonblocking(true).map_err(|it| failed("fcntl", it))?;
         signal_hook::low_level::pipe::register(libc::SIGTERM, write)
             .map_err(|it| failed("sigaction", it))?;
         let owner = getppid();
@@ -95,14 +103,14 @@ impl Keeper {
         rustix::stdio::dup2_stdout(&null).map_err(|it| failed("dup2", it.into()))?;
         let main = Pid::from_raw(child.id() as i32).ok_or("fork gave no id")?;
         let complaints = child.stderr.take();
-        Ok(Keeper { main, status: None, complaints, tail: Vec::new(), end })
+        Ok(Keeper { main, status: None, complaints, tail: Vec::new(), end, asked: 0 })
     }
 
     fn serve(mut self) -> i32 {
         while self.await_end() {}
         if self.status.is_none() {
             let until = Instant::now() + ENDS_WITHIN;
-            self.until(until, |it| it.status.is_some());
+            self.until(until, |it| it.status.is_some() || it.is_hurried());
         }
         self.end_all();
         self.hear();
@@ -134,7 +142,7 @@ impl Keeper {
             self.complaints.is_some() && !fds[fds.len() - 1].revents().is_empty(),
         );
         if complains {
-            self.read();
+            self.hear();
         }
         !wanted
     }
@@ -144,6 +152,7 @@ impl Keeper {
         loop {
             self.hear();
             self.reap();
+            self.count_asked();
             if done(self) || Instant::now() >= until {
                 return;
             }
@@ -174,6 +183,14 @@ impl Keeper {
         }
     }
 
+    fn count_asked(&mut self) {
+        self.asked += self.end.read(&mut [0; 8]).unwrap_or(0);
+    }
+
+    fn is_hurried(&self) -> bool {
+        self.asked > 1
+    }
+
     /// Takes leave of every child that has ended.
     fn reap(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -183,9 +200,10 @@ impl Keeper {
         }
     }
 
-    /// Takes in what there is of complaints.
+    /// Takes in what there is of complaints; of endless ones a part, for there is more to do.
     fn hear(&mut self) {
-        while let Some(from) = &self.complaints {
+        for _ in 0..HEARD_AT_MOST {
+            let Some(from) = &self.complaints else { return };
             let mut fds = [PollFd::new(from, PollFlags::IN)];
             if !matches!(poll(&mut fds, time_left(Some(Instant::now())).as_ref()), Ok(1)) {
                 return;
@@ -197,7 +215,7 @@ impl Keeper {
     /// Keeps the last of what is complained of where the coordinator looks.
     fn read(&mut self) {
         let Some(from) = &mut self.complaints else { return };
-        let mut bytes = [0; KEPT];
+        let mut bytes = [0; HEARD];
         match from.read(&mut bytes) {
             Ok(length @ 1..) => {
                 self.tail.extend_from_slice(&bytes[..length]);

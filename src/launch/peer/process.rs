@@ -18,6 +18,8 @@ use crate::interrupt::Interrupt;
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame};
 use crate::visible::visible;
 
+/// How long a keeper in a hurry may take: it ends all at once, unless the machine is busy.
+const HURRIES_WITHIN: Duration = Duration::from_secs(5);
 /// How long copying this program may take: a password may have to be typed.
 const COPIED_WITHIN: Duration = Duration::from_secs(120);
 /// Bytes of it that are sent at once.
@@ -35,6 +37,8 @@ pub struct Process {
     /// What it says.
     pub stdout: Reader<ChildStdout>,
     stderr: File,
+    /// Whether its end was asked for.
+    let_go: bool,
 }
 
 impl Process {
@@ -73,7 +77,7 @@ impl Process {
             command.spawn().map_err(|error| failed(&format!("start `{first}`"), error))?;
         let stdin = child.stdin.take();
         let stdout = Reader::new(child.stdout.take().expect("piped"));
-        Ok(Process { child, command: words.join(" "), stdin, stdout, stderr })
+        Ok(Process { child, command: words.join(" "), stdin, stdout, stderr, let_go: false })
     }
 
     /// Brings the copy along, and waits until it is there: what is said before might be taken for it.
@@ -142,9 +146,15 @@ impl Process {
         None
     }
 
-    /// Tells the keeper to end it: it closes its input, gives it a second, and ends whatever is left.
+    /// Tells the keeper to end it: it closes its input, lets it end, and ends whatever is left.
     pub fn let_go(&mut self) {
-        self.hang_up();
+        if !std::mem::replace(&mut self.let_go, true) {
+            self.hang_up();
+            self.ask_for_its_end();
+        }
+    }
+
+    fn ask_for_its_end(&mut self) {
         if let (Ok(None), Some(pid)) =
             (self.child.try_wait(), Pid::from_raw(self.child.id() as i32))
         {
@@ -153,12 +163,16 @@ impl Process {
         }
     }
 
-    /// Waits for its end until `until`, and then no longer: only a keeper that hangs is killed.
+    /// Waits for its end until `until`; then the keeper is told to hurry. Only one that hangs is killed:
+    /// what it keeps would outlive it.
     pub fn end(&mut self, until: Instant) {
         self.let_go();
         if self.ended(until.saturating_duration_since(Instant::now())).is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            self.ask_for_its_end();
+            if self.ended(HURRIES_WITHIN).is_none() {
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+            }
         }
     }
 
