@@ -99,7 +99,7 @@ fn pipes<'a>(judged: &'a mut Judged, place: &str) -> impl Iterator<Item = &'a mu
 #[test]
 fn verdicts_name_the_largest_rate_and_only_what_spins_as_burning() {
     let mut judged =
-        measured("run pipe fifo unix-stream -s 64 -w throughput -p free --launches 7 -q");
+        measured("run pipe fifo unix-stream -s 64 -w throughput -p same-cpu --launches 7 -q");
     let mut said = |spinning: &[usize], best: usize| {
         let group = &mut judged.groups[0];
         for (nth, standing) in group.standings.iter_mut().enumerate() {

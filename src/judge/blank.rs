@@ -31,6 +31,7 @@ impl CaseResult {
             placement: case.placement.clone(),
             site: case.placement.clone(),
             cpus: case.cpus.map(|(a, b)| [a, b]),
+            two_machines: false,
             observed_placement: None,
             message_bytes: case.message_bytes,
             total: case.total,

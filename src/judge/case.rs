@@ -66,6 +66,9 @@ pub struct CaseResult {
     pub site: String,
     /// The CPUs of that placement.
     pub cpus: Option<[u32; 2]>,
+    /// Whether its halves ran on different machines, whose CPUs have nothing to do with each other.
+    #[serde(skip)]
+    pub two_machines: bool,
     /// Where free workers ran.
     pub observed_placement: Option<ObservedPlacement>,
     /// Null where the mechanism carries no bytes, or nothing was sent.
@@ -192,6 +195,11 @@ impl CaseResult {
         self.rate.is_none_or(|it| it.is_kept())
     }
 
+    /// Whether both workers ran on one CPU: elsewhere the level changes from run to run, and ratios say more.
+    pub fn is_on_one_cpu(&self) -> bool {
+        !self.two_machines && self.cpus.is_some_and(|[a, b]| a == b)
+    }
+
     /// Judges one case, its course in so many `slices` a launch; also gives the sum of its
     /// launches' timed parts, in ns.
     pub(super) fn of(
@@ -206,6 +214,8 @@ impl CaseResult {
             rate.arrivals = run.request.arrivals;
         }
         result.group = group.nth;
+        let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
+        result.two_machines = elsewhere && result.reach == Reach::Peer;
         if run.reaches().len() > 1 && !case.reach.is_local() {
             result.site = format!("{}/{}", case.reach, case.placement);
         }
@@ -307,10 +317,7 @@ impl CaseResult {
         self.samples = values.iter().map(|value| value.samples).sum();
         self.effective_samples = values.iter().map(|value| value.effective).sum();
         let estimate = self.estimate_of(&in_unit, values, group);
-        let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
-        let two_machines = elsewhere && self.reach == Reach::Peer;
-        let one_cpu = !two_machines && self.cpus.is_some_and(|[a, b]| a == b);
-        let asked = run.request.stopping.asked(one_cpu);
+        let asked = run.request.stopping.asked(self.is_on_one_cpu());
         let half_width = headline(&ns, group)
             .map(|it| (it.interval.high - it.interval.low) / 2.0 / it.interval.estimate);
         self.precision_reached = Some(Precision {
@@ -339,7 +346,7 @@ impl CaseResult {
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
         self.first_message_ns = once::first_message(&ok, group);
         self.setup_phases_ns = once::setup_phases(&ok, group);
-        if self.placement == "free" && self.workload != "connect" && !two_machines {
+        if self.placement == "free" && self.workload != "connect" && !self.two_machines {
             self.observed_placement = Some(ObservedPlacement::of(&ok));
         }
         match (self.workload.as_str(), self.carries) {

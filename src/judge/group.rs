@@ -78,6 +78,10 @@ pub struct GroupVerdict {
     /// As of its cases.
     #[serde(skip)]
     pub site: String,
+    /// Whether the level of its cases changes from run to run, as that of wake-ups across CPUs does: then
+    /// ratios are the headline. A set-up wakes nobody.
+    #[serde(skip)]
+    pub by_ratio: bool,
     /// `process`, `thread`.
     pub workers: String,
     /// Rounds measured.
@@ -90,7 +94,7 @@ pub struct GroupVerdict {
     pub reference: Option<usize>,
     /// Comparisons over which ratios, and what is said of the best, are corrected: all cases but one.
     pub family: usize,
-    /// Every ranked case, the smallest median first.
+    /// Every ranked case, the smallest median first; across CPUs the smallest ratio.
     pub standings: Vec<Standing>,
     /// The A/A pair, where the group has one.
     pub twin: Option<TwinCheck>,
@@ -137,7 +141,12 @@ impl GroupVerdict {
             .collect();
         let head = members.iter().find(here)?;
         let reference = reference_of(&ranked, members, asked);
+        let by_ratio = head.workload != "connect" && !head.is_on_one_cpu();
         let mut standings = standings(&ranked, members, reference);
+        if by_ratio {
+            let key = |it: &Standing| it.ratio.unwrap_or(f64::INFINITY);
+            standings.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        }
         for standing in &mut standings {
             standing.result += first;
         }
@@ -149,6 +158,7 @@ impl GroupVerdict {
             rate: head.rate.map(|it| it.asked_per_sec),
             reach: head.reach.clone(),
             placement: head.placement.clone(),
+            by_ratio,
             site: site.into(),
             workers: head.workers.clone(),
             rounds: members.iter().map(|it| it.by_round.len() as u64).max().unwrap_or(0),

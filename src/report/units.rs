@@ -100,6 +100,14 @@ impl Unit {
         let [value, low, high] = [value, low, high].map(|v| write(digits, v));
         format!("{value}{suffix} [{low}, {high}]")
     }
+
+    /// From one value to another, the unit said once: `36.0–52.0 µs`; one of them where both read the same.
+    pub fn range(self, low: f64, high: f64) -> String {
+        let (scale, suffix) = prefix(self.prefixes(), high);
+        let write = |value: f64| number(value / scale, decimals(value / scale, 3));
+        let (low, high) = (write(low), write(high));
+        if low == high { format!("{high}{suffix}") } else { format!("{low}–{high}{suffix}") }
+    }
 }
 
 /// A duration: `duration(4120.0)` is `4.12 µs`.
@@ -249,6 +257,8 @@ mod tests {
         assert_eq!(interval(Unit::Nanoseconds, 412.0, 412.0, 412.0), "412 ns [412, 412]");
         assert_eq!(interval(Unit::Ratio, 1.4, 1.352, 1.449), "1.40× [1.35, 1.45]");
         assert_eq!(interval(Unit::Nanoseconds, 412.0, f64::NAN, 412.0), "412 ns");
+        assert_eq!(Unit::Nanoseconds.range(36_000.0, 52_000.0), "36.0–52.0 µs");
+        assert_eq!(Unit::Nanoseconds.range(412.1, 412.2), "412 ns");
     }
 
     #[test]

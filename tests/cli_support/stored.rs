@@ -8,6 +8,7 @@ use ipcmark::launch::placement::Place;
 use ipcmark::launch::{Outcome, Placement, Record, Workers};
 use ipcmark::mechanism::Variant;
 use ipcmark::observe::{Host, RoundNoise};
+use ipcmark::stats;
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
 use ipcmark::study::{Case, Reach, Request, Stopping};
 use ipcmark::workload::{Policy, Workload};
@@ -33,15 +34,19 @@ pub fn clock() -> clock::Record {
     }
 }
 
-fn case(variant: &str) -> Case {
+fn case(variant: &str, placement: Placement) -> Case {
+    let place = match placement {
+        Placement::SameCpu => Place { cpus: Some((0, 0)), ..Place::FREE },
+        _ => Place::FREE,
+    };
     Case {
         variant: Variant::parse(variant).expect("a mechanism"),
         workload: Workload::Latency,
         message_bytes: Some(64),
         total: None,
         rate: None,
-        placement: Placement::SameCpu,
-        place: Place { cpus: Some((0, 0)), ..Place::FREE },
+        placement,
+        place,
         workers: Workers::Process,
         payload: Policy::Untouched,
         twin: false,
@@ -50,8 +55,13 @@ fn case(variant: &str) -> Case {
     }
 }
 
-/// Begins a run of two cases; gives its number and theirs.
+/// Begins a run of two cases on one CPU; gives its number and theirs.
 pub fn begin(store: &mut Store) -> Result<(i64, Vec<i64>), StoreError> {
+    begin_at(store, Placement::SameCpu)
+}
+
+/// As [`begin`], on one CPU or placed freely.
+pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64>), StoreError> {
     let request = Request {
         mechanisms: vec!["pipe".into(), "unix-stream".into()],
         workloads: vec![(Workload::Latency, vec![64])],
@@ -68,7 +78,7 @@ pub fn begin(store: &mut Store) -> Result<(i64, Vec<i64>), StoreError> {
         peer: None,
         labs: &[],
     })?;
-    let made = [case("pipe"), case("unix-stream")];
+    let made = ["pipe", "unix-stream"].map(|it| case(it, placement));
     let rows: Vec<NewCase> = made
         .iter()
         .enumerate()
@@ -83,22 +93,37 @@ pub fn begin(store: &mut Store) -> Result<(i64, Vec<i64>), StoreError> {
 
 /// Stores a round of it, as a campaign does.
 pub fn round(store: &mut Store, run: i64, cases: &[i64], round: u64) -> Result<(), StoreError> {
+    round_of(store, run, cases, round, &[8_000, 12_000])
+}
+
+/// As [`round`], each case with the round trip that is told of it, in half nanoseconds.
+pub fn round_of(
+    store: &mut Store,
+    run: i64,
+    cases: &[i64],
+    round: u64,
+    ticks: &[u64],
+) -> Result<(), StoreError> {
     let launches: Vec<NewLaunch> = cases
         .iter()
+        .zip(ticks)
         .zip(0..)
-        .map(|(case, nth)| {
+        .map(|((case, ticks), position)| {
+            let sample = |it: u64| ticks + (round * 7 + it * 31) % 97;
+            let samples: Vec<u64> = (0..SAMPLES as u64).map(sample).collect();
             let mut record = Record::without_samples(Outcome::Ok);
             record.initiator.batch = 1;
-            let sample = |it: u64| 8_000 + nth * 4_000 + (round * 7 + it * 31) % 97;
+            let median = stats::batch_medians(&samples, 1)[0];
+            record.initiator.median_ns = Some(median * clock().ns_per_tick);
             NewLaunch {
                 case: *case,
                 round,
-                position: nth as usize,
+                position,
                 swapped: false,
                 padding: 0,
                 offset: 0,
                 record,
-                samples: (0..SAMPLES as u64).map(sample).collect(),
+                samples,
             }
         })
         .collect();

@@ -1,6 +1,6 @@
 //! The answer in one table: each question down, each placement across.
 
-use super::words;
+use super::{ratios, words};
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Block, Column, Row, Table, Text, units};
 
@@ -31,8 +31,9 @@ pub fn table(judged: &Judged) -> Option<Block> {
     table.rows.extend(cheapest(judged, &places));
     table.notes.push(Text::from(
         "≈ can't be told apart; the value is that of the smallest median (the largest rate), and \
-         CPU time goes by the median alone. Every comparison with its interval, and how sure it \
-         is, follows.",
+         CPU time goes by the median alone. Where not on one CPU, the ratio to the reference comes \
+         first, and the value is that of the smallest one. Every comparison with its interval, and \
+         how sure it is, follows.",
     ));
     compared.then(|| table.into())
 }
@@ -52,7 +53,7 @@ fn rows(judged: &Judged, mut questions: Vec<Question>, places: &[&str]) -> Vec<R
         let (from, to) = (&stretch[0], &stretch[stretch.len() - 1]);
         let (first, last) = (from.answers(judged, places), to.answers(judged, places));
         let cells = first.iter().zip(&last).map(|ends| match ends {
-            (Some(from), Some(to)) => from.cell(to),
+            (Some(from), Some(to)) => from.cell(judged, to),
             _ => Text::new().muted("–"),
         });
         Row::new(std::iter::once(Text::from(head(stretch))).chain(cells))
@@ -144,11 +145,8 @@ impl<'a> Answer<'a> {
     }
 
     /// From this one, of the smallest size, to that of the largest, which names the same.
-    fn cell(&self, to: &Answer) -> Text {
-        let value = |from: &CaseResult, to: &CaseResult| match std::ptr::eq(from, to) {
-            true => words::brief_value(from),
-            false => format!("{} … {}", words::brief_value(from), words::brief_value(to)),
-        };
+    fn cell(&self, judged: &Judged, to: &Answer) -> Text {
+        let value = |from, to| ratios::brief(judged, from, to);
         let text = Text::new().code(&self.best).plain(" ").strong(value(self.leader, to.leader));
         match (&self.instead, &to.instead) {
             (Some((why, names, a)), Some((_, others, b))) => {

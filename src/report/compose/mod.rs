@@ -18,6 +18,7 @@ mod over_time;
 mod peer;
 mod percentiles;
 mod probe;
+mod ratios;
 mod setup;
 mod study;
 mod tables;

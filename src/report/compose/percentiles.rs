@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{open_loop, tables, words};
+use super::{open_loop, ratios, tables, words};
 use crate::judge::{CaseResult, Judged, PERCENTILES};
 use crate::report::{Column, Row, Table, Text, units};
 use crate::stats;
@@ -27,13 +27,23 @@ pub fn are_shown(judged: &Judged, workload: &str, cases: &[&CaseResult]) -> bool
 
 /// One row per case, whatever the width: its percentiles, largest sample and samples.
 pub fn table(judged: &Judged, caption: String, cases: &[&CaseResult]) -> Table {
-    let sizes: BTreeSet<Option<u64>> = cases.iter().map(|it| it.message_bytes).collect();
+    let by_ratio = ratios::lead(judged, cases);
+    let mut sizes: BTreeSet<Option<u64>> = cases.iter().map(|it| it.message_bytes).collect();
+    if by_ratio {
+        // One size stands in the caption.
+        sizes.remove(&None);
+    }
     let open_loop = cases.iter().any(|it| it.rate.is_some());
     let limited = cases.iter().any(|it| it.clock_limited);
     let number = |name: &str| Column::number(name, 0);
     let mut table = Table { caption, ..Default::default() };
-    table.columns = vec![Column::text("mechanism", 0), number("p50"), number("p99")];
-    table.columns.extend([number("max"), number("n")]);
+    let cases = if by_ratio { ratios::in_order(judged, cases) } else { cases.to_vec() };
+    if by_ratio {
+        table.caption += ratios::AT_ONCE;
+    }
+    table.columns = vec![Column::text("mechanism", 0)];
+    table.columns.extend(by_ratio.then(|| ratios::column(judged, &cases)));
+    table.columns.extend([number("p50"), number("p99"), number("max"), number("n")]);
     if open_loop {
         table.columns.push(number("served"));
     }
@@ -47,9 +57,12 @@ pub fn table(judged: &Judged, caption: String, cases: &[&CaseResult]) -> Table {
         let name = Text::new().code(&case.variant).plain(format!("{size}{sign}"));
         let p50 = match case.rate.filter(|it| !it.is_kept()) {
             Some(rate) => Text::new().muted(open_loop::short_of(rate)),
+            None if by_ratio => words::cell_value(case).into(),
             None => tables::cell(judged, case, words::cell_value(case)),
         };
-        let mut cells = vec![name, p50, cell(case, "p99"), largest(case)];
+        let mut cells = vec![name];
+        cells.extend(by_ratio.then(|| ratios::cell(judged, case)));
+        cells.extend([p50, cell(case, "p99"), largest(case)]);
         cells.push(units::count(case.samples).into());
         if let Some(rate) = case.rate.filter(|_| open_loop) {
             cells.push(rate.served_per_sec.map_or("–".into(), open_loop::per_second).into());

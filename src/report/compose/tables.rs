@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::absences::absent;
-use super::{open_loop, percentiles, setup, words};
+use super::{open_loop, percentiles, ratios, setup, words};
 use crate::judge::{
     Bound, BoundKind, Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status,
 };
@@ -26,13 +26,28 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
                 .copied()
                 .collect();
             let head = Head { workload, workers, placement };
+            let by_ratio = ratios::lead(judged, &here);
+            if by_ratio {
+                let (what, place) = (head.what(), head.place());
+                tables.push(ratios::table(judged, (what, &place), &here).into());
+            }
             if workload == "rate" {
-                tables.push(percentiles::table(judged, head.caption(), &here).into());
+                let caption = match by_ratio {
+                    true => format!("Percentiles of a response, {}", head.place()),
+                    false => head.caption(),
+                };
+                tables.push(percentiles::table(judged, caption, &here).into());
                 continue;
             }
-            tables.push(summary(judged, &head, &here).into());
+            if !by_ratio {
+                tables.push(summary(judged, &head, &here).into());
+            }
             if percentiles::are_shown(judged, workload, &here) {
-                let caption = format!("Percentiles of a round trip, {}", head.place());
+                let mut what = "Percentiles of a round trip".to_string();
+                if by_ratio {
+                    what = ratios::of_size(&what, &here);
+                }
+                let caption = format!("{what}, {}", head.place());
                 tables.push(percentiles::table(judged, caption, &here).into());
             }
         }
@@ -63,12 +78,15 @@ struct Head<'a> {
 
 impl Head<'_> {
     fn caption(&self) -> String {
-        let what = match self.workload {
+        format!("{}, {}: median over launches [interval]", self.what(), self.place())
+    }
+
+    fn what(&self) -> &'static str {
+        match self.workload {
             "latency" => "Round trip",
             "rate" => "Response time, open loop",
             _ => "Throughput one way",
-        };
-        format!("{what}, {}: median over launches [interval]", self.place())
+        }
     }
 
     fn place(&self) -> String {
@@ -114,25 +132,31 @@ fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
             };
             std::iter::once(value).chain(asides.cells(found))
         });
-        let shown = match here().next().map(|it| it.carries) {
-            Some(Carries::Signal) => format!("{name} +"),
-            Some(Carries::Own) => format!("{name} (control)"),
-            _ => name.to_string(),
-        };
+        let shown = here().next().map_or(name.to_string(), |it| shown_name(it));
         let cells = std::iter::once(Text::new().code(shown)).chain(cells);
         table.rows.push(Row::new(cells));
     }
     table
 }
 
+/// The variant, and a sign where it is not one that carries bytes.
+pub fn shown_name(case: &CaseResult) -> String {
+    match case.carries {
+        Carries::Signal => format!("{} +", case.variant),
+        Carries::Own => format!("{} (control)", case.variant),
+        _ => case.variant.clone(),
+    }
+}
+
 /// Columns beside each value, where there is room and something to put there.
-struct Asides {
+pub struct Asides {
     bound: Option<&'static str>,
     cpu: bool,
 }
 
 impl Asides {
-    fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
+    /// What there is of all these cases.
+    pub fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
         let mut kinds = cases.clone().filter(|it| bound_ratio(it).is_some());
         let floors = |it: &CaseResult| it.bound.as_ref().is_some_and(is_floor);
         Asides {
@@ -144,12 +168,14 @@ impl Asides {
         }
     }
 
-    fn columns(&self) -> impl Iterator<Item = Column> {
+    /// Their columns.
+    pub fn columns(&self) -> impl Iterator<Item = Column> {
         let named = [self.bound, self.cpu.then_some(CPU)].into_iter().flatten();
         named.map(|name| Column::number(name, ASIDE))
     }
 
-    fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
+    /// Their cells, of one case.
+    pub fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
         let bound = case.and_then(bound_ratio).map_or(String::new(), units::ratio);
         let cpu = case.and_then(|it| it.cpu_ns_per_operation);
         let cpu = cpu.map_or(String::new(), |it| units::duration(it.total));
@@ -252,12 +278,8 @@ pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
 }
 
 fn is_best(judged: &Judged, case: &CaseResult) -> bool {
-    judged
-        .groups
-        .iter()
-        .filter(|group| group.standings.len() > 1 && !group.is_disturbed())
-        .flat_map(|group| &group.standings)
-        .any(|it| it.among_best && std::ptr::eq(&judged.results[it.result], case))
+    let told = |group: &GroupVerdict| group.standings.len() > 1 && !group.is_disturbed();
+    ratios::standing(judged, case).is_some_and(|(group, it)| it.among_best && told(group))
 }
 
 /// Variants, in the order of the results.
@@ -296,6 +318,9 @@ pub fn details(judged: &Judged) -> Section {
     }
     section
 }
+
+/// Which column of a group in full holds its ratios.
+const RATIO: usize = 4;
 
 fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
     let timed = group.workload != "throughput";
@@ -337,13 +362,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
             Text::from(words::value(case)),
             Text::from(beside(case)),
             Text::from(coverage(case)),
-            Text::from(match (standing.ratio, standing.low, standing.high) {
-                (Some(ratio), Some(low), Some(high)) => {
-                    format!("{} [{low:.2}, {high:.2}]", units::ratio(ratio))
-                }
-                _ if group.reference == Some(standing.result) => "1".to_string(),
-                _ => "–".to_string(),
-            }),
+            Text::from(words::ratio(group, standing).unwrap_or("–".into())),
             Text::from(standing.slower_than_best_at_most.map_or("–".to_string(), at_most)),
             Text::from(standing.p.map_or("–".to_string(), |p| format!("{p:.2e}"))),
         ];
@@ -363,6 +382,10 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
     for case in open_loop::unranked(judged, group) {
         let cells = [Text::new().code(&case.variant), Text::from(words::value(case))];
         table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+    }
+    if group.by_ratio {
+        ratios::first(&mut table, RATIO);
+        table.caption += ratios::AT_ONCE;
     }
     let reference = group.reference.map_or("–", |it| judged.results[it].variant.as_str());
     table.notes.push(Text::from(format!(

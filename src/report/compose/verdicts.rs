@@ -1,8 +1,8 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Extent, open_loop, over_time, words};
+use super::{Extent, open_loop, over_time, ratios, words};
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, Standing};
-use crate::report::{Block, Text, Verdict, VerdictKind, units};
+use crate::report::{Block, Text, Verdict, VerdictKind};
 use crate::store::Closed;
 
 /// Cases with the widest intervals that a terminal names.
@@ -31,7 +31,7 @@ fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
         return Verdict::new(VerdictKind::Unknown, headline, not_ranked(judged, group));
     };
     if group.standings.len() == 1 {
-        let value = words::value(&judged.results[leader.result]);
+        let value = ratios::headline(judged, group, leader);
         let headline = head.code(&leader.variant).plain(format!(", {value}"));
         let detail = format!("Nothing to compare it with. {}", not_ranked(judged, group));
         return Verdict::new(VerdictKind::Neutral, headline, detail.trim_end());
@@ -55,12 +55,15 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     let leader = &judged.results[best[0].result];
     let mut text = match best.as_slice() {
         [one] => {
-            let earlier = words::earlier(leader).map_or(String::new(), |it| format!(" ({it})"));
-            head.code(&one.variant).plain(format!(", {}{earlier}", words::value(leader)))
+            let earlier = words::earlier(leader).filter(|_| !group.by_ratio);
+            let earlier = earlier.map_or(String::new(), |it| format!(" ({it})"));
+            let value = ratios::headline(judged, group, one);
+            head.code(&one.variant).plain(format!(", {value}{earlier}"))
         }
         several => {
             let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
-            let (median, value) = (words::best_median(leader), words::value(leader));
+            let (median, value) =
+                (ratios::best_by(group, leader), ratios::headline(judged, group, best[0]));
             words::few_codes(head, &names)
                 .plain(" can't be told apart; ")
                 .code(&names[0])
@@ -78,8 +81,9 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     }
     if let Some(bytes) = first_with_bytes(judged, group) {
         let case = &judged.results[bytes.result];
-        text = text.plain(format!("; {} that carries bytes: ", words::best_median(case)));
-        text = text.code(&bytes.variant).plain(format!(", {}", words::value(case)));
+        text = text.plain(format!("; {} that carries bytes: ", ratios::best_by(group, case)));
+        let value = ratios::headline(judged, group, bytes);
+        text = text.code(&bytes.variant).plain(format!(", {value}"));
     }
     text.plain(".")
 }
@@ -99,7 +103,7 @@ fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         group.standings.iter().filter(|it| it.among_best_sleeping).collect();
     let Some(first) = asleep.first() else { return text };
     let case = &judged.results[first.result];
-    let value = words::value(case);
+    let value = ratios::headline(judged, group, first);
     match asleep.len() {
         1 => text.plain("; best that sleeps: ").code(&first.variant).plain(format!(", {value}")),
         _ => {
@@ -107,7 +111,7 @@ fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
             words::few_codes(text.plain("; of those that sleep, "), &names)
                 .plain(" can't be told apart; ")
                 .code(&first.variant)
-                .plain(format!(" has the {}, {value}", words::best_median(case)))
+                .plain(format!(" has the {}, {value}", ratios::best_by(group, case)))
         }
     }
 }
@@ -163,31 +167,18 @@ fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     }
 }
 
-/// How the leader stands to the reference, which nobody chose by looking.
+/// How the leader stands to the reference, which nobody chose by looking; nothing where the headline says it.
 fn against_reference(judged: &Judged, group: &GroupVerdict) -> Text {
-    let (leader, _) = group.leaders();
-    let reference = group.reference.map(|it| &judged.results[it]);
-    let (Some(leader), Some(reference)) = (leader, reference) else { return Text::new() };
-    let (Some(ratio), Some(low), Some(high)) = (leader.ratio, leader.low, leader.high) else {
-        return Text::new();
-    };
-    let text = Text::new().code(&leader.variant);
-    let text = text.plain(format!(
-        " takes {} [{}, {}] the time of ",
-        units::ratio(ratio),
-        plain_ratio(low),
-        plain_ratio(high)
-    ));
-    text.code(&reference.variant).plain(". ")
+    let leader = group.leaders().0.filter(|_| !group.by_ratio);
+    let told = leader.and_then(|it| Some((it, words::times_reference(judged, group, it)?)));
+    told.map_or(Text::new(), |(leader, times)| {
+        Text::new().code(&leader.variant).plain(format!(" takes {times}. "))
+    })
 }
 
 /// Rounded up: a bound doesn't get smaller by being printed.
 fn percent(share: f64) -> String {
     format!("{:.0} %", (100.0 * share).ceil())
-}
-
-fn plain_ratio(times: f64) -> String {
-    units::ratio(times).trim_end_matches('×').to_string()
 }
 
 /// Cases whose interval is wider than asked: all of them, or their count and the worst.

@@ -105,16 +105,35 @@ pub fn cell_value(case: &CaseResult) -> String {
     value(case) + sign(case)
 }
 
-/// `earlier here: 36.0 µs to 52.0 µs, 5 runs`, where there were any.
+/// `36.0–52.0 µs, 5 runs`: what earlier runs came to, where there were any.
+pub fn earlier_runs(case: &CaseResult) -> Option<String> {
+    let it = case.earlier?;
+    let runs = if it.runs == 1 { "run" } else { "runs" };
+    Some(format!("{}, {} {runs}", unit(case).range(it.low, it.high), it.runs))
+}
+
+/// The same with its heading: `earlier here: 36.0–52.0 µs, 5 runs`.
 pub fn earlier(case: &CaseResult) -> Option<String> {
-    let (it, unit) = (case.earlier?, unit(case));
-    Some(match it.runs {
-        1 => format!("earlier here: {}, 1 run", unit.format(it.low)),
-        runs => {
-            let (low, high) = (unit.format(it.low), unit.format(it.high));
-            format!("earlier here: {low} to {high}, {runs} runs")
-        }
-    })
+    earlier_runs(case).map(|runs| format!("earlier here: {runs}"))
+}
+
+/// `0.978× [0.644, 1.29]`: how a case stands to the reference of its group, which itself has `1`.
+pub fn ratio(group: &GroupVerdict, standing: &Standing) -> Option<String> {
+    match (standing.ratio, standing.low, standing.high) {
+        (Some(ratio), Some(low), Some(high)) => Some(Unit::Ratio.interval(ratio, low, high)),
+        _ => (group.reference == Some(standing.result)).then(|| "1".into()),
+    }
+}
+
+/// `0.978× [0.644, 1.29] the time of pipe`; None of the reference itself.
+pub fn times_reference(
+    judged: &Judged,
+    group: &GroupVerdict,
+    standing: &Standing,
+) -> Option<String> {
+    let reference = group.reference.filter(|at| *at != standing.result)?;
+    let ratio = ratio(group, standing)?;
+    Some(format!("{ratio} the time of {}", judged.results[reference].variant))
 }
 
 /// `3 sessions: 41.0 µs [36.0, 52.0]`, where there were several.

@@ -1,0 +1,143 @@
+//! Across CPUs the level changes from run to run, and ratios to the reference don't: they are the headline of every
+//! table, and what earlier runs came to stands beside the medians. On one CPU medians are. All on stored runs.
+
+mod cli_support;
+
+use cli_support::{Bench, stored};
+use ipcmark::launch::Placement;
+use ipcmark::store::Store;
+
+/// Seven rounds in which `unix-stream` takes less time in three by a lot, and more in four by a little: its
+/// median is the larger one, and its ratio is below 1.
+const LESS_BY_ROUND_AND_MORE_IN_THE_MEDIAN: [[u64; 2]; 7] = [
+    [10_000, 6_000],
+    [30_000, 31_000],
+    [10_000, 6_000],
+    [30_000, 31_000],
+    [10_000, 6_000],
+    [30_000, 31_000],
+    [30_000, 31_000],
+];
+/// `pipe` is quicker in each.
+const APART: [[u64; 2]; 7] = [[8_000, 12_000]; 7];
+
+/// A store of so many runs alike.
+fn stored(placement: Placement, ticks: &[[u64; 2]], runs: usize) -> Bench {
+    let bench = Bench::new();
+    let mut store = Store::open(&bench.store()).expect("a store");
+    for _ in 0..runs {
+        let (run, cases) = stored::begin_at(&mut store, placement).expect("a run");
+        for (ticks, round) in ticks.iter().zip(1..) {
+            stored::round_of(&mut store, run, &cases, round, ticks).expect("a round");
+        }
+        stored::end(&mut store, run).expect("its end");
+    }
+    bench
+}
+
+/// What follows `heading` up to the next empty line.
+fn table<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
+    let lines = text.lines().skip_while(|line| !line.starts_with(heading));
+    let found: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
+    assert!(!found.is_empty(), "no {heading:?} in {text}");
+    found
+}
+
+fn row<'a>(table: &[&'a str], name: &str) -> &'a str {
+    let named = |line: &&&str| line.split_whitespace().next() == Some(name);
+    table.iter().find(named).unwrap_or_else(|| panic!("no {name} in {table:#?}"))
+}
+
+/// Its words, wherever lines end.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// That they stand in this order.
+#[track_caller]
+fn in_order(line: &str, parts: &[&str]) {
+    let mut rest = line;
+    for part in parts {
+        let near: String = rest.chars().take(1_000).collect();
+        let at = rest.find(part).unwrap_or_else(|| panic!("no {part:?} in {near}"));
+        rest = &rest[at + part.len()..];
+    }
+}
+
+#[test]
+fn in_a_terminal_the_ratio_comes_first_and_earlier_runs_stand_beside_the_median() {
+    let bench = stored(Placement::Free, &APART, 3);
+    let text = bench.must("report last").out;
+    let caption = "Round trip of 64 B, placed freely: time over that of pipe";
+    let found = table(&text, caption);
+    in_order(&found.join(" "), &["[95 % for all of", "at once]", "median", "[each by itself]"]);
+    let heading = row(&found, "mechanism");
+    in_order(heading, &["× pipe [interval]", "median [interval]", "earlier here"]);
+    in_order(row(&found, "pipe"), &["*1 ", " 4.02 µs [", "4.02 µs, 2 runs"]);
+    in_order(row(&found, "unix-stream"), &[" 1.497× [", " 6.02 µs [", "6.02 µs, 2 runs"]);
+    assert!(!row(&found, "unix-stream").contains('*'), "{found:#?}");
+    assert!(found.iter().all(|line| line.chars().count() <= 80), "{found:#?}");
+    assert!(!text.contains("Not shown at this width"), "{text}");
+
+    let tails = table(&text, "Percentiles of a round trip of 64 B, placed freely");
+    in_order(row(&tails, "mechanism"), &["× pipe", "p50", "p99", "max", "n"]);
+    in_order(row(&tails, "pipe"), &["*1 ", " 4.02 µs ["]);
+    in_order(
+        &words(&text),
+        &["pipe, which ratios are to (4.02", "; earlier here: 4.02 µs, 2 runs)"],
+    );
+}
+
+#[test]
+fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
+    let bench = stored(Placement::Free, &APART, 3);
+    let columns = ["× pipe [interval]", "median [interval]", "earlier here"];
+    let page = bench.path("page.html");
+    bench.must(&format!("report last --html {}", page.display()));
+    let page = std::fs::read_to_string(page).expect("a page");
+    let markdown = bench.must("report last --format markdown").out;
+    let typst = bench.must("report last --format typst").out;
+    // Signs that only keep words together, or signs from being markup.
+    let plain = |it: String| it.replace('\\', "").replace('\u{a0}', " ");
+    for written in [page, markdown, typst].map(plain) {
+        let at = written.find("time over that of pipe").expect("the caption");
+        in_order(&written[at..], &columns);
+        in_order(&written[at..], &["at once]", "1.497× [", "6.02", "6.02", "2 runs"]);
+        // In full: the group's own table, too.
+        let at = written.find("ratios: 95 % for all of a group at once").expect("a caption");
+        in_order(&written[at..], &["× reference [interval]", "p50 [interval]", "beside it"]);
+    }
+}
+
+#[test]
+fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
+    let ticks = &LESS_BY_ROUND_AND_MORE_IN_THE_MEDIAN;
+    let first = |bench: &Bench| {
+        let export = bench.export();
+        let standing = &export["comparisons"][0]["standings"][0];
+        standing["variant"].as_str().expect("a name").to_string()
+    };
+    let across = stored(Placement::Free, ticks, 1);
+    assert_eq!(first(&across), "unix-stream");
+    let text = across.must("report last").out;
+    let found = table(&text, "Round trip of 64 B, placed freely: ").join("\n");
+    in_order(&found, &["\nunix-stream", "0.7", "\npipe"]);
+    assert!(!found.contains("earlier here"), "there is no earlier run: {found}");
+    in_order(
+        &words(&text),
+        &["unix-stream has the least time, 0.7", "× [", "] the time of pipe (15."],
+    );
+
+    let on_one = stored(Placement::SameCpu, ticks, 1);
+    assert_eq!(first(&on_one), "pipe");
+}
+
+#[test]
+fn on_one_cpu_medians_are_the_headline() {
+    let bench = stored(Placement::SameCpu, &APART, 2);
+    let text = bench.must("report last").out;
+    let found = table(&text, "Round trip, one CPU: median over launches [interval]");
+    in_order(row(&found, "pipe"), &["*4.02 µs ["]);
+    assert!(!text.contains("× pipe") && !text.contains("at once"), "{text}");
+    in_order(&words(&text), &["pipe, 4.02", "] (earlier here: 4.02 µs, 1 run)"]);
+}
