@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 use super::interval::Interval;
-use super::medians::against_best;
+use super::medians::{Medians, against_best, paired_log_ratio, paired_p};
 use super::signed_rank::{hodges_lehmann, sign_test, signed_rank};
 
 /// What a comparison says about a quantity of which less is better.
@@ -31,10 +31,10 @@ pub enum Verdict {
 /// The ratio of two cases over their common rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// First over second: the Hodges–Lehmann estimate of the paired log ratios, back from
-    /// the log scale.
+    /// First over second: [`paired_log_ratio`], back from the log scale.
     pub ratio: Interval,
-    /// Two-sided exact signed-rank p of "no difference", before any correction.
+    /// Two-sided exact signed-rank p of "no difference", before any correction; 1 where the medians don't
+    /// differ.
     pub p: f64,
     /// Two-sided exact sign-test p, which needs no symmetry.
     pub p_sign: f64,
@@ -48,12 +48,8 @@ pub struct Comparison {
 /// `None` when the lengths differ, there are too few pairs for an interval (fewer than 6 at
 /// 5 %), or a value is not positive and finite.
 pub fn compare_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Comparison> {
-    let measured = |x: &f64| x.is_finite() && *x > 0.0;
-    if a.len() != b.len() || !a.iter().chain(b).all(measured) {
-        return None;
-    }
+    let log = paired_log_ratio(a, b, alpha)?;
     let log_ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect();
-    let log = hodges_lehmann(&log_ratios, alpha)?;
     Some(Comparison {
         ratio: Interval {
             estimate: log.estimate.exp(),
@@ -61,7 +57,7 @@ pub fn compare_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Comparison> {
             high: log.high.exp(),
             coverage: log.coverage,
         },
-        p: signed_rank(&log_ratios).p,
+        p: paired_p(a, b)?,
         p_sign: sign_test(&log_ratios),
         pairs: log_ratios.len(),
     })
@@ -71,9 +67,10 @@ pub fn compare_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Comparison> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// First less second, in the units of the values: the Hodges–Lehmann estimate of the paired
-    /// differences.
+    /// differences, and its interval as far as the medians allow it.
     pub shift: Interval,
-    /// Two-sided exact signed-rank p of "no difference", before any correction.
+    /// Two-sided exact signed-rank p of "no difference", before any correction; 1 where the medians don't
+    /// differ.
     pub p: f64,
     /// Pairs compared.
     pub pairs: usize,
@@ -89,9 +86,12 @@ pub fn shift_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Difference> {
         return None;
     }
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let shift = hodges_lehmann(&differences, alpha)?;
+    let test = signed_rank(&differences);
+    let medians = Medians::difference(a, b)?;
     Some(Difference {
-        shift: hodges_lehmann(&differences, alpha)?,
-        p: signed_rank(&differences).p,
+        shift: medians.widen(shift),
+        p: medians.allow(test.p, test.direction),
         pairs: differences.len(),
     })
 }
@@ -101,19 +101,19 @@ pub fn shift_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Difference> {
 /// with ranks, Wellek, "Testing Statistical Hypotheses of Equivalence and Noninferiority",
 /// 5.4).
 ///
-/// `log_ratios` are natural logarithms of paired ratios; `delta` is a relative difference
-/// (0.02 is 2 %). False when they are too few, or one is not finite.
-pub fn equivalent(log_ratios: &[f64], delta: f64, alpha: f64) -> bool {
-    hodges_lehmann(log_ratios, 2.0 * alpha).is_some_and(|it| is_within(&it, delta))
+/// `a` and `b` are paired by index; `delta` is a relative difference (0.02 is 2 %). False when they are too few,
+/// or one is not positive and finite.
+pub fn equivalent((a, b): (&[f64], &[f64]), delta: f64, alpha: f64) -> bool {
+    paired_log_ratio(a, b, 2.0 * alpha).is_some_and(|it| is_within(&it, delta))
 }
 
-/// The verdict on paired log ratios, of a quantity of which less is better.
+/// The verdict on two cases paired by index, of a quantity of which less is better.
 ///
-/// `p` is the signed-rank p after the correction for its family ([`holm`]); `delta` the
+/// `p` is that of [`paired_p`] after the correction for its family ([`holm`]); `delta` the
 /// smallest relative difference that matters, stated before. A difference that is real but
 /// inside the margin is `Equivalent`.
-pub fn verdict(log_ratios: &[f64], p: f64, delta: f64, alpha: f64) -> Verdict {
-    let log = |alpha| hodges_lehmann(log_ratios, alpha);
+pub fn verdict((a, b): (&[f64], &[f64]), p: f64, delta: f64, alpha: f64) -> Verdict {
+    let log = |alpha| paired_log_ratio(a, b, alpha);
     decide(log(alpha), log(2.0 * alpha), p, delta, alpha)
 }
 
@@ -197,6 +197,11 @@ mod tests {
         (0..n).map(|i| center.ln() + spread * offset(i)).collect()
     }
 
+    /// Two sides that have these log ratios.
+    fn sides(log_ratios: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        (log_ratios.iter().map(|it| it.exp()).collect(), vec![1.0; log_ratios.len()])
+    }
+
     #[test]
     fn holm_is_monotone_in_the_given_order() {
         assert!(holm(&[]).is_empty());
@@ -249,7 +254,10 @@ mod tests {
 
     #[test]
     fn verdicts() {
-        let of = |ratios: &[f64]| verdict(ratios, signed_rank(ratios).p, 0.02, 0.05);
+        let of = |ratios: &[f64]| {
+            let (a, b) = sides(ratios);
+            verdict((&a, &b), paired_p(&a, &b).unwrap_or(1.0), 0.02, 0.05)
+        };
         assert_eq!(of(&around(0.9, 0.05, 12)), Verdict::Faster);
         assert_eq!(of(&around(1.1, 0.05, 12)), Verdict::Slower);
         assert_eq!(of(&around(1.0, 0.015, 12)), Verdict::Equivalent);
@@ -264,26 +272,29 @@ mod tests {
 
     #[test]
     fn a_family_can_take_a_verdict_back() {
-        let ratios = around(0.9, 0.05, 12);
-        assert!(matches!(verdict(&ratios, 0.2, 0.02, 0.05), Verdict::Inconclusive { .. }));
+        let (a, b) = sides(&around(0.9, 0.05, 12));
+        assert!(matches!(verdict((&a, &b), 0.2, 0.02, 0.05), Verdict::Inconclusive { .. }));
     }
 
     #[test]
     fn equivalence_margin_is_symmetric_on_the_log_scale() {
-        let edge = |center: f64| equivalent(&[center.ln(); 12], 0.02, 0.05);
+        let edge = |center: f64| equivalent((&[center; 12], &[1.0; 12]), 0.02, 0.05);
         assert!(edge(1.0199) && edge(1.0 / 1.0199));
         assert!(!edge(1.0201) && !edge(1.0 / 1.0201));
-        assert!(!equivalent(&[f64::NAN; 12], 0.02, 0.05));
+        assert!(!equivalent((&[f64::NAN; 12], &[1.0; 12]), 0.02, 0.05));
     }
 
     #[test]
     fn equivalence_is_two_tests_of_one_side_each() {
         // A margin between the ends of the 90 % and the 95 % interval.
-        let ratios = around(1.0, 0.05, 12);
-        let end = |alpha| hodges_lehmann(&ratios, alpha).unwrap().high.exp_m1();
-        assert!(end(0.1) < end(0.05));
-        let margin = (end(0.1) + end(0.05)) / 2.0;
-        assert!(equivalent(&ratios, margin, 0.05) && !equivalent(&ratios, margin, 0.025));
+        let (a, b) = sides(&around(1.0, 0.05, 12));
+        // An interval that the medians don't widen: at an error below theirs.
+        let end = |alpha| paired_log_ratio(&a, &b, alpha).unwrap().high.exp_m1();
+        let (narrow, wide) = (0.004, 0.001);
+        assert!(end(narrow) < end(wide));
+        let margin = (end(narrow) + end(wide)) / 2.0;
+        let tested = |alpha| equivalent((&a, &b), margin, alpha);
+        assert!(tested(narrow / 2.0) && !tested(wide / 2.0));
     }
 
     #[test]

@@ -62,7 +62,8 @@ pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks};
 pub use looks::{End, FIRST_LOOK, LEAST_LAUNCHES, Look, MOST_LAUNCHES, Plan, TOTAL_ERROR};
 pub use medians::{
-    AgainstBest, AgainstReference, against_best, against_reference, median_ratio, paired_log_ratio,
+    AgainstBest, AgainstReference, Medians, against_best, against_reference, paired_log_ratio,
+    paired_p,
 };
 pub use modes::{Mode, Modes, two_modes};
 pub use peak::{Moved, Peak, moved, peak};

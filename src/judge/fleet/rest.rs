@@ -2,7 +2,7 @@
 //! nodes don't explain. Logarithms in, ratios out, because what slows a way multiplies its times.
 //!
 //! With six rounds and more a launch of every pair in a round gives one effect of a node, and the
-//! rounds are the units (signed ranks). With fewer the pairs are: a node's N − 1 pairs against the
+//! rounds are the units (signed ranks, and medians). With fewer the pairs are: a node's N − 1 pairs against the
 //! median node (signs). Each table is a family of its own, corrected by Holm.
 
 use super::{ALPHA, ratio};
@@ -167,9 +167,11 @@ fn over_rounds(many: usize, rounds: &[Vec<Option<f64>>]) -> Vec<Change> {
         if values.len() < LEAST {
             return None;
         }
-        let wide = stats::hodges_lehmann(&values, ALPHA)?;
-        let narrow = stats::hodges_lehmann(&values, 2.0 * ALPHA);
-        let p = stats::signed_rank(&values).p;
+        // Held against what the rest comes to, which is 1 in every round.
+        let (own, rest): (Vec<f64>, Vec<f64>) = values.iter().map(|it| (it.exp(), 1.0)).unzip();
+        let wide = stats::paired_log_ratio(&own, &rest, ALPHA)?;
+        let narrow = stats::paired_log_ratio(&own, &rest, 2.0 * ALPHA);
+        let p = stats::paired_p(&own, &rest)?;
         Some((nth, wide, narrow, p, Units::Rounds(values.len())))
     });
     decided(each.collect())

@@ -24,8 +24,9 @@ pub struct Sides<'a> {
 
 /// Left over right: of one pair of cases, or the mean over several.
 pub struct Ratio {
-    /// The mean over the pairs of the log ratio, round by round.
-    logs: Vec<f64>,
+    /// Of each side the geometric mean over the pairs, round by round.
+    left: Vec<f64>,
+    right: Vec<f64>,
     /// At the error of a claim of its own.
     interval: Interval,
     /// Of how many parts of a claim it is one: a refutation splits the error over them.
@@ -98,8 +99,12 @@ impl Sides<'_> {
         }
         let log = |pair: &[f64]| (pair[0] / pair[1]).ln();
         let count = pairs.len();
-        let logs: Vec<f64> =
-            rounds.iter().map(|row| row.chunks(2).map(log).sum::<f64>() / count as f64).collect();
+        let mean = |side: usize| -> Vec<f64> {
+            let of =
+                |row: &Vec<f64>| row.iter().skip(side).step_by(2).map(|it| it.ln()).sum::<f64>();
+            rounds.iter().map(|row| (of(row) / count as f64).exp()).collect()
+        };
+        let (left, right) = (mean(0), mean(1));
         let larger = (0..count)
             .filter(|nth| {
                 let mut of_pair: Vec<f64> =
@@ -108,11 +113,11 @@ impl Sides<'_> {
                 !of_pair.is_empty() && stats::median(&of_pair) > 0.0
             })
             .count();
-        let Some(interval) = interval(&logs, ALPHA) else {
+        let Some(interval) = interval(&left, &right, ALPHA) else {
             let of = format!("{} and {}", self.left, self.right_in_words());
-            return Err(Told::too_few_rounds(of, logs.len()));
+            return Err(Told::too_few_rounds(of, rounds.len()));
         };
-        Ok(Ratio { logs, interval, parts, pairs: count, larger })
+        Ok(Ratio { left, right, interval, parts, pairs: count, larger })
     }
 }
 
@@ -179,7 +184,7 @@ impl Ratio {
 
     /// Which side of `bound` it is on, at the errors of support and of refutation.
     fn side_of(&self, bound: f64) -> Side {
-        let refuting = interval(&self.logs, refuting(self.parts));
+        let refuting = interval(&self.left, &self.right, refuting(self.parts));
         Side {
             above: self.interval.low > bound,
             below: self.interval.high < bound,
@@ -190,13 +195,18 @@ impl Ratio {
 
     /// p of the hypothesis that it is `bound`.
     fn p_of(&self, bound: f64) -> f64 {
-        let shifted: Vec<f64> = self.logs.iter().map(|it| it - bound.ln()).collect();
-        stats::signed_rank(&shifted).p
+        let shifted: Vec<f64> = self.right.iter().map(|it| it * bound).collect();
+        stats::paired_p(&self.left, &shifted).unwrap_or(1.0)
+    }
+
+    /// Both within `margin` of each other, by two one-sided tests at `alpha`.
+    fn is_equivalent(&self, margin: f64, alpha: f64) -> bool {
+        stats::equivalent((&self.left, &self.right), margin, alpha)
     }
 
     fn told(&self, decision: Decision, text: String, p: f64) -> Told {
         let told = Told::new(decision, text, Some(p)).in_brief(times(&self.interval));
-        told.over_rounds(self.logs.len())
+        told.over_rounds(self.left.len())
     }
 
     /// The left is faster. Refuted where the right is, or where both are equivalent.
@@ -205,9 +215,7 @@ impl Ratio {
         let side = self.side_of(1.0);
         let decision = decided(side.above, side.below_for_sure);
         let alpha = refuting(self.parts);
-        if decision == Decision::Inconclusive
-            && stats::equivalent(&self.logs, EQUIVALENT_WITHIN, alpha)
-        {
+        if decision == Decision::Inconclusive && self.is_equivalent(EQUIVALENT_WITHIN, alpha) {
             let words = format!("equivalent within {} %", 100.0 * EQUIVALENT_WITHIN);
             let brief = format!("{}: {words}", times(&self.interval));
             return Told::new(Decision::Refuted, format!("{text}: {words}"), None).in_brief(brief);
@@ -238,7 +246,7 @@ impl Ratio {
         let text = format!("{}, {} % apart at least asked", self.words("as fast"), 100.0 * margin);
         let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
         let apart = self.side_of(low).below || self.side_of(high).above;
-        if !apart && stats::equivalent(&self.logs, margin, refuting(self.parts)) {
+        if !apart && self.is_equivalent(margin, refuting(self.parts)) {
             return Told::new(Decision::Refuted, text, None).in_brief(times(&self.interval));
         }
         let nearer = if self.interval.estimate < 1.0 { low } else { high };
@@ -250,7 +258,7 @@ impl Ratio {
         let text = format!("{}, within {} % asked", self.words("as fast"), 100.0 * margin);
         let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
         let apart = self.side_of(low).below_for_sure || self.side_of(high).above_for_sure;
-        let decision = decided(stats::equivalent(&self.logs, margin, alpha), apart);
+        let decision = decided(self.is_equivalent(margin, alpha), apart);
         Told::new(decision, text, None).in_brief(times(&self.interval))
     }
 
@@ -282,9 +290,9 @@ pub fn decided(yes: bool, no: bool) -> Decision {
     }
 }
 
-/// The interval of a ratio by its logs; None of too few.
-fn interval(logs: &[f64], alpha: f64) -> Option<Interval> {
-    let log = stats::hodges_lehmann(logs, alpha)?;
+/// The interval of the ratio of two sides over their rounds; None of too few.
+pub(super) fn interval(left: &[f64], right: &[f64], alpha: f64) -> Option<Interval> {
+    let log = stats::paired_log_ratio(left, right, alpha)?;
     Some(Interval { estimate: log.estimate.exp(), low: log.low.exp(), high: log.high.exp(), ..log })
 }
 

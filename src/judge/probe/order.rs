@@ -37,8 +37,11 @@ pub enum Kept {
     Open,
 }
 
-/// Two mechanisms under a probe, with their log ratios unobserved and observed.
-type Found<'a> = (&'a Pair<'a>, &'a Pair<'a>, Vec<f64>, Vec<f64>);
+/// Two mechanisms under a probe, with the rounds that both have, unobserved and observed.
+type Found<'a> = (&'a Pair<'a>, &'a Pair<'a>, Rounds, Rounds);
+
+/// Times per operation of two cases, by round.
+type Rounds = (Vec<f64>, Vec<f64>);
 
 /// Every pair of mechanisms under every probe that looks on once; the p values are one family.
 pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
@@ -46,19 +49,19 @@ pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
     let mut found: Vec<Found> = Vec::new();
     for (nth, first) in once.iter().enumerate() {
         for second in once[nth + 1..].iter().filter(|it| compares(first, it)) {
-            let plain = logs(first.plain, second.plain);
-            let observed = logs(&first.seen.case, &second.seen.case);
-            if plain.len() >= 6 && observed.len() >= 6 {
+            let plain = shared(first.plain, second.plain);
+            let observed = shared(&first.seen.case, &second.seen.case);
+            if plain.0.len() >= 6 && observed.0.len() >= 6 {
                 found.push((*first, *second, plain, observed));
             }
         }
     }
-    let p = |logs: &Vec<f64>| stats::signed_rank(logs).p;
+    let p = |(a, b): &Rounds| stats::paired_p(a, b).unwrap_or(1.0);
     let family: Vec<f64> = found.iter().flat_map(|it| [p(&it.2), p(&it.3)]).collect();
     let corrected = stats::holm(&family);
     let order = |((first, second, plain, observed), p): (Found, &[f64])| {
-        let ratio = |logs: &[f64]| {
-            stats::hodges_lehmann(logs, ALPHA).map_or(f64::NAN, |it| it.estimate.exp())
+        let ratio = |(a, b): &Rounds| {
+            stats::paired_log_ratio(a, b, ALPHA).map_or(f64::NAN, |it| it.estimate.exp())
         };
         Order {
             probe: first.probe,
@@ -81,13 +84,12 @@ fn compares(a: &Pair, b: &Pair) -> bool {
         && but_variant(a) == but_variant(b)
 }
 
-fn logs(a: &CaseResult, b: &CaseResult) -> Vec<f64> {
-    let rounds = a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b));
-    rounds.map(|(a, b)| (a / b).ln()).collect()
+fn shared(a: &CaseResult, b: &CaseResult) -> Rounds {
+    a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
 }
 
-fn side(logs: &[f64], p: f64) -> Verdict {
-    stats::verdict(logs, p, EQUIVALENT_WITHIN, ALPHA)
+fn side((a, b): &Rounds, p: f64) -> Verdict {
+    stats::verdict((a, b), p, EQUIVALENT_WITHIN, ALPHA)
 }
 
 fn kept(plain: Verdict, observed: Verdict) -> Kept {

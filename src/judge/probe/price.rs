@@ -24,7 +24,7 @@ pub struct Charge {
     pub shift: Option<Interval>,
     /// Observed over unobserved time.
     pub ratio: Option<Interval>,
-    /// Exact signed-rank p of "nothing is added".
+    /// Exact signed-rank p of "nothing is added"; 1 where the medians don't differ.
     pub p: Option<f64>,
     /// Corrected over the strand's prices.
     pub p_holm: Option<f64>,

@@ -64,7 +64,7 @@ fn claims() -> [Claim; 3] {
 /// What became of each, strand by strand.
 pub(super) fn surprises(pairs: &[Pair], untested: &[Untested]) -> Vec<Surprise> {
     let mut found = Vec::new();
-    let mut tested: Vec<(usize, Vec<f64>, f64)> = Vec::new();
+    let mut tested: Vec<(usize, Rounds, f64)> = Vec::new();
     for claim in claims() {
         let mut commons: Vec<Common> = Vec::new();
         for common in pairs.iter().map(|it| Common::of(it.plain)) {
@@ -75,8 +75,9 @@ pub(super) fn surprises(pairs: &[Pair], untested: &[Untested]) -> Vec<Surprise> 
         let before = found.len();
         for of in commons {
             let here: Vec<&Pair> = pairs.iter().filter(|it| Common::of(it.plain) == of).collect();
-            let Some(logs) = logs(&claim, &here) else { continue };
-            tested.push((found.len(), logs.clone(), stats::signed_rank(&logs).p));
+            let Some(rounds) = rounds(&claim, &here) else { continue };
+            let p = stats::paired_p(&rounds.0, &rounds.1).unwrap_or(1.0);
+            tested.push((found.len(), rounds, p));
             found.push(surprise(&claim, Some(of)));
         }
         if found.len() == before {
@@ -85,8 +86,8 @@ pub(super) fn surprises(pairs: &[Pair], untested: &[Untested]) -> Vec<Surprise> 
         }
     }
     let corrected = stats::holm(&tested.iter().map(|it| it.2).collect::<Vec<f64>>());
-    for ((at, logs, _), p) in tested.iter().zip(corrected) {
-        decide(&mut found[*at], logs, p);
+    for ((at, rounds, _), p) in tested.iter().zip(corrected) {
+        decide(&mut found[*at], rounds, p);
     }
     found
 }
@@ -96,8 +97,11 @@ fn surprise(claim: &Claim, of: Option<Common>) -> Surprise {
     Surprise { statement: claim.statement, of, decision, ratio: None, p_holm: None, reason: None }
 }
 
-fn decide(surprise: &mut Surprise, logs: &[f64], p: f64) {
-    let log = stats::hodges_lehmann(logs, ALPHA);
+/// Times under the left probes and under the right ones, by round.
+type Rounds = (Vec<f64>, Vec<f64>);
+
+fn decide(surprise: &mut Surprise, (left, right): &Rounds, p: f64) {
+    let log = stats::paired_log_ratio(left, right, ALPHA);
     surprise.p_holm = Some(p);
     surprise.ratio = log.map(|log| Interval {
         estimate: log.estimate.exp(),
@@ -106,16 +110,16 @@ fn decide(surprise: &mut Surprise, logs: &[f64], p: f64) {
         ..log
     });
     // No margin: any difference that is surely one decides.
-    surprise.decision = match stats::verdict(logs, p, f64::MIN_POSITIVE, ALPHA) {
+    surprise.decision = match stats::verdict((left, right), p, f64::MIN_POSITIVE, ALPHA) {
         Verdict::Slower => Decision::Supported,
         Verdict::Faster => Decision::Refuted,
         Verdict::Equivalent | Verdict::Inconclusive { .. } => Decision::Inconclusive,
     };
 }
 
-/// Round by round, over every size that has all of them: the mean log time under the left probes
-/// that were measured, less that under the right ones. None with fewer than six rounds.
-fn logs(claim: &Claim, here: &[&Pair]) -> Option<Vec<f64>> {
+/// Round by round, over every size that has all of them: the geometric mean of the time under the left probes
+/// that were measured, and under the right ones. None with fewer than six rounds.
+fn rounds(claim: &Claim, here: &[&Pair]) -> Option<Rounds> {
     let mut sizes: Vec<Option<u64>> = here.iter().map(|it| it.bytes()).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -135,12 +139,12 @@ fn logs(claim: &Claim, here: &[&Pair]) -> Option<Vec<f64>> {
         let cases = here.iter().filter(|it| probes.contains(&it.probe));
         let values = cases.map(|it| it.seen.case.by_round.get(round).copied().flatten());
         let values: Vec<f64> = values.collect::<Option<_>>()?;
-        Some(values.iter().map(|ns| ns.ln()).sum::<f64>() / values.len() as f64)
+        Some((values.iter().map(|ns| ns.ln()).sum::<f64>() / values.len() as f64).exp())
     };
     let rounds = here.iter().map(|it| it.plain.by_round.len()).max().unwrap_or(0);
-    let logs: Vec<f64> =
-        (0..rounds).filter_map(|at| Some(mean(&left, at)? - mean(&right, at)?)).collect();
-    (logs.len() >= 6).then_some(logs)
+    let both = |at: usize| mean(&left, at).zip(mean(&right, at));
+    let (left, right): Rounds = (0..rounds).filter_map(both).unzip();
+    (left.len() >= 6).then_some((left, right))
 }
 
 /// Which probes a claim lacks, and why.
