@@ -133,6 +133,21 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
 }
 
 #[test]
+fn what_a_star_means_is_told_only_where_one_stands() {
+    let told = |bench: &Bench| words(&bench.must("report last").out).contains("* among the best");
+    let bench = stored(Placement::SameCpu, &APART, 1);
+    assert!(told(&bench));
+    // Where others disturbed every round nothing is called best.
+    bench.edit(
+        "UPDATE rounds SET noise = json_set(noise, '$.marks', json('[{\"check\": \"load\", \
+         \"level\": \"note\", \"found\": \"others used 1.18 CPUs\"}]'))",
+    );
+    let text = bench.must("report last").out;
+    assert!(text.contains("undecided") || text.contains("none of them is called best"), "{text}");
+    assert!(!told(&bench), "{text}");
+}
+
+#[test]
 fn on_one_cpu_medians_are_the_headline() {
     let bench = stored(Placement::SameCpu, &APART, 2);
     let text = bench.must("report last").out;

@@ -11,7 +11,7 @@ use crate::report::{Block, Section, Text, units};
 pub const SET_UP: &str = "Between two hosts, by the initiator's clock: all until the far side has let \
      this end in, and closing it again. tcp: connect, the launch's cookie there, an answer back. udp: \
      the cookie there and an answer back. The far side's own work is in it as far as the answer waits \
-     for it. * among the best, which nothing else here can be told from.";
+     for it.";
 
 fn name(host: &Host) -> String {
     let name = host.hostname.clone().unwrap_or_else(|| "unknown".into());

@@ -1,6 +1,6 @@
 //! Set-up: what it and its steps take, and the first message after it.
 
-use super::tables::cell;
+use super::tables::{best_in_words, cell};
 use super::words;
 use crate::judge::{CaseResult, Judged, OncePerLaunch, Status};
 use crate::report::{Block, Column, Row, Table, Text, units};
@@ -11,8 +11,7 @@ const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to have both 
      a name (bind=…), open and close for all others; with the calls that ask what the kernel \
      granted. A path costs what the file system of its folder takes, and making the folder. What \
      remains to do before a first message isn't in it: faulting in shared memory, and meeting the \
-     partner (signal, process-vm). io-uring and tcp leave some of the end to the kernel. * among \
-     the best, which nothing else here can be told from.";
+     partner (signal, process-vm). io-uring and tcp leave some of the end to the kernel.";
 
 /// What each step holds.
 const STEPS: &str = "bind: a socket made, bound, and listening. connect: another one made, and \
@@ -71,6 +70,8 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
             told(close),
         ]));
     }
+    let best = best_in_words(&table);
+    table.notes.extend(best);
     table
 }
 

@@ -57,16 +57,36 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
         _ => false,
     };
     let has_asides = tables.iter().any(aside);
+    let signs = signs_in_words(&tables);
     if let Some(Block::Table(last)) = tables.last_mut() {
-        last.notes.push(Text::from(
-            "* among the best of its column, which nothing else here can be told from. \
-             + carries a wake-up, no bytes. ~ its launches change over the rounds, or fall into two modes: see the verdicts. n/a: see the remarks.",
-        ));
+        last.notes.extend(signs);
         let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
         let explained = asides_in_words(&all).filter(|_| has_asides);
         last.notes.extend(explained);
     }
     tables
+}
+
+/// What the signs mean that stand in a cell of `tables`; None where none does.
+fn signs_in_words(tables: &[Block]) -> Option<Text> {
+    let cells: Vec<String> = tables
+        .iter()
+        .filter_map(|it| if let Block::Table(table) = it { Some(&table.rows) } else { None })
+        .flat_map(|rows| rows.iter().flat_map(|row| &row.cells))
+        .map(Text::to_plain)
+        .collect();
+    let stands = |is: &dyn Fn(&str) -> bool| cells.iter().any(|it| is(it));
+    let meant = [
+        (stands(&|it| it.starts_with(BEST)), BEST_IN_WORDS),
+        (stands(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
+        (
+            stands(&|it| it.ends_with(words::CHANGES)),
+            "~ its launches change over the rounds, or fall into two modes: see the verdicts.",
+        ),
+        (stands(&|it| it == "n/a"), "n/a: see the remarks."),
+    ];
+    let told: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();
+    (!told.is_empty()).then(|| Text::from(told.join(" ")))
 }
 
 /// What the cases of one table share.
@@ -269,10 +289,22 @@ fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u
     }
 }
 
+/// Stands before what is among the best.
+const BEST: char = '*';
+/// What it means.
+const BEST_IN_WORDS: &str =
+    "* among the best of its group, which nothing else there can be told from.";
+
+/// What the sign of the best means, where it stands in `table`.
+pub fn best_in_words(table: &Table) -> Option<Text> {
+    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+    cells.any(|it| it.to_plain().starts_with(BEST)).then(|| BEST_IN_WORDS.into())
+}
+
 /// A value, marked where it is among the best of its group.
 pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
     match is_best(judged, case) {
-        true => Text::new().strong(format!("*{value}")),
+        true => Text::new().strong(format!("{BEST}{value}")),
         false => Text::from(value),
     }
 }

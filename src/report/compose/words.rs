@@ -183,8 +183,11 @@ pub fn brief_value(case: &CaseResult) -> String {
     case.estimate().map_or("–".into(), |it| unit(case).format(it.median))
 }
 
+/// Stands behind a value of which more is said than fits a table.
+pub const CHANGES: &str = " ~";
+
 fn sign(case: &CaseResult) -> &'static str {
-    if case.over_time.is_some() || case.modes.is_some() { " ~" } else { "" }
+    if case.over_time.is_some() || case.modes.is_some() { CHANGES } else { "" }
 }
 
 /// What the launches of a case show beside their median: a change over the rounds, or two modes.
