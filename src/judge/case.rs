@@ -187,12 +187,22 @@ impl CaseResult {
     /// Whether it may be held against others: measured, no second name of another, no control, and a
     /// schedule that was kept.
     pub fn is_ranked(&self) -> bool {
-        self.status == Status::Ok && !self.twin && !self.carries.is_control() && self.is_kept()
+        self.is_told() && !self.twin && !self.carries.is_control()
     }
 
     /// Whether its schedule was kept, where it has one: else its times say how long a launch was.
     pub fn is_kept(&self) -> bool {
         self.rate.is_none_or(|it| it.is_kept())
+    }
+
+    /// Whether its values are those of what was asked: measured, and its schedule was kept.
+    pub fn is_told(&self) -> bool {
+        self.status == Status::Ok && self.is_kept()
+    }
+
+    /// Why they are not, where anything says so.
+    pub fn shortfall(&self) -> Option<String> {
+        self.rate.and_then(|it| it.shortfall()).or_else(|| self.reason.clone())
     }
 
     /// Whether both workers ran on one CPU: elsewhere the level changes from run to run, and ratios say more.

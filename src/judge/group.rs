@@ -272,7 +272,7 @@ fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
 
 fn twin_check(members: &[CaseResult], site: &str) -> Option<TwinCheck> {
     let here = || members.iter().filter(|case| case.site == site);
-    let twin = here().find(|case| case.twin && case.status == Status::Ok && case.is_kept())?;
+    let twin = here().find(|case| case.twin && case.is_told())?;
     let subject = here().find(|case| !case.twin && case.variant == twin.variant)?;
     let (a, b) = paired(twin, subject);
     let comparison = stats::compare_paired(&a, &b, ALPHA)?;

@@ -78,6 +78,15 @@ impl RateSeen {
     pub fn is_kept(&self) -> bool {
         !self.overloaded && !self.void
     }
+
+    /// Why they are not: `overloaded at 50000/s`; None where they are.
+    pub fn shortfall(&self) -> Option<String> {
+        let what = match self.void {
+            true => "void, since the sender was late,",
+            false => "overloaded",
+        };
+        (!self.is_kept()).then(|| format!("{what} at {}/s", self.asked_per_sec))
+    }
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -43,23 +43,30 @@ pub fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
     asked && chosen.takes(|factor| (!any_level(case, factor)).then(|| level(case, factor)))
 }
 
-/// The measured cases that a selector chooses.
+/// The measured cases that a selector chooses; none that was overloaded, whose times say how long a launch was.
 ///
 /// # Errors
 /// Why there are none: the reason of a chosen case that wasn't measured.
 pub fn cases<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Result<Vec<&'a CaseResult>, Told> {
     let all: Vec<&CaseResult> =
         results.iter().filter(|case| !case.twin && takes(chosen, case)).collect();
-    let measured: Vec<&CaseResult> =
-        all.iter().copied().filter(|case| case.status == Status::Ok).collect();
+    let measured: Vec<&CaseResult> = all.iter().copied().filter(|case| case.is_told()).collect();
     if !measured.is_empty() {
         return Ok(measured);
     }
-    let reason = all.iter().find_map(|case| case.reason.clone());
+    let reason = all.iter().find_map(|case| case.shortfall());
     Err(Told::not_testable(match reason {
         Some(reason) => format!("{chosen}: {reason}"),
         None => format!("{chosen}: no such case was measured"),
     }))
+}
+
+/// Of the cases that any of `sides` chooses, those that were measured at a rate that they did not serve, or were
+/// not offered: each with why.
+pub fn overloaded(sides: &[Chosen], results: &[CaseResult]) -> Vec<(String, String)> {
+    let chosen = |case: &&CaseResult| !case.twin && sides.iter().any(|side| takes(side, case));
+    let short = |case: &CaseResult| Some((in_words(case), case.rate?.shortfall()?));
+    results.iter().filter(chosen).filter_map(short).collect()
 }
 
 /// The measured quantity by round, `of` a statistic of each launch: ns of a latency or set-up, bytes or wake-ups per second of a
@@ -137,11 +144,11 @@ pub fn pairs<'a>(
     for right in rights {
         cases(right, results)?;
         for (a, b) in planned(left, right, results) {
-            let Some(absent) = [a, b].into_iter().find(|it| it.status != Status::Ok) else {
+            let Some(absent) = [a, b].into_iter().find(|it| !it.is_told()) else {
                 found.measured.push((a, b));
                 continue;
             };
-            let reason = absent.reason.clone().unwrap_or_else(|| "not measured".into());
+            let reason = absent.shortfall().unwrap_or_else(|| "not measured".into());
             let told = (in_words(absent), reason);
             match absent.status {
                 Status::NotApplicable => found.inapplicable.push(told),

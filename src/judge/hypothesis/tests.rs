@@ -4,7 +4,7 @@ use super::curves::{Curve, curves};
 use super::needed::LEAST_ROUNDS;
 use super::parts::{refuting, together};
 use super::ratio::{Sides, Test as Compared, Value, decided, ranking};
-use super::select::{cases, goodness, have, in_words, quantity};
+use super::select::{cases, goodness, have, in_words, overloaded, quantity};
 use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Ground, Told, lost};
 use crate::judge::{Derived, EQUIVALENT_WITHIN, OverRounds};
@@ -14,9 +14,23 @@ use crate::study::extent::Extent;
 use crate::study::factor::{Chosen, Factor, chosen};
 use crate::study::format::{Hypothesis, Test};
 
-/// Decides one claim.
+/// Decides one claim; and says which of its cases it leaves out, since they were overloaded.
 pub fn decide(claim: &Hypothesis, on: &Ground) -> Told {
-    attempt(claim, on).unwrap_or_else(|untestable| untestable)
+    let mut told = attempt(claim, on).unwrap_or_else(|untestable| untestable);
+    if claim.of.as_ref().is_some_and(|of| of.get_ref() == FAILED_LAUNCHES) {
+        return told;
+    }
+    let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.or).chain(&claim.order);
+    let sides: Vec<Chosen> = sides.map(chosen).collect();
+    for (name, why) in overloaded(&sides, on.results) {
+        if told.effect.contains(&why) {
+            continue;
+        }
+        let without = format!("; without {name} ({why})");
+        told.brief = told.brief.map(|brief| format!("{brief}{without}"));
+        told.effect.push_str(&without);
+    }
+    told
 }
 
 fn attempt(claim: &Hypothesis, on: &Ground) -> Result<Told, Told> {

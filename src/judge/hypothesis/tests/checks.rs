@@ -1,8 +1,8 @@
 //! Claims that made-up launches bear out, or not, or can't.
 
 use super::*;
-use crate::judge::Status;
 use crate::judge::floor::tests::case;
+use crate::judge::{RateSeen, Status};
 use crate::study::declared::{Declared, declare};
 
 /// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
@@ -59,6 +59,36 @@ fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
     assert_eq!(told(EITHER, &two).0, Decision::NotTestable);
     let near = [measured("free", 4000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
     assert_eq!(told(EITHER, &near).0, Decision::Supported);
+}
+
+#[test]
+fn what_was_overloaded_is_named_and_decides_nothing() {
+    let overloaded = |mut case: CaseResult| {
+        case.rate = Some(RateSeen {
+            asked_per_sec: 50_000,
+            arrivals: Default::default(),
+            served_per_sec: Some(13_000.0),
+            served_share: Some(0.26),
+            late_share: None,
+            lateness_median_ns: None,
+            lateness_max_ns: None,
+            overloaded: true,
+            void: false,
+        });
+        case
+    };
+    let faster = "test = \"faster\"\nleft = { placement = \"same-cpu\" }\n\
+        right = { placement = \"free\" }\n";
+    let results = [measured("same-cpu", 4000.0, 0.0), overloaded(measured("free", 8000.0, 0.0))];
+    let (decision, effect) = told(faster, &results);
+    assert_eq!(decision, Decision::NotTestable, "{effect}");
+    assert!(effect.contains("overloaded at 50000/s"), "{effect}");
+    // Others of its side are judged without it.
+    let all =
+        "test = \"within\"\nleft = { mechanism = \"pipe\" }\nwithin = [\"8000\", \"10000\"]\n";
+    let (decision, effect) = told(all, &results);
+    assert_eq!(decision, Decision::Supported, "{effect}");
+    assert!(effect.ends_with("; without pipe 64 free (overloaded at 50000/s)"), "{effect}");
 }
 
 #[test]
