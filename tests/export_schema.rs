@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use cli_support::{Bench, wait_for};
+use ipcmark::stats::median_ranks;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -92,6 +93,31 @@ fn assert_consistent(document: &Value) {
             assert_eq!(case["workload"], comparison["workload"]);
         }
     }
+}
+
+/// Whoever has an interval by ranks has the coverage that they have among so many values; gives how many there are.
+/// Of results an earlier analysis may have cost some; of floors and of what was observed none.
+fn assert_ranked(value: &Value) -> usize {
+    let mut found = 0;
+    if let (Some(low), Some(ranks)) = (value.get("low"), value.get("ranks")) {
+        assert_eq!(low.is_null(), ranks.is_null(), "{value}");
+        assert_eq!(low.is_null(), value["coverage"].is_null(), "{value}");
+        if let [Some(low), Some(high)] = [0, 1].map(|end| ranks[end].as_u64()) {
+            let n = (low + high - 1) as usize;
+            let expected = median_ranks(n, 0.05).expect("ranks");
+            let coverage = value["coverage"].as_f64().expect("a coverage");
+            assert_eq!((low as usize, high as usize), (expected.0, expected.1), "{value}");
+            assert!((coverage - expected.2).abs() < 1e-12, "{value}");
+            assert!(value.get("n").is_none_or(|it| it == n), "{value}");
+            found += 1;
+        }
+    }
+    let inside: Vec<&Value> = match value {
+        Value::Array(all) => all.iter().collect(),
+        Value::Object(all) => all.values().collect(),
+        _ => Vec::new(),
+    };
+    found + inside.into_iter().map(assert_ranked).sum::<usize>()
 }
 
 fn rising(values: &[&Value], of: &str) {
@@ -253,6 +279,12 @@ fn what_was_observed_is_described_and_what_could_not_be_too() {
     Schema::read().must_accept(&document);
     let observed = document["observed"].as_array().expect("observed");
     assert_eq!(observed.len(), 4 * 4, "a row for each probe of each case, whatever became of it");
+    assert!(assert_ranked(&document["floors"]) > 0, "no floor has an interval");
+    let rows = observed.iter().filter(|it| it["status"] == "ok" && it["events"] != json!([]));
+    for row in rows {
+        assert!(assert_ranked(row) > 0, "{row}");
+        assert!(row["events"][0].get("ranks").is_some(), "{row}");
+    }
     for row in observed {
         let of = format!("{} of {} {}", row["probe"], row["variant"], row["workload"]);
         assert_eq!(row["status"] == "ok", row["reason"].is_null(), "{of}");

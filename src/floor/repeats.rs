@@ -23,6 +23,9 @@ pub struct Repeats {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of the ends among the repeats, counted from 1; null also of what was stored without.
+    #[serde(default)]
+    pub ranks: Option<[usize; 2]>,
     /// The coverage that the interval really has.
     pub coverage: Option<f64>,
     /// Repeats.
@@ -62,10 +65,12 @@ impl Repeats {
         let median = stats::median(&sorted);
         let told = modes.is_none();
         let interval = stats::median_interval(values, ALPHA).filter(|_| told);
+        let ranks = interval.and_then(|_| stats::median_ranks(values.len(), ALPHA));
         Repeats {
             median: told.then_some(median),
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
+            ranks: ranks.map(|(low, high, _)| [low, high]),
             coverage: interval.map(|it| it.coverage),
             n: values.len() as u64,
             modes,
@@ -93,6 +98,7 @@ mod tests {
         let repeats = Repeats::of(&values);
         assert_eq!((repeats.median, repeats.low, repeats.high), (Some(6.5), Some(3.0), Some(10.0)));
         assert_eq!((repeats.n, repeats.modes), (12, None));
+        assert_eq!(repeats.ranks, Some([3, 10]));
         assert!(repeats.coverage.unwrap() > 0.95);
     }
 

@@ -70,6 +70,13 @@ fn over(top: &[Option<f64>], bottom: &[Option<f64>]) -> Vec<Option<f64>> {
 
 fn figure(name: String, by_round: Vec<Option<f64>>) -> Option<CountFigure> {
     let value = OverRounds::of(by_round)?;
-    let (low, high) = (value.low, value.high);
-    Some(CountFigure { name, value: value.median, low, high, by_round: value.by_round })
+    Some(CountFigure {
+        name,
+        value: value.median,
+        low: value.low,
+        high: value.high,
+        ranks: value.ranks,
+        coverage: value.coverage,
+        by_round: value.by_round,
+    })
 }

@@ -50,6 +50,10 @@ pub struct CallsHeard {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of the ends among the launches, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval has.
+    pub coverage: Option<f64>,
     /// From entering to leaving, time asleep included: the median over launches of their means.
     pub mean_ns: f64,
     /// Bytes that a call asks for, on average; null where that isn't known.
@@ -91,6 +95,10 @@ pub struct Returned {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of the ends among the launches, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval has.
+    pub coverage: Option<f64>,
     /// From entering to leaving: the median over launches of their means.
     pub mean_ns: f64,
     /// Bytes that they asked for, on average; null where that isn't known.
@@ -111,6 +119,10 @@ pub struct Wait {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of the ends among the launches, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval has.
+    pub coverage: Option<f64>,
     /// The longest of all launches.
     pub longest_ns: u64,
     /// How many of all launches took longer than a power of two.

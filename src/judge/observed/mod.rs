@@ -88,6 +88,10 @@ pub struct EventCount {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of the ends among the launches, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval has.
+    pub coverage: Option<f64>,
     /// The same per message: a round trip carries two. Null of a set-up.
     pub per_message: Option<f64>,
     /// The same per byte of the message, over every way that it went; null where there is none.
@@ -108,6 +112,10 @@ pub struct CountFigure {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of the ends among the launches, counted from 1.
+    pub ranks: Option<[usize; 2]>,
+    /// The coverage that the interval has.
+    pub coverage: Option<f64>,
     /// By round, from 1.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
@@ -287,6 +295,8 @@ impl EventCount {
             per_operation: count.median,
             low: count.low,
             high: count.high,
+            ranks: count.ranks,
+            coverage: count.coverage,
             per_message: load.messages.map(|messages| count.median / messages),
             per_byte: load.bytes.map(|bytes| count.median / bytes),
             by_round: count.by_round,
