@@ -1,35 +1,45 @@
-//! Fidelity: does the tool's timed loop report what the mechanism takes?
+//! Fidelity: does the tool report what the mechanism takes?
 //!
-//! Its mean round trip, every sample stored as in a launch, over that of a bare loop: the
-//! system calls one after the other, the clock read twice in all. Both alternate on the same
-//! endpoints, CPUs and worker processes; the bare loop against itself shows what such a ratio
-//! can resolve. Then the whole path: launches of the real program against bare ones.
+//! First its timed loop: mean round trip, every sample stored as in a launch, over that of a bare
+//! loop (the system calls one after the other, the clock read twice in all). Both alternate on the
+//! same endpoints, CPUs and worker processes; the bare loop against itself shows what such a
+//! ratio can resolve. Then the whole path: launches of the real program over bare ones. A bare
+//! launch is a pair of forked workers that is left alone, warmed up and timed as a launch is; a
+//! round holds one of each for every mechanism, in one random order.
 //!
-//! `cargo bench --bench fidelity [-- --quick] [MECHANISM…]`. Exit code 1 when a gate is missed.
+//! Whatever sleeps across CPUs is timed after the quiet that the program's own pilot finds.
+//!
+//! A gate holds (`ok`) where the ratio's whole 95 % interval lies at it or below, and is missed
+//! (`OVER`) where all of it lies above. Where the gate lies inside, these pairs can't tell: `open`.
+//!
+//! `cargo bench --bench fidelity [-- --quick] [MECHANISM…]`. Exit code 1 when a gate is missed or
+//! something failed, 4 when one stays open.
 
 mod common;
 
 use std::any::Any;
 use std::io;
-use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rustix::io::{read, write};
-use rustix::thread::futex as call;
 
+use ipcmark::campaign::{find_quiet, lasting_ns};
 use ipcmark::clock::Kind;
-use ipcmark::launch::{Interrupt, Launcher, Outcome, Page, Placement, Stage, Warmup};
+use ipcmark::launch::{
+    Ending, Interrupt, Launch, Launcher, Outcome, Page, Placement, SampleCount, Spec, Stage, Warmup,
+};
 use ipcmark::mechanism::fd::{OneFd, TwoFds};
 use ipcmark::mechanism::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
 use ipcmark::stats::{Comparison, compare_paired, two_modes};
 use ipcmark::workload::payload::Untouched;
 use ipcmark::workload::{Buffers, latency};
 
-use common::contest::{Blocks, Contest, SETTLE, Setting, Side, Task};
+use common::bare::Bare;
+use common::contest::{Blocks, Contest, Setting, Side, Task};
 use common::crew::Way;
 use common::{Machine, SEED, ratio};
 
@@ -38,145 +48,14 @@ const MESSAGE_BYTES: usize = 64;
 /// The most that the tool may add: pinned to one CPU, and across.
 const GATE_ONE_CPU: f64 = 1.03;
 const GATE_ACROSS: f64 = 1.05;
-/// What a half lasts, as a launch does, in ns.
-const LASTING_ONE_CPU: f64 = 10e6;
-const LASTING_ACROSS: f64 = 25e6;
+/// Pairs of halves of each case, and rounds of the whole path; quickly, and else.
+const QUICK: (usize, usize) = (20, 24);
+const WHOLE: (usize, usize) = (60, 200);
 /// Fresh pairs of workers per configuration, half of them with the CPUs swapped: what a launch
 /// happens to be given (pages, lines) is drawn anew, and no one draw decides.
 const CREWS: usize = 4;
-/// Launches and bare crews that are set up together.
-const BATCH: usize = 10;
-/// A sample must last so many clock reads, and so many clock steps (as in campaign/pilot.rs).
-const READS: f64 = 20.0;
-const STEPS: f64 = 50.0;
-/// Warm-up of a launch; that of a bare crew is as long.
-const WARMUP: Warmup = Warmup { operations: u64::MAX, ns: 5_000_000 };
-
-/// A round trip as one would write it by hand for this one endpoint: no retries, no traits, an
-/// error or a short count ends it.
-trait Bare: Endpoint + 'static {
-    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64>;
-    fn answer(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<()>;
-}
-
-#[cold]
-fn short() -> io::Error {
-    io::Error::other("a short read or write")
-}
-
-#[inline(never)]
-fn write_read(
-    clock: Kind,
-    to: impl AsFd,
-    from: impl AsFd,
-    out: &[u8],
-    into: &mut [u8],
-    count: u64,
-) -> io::Result<u64> {
-    let (to, from) = (to.as_fd(), from.as_fd());
-    let opened = clock.now();
-    for _ in 0..count {
-        if write(to, out)? != out.len() || read(from, &mut *into)? != into.len() {
-            return Err(short());
-        }
-    }
-    Ok(clock.now() - opened)
-}
-
-#[inline(never)]
-fn read_write(
-    to: impl AsFd,
-    from: impl AsFd,
-    out: &[u8],
-    into: &mut [u8],
-    count: u64,
-) -> io::Result<()> {
-    let (to, from) = (to.as_fd(), from.as_fd());
-    for _ in 0..count {
-        if read(from, &mut *into)? != into.len() || write(to, out)? != out.len() {
-            return Err(short());
-        }
-    }
-    Ok(())
-}
-
-impl Bare for TwoFds {
-    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
-        let (out, into) = buffers.split();
-        write_read(clock, &self.to, &self.from, out, into, count)
-    }
-
-    fn answer(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<()> {
-        let (out, into) = buffers.split();
-        read_write(&self.to, &self.from, out, into, count)
-    }
-}
-
-impl Bare for OneFd {
-    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
-        let (out, into) = buffers.split();
-        write_read(clock, &self.0, &self.0, out, into, count)
-    }
-
-    fn answer(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<()> {
-        let (out, into) = buffers.split();
-        read_write(&self.0, &self.0, out, into, count)
-    }
-}
-
-impl Bare for eventfd::End {
-    fn initiate(&mut self, clock: Kind, _: &mut Buffers, count: u64) -> io::Result<u64> {
-        let fds = self.fds();
-        write_read(clock, &fds.to, &fds.from, &1u64.to_ne_bytes(), &mut [0; 8], count)
-    }
-
-    fn answer(&mut self, _: &mut Buffers, count: u64) -> io::Result<()> {
-        let fds = self.fds();
-        read_write(&fds.to, &fds.from, &1u64.to_ne_bytes(), &mut [0; 8], count)
-    }
-}
-
-#[inline(always)]
-fn post(tokens: &AtomicU32, parked: &AtomicU32) {
-    tokens.fetch_add(1, SeqCst);
-    if parked.load(SeqCst) == 1 && parked.swap(0, SeqCst) == 1 {
-        let _ = call::wake(parked, call::Flags::empty(), 1);
-    }
-}
-
-#[inline(always)]
-fn wait(tokens: &AtomicU32, parked: &AtomicU32) {
-    while tokens.load(SeqCst) == 0 {
-        parked.store(1, SeqCst);
-        if tokens.load(SeqCst) != 0 {
-            parked.store(0, SeqCst);
-            break;
-        }
-        let _ = call::wait(parked, call::Flags::empty(), 1, None);
-    }
-    tokens.fetch_sub(1, SeqCst);
-}
-
-impl Bare for futex::End {
-    fn initiate(&mut self, clock: Kind, _: &mut Buffers, count: u64) -> io::Result<u64> {
-        let (there, back) = self.bells();
-        let opened = clock.now();
-        for _ in 0..count {
-            post(&there.tokens, &there.parked);
-            wait(&back.tokens, &back.parked);
-        }
-        Ok(clock.now() - opened)
-    }
-
-    fn answer(&mut self, _: &mut Buffers, count: u64) -> io::Result<()> {
-        let (back, there) = self.bells();
-        for _ in 0..count {
-            wait(&there.tokens, &there.parked);
-            post(&back.tokens, &back.parked);
-        }
-        Ok(())
-    }
-}
+/// Rounds of the whole path that are set up together.
+const TOGETHER: usize = 3;
 
 /// One worker's side: the tool's loop, and the bare one, on the same end and buffers.
 struct Fidelity<E> {
@@ -190,28 +69,25 @@ struct Fidelity<E> {
 }
 
 impl<E: Bare> Fidelity<E> {
-    fn new(end: E, shortest_ns: f64, clock: Kind) -> io::Result<Self> {
+    /// One with room for a half that lasts `lasting_ns`, and for a warm-up.
+    fn new(end: E, lasting_ns: f64, shortest_ns: f64, clock: Kind) -> io::Result<Self> {
         let buffers = Buffers::new(MESSAGE_BYTES, 0);
-        let (samples, scratch) = (Page::new(1)?, Page::new(1)?);
-        Ok(Fidelity { end, buffers, samples, scratch, batch: 1, shortest_ns, clock })
+        let most = (lasting_ns / shortest_ns) as usize + 1;
+        let samples = Page::new(most.max(Warmup::default().operations as usize))?;
+        Ok(Fidelity { end, buffers, samples, scratch: Page::new(1)?, batch: 1, shortest_ns, clock })
     }
 }
 
 impl<E: Bare> Side for Fidelity<E> {
     fn start(&mut self) -> io::Result<()> {
+        self.samples.populate(self.samples.room())?;
+        self.scratch.populate(1)?;
         self.end.start()
     }
 
     fn batch(&mut self, operation_ns: f64) -> u64 {
         self.batch = (self.shortest_ns / operation_ns).ceil().max(1.0) as u64;
         self.batch
-    }
-
-    /// A fresh sample page, as every launch has.
-    fn prepare(&mut self, count: u64) -> io::Result<()> {
-        let samples = (count / self.batch) as usize;
-        self.samples = Page::new(samples)?;
-        self.samples.populate(samples)
     }
 
     fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64> {
@@ -238,6 +114,7 @@ impl<E: Bare> Side for Fidelity<E> {
 /// Forks the workers of a contest over whichever endpoints were opened.
 struct Muster {
     clock: Kind,
+    lasting_ns: f64,
     shortest_ns: f64,
     setting: Setting,
 }
@@ -254,7 +131,7 @@ impl Muster {
     }
 
     fn with<E: Bare>(&self, opened: Opened<E>) -> io::Result<Contest> {
-        let side = |end| Fidelity::new(end, self.shortest_ns, self.clock);
+        let side = |end| Fidelity::new(end, self.lasting_ns, self.shortest_ns, self.clock);
         Contest::muster(side(opened.initiator)?, side(opened.responder)?, self.setting)
     }
 }
@@ -297,8 +174,14 @@ impl Config {
         self.cpus.0 == self.cpus.1
     }
 
+    /// What a launch lasts here, in ns.
     fn lasting_ns(&self) -> f64 {
-        if self.one_cpu() { LASTING_ONE_CPU } else { LASTING_ACROSS }
+        lasting_ns(self.one_cpu())
+    }
+
+    /// How long its workers are left alone: workers that share a CPU aren't, as in a run.
+    fn quiet(&self, found: Duration) -> Duration {
+        if self.one_cpu() { Duration::ZERO } else { found }
     }
 
     /// The most that a ratio may be; None where a mechanism changes its mode from one launch
@@ -311,107 +194,53 @@ impl Config {
         }
     }
 
-    fn muster(&self, machine: &Machine, swapped: bool, seed: u64, task: Task) -> Muster {
+    /// The CPUs of initiator and responder.
+    fn cpus(&self, swapped: bool) -> (u32, u32) {
         let (first, second) = self.cpus;
-        let cpus = if swapped { (second, first) } else { (first, second) };
+        if swapped { (second, first) } else { (first, second) }
+    }
+
+    /// Workers of a contest, or of a bare launch, that are ready.
+    fn muster(
+        &self,
+        machine: &Machine,
+        swapped: bool,
+        seed: u64,
+        task: Task,
+    ) -> io::Result<Contest> {
         let clock = &machine.clock;
-        Muster {
+        let (cpus, warmup) = (self.cpus(swapped), Warmup::default());
+        let muster = Muster {
             clock: clock.kind,
-            shortest_ns: (READS * clock.cost_ns).max(STEPS * clock.step_ns),
-            setting: Setting { task, cpus, ns_per_tick: clock.ns_per_tick, seed },
-        }
+            lasting_ns: self.lasting_ns(),
+            shortest_ns: clock.shortest_ns(),
+            setting: Setting { task, cpus, warmup, ns_per_tick: clock.ns_per_tick, seed },
+        };
+        muster.over(self.mechanism)
     }
 
     /// The tool's loop against the bare one, within worker processes.
-    fn loops(&self, machine: &Machine, pairs: usize) -> io::Result<Blocks> {
+    fn loops(&self, machine: &Machine, quiet: Duration, pairs: usize) -> io::Result<Blocks> {
         let mut blocks = Blocks::default();
         for crew in 0..CREWS {
             let task = Task::Pairs { pairs: pairs / CREWS, lasting_ns: self.lasting_ns() };
             let seed = self.seed + crew as u64;
-            let mut contest =
-                self.muster(machine, crew % 2 == 1, seed, task).over(self.mechanism)?;
-            std::thread::sleep(SETTLE);
+            let mut contest = self.muster(machine, crew % 2 == 1, seed, task)?;
+            std::thread::sleep(self.quiet(quiet));
             contest.run()?;
             blocks.extend(contest.blocks());
         }
         Ok(blocks)
     }
 
-    /// Launches of the real program against bare crews of our own, timed alternately.
-    fn whole_path(
-        &self,
-        machine: &Machine,
-        interrupt: &Interrupt,
-        pairs: usize,
-        bare_ns: f64,
-    ) -> io::Result<Option<Comparison>> {
-        let count = (self.lasting_ns() / bare_ns).ceil() as u64;
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let launcher = Launcher::new(common::PROGRAM.into());
-        let interrupted = |_| io::Error::from(io::ErrorKind::Interrupted);
-        let (mut tool, mut bare) = (Vec::new(), Vec::new());
-        while tool.len() < pairs {
-            let mut set_up = Vec::new();
-            for nth in 0..BATCH {
-                let muster = self.muster(machine, nth % 2 == 1, 0, Task::Bare(count));
-                let cpus = muster.setting.cpus;
-                let spec = common::launch_spec(&machine.clock, self.mechanism, cpus, WARMUP, count);
-                let mut launch = launcher.start(&spec, 16 * rng.random_range(0..256))?;
-                launch.reach(Stage::Ready, interrupt).map_err(interrupted)?;
-                set_up.push((launch, muster.over(self.mechanism)?));
-            }
-            std::thread::sleep(SETTLE);
-            for (launch, contest) in &mut set_up {
-                let launch_first: bool = rng.random();
-                for launch_now in [launch_first, !launch_first] {
-                    if launch_now {
-                        launch.go();
-                        launch.reach(Stage::Timed, interrupt).map_err(interrupted)?;
-                    } else {
-                        contest.run()?;
-                    }
-                }
-            }
-            for (launch, contest) in &mut set_up {
-                launch.end();
-                bare.push(contest.mean());
-            }
-            for (launch, _contest) in set_up {
-                let ending = launch.collect(interrupt);
-                if ending.record.outcome != Outcome::Ok {
-                    return Err(io::Error::other(format!("{:?}", ending.record.outcome)));
-                }
-                let ticks: u64 = ending.samples.iter().sum();
-                tool.push(ticks as f64 * machine.clock.ns_per_tick / count as f64);
-            }
-        }
-        Ok(compare_paired(&tool, &bare, 0.05))
-    }
-
     fn name(&self) -> String {
         format!("{:<11} {:<9}", self.mechanism, self.placement.to_string())
     }
 
-    /// Prints the line of the first table; whether the gate is missed.
-    fn report(&self, blocks: &Blocks) -> bool {
-        let found = compare_paired(&blocks.tool, &blocks.bare, 0.05);
-        let noise = compare_paired(&blocks.left, &blocks.right, 0.05);
-        let (word, missed) = judge(self.gate(), &found);
-        let bare_ns = common::mean(&blocks.bare);
-        println!("{} {bare_ns:>8.0}  {}  {} {word}", self.name(), ratio(&found), ratio(&noise));
-        missed
-    }
-
-    /// Prints why there is no result, which misses every gate.
-    fn failed(&self, error: &io::Error) -> bool {
-        println!("{} failed: {error}", self.name());
-        true
-    }
-
-    fn note_modes(&self, blocks: &Blocks) -> Option<String> {
-        let modes = two_modes(&blocks.bare)?;
+    fn note_modes(&self, bare: &[f64]) -> Option<String> {
+        let modes = two_modes(bare)?;
         Some(format!(
-            "{} {}: bare halves of two modes, {:.0} ns ({:.0} %) and {:.0} ns",
+            "{} {}: the bare loop has two modes, {:.0} ns ({:.0} %) and {:.0} ns",
             self.mechanism,
             self.placement,
             modes.low.center,
@@ -421,28 +250,235 @@ impl Config {
     }
 }
 
-/// `ok`, `OVER`, or `shown` where there is no gate; and whether the gate is missed.
-fn judge(gate: Option<f64>, comparison: &Option<Comparison>) -> (String, bool) {
-    match (gate, comparison) {
-        (None, _) => ("shown".into(), false),
-        (Some(gate), Some(found)) if found.ratio.estimate <= gate => {
-            (format!("ok   {gate}"), false)
-        }
-        (Some(gate), _) => (format!("OVER {gate}"), true),
+/// What one case of the whole path does, and what came of it.
+struct Path<'a> {
+    config: &'a Config,
+    /// Round trips of a launch.
+    count: u64,
+    /// Mean round trips in ns, paired by round.
+    tool: Vec<f64>,
+    bare: Vec<f64>,
+}
+
+impl Path<'_> {
+    fn of((config, bare_ns): &(Config, f64)) -> Path<'_> {
+        let count = (config.lasting_ns() / bare_ns).ceil() as u64;
+        Path { config, count, tool: Vec::new(), bare: Vec::new() }
     }
 }
 
-fn main() -> ExitCode {
-    let machine = Machine::look();
-    let interrupt = Interrupt::install().expect("signal handlers");
-    let pairs = if common::quick() { 20 } else { 60 };
+/// One that takes part in a round.
+enum Entrant {
+    /// A launch of the program.
+    Tool(Launch),
+    /// A bare one.
+    Bare(Contest),
+}
+
+impl Entrant {
+    /// Lets it warm up and time, and waits for it.
+    fn run(&mut self, interrupt: &Interrupt) -> io::Result<()> {
+        match self {
+            Entrant::Bare(contest) => contest.run(),
+            Entrant::Tool(launch) => {
+                launch.go();
+                launch.reach(Stage::Timed, interrupt).map_err(interrupted)
+            }
+        }
+    }
+}
+
+fn interrupted<T>(_: T) -> io::Error {
+    io::ErrorKind::Interrupted.into()
+}
+
+/// Launches of the real program and bare ones, of cases that share a placement.
+struct WholePath<'a> {
+    machine: &'a Machine,
+    interrupt: &'a Interrupt,
+    launcher: Launcher,
+    quiet: Duration,
+    rng: ChaCha8Rng,
+}
+
+impl WholePath<'_> {
+    /// Adds `rounds` of each of `paths`.
+    fn measure(&mut self, paths: &mut [Path], rounds: usize) -> io::Result<()> {
+        let mut swapped = false;
+        for first in (0..rounds).step_by(TOGETHER) {
+            let mut entrants = Vec::new();
+            for _ in first..rounds.min(first + TOGETHER) {
+                let cases = 0..paths.len();
+                let mut order: Vec<(usize, Way)> =
+                    cases.flat_map(|case| [(case, Way::Tool), (case, Way::Bare)]).collect();
+                order.shuffle(&mut self.rng);
+                for (case, way) in order {
+                    entrants.push((case, self.set_up(&paths[case], way, swapped)?));
+                }
+                swapped = !swapped;
+            }
+            self.time_together(entrants, paths)?;
+        }
+        Ok(())
+    }
+
+    /// Starts what is to be timed later, and waits until it is ready.
+    fn set_up(&mut self, path: &Path, way: Way, swapped: bool) -> io::Result<Entrant> {
+        let config = path.config;
+        if way == Way::Bare {
+            let task = Task::Bare(path.count);
+            return config.muster(self.machine, swapped, 0, task).map(Entrant::Bare);
+        }
+        let (clock, cpus) = (&self.machine.clock, config.cpus(swapped));
+        let warmup = Warmup::default();
+        let spec = common::launch_spec(clock, config.mechanism, cpus, warmup, path.count);
+        let mut launch = self.launcher.start(&spec, 16 * self.rng.random_range(0..256))?;
+        launch.reach(Stage::Ready, self.interrupt).map_err(interrupted)?;
+        Ok(Entrant::Tool(launch))
+    }
+
+    /// Leaves all alone, times one after the other, and ends them together.
+    fn time_together(
+        &self,
+        mut entrants: Vec<(usize, Entrant)>,
+        paths: &mut [Path],
+    ) -> io::Result<()> {
+        let config = paths[entrants[0].0].config;
+        self.interrupt.sleep(config.quiet(self.quiet));
+        for (_, entrant) in &mut entrants {
+            entrant.run(self.interrupt)?;
+        }
+        for (_, entrant) in &mut entrants {
+            if let Entrant::Tool(launch) = entrant {
+                launch.end();
+            }
+        }
+        for (case, entrant) in entrants {
+            let path = &mut paths[case];
+            match entrant {
+                Entrant::Bare(contest) => path.bare.push(contest.mean()),
+                Entrant::Tool(launch) => {
+                    let ticks = samples(launch.collect(self.interrupt))?.iter().sum::<u64>() as f64;
+                    path.tool.push(ticks * self.machine.clock.ns_per_tick / path.count as f64);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The samples of a launch that worked.
+fn samples(ending: Ending) -> io::Result<Vec<u64>> {
+    match ending.record.outcome {
+        Outcome::Ok => Ok(ending.samples),
+        other => Err(io::Error::other(format!("{other:?}"))),
+    }
+}
+
+/// How long what was forked must be left alone, as the program finds it.
+fn find_settle(machine: &Machine, interrupt: &Interrupt, cpus: (u32, u32)) -> io::Result<Duration> {
+    let launcher = Launcher::new(common::PROGRAM.into());
+    let mut failed = None;
+    let launch = |lasting, quiet| {
+        let spec = common::launch_spec(&machine.clock, "pipe", cpus, Warmup::default(), 1);
+        let spec = Spec { samples: SampleCount::Lasting(lasting), ..spec };
+        let timed = launcher.start(&spec, 0).and_then(|mut launch| {
+            launch.reach(Stage::Ready, interrupt).map_err(interrupted)?;
+            interrupt.sleep(quiet);
+            launch.go();
+            launch.reach(Stage::Timed, interrupt).map_err(interrupted)?;
+            launch.end();
+            samples(launch.collect(interrupt))
+        });
+        timed.map_err(|error| failed = Some(error)).ok()
+    };
+    let found = find_quiet(machine.clock.ns_per_tick, launch);
+    match (found, failed) {
+        (Some(settle), _) => Ok(Duration::from_nanos(settle.quiet_ns)),
+        (None, error) => Err(error.unwrap_or_else(|| interrupted(()))),
+    }
+}
+
+/// How the gates stand.
+#[derive(Default)]
+struct Gates {
+    missed: bool,
+    open: bool,
+}
+
+impl Gates {
+    /// `ok`, `OVER` or `open`; `shown` where there is no gate.
+    fn judge(&mut self, gate: Option<f64>, found: &Option<Comparison>) -> String {
+        let Some(gate) = gate else { return "shown".into() };
+        let word = match found {
+            Some(found) if found.ratio.high <= gate => "ok  ",
+            Some(found) if found.ratio.low > gate => {
+                self.missed = true;
+                "OVER"
+            }
+            _ => {
+                self.open = true;
+                "open"
+            }
+        };
+        format!("{word} {gate}")
+    }
+
+    /// Prints why there is no result, which misses every gate.
+    fn failed(&mut self, what: &str, error: &io::Error) {
+        println!("{what} failed: {error}");
+        self.missed = true;
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Gates { missed: true, .. } => 1,
+            Gates { open: true, .. } => 4,
+            _ => 0,
+        })
+    }
+}
+
+/// The first table; gives the cases that were measured, with their bare round trips in ns.
+fn compare_loops(
+    machine: &Machine,
+    interrupt: &Interrupt,
+    quiet: Duration,
+    pairs: usize,
+    gates: &mut Gates,
+) -> Vec<(Config, f64)> {
     println!(
-        "Mean round trip, {MESSAGE_BYTES} bytes (eventfd and futex: a wake-up), {pairs} pairs"
+        "The timed loop: mean round trip, {MESSAGE_BYTES} bytes (eventfd and futex: a wake-up), {pairs} pairs"
     );
     println!("of halves each; ratios with 95 % intervals; the gate is the last column.\n");
     let head = ("mechanism", "placement", "bare ns", "tool / bare", "bare / bare");
     println!("{:<11} {:<9} {:>8}  {:<19}  {:<19} gate", head.0, head.1, head.2, head.3, head.4);
+    let (mut measured, mut notes) = (Vec::new(), Vec::new());
+    for config in configs(machine) {
+        if interrupt.signal().is_some() {
+            break;
+        }
+        let blocks = match config.loops(machine, quiet, pairs) {
+            Ok(blocks) => blocks,
+            Err(error) => {
+                gates.failed(&config.name(), &error);
+                continue;
+            }
+        };
+        let found = compare_paired(&blocks.tool, &blocks.bare, 0.05);
+        let noise = compare_paired(&blocks.left, &blocks.right, 0.05);
+        let word = gates.judge(config.gate(), &found);
+        let bare_ns = common::mean(&blocks.bare);
+        println!("{} {bare_ns:>8.0}  {}  {} {word}", config.name(), ratio(&found), ratio(&noise));
+        notes.extend(config.note_modes(&blocks.bare));
+        measured.push((config, bare_ns));
+    }
+    notes.iter().for_each(|note| println!("{note}"));
+    measured
+}
 
+/// Every mechanism that was asked for, at every placement, one CPU first.
+fn configs(machine: &Machine) -> Vec<Config> {
     let names = common::names();
     let mut configs = Vec::new();
     for (placement, cpus) in machine.placements() {
@@ -452,33 +488,55 @@ fn main() -> ExitCode {
             configs.push(Config { mechanism, placement, cpus, seed });
         }
     }
-    let (mut missed, mut measured, mut notes) = (false, Vec::new(), Vec::new());
-    for config in configs {
-        match config.loops(&machine, pairs) {
-            Ok(blocks) => {
-                missed |= config.report(&blocks);
-                notes.extend(config.note_modes(&blocks));
-                measured.push((config, common::mean(&blocks.bare)));
-            }
-            Err(error) => missed |= config.failed(&error),
+    configs
+}
+
+/// The second table.
+fn compare_launches(
+    measured: &[(Config, f64)],
+    rounds: usize,
+    mut whole: WholePath,
+    gates: &mut Gates,
+) {
+    println!("\nThe whole path: a launch of the program over a bare launch, {rounds} rounds.\n");
+    let head = ("mechanism", "placement", "bare ns", "launch / bare");
+    println!("{:<11} {:<9} {:>8}  {:<19}  gate", head.0, head.1, head.2, head.3);
+    let mut notes = Vec::new();
+    for cases in measured.chunk_by(|(one, _), (other, _)| one.placement == other.placement) {
+        let mut paths: Vec<Path> = cases.iter().map(Path::of).collect();
+        if let Err(error) = whole.measure(&mut paths, rounds) {
+            return gates.failed("The whole path", &error);
         }
-        if interrupt.signal().is_some() {
-            return ExitCode::from(130);
+        for Path { config, tool, bare, .. } in paths {
+            let found = compare_paired(&tool, &bare, 0.05);
+            let word = gates.judge(config.gate(), &found);
+            println!("{} {:>8.0}  {}  {word}", config.name(), common::mean(&bare), ratio(&found));
+            notes.extend(config.note_modes(&bare));
         }
     }
     notes.iter().for_each(|note| println!("{note}"));
+}
 
-    println!("\nThe whole path: a launch of the program over a bare launch. Each is a pair of");
-    println!("processes of its own, so that their luck is in it; not gated.\n");
-    println!("{:<11} {:<9}  {:<19}  pairs", "mechanism", "placement", "launch / bare");
-    for (config, bare_ns) in measured {
-        match config.whole_path(&machine, &interrupt, pairs, bare_ns) {
-            Ok(found) => println!("{}  {}  {pairs}", config.name(), ratio(&found)),
-            Err(error) => missed |= config.failed(&error),
-        }
-        if interrupt.signal().is_some() {
-            return ExitCode::from(130);
-        }
+fn main() -> ExitCode {
+    let machine = Machine::look();
+    let interrupt = Interrupt::install().expect("signal handlers");
+    let (pairs, rounds) = if common::quick() { QUICK } else { WHOLE };
+    let quiet = match machine.across {
+        Ok((_, cpus)) => find_settle(&machine, &interrupt, cpus).expect("launches of a pipe"),
+        Err(_) => Duration::ZERO,
+    };
+    println!("Forked workers are left alone for {} ms.\n", quiet.as_millis());
+    let mut gates = Gates::default();
+    let measured = compare_loops(&machine, &interrupt, quiet, pairs, &mut gates);
+    if interrupt.signal().is_none() {
+        let launcher = Launcher::new(common::PROGRAM.into());
+        let rng = ChaCha8Rng::seed_from_u64(SEED);
+        let (machine, interrupt) = (&machine, &interrupt);
+        let whole = WholePath { machine, interrupt, launcher, quiet, rng };
+        compare_launches(&measured, rounds, whole, &mut gates);
     }
-    ExitCode::from(u8::from(missed))
+    if interrupt.signal().is_some() {
+        return ExitCode::from(130);
+    }
+    gates.exit_code()
 }

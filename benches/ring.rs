@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use ipcmark::clock::Kind;
-use ipcmark::launch::Page;
+use ipcmark::launch::{Page, Warmup};
 use ipcmark::mechanism::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
 use ipcmark::stats::{compare_paired, two_modes};
 use ipcmark::sys::shared::{LINE, Mapping};
@@ -37,6 +37,8 @@ const GATE: f64 = 0.9;
 /// What a half lasts, in ns: some thousand round trips, and shorter than a time slice, so that
 /// a stranger on one of the CPUs spoils few halves instead of a part of every one.
 const LASTING_NS: f64 = 2e5;
+/// How long each way is warmed up.
+const WARMUP: Warmup = Warmup { operations: u64::MAX, ns: 5_000_000 };
 /// Worker pairs, and halves in each: the mode is drawn once per worker pair, or nearly.
 const CREWS: usize = 12;
 const PAIRS_IN_CREW: usize = 20;
@@ -160,10 +162,6 @@ impl<E: Endpoint> Side for Both<E> {
         mapping.populate(mapping.bytes())
     }
 
-    fn prepare(&mut self, _count: u64) -> io::Result<()> {
-        Ok(())
-    }
-
     fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64> {
         if way == Way::Bare {
             self.ping_pong.move_on();
@@ -225,7 +223,8 @@ fn contest(machine: &Machine, bytes: usize, cpus: (u32, u32)) -> io::Result<Bloc
         let seed = SEED + (bytes * CREWS + crew) as u64;
         let task = Task::Pairs { pairs, lasting_ns: LASTING_NS };
         let cpus = if crew % 2 == 1 { (cpus.1, cpus.0) } else { cpus };
-        let muster = Muster { clock, bytes, setting: Setting { task, cpus, ns_per_tick, seed } };
+        let setting = Setting { task, cpus, warmup: WARMUP, ns_per_tick, seed };
+        let muster = Muster { clock, bytes, setting };
         let options = variant.options.clone();
         let spec = OpenSpec { options, message_bytes: bytes, same_process: false, seed: 0 };
         let mut contest = open(variant.entry.name, &spec, muster)

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use ipcmark::launch::Warmup;
 use ipcmark::sys::shared::Mapping;
 
 use super::crew::{Crew, Orders, Signals, Way};
@@ -17,25 +18,23 @@ use super::crew::{Crew, Orders, Signals, Way};
 /// Untimed round trips right before the timed ones, as a launch has them: the responder's
 /// wake-up from its order falls here.
 const LEAD: u64 = 16;
-/// What each way is warmed up for, in ns.
-const WARM_NS: f64 = 5e6;
-/// How long both workers are left alone after the forks: more than the 70 ms for which a fork
-/// was seen to change sleeping round trips across CPUs.
+/// How long both workers are left alone after the forks where no pilot says it: more than the
+/// 70 ms for which a fork was seen to change sleeping round trips across CPUs.
 pub const SETTLE: Duration = Duration::from_millis(120);
 /// A contest that takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// One worker's side of both ways.
 pub trait Side {
-    /// Called once in the worker, after pinning.
+    /// Called once in the worker, after pinning and before the quiet: whatever maps, faults in
+    /// or frees memory belongs here. A launch does none of it once it is let go, but for faulting
+    /// in its samples, and it may disturb round trips across CPUs as a fork does.
     fn start(&mut self) -> io::Result<()>;
     /// Told once how long a bare round trip takes; gives the number of which counts must be
     /// multiples.
     fn batch(&mut self, _operation_ns: f64) -> u64 {
         1
     }
-    /// The initiator's preparation for `count` timed round trips, the same for both ways.
-    fn prepare(&mut self, count: u64) -> io::Result<()>;
     /// Does `lead` untimed and `count` timed round trips; gives the ticks of the timed ones.
     fn time(&mut self, way: Way, lead: u64, count: u64) -> io::Result<u64>;
     /// Answers `count` round trips.
@@ -52,7 +51,7 @@ pub enum Task {
         /// What each half should last, in ns.
         lasting_ns: f64,
     },
-    /// Exactly so many bare round trips, once.
+    /// Exactly so many bare round trips, once: what a launch does.
     Bare(u64),
 }
 
@@ -63,6 +62,8 @@ pub struct Setting {
     pub task: Task,
     /// CPUs of initiator and responder.
     pub cpus: (u32, u32),
+    /// How long each way is warmed up.
+    pub warmup: Warmup,
     /// The scale of the clock.
     pub ns_per_tick: f64,
     /// Decides the order of the halves.
@@ -100,7 +101,7 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// Forks the workers.
+    /// Forks the workers, and waits until both are ready.
     pub fn muster<S: Side>(initiator: S, responder: S, setting: Setting) -> io::Result<Contest> {
         let pairs = match setting.task {
             Task::Pairs { pairs, .. } => pairs,
@@ -112,7 +113,7 @@ impl Contest {
         let crew = Crew::muster(
             setting.cpus,
             move |signals| Leader { side: initiator, orders, setting }.lead(signals, &theirs),
-            move || follow(responder, &taken),
+            move |signals| follow(responder, signals, &taken),
         )?;
         Ok(Contest { crew, results, task: setting.task })
     }
@@ -140,8 +141,9 @@ impl Contest {
     }
 }
 
-fn follow<S: Side>(mut side: S, orders: &Orders) -> io::Result<()> {
+fn follow<S: Side>(mut side: S, mut signals: Signals, orders: &Orders) -> io::Result<()> {
     side.start()?;
+    signals.ready()?;
     for taken in 0.. {
         let (way, count) = orders.take(taken);
         side.respond(way, count)?;
@@ -160,14 +162,16 @@ impl<S: Side> Leader<S> {
     fn lead(mut self, mut signals: Signals, results: &Mapping) -> io::Result<()> {
         self.side.start()?;
         results.populate(results.bytes())?;
+        signals.ready()?;
         signals.await_go()?;
-        let operation_ns = self.warm_up()?;
+        let operation_ns = self.warm_up(Way::Bare)?;
         match self.setting.task {
             Task::Pairs { pairs, lasting_ns } => {
+                self.warm_up(Way::Tool)?;
                 self.alternate(pairs, lasting_ns, operation_ns, results)?;
             }
             Task::Bare(count) => {
-                let mean = self.half(Way::Bare, count)?;
+                let mean = self.half(Way::Bare, LEAD, count)?;
                 results.words(0)[0].store(mean.to_bits(), Ordering::Relaxed);
             }
         }
@@ -175,23 +179,29 @@ impl<S: Side> Leader<S> {
     }
 
     /// One half: mean round trip in ns.
-    fn half(&mut self, way: Way, count: u64) -> io::Result<f64> {
-        self.side.prepare(count)?;
-        self.orders.issue(way, LEAD + count);
-        let ticks = self.side.time(way, LEAD, count)?;
+    fn half(&mut self, way: Way, lead: u64, count: u64) -> io::Result<f64> {
+        self.orders.issue(way, lead + count);
+        let ticks = self.side.time(way, lead, count)?;
         Ok(ticks as f64 * self.setting.ns_per_tick / count as f64)
     }
 
-    /// Warms up both ways; gives the bare round trip in ns.
-    fn warm_up(&mut self) -> io::Result<f64> {
-        let mut count = 64;
-        let mut mean = self.half(Way::Bare, count)?;
-        while mean * (count as f64) < WARM_NS {
-            count *= 2;
-            mean = self.half(Way::Bare, count)?;
+    /// As a launch warms up: stretches double until operations or time are used up. Gives the
+    /// round trip of the last, in ns.
+    fn warm_up(&mut self, way: Way) -> io::Result<f64> {
+        let Warmup { operations, ns } = self.setting.warmup;
+        let (mut stretch, mut done, mut left_ns) = (1, 0, ns as f64);
+        loop {
+            let mean = self.half(way, 0, stretch)?;
+            done += stretch;
+            left_ns -= mean * stretch as f64;
+            if done >= operations || left_ns <= 0.0 {
+                return Ok(mean);
+            }
+            stretch = (2 * stretch).min(operations - done).min((left_ns / mean) as u64).max(1);
+            if stretch < done / 8 {
+                return Ok(mean);
+            }
         }
-        self.half(Way::Tool, count)?;
-        Ok(mean)
     }
 
     fn alternate(
@@ -217,7 +227,7 @@ impl<S: Side> Leader<S> {
                     halves.reverse();
                 }
                 for (at, way) in halves {
-                    operation_ns = self.half(way, count)?;
+                    operation_ns = self.half(way, LEAD, count)?;
                     let result = &results.words(0)[4 * pair + at];
                     result.store(operation_ns.to_bits(), Ordering::Relaxed);
                 }

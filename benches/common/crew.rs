@@ -1,6 +1,6 @@
 //! Two forked workers, pinned and left alone: what a launch's supervisor does, without its
-//! wire. The initiator leads the responder by orders over a shared page; the owner says one
-//! word at the start, hears one at the end, and sleeps in between.
+//! wire. The initiator leads the responder by orders over a shared page; the owner hears that
+//! both are ready, says one word at the start, hears one at the end, and sleeps in between.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -70,6 +70,9 @@ impl Orders {
     }
 }
 
+/// How long the workers may take to get ready.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
 /// Two worker processes. Killed and reaped when dropped.
 pub struct Crew {
     workers: [Worker; 2],
@@ -77,15 +80,16 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Forks both workers and pins them. `lead` runs in the first once [`Crew::go`] is called,
-    /// `follow` in the second at once; neither child keeps what the other closure owns.
+    /// Forks both workers and pins them, and waits until both have said that they are ready;
+    /// neither child keeps what the other closure owns.
     pub fn muster(
         cpus: (u32, u32),
         lead: impl FnOnce(Signals) -> io::Result<()>,
-        follow: impl FnOnce() -> io::Result<()>,
+        follow: impl FnOnce(Signals) -> io::Result<()>,
     ) -> io::Result<Crew> {
         let (link, theirs) = UnixStream::pair()?;
-        let mut closures = (Some((lead, theirs)), Some(follow));
+        let too = theirs.try_clone()?;
+        let mut closures = (Some((lead, theirs)), Some((follow, too)));
         let initiator = Worker::spawn("initiator", cpus.0, || {
             closures.1 = None;
             let (lead, theirs) = closures.0.take().expect("taken once");
@@ -93,10 +97,14 @@ impl Crew {
         })?;
         closures.0 = None;
         let responder = Worker::spawn("responder", cpus.1, || {
-            let follow = closures.1.take().expect("taken once");
-            follow()
+            let (follow, theirs) = closures.1.take().expect("taken once");
+            follow(Signals(theirs))
         })?;
-        Ok(Crew { workers: [initiator, responder], link })
+        let mut crew = Crew { workers: [initiator, responder], link };
+        for _ in 0..crew.workers.len() {
+            crew.wait(READY_WITHIN)?;
+        }
+        Ok(crew)
     }
 
     /// Gives the word to start.
@@ -104,7 +112,7 @@ impl Crew {
         self.link.write_all(b"!")
     }
 
-    /// Waits until the initiator has finished.
+    /// Waits for the workers' next word: that one is ready, or that the initiator has finished.
     pub fn wait(&mut self, within: Duration) -> io::Result<()> {
         let until = Instant::now() + within;
         let left = until.saturating_duration_since(Instant::now());
@@ -121,11 +129,16 @@ impl Crew {
     }
 }
 
-/// The initiator's side of the talk with its owner.
+/// A worker's side of the talk with its owner.
 pub struct Signals(UnixStream);
 
 impl Signals {
-    /// Sleeps until the owner says go.
+    /// Tells the owner that this worker has set itself up.
+    pub fn ready(&mut self) -> io::Result<()> {
+        self.0.write_all(b"!")
+    }
+
+    /// The initiator's: sleeps until the owner says go.
     pub fn await_go(&mut self) -> io::Result<()> {
         self.0.read_exact(&mut [0])
     }

@@ -2,6 +2,7 @@
 //! contest between two ways of doing the same thing.
 #![allow(dead_code)] // each bench is a program of its own and uses its part
 
+pub mod bare;
 pub mod contest;
 pub mod crew;
 

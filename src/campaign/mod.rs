@@ -41,6 +41,7 @@ pub use progress::{Launched, Progress, Status};
 pub use roads::Roads;
 pub use round::drawn_in;
 use sessions::Session;
+pub use settle::find_quiet;
 pub use turn::{Other, Turn};
 
 /// A case being measured.

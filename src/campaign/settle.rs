@@ -57,34 +57,45 @@ impl Campaign<'_> {
             deadline_ms: PILOT_DEADLINE_MS,
             ..self.spec(&self.groups[0].cases[0])
         };
-        let timed = |launches: usize, lasting_ns, quiet: Duration| {
+        find_quiet(self.clock.ns_per_tick, |lasting_ns, quiet| {
             let spec = Spec { samples: SampleCount::Lasting(lasting_ns), ..spec.clone() };
-            let mut found = Vec::new();
-            for _ in 0..launches {
-                let sent = Sent { spec: spec.clone(), reach };
-                let endings = self.launch_after(&[sent], &[], quiet).ok()?;
-                found.push(blocks(&endings[0].samples, self.clock.ns_per_tick));
-                if endings[0].samples.is_empty() {
-                    break; // over a path that loses everything each takes until its deadline
-                }
-            }
-            Some(found)
-        };
-        let forked = timed(FORKED, FORKED_NS, Duration::ZERO)?;
-        let found = settled_after(&forked);
-        let (mut quiet_ns, mut quiet_blocks_ns) = (found, Vec::new());
-        for _ in 0..=LENGTHENED {
-            let launches = timed(QUIET, QUIET_NS, Duration::from_nanos(quiet_ns))?;
-            quiet_blocks_ns = pooled(&launches);
-            match unsettled(&quiet_blocks_ns) {
-                Some(0) => break,
-                Some(blocks) => quiet_ns += (blocks as f64 * BLOCK_NS) as u64,
-                // The machine is too restless to tell: what it does is no effect of our forks.
-                None => quiet_ns = found,
+            let mut endings = self.launch_after(&[Sent { spec, reach }], &[], quiet).ok()?;
+            Some(endings.remove(0).samples)
+        })
+    }
+}
+
+/// The quiet that `launch` needs: it makes one launch of so many ns after such a quiet, and gives its
+/// samples, in ticks of `ns_per_tick`. None where it gives none.
+pub fn find_quiet(
+    ns_per_tick: f64,
+    mut launch: impl FnMut(u64, Duration) -> Option<Vec<u64>>,
+) -> Option<Settle> {
+    let mut timed = |launches: usize, lasting_ns, quiet: Duration| {
+        let mut found = Vec::new();
+        for _ in 0..launches {
+            let samples = launch(lasting_ns, quiet)?;
+            found.push(blocks(&samples, ns_per_tick));
+            if samples.is_empty() {
+                break; // over a path that loses everything each takes until its deadline
             }
         }
-        Some(Settle { quiet_ns, blocks_ns: pooled(&forked), quiet_blocks_ns })
+        Some(found)
+    };
+    let forked = timed(FORKED, FORKED_NS, Duration::ZERO)?;
+    let found = settled_after(&forked);
+    let (mut quiet_ns, mut quiet_blocks_ns) = (found, Vec::new());
+    for _ in 0..=LENGTHENED {
+        let launches = timed(QUIET, QUIET_NS, Duration::from_nanos(quiet_ns))?;
+        quiet_blocks_ns = pooled(&launches);
+        match unsettled(&quiet_blocks_ns) {
+            Some(0) => break,
+            Some(blocks) => quiet_ns += (blocks as f64 * BLOCK_NS) as u64,
+            // The machine is too restless to tell: what it does is no effect of our forks.
+            None => quiet_ns = found,
+        }
     }
+    Some(Settle { quiet_ns, blocks_ns: pooled(&forked), quiet_blocks_ns })
 }
 
 /// The mechanism by which it can be seen how long a path like that of `case` takes to settle; None where
