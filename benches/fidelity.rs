@@ -27,11 +27,9 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use ipcmark::campaign::{find_quiet, lasting_ns};
+use ipcmark::campaign::lasting_ns;
 use ipcmark::clock::Kind;
-use ipcmark::launch::{
-    Ending, Interrupt, Launch, Launcher, Outcome, Page, Placement, SampleCount, Spec, Stage, Warmup,
-};
+use ipcmark::launch::{Interrupt, Launch, Launcher, Page, Placement, Stage, Warmup};
 use ipcmark::mechanism::fd::{OneFd, TwoFds};
 use ipcmark::mechanism::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
 use ipcmark::stats::{Comparison, compare_paired, two_modes};
@@ -282,14 +280,10 @@ impl Entrant {
             Entrant::Bare(contest) => contest.run(),
             Entrant::Tool(launch) => {
                 launch.go();
-                launch.reach(Stage::Timed, interrupt).map_err(interrupted)
+                launch.reach(Stage::Timed, interrupt).map_err(common::interrupted)
             }
         }
     }
-}
-
-fn interrupted<T>(_: T) -> io::Error {
-    io::ErrorKind::Interrupted.into()
 }
 
 /// Launches of the real program and bare ones, of cases that share a placement.
@@ -333,7 +327,7 @@ impl WholePath<'_> {
         let warmup = Warmup::default();
         let spec = common::launch_spec(clock, config.mechanism, cpus, warmup, path.count);
         let mut launch = self.launcher.start(&spec, 16 * self.rng.random_range(0..256))?;
-        launch.reach(Stage::Ready, self.interrupt).map_err(interrupted)?;
+        launch.reach(Stage::Ready, self.interrupt).map_err(common::interrupted)?;
         Ok(Entrant::Tool(launch))
     }
 
@@ -358,44 +352,13 @@ impl WholePath<'_> {
             match entrant {
                 Entrant::Bare(contest) => path.bare.push(contest.mean()),
                 Entrant::Tool(launch) => {
-                    let ticks = samples(launch.collect(self.interrupt))?.iter().sum::<u64>() as f64;
+                    let ticks =
+                        common::samples(launch.collect(self.interrupt))?.iter().sum::<u64>() as f64;
                     path.tool.push(ticks * self.machine.clock.ns_per_tick / path.count as f64);
                 }
             }
         }
         Ok(())
-    }
-}
-
-/// The samples of a launch that worked.
-fn samples(ending: Ending) -> io::Result<Vec<u64>> {
-    match ending.record.outcome {
-        Outcome::Ok => Ok(ending.samples),
-        other => Err(io::Error::other(format!("{other:?}"))),
-    }
-}
-
-/// How long what was forked must be left alone, as the program finds it.
-fn find_settle(machine: &Machine, interrupt: &Interrupt, cpus: (u32, u32)) -> io::Result<Duration> {
-    let launcher = Launcher::new(common::PROGRAM.into());
-    let mut failed = None;
-    let launch = |lasting, quiet| {
-        let spec = common::launch_spec(&machine.clock, "pipe", cpus, Warmup::default(), 1);
-        let spec = Spec { samples: SampleCount::Lasting(lasting), ..spec };
-        let timed = launcher.start(&spec, 0).and_then(|mut launch| {
-            launch.reach(Stage::Ready, interrupt).map_err(interrupted)?;
-            interrupt.sleep(quiet);
-            launch.go();
-            launch.reach(Stage::Timed, interrupt).map_err(interrupted)?;
-            launch.end();
-            samples(launch.collect(interrupt))
-        });
-        timed.map_err(|error| failed = Some(error)).ok()
-    };
-    let found = find_quiet(machine.clock.ns_per_tick, launch);
-    match (found, failed) {
-        (Some(settle), _) => Ok(Duration::from_nanos(settle.quiet_ns)),
-        (None, error) => Err(error.unwrap_or_else(|| interrupted(()))),
     }
 }
 
@@ -522,7 +485,9 @@ fn main() -> ExitCode {
     let interrupt = Interrupt::install().expect("signal handlers");
     let (pairs, rounds) = if common::quick() { QUICK } else { WHOLE };
     let quiet = match machine.across {
-        Ok((_, cpus)) => find_settle(&machine, &interrupt, cpus).expect("launches of a pipe"),
+        Ok((_, cpus)) => {
+            common::find_settle(&machine, &interrupt, cpus).expect("launches of a pipe")
+        }
         Err(_) => Duration::ZERO,
     };
     println!("Forked workers are left alone for {} ms.\n", quiet.as_millis());

@@ -10,10 +10,10 @@
 
 mod common;
 
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
-use common::{Machine, PROGRAM, SEED, quick};
+use common::runs::run;
+use common::{Machine, SEED, quick};
 
 const CASES: &str = "run pipe unix-stream -w latency -s 64,1K,16K -p same-cpu";
 /// Launches a case, and of a quick look.
@@ -61,19 +61,4 @@ fn found() -> Result<bool, String> {
     println!("\nplanted: {} (3 expected: {planted})", told(planted));
     println!("nothing: {} (0 or 4 expected: {nothing})", told(nothing));
     Ok(planted == 3 && [0, 4].contains(&nothing))
-}
-
-/// Runs the program with the words of a command line; gives its exit code.
-fn run(store: &Path, line: &str, out: Stdio) -> Result<i32, String> {
-    let status = Command::new(PROGRAM)
-        .args(line.split_whitespace())
-        .env("IPCMARK_STORE", store)
-        .stdin(Stdio::null())
-        .stdout(out)
-        .status()
-        .map_err(|error| format!("start {PROGRAM}: {error}"))?;
-    match status.code() {
-        Some(code @ (0 | 3 | 4)) => Ok(code),
-        _ => Err(format!("ipcmark {line}: {status}")),
-    }
 }

@@ -5,14 +5,20 @@
 pub mod bare;
 pub mod contest;
 pub mod crew;
+pub mod runs;
 
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 
+use ipcmark::campaign::find_quiet;
 use ipcmark::clock;
 use ipcmark::launch::spec::BUILD;
-use ipcmark::launch::{Placement, SampleCount, Spec, Warmup, Workers};
+use ipcmark::launch::{
+    Ending, Interrupt, Launcher, Outcome, Placement, SampleCount, Spec, Stage, Warmup, Workers,
+};
 use ipcmark::observe::{Host, Topology, noise};
 use ipcmark::stats::{Comparison, Interval};
 use ipcmark::workload::{Policy, Workload};
@@ -148,3 +154,44 @@ pub fn launch_spec(
 
 /// The program that serves launches: the one built beside this bench.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_ipcmark");
+
+/// A signal came meanwhile.
+pub fn interrupted<T>(_: T) -> io::Error {
+    io::ErrorKind::Interrupted.into()
+}
+
+/// The samples of a launch that worked.
+pub fn samples(ending: Ending) -> io::Result<Vec<u64>> {
+    match ending.record.outcome {
+        Outcome::Ok => Ok(ending.samples),
+        other => Err(io::Error::other(format!("{other:?}"))),
+    }
+}
+
+/// How long what was forked must be left alone, as the program finds it.
+pub fn find_settle(
+    machine: &Machine,
+    interrupt: &Interrupt,
+    cpus: (u32, u32),
+) -> io::Result<Duration> {
+    let launcher = Launcher::new(PROGRAM.into());
+    let mut failed = None;
+    let launch = |lasting, quiet| {
+        let spec = launch_spec(&machine.clock, "pipe", cpus, Warmup::default(), 1);
+        let spec = Spec { samples: SampleCount::Lasting(lasting), ..spec };
+        let timed = launcher.start(&spec, 0).and_then(|mut launch| {
+            launch.reach(Stage::Ready, interrupt).map_err(interrupted)?;
+            interrupt.sleep(quiet);
+            launch.go();
+            launch.reach(Stage::Timed, interrupt).map_err(interrupted)?;
+            launch.end();
+            samples(launch.collect(interrupt))
+        });
+        timed.map_err(|error| failed = Some(error)).ok()
+    };
+    let found = find_quiet(machine.clock.ns_per_tick, launch);
+    match (found, failed) {
+        (Some(settle), _) => Ok(Duration::from_nanos(settle.quiet_ns)),
+        (None, error) => Err(error.unwrap_or_else(|| interrupted(()))),
+    }
+}
