@@ -412,6 +412,43 @@ fn equal_medians_differ_in_at_most_six_percent_whatever_the_shapes() {
     }
 }
 
+/// The same of rounds that move both cases alike: the draws of each round hang together, their medians are equal.
+#[test]
+fn equal_medians_differ_in_at_most_six_percent_where_rounds_hang_together() {
+    let runs = if cfg!(debug_assertions) { 400 } else { 8_000 };
+    let slack = 3.0 * standard_error(0.06, runs);
+    type Shape = fn(f64) -> f64;
+    let shapes: [(&str, Shape); 3] = [
+        ("normal", |z| 0.05 * z),
+        ("skewed", |z| 0.05 * (z.exp() - 1.0)),
+        ("skewed down", |z| 0.05 * (1.0 - (-z).exp())),
+    ];
+    for (n, together) in [(12, 0.7), (12, 0.95), (22, 0.95)] {
+        for (nth, (left, a)) in shapes.into_iter().enumerate() {
+            for (right, b) in shapes.into_iter().skip(nth + 1) {
+                let mut draw = Draw::seeded(800 + n as u64);
+                let (mut rejected, mut by_ranks) = (0, 0);
+                for _ in 0..runs {
+                    let both = |draw: &mut Draw| {
+                        let (x, y): (f64, f64) = (draw.normal(), draw.normal());
+                        let y = together * x + (1.0_f64 - together * together).sqrt() * y;
+                        (a(x).exp(), b(y).exp())
+                    };
+                    let (a, b): (Vec<f64>, Vec<f64>) = (0..n).map(|_| both(&mut draw)).unzip();
+                    let found = stats::compare_paired(&a, &b, ALPHA).unwrap();
+                    rejected += usize::from(found.p < ALPHA);
+                    let logs: Vec<f64> = a.iter().zip(&b).map(|(a, b)| (a / b).ln()).collect();
+                    by_ranks += usize::from(stats::signed_rank(&logs).p < ALPHA);
+                }
+                let share = rejected as f64 / runs as f64;
+                let by_ranks = by_ranks as f64 / runs as f64;
+                println!("{left}, {right}, {n}, {together}: {share:.4}; ranks alone {by_ranks:.4}");
+                assert!(share <= 0.06 + slack, "{left}, {right}, {n}, {together}: {share}");
+            }
+        }
+    }
+}
+
 /// What is said of the best holds for a whole group at once: the best is in the set, and no case is slower than
 /// it by more than it says. Eight cases, equal or a few percent apart, of one shape or of all.
 #[test]

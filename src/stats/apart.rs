@@ -23,9 +23,9 @@ pub struct Apart {
 ///
 /// The level of a round is the median over the cases of their distance (in logarithms) to their own
 /// median in the first run: fewer than half of the cases can't bend it. A case's own shift is that of
-/// Hodges and Lehmann between what the rounds of both runs leave of it, with the exact Mann–Whitney p; its
-/// interval is widened, in quadrature, by how much the own shifts of all cases scatter (their median
-/// absolute deviation, times 1.4826, less what their own errors explain), since cases that all answer
+/// Hodges and Lehmann between what the rounds of both runs leave of it, with the exact Mann–Whitney p. Its
+/// interval is as many times as wide as the own shifts of the other cases exceed their errors (1.4826 times
+/// the median of |shift| / error, if that is above 1; Birge 1932, with a median): cases that all answer
 /// differently to a machine that changed say nothing of one of them.
 ///
 /// None with fewer than [`LEAST_TO_TELL_APART`] cases, or where too few rounds tell.
@@ -38,8 +38,8 @@ pub fn apart(first: &[Vec<Option<f64>>], second: &[Vec<Option<f64>>], alpha: f64
     let shift = |b: &[f64], a: &[f64]| Shift::of_logarithms(b, a, alpha);
     let own: Vec<Option<Shift>> =
         (0..first.len()).map(|case| shift(&b.left_of(case), &a.left_of(case))).collect();
-    let scatter = scatter(&own);
-    let own = own.into_iter().map(|it| Some(widened(it?, scatter).exp())).collect();
+    let widened = |case: usize| Some(widened(own[case]?, excess(&own, case)).exp());
+    let own = (0..own.len()).map(widened).collect();
     Some(Apart { common: shift(&b.common(), &a.common())?.exp(), own })
 }
 
@@ -86,24 +86,21 @@ impl Rounds {
     }
 }
 
-/// How far shifts scatter beyond their own errors: a standard deviation.
-fn scatter(own: &[Option<Shift>]) -> f64 {
-    let known: Vec<Interval> = own.iter().flatten().map(|it| it.ratio).collect();
-    let middle = |mut values: Vec<f64>| {
-        values.sort_unstable_by(f64::total_cmp);
-        if values.is_empty() { 0.0 } else { median(&values) }
+/// How many times the shifts of the other cases exceed what their errors explain; at least 1.
+fn excess(own: &[Option<Shift>], case: usize) -> f64 {
+    let others = own.iter().enumerate().filter(|(nth, _)| *nth != case);
+    let in_errors = |Interval { estimate, low, high, .. }: Interval| {
+        estimate.abs() / ((high - low) / 2.0 / 1.96).max(f64::MIN_POSITIVE)
     };
-    let center = middle(known.iter().map(|it| it.estimate).collect());
-    let spread = 1.4826 * middle(known.iter().map(|it| (it.estimate - center).abs()).collect());
-    let error = middle(known.iter().map(|it| (it.high - it.low) / 2.0 / 1.96).collect());
-    (spread * spread - error * error).max(0.0).sqrt()
+    let mut shifts: Vec<f64> = others.filter_map(|(_, it)| Some(in_errors((*it)?.ratio))).collect();
+    shifts.sort_unstable_by(f64::total_cmp);
+    if shifts.is_empty() { 1.0 } else { (1.4826 * median(&shifts)).max(1.0) }
 }
 
-fn widened(mut shift: Shift, scatter: f64) -> Shift {
-    let arm = |arm: f64| arm.hypot(1.96 * scatter);
+fn widened(mut shift: Shift, times: f64) -> Shift {
     let Interval { estimate, low, high, .. } = shift.ratio;
-    shift.ratio.low = estimate - arm(estimate - low);
-    shift.ratio.high = estimate + arm(high - estimate);
+    shift.ratio.low = estimate - times * (estimate - low);
+    shift.ratio.high = estimate + times * (high - estimate);
     shift
 }
 
@@ -138,7 +135,7 @@ mod tests {
         let own: Vec<&Shift> = found.own.iter().flatten().collect();
         assert!(own[2].ratio.low > 1.03 && own[2].p < 1e-6, "{:?}", own[2]);
         for other in [0, 1, 3, 4] {
-            assert!(own[other].ratio.high < 1.02 && own[other].ratio.low > 0.98, "{found:?}");
+            assert!(own[other].ratio.low < 1.01 && own[other].ratio.high > 0.99, "{found:?}");
         }
     }
 

@@ -12,8 +12,8 @@ use std::cmp::Ordering;
 
 use super::interval::{Interval, median_interval};
 use super::modes::two_modes;
-use super::quantile::median;
 use super::signed_rank::{hodges_lehmann, signed_rank};
+use super::switch::centered_ranks;
 
 /// The level of the test of medians. It is not corrected over a family: it guards against shapes, and the
 /// signed-rank test beside it is corrected.
@@ -87,23 +87,24 @@ impl Medians {
 /// One-sided 1 % of the normal distribution.
 const SURE: f64 = 2.326;
 
-/// How the medians of two samples vary together that are paired by index: the share of rounds in which both lie on
-/// the same side of their medians, less the share of the others (the influence of a value on a median is the side on
-/// which it lies). 0 where that may be chance: what disturbs whole rounds shows in most of them.
+/// How the medians of two samples vary together that are paired by index: by their rank correlation, as of two normal
+/// scales (2/π·asin ρ, with ρ = 2·sin(π/6·Spearman's)). 0 where that may be chance: what disturbs whole rounds shows in
+/// most of them.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    if a.len() != b.len() || a.len() < 2 {
+    use std::f64::consts::PI;
+    let measured = a.iter().chain(b).all(|x| !x.is_nan());
+    if a.len() != b.len() || a.len() < 2 || !measured {
         return 0.0;
     }
-    let middle = |values: &[f64]| {
-        let mut sorted = values.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        median(&sorted)
-    };
-    let (of_a, of_b) = (middle(a), middle(b));
-    let side = |x: f64, middle: f64| f64::from(i8::from(x > middle) - i8::from(x < middle));
-    let together: f64 = a.iter().zip(b).map(|(a, b)| side(*a, of_a) * side(*b, of_b)).sum();
-    let share = together / a.len() as f64;
-    if share * ((a.len() - 1) as f64).sqrt() > SURE { share } else { 0.0 }
+    let (a, b) = (centered_ranks(a), centered_ranks(b));
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let spread = (product(&a, &a) * product(&b, &b)).sqrt();
+    let spearman = if spread > 0.0 { (product(&a, &b) / spread).min(1.0) } else { 0.0 };
+    if spearman * ((a.len() - 1) as f64).sqrt() <= SURE {
+        return 0.0;
+    }
+    let normal = 2.0 * (PI / 6.0 * spearman).sin();
+    2.0 / PI * normal.min(1.0).asin()
 }
 
 /// The log ratio of two cases over their common rounds, at `1 - alpha` where their shapes are alike, and never

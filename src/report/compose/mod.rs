@@ -20,6 +20,7 @@ mod percentiles;
 mod probe;
 mod ratios;
 mod setup;
+mod signs;
 mod study;
 mod tables;
 mod verdicts;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{open_loop, ratios, tables, words};
+use super::{open_loop, ratios, signs, words};
 use crate::judge::{CaseResult, Judged, PERCENTILES};
 use crate::report::{Column, Row, Table, Text, units};
 use crate::stats;
@@ -58,7 +58,7 @@ pub fn table(judged: &Judged, caption: String, cases: &[&CaseResult]) -> Table {
         let p50 = match case.rate.filter(|it| !it.is_kept()) {
             Some(rate) => Text::new().muted(open_loop::short_of(rate)),
             None if by_ratio => words::cell_value(case).into(),
-            None => tables::cell(judged, case, words::cell_value(case)),
+            None => signs::cell(judged, case, words::cell_value(case)),
         };
         let mut cells = vec![name];
         cells.extend(by_ratio.then(|| ratios::cell(judged, case)));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::tables::{self, Asides};
-use super::words;
+use super::{signs, words};
 use crate::judge::{CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Column, Row, Table, Text, Unit, units};
 
@@ -89,7 +89,7 @@ pub fn column(judged: &Judged, cases: &[&CaseResult]) -> Column {
 /// The ratio with its interval, marked where the case is among the best of its group.
 pub fn cell(judged: &Judged, case: &CaseResult) -> Text {
     match standing(judged, case).and_then(|(group, it)| words::ratio(group, it)) {
-        Some(ratio) => tables::cell(judged, case, ratio),
+        Some(ratio) => signs::cell(judged, case, ratio),
         None => Text::new().muted("–"),
     }
 }

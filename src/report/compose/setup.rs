@@ -1,6 +1,6 @@
 //! Set-up: what it and its steps take, and the first message after it.
 
-use super::tables::{best_in_words, cell};
+use super::signs::{best_in_words, cell};
 use super::words;
 use crate::judge::{CaseResult, Judged, OncePerLaunch, Status};
 use crate::report::{Block, Column, Row, Table, Text, units};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::absences::absent;
-use super::{open_loop, percentiles, ratios, setup, words};
+use super::{open_loop, percentiles, ratios, setup, signs, words};
 use crate::judge::{
     Bound, BoundKind, Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status,
 };
@@ -57,7 +57,7 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
         _ => false,
     };
     let has_asides = tables.iter().any(aside);
-    let signs = signs_in_words(&tables);
+    let signs = signs::in_words(&tables);
     if let Some(Block::Table(last)) = tables.last_mut() {
         last.notes.extend(signs);
         let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
@@ -65,28 +65,6 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
         last.notes.extend(explained);
     }
     tables
-}
-
-/// What the signs mean that stand in a cell of `tables`; None where none does.
-fn signs_in_words(tables: &[Block]) -> Option<Text> {
-    let cells: Vec<String> = tables
-        .iter()
-        .filter_map(|it| if let Block::Table(table) = it { Some(&table.rows) } else { None })
-        .flat_map(|rows| rows.iter().flat_map(|row| &row.cells))
-        .map(Text::to_plain)
-        .collect();
-    let stands = |is: &dyn Fn(&str) -> bool| cells.iter().any(|it| is(it));
-    let meant = [
-        (stands(&|it| it.starts_with(BEST)), BEST_IN_WORDS),
-        (stands(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
-        (
-            stands(&|it| it.ends_with(words::CHANGES)),
-            "~ its launches change over the rounds, or fall into two modes: see the verdicts.",
-        ),
-        (stands(&|it| it == "n/a"), "n/a: see the remarks."),
-    ];
-    let told: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();
-    (!told.is_empty()).then(|| Text::from(told.join(" ")))
 }
 
 /// What the cases of one table share.
@@ -146,7 +124,7 @@ fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
         let cells = asides.iter().enumerate().flat_map(|(at, asides)| {
             let found = here().find(|it| in_column(it, at)).copied();
             let value = match found {
-                Some(case) => cell(judged, case, words::cell_value(case)),
+                Some(case) => signs::cell(judged, case, words::cell_value(case)),
                 None if bytes => Text::new().muted("n/a"),
                 None => Text::new(),
             };
@@ -281,37 +259,12 @@ fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u
         for name in &names {
             let of = |it: &&&CaseResult| it.variant == *name && it.message_bytes == Some(*size);
             cells.push(match with_bytes.iter().find(of) {
-                Some(case) => cell(judged, case, words::short_value(case)),
+                Some(case) => signs::cell(judged, case, words::short_value(case)),
                 None => Text::new().muted("n/a"),
             });
         }
         table.rows.push(Row::new(cells));
     }
-}
-
-/// Stands before what is among the best.
-const BEST: char = '*';
-/// What it means.
-const BEST_IN_WORDS: &str =
-    "* among the best of its group, which nothing else there can be told from.";
-
-/// What the sign of the best means, where it stands in `table`.
-pub fn best_in_words(table: &Table) -> Option<Text> {
-    let mut cells = table.rows.iter().flat_map(|row| &row.cells);
-    cells.any(|it| it.to_plain().starts_with(BEST)).then(|| BEST_IN_WORDS.into())
-}
-
-/// A value, marked where it is among the best of its group.
-pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
-    match is_best(judged, case) {
-        true => Text::new().strong(format!("{BEST}{value}")),
-        false => Text::from(value),
-    }
-}
-
-fn is_best(judged: &Judged, case: &CaseResult) -> bool {
-    let told = |group: &GroupVerdict| group.standings.len() > 1 && !group.is_disturbed();
-    ratios::standing(judged, case).is_some_and(|(group, it)| it.among_best && told(group))
 }
 
 /// Variants, in the order of the results.
