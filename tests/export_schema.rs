@@ -551,7 +551,7 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     let marks = |rounds: &str, marks: &str| {
         bench.edit(&format!(
             "UPDATE rounds SET noise = json_set(noise, '$.marks', json('{marks}')) WHERE {rounds};
-             UPDATE launches SET record = json_remove(record, '$.noise.forks')"
+             UPDATE rounds SET noise = json_set(noise, '$.forks', json('false'))"
         ));
     };
     marks("true", "[]");
