@@ -40,12 +40,13 @@ impl Copy {
     /// The words to run there: they take the program from their input, say that they have it by an end
     /// of a line, and become the agent. A copy that isn't whole, because the stream ended or the disk
     /// is full, or a signal came, one that can't be executed, and one whose agent was killed are removed:
-    /// until the agent has unlinked it, it is theirs.
+    /// until the agent has unlinked it, it is theirs. Whoever puts something else under that name afterwards
+    /// loses nothing: a link, or a folder of somebody else's, is left.
     pub fn words(&self) -> [String; 3] {
         let Copy { bytes, folder, .. } = self;
         let inner = format!(
             "umask 077; d=${{TMPDIR:-/tmp}}/{folder}; mkdir \"$d\" || exit 1; \
-             gone() {{ rm -f \"$d/{NAME}\"; rmdir \"$d\" 2>/dev/null; exit $1; }}; \
+             gone() {{ [ ! -L \"$d\" ] && [ -O \"$d\" ] && rm -f \"$d/{NAME}\" && rmdir \"$d\"; exit $1; }} 2>/dev/null; \
              trap \"gone 1\" HUP INT TERM; head -c {bytes} > \"$d/{NAME}\"; \
              [ \"$(wc -c < \"$d/{NAME}\")\" -eq {bytes} ] && chmod 700 \"$d/{NAME}\" || gone 1; \
              trap - HUP INT TERM; echo; \"$d/{NAME}\" peer \"$d\"; c=$?; \
@@ -133,6 +134,35 @@ mod tests {
             assert!(remove_own(&another).is_err(), "a link is not followed");
             remove_own(&folder).unwrap();
             assert!(!folder.exists());
+        }
+    }
+
+    /// The agent is killed: its own copy goes, and what somebody has put under that name meanwhile stays.
+    #[test]
+    fn a_copy_whose_agent_was_killed_goes_and_nothing_else_does() {
+        for swaps in [false, true] {
+            let above = tempfile::tempdir().unwrap();
+            let theirs = above.path().join("theirs");
+            std::fs::create_dir(&theirs).unwrap();
+            std::fs::write(theirs.join(NAME), "another program").unwrap();
+            let swap = "rm -r \"$2\"; ln -s \"${2%/*}/theirs\" \"$2\";";
+            let swap = if swaps { swap } else { "" };
+            let agent = above.path().join("agent");
+            let bytes = format!("#!/bin/sh\n{swap} kill -9 $$\n");
+            std::fs::write(&agent, &bytes).unwrap();
+            let copy = Copy {
+                program: File::open(&agent).unwrap(),
+                bytes: bytes.len() as u64,
+                folder: "ipcmark.0".into(),
+            };
+            let words = copy.words();
+            let mut shell = std::process::Command::new(&words[0]);
+            shell.args(&words[1..]).env("TMPDIR", above.path()).stdin(copy.program);
+            shell.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+            assert_eq!(shell.status().unwrap().code(), Some(137));
+            assert!(theirs.join(NAME).exists(), "somebody else's file is gone");
+            let left = std::fs::symlink_metadata(above.path().join("ipcmark.0"));
+            assert_eq!(left.is_ok(), swaps);
         }
     }
 }
