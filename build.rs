@@ -1,6 +1,4 @@
-//! Tells the program what it was compiled with, for the record of the machine (`observe::host`):
-//! the compiler, the target, and the flags that change what the timed loop becomes. Puts the files of
-//! `studies/` into it (`study::builtin`). And says how it is linked.
+//! Puts the files of `studies/` into the program (`study::builtin`), and says how it is linked.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,19 +6,6 @@ use std::process::Command;
 
 fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    let compiler = Command::new(variable("RUSTC")).arg("--version").output();
-    let compiler = compiler.map(|it| String::from_utf8_lossy(&it.stdout).trim().to_string());
-    let flags = variable("CARGO_ENCODED_RUSTFLAGS").replace('\u{1f}', " ");
-    for (name, value) in [
-        ("COMPILER", compiler.unwrap_or_default()),
-        ("TARGET", variable("TARGET")),
-        ("PROFILE", variable("PROFILE")),
-        ("OPT_LEVEL", variable("OPT_LEVEL")),
-        ("FLAGS", flags),
-        ("TARGET_FEATURES", variable("CARGO_CFG_TARGET_FEATURE")),
-    ] {
-        println!("cargo:rustc-env=IPCMARK_{name}={}", value.replace('\n', " "));
-    }
     println!("cargo:rerun-if-changed=build.rs");
     let is_static = variable("CARGO_CFG_TARGET_FEATURE").contains("crt-static");
     if variable("CARGO_CFG_TARGET_ENV") == "gnu" && !is_static {

@@ -16,8 +16,8 @@ use std::ops::{Deref, DerefMut, Range};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use ipcmark::coding::{Coder, Oracle, Scheme};
-use ipcmark::stats::median_interval;
+use codes::{Coder, Oracle, Scheme};
+use stats::median_interval;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -25,11 +25,11 @@ use ipcmark::judge::explain::{Cost, Difference, explain};
 use ipcmark::launch::placement::Place;
 use ipcmark::launch::plant::Plant;
 use ipcmark::launch::{Ending, Interrupt, Launcher, Placement, Spec, Stage, Warmup, Workers};
-use ipcmark::mechanism::Variant;
-use ipcmark::observe::{Host, Probe};
+use mechanisms::Variant;
+use machine::{Host, Probe};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use ipcmark::study::{Case, Reach, Request};
-use ipcmark::workload::{Policy, Workload};
+use mechanisms::workload::{Policy, Workload};
 
 use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
 

@@ -25,11 +25,11 @@ use ipcmark::launch::placement::Place;
 use ipcmark::launch::{
     Ending, Interrupt, Launch, Launcher, Outcome, Placement, SETTLED, Stage, Warmup, Workers,
 };
-use ipcmark::mechanism::Variant;
-use ipcmark::observe::Host;
+use mechanisms::Variant;
+use machine::Host;
 use ipcmark::store::{NewCase, NewLaunch, NewRun, Store};
 use ipcmark::study::{Case, Reach, Request};
-use ipcmark::workload::{Policy, Workload};
+use mechanisms::workload::{Policy, Workload};
 
 use common::{Machine, PROGRAM, SEED, quartiles};
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use common::runs::{beside_a_stranger, measure, read};
 use common::{Machine, names, quick};
-use ipcmark::stats::hodges_lehmann_shift;
+use stats::hodges_lehmann_shift;
 
 const CASES: &str = "run pipe unix-stream eventfd tcp udp shm-ring -w latency -s 64";
 /// Time of a run, pairs of runs; and those of a quick look.

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use ipcmark::clock::Kind;
+use clock::Kind;
 use ipcmark::launch::{Page, Warmup};
-use ipcmark::mechanism::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
-use ipcmark::stats::{compare_paired, two_modes};
-use ipcmark::sys::shared::{LINE, Mapping};
-use ipcmark::workload::payload::Untouched;
-use ipcmark::workload::{Buffers, latency};
+use mechanisms::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
+use stats::{compare_paired, two_modes};
+use sys::shared::{LINE, Mapping};
+use mechanisms::workload::payload::Untouched;
+use mechanisms::workload::{Buffers, latency};
 
 use common::contest::{Blocks, Contest, SETTLE, Setting, Side, Task};
 use common::crew::Way;

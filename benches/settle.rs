@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use ipcmark::launch::{Interrupt, Launcher, SampleCount, Spec, Stage, Warmup};
-use ipcmark::stats::{compare_paired, median};
+use stats::{compare_paired, median};
 
 use common::{Machine, PROGRAM, SEED, quick, ratio};
 
@@ -83,7 +83,7 @@ impl Bench {
         for (name, [settled, longer]) in cases.iter().zip(found) {
             let compared = compare_paired(&settled, &longer, 0.05);
             let shifted =
-                |it: &ipcmark::stats::Comparison| it.ratio.low > GATE || it.ratio.high < 1.0 / GATE;
+                |it: &stats::Comparison| it.ratio.low > GATE || it.ratio.high < 1.0 / GATE;
             good &= !compared.as_ref().is_some_and(shifted);
             let mut sorted = settled;
             sorted.sort_unstable_by(f64::total_cmp);
@@ -118,7 +118,7 @@ impl Bench {
         launches.iter_mut().for_each(|(_, launch)| launch.end());
         let median_ns = |mut ticks: Vec<u64>| {
             ticks.sort_unstable();
-            ipcmark::stats::mid_quantile(&ticks, 0.5) * clock.ns_per_tick
+            stats::mid_quantile(&ticks, 0.5) * clock.ns_per_tick
         };
         let ended = launches.into_iter().map(|(case, launch)| {
             Ok((case, median_ns(common::samples(launch.collect(&self.interrupt))?)))

@@ -9,7 +9,7 @@
  * needs none on system calls. The one exception is the third argument of a system call, read from
  * the saved registers at an offset that the loader sets.
  *
- * Numbers here and in src/observe/trace/ must agree: kinds of event, what is tallied, points.
+ * Numbers here and in crates/machine/src/trace/ must agree: kinds of event, what is tallied, points.
  */
 #include "bpf.h"
 

@@ -7,35 +7,20 @@
 //! plan ──▶ launch ──▶ store ──▶ judge ──▶ report · export
 //! (asked)  (measured) (kept)   (judged)  (shown)
 //!             ▲
-//!   mechanism · workload · clock · observe · sys
+//!   mechanisms · machine · clock · codes · sys
 //! ```
 //!
-//! Beside the flow stand leaves that anybody may ask: [`stats`], [`size`], [`time`], [`input`],
-//! [`visible`], [`program`], which finds other programs, and [`coding`], which brings lost datagrams back.
-//! [`fleet`] does on many nodes what `campaign` does on one, and keeps it in the same store.
-//! Beside it stands [`lab`]: hosts to measure between, made of network namespaces.
+//! What stands below the arrow are crates of their own (`crates/`), as are `stats` and `model`.
+//! [`fleet`] does on many nodes what [`campaign`] does on one, and keeps it in the same store.
 
 pub mod campaign;
-pub mod clock;
-pub mod coding;
 pub mod command;
 pub mod export;
 pub mod fleet;
 pub mod floor;
 pub mod input;
-pub mod interrupt;
 pub mod judge;
-pub mod lab;
 pub mod launch;
-pub mod mechanism;
-pub mod observe;
-pub mod program;
 pub mod report;
-pub mod size;
-pub mod stats;
 pub mod store;
 pub mod study;
-pub mod sys;
-pub mod time;
-pub mod visible;
-pub mod workload;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ipcmark::sys::process::survive_file_size_limit();
+    sys::process::survive_file_size_limit();
     // A launch starts a thousand times a run: it doesn't wait for the argument parser.
     if std::env::args_os().nth(1).is_some_and(|word| word == "launch") {
         return ExitCode::from(ipcmark::launch::serve() as u8);

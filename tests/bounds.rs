@@ -10,10 +10,10 @@ use std::process::Command;
 
 use cli_support::{Bench, Said, output};
 use ipcmark::fleet::{network, nodes};
-use ipcmark::lab::asked;
+use machine::lab::asked;
 use ipcmark::launch::Placement;
-use ipcmark::mechanism::Variant;
-use ipcmark::observe::{Probe, parse_cpu_list};
+use mechanisms::Variant;
+use machine::{Probe, parse_cpu_list};
 use ipcmark::store::Label;
 use ipcmark::study::declared::declare;
 use ipcmark::study::expression::Expression;

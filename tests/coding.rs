@@ -2,7 +2,7 @@
 //! byte back, every other is refused, and measured block losses lie where the oracle puts them.
 //! Traces hold the loss and the bursts that were asked for. All with fixed seeds; no speed.
 
-use ipcmark::coding::{Coder, LARGEST_BLOCK, LossModel, LossTrace, Oracle, Scheme};
+use codes::{Coder, LARGEST_BLOCK, LossModel, LossTrace, Oracle, Scheme};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -136,7 +136,7 @@ fn drawn(draws: &mut ChaCha8Rng, n: usize, count: usize) -> Vec<usize> {
 
 #[test]
 fn codes_of_24_survive_any_losses_that_the_oracle_is_sure_of() {
-    // Which patterns of more RaptorQ survives is held one by one in src/coding/oracle.rs.
+    // Which patterns of more RaptorQ survives is held one by one in crates/codes/src/oracle.rs.
     for (name, surely) in [("golay-24-12", 7), ("raptorq", 10)] {
         let mut sent = Sent::new(name, 24);
         assert_eq!(Oracle::of(sent.coder.scheme()).surely(), surely);

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use cli_support::{Bench, Said, number, output, rows};
 use flate2::read::ZlibDecoder;
-use ipcmark::mechanism::MECHANISMS;
+use mechanisms::MECHANISMS;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 
 use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said};
-use ipcmark::clock;
 use ipcmark::launch::placement::Place;
 use ipcmark::launch::{Outcome, Placement, Record, Workers};
-use ipcmark::mechanism::Variant;
-use ipcmark::observe::{Host, RoundNoise};
+use mechanisms::Variant;
+use machine::{Host, RoundNoise};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use ipcmark::study::{Absence, Case, Reach, Request, Stopping};
-use ipcmark::workload::{Policy, Workload};
+use mechanisms::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;

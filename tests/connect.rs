@@ -15,14 +15,13 @@ use common::launching::{conclude, endless, finish, interrupt, quick, reach, star
 use common::proc::{Held, Process, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress, Roads, Turn};
-use ipcmark::clock;
 use ipcmark::judge::{Judged, Status};
 use ipcmark::launch::{Launcher, Outcome, Spec, Stage, Warmup, Workers};
-use ipcmark::mechanism::{self, Carries, Cause, OpenError, OpenSpec, Variant};
-use ipcmark::observe::Topology;
+use mechanisms::{Carries, Cause, OpenError, OpenSpec, Variant};
+use machine::Topology;
 use ipcmark::store::Store;
 use ipcmark::study::{Machine, Request, Stopping, Ways, plan};
-use ipcmark::workload::{Workload, connect};
+use mechanisms::workload::{Workload, connect};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What stamps the set-ups; every machine has it.

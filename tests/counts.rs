@@ -9,10 +9,10 @@ use std::path::Path;
 use common::launching::{LEAD, conclude, quick};
 use common::say;
 use ipcmark::launch::{Outcome, SampleCount, Spec, WorkerReport, Workers};
-use ipcmark::observe::Probe;
-use ipcmark::observe::counts::{Counting, Counts, Family};
-use ipcmark::sys::perf::Kernel;
-use ipcmark::workload::Workload;
+use machine::Probe;
+use machine::counts::{Counting, Counts, Family};
+use sys::perf::Kernel;
+use mechanisms::workload::Workload;
 
 const ROUND_TRIPS: u64 = 500;
 

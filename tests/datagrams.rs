@@ -16,8 +16,8 @@ use cli_support::{Bench, Said, output};
 use common::launching::{conclude, quick, start};
 use common::say;
 use ipcmark::launch::{Outcome, Record, SampleCount, Spec};
-use ipcmark::mechanism::Datagrams;
-use ipcmark::workload::Workload;
+use mechanisms::Datagrams;
+use mechanisms::workload::Workload;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 

@@ -23,8 +23,8 @@ use common::launching::{endless, reach};
 use common::proc::Process;
 use common::{Rng, say};
 use ipcmark::launch::{Launch, Launcher, Stage, Workers};
-use ipcmark::sys::system_v::{self, Envelope, Kind, Object};
-use ipcmark::workload::Workload;
+use sys::system_v::{self, Envelope, Kind, Object};
+use mechanisms::workload::Workload;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -276,7 +276,7 @@ fn a_folder_of_names_that_a_kill_left_is_removed() {
     for mechanism in ["fifo", "unix-stream:bind=path"] {
         let connect = ipcmark::launch::Spec {
             workload: Workload::Connect,
-            message_bytes: ipcmark::workload::connect::OPENED_FOR as usize,
+            message_bytes: mechanisms::workload::connect::OPENED_FOR as usize,
             ..endless(mechanism, Workers::Process)
         };
         let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
@@ -450,7 +450,7 @@ fn a_record_that_disagrees_with_anything_removes_nothing() {
     for what in ["mode", "owner", "link", "living"] {
         let mut record = Record { entries: vec![foreign.clone()], ..Record::read(&genuine) };
         if what == "living" {
-            let own = ipcmark::sys::identity::ProcessIdentity::own().expect("/proc");
+            let own = sys::identity::ProcessIdentity::own().expect("/proc");
             record.header["process"] = serde_json::to_value(own).expect("JSON");
         }
         let name = format!("{}.record", drawn(&mut rng));

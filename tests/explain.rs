@@ -9,7 +9,7 @@ use common::launching::{conclude, quick, start};
 use common::say;
 use ipcmark::launch::plant::Plant;
 use ipcmark::launch::{Outcome, SampleCount, Spec};
-use ipcmark::observe::trace;
+use machine::trace;
 use serde_json::Value;
 
 fn can_trace() -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use cli_support::{Bench, wait_for};
-use ipcmark::stats::median_ranks;
+use stats::median_ranks;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -84,7 +84,7 @@ impl Victim {
 /// Gives the calling thread, and what it will start, an IPC namespace of its own, so that every
 /// System V object in sight is the test's; says aloud where that is not allowed.
 fn ipc_namespace_of_its_own() -> bool {
-    let got = ipcmark::sys::system_v::enter_private_namespace().is_ok();
+    let got = sys::system_v::enter_private_namespace().is_ok();
     if !got {
         let line = "skipped the inventory of System V objects: no IPC namespace without root";
         let _ = writeln!(std::io::stderr(), "{line}");

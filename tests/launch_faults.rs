@@ -17,7 +17,7 @@ use common::{Rng, say};
 use ipcmark::launch::spec::BUILD;
 use ipcmark::launch::wire::{self, Kind, write_frame};
 use ipcmark::launch::{Ending, Launch, Outcome, SampleCount, Spec, Stage, Workers};
-use ipcmark::mechanism::{Carries, Variant};
+use mechanisms::{Carries, Variant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Random moments tried of each kind of fault.

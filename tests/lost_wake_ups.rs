@@ -12,7 +12,7 @@ use std::thread;
 
 use common::ends::{End, HANG, Pair, await_moving, try_open};
 use common::{Rng, alone, contents};
-use ipcmark::mechanism::{Carries, Variant};
+use mechanisms::{Carries, Variant};
 
 /// Where most messages meet a partner that is awake.
 const MESSAGES: u64 = 150_000;

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use cli_support::{Bench, Said};
 use common::say;
-use ipcmark::observe::counts::{self, Family};
-use ipcmark::observe::trace;
+use machine::counts::{self, Family};
+use machine::trace;
 use serde_json::Value;
 
 const LAUNCHES: usize = 6;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use common::ends::HANG;
 use common::say;
-use ipcmark::mechanism::network::{Call, Cookie, Door, Granted, Guest, Porter, Purpose, Wait};
-use ipcmark::mechanism::{self, Endpoint, OpenError, OpenSpec, Variant};
+use mechanisms::network::{Call, Cookie, Door, Granted, Guest, Porter, Purpose, Wait};
+use mechanisms::{Endpoint, OpenError, OpenSpec, Variant};
 
 /// Admits its partner, and answers messages of 64 bytes until it is gone.
 struct Answering {

@@ -1,6 +1,6 @@
 //! The workload `rate`: an open loop by processes and threads, on one CPU and freely, here and to
 //! another host; what it says of a schedule that can't be kept; what it refuses. The schedule's own
-//! arithmetic is proved beside it, in src/workload/rate.
+//! arithmetic is proved beside it, in crates/mechanisms/src/workload/rate.
 
 mod cli_support;
 

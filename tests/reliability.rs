@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use common::contents;
 use common::ends::{End, HANG, Pair, both, open, try_open};
-use ipcmark::coding::{Oracle, Scheme};
-use ipcmark::mechanism::{OpenError, Variant};
+use codes::{Oracle, Scheme};
+use mechanisms::{OpenError, Variant};
 
 fn pair(options: &str, bytes: usize) -> Pair {
     let variant = Variant::parse(&format!("udp:{options}")).expect("a variant");

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use ipcmark::campaign::stopping::{Bound, Next, Progressed};
 use ipcmark::judge::interval_of;
-use ipcmark::stats::{self, Interval, Look};
+use stats::{Interval, Look};
 use ipcmark::store::Closed;
 use simulation_support::Draw;
 

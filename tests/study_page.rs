@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use cli_support::Bench;
 use ipcmark::judge::{CaseResult, Judged, Status};
-use ipcmark::observe::Topology;
+use machine::Topology;
 use ipcmark::report::compose::{Extent, compose};
 use ipcmark::report::{Block, Document, Table, html};
 use ipcmark::store::Store;

@@ -6,7 +6,6 @@
 mod simulation_support;
 
 use ipcmark::judge::time::{ByRound, Course, GroupFound, over_time};
-use ipcmark::stats;
 use simulation_support::Draw;
 
 /// Simulated runs of each kind.

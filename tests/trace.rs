@@ -18,9 +18,9 @@ use common::say;
 use ipcmark::launch::{
     Launch, Launcher, Outcome, Record, SampleCount, Spec, Stage, Warmup, Workers,
 };
-use ipcmark::observe::trace::{self, Deeds, Direction, Traced};
-use ipcmark::sys::bpf::program_ids;
-use ipcmark::workload::Workload;
+use machine::trace::{self, Deeds, Direction, Traced};
+use sys::bpf::program_ids;
+use mechanisms::workload::Workload;
 use rustix::process::{Pid, Signal, kill_process};
 
 const ROUND_TRIPS: u64 = 500;

@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering::SeqCst;
 use rustix::io::{read, write};
 use rustix::thread::futex as call;
 
-use ipcmark::clock::Kind;
-use ipcmark::mechanism::fd::{OneFd, TwoFds};
-use ipcmark::mechanism::{Endpoint, eventfd, futex};
-use ipcmark::workload::Buffers;
+use clock::Kind;
+use mechanisms::fd::{OneFd, TwoFds};
+use mechanisms::{Endpoint, eventfd, futex};
+use mechanisms::workload::Buffers;
 
 /// A round trip as one would write it by hand for this one endpoint: no retries, no traits, an
 /// error or a short count ends it.

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use ipcmark::launch::Warmup;
-use ipcmark::sys::shared::Mapping;
+use sys::shared::Mapping;
 
 use super::crew::{Crew, Orders, Signals, Way};
 

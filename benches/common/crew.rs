@@ -16,9 +16,9 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use ipcmark::sys::parking::{self, Parking};
-use ipcmark::sys::process::{Fork, exit_now, fork};
-use ipcmark::sys::shared::{LINE, Mapping, PAGE};
+use sys::parking::{self, Parking};
+use sys::process::{Fork, exit_now, fork};
+use sys::shared::{LINE, Mapping, PAGE};
 
 /// Which of the two loops is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

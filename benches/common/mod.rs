@@ -14,14 +14,13 @@ use std::time::Duration;
 use rustix::thread::sched_getaffinity;
 
 use ipcmark::campaign::find_quiet;
-use ipcmark::clock;
 use ipcmark::launch::spec::BUILD;
 use ipcmark::launch::{
     Ending, Interrupt, Launcher, Outcome, Placement, SampleCount, Spec, Stage, Warmup, Workers,
 };
-use ipcmark::observe::{Host, Topology, noise};
-use ipcmark::stats::{Comparison, Interval};
-use ipcmark::workload::{Policy, Workload};
+use machine::{Host, Topology, noise};
+use stats::{Comparison, Interval};
+use mechanisms::workload::{Policy, Workload};
 
 /// Seed of every order drawn here.
 pub const SEED: u64 = 20_260_711;
@@ -115,7 +114,7 @@ pub fn mean(values: &[f64]) -> f64 {
 /// Sorted values' quartiles: lower, median, upper.
 pub fn quartiles(values: &mut [f64]) -> [f64; 3] {
     values.sort_unstable_by(f64::total_cmp);
-    [0.25, 0.5, 0.75].map(|p| ipcmark::stats::quantile(values, p))
+    [0.25, 0.5, 0.75].map(|p| stats::quantile(values, p))
 }
 
 /// A latency launch of 64-byte messages between processes; each sample one round trip.

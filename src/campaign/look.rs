@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
-use crate::clock;
 use crate::launch::{Placement, Workers, placement::Place};
-use crate::mechanism::Variant;
-use crate::stats::{self, Look};
+use mechanisms::Variant;
+use stats::Look;
 use crate::store::{Closed, NewCase, Store, StoreError, StoredCase, StoredGroup, StoredRun};
 use crate::study::{Case, Plan, Reach, Request};
-use crate::workload::{Policy, Workload};
+use mechanisms::workload::{Policy, Workload};
 
 /// A launch in one number: the median of its samples, in ns per operation.
 ///

@@ -24,12 +24,12 @@ use std::time::{Duration, Instant};
 
 use bounds::Bounds;
 
-use crate::clock::{self, Anchor};
+use clock::Anchor;
 use crate::floor::{self, Extent, Order};
 use crate::launch::placement::Place;
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
-use crate::observe::Host;
-use crate::stats::MOST_LAUNCHES;
+use machine::Host;
+use stats::MOST_LAUNCHES;
 use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Reach, Request, Total};
 
@@ -99,7 +99,7 @@ impl LiveGroup {
     fn title(&self) -> String {
         let case = &self.cases[0].case;
         let size = match case.message_bytes {
-            Some(bytes) => format!(" {}", crate::size::spell(bytes)),
+            Some(bytes) => format!(" {}", model::size::spell(bytes)),
             None => String::new(),
         };
         let total = match case.total {

@@ -5,12 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::round::Sent;
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
-use crate::clock;
 use crate::launch::{Ending, Outcome, SampleCount, Spec, Warmup};
-use crate::stats;
 use crate::store::{NewLaunch, StoreError};
 use crate::study::{Case, losses};
-use crate::workload::Workload;
+use mechanisms::workload::Workload;
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;
@@ -307,9 +305,9 @@ pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
 pub mod tests {
     use super::*;
     use crate::launch::{Placement, Workers, placement::Place};
-    use crate::mechanism::Variant;
+    use mechanisms::Variant;
     use crate::study::{Reach, Total};
-    use crate::workload::Policy;
+    use mechanisms::workload::Policy;
 
     pub fn case(mechanism: &str, workload: Workload) -> Case {
         Case {

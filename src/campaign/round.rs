@@ -14,9 +14,8 @@ use rand_chacha::ChaCha8Rng;
 use super::unmarked::Forks;
 use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
-use crate::observe::doctor::{Watch, tally};
-use crate::observe::{Gaps, RoundNoise};
-use crate::stats;
+use machine::doctor::{Watch, tally};
+use machine::{Gaps, RoundNoise};
 use crate::store::{NewLaunch, StoreError};
 use crate::study::{Case, Reach};
 

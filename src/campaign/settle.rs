@@ -6,11 +6,10 @@ use super::pilot::PILOT_DEADLINE_MS;
 use super::round::Sent;
 use super::{Campaign, value_ns};
 use crate::launch::{SampleCount, Spec, Workers};
-use crate::mechanism::Variant;
-use crate::stats;
+use mechanisms::Variant;
 use crate::store::Settle;
 use crate::study::{Case, losses};
-use crate::workload::{Policy, Workload};
+use mechanisms::workload::{Policy, Workload};
 
 /// The pilot: so many launches from the moment of their fork, each so long, cut into blocks. One alone
 /// says little: a stranger's fork, or a plateau of some milliseconds, moves the end that it shows.

@@ -1,9 +1,9 @@
 //! When a group ends: as soon as every interval is narrow enough, or where its time does.
 //!
 //! Nothing here knows launches or the store. What is decided depends on values only through the one
-//! question that an analysis asks, and its answer is paid for ([`crate::stats::looks`]).
+//! question that an analysis asks, and its answer is paid for ([`stats::looks`]).
 
-use crate::stats::{LEAST_LAUNCHES, Look, MOST_LAUNCHES, Plan};
+use stats::{LEAST_LAUNCHES, Look, MOST_LAUNCHES, Plan};
 use crate::store::Closed;
 
 /// A group that is being measured.
@@ -96,7 +96,7 @@ mod tests {
         for rounds in 0..MOST_LAUNCHES {
             let found = next(rounds, 0.0, Bound::default(), true);
             let closes = matches!(found, Next::Close { closed: Closed::Precise, .. });
-            assert_eq!(closes, rounds == crate::stats::FIRST_LOOK, "{rounds}: {found:?}");
+            assert_eq!(closes, rounds == stats::FIRST_LOOK, "{rounds}: {found:?}");
         }
         assert_eq!(next(22, 0.0, time(50), false), Next::Round { spent: first });
         // It is asked once.

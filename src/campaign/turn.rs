@@ -22,7 +22,7 @@ use rustix::net::{
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::launch::Interrupt;
-use crate::sys::socket::listening_process;
+use sys::socket::listening_process;
 
 /// How long a run waits for others at most, whatever they say.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);

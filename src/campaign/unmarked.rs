@@ -3,7 +3,7 @@
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::launch::{Outcome, Record};
 use crate::store::StoreError;
-use crate::workload::Workload;
+use mechanisms::workload::Workload;
 
 /// How many times what was asked (time, or launches) is spent on undisturbed rounds.
 pub const MOST_TIMES: u64 = 3;

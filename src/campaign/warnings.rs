@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Campaign;
-use crate::observe::noise::load;
+use machine::noise::load;
 use crate::store::StoreError;
 
 /// A load average, over a minute, from which on the machine counts as busy: above what a run

@@ -13,14 +13,14 @@ use super::words::{
 };
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
-use crate::mechanism::{Entry, MECHANISMS};
-use crate::observe::Probe;
-use crate::size;
+use mechanisms::{Entry, MECHANISMS};
+use machine::Probe;
+use model::size;
 use crate::store::Label;
 use crate::study::{Reach, Request, Sessions, Stopping, rate};
-use crate::time::{self, budget, in_ns};
-use crate::workload::schedule::Arrivals;
-use crate::workload::{Policy, Workload, connect};
+use model::duration::{self, budget, in_ns};
+use mechanisms::workload::schedule::Arrivals;
+use mechanisms::workload::{Policy, Workload, connect};
 
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);

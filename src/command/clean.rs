@@ -1,7 +1,7 @@
 //! `ipcmark clean`: removes what processes of this program that were killed left behind.
 
 use super::{Common, Failure, complain, print, roads};
-use crate::mechanism::clean;
+use mechanisms::clean;
 
 /// Removes it, and says what; says also what it left, and why.
 pub fn run(_common: &Common) -> Result<u8, Failure> {

@@ -7,8 +7,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Common, Failure, print};
-use crate::observe::doctor::{Finding, Fitness, examine, usual_cpus};
-use crate::observe::{Host, Topology, format_cpu_list, parse_cpu_list};
+use machine::doctor::{Finding, Fitness, examine, usual_cpus};
+use machine::{Host, Topology, format_cpu_list, parse_cpu_list};
 use crate::report::compose::findings;
 use crate::report::{Document, Section, Verdict, VerdictKind, units};
 

@@ -7,10 +7,10 @@ use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use crate::launch::Placement;
-use crate::observe::Probe;
-use crate::observe::probe::Scope;
+use machine::Probe;
+use machine::probe::Scope;
 use crate::study::{Absence, Aim, Ways};
-use crate::workload::Workload;
+use mechanisms::workload::Workload;
 
 /// Flags of `explain`.
 #[derive(Args)]

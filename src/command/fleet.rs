@@ -11,16 +11,15 @@ use super::words::{Placements, Sizes, drawn_seed};
 use super::words::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, fleet_report, signals};
 use crate::campaign::{TOOL, now_utc};
-use crate::clock;
 use crate::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
 use crate::launch::Placement;
-use crate::observe::Host;
+use machine::Host;
 use crate::store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
-use crate::time::in_ns;
-use crate::workload::Workload;
+use model::duration::in_ns;
+use mechanisms::workload::Workload;
 
 /// Tournaments where no number is named: the least of other runs.
-const ROUNDS: u64 = crate::stats::LEAST_LAUNCHES as u64;
+const ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
 /// Quiet before timing where nothing else is said: what a pilot elsewhere assumes.
 const SETTLE: Duration = Duration::from_millis(70);
 
@@ -144,7 +143,7 @@ impl FleetArgs {
             (None, None) => nodes::allocated()?,
         };
         let network = |it: &String| {
-            crate::mechanism::Variant::parse(it).is_ok_and(|it| it.entry.reaches_over_network())
+            mechanisms::Variant::parse(it).is_ok_and(|it| it.entry.reaches_over_network())
         };
         let given = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<String>>();
         let (between, local) = match (self.mechanisms.is_empty(), self.simulate.is_some()) {
@@ -165,7 +164,7 @@ impl FleetArgs {
             );
         }
         let of = |it| match (&self.size, it) {
-            (_, Workload::Connect) => vec![crate::workload::connect::OPENED_FOR],
+            (_, Workload::Connect) => vec![mechanisms::workload::connect::OPENED_FOR],
             (Some(Sizes(sizes)), _) => sizes.clone(),
             (None, Workload::Latency | Workload::Rate) => vec![64],
             (None, Workload::Throughput) => vec![64 << 10],

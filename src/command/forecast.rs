@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::judge::hypothesis::needed;
 use crate::report::units;
-use crate::stats::LEAST_LAUNCHES;
+use stats::LEAST_LAUNCHES;
 use crate::study::declared::Declared;
 use crate::study::{Case, Plan, Request};
 

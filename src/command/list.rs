@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, Failure, print};
-use crate::mechanism::{
+use mechanisms::{
     Carries, Cause, Framing, MECHANISMS, OpenError, OptionSpec, Reach, Unavailable, Variant, Waits,
     probe,
 };

@@ -37,11 +37,11 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
-use crate::mechanism::MECHANISMS;
+use mechanisms::MECHANISMS;
 use crate::report::{Document, terminal};
 use crate::store::{Store, StoreError};
-use crate::sys::process;
-use crate::visible::{one_line, visible_lines};
+use sys::process;
+use model::visible::{one_line, visible_lines};
 
 /// Measures how processes talk to each other, and says how sure it is.
 ///

@@ -25,7 +25,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::Failure;
-use crate::sys::process;
+use sys::process;
 
 /// Symbolic links that are followed, as path_resolution(7) does.
 const LINKS: usize = 40;

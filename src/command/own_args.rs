@@ -8,7 +8,7 @@ use clap::Args;
 use super::args::{RunArgs, Shown, shown_or_exported};
 use super::words::{launches, seed};
 use crate::store::Label;
-use crate::time::budget;
+use model::duration::budget;
 
 /// How an experiment with a question of its own (`explain`, `probe-effect`) is bounded, named, shown.
 #[derive(Args)]
@@ -60,7 +60,7 @@ impl OwnArgs {
     }
 
     /// Launches of each case where none are named.
-    const LAUNCHES: u64 = crate::stats::LEAST_LAUNCHES as u64;
+    const LAUNCHES: u64 = stats::LEAST_LAUNCHES as u64;
 
     /// Launches of each case.
     pub fn launches(&self) -> u64 {

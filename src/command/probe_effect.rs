@@ -6,13 +6,13 @@ use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use crate::launch::{Placement, Workers};
-use crate::mechanism::Carries;
-use crate::observe::Probe;
-use crate::observe::counts::{FAMILIES, Family};
-use crate::observe::probe::Scope;
+use mechanisms::Carries;
+use machine::Probe;
+use machine::counts::{FAMILIES, Family};
+use machine::probe::Scope;
 use crate::study::{Aim, Request, Stopping, Ways};
-use crate::time::in_ns;
-use crate::workload::Workload;
+use model::duration::in_ns;
+use mechanisms::workload::Workload;
 
 /// A curve, and not too long a wait.
 const SIZES: [u64; 3] = [64, 4 << 10, 64 << 10];

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::campaign::{Progress, Status};
-use crate::visible::one_line;
+use model::visible::one_line;
 
 /// How often a line is written where nobody can rewrite it.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::peer::{Met, PeerArgs};
 use super::{Failure, complain};
 use crate::campaign::Roads;
-use crate::lab::{self, LabError, State, own};
+use machine::lab::{self, LabError, State, own};
 use crate::launch::peer::{Asked, Peer};
 use crate::launch::{Interrupt, Way};
-use crate::mechanism::Cleaned;
-use crate::observe::Host;
+use mechanisms::Cleaned;
+use machine::Host;
 use crate::study::{Across, LabRecord, Reach, Request, Ways};
-use crate::sys::identity::Liveness;
+use sys::identity::Liveness;
 
 /// This program, whatever became of its file since: also to a process that was it before.
 const PROGRAM: &str = "/proc/self/exe";

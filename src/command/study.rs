@@ -16,7 +16,7 @@ use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
 use crate::study::lengths;
 use crate::study::{Plan, Reach, builtin};
-use crate::time::{budget, in_ns};
+use model::duration::{budget, in_ns};
 
 /// Flags of `study`.
 #[derive(Args)]

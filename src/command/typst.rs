@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use crate::program;
+use machine::program;
 
 /// What to say where there is none.
 const NONE: &str = "no Typst compiler: `cargo install typst-cli` gets one, and so does `pip install \

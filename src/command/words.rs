@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::launch::Placement;
 use crate::launch::spec::MOST_SAMPLES;
-use crate::mechanism::Variant;
-use crate::observe::Probe;
-use crate::observe::counts::FAMILIES;
-use crate::observe::probe::Scope;
-use crate::size;
+use mechanisms::Variant;
+use machine::Probe;
+use machine::counts::FAMILIES;
+use machine::probe::Scope;
+use model::size;
 use crate::study::MOST_LAUNCHES;
-use crate::workload::Workload;
+use mechanisms::workload::Workload;
 
 /// Largest seed: JSON readers keep integers below 2^53 exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;
@@ -38,7 +38,7 @@ pub fn workload(text: &str) -> Result<Workload, String> {
     Workload::ALL
         .into_iter()
         .find(|it| it.name() == text)
-        .ok_or_else(|| crate::mechanism::unknown("workload", text, &names))
+        .ok_or_else(|| mechanisms::unknown("workload", text, &names))
 }
 
 /// Every workload.
@@ -90,7 +90,7 @@ pub fn sessions(text: &str) -> Result<u64, String> {
 
 /// The time from one session to the next.
 pub fn every(text: &str) -> Result<Duration, String> {
-    match crate::time::parse(text)? {
+    match model::duration::parse(text)? {
         time if time <= Duration::from_secs(7 * 24 * 3600) => Ok(time),
         _ => Err(format!("`{text}` is more than a week: write 2m, or 1h")),
     }

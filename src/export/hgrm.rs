@@ -8,7 +8,6 @@ use std::fmt::Write;
 
 use super::{name, single, stored, without_percentiles};
 use crate::judge::{CaseResult, Judged};
-use crate::stats;
 use crate::store::{Store, StoreError};
 
 /// Lines per halving of the distance to 100 %, as HdrHistogram prints by default.

@@ -11,7 +11,7 @@ pub mod ndjson;
 
 use crate::judge::{CaseResult, Judged};
 use crate::report::compose::{Extent, compose};
-use crate::size;
+use model::size;
 use crate::store::{Store, StoreError, StoredCase, StoredLaunch};
 
 pub use crate::report::markdown::render as markdown;

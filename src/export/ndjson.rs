@@ -5,10 +5,10 @@
 use serde::Serialize;
 
 use super::{launches, stored};
-use crate::clock::{self, Kind, Reading, TscUnavailable};
+use clock::{Kind, Reading, TscUnavailable};
 use crate::judge::{CaseResult, GroupVerdict, Judged, Observed};
 use crate::judge::{Reach, Total};
-use crate::observe::Host;
+use machine::Host;
 use crate::store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
 
 /// Version of the events: grows when a reader could misread the next one.

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::launch::peer::FarHost;
-use crate::sys::network::Address;
+use sys::network::Address;
 
 /// A network as it is named: `10.1.0.0/16`.
 ///
@@ -58,8 +58,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::clock;
-    use crate::observe::Host;
+    use machine::Host;
 
     fn host(boot: &str, stack: u64, addresses: &[&str]) -> FarHost {
         let (kind, why) = clock::choose(Path::new("/nonexistent"));

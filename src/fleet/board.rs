@@ -10,7 +10,7 @@ use super::line::{Line, end_all};
 use super::nodes;
 use super::play::{Play, Saying, Wanted, sort};
 use super::stub::{Planted, Stub};
-use crate::interrupt::INTERRUPTED_WITHIN;
+use machine::interrupt::INTERRUPTED_WITHIN;
 use crate::launch::peer::FarHost;
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing, time_left};

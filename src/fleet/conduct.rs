@@ -23,7 +23,7 @@ use crate::campaign::{
 use crate::launch::spec::BUILD;
 use crate::launch::{Ending, Interrupt, Outcome, SampleCount, Spec, Warmup};
 use crate::store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
-use crate::workload::Workload;
+use mechanisms::workload::Workload;
 use live::{Live, Turn, revive};
 use order::Item;
 
@@ -52,7 +52,7 @@ pub struct Fleet<'a> {
     asked: FleetAsked,
     kinds: Vec<Kind>,
     board: Board<'a>,
-    network: Option<crate::sys::network::Address>,
+    network: Option<sys::network::Address>,
     /// Cases, group by group.
     live: Vec<Vec<Live>>,
     done: HashSet<(i64, u64)>,
@@ -293,7 +293,7 @@ impl<'a> Fleet<'a> {
         far: usize,
         mechanism: &str,
     ) -> Result<std::net::IpAddr, String> {
-        let ipv6 = crate::mechanism::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
+        let ipv6 = mechanisms::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
         match (&self.board.far[near], &self.board.far[far]) {
             (Some(near), Some(far)) => address::between(near, far, self.network.as_ref(), ipv6),
             _ => Err("it never answered".into()),

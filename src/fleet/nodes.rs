@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use crate::program;
+use machine::program;
 
 /// What stands for the node in a launcher's words.
 pub const NODE: &str = "{node}";

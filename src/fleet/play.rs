@@ -14,7 +14,7 @@ use crate::launch::peer::FarHost;
 use crate::launch::spec::{FarSide, Half};
 use crate::launch::wire::Kind;
 use crate::launch::{Ending, Outcome, Record, Spec};
-use crate::mechanism::network::Cookie;
+use mechanisms::network::Cookie;
 
 /// One launch, before it is started.
 #[derive(Clone, Debug)]

@@ -4,10 +4,9 @@
 use std::path::Path;
 
 use super::stub::{Planted, address};
-use crate::clock;
 use crate::launch::peer::FarHost;
-use crate::observe::Host;
-use crate::sys::network::Address;
+use machine::Host;
+use sys::network::Address;
 
 /// The name of node `nth` of `many`.
 pub fn name(nth: usize, many: usize) -> String {

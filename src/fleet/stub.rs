@@ -12,7 +12,7 @@ use crate::launch::peer::FarHost;
 use crate::launch::spec::{BUILD, Half};
 use crate::launch::wire::{Kind, Missing, take_frame, write_frame};
 use crate::launch::{Outcome, Record, SampleCount, Spec, WorkerReport};
-use crate::workload::Workload;
+use mechanisms::workload::Workload;
 
 /// How much slower the planted node is, and the planted pair.
 pub const SLOW_NODE: f64 = 1.25;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use super::worker::Setting;
-use crate::sys::calls::{getpid, getppid, getuid, library_getpid, read_nothing};
+use sys::calls::{getpid, getppid, getuid, library_getpid, read_nothing};
 
 /// The trivial calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

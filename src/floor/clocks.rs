@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use super::worker::{Setting, repeat};
-use crate::clock::{Anchor, Clock, Kind, MonotonicRaw, Tsc, TscUnavailable};
+use clock::{Anchor, Clock, Kind, MonotonicRaw, Tsc, TscUnavailable};
 
 /// Reads in one repeat of the cost.
 const READS: u64 = 200;

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::Part;
 use super::repeats::Repeats;
 use super::worker::{Setting, repeat, together};
-use crate::observe::Relation;
-use crate::sys::shared::{LINE, Mapping, PAGE};
+use machine::Relation;
+use sys::shared::{LINE, Mapping, PAGE};
 
 /// Up to so many CPUs every pair is measured.
 const FEW_CPUS: usize = 16;

@@ -5,7 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats;
 
 /// Error probability of the intervals.
 const ALPHA: f64 = 0.05;

@@ -17,9 +17,8 @@ use super::worker::{Setting, pin};
 use super::{Extent, Order, copy, line, wake_up};
 use crate::launch::Interrupt;
 use crate::launch::wire::{Kind, Missing, Reader, write_frame};
-use crate::observe::{Beside, RoundBound};
-use crate::stats;
-use crate::sys::shared::{LINE, Mapping, PAGE};
+use machine::{Beside, RoundBound};
+use sys::shared::{LINE, Mapping, PAGE};
 
 /// How long an answer may take before the process is taken for hung.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);

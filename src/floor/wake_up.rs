@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use super::Part;
 use super::repeats::Repeats;
 use super::worker::{Found, Setting, repeat, together};
-use crate::observe::Relation;
-use crate::sys::parking::{self, Parking};
-use crate::sys::process::Usage;
-use crate::sys::shared::{LINE, Mapping};
+use machine::Relation;
+use sys::parking::{self, Parking};
+use sys::process::Usage;
+use sys::shared::{LINE, Mapping};
 
 /// Quiet before timing across CPUs: what a run assumes where its pilot can't find out.
 const QUIET: Duration = Duration::from_millis(70);

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use super::{Extent, Floors, NOT_YET, Order, Part, calls, clocks, copy, line, wake_up};
-use crate::clock::{self, Kind};
+use clock::Kind;
 use crate::launch::wire::{self, Reader, write_frame};
-use crate::observe::{Host, Relation, Topology};
+use machine::{Host, Relation, Topology};
 
 /// How long the order may take to come.
 const ORDERED_WITHIN: Duration = Duration::from_secs(10);

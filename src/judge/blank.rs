@@ -7,7 +7,7 @@ use super::counted::Counted;
 use super::estimate::Status;
 use super::percentile::Curve;
 use super::rate::RateSeen;
-use crate::mechanism::{Carries, Variant};
+use mechanisms::{Carries, Variant};
 use crate::store::StoredCase;
 
 impl CaseResult {

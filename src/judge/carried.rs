@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{CaseResult, OverRounds};
-use crate::stats::{Share, binomial_share, clustered_share};
+use stats::{Share, binomial_share, clustered_share};
 use crate::store::StoredLaunch;
 
 /// Sums over all launches.

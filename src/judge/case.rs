@@ -22,9 +22,9 @@ use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::{headline, look_of};
-use crate::mechanism::Carries;
-use crate::observe::Probe;
-use crate::stats::{self, Look};
+use mechanisms::Carries;
+use machine::Probe;
+use stats::Look;
 use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 use crate::study::{Reach, Total};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::observed::Returned;
 use super::{CaseResult, Heard, Observed, OverRounds, Status};
-use crate::observe::Probe;
-use crate::observe::probe::Scope;
+use machine::Probe;
+use machine::probe::Scope;
 use crate::study::counted::Count;
 
 /// What was counted of a case, whatever looked at it.

@@ -10,7 +10,6 @@
 use serde::Serialize;
 
 use super::headline;
-use crate::stats;
 use crate::store::{StoredGroup, StoredLaunch};
 
 /// CPU time per round trip, or per message of a transfer, in ns.

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::OverRounds;
-use crate::mechanism::{Datagrams, FragmentCounts};
-use crate::observe::Traffic;
-use crate::stats;
+use mechanisms::{Datagrams, FragmentCounts};
+use machine::Traffic;
 use crate::store::StoredLaunch;
 use crate::study::counted::LOST;
 

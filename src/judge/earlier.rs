@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::CaseResult;
-use crate::stats;
 use crate::store::{Store, StoreError, StoredRun};
 
 /// Launches of a case in an earlier run, at least: fewer have no median to speak of.

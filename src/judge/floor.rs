@@ -16,8 +16,7 @@ use serde::Serialize;
 
 use super::{ALPHA, CaseResult};
 use crate::floor::{Floors, LinePair, Part, Repeats};
-use crate::observe::{Beside, RoundBound};
-use crate::stats;
+use machine::{Beside, RoundBound};
 
 /// Bytes of a message up to which a round trip is mostly waking or signalling, and from which on a
 /// transfer is mostly copying.
@@ -108,7 +107,7 @@ fn name(of: Beside) -> String {
         Beside::CacheLine { cpus: [a, b] } => format!("cache-line round trip, CPUs {a} and {b}"),
         Beside::WakeUp { cpus: [a, b] } if a == b => "futex wake-up round trip, one CPU".into(),
         Beside::WakeUp { cpus: [a, b] } => format!("futex wake-up round trip, CPUs {a} and {b}"),
-        Beside::Copy { bytes } => format!("copying once, {} messages", crate::size::spell(bytes)),
+        Beside::Copy { bytes } => format!("copying once, {} messages", model::size::spell(bytes)),
     }
 }
 
@@ -231,7 +230,7 @@ pub(super) fn refresh(floors: &mut Floors, rounds: &[Rounds]) {
 pub mod tests {
     use super::*;
     use crate::judge::{Estimate, Status};
-    use crate::mechanism::Carries;
+    use mechanisms::Carries;
     use crate::store::StoredCase;
 
     pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {

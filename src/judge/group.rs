@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
-use crate::stats::{self, AgainstBest, AgainstReference};
+use stats::{AgainstBest, AgainstReference};
 use crate::store::{Closed, StoredGroup};
 use crate::study::{Reach, Total};
 

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
-use crate::observe::Host;
-use crate::stats::{self, TooFew};
+use machine::Host;
+use stats::TooFew;
 use crate::study::{Reach, Total};
 
 /// A sweep over message sizes of one mechanism at one place.

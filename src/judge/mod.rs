@@ -35,17 +35,16 @@ pub mod time;
 
 use serde::Serialize;
 
-use crate::clock;
 use crate::floor::Floors;
-pub use crate::mechanism::Carries;
-use crate::observe::Host;
-pub use crate::observe::Traffic;
-use crate::stats::{End, Interval, Look};
+pub use mechanisms::Carries;
+use machine::Host;
+pub use machine::Traffic;
+use stats::{End, Interval, Look};
 use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 use crate::study::{Aim, LabRecord, Request};
 pub use crate::study::{Reach, Total};
 
-pub use crate::stats::Share;
+pub use stats::Share;
 pub use carried::Carried;
 pub use case::CaseResult;
 pub use counted::Counted;

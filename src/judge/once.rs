@@ -4,7 +4,6 @@
 use serde::Serialize;
 
 use super::headline;
-use crate::stats;
 use crate::store::{StoredGroup, StoredLaunch};
 
 /// A time over launches, one value each, in ns. The ends and the coverage of the interval of the

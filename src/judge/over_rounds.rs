@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{ALPHA, interval_of};
-use crate::stats::{self, Share};
+use stats::Share;
 
 /// Its median over launches, and what covers it.
 #[derive(Clone, Debug, Serialize)]

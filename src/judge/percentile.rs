@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Ranked, headline};
-use crate::stats;
 use crate::store::StoredGroup;
 
 /// The percentiles that are stated: name and probability.

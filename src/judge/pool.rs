@@ -1,7 +1,6 @@
 //! The samples of a case: launch by launch for its statistics, and pooled for its curve.
 
 use super::percentile::{self, OfLaunch};
-use crate::stats;
 use crate::store::StoredLaunch;
 
 /// What one launch contributes.

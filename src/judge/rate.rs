@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::stats;
 use crate::store::{StoredCase, StoredLaunch};
 use crate::study::Arrivals;
 

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, GroupVerdict};
-use crate::stats;
 use crate::store::StoredRun;
 
 /// The share of a case's launches in marked rounds beyond which the others are told apart.

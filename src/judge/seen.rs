@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats;
 use crate::store::StoredLaunch;
 
 /// Two modes among the launches.

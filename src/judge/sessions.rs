@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::CaseResult;
 use super::rounds::JudgedRound;
-use crate::stats;
 
 /// A case over the sessions of its run.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::seen::ModesSeen;
 use super::{CaseResult, GroupVerdict};
-use crate::stats::{self, Switch};
+use stats::Switch;
 
 /// Error of all changes that are called common to a group, over a run.
 const ERROR_COMMON: f64 = 0.0025;

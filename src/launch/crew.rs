@@ -21,7 +21,7 @@ use rustix::process::{
 use super::spec::{Outcome, Role, WorkerReport, Workers};
 use super::wire::{Reader, time_left};
 use super::worker::{Life, Message, Post};
-use crate::sys::process::{Fork, exit_now, fork};
+use sys::process::{Fork, exit_now, fork};
 
 /// Room for a worker's message: reports are some hundred bytes. Every page more is a fault.
 const PACKET: usize = 8 << 10;

@@ -18,10 +18,10 @@ use super::paced::Paced;
 use super::page::{Command, Page};
 use super::set_up;
 use super::spec::{Role, SampleCount, Spec, WorkerReport};
-use crate::mechanism::Carries;
-use crate::mechanism::network::Purpose;
-use crate::sys::process::Usage;
-use crate::workload::Workload;
+use mechanisms::Carries;
+use mechanisms::network::Purpose;
+use sys::process::Usage;
+use mechanisms::workload::Workload;
 
 /// Round trips of the check before timing; each direction carries as many messages.
 const VERIFIED: usize = 2;

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use crate::mechanism::Endpoint;
-use crate::mechanism::network::Door;
+use mechanisms::Endpoint;
+use mechanisms::network::Door;
 
 /// Nobody to talk to.
 pub struct Nobody;

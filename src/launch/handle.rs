@@ -18,7 +18,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use super::peer::{Apart, Peer};
 use super::spec::{Outcome, Record, Spec};
 use super::wire::{Kind, Missing, Reader, write_frame};
-use crate::interrupt::{Interrupt, Interrupted};
+use machine::interrupt::{Interrupt, Interrupted};
 
 /// How long a supervisor may take beyond what it was told, before it is taken for hung.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -355,7 +355,7 @@ impl Drop for Supervised {
         self.hang_up();
         // A supervisor removes what it made, unless it was killed: then its objects name it.
         if !self.exits() {
-            crate::mechanism::clean_up_after_process(self.pid());
+            mechanisms::clean_up_after_process(self.pid());
         }
     }
 }

@@ -6,11 +6,10 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use crate::clock;
-use crate::mechanism::{Datagrams, Endpoint};
-use crate::workload::payload::{Touched, Untouched};
-use crate::workload::schedule::Schedule;
-use crate::workload::{Buffers, Check, Payload, latency, rate, throughput};
+use mechanisms::{Datagrams, Endpoint};
+use mechanisms::workload::payload::{Touched, Untouched};
+use mechanisms::workload::schedule::Schedule;
+use mechanisms::workload::{Buffers, Check, Payload, latency, rate, throughput};
 
 /// Which payload goes with the messages of a stretch.
 #[derive(Clone, Copy)]

@@ -37,7 +37,7 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use crate::interrupt::Interrupt;
+pub use machine::interrupt::Interrupt;
 pub use exchange::SETTLED;
 pub use handle::{Ending, Launch, Launcher, Stage, Supervised, Way};
 pub use paced::Punctuality;

@@ -7,11 +7,10 @@ use std::path::Path;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::spec::{Role, Spec, WorkerReport};
-use crate::clock;
-use crate::observe::counts::Counting;
-use crate::observe::probe::{Onlooker, Probe};
-use crate::observe::trace::{Instant, Marked, Marking, Marks, Who};
-use crate::sys::perf::Kernel;
+use machine::counts::Counting;
+use machine::probe::{Onlooker, Probe};
+use machine::trace::{Instant, Marked, Marking, Marks, Who};
+use sys::perf::Kernel;
 
 /// The onlookers of one worker.
 pub struct Onlookers {

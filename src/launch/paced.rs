@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loops::Loops;
 use super::spec::Spec;
-use crate::workload::schedule::{Load, Schedule, Wait};
+use mechanisms::workload::schedule::{Load, Schedule, Wait};
 
 /// What is on time, in ns: the clock's steps, and a wait that ends between two of them.
 const ON_TIME_NS: f64 = 1_000.0;

@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::sys::parking::{self, Parking};
-use crate::sys::shared::{LINE, Mapping, PAGE};
+use sys::parking::{self, Parking};
+use sys::shared::{LINE, Mapping, PAGE};
 
 /// What the initiator asks the responder to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

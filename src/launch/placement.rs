@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::mechanism::{Variant, Waits};
-use crate::observe::{Relation, Topology};
+use mechanisms::{Variant, Waits};
+use machine::{Relation, Topology};
 
 /// Where the workers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Placement {
         Placement::NAMED.into_iter().find(|it| it.to_string() == text).ok_or_else(|| {
             let names = Placement::NAMED.map(|it| it.to_string());
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            crate::mechanism::unknown("placement", text, &names)
+            mechanisms::unknown("placement", text, &names)
         })
     }
 
@@ -100,7 +100,7 @@ impl Placement {
             Placement::Cpus(initiator, responder) => {
                 check_cpu(initiator, topology, allowed)?;
                 if !allowed_there.contains(&responder) {
-                    let list = crate::observe::format_cpu_list(allowed_there);
+                    let list = machine::format_cpu_list(allowed_there);
                     return Err(format!(
                         "CPU {responder} is not the peer's to use: choose from {list}"
                     ));
@@ -124,7 +124,7 @@ impl Placement {
 
 /// The error for a CPU that isn't there, is offline, or may not be used.
 pub fn check_cpu(cpu: u32, topology: &Topology, allowed: &[u32]) -> Result<(), String> {
-    let list = || crate::observe::format_cpu_list(allowed);
+    let list = || machine::format_cpu_list(allowed);
     if topology.offline.contains(&cpu) {
         return Err(format!("CPU {cpu} is offline: choose from {}", list()));
     }

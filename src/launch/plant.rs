@@ -10,7 +10,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::workload::Payload;
+use mechanisms::workload::Payload;
 
 /// Whether this build can plant anything.
 pub const PLANTS: bool = cfg!(any(debug_assertions, feature = "plant"));

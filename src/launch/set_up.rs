@@ -5,9 +5,9 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 
 use super::spec::{Half, Spec, WorkerReport};
-use crate::mechanism::OpenError;
-use crate::mechanism::network::{Call, Purpose};
-use crate::workload::connect;
+use mechanisms::OpenError;
+use mechanisms::network::{Call, Purpose};
+use mechanisms::workload::connect;
 
 /// Set-ups that are cut into their parts, in a launch.
 const DISSECTED: u64 = 50;

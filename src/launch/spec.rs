@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::paced::Punctuality;
 use super::plant::{self, Plant};
-use crate::clock;
-use crate::mechanism::network::Cookie;
-use crate::mechanism::{Datagrams, OpenSpec, Unavailable, Variant};
-use crate::observe::counts::Counts;
-use crate::observe::trace::{Marked, Traced};
-use crate::observe::{Noise, Probe, Traffic};
-use crate::sys::process::Usage;
-use crate::workload::schedule::Arrivals;
-use crate::workload::{Policy, Workload};
+use mechanisms::network::Cookie;
+use mechanisms::{Datagrams, OpenSpec, Unavailable, Variant};
+use machine::counts::Counts;
+use machine::trace::{Marked, Traced};
+use machine::{Noise, Probe, Traffic};
+use sys::process::Usage;
+use mechanisms::workload::schedule::Arrivals;
+use mechanisms::workload::{Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-5");

@@ -18,12 +18,12 @@ use super::spec::{BUILD, Half, Outcome, Record, Role, SampleCount, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::{Life, Post, life};
-use crate::mechanism::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
-use crate::mechanism::{self, Carries, Endpoint, Framing, OpenError, Opened, Residue, Visitor};
-use crate::observe::{Ledger, Traffic};
-use crate::sys::process::ignore_broken_pipes;
-use crate::sys::system_v::enter_private_namespace;
-use crate::workload::Workload;
+use mechanisms::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
+use mechanisms::{Carries, Endpoint, Framing, OpenError, Opened, Residue, Visitor};
+use machine::{Ledger, Traffic};
+use sys::process::ignore_broken_pipes;
+use sys::system_v::enter_private_namespace;
+use mechanisms::workload::Workload;
 
 /// How long workers may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::page::Page;
 use super::spec::{Outcome, SampleCount, Spec, WorkerReport};
-use crate::observe::Refusal;
-use crate::observe::probe::{Probe, Scope};
-use crate::observe::trace::{Heard, Marked, Marks, Traced, Tracer, take_apart};
-use crate::sys::bpf::Kernel;
-use crate::workload::Workload;
+use machine::Refusal;
+use machine::probe::{Probe, Scope};
+use machine::trace::{Heard, Marked, Marks, Traced, Tracer, take_apart};
+use sys::bpf::Kernel;
+use mechanisms::workload::Workload;
 
 /// Most events that a launch keeps: 4 MiB of them.
 const MOST_EVENTS: u64 = 1 << 18;
@@ -141,7 +141,7 @@ fn refused(refusal: Refusal) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::trace::Instant;
+    use machine::trace::Instant;
 
     #[test]
     fn of_very_many_samples_the_first_are_laid_where_all_say() {

@@ -15,7 +15,7 @@ use rusqlite::params;
 
 use super::seal::{Table, Writer};
 use super::{Store, StoreError};
-use crate::sys::lock::{is_locked, try_lock, unlock};
+use sys::lock::{is_locked, try_lock, unlock};
 
 /// The byte for whoever makes the store; runs have the byte of their number.
 const MAKING: i64 = 0;

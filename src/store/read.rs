@@ -12,7 +12,7 @@ use super::{
     StoredRun,
 };
 use crate::launch::spec::MOST_SAMPLES;
-use crate::observe::{RoundBound, RoundNoise};
+use machine::{RoundBound, RoundNoise};
 use crate::study::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \

@@ -1,11 +1,10 @@
 //! What is read from a store: runs, groups, cases, launches, as they were stored.
 
 use super::{Closed, RunStatus, Settle};
-use crate::clock;
 use crate::floor::Floors;
 use crate::launch::Record;
 use crate::launch::peer::PeerRecord;
-use crate::observe::{Host, Probe, RoundNoise};
+use machine::{Host, Probe, RoundNoise};
 use crate::study::{LabRecord, Reach, Request, Total};
 
 /// A line of `ipcmark runs`.

@@ -6,11 +6,10 @@ use serde::Serialize;
 use super::seal::{Table, Writer};
 use super::ticks::{PART, pack};
 use super::{Closed, RunStatus, Settle, Store, StoreError};
-use crate::clock;
 use crate::floor::Floors;
 use crate::launch::peer::PeerRecord;
 use crate::launch::{Outcome, Record};
-use crate::observe::{Host, RoundNoise};
+use machine::{Host, RoundNoise};
 use crate::study::{Absence, Case, LabRecord, Request, Total};
 
 /// A run about to be measured.

@@ -6,8 +6,8 @@ use super::{Case, Machine, Reach};
 use crate::launch::peer::Peer;
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
-use crate::mechanism::{OpenError, OpenSpec, check_over_network};
-use crate::observe::Host;
+use mechanisms::{OpenError, OpenSpec, check_over_network};
+use machine::Host;
 
 /// Why nothing is measured to the other host where there is none.
 const NO_PEER: &str = "its responder is on another host: add --peer 'ssh HOST'";

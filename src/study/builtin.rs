@@ -2,7 +2,7 @@
 //!
 //! No line of code knows one of them by name. A new file there is a new study.
 
-use crate::mechanism::unknown;
+use mechanisms::unknown;
 
 static STUDIES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
@@ -28,7 +28,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::observe::Topology;
+    use machine::Topology;
     use crate::study::declared::{Declared, declare};
     use crate::study::factor::{Chosen, Factor, chosen};
     use crate::study::format::Hypothesis;

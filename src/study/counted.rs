@@ -4,10 +4,10 @@
 //! They are per round trip, message or set-up, both workers together; of a transfer, where `total`
 //! is a number of bytes.
 
-use crate::mechanism::unknown;
-use crate::observe::counts::{FAMILIES, FIGURES, Family, MODES};
-use crate::observe::probe::{Onlooker, Probe, Scope};
-use crate::size;
+use mechanisms::unknown;
+use machine::counts::{FAMILIES, FIGURES, Family, MODES};
+use machine::probe::{Onlooker, Probe, Scope};
+use model::size;
 
 /// Waits that a trace hears, in ns: from a wake-up to running, asleep, and without the CPU.
 pub const WAITS: [&str; 3] = ["run-delay-ns", "asleep-ns", "displaced-ns"];

@@ -11,9 +11,9 @@ use super::paper::Form;
 use super::{MOST_LAUNCHES, Reach, Request, Stopping, StudyText, Total, losses, rate};
 use crate::launch::spec::MOST_SAMPLES;
 use crate::launch::{Placement, Warmup};
-use crate::size;
-use crate::time::{self, in_ns};
-use crate::workload::{Policy, Workload};
+use model::size;
+use model::duration::{self, in_ns};
+use mechanisms::workload::{Policy, Workload};
 
 /// Most levels of a factor.
 const MOST_LEVELS: usize = 1000;

@@ -1,7 +1,7 @@
 //! Where a claim says that a peak lies: a size, or a part of the machine's last-level cache, for
 //! claims that a curve turns where the cache ends.
 
-use crate::size;
+use model::size;
 
 /// A size as a claim may name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

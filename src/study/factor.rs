@@ -5,12 +5,12 @@ use std::fmt;
 
 use super::format::Selector;
 use super::{Case, Reach, Total, losses};
-use crate::lab::asked::hops;
+use machine::lab::asked::hops;
 use crate::launch::{Placement, Workers};
-use crate::mechanism::{Variant, unknown};
-use crate::observe::Probe;
-use crate::size;
-use crate::workload::{Policy, Workload};
+use mechanisms::{Variant, unknown};
+use machine::Probe;
+use model::size;
+use mechanisms::workload::{Policy, Workload};
 
 /// The level of [`Factor::Observe`] at which nothing looks on: that of every result.
 pub const UNOBSERVED: &str = "none";

@@ -2,7 +2,7 @@
 //! has such a reliability is measured at each level of both.
 
 use super::Reach;
-use crate::mechanism::{Framing, Variant};
+use mechanisms::{Framing, Variant};
 
 /// The loss at which nothing is lost.
 pub const NONE: &str = "0%";

@@ -38,9 +38,9 @@ use factor::Factor;
 
 use crate::launch::peer::Asked;
 use crate::launch::{Placement, Warmup, Workers};
-use crate::observe::Probe;
-pub use crate::workload::schedule::Arrivals;
-use crate::workload::{Policy, Workload};
+use machine::Probe;
+pub use mechanisms::workload::schedule::Arrivals;
+use mechanisms::workload::{Policy, Workload};
 
 /// An experiment as it was asked for. Stored with the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -89,7 +89,7 @@ fn any_word(levels: &Levels) -> Option<&super::format::Words> {
 mod tests {
     use std::path::Path;
 
-    use crate::observe::Topology;
+    use machine::Topology;
     use crate::study::declared::declare;
     use crate::study::{Case, Machine, Ways, plan};
 

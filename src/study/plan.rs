@@ -9,9 +9,9 @@ use super::reach::Chain;
 use super::{Reach, Request, Total, across, losses};
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
-use crate::mechanism::{Carries, OpenError, Variant, probe};
-use crate::observe::{Probe, Topology};
-use crate::workload::{Policy, Workload, connect};
+use mechanisms::{Carries, OpenError, Variant, probe};
+use machine::{Probe, Topology};
+use mechanisms::workload::{Policy, Workload, connect};
 
 /// One combination of factor levels.
 #[derive(Clone, Debug, PartialEq)]

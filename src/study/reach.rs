@@ -6,8 +6,8 @@ use std::fmt::{self, Display};
 
 use serde::{Deserialize, Serialize};
 
-use crate::lab::{self, Loss, asked};
-use crate::mechanism::unknown;
+use machine::lab::{self, Loss, asked};
+use mechanisms::unknown;
 
 /// Largest packet of a laboratory's links, in bytes, where none is named: that of Ethernet.
 const USUAL_MTU: u32 = 1500;

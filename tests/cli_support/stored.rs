@@ -3,15 +3,13 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use ipcmark::clock;
 use ipcmark::launch::placement::Place;
 use ipcmark::launch::{Outcome, Placement, Record, Workers};
-use ipcmark::mechanism::Variant;
-use ipcmark::observe::{Host, RoundNoise};
-use ipcmark::stats;
+use mechanisms::Variant;
+use machine::{Host, RoundNoise};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
 use ipcmark::study::{Case, Reach, Request, Stopping};
-use ipcmark::workload::{Policy, Workload};
+use mechanisms::workload::{Policy, Workload};
 
 /// This machine, read once.
 static HOST: OnceLock<Host> = OnceLock::new();

@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ipcmark::mechanism::{self, Endpoint, OpenError, OpenSpec, Opened, Residue, Variant, Visitor};
+use mechanisms::{Endpoint, OpenError, OpenSpec, Opened, Residue, Variant, Visitor};
 
 /// How long an exchange may take before it counts as hung.
 pub const HANG: Duration = Duration::from_secs(30);

@@ -4,12 +4,11 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use ipcmark::clock;
 use ipcmark::launch::spec::BUILD;
 use ipcmark::launch::{
     Ending, Interrupt, Launch, Launcher, SampleCount, Spec, Stage, Warmup, Workers,
 };
-use ipcmark::workload::{Policy, Workload};
+use mechanisms::workload::{Policy, Workload};
 
 /// Untimed operations right before the first sample, which the responder's window holds too: fewer
 /// where they take long.

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::net::{Ipv6Addr, UdpSocket};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use ipcmark::mechanism::Variant;
+use mechanisms::Variant;
 
 /// Tried as the largest message of a mechanism without a limit.
 pub const MIB: usize = 1 << 20;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::floor::{
     Calls, ClockFloor, Clocks, Copy, Floors, LinePair, Lines, Part, Repeats, WakeUps,
 };
-use crate::observe::Relation;
+use machine::Relation;
 use crate::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
 
 /// CPUs of which a heat map fits 80 columns.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::measured::{Measured, MeasuredCase};
 use super::{CaseChange, Pair};
 use crate::judge::ALPHA;
-use crate::stats::{self, LEAST_TO_TELL_APART, Shift};
+use stats::{LEAST_TO_TELL_APART, Shift};
 
 /// Unmarked rounds that each of two runs needs for a gate.
 pub const LEAST_UNMARKED: u64 = 12;

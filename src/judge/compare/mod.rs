@@ -12,7 +12,7 @@ mod measured;
 use serde::Serialize;
 
 use super::ALPHA;
-use crate::stats::{self, Shift, Verdict};
+use stats::{Shift, Verdict};
 use crate::study::{Reach, Total};
 
 pub use fields::Difference;

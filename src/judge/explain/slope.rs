@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Source;
-use crate::observe::trace::Part;
-use crate::stats;
+use machine::trace::Part;
 
 /// By round, ns per byte of the parts that can hold copying; Err says why they aren't known.
 pub(super) type Slopes = Result<Vec<BTreeMap<Part, f64>>, String>;

@@ -76,8 +76,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::clock;
-    use crate::observe::Host;
+    use machine::Host;
     use crate::store::FarHost;
 
     #[test]

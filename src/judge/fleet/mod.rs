@@ -7,7 +7,7 @@ mod rest;
 use std::collections::BTreeMap;
 
 use super::ALPHA;
-use crate::stats::{self, Interval};
+use stats::Interval;
 use crate::store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
 
 pub use environment::{Differing, differing};

@@ -7,7 +7,7 @@
 
 use super::{ALPHA, ratio};
 use crate::judge::EQUIVALENT_WITHIN;
-use crate::stats::{self, Interval};
+use stats::Interval;
 
 /// Fewest units with which 95 % can be reached.
 const LEAST: usize = 6;

@@ -7,7 +7,7 @@ use super::parts::refuting;
 use super::ratio::{decided, interval, times};
 use super::select::{cases, level, quantity, shared_at};
 use super::{ALPHA, CaseResult, Decision, Told};
-use crate::stats::{self, Interval, peak};
+use stats::{Interval, peak};
 use crate::study::factor::{Chosen, Factor, UNOBSERVED};
 
 /// A curve: the levels of a factor that were measured, and its values round by round.
@@ -162,14 +162,14 @@ impl Curve {
     pub fn peaks_within(&self, least: u64, most: u64) -> Told {
         let Some((top, surest)) = self.peak() else { return self.too_few() };
         let last = self.last();
-        let bytes = |at: usize| crate::size::parse(&self.levels[at]).unwrap_or(0);
+        let bytes = |at: usize| model::size::parse(&self.levels[at]).unwrap_or(0);
         let text = format!("{}: peak {}", self.name, self.place(&top));
         let beyond = |it: &peak::Peak| it.high == last && bytes(last) < most;
         let inside = bytes(top.low) >= least && bytes(top.high) <= most && !beyond(&top);
         let outside = (bytes(surest.high) < least && !beyond(&surest)) || bytes(surest.low) > most;
         let decision = decided(inside, outside);
         if decision == Decision::Inconclusive && beyond(&top) {
-            let most = crate::size::format(most);
+            let most = model::size::format(most);
             return Told::not_testable(format!(
                 "{text}: the sizes end below {most}, and it may lie beyond them"
             ));
@@ -339,7 +339,7 @@ mod tests {
     fn a_place_is_decided_wherever_the_peak_surely_lies() {
         let hill = curve(&PLAIN, &[]);
         let within = |curve: &Curve, least: &str, most: &str| {
-            let bytes = |it: &str| crate::size::parse(it).unwrap();
+            let bytes = |it: &str| model::size::parse(it).unwrap();
             curve.peaks_within(bytes(least), bytes(most)).decision
         };
         assert_eq!(within(&hill, "4K", "16K"), Decision::Supported);

@@ -4,7 +4,6 @@
 use super::super::CaseResult;
 use super::select::takes;
 use super::{Decision, Told};
-use crate::stats;
 use crate::study::factor::Chosen;
 
 /// Whether the share lies in the claimed interval.

@@ -17,7 +17,6 @@ mod tests;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult};
-use crate::stats;
 use crate::study::declared::Declared;
 use crate::study::format::{Hypothesis, Test};
 

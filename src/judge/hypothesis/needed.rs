@@ -103,7 +103,6 @@ pub(super) fn rounds_for(family: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats;
 
     #[test]
     fn as_many_rounds_are_needed_as_the_tests_themselves_need() {

@@ -6,7 +6,7 @@ use super::parts::{at_every_level, refuting, together};
 use super::select::{Pairs, goodness, level, pairs, shared};
 use super::{ALPHA, CaseResult, Decision, Told};
 use crate::judge::EQUIVALENT_WITHIN;
-use crate::stats::{self, Interval};
+use stats::Interval;
 use crate::study::factor::{Chosen, Factor};
 use crate::study::format::Over;
 

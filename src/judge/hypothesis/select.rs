@@ -2,7 +2,7 @@
 
 use super::super::{CaseResult, Status};
 use super::{Decision, Told};
-use crate::size;
+use model::size;
 use crate::study::counted::Count;
 use crate::study::factor::{Chosen, Factor, observed};
 use crate::study::losses;

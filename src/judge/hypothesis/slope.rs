@@ -6,7 +6,7 @@ use super::curves::Curve;
 use super::parts::refuting;
 use super::ratio::decided;
 use super::{ALPHA, Decision, Told};
-use crate::stats::{self, Interval};
+use stats::Interval;
 use crate::study::factor::Factor;
 
 /// How far a level may lie from the straight line, as a share of the whole way, where no margin says.
@@ -25,7 +25,7 @@ impl<'a> Steps<'a> {
     /// None where the levels aren't numbers, or are fewer than two.
     pub fn of(curve: &'a Curve, along: Factor) -> Result<Steps<'a>, Told> {
         let number = |level: &String| match along {
-            Factor::Size => crate::size::parse(level).ok().map(|bytes| bytes as f64),
+            Factor::Size => model::size::parse(level).ok().map(|bytes| bytes as f64),
             _ => level.parse().ok(),
         };
         let at: Option<Vec<f64>> = curve.levels.iter().map(number).collect();

@@ -8,7 +8,6 @@ use super::select::{cases, goodness, have, in_words, overloaded, quantity};
 use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Ground, Told, lost};
 use crate::judge::{Derived, EQUIVALENT_WITHIN, OverRounds};
-use crate::stats;
 use crate::study::counted::{Count, FAILED_LAUNCHES};
 use crate::study::extent::Extent;
 use crate::study::factor::{Chosen, Factor, chosen};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::judge::floor::tests::case;
-use crate::observe::host::Cache;
+use machine::host::Cache;
 
 /// A machine with pages of 4 KiB, 48 KiB of L1, 2 MiB of L2 for each CPU.
 fn host() -> Host {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::observe::trace::Direction;
+use machine::trace::Direction;
 
 /// What was heard of a case.
 #[derive(Clone, Debug, Serialize)]

@@ -7,7 +7,7 @@ use super::super::OverRounds;
 use super::heard::{
     Beyond, CallsHeard, Heard, InterruptsHeard, Returned, SocketHeard, Wait, WakeUps, Worker,
 };
-use crate::observe::trace::{Calls, Deeds, Direction, Spread, Traced};
+use machine::trace::{Calls, Deeds, Direction, Spread, Traced};
 use crate::store::StoredLaunch;
 
 /// What a call returned has a row of its own from this share of the calls on, …

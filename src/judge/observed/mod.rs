@@ -15,10 +15,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, OverRounds, Status};
-use crate::observe::Probe;
-use crate::observe::counts::{Counts, FIGURES};
-use crate::observe::trace::{Traced, Trips};
-use crate::stats;
+use machine::Probe;
+use machine::counts::{Counts, FIGURES};
+use machine::trace::{Traced, Trips};
 use crate::store::StoredLaunch;
 use crate::study::Total;
 

@@ -3,8 +3,8 @@
 
 use super::Pair;
 use crate::judge::ALPHA;
-use crate::observe::Probe;
-use crate::stats::{self, Interval, Moved, Rescaled};
+use machine::Probe;
+use stats::{Interval, Moved, Rescaled};
 
 /// A curve under a probe, beside the unobserved one.
 #[derive(Clone, Debug)]

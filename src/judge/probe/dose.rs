@@ -3,8 +3,8 @@
 
 use super::Pair;
 use crate::judge::{ALPHA, EQUIVALENT_WITHIN};
-use crate::observe::Probe;
-use crate::stats::{self, DoseLine, Interval};
+use machine::Probe;
+use stats::{DoseLine, Interval};
 
 /// The doses of one probe at one size.
 #[derive(Clone, Debug)]

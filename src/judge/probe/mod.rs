@@ -20,7 +20,7 @@ pub use price::Charge;
 pub use surprise::Surprise;
 
 use super::{CaseResult, Observed, Status};
-use crate::observe::Probe;
+use machine::Probe;
 use crate::study::Total;
 
 /// The price of looking in a run.

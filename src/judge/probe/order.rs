@@ -2,8 +2,8 @@
 
 use super::{Common, Pair};
 use crate::judge::{ALPHA, CaseResult, EQUIVALENT_WITHIN};
-use crate::observe::Probe;
-use crate::stats::{self, Verdict};
+use machine::Probe;
+use stats::Verdict;
 
 /// Two mechanisms, observed and not.
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 
 use super::Pair;
 use crate::judge::{ALPHA, Status};
-use crate::observe::Probe;
-use crate::observe::counts::Family;
-use crate::observe::probe::{Onlooker, Scope};
-use crate::stats::{self, Interval};
+use machine::Probe;
+use machine::counts::Family;
+use machine::probe::{Onlooker, Scope};
+use stats::Interval;
 
 /// The price of one probe at one size.
 #[derive(Clone, Debug)]

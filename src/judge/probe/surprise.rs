@@ -5,10 +5,10 @@
 use super::{Common, Pair, Untested};
 use crate::judge::ALPHA;
 use crate::judge::hypothesis::Decision;
-use crate::observe::Probe;
-use crate::observe::counts::Family;
-use crate::observe::probe::Scope;
-use crate::stats::{self, Interval, Verdict};
+use machine::Probe;
+use machine::counts::Family;
+use machine::probe::Scope;
+use stats::{Interval, Verdict};
 
 /// A surprise, decided here.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use super::{FarHost, boot_id, network};
-use crate::sys::network::{Address, addresses};
+use sys::network::{Address, addresses};
 
 /// The address of `far`, or why there is none.
 pub fn learned(far: &FarHost, ipv6: bool) -> Result<IpAddr, String> {
@@ -55,8 +55,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::clock;
-    use crate::observe::Host;
+    use machine::Host;
 
     fn far(addresses: &[&str], reached: Option<&str>) -> FarHost {
         let (kind, why) = clock::choose(Path::new("/nonexistent"));

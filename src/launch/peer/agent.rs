@@ -14,13 +14,12 @@ use rustix::thread::sched_getaffinity;
 
 use super::deploy::remove_own;
 use super::{Build, FarHost, network};
-use crate::clock;
 use crate::launch::handle::{Ending, Launcher, Supervised};
 use crate::launch::spec::{BUILD, Record, Spec};
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame_line};
-use crate::observe::{Host, Topology};
-use crate::sys::network::addresses;
-use crate::sys::process::ignore_broken_pipes;
+use machine::{Host, Topology};
+use sys::network::addresses;
+use sys::process::ignore_broken_pipes;
 
 /// How long the coordinator may take to say who it is.
 const GREETED_WITHIN: Duration = Duration::from_secs(60);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Peer;
 use super::link::{Frame, Link};
-use crate::interrupt::{Interrupt, Interrupted};
+use machine::interrupt::{Interrupt, Interrupted};
 use crate::launch::crew::OWNER_GONE;
 use crate::launch::handle::{
     COLLECTED_WITHIN, Ending, GRACE, Launcher, READY_WITHIN, Stage, Supervised, Way, failure,
@@ -18,8 +18,8 @@ use crate::launch::handle::{
 };
 use crate::launch::spec::{FarSide, Half, Outcome, Record, Spec};
 use crate::launch::wire::{Kind, Missing};
-use crate::mechanism::Variant;
-use crate::mechanism::network::Cookie;
+use mechanisms::Variant;
+use mechanisms::network::Cookie;
 
 /// A half that fails is often only the echo of the other one: how long to wait for that news.
 const ECHO: Duration = Duration::from_millis(500);

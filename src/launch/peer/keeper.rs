@@ -26,7 +26,7 @@ use rustix::process::{
 };
 
 use crate::launch::wire::time_left;
-use crate::sys::process::session;
+use sys::process::session;
 
 /// The hidden word that starts a keeper.
 pub const WORD: &str = "keep";

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::deploy::Copy;
 use super::process::Process;
 use super::{Asked, Build, FarHost, NoPeer};
-use crate::interrupt::Interrupt;
+use machine::interrupt::Interrupt;
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing};
 

@@ -29,10 +29,9 @@ use serde::{Deserialize, Serialize};
 pub use agent::serve;
 pub use apart::Apart;
 
-use crate::clock;
-use crate::interrupt::Interrupt;
-use crate::observe::Host;
-use crate::sys::network::Address;
+use machine::interrupt::Interrupt;
+use machine::Host;
+use sys::network::Address;
 use link::Link;
 
 /// The other host, as it was asked for. Stored with the run.

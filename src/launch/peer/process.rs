@@ -14,9 +14,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::deploy::{self, Copy};
 use super::keeper;
-use crate::interrupt::Interrupt;
+use machine::interrupt::Interrupt;
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame};
-use crate::visible::visible;
+use model::visible::visible;
 
 /// How long a keeper in a hurry may take: it ends all at once, unless the machine is busy.
 const HURRIES_WITHIN: Duration = Duration::from_secs(5);

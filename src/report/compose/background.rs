@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::absences::absences;
 use super::findings;
 use crate::judge::{Carries, CaseResult, Judged};
-use crate::observe::Host;
-use crate::observe::doctor::Fitness;
+use machine::Host;
+use machine::doctor::Fitness;
 use crate::report::{Block, Section, Text, units};
 use crate::store::command_line;
 

@@ -1,6 +1,6 @@
 //! What the doctor found, by severity: `ipcmark doctor` shows it, and so does the report of a run.
 
-use crate::observe::doctor::{Finding, Level};
+use machine::doctor::{Finding, Level};
 use crate::report::{Block, Column, Row, Section, Table, Text};
 
 /// A section for each severity that occurs, the gravest first.

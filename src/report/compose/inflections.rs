@@ -4,7 +4,7 @@
 use super::words;
 use crate::judge::{Candidate, Inflection, Judged, Sweep, Total};
 use crate::report::{Block, Column, Row, Section, Table, Text, units};
-use crate::stats::LEAST_SIZES;
+use stats::LEAST_SIZES;
 
 /// What the columns hold.
 const RULE: &str = "Straight lines in size: a place is where one ends and the next begins, between \

@@ -3,8 +3,8 @@
 use super::background::facts;
 use super::findings;
 use crate::judge::Judged;
-use crate::observe::Host;
-use crate::observe::doctor::Fitness;
+use machine::Host;
+use machine::doctor::Fitness;
 use crate::report::{Block, Section, Text, units};
 
 /// What a set-up between two hosts holds.

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use super::{open_loop, ratios, signs, words};
 use crate::judge::{CaseResult, Judged, PERCENTILES};
 use crate::report::{Column, Row, Table, Text, units};
-use crate::stats;
 
 /// Round trips up to which a run's tails stand beside its medians; of more, `report -v` has them.
 const FEW: usize = 12;

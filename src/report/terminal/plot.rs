@@ -8,7 +8,7 @@
 use super::wrap::{Ink, Line, shorten, width, wrap_text};
 use crate::report::document::Text;
 use crate::report::figure::{Axis, Figure, Point, Scale, finite};
-use crate::visible::visible;
+use model::visible::visible;
 
 const SIGNS: [&str; 6] = ["●", "○", "◆", "◇", "■", "□"];
 /// A bound of the figure, running down through its rows.

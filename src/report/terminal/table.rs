@@ -6,7 +6,7 @@
 
 use super::wrap::{Ink, Line, width, wrap_text};
 use crate::report::document::{ASIDE, Align, Emphasis, Row, Table, Text};
-use crate::visible::visible;
+use model::visible::visible;
 
 const GAP: usize = 2;
 /// No column is narrowed below this many cells.

@@ -7,7 +7,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::report::document::{Run, Text};
-use crate::visible::visible;
+use model::visible::visible;
 
 /// What a piece of text looks like where colour is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,14 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock;
 use crate::floor::Floors;
 use crate::launch::Placement;
 use crate::launch::peer::FarHost;
-use crate::observe::Host;
+use machine::Host;
 use crate::store::RunStatus;
 use crate::study::Case;
-use crate::workload::Workload;
+use mechanisms::workload::Workload;
 
 /// How many pairs of a turn are measured at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

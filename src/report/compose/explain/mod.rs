@@ -142,7 +142,7 @@ fn short(ns: f64) -> String {
 fn name(case: &Explained) -> String {
     match case.message_bytes {
         Some(bytes) if bytes < 1024 => format!("{} {bytes}B", case.variant),
-        Some(bytes) => format!("{} {}", case.variant, crate::size::format(bytes)),
+        Some(bytes) => format!("{} {}", case.variant, model::size::format(bytes)),
         None => case.variant.clone(),
     }
 }

@@ -85,7 +85,7 @@ impl Panel<'_> {
                 left.push(mine);
                 right.push(theirs);
                 places.push(match x {
-                    Factor::Size => crate::size::parse(place).unwrap_or(1) as f64,
+                    Factor::Size => model::size::parse(place).unwrap_or(1) as f64,
                     _ => nth as f64,
                 });
             }

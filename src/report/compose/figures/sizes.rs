@@ -6,7 +6,7 @@ use super::{at, intervals, place_id, place_name};
 use crate::judge::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
 use crate::report::compose::{inflections, words};
 use crate::report::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
-use crate::stats::{self, Bend, CurvePoint};
+use stats::{Bend, CurvePoint};
 
 const RULE: &str = "Line: the median over launches; band: covers it with at least 95 %. A ring marks \
      a bend: no straight line runs through the intervals of that size and its two neighbours, \

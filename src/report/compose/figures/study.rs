@@ -6,7 +6,6 @@ use crate::judge::hypothesis::takes;
 use crate::judge::{CaseResult, Status};
 use crate::report::compose::words;
 use crate::report::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
-use crate::stats;
 use crate::study::declared::Declared;
 use crate::study::factor::{Chosen, Factor, chosen};
 use crate::study::figure::{self, FigureSpec, Printed, beside_medians};
@@ -108,7 +107,7 @@ fn panel_name(factor: Factor, level: &str) -> String {
 
 /// A level in words: `4 KiB`, `one CPU`, `threads`.
 pub(super) fn level_name(factor: Factor, level: &str) -> String {
-    match (factor, crate::size::parse(level)) {
+    match (factor, model::size::parse(level)) {
         (Factor::Size, Ok(bytes)) => units::size(bytes),
         (Factor::Placement, _) => words::place(level),
         (Factor::Workers, _) if level == "process" => "processes".into(),
@@ -155,7 +154,7 @@ impl<'a> Panel<'a> {
         let mut levels: Vec<&String> =
             self.declared.levels[&factor].iter().filter(has_case).collect();
         if factor == Factor::Size {
-            levels.sort_by_key(|it| crate::size::parse(it).unwrap_or(0));
+            levels.sort_by_key(|it| model::size::parse(it).unwrap_or(0));
         }
         levels
     }
@@ -249,7 +248,7 @@ impl<'a> Panel<'a> {
         let mut points = Vec::new();
         for (nth, level) in levels.iter().enumerate() {
             let at = match curves_over_size {
-                true => crate::size::parse(level).unwrap_or(1) as f64,
+                true => model::size::parse(level).unwrap_or(1) as f64,
                 false if kind == FigureKind::Curves && x.follows() => {
                     level.parse().unwrap_or(nth as f64)
                 }

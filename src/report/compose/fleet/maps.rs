@@ -4,7 +4,6 @@
 use super::{shown, summary, title};
 use crate::judge::fleet::{FleetJudged, GroupResult, Summary};
 use crate::report::{Axis, Block, Figure, FigureKind, Point, Scale, Series};
-use crate::stats;
 
 /// Most nodes of a map without tiles, and most tiles along a side.
 const SIDE: usize = 32;

@@ -4,7 +4,7 @@
 use super::Extent;
 use crate::judge::fleet::FleetJudged;
 use crate::judge::floor_rows::rows;
-use crate::observe::doctor::Level;
+use machine::doctor::Level;
 use crate::report::{Block, Column, Row, Section, Table, Text, units};
 use crate::store::StoredNode;
 

@@ -4,7 +4,6 @@ use super::{cell_name, summary, title, tone};
 use crate::judge::ALPHA;
 use crate::judge::fleet::{Change, Changed, FleetJudged, GroupResult, Units};
 use crate::report::{Block, Column, Emphasis, Row, Table, Text, Unit, Verdict};
-use crate::stats;
 
 /// Rows of a table: those that differ, else the farthest.
 const ROWS: usize = 20;

@@ -3,7 +3,7 @@
 use super::super::Extent;
 use super::{Place, Seen, number, with_interval};
 use crate::judge::{CallsHeard, Heard, Returned, Wait, Worker};
-use crate::observe::trace::Direction;
+use machine::trace::Direction;
 use crate::report::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
 
 /// Calls rarer than this per operation, and than this share of all, are left to the page.

@@ -2,7 +2,7 @@
 
 use super::super::Extent;
 use super::Place;
-use crate::observe::Probe;
+use machine::Probe;
 use crate::report::{Column, Row, Table, Text, units};
 
 /// A column for each probe; None where no price is known.

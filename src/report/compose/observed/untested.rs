@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::words;
 use crate::judge::{Observed, Status};
-use crate::observe::counts::FIGURES;
+use machine::counts::FIGURES;
 use crate::report::compose::words::capital;
 use crate::report::{Block, Text};
 

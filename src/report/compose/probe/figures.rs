@@ -3,7 +3,7 @@
 
 use super::{operation, strand_name};
 use crate::judge::probe::{Charge, CurveUnder, ProbeEffect, Strand};
-use crate::observe::Probe;
+use machine::Probe;
 use crate::report::compose::figures;
 use crate::report::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
 

@@ -6,7 +6,7 @@ use crate::judge::probe::{Charge, Dose, Linear, ProbeEffect, Strand};
 use crate::judge::{ALPHA, EQUIVALENT_WITHIN};
 use crate::report::document::ASIDE;
 use crate::report::{Block, Column, Emphasis, Row, Table, Text, Unit, units};
-use crate::stats::{Interval, smallest_holm_n};
+use stats::{Interval, smallest_holm_n};
 
 /// A table for each size.
 pub(super) fn prices(strand: &Strand) -> Vec<Block> {

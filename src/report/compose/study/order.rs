@@ -45,7 +45,7 @@ fn places(here: &Chosen, among: &[Chosen], results: &[CaseResult]) -> Vec<Text> 
         let mut known: Vec<f64> = case.by_round.iter().flatten().copied().collect();
         known.sort_by(f64::total_cmp);
         let ok = case.status == Status::Ok && !known.is_empty();
-        ok.then(|| (crate::stats::median(&known), name(it), case))
+        ok.then(|| (stats::median(&known), name(it), case))
     });
     let mut measured: Vec<(f64, String, &CaseResult)> = measured.collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));

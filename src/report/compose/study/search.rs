@@ -71,7 +71,7 @@ fn best(
     };
     let times: Vec<Vec<Option<f64>>> = columns.iter().map(|(_, case)| per_byte(case)).collect();
     let times: Vec<&[Option<f64>]> = times.iter().map(Vec::as_slice).collect();
-    let best = crate::stats::best_set(&times, crate::judge::ALPHA);
+    let best = stats::best_set(&times, crate::judge::ALPHA);
     let typical = |values: &[Option<f64>]| over_launches(values).unwrap_or(f64::INFINITY);
     let leader =
         (0..columns.len()).min_by(|a, b| typical(times[*a]).total_cmp(&typical(times[*b])))?;

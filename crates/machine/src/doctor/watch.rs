@@ -1,0 +1,315 @@
+//! A stretch of time: what happened between two snapshots on the CPUs that are used, and beside
+//! them. A snapshot costs some 200 µs on a small machine, is taken around a round and never
+//! beside a measurement, and spawns nothing.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::traffic::Device;
+use crate::host::{cgroup, limits};
+use crate::noise::{self, Load, Ticks};
+use crate::{Counters, Ledger, Noise, tree};
+
+/// The first x86 kernel whose `scaling_cur_freq` is read without interrupting the CPU and
+/// sleeping 10 ms (arch/x86/kernel/cpu/aperfmperf.c).
+const CHEAP_FREQUENCY: (u32, u32) = (5, 19);
+
+/// What is watched, found once.
+pub struct Watch {
+    root: PathBuf,
+    cpus: Vec<u32>,
+    throttle_files: Vec<String>,
+    heat_files: Vec<String>,
+    reads_frequency: bool,
+    ledger: Ledger,
+}
+
+/// What is read at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    at: Instant,
+    counters: Counters,
+    own_ticks: Option<u64>,
+    throttled_us: Option<u64>,
+    heat: Option<u64>,
+    pace: Vec<Pace>,
+}
+
+/// How fast a CPU runs, and may run.
+#[derive(Clone, Debug, PartialEq)]
+struct Pace {
+    cpu: u32,
+    governor: Option<String>,
+    limit_khz: Option<u64>,
+    khz: Option<u64>,
+}
+
+/// The frequency of a CPU at both ends of a stretch.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct CpuFrequency {
+    /// The CPU.
+    pub cpu: u32,
+    /// At its beginning, kHz. `None` where there is no cpufreq, and on x86 before Linux 5.19,
+    /// where reading it takes 10 ms.
+    pub before_khz: Option<u64>,
+    /// At its end, kHz. `None` as above.
+    pub after_khz: Option<u64>,
+    /// The governor, or the highest frequency it may choose, was changed meanwhile.
+    pub changed: Option<String>,
+}
+
+/// What happened between two snapshots. What couldn't be read is `None`.
+#[derive(Clone, Debug, Default)]
+pub struct Stretch {
+    /// Its length, in ns.
+    pub ns: u64,
+    /// The CPUs watched.
+    pub cpus: Vec<u32>,
+    /// The kernel's counters.
+    pub noise: Noise,
+    /// Steal time over all time of the watched CPUs since boot, 0 to 1; only in a look of the
+    /// doctor, because it says nothing of a round.
+    pub steal_since_boot: Option<f64>,
+    /// Time on all CPUs of all but this process and the children it waited for, in ticks of
+    /// USER_HZ (10 ms); interrupts left out.
+    pub others_ticks: Option<u64>,
+    /// Ticks that passed on all CPUs together.
+    pub all_ticks: Option<u64>,
+    /// Runnable tasks beside this one, at the beginning and at the end.
+    pub runnable: Option<(u64, u64)>,
+    /// How long the quota of a control group stopped this process's groups, in µs. `None`
+    /// without a quota.
+    pub throttled_us: Option<u64>,
+    /// How often the watched CPUs were slowed down for heat.
+    pub heat: Option<u64>,
+    /// The frequencies of the watched CPUs. Empty without cpufreq.
+    pub frequencies: Vec<CpuFrequency>,
+    /// Load averages; only a look of the doctor reads them, because a run is a load itself.
+    pub load: Option<Load>,
+    /// The device that interrupted the watched CPUs most; only in a look of the doctor.
+    pub busiest: Option<Device>,
+}
+
+impl Watch {
+    /// Watches `cpus`, or all that are allowed where none is named, below `root`.
+    pub fn new(root: &Path, cpus: &[u32]) -> Watch {
+        let cpus = match cpus {
+            [] => limits::affinity().unwrap_or_default(),
+            cpus => cpus.to_vec(),
+        };
+        let heat = |cpu: &u32| {
+            ["core_throttle_count", "package_throttle_count"]
+                .map(|name| format!("sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{name}"))
+        };
+        let heat_files: Vec<String> = cpus.iter().flat_map(heat).collect();
+        Watch {
+            throttle_files: cgroup::throttle_files(root),
+            heat_files: heat_files.into_iter().filter(|it| root.join(it).exists()).collect(),
+            reads_frequency: frequency_is_cheap(root),
+            root: root.to_owned(),
+            cpus,
+            ledger: Ledger::open(root),
+        }
+    }
+
+    /// The CPUs that are watched.
+    pub fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    /// Takes a snapshot.
+    pub fn look(&self) -> Snapshot {
+        let root = &self.root;
+        let heat = self.heat_files.iter().map(|file| tree::number::<u64>(root, file));
+        let throttled = self.throttle_files.iter().map(|file| throttled_us(root, file));
+        Snapshot {
+            at: Instant::now(),
+            counters: self.ledger.take().counters(&self.cpus),
+            own_ticks: own_ticks(root),
+            throttled_us: throttled.reduce(|a, b| Some(a?.max(b?))).flatten(),
+            heat: heat.reduce(|a, b| Some(a? + b?)).flatten(),
+            pace: self.cpus.iter().filter_map(|cpu| self.pace(*cpu)).collect(),
+        }
+    }
+
+    fn pace(&self, cpu: u32) -> Option<Pace> {
+        let file = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}");
+        let limit_khz = tree::number(&self.root, &file("scaling_max_freq"));
+        let governor = tree::text(&self.root, &file("scaling_governor"));
+        if governor.is_none() && limit_khz.is_none() {
+            return None;
+        }
+        let khz = self.reads_frequency.then(|| noise::frequency_khz(&self.root, cpu)).flatten();
+        Some(Pace { cpu, governor, limit_khz, khz })
+    }
+}
+
+impl Snapshot {
+    /// What happened since an earlier snapshot of the same watch.
+    pub fn since(&self, earlier: &Snapshot) -> Stretch {
+        let difference = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
+        let ticks = |of: fn(&Ticks) -> u64| {
+            let at = |counters: &Counters| counters.all_ticks.as_ref().map(of);
+            difference(at(&self.counters), at(&earlier.counters))
+        };
+        let own = difference(self.own_ticks, earlier.own_ticks);
+        let busy = ticks(|it| it.user + it.system);
+        let others = |counters: &Counters| Some(counters.running?.saturating_sub(1));
+        Stretch {
+            ns: self.at.duration_since(earlier.at).as_nanos() as u64,
+            cpus: self.counters.cpus.iter().map(|it| it.cpu).collect(),
+            noise: self.counters.since(&earlier.counters),
+            steal_since_boot: None,
+            others_ticks: busy.zip(own).map(|(busy, own)| busy.saturating_sub(own)),
+            all_ticks: ticks(Ticks::total),
+            runnable: others(&earlier.counters).zip(others(&self.counters)),
+            throttled_us: difference(self.throttled_us, earlier.throttled_us),
+            heat: difference(self.heat, earlier.heat),
+            frequencies: self
+                .pace
+                .iter()
+                .zip(&earlier.pace)
+                .map(|(now, then)| now.since(then))
+                .collect(),
+            load: None,
+            busiest: None,
+        }
+    }
+}
+
+impl Snapshot {
+    /// Steal time over all time of the watched CPUs since boot, 0 to 1.
+    pub fn steal_since_boot(&self) -> Option<f64> {
+        let ticks: Vec<Ticks> = self.counters.cpus.iter().filter_map(|cpu| cpu.ticks).collect();
+        let total: u64 = ticks.iter().map(Ticks::total).sum();
+        let steal: u64 = ticks.iter().map(|it| it.steal).sum();
+        (total > 0).then(|| steal as f64 / total as f64)
+    }
+}
+
+impl Pace {
+    fn since(&self, earlier: &Pace) -> CpuFrequency {
+        let changed = if self.governor != earlier.governor {
+            let name = |it: &Option<String>| it.clone().unwrap_or_else(|| "none".into());
+            Some(format!("governor {} became {}", name(&earlier.governor), name(&self.governor)))
+        } else if self.limit_khz != earlier.limit_khz {
+            let khz = |it: Option<u64>| it.map_or("none".into(), super::speed::frequency_words);
+            let (from, to) = (khz(earlier.limit_khz), khz(self.limit_khz));
+            Some(format!("highest frequency {from} became {to}"))
+        } else {
+            None
+        };
+        CpuFrequency { cpu: self.cpu, before_khz: earlier.khz, after_khz: self.khz, changed }
+    }
+}
+
+/// User and system time of this process and of the children it waited for, in ticks of USER_HZ
+/// (utime, stime, cutime, cstime of proc_pid_stat(5)).
+fn own_ticks(root: &Path) -> Option<u64> {
+    let text = tree::text(root, "proc/self/stat")?;
+    // The name in parentheses may hold anything; after it comes the third field.
+    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
+    fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum()
+}
+
+/// `throttled_usec` (version 2) or `throttled_time`, in ns (version 1), of a cpu.stat.
+fn throttled_us(root: &Path, file: &str) -> Option<u64> {
+    let text = tree::text(root, file)?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse::<u64>().ok()
+    };
+    field("throttled_usec").or_else(|| Some(field("throttled_time")? / 1_000))
+}
+
+fn frequency_is_cheap(root: &Path) -> bool {
+    if !cfg!(target_arch = "x86_64") {
+        return true;
+    }
+    let release = tree::text(root, "proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|it| it.parse().ok());
+    let mut next = || numbers.next().flatten();
+    next().zip(next()).is_some_and(|release| release >= CHEAP_FREQUENCY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored;
+
+    #[test]
+    fn others_are_all_but_this_process_and_its_children() {
+        let stat =
+            "cpu 100 0 50 1000 0 5 5 0 0 0\\ncpu0 100 0 50 1000 0 5 5 0 0 0\\nprocs_running 1";
+        let own = "7 (a b) c) S 1 7 7 0 -1 0 0 0 0 0 10 5 20 5 20 0 1 0";
+        let root = stored::unpack([("proc/stat", stat), ("proc/self/stat", own)]);
+        let watch = Watch::new(root.path(), &[0]);
+        let before = watch.look();
+        assert_eq!(before.own_ticks, Some(40));
+        let stat =
+            "cpu 190 0 60 1000 0 9 9 0 0 0\\ncpu0 190 0 60 1000 0 9 9 0 0 0\\nprocs_running 4";
+        let own = "7 (a b) c) S 1 7 7 0 -1 0 0 0 0 0 30 5 50 5 20 0 1 0";
+        stored::add(root.path(), [("proc/stat", stat), ("proc/self/stat", own)]);
+        let stretch = watch.look().since(&before);
+        assert_eq!((stretch.others_ticks, stretch.all_ticks), (Some(50), Some(108)));
+        assert_eq!((stretch.runnable, stretch.cpus.as_slice()), (Some((0, 3)), &[0][..]));
+        assert_eq!((stretch.throttled_us, stretch.heat), (None, None));
+        assert!(stretch.frequencies.is_empty());
+    }
+
+    #[test]
+    fn throttling_by_either_version() {
+        let files = [
+            ("two", "nr_periods 9\\nnr_throttled 4\\nthrottled_usec 12345"),
+            ("one", "nr_periods 9\\nnr_throttled 4\\nthrottled_time 12345678"),
+            ("none", "usage_usec 1"),
+        ];
+        let root = stored::unpack(files);
+        let of = |file| throttled_us(root.path(), file);
+        assert_eq!((of("two"), of("one"), of("none")), (Some(12_345), Some(12_345), None));
+    }
+
+    #[test]
+    fn frequency_governor_and_limit_at_both_ends() {
+        let file = |name: &str| format!("sys/devices/system/cpu/cpu2/cpufreq/{name}");
+        let (governor, limit, now) =
+            (file("scaling_governor"), file("scaling_max_freq"), file("scaling_cur_freq"));
+        let root = stored::unpack([
+            ("proc/sys/kernel/osrelease", "6.1.0-21-amd64"),
+            (&*governor, "performance"),
+            (&*limit, "4000000"),
+            (&*now, "3900000"),
+        ]);
+        let watch = Watch::new(root.path(), &[2]);
+        let before = watch.look();
+        assert_eq!(watch.look().since(&before).frequencies[0].changed, None);
+        stored::add(root.path(), [(&*limit, "2000000"), (&*now, "1900000")]);
+        let found = &watch.look().since(&before).frequencies[0];
+        assert_eq!((found.before_khz, found.after_khz), (Some(3_900_000), Some(1_900_000)));
+        assert_eq!(found.changed.as_deref(), Some("highest frequency 4.00 GHz became 2.00 GHz"));
+        stored::add(root.path(), [(&*governor, "powersave")]);
+        let found = watch.look().since(&before).frequencies.remove(0);
+        assert_eq!(found.changed.as_deref(), Some("governor performance became powersave"));
+    }
+
+    #[test]
+    fn old_kernels_are_not_asked_for_frequencies() {
+        let cheap = |release| {
+            frequency_is_cheap(stored::unpack([("proc/sys/kernel/osrelease", release)]).path())
+        };
+        assert!(cheap("6.18.1") && cheap("5.19.0-rc1+"));
+        assert_eq!(cheap("5.10.0-28-amd64"), !cfg!(target_arch = "x86_64"));
+    }
+
+    #[test]
+    fn a_look_at_this_machine_counts() {
+        let watch = Watch::new(Path::new("/"), &[]);
+        let before = watch.look();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let stretch = watch.look().since(&before);
+        assert!(stretch.ns >= 2_000_000 && !stretch.cpus.is_empty());
+        assert!(stretch.noise.context_switches > Some(0) && stretch.others_ticks.is_some());
+    }
+}

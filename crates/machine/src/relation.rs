@@ -1,0 +1,300 @@
+//! How two CPUs stand to each other, and which pair stands for a placement.
+//! The pair is always the same on the same machine with the same allowed CPUs; it avoids CPU 0
+//! and its core where it can, because device interrupts tend to go there.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::cpu_list::format_cpu_list;
+use super::topology::{Cpu, Topology};
+
+/// How close two CPUs are; each excludes the ones before it.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// One CPU, for both.
+    SameCpu,
+    /// Two threads of one core.
+    SmtSibling,
+    /// Different cores of one node that share their last-level cache.
+    SameLlc,
+    /// Different last-level caches, one node.
+    CrossLlc,
+    /// Different memory nodes.
+    CrossNode,
+}
+
+impl Relation {
+    /// All of them, from close to far.
+    pub const ALL: [Relation; 5] = [
+        Relation::SameCpu,
+        Relation::SmtSibling,
+        Relation::SameLlc,
+        Relation::CrossLlc,
+        Relation::CrossNode,
+    ];
+
+    /// The name on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Relation::SameCpu => "same-cpu",
+            Relation::SmtSibling => "smt-sibling",
+            Relation::SameLlc => "same-llc",
+            Relation::CrossLlc => "cross-llc",
+            Relation::CrossNode => "cross-node",
+        }
+    }
+
+    fn of(a: &Cpu, b: &Cpu) -> Relation {
+        if a.id == b.id {
+            Relation::SameCpu
+        } else if a.core == b.core {
+            Relation::SmtSibling
+        } else if a.node != b.node {
+            Relation::CrossNode
+        } else if a.llc == b.llc {
+            Relation::SameLlc
+        } else {
+            Relation::CrossLlc
+        }
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Topology {
+    /// How two online CPUs stand to each other; `None` if one of them is not online. Where
+    /// [`Cpu::llc_known`] is false, same-llc and cross-llc rest on the stand-in told there.
+    pub fn relation(&self, a: u32, b: u32) -> Option<Relation> {
+        Some(Relation::of(self.cpu(a)?, self.cpu(b)?))
+    }
+
+    /// A pair for a relation, among the CPUs that are both allowed and online; smaller CPU first.
+    ///
+    /// Of several, the pair that keeps furthest from CPU 0 (neither it nor its core, then its
+    /// sibling, then itself), then the lowest numbers. `SameCpu` gives the highest-numbered CPU
+    /// twice. [`Topology::why_not`] says why there is none.
+    pub fn pair(&self, relation: Relation, allowed: &[u32]) -> Option<(u32, u32)> {
+        let usable = self.usable(allowed);
+        if relation == Relation::SameCpu {
+            return usable.last().map(|cpu| (cpu.id, cpu.id));
+        }
+        let mut best: Option<(u32, u32, u32)> = None;
+        for (at, a) in usable.iter().enumerate() {
+            for b in &usable[at + 1..] {
+                if Relation::of(a, b) != relation {
+                    continue;
+                }
+                let candidate = (nearness(a).max(nearness(b)), a.id, b.id);
+                if candidate.0 == 0 {
+                    return Some((a.id, b.id)); // ascending order: nothing better follows
+                }
+                best = Some(best.map_or(candidate, |known| known.min(candidate)));
+            }
+        }
+        best.map(|(_, a, b)| (a, b))
+    }
+
+    /// Why [`Topology::pair`] has no pair, in words, with the way out where there is one.
+    pub fn why_not(&self, relation: Relation, allowed: &[u32]) -> String {
+        let usable = self.usable(allowed);
+        let mut reason = match usable.as_slice() {
+            [] => format!("none of the allowed CPUs ({}) is online", format_cpu_list(allowed)),
+            [_] if self.cpus.len() == 1 => "only one CPU is online".to_owned(),
+            [_] => "only one CPU is allowed (affinity mask)".to_owned(),
+            usable => self.why_not_among(relation, usable),
+        };
+        if let Some((a, b)) = self.pair(relation, &self.online()) {
+            let pair = format_cpu_list(&[a, b]);
+            reason.push_str(&format!("; allow CPUs {pair} (taskset -c {pair})"));
+        }
+        reason
+    }
+
+    fn why_not_among(&self, relation: Relation, usable: &[&Cpu]) -> String {
+        let one = |key: fn(&Cpu) -> u32| usable.iter().all(|cpu| key(cpu) == key(usable[0]));
+        let assumed = usable.iter().any(|cpu| !cpu.llc_known);
+        let text = match relation {
+            Relation::SameCpu => "no allowed CPU is online",
+            Relation::SmtSibling if self.cpus.iter().all(|cpu| cpu.siblings.len() == 1) => {
+                "no core here runs two threads (SMT off or absent)"
+            }
+            Relation::SmtSibling => "no two allowed CPUs are threads of one core",
+            Relation::SameLlc if one(|cpu| cpu.core) => "all allowed CPUs are threads of one core",
+            Relation::SameLlc => "no two allowed cores share a last-level cache",
+            Relation::CrossLlc if one(|cpu| cpu.llc) && assumed => {
+                "the kernel describes no caches here, and all allowed CPUs are of one package"
+            }
+            Relation::CrossLlc if one(|cpu| cpu.llc) => {
+                "all allowed CPUs share one last-level cache"
+            }
+            Relation::CrossLlc => "the allowed CPUs of each memory node share one last-level cache",
+            Relation::CrossNode if self.cpus.iter().all(|cpu| cpu.node == self.cpus[0].node) => {
+                "one memory node"
+            }
+            Relation::CrossNode => "all allowed CPUs are on one memory node",
+        };
+        text.to_owned()
+    }
+
+    fn usable(&self, allowed: &[u32]) -> Vec<&Cpu> {
+        self.cpus.iter().filter(|cpu| allowed.contains(&cpu.id)).collect()
+    }
+}
+
+/// 0 away from CPU 0, 1 on its core, 2 for itself.
+fn nearness(cpu: &Cpu) -> u32 {
+    match cpu {
+        Cpu { id: 0, .. } => 2,
+        Cpu { core: 0, .. } => 1,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Relation::*;
+    use super::*;
+    use crate::stored;
+
+    fn read(name: &str) -> Topology {
+        Topology::read(stored::machine(name).path()).unwrap()
+    }
+
+    /// Every relation's pair when all online CPUs are allowed.
+    fn pairs(name: &str) -> [Option<(u32, u32)>; 5] {
+        let topology = read(name);
+        Relation::ALL.map(|relation| topology.pair(relation, &topology.online()))
+    }
+
+    #[test]
+    fn names_are_what_serde_writes() {
+        for relation in Relation::ALL {
+            let json = serde_json::to_string(&relation).unwrap();
+            assert_eq!(json, format!("{:?}", relation.name()));
+        }
+        assert_eq!(format!("{:>9}", SameCpu), " same-cpu");
+    }
+
+    #[test]
+    fn pairs_keep_away_from_cpu_0_and_its_core() {
+        let some = |a, b| Some((a, b));
+        assert_eq!(pairs("guest-2cpu"), [some(1, 1), None, some(0, 1), None, None]);
+        assert_eq!(pairs("desktop-smt"), [some(7, 7), some(1, 5), some(1, 2), None, None]);
+        assert_eq!(
+            pairs("xeon-2-socket"),
+            [some(15, 15), some(1, 9), some(1, 3), None, some(1, 2)]
+        );
+        assert_eq!(pairs("epyc-ccx"), [some(15, 15), some(1, 9), some(2, 3), some(1, 2), None]);
+        assert_eq!(
+            pairs("laptop-hybrid"),
+            [some(21, 21), some(2, 3), some(2, 4), some(2, 20), None]
+        );
+        assert_eq!(pairs("arm-board"), [some(3, 3), None, some(1, 2), None, None]);
+        assert_eq!(pairs("desktop-cpu5-offline"), [some(7, 7), some(2, 6), some(1, 2), None, None]);
+    }
+
+    #[test]
+    fn the_sibling_of_cpu_0_is_taken_before_cpu_0() {
+        let desktop = read("desktop-smt");
+        assert_eq!(desktop.pair(SameLlc, &[0, 1, 4]), Some((1, 4)));
+        assert_eq!(desktop.pair(SmtSibling, &[0, 4]), Some((0, 4)));
+    }
+
+    /// The lowest pair of all, found without the order `pair` relies on.
+    fn by_exhaustion(
+        topology: &Topology,
+        relation: Relation,
+        allowed: &[u32],
+    ) -> Option<(u32, u32)> {
+        let key = |&(a, b): &(u32, u32)| {
+            let near = [a, b].map(|id| match topology.cpu(id).unwrap().core {
+                0 => 1 + u32::from(id == 0),
+                _ => 0,
+            });
+            (near[0].max(near[1]), a, b)
+        };
+        let all = allowed.iter().flat_map(|&a| allowed.iter().map(move |&b| (a, b)));
+        all.filter(|&(a, b)| a < b && topology.relation(a, b) == Some(relation)).min_by_key(key)
+    }
+
+    #[test]
+    fn a_pair_has_its_relation_and_none_is_missed() {
+        for name in stored::names() {
+            let topology = read(&name);
+            for mask in (1_u32..2048).step_by(7) {
+                let allowed: Vec<u32> = (0..22).filter(|cpu| mask >> (cpu % 11) & 1 == 1).collect();
+                let online: Vec<u32> =
+                    allowed.iter().copied().filter(|&c| topology.cpu(c).is_some()).collect();
+                for relation in [SmtSibling, SameLlc, CrossLlc, CrossNode] {
+                    let pair = topology.pair(relation, &allowed);
+                    let expected = by_exhaustion(&topology, relation, &online);
+                    assert_eq!(pair, expected, "{name} {relation} among {allowed:?}");
+                    if pair.is_none() {
+                        assert!(!topology.why_not(relation, &allowed).is_empty());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn relation_is_symmetric_and_silent_about_offline_cpus() {
+        let desktop = read("desktop-cpu5-offline");
+        assert_eq!(desktop.relation(1, 5), None);
+        assert_eq!(desktop.relation(0, 99), None);
+        let laptop = read("laptop-hybrid");
+        for (a, b, relation) in
+            [(0, 0, SameCpu), (0, 1, SmtSibling), (0, 12, SameLlc), (12, 20, CrossLlc)]
+        {
+            assert_eq!(laptop.relation(a, b), Some(relation));
+            assert_eq!(laptop.relation(b, a), Some(relation));
+        }
+    }
+
+    #[test]
+    fn says_why_there_is_no_pair() {
+        let (guest, desktop, xeon) =
+            (read("guest-2cpu"), read("desktop-smt"), read("xeon-2-socket"));
+        let why = |topology: &Topology, relation, allowed: &[u32]| {
+            assert_eq!(topology.pair(relation, allowed), None);
+            topology.why_not(relation, allowed)
+        };
+        assert_eq!(
+            why(&guest, SmtSibling, &[0, 1]),
+            "no core here runs two threads (SMT off or absent)"
+        );
+        assert_eq!(why(&guest, CrossLlc, &[0, 1]), "all allowed CPUs share one last-level cache");
+        assert_eq!(why(&guest, CrossNode, &[0, 1]), "one memory node");
+        assert_eq!(
+            why(&desktop, SameLlc, &[3]),
+            "only one CPU is allowed (affinity mask); allow CPUs 1-2 (taskset -c 1-2)"
+        );
+        assert_eq!(
+            why(&desktop, SameLlc, &[3, 7]),
+            "all allowed CPUs are threads of one core; allow CPUs 1-2 (taskset -c 1-2)"
+        );
+        assert_eq!(
+            why(&desktop, SmtSibling, &[0, 1]),
+            "no two allowed CPUs are threads of one core; allow CPUs 1,5 (taskset -c 1,5)"
+        );
+        assert_eq!(
+            why(&xeon, CrossNode, &[0, 2, 4]),
+            "all allowed CPUs are on one memory node; allow CPUs 1-2 (taskset -c 1-2)"
+        );
+        assert_eq!(
+            why(&xeon, CrossLlc, &xeon.online()),
+            "the allowed CPUs of each memory node share one last-level cache"
+        );
+        assert!(why(&read("arm-board"), CrossLlc, &[0, 1]).starts_with("the kernel describes no"));
+        assert_eq!(
+            why(&guest, SameCpu, &[7]),
+            "none of the allowed CPUs (7) is online; allow CPUs 1 (taskset -c 1)"
+        );
+    }
+}

@@ -1,0 +1,321 @@
+//! Which CPUs share a core, a last-level cache, a memory node: from /sys/devices/system/{cpu,node}.
+//! Cores and caches are named by the smallest online CPU that belongs to them, because the
+//! kernel's own ids are neither unique across packages nor there on every machine.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::tree;
+
+const CPU_DIR: &str = "sys/devices/system/cpu";
+const NODE_DIR: &str = "sys/devices/system/node";
+
+/// The CPUs of a machine and what they share.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+pub struct Topology {
+    /// The online CPUs, by ascending id.
+    pub cpus: Vec<Cpu>,
+    /// CPUs that are present but offline. The kernel says nothing of their place, so nothing
+    /// is recorded of it.
+    pub offline: Vec<u32>,
+}
+
+/// One online CPU (a hardware thread) and its place.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Cpu {
+    /// The kernel's number of it, as in `cpu3`.
+    pub id: u32,
+    /// `topology/physical_package_id`: the socket. `None` where the kernel doesn't know (it
+    /// says -1 on some boards).
+    pub package: Option<u32>,
+    /// Its core, named by the core's smallest online CPU: unique on the machine.
+    pub core: u32,
+    /// Its memory node (`node/node*/cpulist`). 0 where there is no node directory: a kernel
+    /// without NUMA has one node.
+    pub node: u32,
+    /// Its last-level cache, named by the smallest online CPU that shares it.
+    pub llc: u32,
+    /// Whether the kernel describes the caches of this CPU (`cache/index*`). Where it doesn't,
+    /// `llc` stands for the CPU's cluster or, without one, its package within its node.
+    pub llc_known: bool,
+    /// The online CPUs of its core, itself among them, ascending.
+    pub siblings: Vec<u32>,
+}
+
+impl Topology {
+    /// Reads the topology below `root` (`/` for this machine). Fails only where sysfs shows no
+    /// CPU at all.
+    pub fn read(root: &Path) -> io::Result<Topology> {
+        let present = tree::numbered(root, CPU_DIR, "cpu");
+        let online = match tree::cpus(root, &format!("{CPU_DIR}/online")) {
+            Some(online) if !online.is_empty() => online,
+            _ => present.clone(),
+        };
+        if online.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("no CPU is described in /{CPU_DIR}; mount sysfs on /sys"),
+            ));
+        }
+        let offline =
+            present.into_iter().filter(|cpu| online.binary_search(cpu).is_err()).collect();
+        let nodes = nodes(root);
+        let places: Vec<Place> = online
+            .iter()
+            .map(|&id| Place::read(root, id, nodes.get(&id).copied().unwrap_or(0)))
+            .collect();
+        Ok(Topology { cpus: assemble(places, last_level_caches(root, &online)), offline })
+    }
+
+    /// The CPU with this number, if it is online.
+    pub fn cpu(&self, id: u32) -> Option<&Cpu> {
+        let at = self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok()?;
+        Some(&self.cpus[at])
+    }
+
+    /// The numbers of the online CPUs, ascending.
+    pub fn online(&self) -> Vec<u32> {
+        self.cpus.iter().map(|cpu| cpu.id).collect()
+    }
+}
+
+/// What sysfs says of one CPU, before cores and caches get their names.
+struct Place {
+    id: u32,
+    package: Option<u32>,
+    node: u32,
+    core: CoreKey,
+    cluster: Option<u32>,
+}
+
+/// What tells one core from another.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum CoreKey {
+    /// The smallest CPU of the kernel's list of the core's threads.
+    Threads(u32),
+    /// package, die and core id, where there is no such list.
+    Ids(Option<u32>, Option<u32>, u32),
+    /// Nothing is said: the CPU is a core of its own.
+    Alone(u32),
+}
+
+impl Place {
+    fn read(root: &Path, id: u32, node: u32) -> Place {
+        let file = |name: &str| format!("{CPU_DIR}/cpu{id}/topology/{name}");
+        // -1, and 65535 for clusters, mean "not known"; u16 leaves out the one, the filter the other.
+        let known = |name: &str| tree::number::<u16>(root, &file(name)).filter(|&n| n < u16::MAX);
+        let package = known("physical_package_id").map(u32::from);
+        let threads = tree::cpus(root, &file("core_cpus_list"))
+            .or_else(|| tree::cpus(root, &file("thread_siblings_list")))
+            .and_then(|threads| threads.first().copied());
+        let core = match (threads, known("core_id")) {
+            (Some(first), _) => CoreKey::Threads(first),
+            (None, Some(core)) => {
+                CoreKey::Ids(package, known("die_id").map(u32::from), u32::from(core))
+            }
+            (None, None) => CoreKey::Alone(id),
+        };
+        let cluster = known("cluster_id")
+            .and_then(|_| tree::cpus(root, &file("cluster_cpus_list")))
+            .and_then(|cluster| cluster.first().copied());
+        Place { id, package, node, core, cluster }
+    }
+}
+
+/// The node of each CPU. CPUs without a node directory are absent from the map.
+fn nodes(root: &Path) -> BTreeMap<u32, u32> {
+    let mut of = BTreeMap::new();
+    for node in tree::numbered(root, NODE_DIR, "node") {
+        let cpus = tree::cpus(root, &format!("{NODE_DIR}/node{node}/cpulist"));
+        of.extend(cpus.unwrap_or_default().into_iter().map(|cpu| (cpu, node)));
+    }
+    of
+}
+
+/// The smallest sharer of each CPU's last-level cache. CPUs without cache description are absent.
+///
+/// Reading four files for each cache of each CPU takes tens of milliseconds on big machines, so
+/// a CPU that an already read list of sharers names at the same level is not asked again.
+fn last_level_caches(root: &Path, online: &[u32]) -> BTreeMap<u32, u32> {
+    let mut of: BTreeMap<u32, u32> = BTreeMap::new();
+    for &cpu in online {
+        if of.contains_key(&cpu) {
+            continue;
+        }
+        let dir = format!("{CPU_DIR}/cpu{cpu}/cache");
+        let last = tree::numbered(root, &dir, "index")
+            .into_iter()
+            .filter(|index| {
+                let kind = tree::text(root, &format!("{dir}/index{index}/type"));
+                kind.as_deref() != Some("Instruction")
+            })
+            .filter_map(|index| {
+                let level = tree::number::<u32>(root, &format!("{dir}/index{index}/level"))?;
+                let sharers = tree::cpus(root, &format!("{dir}/index{index}/shared_cpu_list"))?;
+                Some((level, sharers))
+            })
+            .max_by_key(|(level, _)| *level);
+        if let Some((_, sharers)) = last {
+            let name = sharers.first().copied().unwrap_or(cpu).min(cpu);
+            of.insert(cpu, name);
+            of.extend(sharers.into_iter().map(|sharer| (sharer, name)));
+        }
+    }
+    of
+}
+
+/// Gives cores, and the caches that the kernel doesn't describe, the name of their smallest CPU.
+fn assemble(places: Vec<Place>, caches: BTreeMap<u32, u32>) -> Vec<Cpu> {
+    let mut cores: BTreeMap<CoreKey, Vec<u32>> = BTreeMap::new();
+    let mut stand_ins = BTreeMap::new();
+    for place in &places {
+        cores.entry(place.core.clone()).or_default().push(place.id);
+        if !caches.contains_key(&place.id) {
+            let key = (place.package, place.node, place.cluster);
+            stand_ins.entry(key).or_insert(place.id);
+        }
+    }
+    places
+        .into_iter()
+        .map(|place| {
+            let siblings = cores[&place.core].clone();
+            let known = caches.get(&place.id).copied();
+            let llc =
+                known.unwrap_or_else(|| stand_ins[&(place.package, place.node, place.cluster)]);
+            Cpu {
+                id: place.id,
+                package: place.package,
+                core: siblings[0],
+                node: place.node,
+                llc,
+                llc_known: known.is_some(),
+                siblings,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stored;
+
+    fn read(name: &str) -> Topology {
+        Topology::read(stored::machine(name).path()).unwrap()
+    }
+
+    fn each<T>(topology: &Topology, key: fn(&Cpu) -> T) -> Vec<T> {
+        topology.cpus.iter().map(key).collect()
+    }
+
+    #[test]
+    fn the_guest_has_two_cores_and_one_cache() {
+        let guest = read("guest-2cpu");
+        assert_eq!(each(&guest, |c| c.core), [0, 1]);
+        assert_eq!(each(&guest, |c| c.llc), [0, 0]);
+        assert_eq!(each(&guest, |c| c.package), [Some(0), Some(0)]);
+        assert!(guest.cpus.iter().all(|c| c.llc_known && c.siblings == [c.id]));
+    }
+
+    #[test]
+    fn threads_of_a_core_are_siblings() {
+        let desktop = read("desktop-smt");
+        assert_eq!(each(&desktop, |c| c.core), [0, 1, 2, 3, 0, 1, 2, 3]);
+        assert_eq!(desktop.cpu(6).unwrap().siblings, [2, 6]);
+    }
+
+    #[test]
+    fn cores_are_unique_across_sockets_whose_core_ids_repeat() {
+        let xeon = read("xeon-2-socket");
+        let cores: Vec<u32> = (0..16).map(|cpu| cpu % 8).collect();
+        assert_eq!(each(&xeon, |c| c.core), cores);
+        assert!(xeon.cpus.iter().all(|c| c.node == c.id % 2 && c.llc == c.id % 2));
+        assert_eq!(xeon.cpu(9).unwrap().package, Some(1));
+    }
+
+    #[test]
+    fn core_complexes_have_caches_of_their_own() {
+        let epyc = read("epyc-ccx");
+        let caches = [0, 0, 2, 2, 4, 4, 6, 6, 0, 0, 2, 2, 4, 4, 6, 6];
+        assert_eq!(each(&epyc, |c| c.llc), caches);
+        assert!(epyc.cpus.iter().all(|c| c.node == 0));
+    }
+
+    #[test]
+    fn the_last_level_differs_among_the_cores_of_a_hybrid() {
+        let laptop = read("laptop-hybrid");
+        let llc = |cpu| laptop.cpu(cpu).unwrap().llc;
+        assert_eq!((llc(0), llc(11), llc(12), llc(19)), (0, 0, 0, 0));
+        assert_eq!((llc(20), llc(21)), (20, 20));
+        assert!(laptop.cpus.iter().all(|c| c.llc_known));
+        assert_eq!(laptop.cpu(12).unwrap().siblings, [12]);
+    }
+
+    #[test]
+    fn a_board_without_caches_and_nodes_says_so() {
+        let board = read("arm-board");
+        assert_eq!(each(&board, |c| c.core), [0, 1, 2, 3]);
+        assert!(board.cpus.iter().all(|c| c.package.is_none() && !c.llc_known));
+        assert!(board.cpus.iter().all(|c| c.llc == 0 && c.node == 0));
+    }
+
+    #[test]
+    fn an_offline_cpu_is_named_and_nothing_is_made_up_of_it() {
+        let desktop = read("desktop-cpu5-offline");
+        assert_eq!(desktop.online(), [0, 1, 2, 3, 4, 6, 7]);
+        assert_eq!(desktop.offline, [5]);
+        assert_eq!(desktop.cpu(1).unwrap().siblings, [1]);
+        assert_eq!(desktop.cpu(5), None);
+    }
+
+    #[test]
+    fn clusters_stand_in_for_caches_that_are_not_described() {
+        let file = |cpu: u32, name| format!("{CPU_DIR}/cpu{cpu}/topology/{name}");
+        let root = stored::machine("arm-board");
+        for cpu in 0..4 {
+            let (id, list) = if cpu < 2 { ("0", "0-1") } else { ("1", "2-3") };
+            let files = [(file(cpu, "cluster_id"), id), (file(cpu, "cluster_cpus_list"), list)];
+            stored::add(root.path(), files.iter().map(|(path, text)| (path.as_str(), *text)));
+        }
+        let board = Topology::read(root.path()).unwrap();
+        assert_eq!(each(&board, |c| c.llc), [0, 0, 2, 2]);
+        assert!(board.cpus.iter().all(|c| !c.llc_known));
+    }
+
+    #[test]
+    fn directories_alone_are_enough() {
+        let root = stored::unpack([
+            ("sys/devices/system/cpu/cpu0/uevent", ""),
+            ("sys/devices/system/cpu/cpu1/uevent", ""),
+        ]);
+        let topology = Topology::read(root.path()).unwrap();
+        assert_eq!(topology.online(), [0, 1]);
+        assert_eq!(each(&topology, |c| c.core), [0, 1]);
+    }
+
+    #[test]
+    fn no_sysfs_is_an_error_with_the_way_out() {
+        let error = Topology::read(tempfile::tempdir().unwrap().path()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(error.to_string().ends_with("mount sysfs on /sys"), "{error}");
+    }
+
+    #[test]
+    fn survives_json() {
+        for name in stored::names() {
+            let topology = read(&name);
+            let json = serde_json::to_string(&topology).unwrap();
+            assert_eq!(serde_json::from_str::<Topology>(&json).unwrap(), topology);
+        }
+    }
+
+    #[test]
+    fn reads_this_machine() {
+        let here = Topology::read(Path::new("/")).unwrap();
+        assert!(!here.cpus.is_empty());
+        assert!(here.cpus.iter().all(|c| c.siblings.contains(&c.id) && c.core <= c.id));
+    }
+}

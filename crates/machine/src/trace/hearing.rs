@@ -1,0 +1,223 @@
+//! What the kernel's programs wrote, read back: the layouts here are those of bpf/ipcmark.bpf.c.
+
+use super::event::{Event, Kind, Who};
+use super::object::{u16_at, u32_at, u64_at};
+use super::traced::{Calls, Deeds, Direction, Interrupts, SocketBytes, Spread, Woken};
+use crate::counts::calls::CALLS;
+
+/// Bytes of an event.
+pub const EVENT_BYTES: usize = 16;
+
+/// `struct worker`, in bytes, and what lies where in it.
+const WORKER: usize = 1152;
+const BEGAN: usize = 8;
+const ENDED: usize = 16;
+const LOST: usize = 24;
+const WINDOW: usize = 84;
+const SPREADS: usize = 88;
+const BUCKETS: usize = 40;
+const SPREAD: usize = 8 * (3 + BUCKETS);
+
+/// What is tallied (`enum tallied`).
+const CALL: u8 = 0;
+const WAKE_UP: u8 = 1;
+const INTERRUPT: u8 = 2;
+const SOCKET: u8 = 3;
+
+/// Returned values from here on are addresses.
+const ADDRESS: i64 = 1 << 40;
+
+/// Calls whose third argument is the length of what they are to move.
+const LENGTH_IS_THIRD: &[&str] = &[
+    "read",
+    "write",
+    "pread64",
+    "sendto",
+    "recvfrom",
+    "msgsnd",
+    "msgrcv",
+    "mq_timedsend",
+    "mq_timedreceive",
+];
+
+/// What was summed up in the kernel.
+pub struct Summed<'a> {
+    /// The programs' variables.
+    pub variables: &'a [u8],
+    /// Offset of `workers` in them.
+    pub workers: usize,
+    /// Keys and values of `tallies`.
+    pub tallies: &'a [(Vec<u8>, Vec<u8>)],
+}
+
+/// One row of `tallies`.
+struct Tally {
+    what: u8,
+    detail: u32,
+    value: i64,
+    count: u64,
+    total: u64,
+    asked: u64,
+}
+
+impl Summed<'_> {
+    /// What `who` did, in so many operations.
+    pub fn deeds(&self, who: Who, operations: u64) -> Deeds {
+        let worker = self.worker(who);
+        let window_ns = u64_at(worker, ENDED).saturating_sub(u64_at(worker, BEGAN));
+        let spread = |nth: usize| spread(&worker[SPREADS + nth * SPREAD..][..SPREAD]);
+        let mut deeds = Deeds {
+            operations,
+            window_ns,
+            delays: spread(0),
+            sleeps: spread(1),
+            waits: spread(2),
+            ..Deeds::default()
+        };
+        for it in self.rows(who) {
+            let (from_cpu, to_cpu) = ((it.value >> 32) as u32, it.value as u32);
+            let count = it.count;
+            match it.what {
+                CALL => deeds.calls.push(calls(&it)),
+                WAKE_UP => {
+                    let by_partner = it.detail == 1;
+                    deeds.woken.push(Woken { by_partner, from_cpu, to_cpu, count });
+                }
+                INTERRUPT => deeds.interrupts.push(Interrupts { from_cpu, to_cpu, count }),
+                SOCKET => {
+                    let direction = [Direction::Received, Direction::Sent][it.detail as usize & 1];
+                    deeds.socket.push(SocketBytes { direction, bytes: it.value, count });
+                }
+                other => panic!("nothing is tallied as {other}"),
+            }
+        }
+        deeds.calls.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+        deeds.woken.sort_by_key(|it| std::cmp::Reverse(it.count));
+        deeds.interrupts.sort_by_key(|it| std::cmp::Reverse(it.count));
+        deeds.socket.sort_by_key(|it| (it.direction, it.bytes));
+        deeds
+    }
+
+    /// What found no room, of both.
+    pub fn lost(&self) -> u64 {
+        [Who::Initiator, Who::Responder].map(|who| u64_at(self.worker(who), LOST)).iter().sum()
+    }
+
+    /// Events told, kept or not; `stream` is the offset of that variable.
+    pub fn told(&self, stream: usize) -> u64 {
+        u64_at(self.variables, stream)
+    }
+
+    fn worker(&self, who: Who) -> &[u8] {
+        &self.variables[self.workers + who as usize * WORKER..][..WORKER]
+    }
+
+    /// The rows of the last window of `who`.
+    fn rows(&self, who: Who) -> impl Iterator<Item = Tally> {
+        let window = u32_at(self.worker(who), WINDOW) as u16;
+        let own = move |key: &[u8]| u16_at(key, 0) == window && key[2] == who as u8;
+        self.tallies.iter().filter(move |(key, _)| own(key)).map(|(key, value)| Tally {
+            what: key[3],
+            detail: u32_at(key, 4),
+            value: u64_at(key, 8) as i64,
+            count: u64_at(value, 0),
+            total: u64_at(value, 8),
+            asked: u64_at(value, 16),
+        })
+    }
+}
+
+fn calls(tally: &Tally) -> Calls {
+    let known = CALLS.iter().find(|(_, number)| *number == i64::from(tally.detail));
+    let name = known.map_or_else(|| format!("call {}", tally.detail), |(name, _)| (*name).into());
+    let asks = LENGTH_IS_THIRD.contains(&name.as_str()) && super::tracer::TELLS_LENGTHS;
+    Calls {
+        name,
+        returned: (tally.value < ADDRESS).then_some(tally.value),
+        count: tally.count,
+        total_ns: tally.total,
+        asked_bytes: asks.then_some(tally.asked),
+    }
+}
+
+fn spread(bytes: &[u8]) -> Spread {
+    let mut log2_ns: Vec<u64> = (3..3 + BUCKETS).map(|nth| u64_at(bytes, 8 * nth)).collect();
+    let used = log2_ns.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+    log2_ns.truncate(used);
+    let [count, total_ns, longest_ns] = [0, 8, 16].map(|at| u64_at(bytes, at));
+    Spread { count, total_ns, longest_ns, log2_ns }
+}
+
+/// Events as they were written, in the order of their time.
+pub fn events(bytes: &[u8]) -> Vec<Event> {
+    let mut events: Vec<Event> = bytes.chunks_exact(EVENT_BYTES).filter_map(event).collect();
+    // What is simultaneous stays in the order in which it was written.
+    events.sort_by_key(|it| it.at_ns);
+    without_last_mark(&mut events);
+    events
+}
+
+/// Leaves out that a worker entered the call by which it ends its window. It may have been interrupted
+/// in there, or have had to wait for its CPU.
+fn without_last_mark(events: &mut Vec<Event>) {
+    for who in [Who::Initiator, Who::Responder] {
+        let mut own = events.iter().enumerate().rev().filter(|(_, it)| it.who == who);
+        let ended = own.next().is_some_and(|(_, it)| it.kind == Kind::End);
+        let mut calls = own.filter(|(_, it)| matches!(it.kind, Kind::Enter(_) | Kind::Exit(_)));
+        if ended && let Some((at, Event { kind: Kind::Enter(_), .. })) = calls.next() {
+            events.remove(at);
+        }
+    }
+}
+
+fn event(bytes: &[u8]) -> Option<Event> {
+    let value = u32_at(bytes, 12);
+    let kind = match bytes[8] {
+        0 => Kind::Begin,
+        1 => Kind::End,
+        2 => Kind::Enter(value),
+        3 => Kind::Exit(i64::from(value as i32)),
+        4 => Kind::Waking { by_partner: value == 1 },
+        5 => Kind::Awake,
+        6 => Kind::In,
+        7 => Kind::Out { asleep: value == 1 },
+        8 => Kind::Interrupts(value as u16),
+        9 => Kind::Interrupted,
+        _ => return None,
+    };
+    let who = if bytes[9] == 0 { Who::Initiator } else { Who::Responder };
+    Some(Event { at_ns: u64_at(bytes, 0), cpu: u16_at(bytes, 10), who, kind })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(at: u64, kind: u8, role: u8, cpu: u16, value: u32) -> Vec<u8> {
+        let mut bytes = at.to_le_bytes().to_vec();
+        bytes.extend([kind, role]);
+        bytes.extend(cpu.to_le_bytes());
+        bytes.extend(value.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn events_are_read_in_the_order_of_their_time_without_the_last_marks_call() {
+        let bytes = [
+            written(10, 0, 0, 1, 0),
+            written(30, 3, 0, 1, -11i32 as u32),
+            written(20, 2, 0, 1, 7),
+            written(50, 2, 0, 1, 157),
+            written(52, 4, 1, 0, 1),
+            written(54, 9, 0, 1, 0),
+            written(60, 1, 0, 1, 0),
+        ];
+        let events = events(&bytes.concat());
+        let kinds: Vec<Kind> = events.iter().map(|it| it.kind).collect();
+        let waking = Kind::Waking { by_partner: true };
+        let left =
+            [Kind::Begin, Kind::Enter(7), Kind::Exit(-11), waking, Kind::Interrupted, Kind::End];
+        assert_eq!(kinds, left);
+        assert_eq!((events[3].who, events[3].cpu, events[3].at_ns), (Who::Responder, 0, 52));
+    }
+}

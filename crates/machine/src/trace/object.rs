@@ -1,0 +1,263 @@
+//! The built object (bpf/ipcmark.bpf.o, ELF): its programs, maps and variables, and what of them
+//! names what.
+//!
+//! It is part of this program, so that one that isn't as it should be is a bug and a panic. It
+//! needs nothing of the running kernel's types, and therefore no more of a loader than this.
+
+use sys::bpf::Shape;
+
+/// The object as it was built.
+pub const BUILT: &[u8] = include_bytes!("../../../../bpf/ipcmark.bpf.o");
+
+/// A program: its section's name, and its instructions.
+pub struct Program {
+    /// The tracepoint that it is for, or a group of these.
+    pub name: String,
+    instructions: Vec<u8>,
+    /// Offset of an instruction, and what it loads the address of.
+    names: Vec<(usize, Place)>,
+}
+
+/// What an instruction may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A map, by its place among the maps.
+    Map(usize),
+    /// A variable that the loader sets, by its offset.
+    Setting(u32),
+    /// A variable of the programs, by its offset.
+    Variable(u32),
+}
+
+/// The object, taken apart.
+pub struct Object {
+    /// The programs.
+    pub programs: Vec<Program>,
+    /// The maps, by name.
+    pub maps: Vec<(String, Shape)>,
+    /// What the loader sets, as built.
+    pub settings: Vec<u8>,
+    /// Bytes of the programs' variables.
+    pub variables: u32,
+    /// Where each variable lies, by name.
+    pub places: Vec<(String, Place)>,
+}
+
+impl Program {
+    /// The instructions with every name replaced: `descriptor` of a map or of the map that holds
+    /// the variables.
+    pub fn bound(&self, descriptor: impl Fn(Place) -> i32) -> Vec<u8> {
+        const MAP: u8 = 1;
+        const MAP_VALUE: u8 = 2;
+        let mut code = self.instructions.clone();
+        for &(at, place) in &self.names {
+            // Two halves of 8 bytes: operation, registers, offset, and 32 bits of the value each.
+            let (kind, offset) = match place {
+                Place::Map(_) => (MAP, 0),
+                Place::Setting(offset) | Place::Variable(offset) => (MAP_VALUE, offset),
+            };
+            let addend = u32_at(&code, at + 4);
+            code[at + 1] = code[at + 1] & 0x0f | kind << 4;
+            code[at + 4..at + 8].copy_from_slice(&descriptor(place).to_le_bytes());
+            code[at + 12..at + 16].copy_from_slice(&(offset + addend).to_le_bytes());
+        }
+        code
+    }
+}
+
+impl Object {
+    /// Takes `bytes` apart.
+    ///
+    /// # Panics
+    /// If it isn't a little-endian object for this virtual machine, with names it knows.
+    pub fn read(bytes: &[u8]) -> Object {
+        const MACHINE: u16 = 247;
+        assert!(bytes.starts_with(b"\x7fELF\x02\x01") && u16_at(bytes, 18) == MACHINE);
+        let sections = Section::all(bytes);
+        let symbols = Symbol::all(&sections);
+        let place = |symbol: &Symbol| match sections[symbol.section].name.as_str() {
+            "maps" => Place::Map(symbol.offset as usize / MAP_BYTES),
+            ".rodata" => Place::Setting(symbol.offset),
+            ".bss" => Place::Variable(symbol.offset),
+            other => panic!("{} lies in {other}", symbol.name),
+        };
+        let program = |(nth, section): (usize, &Section)| {
+            let names = sections.iter().find(|it| it.kind == REL && it.info == nth);
+            let names = names.map_or(&[][..], |it| it.bytes).chunks_exact(16).map(|entry| {
+                let symbol = &symbols[u32_at(entry, 12) as usize];
+                (u64_at(entry, 0) as usize, place(symbol))
+            });
+            let (name, instructions) = (section.name.clone(), section.bytes.to_vec());
+            Program { name, instructions, names: names.collect() }
+        };
+        let code = sections.iter().enumerate().filter(|(_, it)| it.is_code());
+        let known = |it: &&Symbol| {
+            matches!(sections[it.section].name.as_str(), "maps" | ".rodata" | ".bss")
+                && !it.name.is_empty()
+        };
+        let named = |name: &str| sections.iter().find(|it| it.name == name).expect("a section");
+        let places: Vec<(String, Place)> =
+            symbols.iter().filter(known).map(|it| (it.name.clone(), place(it))).collect();
+        let mut maps: Vec<(String, Shape)> = Vec::new();
+        for (nth, bytes) in named("maps").bytes.chunks_exact(MAP_BYTES).enumerate() {
+            let of = |(_, it): &&(String, Place)| *it == Place::Map(nth);
+            let name = places.iter().find(of).expect("a map has a name").0.clone();
+            maps.push((name, shape(bytes)));
+        }
+        Object {
+            programs: code.map(program).collect(),
+            maps,
+            settings: named(".rodata").bytes.to_vec(),
+            variables: named(".bss").size,
+            places,
+        }
+    }
+
+    /// The offset of a variable or setting.
+    ///
+    /// # Panics
+    /// If there is none of this name.
+    pub fn offset(&self, name: &str) -> usize {
+        match self.places.iter().find(|(known, _)| known == name) {
+            Some((_, Place::Setting(offset) | Place::Variable(offset))) => *offset as usize,
+            _ => panic!("no variable {name}"),
+        }
+    }
+}
+
+/// Bytes of `struct map` (bpf/bpf.h).
+const MAP_BYTES: usize = 20;
+/// Kind of a section that says which instructions name what.
+const REL: u32 = 9;
+/// Kind of a section that the file holds.
+const PROGBITS: u32 = 1;
+/// Kind of a section that the file doesn't hold: it is zero.
+const NOBITS: u32 = 8;
+/// Kind of the section of symbols.
+const SYMTAB: u32 = 2;
+
+fn shape(bytes: &[u8]) -> Shape {
+    let [kind, key_bytes, value_bytes, entries, flags] =
+        [0, 4, 8, 12, 16].map(|at| u32_at(bytes, at));
+    Shape { kind, key_bytes, value_bytes, entries, flags }
+}
+
+struct Section<'a> {
+    name: String,
+    kind: u32,
+    executable: bool,
+    bytes: &'a [u8],
+    size: u32,
+    link: usize,
+    info: usize,
+}
+
+impl<'a> Section<'a> {
+    fn all(file: &'a [u8]) -> Vec<Section<'a>> {
+        const EXECUTABLE: u64 = 4;
+        let (table, count) = (u64_at(file, 40) as usize, u16_at(file, 60) as usize);
+        let header = |nth: usize| &file[table + 64 * nth..][..64];
+        let range = |header: &[u8]| {
+            let (start, size) = (u64_at(header, 24) as usize, u64_at(header, 32) as usize);
+            if u32_at(header, 4) == NOBITS { 0..0 } else { start..start + size }
+        };
+        let names = &file[range(header(u16_at(file, 62) as usize))];
+        let section = |nth| {
+            let header = header(nth);
+            Section {
+                name: text(names, u32_at(header, 0)),
+                kind: u32_at(header, 4),
+                executable: u64_at(header, 8) & EXECUTABLE != 0,
+                bytes: &file[range(header)],
+                size: u64_at(header, 32) as u32,
+                link: u32_at(header, 40) as usize,
+                info: u32_at(header, 44) as usize,
+            }
+        };
+        (0..count).map(section).collect()
+    }
+
+    fn is_code(&self) -> bool {
+        self.kind == PROGBITS && self.executable && !self.bytes.is_empty()
+    }
+}
+
+struct Symbol {
+    name: String,
+    section: usize,
+    offset: u32,
+}
+
+impl Symbol {
+    fn all(sections: &[Section<'_>]) -> Vec<Symbol> {
+        let table = sections.iter().find(|it| it.kind == SYMTAB).expect("symbols");
+        let names = sections[table.link].bytes;
+        let symbol = |entry: &[u8]| Symbol {
+            name: text(names, u32_at(entry, 0)),
+            section: u16_at(entry, 6) as usize % 0xff00,
+            offset: u64_at(entry, 8) as u32,
+        };
+        table.bytes.chunks_exact(24).map(symbol).collect()
+    }
+}
+
+fn text(names: &[u8], at: u32) -> String {
+    let bytes = names[at as usize..].split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Two bytes at `at`, little end first.
+pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
+}
+
+/// Four bytes at `at`, little end first.
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// Eight bytes at `at`, little end first.
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_object_holds_what_the_loader_looks_for() {
+        let object = Object::read(BUILT);
+        let names: Vec<&str> = object.programs.iter().map(|it| it.name.as_str()).collect();
+        for point in super::super::points::POINTS.iter().map(|it| it.program) {
+            assert!(names.contains(&point), "{point} in {names:?}");
+        }
+        let maps: Vec<&str> = object.maps.iter().map(|it| it.0.as_str()).collect();
+        assert_eq!(maps, ["tallies", "firings", "events"]);
+        for name in ["name_head", "name_tail", "empty", "room", "third", "workers", "stream"] {
+            object.offset(name);
+        }
+    }
+
+    #[test]
+    fn an_instruction_that_names_something_is_bound_to_its_descriptor() {
+        let object = Object::read(BUILT);
+        for program in &object.programs {
+            assert!(!program.names.is_empty(), "{}", program.name);
+            let code = program.bound(|place| match place {
+                Place::Map(nth) => 100 + nth as i32,
+                Place::Setting(_) => 7,
+                Place::Variable(_) => 8,
+            });
+            for &(at, place) in &program.names {
+                let (kind, descriptor) = (code[at + 1] >> 4, u32_at(&code, at + 4));
+                match place {
+                    Place::Map(nth) => assert_eq!((kind, descriptor), (1, 100 + nth as u32)),
+                    Place::Setting(_) => assert_eq!((kind, descriptor), (2, 7)),
+                    Place::Variable(_) => assert_eq!((kind, descriptor), (2, 8)),
+                }
+                assert_eq!(code[at], 0x18, "a load of 64 bits");
+            }
+        }
+    }
+}

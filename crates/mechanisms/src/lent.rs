@@ -1,0 +1,68 @@
+//! What `vmsplice` and `splice` share: two pipes whose writers hand over pages instead of
+//! bytes, filled in place. The reader copies them out with read(2).
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::pipe::PipeFlags;
+
+use super::fd::read_full;
+use super::pipe::two_pipes;
+use super::{Choice, Endpoint, OpenError, OpenSpec, Opened, OptionSpec};
+use sys::lent::{Pool, Way};
+
+/// Which pages are handed over.
+pub const PAGES: OptionSpec = OptionSpec {
+    name: "pages",
+    summary: "pages of the usual size, or huge ones (vm.nr_hugepages)",
+    words: &["normal", "huge"],
+    takes_size: false,
+};
+
+/// One side: a pool of pages for its own pipe, and the partner's pipe.
+pub struct End {
+    pool: Pool,
+    from: OwnedFd,
+}
+
+/// Two pipes and their pools.
+pub fn opened(
+    spec: &OpenSpec,
+    specs: &'static [OptionSpec],
+    way: Way,
+) -> Result<Opened<End>, OpenError> {
+    let [there, back] = two_pipes(spec, specs, PipeFlags::empty())?;
+    let huge = spec.options.get(specs, "pages") == Choice::Word("huge");
+    let way_out =
+        if huge { "reserve huge pages: sysctl vm.nr_hugepages=16" } else { "free memory" };
+    let pool = |pipe| {
+        Pool::new(pipe, spec.message_bytes, way, huge).map_err(OpenError::call("mmap", way_out))
+    };
+    let granted = vec![("pipe_capacity_bytes".into(), there.capacity)];
+    let initiator = End { pool: pool(there.to)?, from: back.from };
+    let responder = End { pool: pool(back.to)?, from: there.from };
+    Ok(Opened::new(initiator, responder).granted(granted))
+}
+
+impl Endpoint for End {
+    fn start(&mut self) -> io::Result<()> {
+        self.pool.populate()
+    }
+
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.pool.place(message.len()).copy_from_slice(message);
+        self.pool.hand_over(message.len())
+    }
+
+    #[inline(always)]
+    fn send_with(&mut self, message: &mut [u8], fill: impl FnOnce(&mut [u8])) -> io::Result<()> {
+        fill(self.pool.place(message.len()));
+        self.pool.hand_over(message.len())
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        read_full(&self.from, message)
+    }
+}

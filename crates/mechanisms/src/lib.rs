@@ -1,0 +1,431 @@
+//! Mechanisms: ways in which the system moves bytes or wake-ups between two workers.
+//!
+//! Each is one file and one row of the table at the end of this one. What must hold of every
+//! mechanism (the conformance suite in tests/ proves it):
+//!
+//! - What one end sends, the other receives: all of it, in order, unchanged; a message
+//!   mechanism keeps the boundaries, a stream delivers exactly as many bytes as were asked.
+//! - `send` and `recv` block until done. They never wait with a time-out for a dead partner:
+//!   that is the supervisor's business. (`udp` alone bounds its wait, for lost datagrams.)
+//! - A size that can't be carried is refused when opening, never clamped.
+//! - Nothing stays behind: descriptors close, mappings vanish, names are never made or are
+//!   unlinked before `open` returns. What can't be (System V objects) is [`Residue`], removed
+//!   by the process that opened it.
+//!
+//! No mechanism sees a clock, a statistic or the store. What is done over them, timed, is in [`workload`].
+
+mod counts;
+mod datagrams;
+mod kin;
+mod lent;
+mod opened;
+mod options;
+mod residue;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod traits;
+mod unavailable;
+
+pub mod condvar;
+pub mod eventfd;
+pub mod fd;
+pub mod fifo;
+pub mod futex;
+pub mod io_uring;
+pub mod network;
+pub mod null;
+pub mod pipe;
+pub mod posix_queue;
+pub mod posix_sem;
+pub mod process_vm;
+pub mod pty;
+pub mod shm_ring;
+pub mod signal;
+pub mod splice;
+pub mod sysv_queue;
+pub mod sysv_sem;
+pub mod tcp;
+pub mod udp;
+pub mod unix_dgram;
+pub mod unix_seqpacket;
+pub mod unix_stream;
+pub mod vmsplice;
+pub mod workload;
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Instant;
+
+pub use datagrams::{Datagrams, FragmentCounts};
+use network::{Call, Cookie, Guest, Porter};
+pub use opened::Opened;
+pub use options::{Choice, OptionSpec, Options, Variant, unknown};
+use residue::PrivateNames;
+pub use residue::{Cleaned, KeptRecord, Residue, clean, clean_up_after_process, keep_record};
+pub use traits::{Carries, Framing, Reach, Traits, Waits};
+pub use unavailable::{Cause, OpenError, Unavailable};
+
+/// One side of an open mechanism. `send` and `recv` are what is timed.
+pub trait Endpoint: Send {
+    /// Called once in the worker, after the fork and pinning, before anything is timed: the
+    /// place to fault in pages, and to meet a partner whose id is needed. Both sides start
+    /// beside each other: one may wait for the other.
+    fn start(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Hands one message over. Returns when the mechanism has taken all of it.
+    fn send(&mut self, message: &[u8]) -> io::Result<()>;
+
+    /// Fills `message` with the next message; blocks until it is complete.
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()>;
+
+    /// Sends a message that `fill` writes. Where the mechanism lends the memory that it will hand
+    /// over, the message is written there, in place; elsewhere into `message`, and copied from
+    /// there: a copy is neither hidden nor forced.
+    #[inline(always)]
+    fn send_with(&mut self, message: &mut [u8], fill: impl FnOnce(&mut [u8])) -> io::Result<()>
+    where
+        Self: Sized,
+    {
+        fill(message);
+        self.send(message)
+    }
+
+    /// Receives a message and shows it to `look`: in place where the mechanism lends the memory
+    /// it arrived in, elsewhere in `message`.
+    #[inline(always)]
+    fn recv_with(
+        &mut self,
+        message: &mut [u8],
+        look: impl FnOnce(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()>
+    where
+        Self: Sized,
+    {
+        self.recv(message)?;
+        look(message)
+    }
+
+    /// Messages known to be lost on the way to this end since it was opened.
+    fn lost(&self) -> u64 {
+        0
+    }
+
+    /// What became of the datagrams on the way to this end; `None` where it receives none.
+    fn datagrams(&self) -> Option<Datagrams> {
+        None
+    }
+
+    /// Says when the launch ends: whoever bounds its waits gives up before, and so has its say.
+    fn give_up_by(&mut self, _deadline: Instant) {}
+
+    /// From now on this end is (or isn't) spared the losses that were asked for: what a launch says
+    /// for itself, before it is timed, comes through.
+    fn spare(&mut self, _spared: bool) {}
+
+    /// The owner turns to something else, for a while or (`over`) for good: what this end owes its
+    /// partner it says now.
+    fn settle(&mut self, _over: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What this end has counted of what it sent and received while it wasn't spared, under names
+    /// with units; nothing where nothing can be lost.
+    fn tally(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+}
+
+/// Required of every mechanism.
+pub trait Mechanism {
+    /// Name on the command line, in the store, in the report.
+    const NAME: &'static str;
+    /// One line for `list`.
+    const SUMMARY: &'static str;
+    /// What it carries, and how, with default options.
+    const TRAITS: Traits;
+    /// The options it knows; the first value of each is the default.
+    const OPTIONS: &'static [OptionSpec] = &[];
+    /// Option strings whose variants are shown as ways of their own; `""` is all defaults.
+    const SHOWN: &'static [&'static str] = &[""];
+    /// Those of them that are measured where no mechanism is named.
+    const MEASURED: &'static [&'static str] = &[Self::SHOWN[0]];
+
+    /// Largest message in bytes with these options on this machine; None without a limit.
+    fn largest(_options: &Options) -> Option<usize> {
+        None
+    }
+
+    /// What it carries, and how, with these options.
+    fn traits(_options: &Options) -> Traits {
+        Self::TRAITS
+    }
+
+    /// What a worker does while it waits.
+    fn waits(_options: &Options) -> Waits {
+        Waits::Asleep
+    }
+
+    /// Whether it makes objects that only their removal ends (System V).
+    const LEAVES_OBJECTS: bool = false;
+
+    /// Whether a launch should open it in an IPC namespace of its own, where that is allowed:
+    /// what is made there ends with the launch, however that ends.
+    fn wants_namespace(_options: &Options) -> bool {
+        false
+    }
+
+    /// Opens both ends, untimed, and hands them to `visitor`; an option that changes the code
+    /// of the timed path picks a type here, so that the path has no branch for it.
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError>;
+
+    /// The options with which both sides of the way to `to` are to be opened: what the way decides is
+    /// decided once, where it is asked from.
+    ///
+    /// # Errors
+    /// The kernel knows no way.
+    fn for_path(options: &Options, _to: IpAddr) -> io::Result<Options> {
+        Ok(options.clone())
+    }
+
+    /// Whether it could be had between two hosts with what `spec` asks; [`Reach::Network`] only.
+    fn over_network(spec: &OpenSpec) -> Result<(), OpenError>
+    where
+        Self: Sized,
+    {
+        network::check::<Self>(spec)
+    }
+
+    /// The far side of a network: one port on `address`, for whoever shows `cookie`.
+    fn listen<P: Porter>(
+        _spec: &OpenSpec,
+        _address: IpAddr,
+        _cookie: Cookie,
+        _porter: P,
+    ) -> Result<P::Output, OpenError>
+    where
+        Self: Sized,
+    {
+        Err(network::no_network::<Self>())
+    }
+
+    /// The near side of a network: an end that the far side has let in.
+    fn connect<G: Guest>(_spec: &OpenSpec, _call: &Call, _guest: G) -> Result<G::Output, OpenError>
+    where
+        Self: Sized,
+    {
+        Err(network::no_network::<Self>())
+    }
+}
+
+/// What to open.
+#[derive(Clone, Debug)]
+pub struct OpenSpec {
+    /// The mechanism's options.
+    pub options: Options,
+    /// Largest message that will be sent, in bytes; acknowledgements are one byte.
+    pub message_bytes: usize,
+    /// Whether both workers are threads of one process.
+    pub same_process: bool,
+    /// What is drawn by chance on the way (losses that are injected) is drawn from it.
+    pub seed: u64,
+}
+
+/// Code that is generic over the endpoints of whichever mechanism was asked for.
+pub trait Visitor {
+    /// What the visit yields.
+    type Output;
+    /// Called on the way, after each [`Step`] of a mechanism that opens in several.
+    fn passed(&mut self, _step: Step) {}
+    /// Called once, with both ends.
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output;
+}
+
+/// Steps on the way to a pair of connected sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A socket was made, bound, and listens.
+    Bound,
+    /// Another one was made, and has connected to it.
+    Connected,
+    /// That connection was accepted.
+    Accepted,
+}
+
+/// Code that is generic over the mechanism itself.
+pub trait Chooser {
+    /// What comes of it.
+    type Output;
+    /// Called once, with the mechanism as its type.
+    fn chosen<M: Mechanism>(self) -> Self::Output;
+}
+
+/// A row of the table: what can be said of a mechanism without opening it.
+pub struct Entry {
+    /// See [`Mechanism::NAME`].
+    pub name: &'static str,
+    /// See [`Mechanism::SUMMARY`].
+    pub summary: &'static str,
+    /// See [`Mechanism::traits`].
+    pub traits: fn(&Options) -> Traits,
+    /// See [`Mechanism::OPTIONS`].
+    pub options: &'static [OptionSpec],
+    /// See [`Mechanism::SHOWN`].
+    pub shown: &'static [&'static str],
+    /// See [`Mechanism::MEASURED`].
+    pub measured: &'static [&'static str],
+    /// See [`Mechanism::largest`].
+    pub largest: fn(&Options) -> Option<usize>,
+    /// See [`Mechanism::waits`].
+    pub waits: fn(&Options) -> Waits,
+    /// See [`Mechanism::LEAVES_OBJECTS`].
+    pub leaves_objects: bool,
+    /// See [`Mechanism::wants_namespace`].
+    pub wants_namespace: fn(&Options) -> bool,
+    /// See [`Mechanism::for_path`].
+    pub for_path: fn(&Options, IpAddr) -> io::Result<Options>,
+}
+
+macro_rules! mechanisms {
+    ($($mechanism:ty),+ $(,)?) => {
+        /// Every mechanism, in the order in which lists and tables show them.
+        pub static MECHANISMS: &[Entry] = &[$(Entry {
+            name: <$mechanism>::NAME,
+            summary: <$mechanism>::SUMMARY,
+            traits: <$mechanism>::traits,
+            options: <$mechanism>::OPTIONS,
+            shown: <$mechanism>::SHOWN,
+            measured: <$mechanism>::MEASURED,
+            largest: <$mechanism>::largest,
+            waits: <$mechanism>::waits,
+            leaves_objects: <$mechanism>::LEAVES_OBJECTS,
+            wants_namespace: <$mechanism>::wants_namespace,
+            for_path: <$mechanism>::for_path,
+        }),+];
+
+        /// Opens the mechanism called `name` and hands both ends to `visitor`. A size that it
+        /// can't carry is refused here, before anything is opened.
+        pub fn open<V: Visitor>(
+            name: &str,
+            spec: &OpenSpec,
+            visitor: V,
+        ) -> Result<V::Output, OpenError> {
+            $(if name == <$mechanism>::NAME {
+                check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options))?;
+                return <$mechanism>::open(spec, visitor);
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// Whether the mechanism called `name` could be had between two hosts; opens nothing.
+        pub fn check_over_network(name: &str, spec: &OpenSpec) -> Result<(), OpenError> {
+            $(if name == <$mechanism>::NAME {
+                <$mechanism>::over_network(spec)?;
+                return check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options));
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// Opens the far side of the mechanism called `name`, and hands it to `porter`.
+        pub fn listen<P: Porter>(
+            name: &str,
+            spec: &OpenSpec,
+            address: IpAddr,
+            cookie: Cookie,
+            porter: P,
+        ) -> Result<P::Output, OpenError> {
+            check_over_network(name, spec)?;
+            $(if name == <$mechanism>::NAME {
+                return <$mechanism>::listen(spec, address, cookie, porter);
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// Opens the near side of the mechanism called `name`, and hands it to `guest`.
+        pub fn connect<G: Guest>(
+            name: &str,
+            spec: &OpenSpec,
+            call: &Call,
+            guest: G,
+        ) -> Result<G::Output, OpenError> {
+            check_over_network(name, spec)?;
+            $(if name == <$mechanism>::NAME {
+                return <$mechanism>::connect(spec, call, guest);
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// Hands the mechanism called `name` to `chooser` as a type, so that the chooser can open
+        /// it again and again without a look at its name, or at what it could carry.
+        pub fn choose<C: Chooser>(name: &str, chooser: C) -> Result<C::Output, OpenError> {
+            $(if name == <$mechanism>::NAME {
+                return Ok(chooser.chosen::<$mechanism>());
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+    };
+}
+
+mechanisms![
+    null::Null,
+    pipe::Pipe,
+    fifo::Fifo,
+    unix_stream::UnixStream,
+    unix_seqpacket::UnixSeqpacket,
+    unix_dgram::UnixDgram,
+    tcp::Tcp,
+    udp::Udp,
+    pty::Pty,
+    sysv_queue::SysvQueue,
+    posix_queue::PosixQueue,
+    vmsplice::Vmsplice,
+    splice::Splice,
+    process_vm::ProcessVm,
+    io_uring::IoUring,
+    shm_ring::ShmRing,
+    eventfd::Eventfd,
+    futex::Futex,
+    condvar::Condvar,
+    sysv_sem::SysvSem,
+    posix_sem::PosixSem,
+    signal::Signal,
+];
+
+fn check_size(name: &str, bytes: usize, largest: Option<usize>) -> Result<(), OpenError> {
+    let refuse = |reason| Err(OpenError::NotApplicable(reason));
+    match largest {
+        _ if bytes == 0 => refuse(format!("{name}: a message of 0 bytes carries nothing")),
+        _ if bytes as u64 > model::size::LARGEST => {
+            refuse(format!("{name}: no message is larger than {} bytes", model::size::LARGEST))
+        }
+        Some(largest) if bytes > largest => {
+            refuse(format!("{name} carries at most {largest} bytes a message here"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tries whether `variant` can be opened here for messages of `message_bytes`.
+pub fn probe(variant: &Variant, message_bytes: usize) -> Result<(), OpenError> {
+    struct Close;
+    impl Visitor for Close {
+        type Output = ();
+        fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
+    }
+    let options = variant.options.clone();
+    let spec = OpenSpec { options, message_bytes, same_process: false, seed: 0 };
+    let tried = || open(variant.entry.name, &spec, Close);
+    if !spec.options.chosen().contains_key("mtu") {
+        return tried();
+    }
+    // It moves to a network of its own, where nobody may follow: all that is launched later would be
+    // measured there.
+    let told = std::thread::scope(|scope| scope.spawn(tried).join());
+    match told.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+        // Without privileges only a process of one thread moves (unshare(2)): its launch will tell.
+        Err(OpenError::Unavailable(Unavailable { cause: Cause::Other, .. })) => Ok(()),
+        told => told,
+    }
+}

@@ -1,0 +1,100 @@
+//! `process-vm`: one copy, straight from the sender's buffer into the receiver's
+//! (process_vm_readv(2)). A message is a rendezvous: the sender sleeps until it was taken.
+//! `call=writev` turns it round: the receiver offers its buffer, the sender writes into it.
+
+use std::io;
+use std::sync::Arc;
+
+use super::kin::Kin;
+use super::socket::wrong_length;
+use super::{
+    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Traits,
+    Visitor,
+};
+use sys::parking;
+use sys::shared::Mapping;
+use sys::window::{Window, let_partners_in};
+
+/// The mechanism's row.
+pub struct ProcessVm;
+
+/// One side; `READS` tells who copies: the receiver, or the sender.
+pub struct End<const READS: bool> {
+    kin: Kin,
+    partner: i32,
+    out: Window,
+    into: Window,
+}
+
+impl Mechanism for ProcessVm {
+    const NAME: &'static str = "process-vm";
+    const SUMMARY: &'static str = "one copy, straight from process to process";
+    const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Message) };
+    const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
+        name: "call",
+        summary: "who copies: the receiver (readv) or the sender (writev)",
+        words: &["readv", "writev"],
+        takes_size: false,
+    }];
+    const SHOWN: &'static [&'static str] = &["", "call=writev"];
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        match spec.options.get(Self::OPTIONS, "call") {
+            Choice::Word("writev") => Ok(visitor.visit(pair::<false>(spec)?)),
+            _ => Ok(visitor.visit(pair::<true>(spec)?)),
+        }
+    }
+}
+
+fn pair<const READS: bool>(spec: &OpenSpec) -> Result<Opened<End<READS>>, OpenError> {
+    let failed = OpenError::call("mmap", "free memory");
+    let mapping = Arc::new(Mapping::new(2 * Window::BYTES).map_err(failed)?);
+    let flags = parking::flags(spec.same_process);
+    let (there, back) =
+        (Window::new(&mapping, 0, flags), Window::new(&mapping, Window::BYTES, flags));
+    let (first, second) = Kin::pair()?;
+    let end = |kin, out, into| End { kin, partner: 0, out, into };
+    Ok(Opened::new(end(first, there.clone(), back.clone()), end(second, back, there)))
+}
+
+impl<const READS: bool> Endpoint for End<READS> {
+    fn start(&mut self) -> io::Result<()> {
+        let_partners_in();
+        self.partner = self.kin.meet()?.process;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        if READS {
+            self.out.show(message);
+            Ok(())
+        } else {
+            self.out.fill(self.partner, message).map_err(denied)
+        }
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        let length = if READS {
+            self.into.take(self.partner, message).map_err(denied)?
+        } else {
+            self.into.offer(message)
+        };
+        match length == message.len() {
+            true => Ok(()),
+            false => Err(wrong_length("process-vm", length, message.len())),
+        }
+    }
+}
+
+#[cold]
+fn denied(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => io::Error::new(
+            error.kind(),
+            format!("{error}: a security module denies it; see /proc/sys/kernel/yama/ptrace_scope"),
+        ),
+        _ => error,
+    }
+}

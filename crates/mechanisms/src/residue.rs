@@ -1,0 +1,164 @@
+//! What outlives its users: names in the file system and System V objects.
+//!
+//! Names are made in a private folder and are gone before `open` returns. System V objects can't
+//! be: they live in an IPC namespace of the launch where that is allowed, and vanish with it. In the
+//! machine's own they are removed when [`Residue`] is dropped, and until then they, and the folder,
+//! stand in a [record](record::Record) by which [`clean`] finds what a killed owner left.
+
+mod clean;
+mod record;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use self::record::{DRAWS, Record, WireEntry, draw};
+use super::{Choice, OpenError, OptionSpec, Options};
+use sys::system_v::{self, Kind, Object};
+
+pub use self::clean::{Cleaned, clean, clean_up_after_process};
+pub use self::record::{KeptRecord, keep_record, random_name};
+
+/// The option `namespace=private|host` of what is made in an IPC namespace.
+pub const NAMESPACE: OptionSpec = OptionSpec {
+    name: "namespace",
+    summary: "an IPC namespace of the launch where allowed, or the machine's with its limits",
+    words: &["private", "host"],
+    takes_size: false,
+};
+
+/// Whether a namespace of the launch is asked for.
+pub fn private(options: &Options, specs: &'static [OptionSpec]) -> bool {
+    options.get(specs, "namespace") == Choice::Word("private")
+}
+
+/// Objects that only their removal ends.
+#[derive(Debug, Default)]
+pub struct Residue {
+    /// None in an IPC namespace of the launch, where nothing is noted.
+    record: Option<Arc<Record>>,
+    /// Each with its slot in the record.
+    objects: Vec<(Object, usize)>,
+    owner: u32,
+}
+
+impl Residue {
+    /// Nothing to remove.
+    pub fn none() -> Residue {
+        Residue::default()
+    }
+
+    /// For objects that [`Residue::make`] makes; removed when dropped by the process that calls this.
+    ///
+    /// # Errors
+    /// If no record can be kept of them.
+    pub fn of_objects() -> Result<Residue, OpenError> {
+        let record = if system_v::is_private() { None } else { Some(current_record()?) };
+        Ok(Residue { record, objects: Vec::new(), owner: std::process::id() })
+    }
+
+    /// Makes an object of `kind` under a random key that was free, and gives its id.
+    ///
+    /// # Errors
+    /// If the kernel makes none, or it can't be noted.
+    pub fn make(&mut self, kind: Kind, object: impl Fn(i32) -> io::Result<i32>) -> io::Result<i32> {
+        for _ in 0..DRAWS {
+            let key = draw()? as i32;
+            // It would be IPC_PRIVATE, under which any number are made.
+            if key == 0 {
+                continue;
+            }
+            let planned = WireEntry::Planned { kind, key };
+            let slot = self.record.as_ref().map_or(Ok(0), |it| it.note(&planned))?;
+            match object(key) {
+                Ok(id) => {
+                    let object = Object { kind, id };
+                    self.objects.push((object, slot));
+                    if let Some(record) = &self.record {
+                        let status = system_v::status(object)?;
+                        record.write(slot, &WireEntry::Made { object, status })?;
+                    }
+                    return Ok(id);
+                }
+                Err(error) => {
+                    if let Some(record) = &self.record {
+                        record.clear(slot);
+                    }
+                    if error.kind() != io::ErrorKind::AlreadyExists {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+impl Drop for Residue {
+    fn drop(&mut self) {
+        // A forked worker holds a copy, which is none of its business.
+        if self.owner != std::process::id() {
+            return;
+        }
+        for (object, slot) in &self.objects {
+            let removed = system_v::remove(*object);
+            if let (Ok(()), Some(record)) = (removed, &self.record) {
+                record.clear(*slot);
+            }
+        }
+    }
+}
+
+fn current_record() -> Result<Arc<Record>, OpenError> {
+    let failed = OpenError::call(
+        "write a record in the folder for temporary files",
+        "let TMPDIR name a folder that takes files and locks",
+    );
+    Record::current().map_err(failed)
+}
+
+/// A private folder, for names that must exist for a moment.
+pub struct PrivateNames(Arc<Record>);
+
+impl PrivateNames {
+    /// The folder of this process, which is gone with its last holder.
+    ///
+    /// # Errors
+    /// If the folder for temporary files takes none.
+    pub fn new() -> Result<PrivateNames, OpenError> {
+        let record = current_record()?;
+        let failed = OpenError::call("mkdir in the folder for temporary files", "set TMPDIR");
+        record.folder().map_err(failed)?;
+        Ok(PrivateNames(record))
+    }
+
+    /// A path that nothing has yet.
+    pub fn name(&self) -> Result<PrivateName, OpenError> {
+        static NTH: AtomicU32 = AtomicU32::new(0);
+        let nth = NTH.fetch_add(1, Ordering::Relaxed);
+        let failed = OpenError::call("mkdir in the folder for temporary files", "set TMPDIR");
+        let folder = self.0.folder().map_err(failed)?;
+        Ok(PrivateName(folder.join(nth.to_string())))
+    }
+}
+
+/// A path whose file is removed when this is dropped.
+pub struct PrivateName(PathBuf);
+
+impl PrivateName {
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for PrivateName {
+    fn drop(&mut self) {
+        // There is none where making it failed.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

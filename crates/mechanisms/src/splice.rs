@@ -1,0 +1,21 @@
+//! `splice`: two pipes whose writers splice the pages of a memory file into them (splice(2)):
+//! one copy, by the reader, instead of two.
+
+use super::lent::{PAGES, opened};
+use super::pipe::CAPACITY;
+use super::{Carries, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor};
+use sys::lent::Way;
+
+/// The mechanism's row.
+pub struct Splice;
+
+impl Mechanism for Splice {
+    const NAME: &'static str = "splice";
+    const SUMMARY: &'static str = "two pipes fed from a memory file: one copy";
+    const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Stream) };
+    const OPTIONS: &'static [OptionSpec] = &[PAGES, CAPACITY];
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Ok(visitor.visit(opened(spec, Self::OPTIONS, Way::Splice)?))
+    }
+}

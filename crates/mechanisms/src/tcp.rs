@@ -1,0 +1,208 @@
+//! `tcp`: a TCP connection over the loopback interface, used with write and read. The
+//! listener lives only while the pair is opened, and takes no stranger's connection.
+//! `mptcp=on` makes it a Multipath TCP connection (RFC 8684), and is content with nothing less.
+
+mod apart;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, listen, socket_with,
+};
+
+pub use apart::{no_address, unreachable};
+
+use super::fd::OneFd;
+use super::network::{Call, Cookie, Guest, Porter};
+use super::{
+    Carries, Cause, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
+    Reach, Step, Traits, Unavailable, Visitor, socket,
+};
+
+/// The mechanism's row.
+pub struct Tcp;
+
+/// The option `family=4|6` of the network mechanisms.
+pub const FAMILY: OptionSpec = OptionSpec {
+    name: "family",
+    summary: "IPv4 or IPv6 loopback",
+    words: &["4", "6"],
+    takes_size: false,
+};
+
+/// The loopback address that `family` asks for.
+pub fn loopback(options: &Options, specs: &'static [OptionSpec]) -> IpAddr {
+    match options.get(specs, "family") {
+        Choice::Word("6") => Ipv6Addr::LOCALHOST.into(),
+        _ => Ipv4Addr::LOCALHOST.into(),
+    }
+}
+
+impl Mechanism for Tcp {
+    const NAME: &'static str = "tcp";
+    const SUMMARY: &'static str = "a TCP connection over loopback";
+    const TRAITS: Traits =
+        Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Stream) };
+    const OPTIONS: &'static [OptionSpec] = &[
+        OptionSpec {
+            name: "nodelay",
+            summary: "TCP_NODELAY: send at once instead of gathering (Nagle)",
+            words: &["on", "off"],
+            takes_size: false,
+        },
+        OptionSpec {
+            name: "mptcp",
+            summary: "Multipath TCP, with the one path that loopback has",
+            words: &["off", "on"],
+            takes_size: false,
+        },
+        FAMILY,
+        socket::BUFFER,
+        socket::BUSY_POLL,
+        socket::MTU,
+    ];
+
+    fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
+        let mtu = socket::enter_mtu(spec, Self::OPTIONS)?;
+        let address = loopback(&spec.options, Self::OPTIONS);
+        let (near, far) = connected(address, spec, &mut visitor)?;
+        set_nodelay(&near, spec)?;
+        set_nodelay(&far, spec)?;
+        let mut granted = socket::granted(&near);
+        granted.extend(mtu);
+        granted.extend(socket::set_busy_poll([&near, &far], spec, Self::OPTIONS)?);
+        if is_multipath(spec) {
+            granted.push(("mptcp_subflows".into(), subflows(&near)?.min(subflows(&far)?)));
+        }
+        Ok(visitor.visit(Opened::new(OneFd(near.into()), OneFd(far.into())).granted(granted)))
+    }
+
+    fn listen<P: Porter>(
+        spec: &OpenSpec,
+        address: IpAddr,
+        cookie: Cookie,
+        porter: P,
+    ) -> Result<P::Output, OpenError> {
+        Ok(porter.visit(apart::Door::open(spec, address, cookie)?))
+    }
+
+    fn connect<G: Guest>(spec: &OpenSpec, call: &Call, guest: G) -> Result<G::Output, OpenError> {
+        apart::connect(spec, call, guest)
+    }
+}
+
+fn set_nodelay(stream: &TcpStream, spec: &OpenSpec) -> Result<(), OpenError> {
+    let nodelay = spec.options.get(Tcp::OPTIONS, "nodelay") == Choice::Word("on");
+    stream.set_nodelay(nodelay).map_err(OpenError::call("setsockopt TCP_NODELAY", "none known"))
+}
+
+fn is_multipath(spec: &OpenSpec) -> bool {
+    spec.options.get(Tcp::OPTIONS, "mptcp") == Choice::Word("on")
+}
+
+/// Subflows of a connection that was asked to be Multipath TCP: a silent fallback to TCP would
+/// be measured under the wrong name.
+fn subflows(stream: &TcpStream) -> Result<u64, OpenError> {
+    let unavailable = |cause, reason: String, way_out: &str| {
+        OpenError::Unavailable(Unavailable { cause, reason, way_out: way_out.into() })
+    };
+    match sys::socket::subflows(stream) {
+        Ok(Some(subflows)) => Ok(subflows),
+        Ok(None) => Err(unavailable(
+            Cause::Other,
+            "mptcp=on: the connection fell back to plain TCP".into(),
+            "find what removes TCP options on loopback: a firewall rule, a BPF program",
+        )),
+        Err(error) => Err(unavailable(
+            Cause::of(&error),
+            format!("getsockopt MPTCP_INFO: {error}: the connection may have fallen back to TCP"),
+            "it needs Linux 5.16",
+        )),
+    }
+}
+
+/// Connects two sockets over `address`. Buffers are set on the listener and before connecting:
+/// the window scale is fixed by the handshake (tcp(7)).
+fn connected(
+    address: IpAddr,
+    spec: &OpenSpec,
+    visitor: &mut impl Visitor,
+) -> Result<(TcpStream, TcpStream), OpenError> {
+    let failed = |call| OpenError::call::<Errno>(call, "bring the loopback interface up");
+    let also_failed = |call| OpenError::call::<io::Error>(call, "none known");
+    let listener = stream_socket(address, spec)?;
+    bind(&listener, &SocketAddr::new(address, 0)).map_err(failed("bind to loopback"))?;
+    listen(&listener, 128).map_err(failed("listen"))?;
+    visitor.passed(Step::Bound);
+    let listener = TcpListener::from(listener);
+    let at = listener.local_addr().map_err(also_failed("getsockname"))?;
+    let near = stream_socket(address, spec)?;
+    connect(&near, &at).map_err(failed("connect to loopback"))?;
+    visitor.passed(Step::Connected);
+    let near = TcpStream::from(near);
+    let ours = near.local_addr().map_err(also_failed("getsockname"))?;
+    loop {
+        let (far, from) = listener.accept().map_err(also_failed("accept"))?;
+        if from == ours {
+            visitor.passed(Step::Accepted);
+            return Ok((near, far));
+        }
+    }
+}
+
+/// A socket of the protocol asked for, with the buffers asked for.
+fn stream_socket(address: IpAddr, spec: &OpenSpec) -> Result<OwnedFd, OpenError> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let open = |protocol| socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, protocol);
+    let socket = if is_multipath(spec) {
+        open(Some(ipproto::MPTCP)).map_err(no_multipath)?
+    } else {
+        open(None)
+            .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?
+    };
+    socket::set_buffers(&socket, spec, Tcp::OPTIONS)?;
+    Ok(socket)
+}
+
+/// Why there is no Multipath TCP socket: this kernel has none, or a setting forbids it.
+fn no_multipath(error: Errno) -> OpenError {
+    let call = "socket IPPROTO_MPTCP";
+    if error == Errno::NOPROTOOPT && socket::sysctl("net/mptcp/enabled").as_deref() == Some("0") {
+        return OpenError::Unavailable(Unavailable {
+            cause: Cause::Denied,
+            reason: format!("{call}: {error}; net.mptcp.enabled is 0"),
+            way_out: "`sysctl -w net.mptcp.enabled=1`".into(),
+        });
+    }
+    OpenError::call(call, "it needs Linux 5.6, built with CONFIG_MPTCP")(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_fallback_to_plain_tcp_is_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let Ok(near) = socket_with(
+            AddressFamily::INET,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            Some(ipproto::MPTCP),
+        ) else {
+            let _ = writeln!(io::stderr(), "skipped: no Multipath TCP here");
+            return;
+        };
+        connect(&near, &listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        for stream in [TcpStream::from(near), far] {
+            let error = subflows(&stream).unwrap_err().to_string();
+            assert!(error.contains("fell back to plain TCP"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! `tcp` between two hosts: the far side listens on one port of one address, and hears out several
+//! callers at once, so that one who says nothing keeps nobody waiting.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::net::{bind, connect as connect_socket, listen};
+
+use super::{OneFd, is_multipath, set_nodelay, stream_socket, subflows};
+use crate::network::{
+    self, Answer, Call, Cookie, Granted, Guest, Hello, MEETING, Purpose, Wait, readable,
+};
+use crate::{Mechanism, OpenError, OpenSpec, Step, Unavailable, socket};
+
+/// How long a caller may take to say who it is.
+const HEARD_OUT: Duration = Duration::from_secs(2);
+/// Callers that are heard out at once; of more, those that came first must go.
+const MOST: usize = 64;
+
+/// The listening socket, and the callers that haven't said yet who they are.
+pub struct Door {
+    listener: TcpListener,
+    port: u16,
+    spec: OpenSpec,
+    cookie: Cookie,
+    callers: Vec<Caller>,
+}
+
+/// Somebody who has connected.
+struct Caller {
+    stream: TcpStream,
+    since: Instant,
+    heard: [u8; Hello::BYTES],
+    bytes: usize,
+}
+
+/// What a caller has come to.
+enum Said {
+    /// Not enough yet.
+    Little,
+    /// The cookie, and what it comes for.
+    Cookie(Purpose),
+    /// Something else, or it has hung up.
+    Nonsense,
+}
+
+impl Caller {
+    fn hear(&mut self, cookie: &Cookie) -> Said {
+        match self.stream.read(&mut self.heard[self.bytes..]) {
+            Ok(0) => Said::Nonsense,
+            Ok(more) => {
+                self.bytes += more;
+                match Hello::parse(&self.heard[..self.bytes], cookie) {
+                    Some(hello) => Said::Cookie(hello.purpose),
+                    None if self.bytes == Hello::BYTES => Said::Nonsense,
+                    None => Said::Little,
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Said::Little,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Said::Little,
+            Err(_) => Said::Nonsense,
+        }
+    }
+}
+
+impl Door {
+    /// Binds a port of `address`, and listens. Buffers are set before: the window scale is fixed
+    /// by the handshake (tcp(7)).
+    pub fn open(spec: &OpenSpec, address: IpAddr, cookie: Cookie) -> Result<Door, OpenError> {
+        let failed = |call| OpenError::call::<rustix::io::Errno>(call, "none known");
+        let socket = stream_socket(address, spec)?;
+        bind(&socket, &SocketAddr::new(address, 0)).map_err(|error| no_address(address, error))?;
+        listen(&socket, 4096).map_err(failed("listen"))?;
+        let listener = TcpListener::from(socket);
+        let also_failed = |call| OpenError::call::<io::Error>(call, "none known");
+        listener.set_nonblocking(true).map_err(also_failed("fcntl O_NONBLOCK"))?;
+        let port = listener.local_addr().map_err(also_failed("getsockname"))?.port();
+        Ok(Door { listener, port, spec: spec.clone(), cookie, callers: Vec::new() })
+    }
+
+    /// Takes in who has come, and hears what they say; gives the partner if it is among them.
+    fn look(&mut self) -> Option<(TcpStream, Purpose)> {
+        for _ in 0..MOST {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    // One that can't be heard without waiting isn't heard.
+                    if stream.set_nonblocking(true).is_ok() {
+                        let (since, heard) = (Instant::now(), [0; Hello::BYTES]);
+                        self.callers.push(Caller { stream, since, heard, bytes: 0 });
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // No descriptor is left for it, or it is gone again.
+                Err(_) => {
+                    self.callers.drain(..self.callers.len() / 2);
+                    break;
+                }
+            }
+        }
+        let (mut found, mut at) = (None, 0);
+        while at < self.callers.len() && found.is_none() {
+            let caller = &mut self.callers[at];
+            match caller.hear(&self.cookie) {
+                Said::Cookie(purpose) => found = Some((self.callers.remove(at).stream, purpose)),
+                Said::Little if caller.since.elapsed() < HEARD_OUT => at += 1,
+                Said::Little | Said::Nonsense => drop(self.callers.remove(at)),
+            }
+        }
+        let many = self.callers.len().saturating_sub(MOST);
+        self.callers.drain(..many);
+        found
+    }
+
+    fn fds(&self) -> Vec<std::os::fd::BorrowedFd<'_>> {
+        let callers = self.callers.iter().map(|caller| caller.stream.as_fd());
+        std::iter::once(self.listener.as_fd()).chain(callers).collect()
+    }
+
+    /// When the caller who came first must have said something.
+    fn soonest(&self) -> Option<Instant> {
+        self.callers.first().map(|caller| caller.since + HEARD_OUT)
+    }
+}
+
+impl network::Door for Door {
+    type End = OneFd;
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn admit(mut self, wait: &Wait) -> Result<(OneFd, Granted), OpenError> {
+        let failed = |call| OpenError::call::<io::Error>(call, "none known");
+        loop {
+            wait.for_any(&self.fds(), self.soonest())?;
+            let Some((mut stream, purpose)) = self.look() else { continue };
+            if purpose != Purpose::Stay {
+                continue;
+            }
+            stream.set_nonblocking(false).map_err(failed("fcntl O_NONBLOCK"))?;
+            let granted = prepare(&stream, &self.spec)?;
+            stream.write_all(&Answer { window: 0 }.to_bytes()).map_err(failed("write"))?;
+            return Ok((OneFd(stream.into()), granted));
+        }
+    }
+
+    fn pass(&mut self) -> io::Result<Purpose> {
+        loop {
+            readable(self.fds(), self.soonest())?;
+            let Some((mut stream, purpose)) = self.look() else { continue };
+            prepare(&stream, &self.spec).map_err(|error| io::Error::other(error.to_string()))?;
+            stream.write_all(&Answer { window: 0 }.to_bytes())?;
+            return Ok(purpose);
+        }
+    }
+}
+
+/// Connects to the far side, and is let in.
+pub fn connect<G: Guest>(
+    spec: &OpenSpec,
+    call: &Call,
+    mut guest: G,
+) -> Result<G::Output, OpenError> {
+    let failed = |call| OpenError::call::<io::Error>(call, "see what ended the far side");
+    let mut stream = TcpStream::from(stream_socket(call.to.ip(), spec)?);
+    let bounded = call.purpose == Purpose::Stay;
+    if bounded {
+        // It holds for connecting too (socket(7), SO_SNDTIMEO).
+        stream.set_write_timeout(Some(MEETING)).map_err(failed("setsockopt SO_SNDTIMEO"))?;
+        stream.set_read_timeout(Some(MEETING)).map_err(failed("setsockopt SO_RCVTIMEO"))?;
+    }
+    connect_socket(&stream, &call.to).map_err(|error| unreachable(call.to, error.into()))?;
+    guest.passed(Step::Connected);
+    let granted = prepare(&stream, spec)?;
+    let hello = Hello { purpose: call.purpose, window: 0 };
+    stream.write_all(&hello.to_bytes(&call.cookie)).map_err(failed("write the cookie"))?;
+    let mut answer = [0; Answer::BYTES];
+    stream.read_exact(&mut answer).map_err(failed("read whether the far side lets us in"))?;
+    if Answer::parse(&answer).is_none() {
+        let error = io::Error::other("it is somebody else");
+        return Err(failed("read whether the far side lets us in")(error));
+    }
+    guest.passed(Step::Accepted);
+    if bounded {
+        stream.set_write_timeout(None).map_err(failed("setsockopt SO_SNDTIMEO"))?;
+        stream.set_read_timeout(None).map_err(failed("setsockopt SO_RCVTIMEO"))?;
+    }
+    Ok(guest.visit(OneFd(stream.into()), granted))
+}
+
+/// Applies the options of a connected socket; gives what was granted.
+fn prepare(stream: &TcpStream, spec: &OpenSpec) -> Result<Granted, OpenError> {
+    set_nodelay(stream, spec)?;
+    let mut granted = socket::granted(stream);
+    granted.extend(socket::set_busy_poll([stream], spec, super::Tcp::OPTIONS)?);
+    if is_multipath(spec) {
+        granted.push(("mptcp_subflows".into(), subflows(stream)?));
+    }
+    Ok(granted)
+}
+
+/// The refusal of an address that isn't this host's.
+pub fn no_address(address: IpAddr, error: rustix::io::Errno) -> OpenError {
+    let error = io::Error::from(error);
+    OpenError::Unavailable(Unavailable {
+        cause: crate::Cause::of(&error),
+        reason: format!("bind to {address}: {error}"),
+        way_out: "name an address that the far host has, with --peer-address".into(),
+    })
+}
+
+/// The error of an address that doesn't answer.
+pub fn unreachable(to: SocketAddr, error: io::Error) -> OpenError {
+    // What SO_SNDTIMEO makes of a connect that takes too long.
+    let late = matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EAGAIN));
+    let error = if late { io::Error::from_raw_os_error(libc::ETIMEDOUT) } else { error };
+    OpenError::Unavailable(Unavailable {
+        cause: crate::Cause::of(&error),
+        reason: format!("connect to {to}: {error}"),
+        way_out: "open the way through firewalls, or name another address with --peer-address"
+            .into(),
+    })
+}

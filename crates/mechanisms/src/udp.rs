@@ -1,0 +1,444 @@
+//! `udp`: two connected UDP sockets over loopback; a message is one datagram, bare, or, if it is
+//! larger than what the path takes in one packet (`path`), several fragments with a header
+//! (`fragments`).
+//!
+//! UDP drops what the receiver's buffer can't hold, so a sender has at most a window of
+//! datagrams on the way; the receiver returns a credit (an empty datagram) for every half
+//! window it has read, unless its own message has said so already. A round trip therefore
+//! carries nothing but the two messages. A wait is bounded: after [`PATIENCE`] a datagram
+//! counts as lost, and the launch fails with the kernel's count of drops.
+
+mod apart;
+mod fragments;
+mod path;
+mod reliable;
+
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+use super::network::{self, Call, Cookie, Guest, Porter};
+use super::tcp::{FAMILY, loopback};
+use super::{
+    Carries, Choice, Datagrams, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Reach, Traits, Visitor, socket,
+};
+
+/// The mechanism's row.
+pub struct Udp;
+
+/// How long a datagram may be on its way over loopback before it counts as lost.
+pub const PATIENCE: Duration = Duration::from_millis(500);
+
+/// At most so many bytes does the kernel account for a datagram of `bytes`: memory comes in
+/// powers of two, and a header of its own comes on top (skb truesize: 768 bytes seen for 64,
+/// 8.4 KiB for 4,096).
+fn accounted(bytes: usize) -> usize {
+    2 * bytes + 1024
+}
+
+/// One socket, and what is on its way.
+pub struct End {
+    socket: UdpSocket,
+    /// Most datagrams that may be under way to the partner.
+    window: u32,
+    /// Datagrams sent since the partner last spoke.
+    under_way: u32,
+    /// Datagrams received since this end last spoke.
+    owed: u32,
+}
+
+/// The smallest datagram that fragments may have: with its header away it cuts the largest
+/// message (64 GiB) into fewer pieces than a header can count.
+const SMALLEST_DATAGRAM: usize = 64;
+/// The least the kernel gives a receive buffer, by its own accounting (SOCK_MIN_RCVBUF).
+const SMALLEST_BUFFER: usize = 2304;
+
+impl Mechanism for Udp {
+    const NAME: &'static str = "udp";
+    const SUMMARY: &'static str = "datagrams over loopback, fragments if large";
+    const TRAITS: Traits =
+        Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Message) };
+    const OPTIONS: &'static [OptionSpec] = &[
+        OptionSpec {
+            name: "datagram",
+            summary: "a larger message goes as fragments of this size: one packet of the path, \
+                      or all that the protocol allows",
+            words: &["path", "largest"],
+            takes_size: true,
+        },
+        OptionSpec {
+            name: "gso",
+            summary: "UDP_SEGMENT: many fragments in one send, cut by the kernel",
+            words: &["off", "on"],
+            takes_size: false,
+        },
+        OptionSpec {
+            name: "gro",
+            summary: "UDP_GRO: many fragments in one receive; on loopback those of one gso send",
+            words: &["off", "on"],
+            takes_size: false,
+        },
+        OptionSpec {
+            name: "checksum",
+            summary: "off: SO_NO_CHECK, or UDP_NO_CHECK6_TX and _RX; loopback computes none anyway",
+            words: &["on", "off"],
+            takes_size: false,
+        },
+        FAMILY,
+        socket::BUFFER,
+        socket::BUSY_POLL,
+        socket::MTU,
+        reliable::RELIABILITY,
+        reliable::LOSS,
+        reliable::BURST,
+        reliable::FLIPS,
+        reliable::DEADLINE_OPTION,
+        reliable::RESEND_AFTER,
+    ];
+
+    fn largest(options: &Options) -> Option<usize> {
+        if let Ok(Some(plan)) = reliable::Plan::of(options) {
+            return Some(plan.largest());
+        }
+        // Fragments carry any size, unless not even one of them fits the buffer.
+        let room = room(options);
+        datagram(options, None).is_some_and(|it| it > room).then_some(room)
+    }
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        check(&spec.options)?;
+        if let Some(plan) = reliable::Plan::of(&spec.options)? {
+            return reliable::open(spec, &plan, visitor);
+        }
+        let connected = connected(spec)?;
+        let mtu = path::mtu(&connected.0).map_err(OpenError::call("getsockopt IP_MTU", "none"))?;
+        let (bytes, fragmented) = fragmented(spec, Some(mtu))?;
+        if let Some(together) = fragmented {
+            return fragments::open(spec, connected, bytes, together, visitor);
+        }
+        let (near, far, mut granted) = connected;
+        let initiator = End::new(near, spec.message_bytes).map_err(set_failed)?;
+        let responder = End::new(far, spec.message_bytes).map_err(set_failed)?;
+        granted.extend(initiator.granted(bytes, spec.message_bytes));
+        Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
+    }
+
+    fn for_path(options: &Options, to: IpAddr) -> io::Result<Options> {
+        match options.get(Udp::OPTIONS, "datagram") {
+            Choice::Word("path") => {
+                let bytes = path::whole(path::mtu_to(to)?, to.is_ipv6()).min(room(options));
+                Ok(options.clone().with("datagram", bytes.to_string()))
+            }
+            _ => Ok(options.clone()),
+        }
+    }
+
+    fn over_network(spec: &OpenSpec) -> Result<(), OpenError> {
+        network::check::<Self>(spec)?;
+        check(&spec.options)?;
+        if reliable::Plan::of(&spec.options)?.is_some() {
+            return Ok(());
+        }
+        // What the path decides is known when there is one.
+        match datagram(&spec.options, None) {
+            Some(_) => fragmented(spec, None).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn listen<P: Porter>(
+        spec: &OpenSpec,
+        address: IpAddr,
+        cookie: Cookie,
+        porter: P,
+    ) -> Result<P::Output, OpenError> {
+        apart::listen(spec, address, cookie, porter)
+    }
+
+    fn connect<G: Guest>(spec: &OpenSpec, call: &Call, guest: G) -> Result<G::Output, OpenError> {
+        apart::connect(spec, call, guest)
+    }
+}
+
+/// The size of datagrams, and whether fragments are sent and received together.
+type Fragmented = (usize, Option<(bool, bool)>);
+
+fn is(options: &Options, name: &str, word: &str) -> bool {
+    options.get(Udp::OPTIONS, name) == Choice::Word(word)
+}
+
+/// The datagrams that `spec` gets on a path of `mtu`, and the fragments that it needs: None where one
+/// datagram carries a message. Without a path that was asked, the protocol alone limits them.
+fn fragmented(spec: &OpenSpec, mtu: Option<u32>) -> Result<Fragmented, OpenError> {
+    let bytes = datagram(&spec.options, mtu).unwrap_or_else(|| room(&spec.options));
+    in_range(bytes, &spec.options)?;
+    let (gso, gro) = (is(&spec.options, "gso", "on"), is(&spec.options, "gro", "on"));
+    if spec.message_bytes > bytes {
+        return Ok((bytes, Some((gso, gro))));
+    }
+    if gso || gro {
+        return Err(OpenError::NotApplicable(format!(
+            "udp: gso and gro change nothing for a message of {} bytes, which one datagram of up to \
+             {bytes} bytes carries: choose a larger message or a smaller `datagram=`",
+            spec.message_bytes
+        )));
+    }
+    Ok((bytes, None))
+}
+
+/// What the protocol lets a datagram carry: 65,535 bytes less the IPv4 and UDP headers; IPv6
+/// doesn't count its own header (udp(7)).
+fn protocol_limit(options: &Options) -> usize {
+    if is_ipv6(options) { 65_527 } else { 65_507 }
+}
+
+fn is_ipv6(options: &Options) -> bool {
+    loopback(options, Udp::OPTIONS).is_ipv6()
+}
+
+/// The largest datagram that the buffers asked for are trusted with.
+fn room(options: &Options) -> usize {
+    match options.get(Udp::OPTIONS, "buffer") {
+        Choice::Size(bytes) => (2 * bytes).max(SMALLEST_BUFFER).min(protocol_limit(options)),
+        Choice::Word(_) => protocol_limit(options),
+    }
+}
+
+/// Bytes of a datagram, by the option `datagram`; None where a path of `mtu` is to decide, and there
+/// is none yet.
+fn datagram(options: &Options, mtu: Option<u32>) -> Option<usize> {
+    match options.get(Udp::OPTIONS, "datagram") {
+        Choice::Size(bytes) => Some(bytes),
+        Choice::Word("largest") => Some(room(options)),
+        Choice::Word(_) => mtu.map(|mtu| path::whole(mtu, is_ipv6(options)).min(room(options))),
+    }
+}
+
+/// The same where the path is this host's own loopback.
+fn datagram_here(options: &Options) -> usize {
+    const LOOPBACK: u32 = 65_536;
+    let mtu = match options.get(Udp::OPTIONS, "mtu") {
+        Choice::Size(bytes) => bytes as u32,
+        Choice::Word(_) => LOOPBACK,
+    };
+    datagram(options, Some(mtu)).unwrap_or_else(|| room(options))
+}
+
+/// Refuses what no path makes right.
+fn check(options: &Options) -> Result<(), OpenError> {
+    // The kernel cuts only what it also writes the checksums of (udp_send_skb: EINVAL).
+    if is(options, "checksum", "off") && is(options, "gso", "on") {
+        return Err(OpenError::NotApplicable(
+            "udp: the kernel cuts no send into datagrams without checksums: choose gso=off or \
+             checksum=on"
+                .into(),
+        ));
+    }
+    datagram(options, None).map_or(Ok(()), |it| in_range(it, options))
+}
+
+fn in_range(asked: usize, options: &Options) -> Result<(), OpenError> {
+    let most = protocol_limit(options);
+    if (SMALLEST_DATAGRAM..=most).contains(&asked) {
+        return Ok(());
+    }
+    Err(OpenError::NotApplicable(format!(
+        "udp: datagram={asked}: choose from {SMALLEST_DATAGRAM} to {most} bytes"
+    )))
+}
+
+/// Applies the options that any socket of it gets, bound or not; gives what was granted.
+fn set_options(socket: &impl AsFd, spec: &OpenSpec) -> Result<Granted, OpenError> {
+    socket::set_buffers(socket, spec, Udp::OPTIONS)?;
+    let mut granted = socket::granted(socket);
+    granted.extend(socket::set_busy_poll([socket], spec, Udp::OPTIONS)?);
+    if is(&spec.options, "checksum", "off") {
+        sys::socket::without_checksums(socket, is_ipv6(&spec.options))
+            .map_err(OpenError::call("setsockopt SO_NO_CHECK", "leave checksum=off out"))?;
+    }
+    Ok(granted)
+}
+
+/// What the kernel granted, by name.
+type Granted = Vec<(String, u64)>;
+
+/// Two connected sockets with the options asked for, and what was granted.
+type Connected = (UdpSocket, UdpSocket, Granted);
+
+fn connected(spec: &OpenSpec) -> Result<Connected, OpenError> {
+    let mtu = socket::enter_mtu(spec, Udp::OPTIONS)?;
+    let address = loopback(&spec.options, Udp::OPTIONS);
+    let failed = |call| OpenError::call::<io::Error>(call, "bring the loopback interface up");
+    let bind = || UdpSocket::bind((address, 0)).map_err(failed("bind to loopback"));
+    let (near, far) = (bind()?, bind()?);
+    near.connect(far.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
+    far.connect(near.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
+    let mut granted = set_options(&near, spec)?;
+    set_options(&far, spec)?;
+    granted.extend(mtu);
+    Ok((near, far, granted))
+}
+
+fn set_failed(error: io::Error) -> OpenError {
+    OpenError::call("setsockopt", "none known")(error)
+}
+
+/// Has waits on `socket` end after [`PATIENCE`]; gives how many datagrams of `bytes` may be under
+/// way to a buffer like its own.
+fn window(socket: &UdpSocket, bytes: usize) -> io::Result<u32> {
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let room = sockopt::socket_recv_buffer_size(socket)?;
+    // Half of the buffer: the kernel gives back what was read a quarter at a time
+    // (udp_rmem_release), so that much of it may be taken by datagrams long gone.
+    Ok((room / 2 / accounted(bytes)).max(1) as u32)
+}
+
+impl End {
+    fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<End> {
+        let window = window(&socket, message_bytes)?;
+        Ok(End { socket, window, under_way: 0, owed: 0 })
+    }
+
+    /// What it may have under way, in datagrams of at most `bytes`, and what a message comes to.
+    fn granted(&self, bytes: usize, message_bytes: usize) -> Granted {
+        let mut granted = path::granted(&self.socket, message_bytes, path::Laid::Bare);
+        granted.push(("window_datagrams".into(), self.window.into()));
+        granted.push(("datagram_bytes".into(), bytes as u64));
+        granted
+    }
+
+    /// Receives a datagram's length; an empty one is a credit.
+    #[inline(always)]
+    fn datagram(&self, message: &mut [u8]) -> io::Result<usize> {
+        socket::recv_length(&self.socket, message).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => self.gave_up(),
+            _ => error,
+        })
+    }
+
+    #[cold]
+    fn gave_up(&self) -> io::Error {
+        let text = format!(
+            "udp: a datagram was lost: nothing for {} ms, {} dropped by a full buffer here",
+            PATIENCE.as_millis(),
+            self.lost()
+        );
+        io::Error::new(io::ErrorKind::TimedOut, text)
+    }
+
+    #[cold]
+    fn await_credit(&mut self) -> io::Result<()> {
+        match self.datagram(&mut [])? {
+            0 => self.under_way = self.under_way.saturating_sub(self.window.div_ceil(2)),
+            length => return Err(socket::wrong_length("credit", length, 0)),
+        }
+        Ok(())
+    }
+}
+
+impl Endpoint for End {
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        while self.under_way >= self.window {
+            self.await_credit()?;
+        }
+        self.under_way += 1;
+        self.owed = 0;
+        socket::send_message(&self.socket, message)
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        if self.owed >= self.window.div_ceil(2) {
+            self.owed = 0;
+            socket::send_message(&self.socket, &[])?;
+        }
+        loop {
+            match self.datagram(message)? {
+                0 => {}
+                length if length == message.len() => break,
+                length => return Err(socket::wrong_length("recv", length, message.len())),
+            }
+        }
+        self.owed += 1;
+        self.under_way = 0;
+        Ok(())
+    }
+
+    fn lost(&self) -> u64 {
+        sys::socket::drops(&self.socket).unwrap_or(0)
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        let queue_overflows = sys::socket::drops(&self.socket).ok();
+        Some(Datagrams { queue_overflows, fragments: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Keep;
+
+    impl Visitor for Keep {
+        type Output = Box<dyn Endpoint>;
+        fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
+            Box::new(opened.responder)
+        }
+    }
+
+    fn pair() -> (End, End) {
+        let (near, far) = (UdpSocket::bind("127.0.0.1:0"), UdpSocket::bind("127.0.0.1:0"));
+        let (near, far) = (near.unwrap(), far.unwrap());
+        near.connect(far.local_addr().unwrap()).unwrap();
+        far.connect(near.local_addr().unwrap()).unwrap();
+        (End::new(near, 1000).unwrap(), End::new(far, 1000).unwrap())
+    }
+
+    #[test]
+    fn a_datagram_that_never_comes_is_an_error_not_a_hang() {
+        let spec = OpenSpec {
+            options: Options::default(),
+            message_bytes: 8,
+            same_process: false,
+            seed: 0,
+        };
+        let mut far = Udp::open(&spec, Keep).unwrap();
+        let error = far.recv(&mut [0; 8]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(error.to_string().contains("a datagram was lost"), "{error}");
+    }
+
+    #[test]
+    fn what_a_full_buffer_drops_is_counted() {
+        let (near, far) = pair();
+        for _ in 0..1000 {
+            near.socket.send(&[1; 1000]).unwrap();
+        }
+        assert!(far.lost() > 0, "1,000 datagrams of 1,000 bytes don't fit the default buffer");
+        assert_eq!(near.lost(), 0);
+    }
+
+    #[test]
+    fn a_window_keeps_a_fast_sender_from_losing_any() {
+        let (mut near, mut far) = pair();
+        let count = 20 * near.window;
+        let sender = std::thread::spawn(move || {
+            for _ in 0..count {
+                near.send(&[7; 1000]).unwrap();
+            }
+            near.recv(&mut [0]).unwrap();
+        });
+        for _ in 0..count {
+            far.recv(&mut [0; 1000]).unwrap();
+        }
+        far.send(&[1]).unwrap();
+        sender.join().unwrap();
+        assert_eq!(far.lost(), 0);
+    }
+}

@@ -1,0 +1,318 @@
+//! `udp` between two hosts: one socket on one port of one address, which connects itself to whoever
+//! showed the cookie; what others sent until then is thrown away, and what they send later the
+//! kernel drops. Both sides then have the smaller one of their windows.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+
+use super::{End, PATIENCE, fragmented, fragments, reliable, set_failed, set_options, window};
+use crate::network::{
+    Answer, Call, Cookie, Door, Granted, Guest, Hello, MEETING, Porter, Purpose, Wait,
+};
+use crate::tcp::{no_address, unreachable};
+use crate::{Cause, Endpoint, OpenError, OpenSpec, Step, Unavailable};
+
+/// After so long without an answer the near side asks again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often a set-up that is timed shows the cookie, each time for [`PATIENCE`].
+const TIMED_TRIES: u64 = 4;
+/// Datagrams of strangers that are thrown away before the door looks up, at its deadline and its owner.
+const STRANGERS: usize = 256;
+
+/// What becomes of a connected socket, by what the spec asks.
+pub(super) trait Make: Clone + Send + 'static {
+    type End: Endpoint + 'static;
+    /// Bytes of a datagram.
+    fn datagram(&self) -> usize;
+    /// The end, with no more under way than `window`.
+    fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError>;
+}
+
+/// One datagram a message.
+#[derive(Clone)]
+struct Bare {
+    /// The largest that goes bare.
+    largest: usize,
+    message_bytes: usize,
+}
+
+impl Make for Bare {
+    type End = End;
+
+    fn datagram(&self) -> usize {
+        self.message_bytes
+    }
+
+    fn make(&self, socket: UdpSocket, window: u32) -> Result<(End, Granted), OpenError> {
+        let end = End::new(socket, self.message_bytes).map_err(set_failed)?;
+        let end = End { window: end.window.min(window), ..end };
+        let granted = end.granted(self.largest, self.message_bytes);
+        Ok((end, granted))
+    }
+}
+
+/// Fragments of a message.
+#[derive(Clone)]
+struct Fragments<const SEND: usize, const TAKE: usize> {
+    datagram: usize,
+    message_bytes: usize,
+}
+
+impl<const SEND: usize, const TAKE: usize> Make for Fragments<SEND, TAKE> {
+    type End = fragments::End<SEND, TAKE>;
+
+    fn datagram(&self) -> usize {
+        self.datagram
+    }
+
+    fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
+        let end = fragments::End::of(socket, self.datagram, self.message_bytes)?;
+        let end = end.narrowed(window);
+        let granted = end.granted(self.datagram, self.message_bytes)?;
+        Ok((end, granted))
+    }
+}
+
+/// What is done with whichever way of making ends the spec asks for.
+trait With {
+    type Output;
+    fn with(self, make: impl Make) -> Self::Output;
+}
+
+/// `answers`: of the responder's end.
+fn choose<W: With>(spec: &OpenSpec, answers: bool, what: W) -> Result<W::Output, OpenError> {
+    const TOGETHER: usize = fragments::SEGMENTS + 1;
+    let message_bytes = spec.message_bytes;
+    if let Some(plan) = reliable::Plan::of(&spec.options)? {
+        let half = reliable::Half { plan, message_bytes, answers, seed: spec.seed };
+        return Ok(match half.sends_again() {
+            true => what.with(reliable::SendsAgain(half)),
+            false => what.with(reliable::SendsOnce(half)),
+        });
+    }
+    // A launch between hosts says what the path decides: both must cut alike.
+    Ok(match fragmented(spec, None)? {
+        (largest, None) => what.with(Bare { largest, message_bytes }),
+        (datagram, Some(together)) => match together {
+            (false, false) => what.with(Fragments::<1, 2> { datagram, message_bytes }),
+            (false, true) => what.with(Fragments::<1, TOGETHER> { datagram, message_bytes }),
+            (true, false) => {
+                what.with(Fragments::<{ fragments::SEGMENTS }, 2> { datagram, message_bytes })
+            }
+            (true, true) => what
+                .with(Fragments::<{ fragments::SEGMENTS }, TOGETHER> { datagram, message_bytes }),
+        },
+    })
+}
+
+/// A socket with the options asked for, bound to nothing yet.
+fn open_socket(address: IpAddr, spec: &OpenSpec) -> Result<(UdpSocket, Granted), OpenError> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let opened = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+        .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?;
+    let granted = set_options(&opened, spec)?;
+    Ok((opened.into(), granted))
+}
+
+fn failed(call: &'static str) -> impl Fn(io::Error) -> OpenError {
+    OpenError::call(call, "see what ended the other side")
+}
+
+// ---- the far side ----------------------------------------------------------------------------
+
+/// Binds one port of `address`.
+pub fn listen<P: Porter>(
+    spec: &OpenSpec,
+    address: IpAddr,
+    cookie: Cookie,
+    porter: P,
+) -> Result<P::Output, OpenError> {
+    struct Listen<P> {
+        socket: UdpSocket,
+        granted: Granted,
+        port: u16,
+        cookie: Cookie,
+        porter: P,
+    }
+    impl<P: Porter> With for Listen<P> {
+        type Output = P::Output;
+        fn with(self, make: impl Make) -> P::Output {
+            let Listen { socket, granted, port, cookie, porter } = self;
+            porter.visit(Bound { socket, granted, port, cookie, make })
+        }
+    }
+    let (socket, granted) = open_socket(address, spec)?;
+    bind(&socket, &SocketAddr::new(address, 0)).map_err(|error| no_address(address, error))?;
+    let port = socket.local_addr().map_err(failed("getsockname"))?.port();
+    choose(spec, true, Listen { socket, granted, port, cookie, porter })
+}
+
+/// A socket that waits for the cookie.
+struct Bound<M> {
+    socket: UdpSocket,
+    granted: Granted,
+    port: u16,
+    cookie: Cookie,
+    make: M,
+}
+
+impl<M: Make> Bound<M> {
+    /// The next datagram that says the cookie, if it is there, and not behind a flood of others.
+    fn hello(&self) -> Option<(Hello, SocketAddr)> {
+        // One byte more shows a datagram that is too long.
+        let mut bytes = [0; Hello::BYTES + 1];
+        for _ in 0..STRANGERS {
+            // Nothing is there; or an answer met nobody, which is told once.
+            let (length, from) = self.socket.recv_from(&mut bytes).ok()?;
+            if let Some(hello) = Hello::parse(&bytes[..length], &self.cookie) {
+                return Some((hello, from));
+            }
+        }
+        None
+    }
+
+    /// Whether the partner sends already: it has heard that it was let in, and its word for it is lost.
+    /// Only its datagrams come here by now.
+    fn has_begun(&self) -> bool {
+        let mut bytes = [0; Hello::BYTES + 1];
+        let came = self.socket.peek(&mut bytes);
+        came.is_ok_and(|length| Hello::parse(&bytes[..length], &self.cookie).is_none())
+    }
+
+    fn own_window(&self) -> Result<u32, OpenError> {
+        window(&self.socket, self.make.datagram()).map_err(set_failed)
+    }
+}
+
+impl<M: Make> Door for Bound<M> {
+    type End = M::End;
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn admit(self, wait: &Wait) -> Result<(M::End, Granted), OpenError> {
+        let own = self.own_window()?;
+        self.socket.set_nonblocking(true).map_err(failed("fcntl O_NONBLOCK"))?;
+        let theirs = loop {
+            wait.for_any(&[self.socket.as_fd()], None)?;
+            let Some((Hello { purpose: Purpose::Stay, window }, from)) = self.hello() else {
+                continue;
+            };
+            self.socket.connect(from).map_err(failed("connect"))?;
+            break window;
+        };
+        // What came before it was connected: strangers' datagrams, and the partner's repetitions.
+        while self.socket.recv(&mut [0]).is_ok() {}
+        let answer = Answer { window: own }.to_bytes();
+        let mut answered = Instant::now();
+        self.socket.send(&answer).map_err(failed("send"))?;
+        loop {
+            // Who has heard the answer asks no more: its word for that may be lost, and nothing follows
+            // until both sides are ready.
+            let heard = answered + 5 * AGAIN / 2;
+            wait.for_any(&[self.socket.as_fd()], Some(heard))?;
+            if Instant::now() >= heard || self.has_begun() {
+                break;
+            }
+            match self.hello().map(|(hello, _)| hello.purpose) {
+                Some(Purpose::Stays) => break,
+                // The answer was lost on its way.
+                Some(Purpose::Stay) if answered.elapsed() > AGAIN / 2 => {
+                    answered = Instant::now();
+                    self.socket.send(&answer).map_err(failed("send"))?;
+                }
+                _ => {}
+            }
+        }
+        self.socket.set_nonblocking(false).map_err(failed("fcntl O_NONBLOCK"))?;
+        let (end, more) = self.make.make(self.socket, theirs)?;
+        Ok((end, self.granted.into_iter().chain(more).collect()))
+    }
+
+    fn pass(&mut self) -> io::Result<Purpose> {
+        self.socket.set_read_timeout(None)?;
+        loop {
+            if let Some((hello, from)) = self.hello() {
+                self.socket.send_to(&Answer { window: 1 }.to_bytes(), from)?;
+                return Ok(hello.purpose);
+            }
+        }
+    }
+}
+
+// ---- the near side ---------------------------------------------------------------------------
+
+/// Shows the cookie until it is let in.
+pub fn connect<G: Guest>(
+    spec: &OpenSpec,
+    call: &Call,
+    mut guest: G,
+) -> Result<G::Output, OpenError> {
+    struct Connect<'a, G> {
+        call: &'a Call,
+        socket: UdpSocket,
+        granted: Granted,
+        guest: G,
+    }
+    impl<G: Guest> With for Connect<'_, G> {
+        type Output = Result<G::Output, OpenError>;
+        fn with(self, make: impl Make) -> Self::Output {
+            let Connect { call, socket, granted, mut guest } = self;
+            let theirs = let_in(&socket, call, make.datagram())?;
+            guest.passed(Step::Accepted);
+            let (end, more) = make.make(socket, theirs)?;
+            Ok(guest.visit(end, granted.into_iter().chain(more).collect()))
+        }
+    }
+    let (socket, granted) = open_socket(call.to.ip(), spec)?;
+    // It gets a port, and the one address from which the partner is reached.
+    socket.connect(call.to).map_err(|error| unreachable(call.to, error))?;
+    guest.passed(Step::Connected);
+    choose(spec, false, Connect { call, socket, granted, guest })?
+}
+
+/// Says who it is; gives how many datagrams may be under way to the far side.
+fn let_in(socket: &UdpSocket, call: &Call, datagram: usize) -> Result<u32, OpenError> {
+    let own = window(socket, datagram).map_err(set_failed)?;
+    let say = |purpose| {
+        let bytes = Hello { purpose, window: own }.to_bytes(&call.cookie);
+        socket.send(&bytes).map(drop).map_err(|error| unreachable(call.to, error))
+    };
+    let stays = call.purpose == Purpose::Stay;
+    let (patience, tries) = match stays {
+        true => (AGAIN, MEETING.as_secs()),
+        false => (PATIENCE, TIMED_TRIES),
+    };
+    socket.set_read_timeout(Some(patience)).map_err(failed("setsockopt SO_RCVTIMEO"))?;
+    for _ in 0..tries {
+        say(call.purpose)?;
+        let mut bytes = [0; Answer::BYTES + 1];
+        match socket.recv(&mut bytes).map(|length| Answer::parse(&bytes[..length])) {
+            Ok(Some(answer)) => {
+                if stays {
+                    say(Purpose::Stays)?;
+                }
+                return Ok(answer.window);
+            }
+            Ok(None) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(unreachable(call.to, error)),
+        }
+    }
+    let reason = format!(
+        "udp: none of {tries} datagrams to {} was answered in {} s: all were lost on the way, there \
+         or back, or nobody is there",
+        call.to,
+        (patience * tries as u32).as_secs_f64()
+    );
+    Err(OpenError::Unavailable(Unavailable {
+        cause: Cause::Other,
+        reason,
+        way_out: "let the hosts reach each other, or see --peer-address".into(),
+    }))
+}

@@ -1,0 +1,434 @@
+//! `udp` for messages larger than a datagram: each goes as fragments of one size, the last as
+//! long as the rest. A fragment is a datagram of a header (the number of its message, its own
+//! number, whether it is the last) and its part of the message, sent from and received into the
+//! message's own memory.
+//!
+//! The window counts fragments. A credit, a datagram of nothing but a header's eight bytes, says
+//! how many fragments the receiver has put in their places since the beginning; it returns one
+//! for every half window, in the middle of a message too. What comes early is kept until its
+//! turn, what comes twice is dropped, both are counted; what never comes ends the wait: soon where
+//! it is known to be lost, else after a long silence.
+
+mod early;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::array;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::UdpSocket;
+use std::time::Instant;
+
+use self::early::{Early, Part};
+pub(super) use self::wire::HEADER;
+use self::wire::header;
+use super::{Connected, PATIENCE, path, set_failed, window};
+use crate::{
+    Datagrams, Endpoint, FragmentCounts, OpenError, OpenSpec, Opened, Visitor, socket,
+};
+
+const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
+/// Most datagrams that the kernel cuts one send into (UDP_MAX_SEGMENTS; new kernels
+/// take 128).
+pub(super) const SEGMENTS: usize = 64;
+/// Most bytes of one send, all headers included.
+const LARGEST: usize = 65_507;
+/// More bytes than one receive gives.
+const SPILL: usize = 65_536;
+/// Silence that is borne while nothing is known to be lost, in [`PATIENCE`]s: 10 s, and half a
+/// second more for each MiB of a message. The partner may be filling or checking one, or may
+/// not get its CPU (386 ms were seen in the middle of a message on a busy machine).
+const SILENCE: u64 = 20;
+
+/// One socket, and where its messages are. SEND is how many fragments one system call may send;
+/// TAKE is one more than those that one may receive: the last place is for what is out of place.
+pub(super) struct End<const SEND: usize, const TAKE: usize> {
+    socket: UdpSocket,
+    /// Bytes of a message in each of its fragments but the last.
+    payload: usize,
+    /// Most fragments that may be under way to the partner.
+    window: u64,
+    /// Fragments in one send, at most SEND.
+    batch: u64,
+    /// How many times [`PATIENCE`] the partner may be silent while nothing is known to be lost.
+    silence: u64,
+    /// Fragments sent so far, and how many of them the partner is known to have read.
+    sent: u64,
+    heard: u64,
+    /// Fragments put in their places so far, and how many of them the partner was told of.
+    read: u64,
+    told: u64,
+    /// Numbers of the next messages out and in.
+    outgoing: u64,
+    incoming: u64,
+    early: Early,
+    /// Where what is out of place arrives.
+    spill: Box<[u8]>,
+    /// Fragments known never to have come.
+    missing: u64,
+    /// When the launch ends.
+    deadline: Option<Instant>,
+}
+
+/// Opens both ends for messages that take more than one datagram of `datagram` bytes. Whether
+/// fragments are sent or received together picks the type.
+pub(super) fn open<V: Visitor>(
+    spec: &OpenSpec,
+    connected: Connected,
+    datagram: usize,
+    (gso, gro): (bool, bool),
+    visitor: V,
+) -> Result<V::Output, OpenError> {
+    const TOGETHER: usize = SEGMENTS + 1;
+    Ok(match (gso, gro) {
+        (false, false) => visitor.visit(pair::<1, 2>(spec, connected, datagram)?),
+        (false, true) => visitor.visit(pair::<1, TOGETHER>(spec, connected, datagram)?),
+        (true, false) => visitor.visit(pair::<SEGMENTS, 2>(spec, connected, datagram)?),
+        (true, true) => visitor.visit(pair::<SEGMENTS, TOGETHER>(spec, connected, datagram)?),
+    })
+}
+
+fn pair<const SEND: usize, const TAKE: usize>(
+    spec: &OpenSpec,
+    (near, far, mut granted): Connected,
+    datagram: usize,
+) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
+    let end = |socket| End::of(socket, datagram, spec.message_bytes);
+    let (initiator, responder) = (end(near)?, end(far)?);
+    granted.extend(initiator.granted(datagram, spec.message_bytes)?);
+    Ok(Opened::new(initiator, responder).granted(granted))
+}
+
+impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
+    /// An end over a connected socket, which is told how to cut and to join.
+    pub(super) fn of(
+        socket: UdpSocket,
+        datagram: usize,
+        message_bytes: usize,
+    ) -> Result<Self, OpenError> {
+        if SEND > 1 {
+            sys::socket::cut_when_sent(&socket, datagram as u16)
+                .map_err(OpenError::call("setsockopt UDP_SEGMENT", "it needs Linux 4.18"))?;
+        }
+        if TAKE > 2 {
+            sys::socket::join_when_received(&socket)
+                .map_err(OpenError::call("setsockopt UDP_GRO", "it needs Linux 5.0"))?;
+        }
+        End::new(socket, datagram, message_bytes).map_err(set_failed)
+    }
+
+    /// What it may have under way, and in one send; and what a message comes to.
+    pub(super) fn granted(
+        &self,
+        datagram: usize,
+        message_bytes: usize,
+    ) -> Result<Vec<(String, u64)>, OpenError> {
+        let (window, batch) = (self.window, self.batch);
+        let mut granted = path::granted(&self.socket, message_bytes, path::Laid::Cut(datagram));
+        granted.push(("window_datagrams".into(), window));
+        granted.push(("datagram_bytes".into(), datagram as u64));
+        if SEND > 1 {
+            granted.push(("datagrams_per_send".into(), batch));
+            if batch < 2 {
+                return Err(OpenError::NotApplicable(format!(
+                    "udp: gso=on changes nothing for datagrams of {datagram} bytes: one send takes \
+                     {LARGEST} bytes, the window {window} datagrams: choose a smaller `datagram=` \
+                     or a larger `buffer=`"
+                )));
+            }
+        }
+        Ok(granted)
+    }
+
+    /// With no more under way than the partner's buffer holds.
+    pub(super) fn narrowed(self, window: u32) -> Self {
+        let window = self.window.min(window.into());
+        End { window, batch: self.batch.min(window), ..self }
+    }
+
+    fn new(socket: UdpSocket, datagram: usize, message_bytes: usize) -> io::Result<Self> {
+        let window = u64::from(window(&socket, datagram)?);
+        Ok(End {
+            socket,
+            payload: datagram - HEADER,
+            window,
+            silence: SILENCE + (message_bytes >> 20) as u64,
+            batch: window.min(SEND.min(LARGEST / datagram).max(1) as u64),
+            sent: 0,
+            heard: 0,
+            read: 0,
+            told: 0,
+            outgoing: 0,
+            incoming: 0,
+            early: Early::default(),
+            spill: vec![0; SPILL].into(),
+            missing: 0,
+            deadline: None,
+        })
+    }
+
+    /// How many fragments a message of `bytes` takes.
+    #[inline(always)]
+    fn fragments(&self, bytes: usize) -> u32 {
+        bytes.div_ceil(self.payload) as u32
+    }
+
+    /// Sends fragments of `message` from `next` on, as many as the window and one call take;
+    /// gives how many.
+    #[inline(always)]
+    fn give(&mut self, message: &[u8], next: u32) -> io::Result<u32> {
+        while self.sent - self.heard >= self.window {
+            self.await_credit()?;
+        }
+        let most = self.batch.min(self.window - (self.sent - self.heard)) as usize;
+        let count = self.fragments(message.len());
+        let headers: [[u8; HEADER]; SEND] =
+            array::from_fn(|nth| header(self.outgoing, next + nth as u32, count));
+        let rest = &message[next as usize * self.payload..];
+        let mut parts = headers.iter().zip(rest.chunks(self.payload)).take(most);
+        let taken = parts.len();
+        let slices: [[IoSlice<'_>; 2]; SEND] = array::from_fn(|_| match parts.next() {
+            Some((header, part)) => [IoSlice::new(header), IoSlice::new(part)],
+            None => [IoSlice::new(&[]); 2],
+        });
+        wire::send(&self.socket, slices[..taken].as_flattened())?;
+        self.sent += taken as u64;
+        Ok(taken as u32)
+    }
+
+    /// Receives once; gives how many fragments from `next` on came to their places in `message`;
+    /// None if nothing came in time. A credit is taken to heart, anything else kept for later.
+    #[inline(always)]
+    fn take(&mut self, message: &mut [u8], next: u32) -> io::Result<Option<u32>> {
+        let mut headers = [[0; HEADER]; TAKE];
+        let rest = &mut message[next as usize * self.payload..];
+        let mut places = headers.iter_mut().zip(rest.chunks_mut(self.payload)).take(TAKE - 1);
+        let mut spill = Some(&mut self.spill[..]);
+        let mut slices: [[IoSliceMut<'_>; 2]; TAKE] = array::from_fn(|_| match places.next() {
+            Some((header, part)) => [IoSliceMut::new(header), IoSliceMut::new(part)],
+            None => {
+                let spill = spill.take().unwrap_or_default();
+                [IoSliceMut::new(spill), IoSliceMut::new(&mut [])]
+            }
+        });
+        let Some((bytes, each)) = wire::receive(&self.socket, slices.as_flattened_mut())? else {
+            return Ok(None);
+        };
+        if let Some(taken) = self.in_place(&headers, next, message.len(), bytes, each) {
+            self.have_read(taken);
+            self.early.passed_by(taken);
+            return Ok(Some(taken));
+        }
+        self.sort_out(&headers, message, next, bytes, each)?;
+        Ok(Some(0))
+    }
+
+    /// How many fragments came, if each is the one whose place it came to.
+    #[inline(always)]
+    fn in_place(
+        &self,
+        headers: &[[u8; HEADER]; TAKE],
+        next: u32,
+        length: usize,
+        bytes: usize,
+        each: usize,
+    ) -> Option<u32> {
+        let count = self.fragments(length);
+        let (mut left, mut at) = (bytes, next);
+        for found in &headers[..TAKE - 1] {
+            if left == 0 || at == count {
+                break;
+            }
+            let part = self.payload.min(length - at as usize * self.payload);
+            if each.min(left) != HEADER + part || *found != header(self.incoming, at, count) {
+                return None;
+            }
+            (left, at) = (left - HEADER - part, at + 1);
+        }
+        (left == 0 && at > next).then_some(at - next)
+    }
+
+    /// Notes that `fragments` more are in their places. The partner has read what was sent
+    /// before: it speaks when it is its turn.
+    #[inline(always)]
+    fn have_read(&mut self, fragments: u32) {
+        self.read += u64::from(fragments);
+        self.heard = self.sent;
+    }
+
+    /// Takes a credit to heart, keeps fragments that came before their turn, drops what came
+    /// twice.
+    #[cold]
+    fn sort_out(
+        &mut self,
+        headers: &[[u8; HEADER]; TAKE],
+        message: &[u8],
+        next: u32,
+        bytes: usize,
+        each: usize,
+    ) -> io::Result<()> {
+        // One after the other, as they were sent.
+        let mut came = Vec::with_capacity(bytes);
+        let mut take = |slice: &[u8]| {
+            came.extend_from_slice(&slice[..slice.len().min(bytes - came.len())]);
+        };
+        let parts = message[next as usize * self.payload..].chunks(self.payload);
+        for (header, part) in headers[..TAKE - 1].iter().zip(parts) {
+            take(header);
+            take(part);
+        }
+        take(&self.spill);
+        for datagram in came.chunks(each.max(1)) {
+            let Some((header, bytes)) = datagram.split_first_chunk::<HEADER>() else {
+                return Err(socket::wrong_length("recv", datagram.len(), HEADER));
+            };
+            if bytes.is_empty() {
+                self.heard = self.heard.max(u64::from_le_bytes(*header).min(self.sent));
+                continue;
+            }
+            let (place, last) = wire::place(header, self.incoming);
+            self.early.keep(place, Part { bytes: bytes.into(), last }, (self.incoming, next));
+        }
+        Ok(())
+    }
+
+    /// Puts the early fragments whose turn it is into their places; gives the next that is
+    /// wanted.
+    #[cold]
+    fn catch_up(&mut self, message: &mut [u8], mut next: u32) -> io::Result<u32> {
+        let count = self.fragments(message.len());
+        while next < count
+            && let Some(early) = self.early.take((self.incoming, next))
+        {
+            let from = next as usize * self.payload;
+            let end = message.len().min(from + self.payload);
+            let part = &mut message[from..end];
+            next += 1;
+            if early.bytes.len() != part.len() || early.last != (next == count) {
+                let (found, last) = (early.bytes.len(), if early.last { ", the last" } else { "" });
+                let bytes = message.len();
+                let text =
+                    format!("recv: no message of {bytes} bytes: part {next} has {found}{last}");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+            part.copy_from_slice(&early.bytes);
+            self.have_read(1);
+        }
+        self.early.forget_before((self.incoming, next));
+        Ok(next)
+    }
+
+    /// Tells the partner what has been read, for every half window.
+    #[inline(always)]
+    fn give_credit(&mut self) -> io::Result<()> {
+        if self.read - self.told < self.window.div_ceil(2) {
+            return Ok(());
+        }
+        self.told = self.read;
+        socket::send_message(&self.socket, &self.read.to_le_bytes())
+    }
+
+    #[cold]
+    fn await_credit(&mut self) -> io::Result<()> {
+        let mut waits = 0;
+        while !self.is_over(waits) {
+            if self.take(&mut [], 0)?.is_some() {
+                return Ok(());
+            }
+            waits += 1;
+        }
+        let (under_way, ms) = (self.sent - self.heard, waits * PATIENCE_MS);
+        let text = format!(
+            "udp: {under_way} fragments were sent, and no credit for them came in {ms} ms: they were \
+             lost, or it was"
+        );
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+    }
+
+    /// Whether silence has been borne for long enough: after so many `waits`, or because another one
+    /// would last until the launch ends.
+    fn is_over(&self, waits: u64) -> bool {
+        let late = |it: Instant| it.saturating_duration_since(Instant::now()) < PATIENCE * 6 / 5;
+        waits >= self.silence || waits > 0 && self.deadline.is_some_and(late)
+    }
+
+    /// Nothing has come for the `waits`th time since fragment `next` of `count` is awaited: an
+    /// error where something is known to be lost, or the partner has been silent for too long.
+    #[cold]
+    fn bear_silence(&mut self, waits: u64, next: u32, count: u32) -> io::Result<()> {
+        let drops = sys::socket::drops(&self.socket).unwrap_or(0);
+        // What came early tells of a gap; what merely isn't there may not have been sent yet.
+        if self.early.is_empty() && drops == 0 && !self.is_over(waits) {
+            return Ok(());
+        }
+        let came = u64::from(next) + self.early.of(self.incoming);
+        // Of a message that never began, nobody knows whether it was sent.
+        if came > 0 || !self.early.is_empty() {
+            self.missing = u64::from(count) - came;
+        }
+        let text = format!(
+            "udp: a fragment was lost: nothing for {} ms, {came} of {count} fragments of message \
+             {} came, the first missing is {}; {drops} dropped by a full buffer here, {} came out \
+             of order, {} twice",
+            waits * PATIENCE_MS,
+            self.incoming + 1,
+            next + 1,
+            self.early.reordered,
+            self.early.duplicated,
+        );
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+    }
+}
+
+impl<const SEND: usize, const TAKE: usize> Endpoint for End<SEND, TAKE> {
+    #[inline(always)]
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        let (count, mut next) = (self.fragments(message.len()), 0);
+        self.told = self.read;
+        while next < count {
+            next += self.give(message, next)?;
+        }
+        self.outgoing += 1;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        let (count, mut next, mut waits) = (self.fragments(message.len()), 0, 0);
+        loop {
+            if !self.early.is_empty() {
+                next = self.catch_up(message, next)?;
+            }
+            if next == count {
+                break;
+            }
+            self.give_credit()?;
+            match self.take(message, next)? {
+                Some(taken) => (next, waits) = (next + taken, 0),
+                None => {
+                    waits += 1;
+                    self.bear_silence(waits, next, count)?;
+                }
+            }
+        }
+        self.incoming += 1;
+        Ok(())
+    }
+
+    fn lost(&self) -> u64 {
+        sys::socket::drops(&self.socket).unwrap_or(0).max(self.missing)
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        let Early { reordered, duplicated, .. } = self.early;
+        let (received, lost) = (self.read, self.missing);
+        Some(Datagrams {
+            queue_overflows: sys::socket::drops(&self.socket).ok(),
+            fragments: Some(FragmentCounts { received, lost, reordered, duplicated }),
+        })
+    }
+
+    fn give_up_by(&mut self, deadline: Instant) {
+        self.deadline = Some(deadline);
+    }
+}

@@ -1,0 +1,426 @@
+//! Messages that are sent again until they are there: stop-and-wait, selective repeat, and codes whose
+//! repair doesn't always suffice (`+arq`).
+//!
+//! Each datagram has a number of its own, resent ones too; an acknowledgement says which came, and
+//! which messages are whole. It travels with data where the receiver answers, else by itself: for every
+//! half window, before its sender sleeps, and at once where something is missing. A datagram counts as
+//! lost where a later one was acknowledged, or nothing was for as long as [`Timer`] says. Without a code
+//! it is resent then; with one only where all of its message was sent and didn't suffice.
+//!
+//! A responder stays with its answer until it is acknowledged: who goes away resends nothing.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Instant;
+
+use super::inbox::{Inbox, Put};
+use super::path::Path;
+use super::shape::Shape;
+use super::timer::Timer;
+use super::wire::{ACK, Ack, Header, Kind, widened};
+use super::{GIVE_UP, Patience, not_ours};
+use codes::Coder;
+use crate::{Endpoint, socket};
+
+/// How many times more the last word is said: nobody asks for it again.
+const AGAIN_AT_THE_END: usize = 2;
+/// Most datagrams under way: what an acknowledgement can tell of.
+pub const WINDOW: u64 = 64;
+
+/// A message that isn't known to be there.
+struct Kept {
+    number: u64,
+    length: u32,
+    parts: Vec<Vec<u8>>,
+    /// Its datagrams that are lost, and not resent yet.
+    lost: Vec<u16>,
+    /// The number of the last datagram of its first round; None until that is sent.
+    sent_by: Option<u64>,
+    /// Whether the partner has all of it.
+    whole: bool,
+}
+
+/// A datagram under way.
+struct Flight {
+    datagram: u64,
+    message: u64,
+    place: u16,
+    sent: Instant,
+    /// When the wait for it began: those behind one that is resent wait as long as it does.
+    since: Instant,
+}
+
+/// One side.
+pub struct End {
+    path: Path,
+    shape: Shape,
+    coder: Option<Coder>,
+    inbox: Inbox,
+    answers: bool,
+    window: u64,
+    outgoing: u64,
+    kept: VecDeque<Kept>,
+    flights: VecDeque<Flight>,
+    /// Datagrams that were resent because no acknowledgement came in time, and when they were sent: one
+    /// that comes after all tells how long it takes.
+    doubted: VecDeque<(u64, Instant)>,
+    used: Vec<Vec<Vec<u8>>>,
+    timer: Timer,
+    patience: Patience,
+    /// Which of the 64 datagrams before the last one came.
+    before: u64,
+    /// The last that came, and how many came in all.
+    last: Option<u64>,
+    /// Datagrams that came and aren't acknowledged.
+    owed: u64,
+    /// Something is missing, or came twice: the partner should know now.
+    urgent: bool,
+    /// Something was received since the last message was sent.
+    turn: bool,
+}
+
+impl End {
+    pub fn new(
+        path: Path,
+        shape: Shape,
+        coders: Option<[Coder; 2]>,
+        answers: bool,
+        (timer, window): (Timer, u64),
+    ) -> End {
+        let (coder, decoder) = coders.map_or((None, None), |[a, b]| (Some(a), Some(b)));
+        End {
+            path,
+            shape,
+            coder,
+            inbox: Inbox::new(shape, decoder),
+            answers,
+            window: window.min(WINDOW),
+            outgoing: 0,
+            kept: VecDeque::new(),
+            flights: VecDeque::new(),
+            doubted: VecDeque::new(),
+            used: Vec::new(),
+            timer,
+            patience: Patience::default(),
+            before: 0,
+            last: None,
+            owed: 0,
+            urgent: false,
+            turn: false,
+        }
+    }
+
+    // ---- sending ---------------------------------------------------------------------------
+
+    /// Cuts a message, and keeps it.
+    fn keep(&mut self, message: &[u8]) {
+        let (shape, total) = (self.shape, self.shape.total());
+        let mut parts = self.used.pop().unwrap_or_default();
+        parts.resize(shape.datagrams(message.len()), Vec::new());
+        for (block, parts) in parts.chunks_mut(total).enumerate() {
+            let bytes = &message[shape.block(message.len(), block)];
+            match &mut self.coder {
+                Some(coder) => coder.encode(bytes, parts),
+                None => {
+                    parts[0].clear();
+                    parts[0].extend_from_slice(bytes);
+                }
+            }
+        }
+        self.kept.push_back(Kept {
+            number: self.outgoing,
+            length: message.len() as u32,
+            parts,
+            lost: Vec::new(),
+            sent_by: None,
+            whole: false,
+        });
+        self.outgoing += 1;
+    }
+
+    fn acknowledgement(&mut self) -> [u8; ACK] {
+        (self.owed, self.urgent) = (0, false);
+        Ack {
+            next: self.inbox.next() as u32,
+            // Before the first there is none: its number minus one, of which nothing is known.
+            last: self.last.map_or(u32::MAX, |it| it as u32),
+            before: self.before,
+            whole: self.inbox.whole_after(),
+        }
+        .to_bytes()
+    }
+
+    fn send_ack(&mut self, kind: Kind) -> io::Result<()> {
+        let ack = self.acknowledgement();
+        self.path.send(Header::new(kind), &[&ack]).map(drop)
+    }
+
+    /// Sends a part of a message that is kept.
+    fn launch(&mut self, message: u64, place: u16, again: bool) -> io::Result<()> {
+        let ack = self.acknowledgement();
+        let Some(kept) = self.kept.iter_mut().find(|it| it.number == message) else {
+            return Ok(());
+        };
+        let part = &kept.parts[usize::from(place)];
+        let length = kept.length;
+        let ends = usize::from(place) + 1 == kept.parts.len();
+        let message_low = message as u32;
+        let header =
+            Header { again, ends, place, message: message_low, length, ..Header::new(Kind::Data) };
+        let datagram = self.path.send(header, &[&ack, part])?;
+        if !again && ends {
+            kept.sent_by = Some(datagram);
+        }
+        if again {
+            self.path.count(|counts| counts.resent_datagrams += 1);
+        }
+        let now = Instant::now();
+        self.flights.push_back(Flight { datagram, message, place, sent: now, since: now });
+        Ok(())
+    }
+
+    /// Waits for one thing to happen: a datagram, or that none came in time.
+    fn step(&mut self, since: Instant) -> io::Result<()> {
+        let wait = self.flights.front().map(|it| self.timer.left(it.since));
+        match self.path.receive(wait)? {
+            Some(header) => self.place(header),
+            None => {
+                self.patience.bear(since, "no acknowledgement")?;
+                self.time_out()
+            }
+        }
+    }
+
+    /// Sends the oldest again: the answer to it tells of the others.
+    #[cold]
+    fn time_out(&mut self) -> io::Result<()> {
+        let Some(oldest) = self.flights.pop_front() else { return Ok(()) };
+        self.path.count(|counts| counts.time_outs += 1);
+        self.timer.back_off();
+        self.doubted.push_back((oldest.datagram, oldest.sent));
+        self.launch(oldest.message, oldest.place, true)?;
+        let now = Instant::now();
+        self.flights.iter_mut().for_each(|it| it.since = now);
+        Ok(())
+    }
+
+    /// Sends again what is known to be lost, and needed.
+    fn mend(&mut self) -> io::Result<()> {
+        let coded = self.coder.is_some();
+        let read = self.flights.front().map_or(self.path.sent(), |it| it.datagram);
+        let mut needed = Vec::new();
+        for kept in self.kept.iter_mut().filter(|it| !it.whole && !it.lost.is_empty()) {
+            // With a code the rest may suffice: wait until its fate is known.
+            if coded && kept.sent_by.is_none_or(|last| last >= read) {
+                continue;
+            }
+            let (data, total) = (self.shape.data(), self.shape.total());
+            let is_data = |place: &u16| usize::from(*place) % total < data;
+            let lost = std::mem::take(&mut kept.lost);
+            let any_data = lost.iter().any(is_data);
+            let wanted = lost.into_iter().filter(|it| !any_data || is_data(it));
+            needed.extend(wanted.map(|place| (kept.number, place)));
+        }
+        for (message, place) in needed {
+            self.launch(message, place, true)?;
+        }
+        Ok(())
+    }
+
+    // ---- receiving -------------------------------------------------------------------------
+
+    fn place(&mut self, header: Header) -> io::Result<()> {
+        let Some(ack) = Ack::parse(self.path.body()) else {
+            return Err(not_ours(&header, self.path.body().len()));
+        };
+        if matches!(header.kind, Kind::Data | Kind::Ack) {
+            self.mark(widened(self.last.unwrap_or(0), header.number));
+        }
+        self.learn(&ack);
+        if header.kind == Kind::Data {
+            let number = self.inbox.number(&header);
+            let put = self.inbox.put(&header, &self.path.body()[ACK..]);
+            match put {
+                Put::Wrong => return Err(not_ours(&header, self.path.body().len())),
+                Put::Late if !header.again => {} // the rest of a code's datagrams
+                Put::Late | Put::Twice => {
+                    self.urgent = true;
+                    self.path.count(|counts| counts.duplicate_datagrams += 1);
+                }
+                Put::Kept => {
+                    self.owed += 1;
+                    self.urgent |= header.again || header.ends;
+                }
+                // One before it isn't there yet.
+                Put::Whole => {
+                    self.owed += 1;
+                    self.urgent |= number != self.inbox.next();
+                }
+            }
+        }
+        self.mend()?;
+        if self.urgent { self.send_ack(Kind::Ack) } else { Ok(()) }
+    }
+
+    /// Notes that a datagram came.
+    fn mark(&mut self, datagram: u64) {
+        match self.last {
+            None => self.last = Some(datagram),
+            Some(last) if datagram > last => {
+                let ahead = datagram - last;
+                let shifted = |map: u64, by: u64| if by < 64 { map << by } else { 0 };
+                self.before = shifted(self.before, ahead) | shifted(1, ahead - 1);
+                self.last = Some(datagram);
+            }
+            Some(last) if last - datagram <= 64 && datagram < last => {
+                self.before |= 1 << (last - datagram - 1);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Takes an acknowledgement to heart.
+    fn learn(&mut self, ack: &Ack) {
+        let first = self.kept.front().map_or(self.outgoing, |it| it.number);
+        let next = widened(first, ack.next);
+        let is_whole = |number: u64| {
+            number < next
+                || (1..=32).contains(&(number - next)) && ack.whole >> (number - next - 1) & 1 == 1
+        };
+        while self.kept.front().is_some_and(|it| it.number < next) {
+            self.used.extend(self.kept.pop_front().map(|kept| kept.parts));
+        }
+        self.kept.iter_mut().for_each(|it| it.whole |= is_whole(it.number));
+        let last = widened(self.path.sent(), ack.last);
+        let nothing = ack.last == u32::MAX && self.path.sent() < u64::from(u32::MAX);
+        let (timer, kept) = (&mut self.timer, &mut self.kept);
+        if !nothing {
+            if let Some((_, sent)) = self.doubted.iter().find(|it| it.0 == last) {
+                timer.took(sent.elapsed());
+            }
+            self.doubted.retain(|it| it.0 > last);
+        }
+        self.flights.retain(|flight| {
+            if !nothing && flight.datagram == last {
+                timer.took(flight.sent.elapsed());
+            }
+            if is_whole(flight.message) {
+                timer.goes_on();
+                return false;
+            }
+            if nothing || flight.datagram > last {
+                return true;
+            }
+            let back = last - flight.datagram;
+            let came = back == 0 || back <= 64 && ack.before >> (back - 1) & 1 == 1;
+            match kept.iter_mut().find(|it| it.number == flight.message) {
+                Some(kept) if !came => kept.lost.push(flight.place),
+                _ => timer.goes_on(),
+            }
+            false
+        });
+    }
+
+    fn take(&mut self, message: &mut [u8]) -> Option<io::Result<()>> {
+        let path = &mut self.path;
+        self.inbox.take(|whole| {
+            path.count(|counts| {
+                counts.due_messages += 1;
+                counts.recovered_messages += u64::from(whole.rebuilt);
+            });
+            if whole.bytes.len() != message.len() {
+                return Err(socket::wrong_length("recv", whole.bytes.len(), message.len()));
+            }
+            message.copy_from_slice(whole.bytes);
+            Ok(())
+        })
+    }
+}
+
+impl Endpoint for End {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.shape.check(message.len())?;
+        self.path.count(|counts| {
+            counts.sent_messages += 1;
+            counts.payload_bytes += message.len() as u64;
+        });
+        let number = self.outgoing;
+        self.keep(message);
+        for place in 0..self.shape.datagrams(message.len()) {
+            let since = Instant::now();
+            while self.flights.len() as u64 >= self.window {
+                self.step(since)?;
+            }
+            self.launch(number, place as u16, false)?;
+        }
+        if self.answers && std::mem::take(&mut self.turn) {
+            let since = Instant::now();
+            while !self.flights.is_empty() {
+                match self.step(since) {
+                    // It has all it wanted, and is gone; or the line lost its last word.
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => break,
+                    Err(_) if since.elapsed() > GIVE_UP => break,
+                    done => done?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        let since = Instant::now();
+        loop {
+            if let Some(taken) = self.take(message) {
+                self.turn = true;
+                // Its sender may wait for room for repair that isn't needed any more.
+                if self.shape.datagrams(message.len()) as u64 > self.window {
+                    self.send_ack(Kind::Ack)?;
+                }
+                return taken;
+            }
+            if self.owed >= self.window.div_ceil(2) {
+                self.send_ack(Kind::Ack)?;
+            }
+            if self.owed > 0 {
+                match self.path.at_hand()? {
+                    Some(header) => {
+                        self.place(header)?;
+                        continue;
+                    }
+                    None => self.send_ack(Kind::Ack)?,
+                }
+            }
+            self.step(since)?;
+        }
+    }
+
+    fn lost(&self) -> u64 {
+        self.path.counts.lost_messages
+    }
+
+    fn give_up_by(&mut self, deadline: Instant) {
+        self.patience = Patience::before(deadline);
+    }
+
+    fn spare(&mut self, spared: bool) {
+        self.path.spare(spared);
+    }
+
+    fn settle(&mut self, over: bool) -> io::Result<()> {
+        match over {
+            // No loss is injected into it: nobody would send it again.
+            true => {
+                self.send_ack(Kind::Status)?;
+                // A line may lose it, and the partner would then wait for it until it gives up.
+                self.path.spare(true);
+                (0..AGAIN_AT_THE_END).try_for_each(|_| self.send_ack(Kind::Status))
+            }
+            false if self.owed > 0 => self.send_ack(Kind::Ack),
+            false => Ok(()),
+        }
+    }
+
+    fn tally(&self) -> Vec<(&'static str, u64)> {
+        self.path.counts.told(self.path.flips())
+    }
+}

@@ -1,0 +1,78 @@
+//! One end whose partner is on another host: the same ends as over loopback, each with the trace of
+//! its own direction, and both with the smaller one of their windows.
+
+use std::net::UdpSocket;
+
+use super::path::Path;
+use super::{Plan, Way, again, once, told};
+use crate::OpenError;
+use crate::network::Granted;
+use crate::udp::apart::Make;
+
+/// What an end is made by.
+#[derive(Clone)]
+pub struct Half {
+    /// What the options ask for.
+    pub plan: Plan,
+    /// Bytes of a message.
+    pub message_bytes: usize,
+    /// Whether it is the responder's.
+    pub answers: bool,
+    /// Of the trace, alike on both hosts.
+    pub seed: u64,
+}
+
+impl Half {
+    /// Whether it sends again what is lost.
+    pub fn sends_again(&self) -> bool {
+        matches!(self.plan.way, Way::Again { .. })
+    }
+
+    fn datagram(&self) -> usize {
+        self.plan.datagram_bytes(self.message_bytes)
+    }
+
+    /// The path, how many datagrams may be under way on it, and what is told of both.
+    fn path(&self, socket: UdpSocket, theirs: u32) -> Result<(Path, u64, Granted), OpenError> {
+        let window = self.plan.window(&socket, self.message_bytes)?.min(theirs.max(1).into());
+        let path = self.plan.path(socket, self.answers, self.seed)?;
+        let mtu = path.mtu().map(|it| ("path_mtu_bytes".into(), it.into()));
+        let granted = told(&self.plan, window, self.message_bytes).into_iter().chain(mtu);
+        let granted = granted.collect();
+        Ok((path, window, granted))
+    }
+}
+
+/// An end that sends once.
+#[derive(Clone)]
+pub struct SendsOnce(pub Half);
+
+/// An end that sends again what is lost.
+#[derive(Clone)]
+pub struct SendsAgain(pub Half);
+
+impl Make for SendsOnce {
+    type End = once::End;
+
+    fn datagram(&self) -> usize {
+        self.0.datagram()
+    }
+
+    fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
+        let (path, window, granted) = self.0.path(socket, window)?;
+        Ok((self.0.plan.once(path, self.0.answers, window), granted))
+    }
+}
+
+impl Make for SendsAgain {
+    type End = again::End;
+
+    fn datagram(&self) -> usize {
+        self.0.datagram()
+    }
+
+    fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
+        let (path, window, granted) = self.0.path(socket, window)?;
+        Ok((self.0.plan.again(path, self.0.answers, window), granted))
+    }
+}

@@ -1,0 +1,369 @@
+//! `udp:reliability=…`: messages whose loss is mended, by sending again (`again`) or by repair that
+//! travels with them (`once`), over the same sockets and under the same losses.
+//!
+//! What is lost is drawn from one seeded trace at each receiver (`path`): the n-th datagram that an end
+//! sends meets the n-th draw, whatever the scheme. docs/RELIABILITY.md says what that means for results.
+
+mod again;
+mod half;
+mod inbox;
+mod once;
+mod path;
+mod shape;
+mod timer;
+mod wire;
+
+use std::io;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+pub use self::half::{Half, SendsAgain, SendsOnce};
+use self::once::Guard;
+use self::path::{Mishaps, Path};
+use self::shape::Shape;
+use self::timer::Timer;
+use self::wire::{ACK, HEADER, Header};
+use super::{Udp, connected, datagram_here, set_failed, window};
+use codes::{Coder, FlipTrace, LossModel, LossTrace, Scheme, Shield};
+use crate::{
+    Choice, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor,
+};
+
+/// How long an end waits for a partner of whom nothing is heard at all.
+const GIVE_UP: Duration = Duration::from_secs(10);
+/// How long before its launch ends an end gives up in any case: then what it has seen is told.
+const HAS_ITS_SAY: Duration = Duration::from_millis(700);
+
+/// The option `reliability`.
+pub const RELIABILITY: OptionSpec = OptionSpec {
+    name: "reliability",
+    summary: "what becomes of lost datagrams: window ends the launch, none counts them, the others \
+              send again or repair",
+    words: &[
+        "window",
+        "none",
+        "stop-and-wait",
+        "selective-repeat",
+        "hamming-7-4",
+        "hamming-8-4",
+        "golay-24-12",
+        "reed-solomon-K-M",
+        "raptorq",
+        "hamming-7-4+arq",
+        "hamming-8-4+arq",
+        "golay-24-12+arq",
+        "reed-solomon-K-M+arq",
+        "raptorq+arq",
+    ],
+    takes_size: false,
+};
+/// The option `loss`.
+pub const LOSS: OptionSpec = OptionSpec {
+    name: "loss",
+    summary: "share of datagrams lost at the receiver, acknowledgements too, by a seeded trace",
+    words: &["0%", "PERCENT%"],
+    takes_size: false,
+};
+/// The option `burst`.
+pub const BURST: OptionSpec = OptionSpec {
+    name: "burst",
+    summary: "how many are lost in a row in the mean; 1 is each by itself",
+    words: &["1", "DATAGRAMS"],
+    takes_size: false,
+};
+/// The option `flips`.
+pub const FLIPS: OptionSpec = OptionSpec {
+    name: "flips",
+    summary: "share of bits that flip: checksums off, the code inside each datagram, CRC-32C outside",
+    words: &["0", "SHARE"],
+    takes_size: false,
+};
+/// The option `deadline`.
+pub const DEADLINE_OPTION: OptionSpec = OptionSpec {
+    name: "deadline",
+    summary: "of none and codes: after so long without an answer ask whether it was lost, or as it learns",
+    words: &["learned", "MICROSECONDS"],
+    takes_size: false,
+};
+/// The option `resend-after`.
+pub const RESEND_AFTER: OptionSpec = OptionSpec {
+    name: "resend-after",
+    summary: "of what sends again: after so long without an acknowledgement, or as it learns",
+    words: &["learned", "MICROSECONDS"],
+    takes_size: false,
+};
+
+/// What is done about losses.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// Nothing is sent again.
+    Once,
+    /// Sent again, so many datagrams under way.
+    Again { window: u64 },
+}
+
+/// What the options ask for.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    scheme: Option<Scheme>,
+    way: Way,
+    losses: Option<LossModel>,
+    flips: Option<f64>,
+    /// After so long without an answer the initiator asks for it; learned where none is named.
+    pub deadline: Option<Duration>,
+    resend_after: Option<Duration>,
+    payload: usize,
+}
+
+impl Plan {
+    /// What these options ask for; None where a lost datagram ends the launch, as without them.
+    ///
+    /// # Errors
+    /// What doesn't go together, and the way out.
+    pub fn of(options: &Options) -> Result<Option<Plan>, OpenError> {
+        Plan::checked(options).map_err(|error| OpenError::NotApplicable(format!("udp: {error}")))
+    }
+
+    fn checked(options: &Options) -> Result<Option<Plan>, String> {
+        let text = |name| options.text(Udp::OPTIONS, name);
+        let word = text("reliability");
+        if word == "window" {
+            let only = ["loss", "burst", "flips", "deadline", "resend-after"];
+            return match only.iter().find(|it| options.chosen().contains_key(**it)) {
+                Some(name) => Err(format!(
+                    "{name}={} is for a reliability that counts losses: add reliability=none, or \
+                     another",
+                    text(name)
+                )),
+                None => Ok(None),
+            };
+        }
+        for name in ["gso", "gro"] {
+            if options.get(Udp::OPTIONS, name) == Choice::Word("on") {
+                return Err(format!("{name}=on is for fragments: leave it out beside reliability"));
+            }
+        }
+        let (name, again) = match word.strip_suffix("+arq") {
+            Some(name) => (name, true),
+            None => (word, matches!(word, "stop-and-wait" | "selective-repeat")),
+        };
+        let scheme = match name {
+            "none" | "stop-and-wait" | "selective-repeat" => None,
+            name => Some(Scheme::parse(name)?),
+        };
+        let way = match (again, name) {
+            (false, _) => Way::Once,
+            (true, "stop-and-wait") => Way::Again { window: 1 },
+            (true, _) => Way::Again { window: again::WINDOW },
+        };
+        let number = |name| options.number(Udp::OPTIONS, name);
+        let micros = |name| number(name).map(|it| Duration::from_micros(it.into()));
+        let flips = Some(text("flips")).filter(|_| options.chosen().contains_key("flips"));
+        let flips: Option<f64> = flips.map(|it| it.parse().expect("checked at the door"));
+        check_flips(flips, scheme, again)?;
+        let whole = datagram_here(options);
+        let payload = whole.saturating_sub(HEADER + if again { ACK } else { 0 });
+        let plan = Plan {
+            scheme: scheme.filter(|_| flips.is_none()),
+            way,
+            losses: losses(text("loss"), text("burst"))?,
+            flips,
+            deadline: micros("deadline"),
+            resend_after: micros("resend-after"),
+            payload,
+        };
+        Ok(Some(plan.sound(scheme)?))
+    }
+
+    /// This plan, with the scheme where bits flip, if its numbers are such that it can be had.
+    fn sound(self, scheme: Option<Scheme>) -> Result<Plan, String> {
+        let least = |what, option| Err(format!("{what} of 0 µs: choose at least {option}=1"));
+        match (self.deadline, self.resend_after) {
+            (Some(Duration::ZERO), _) => least("a deadline", "deadline"),
+            (_, Some(Duration::ZERO)) => least("a wait", "resend-after"),
+            _ if Shape::new(self.scheme, self.payload).is_none() => {
+                Err("datagrams too small for a header and some data: choose a larger `datagram=`"
+                    .into())
+            }
+            _ => Ok(Plan { scheme, ..self }),
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        let scheme = self.scheme.filter(|_| self.flips.is_none());
+        Shape::new(scheme, self.payload).expect("checked when planned")
+    }
+
+    fn guard(&self) -> Option<Guard> {
+        self.flips?;
+        Some(match self.scheme.map(Shield::new) {
+            Some(shield) => Guard::Shield(Box::new(shield.expect("checked when planned"))),
+            None => Guard::Checksum,
+        })
+    }
+
+    /// Bytes of a message of `bytes` with what guards it.
+    fn guarded(&self, bytes: usize) -> usize {
+        match self.guard() {
+            None => bytes,
+            Some(Guard::Checksum) => bytes + once::TRUTH + 4,
+            Some(Guard::Shield(shield)) => once::TRUTH + shield.datagram_bytes(bytes),
+        }
+    }
+
+    /// The largest message.
+    pub fn largest(&self) -> usize {
+        // One datagram holds all of what is guarded.
+        let room = self.payload.saturating_sub(once::TRUTH);
+        match self.guard() {
+            None => self.shape().largest(),
+            Some(Guard::Checksum) => room.saturating_sub(4),
+            Some(Guard::Shield(_)) => {
+                let scheme = self.scheme.expect("a shield is of a scheme");
+                (room / scheme.total_shards() * scheme.data_shards()).saturating_sub(4)
+            }
+        }
+    }
+
+    /// The most bytes of a datagram for messages of at most so many.
+    pub fn datagram_bytes(&self, message_bytes: usize) -> usize {
+        let own = match self.way {
+            Way::Once => HEADER,
+            Way::Again { .. } => HEADER + ACK,
+        };
+        own + self.shape().datagram_bytes(self.guarded(message_bytes))
+    }
+
+    fn path(&self, socket: UdpSocket, answers: bool, seed: u64) -> Result<Path, OpenError> {
+        if self.flips.is_some() {
+            let ipv6 = socket.peer_addr().is_ok_and(|it| it.is_ipv6());
+            sys::socket::without_checksums(&socket, ipv6)
+                .map_err(OpenError::call("setsockopt SO_NO_CHECK", "none known"))?;
+        }
+        // Each direction has a trace of its own.
+        let seed = (seed << 1) | u64::from(answers);
+        let flips = self.flips.map(|share| {
+            let flips = FlipTrace::new(share, seed).expect("checked when planned");
+            (flips, once::TRUTH)
+        });
+        let losses = self.losses.map(|model| LossTrace::new(model, seed));
+        Path::new(socket, Mishaps { losses, flips }).map_err(set_failed)
+    }
+
+    /// How many datagrams may be under way to `socket`, for messages of at most so many bytes.
+    fn window(&self, socket: &UdpSocket, message_bytes: usize) -> Result<u64, OpenError> {
+        let room = window(socket, self.datagram_bytes(message_bytes)).map_err(set_failed)?;
+        Ok(match self.way {
+            Way::Once => room.into(),
+            Way::Again { window } => window.min(room.into()),
+        })
+    }
+
+    fn coders(&self) -> Option<[Coder; 2]> {
+        let scheme = self.scheme.filter(|_| self.flips.is_none())?;
+        Some([Coder::new(scheme), Coder::new(scheme)])
+    }
+
+    fn once(&self, path: Path, answers: bool, window: u64) -> once::End {
+        let (shape, coders) = (self.shape(), self.coders());
+        once::End::new(
+            path,
+            shape,
+            coders,
+            self.guard(),
+            answers,
+            (Timer::new(self.deadline), window),
+        )
+    }
+
+    fn again(&self, path: Path, answers: bool, window: u64) -> again::End {
+        let timer = Timer::new(self.resend_after);
+        again::End::new(path, self.shape(), self.coders(), answers, (timer, window))
+    }
+}
+
+fn check_flips(flips: Option<f64>, scheme: Option<Scheme>, again: bool) -> Result<(), String> {
+    let Some(share) = flips else { return Ok(()) };
+    FlipTrace::new(share, 0)?;
+    if again {
+        return Err(
+            "flips are counted, not mended by sending again: choose reliability=none or a \
+                    code without +arq"
+                .into(),
+        );
+    }
+    scheme.map_or(Ok(()), |scheme| Shield::new(scheme).map(drop))
+}
+
+fn losses(loss: &str, burst: &str) -> Result<Option<LossModel>, String> {
+    let percent: f64 = loss.trim_end_matches('%').parse().expect("checked at the door");
+    let burst: f64 = burst.parse().expect("checked at the door");
+    if percent == 0.0 {
+        return Ok(None);
+    }
+    LossModel::new(percent / 100.0, burst).map(Some)
+}
+
+/// Opens both ends over loopback.
+pub fn open<V: Visitor>(spec: &OpenSpec, plan: &Plan, visitor: V) -> Result<V::Output, OpenError> {
+    let (near, far, mut granted) = connected(spec)?;
+    let window = plan.window(&near, spec.message_bytes)?;
+    granted.extend(told(plan, window, spec.message_bytes));
+    let near = plan.path(near, false, spec.seed)?;
+    let far = plan.path(far, true, spec.seed)?;
+    Ok(match plan.way {
+        Way::Once => {
+            let (near, far) = (plan.once(near, false, window), plan.once(far, true, window));
+            visitor.visit(Opened::new(near, far).granted(granted))
+        }
+        Way::Again { .. } => {
+            let (near, far) = (plan.again(near, false, window), plan.again(far, true, window));
+            visitor.visit(Opened::new(near, far).granted(granted))
+        }
+    })
+}
+
+fn told(plan: &Plan, window: u64, message_bytes: usize) -> [(String, u64); 3] {
+    let bytes = plan.guarded(message_bytes);
+    [
+        ("window_datagrams".into(), window),
+        ("datagram_bytes".into(), plan.datagram_bytes(message_bytes) as u64),
+        ("datagrams_per_message".into(), plan.shape().datagrams(bytes) as u64),
+    ]
+}
+
+/// When an end gives up.
+#[derive(Clone, Copy, Default)]
+struct Patience {
+    until: Option<Instant>,
+}
+
+impl Patience {
+    /// That of a launch which ends at `deadline`.
+    fn before(deadline: Instant) -> Patience {
+        Patience { until: deadline.checked_sub(HAS_ITS_SAY) }
+    }
+
+    /// Bears on with a wait that has lasted since `since`.
+    ///
+    /// # Errors
+    /// `what` has not come in all that time.
+    #[cold]
+    fn bear(&self, since: Instant, what: &str) -> io::Result<()> {
+        let waited = since.elapsed();
+        let ends = self.until.is_some_and(|it| Instant::now() >= it);
+        let why = match () {
+            () if waited > GIVE_UP => format!("{what} in {:.1} s", waited.as_secs_f64()),
+            () if ends => format!("its launch took too long, and {what} had come when it ended"),
+            () => return Ok(()),
+        };
+        Err(io::Error::new(io::ErrorKind::TimedOut, format!("udp: {why}")))
+    }
+}
+
+#[cold]
+fn not_ours(header: &Header, length: usize) -> io::Error {
+    let text =
+        format!("recv: a datagram of {length} bytes that is no part of a message: {header:?}");
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}

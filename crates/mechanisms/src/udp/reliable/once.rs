@@ -1,0 +1,415 @@
+//! Messages that are sent once: bare (`none`), or with repair by a code. What can't be put together
+//! is lost, and the exchange goes on without it.
+//!
+//! A message is known to be lost where something of a later one has come. Where nothing follows, the
+//! initiator says after each deadline, fixed or learned by [`Timer`], that it has sent so many; whatever
+//! the responder then lacks is lost, and instead of an answer to it it says so. What merely takes its
+//! time arrives before that word: a slow partner is no loss.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::inbox::{Inbox, Put, Whole};
+use super::path::Path;
+use super::shape::Shape;
+use super::timer::Timer;
+use super::wire::{Header, Kind, widened};
+use super::{GIVE_UP, Patience, not_ours};
+use codes::{Coder, Detected, Outcome, Recovery, Shield};
+use crate::{Endpoint, socket};
+
+/// After so long without any word an answer is given up: its sender may have turned to something
+/// else, or the path lost all that was asked and said.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Bytes in front of a message whose bits flip: by these its receiver knows what was sent. They are
+/// no part of the experiment, and don't flip.
+pub const TRUTH: usize = 8;
+
+/// What protects a message inside its datagram.
+pub enum Guard {
+    /// Only the checksum.
+    Checksum,
+    /// A code and the checksum.
+    Shield(Box<Shield>),
+}
+
+/// One side.
+pub struct End {
+    path: Path,
+    shape: Shape,
+    coder: Option<Coder>,
+    parts: Vec<Vec<u8>>,
+    guard: Option<Guard>,
+    inbox: Inbox,
+    /// Whether it is the responder.
+    answers: bool,
+    timer: Timer,
+    patience: Patience,
+    /// Most datagrams under way.
+    window: u64,
+    /// Of the own datagrams the partner has read so many.
+    heard: u64,
+    /// Of the partner's this end has told that it read so many.
+    told: u64,
+    /// Messages sent.
+    outgoing: u64,
+    /// Messages that the partner says it has taken.
+    taken: u64,
+    /// Messages that the partner says it has sent, all of each.
+    over: u64,
+    /// The next message answers one that was lost: it isn't sent.
+    void: bool,
+    /// The last that wasn't sent.
+    last_void: Option<u64>,
+    /// The last that the partner didn't send.
+    their_void: Option<u64>,
+}
+
+impl End {
+    pub fn new(
+        path: Path,
+        shape: Shape,
+        coders: Option<[Coder; 2]>,
+        guard: Option<Guard>,
+        answers: bool,
+        (timer, window): (Timer, u64),
+    ) -> End {
+        let (coder, decoder) = coders.map_or((None, None), |[a, b]| (Some(a), Some(b)));
+        End {
+            path,
+            shape,
+            parts: vec![Vec::new(); shape.total()],
+            coder,
+            guard,
+            inbox: Inbox::new(shape, decoder),
+            answers,
+            timer,
+            patience: Patience::default(),
+            window,
+            heard: 0,
+            told: 0,
+            outgoing: 0,
+            taken: 0,
+            over: 0,
+            void: false,
+            last_void: None,
+            their_void: None,
+        }
+    }
+
+    /// Says something that has no number of its own.
+    fn say(&mut self, kind: Kind) -> io::Result<()> {
+        self.told = self.path.read();
+        let length = self.last_void.map_or(u32::MAX, |it| it as u32);
+        let message = match kind {
+            Kind::Credit => self.inbox.next() as u32,
+            _ => self.outgoing as u32,
+        };
+        let header = Header { message, length, ..Header::new(kind) };
+        self.path.send(header, &[]).map(drop)
+    }
+
+    /// Sends all of a message.
+    fn give(&mut self, message: &[u8]) -> io::Result<()> {
+        let (shape, total) = (self.shape, self.shape.total());
+        shape.check(message.len())?;
+        for block in 0..shape.blocks(message.len()) {
+            let bytes = &message[shape.block(message.len(), block)];
+            if let Some(coder) = &mut self.coder {
+                coder.encode(bytes, &mut self.parts);
+            }
+            for nth in 0..total {
+                self.await_room()?;
+                if self.taken > self.outgoing {
+                    return Ok(()); // the partner has all of it, and reads no more
+                }
+                let place = block * total + nth;
+                let header = Header {
+                    ends: place + 1 == shape.datagrams(message.len()),
+                    place: place as u16,
+                    message: self.outgoing as u32,
+                    length: message.len() as u32,
+                    ..Header::new(Kind::Data)
+                };
+                let part = if self.coder.is_some() { &self.parts[nth][..] } else { bytes };
+                self.path.send(header, &[part])?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn await_room(&mut self) -> io::Result<()> {
+        if self.path.sent() - self.heard < self.window { Ok(()) } else { self.await_credit() }
+    }
+
+    #[cold]
+    fn await_credit(&mut self) -> io::Result<()> {
+        let since = Instant::now();
+        while self.path.sent() - self.heard >= self.window && self.taken <= self.outgoing {
+            match self.path.receive(Some(self.timer.wait()))? {
+                Some(header) => {
+                    self.place(header)?;
+                    self.give_credit()?;
+                }
+                // The credit may be lost: its receiver answers this word with how far it has read.
+                None => {
+                    self.patience.bear(since, "no credit for what was sent")?;
+                    self.say(Kind::Over)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer hasn't come in time, after so long: it is lost if all of it went by, or if nobody
+    /// says anything; else its sender is asked.
+    #[cold]
+    fn ask(&mut self, waited: Duration) -> io::Result<()> {
+        let next = self.inbox.next();
+        let went_by = self.path.ended.is_some_and(|it| widened(next, it) == next);
+        let silence = match self.path.is_spared() {
+            true => GIVE_UP,
+            // A long way has long silences.
+            false => SILENCE.max(4 * self.timer.wait()),
+        };
+        self.timer.back_off();
+        if went_by || waited > silence {
+            self.over = self.over.max(next + 1);
+            return Ok(());
+        }
+        self.say(Kind::Over)
+    }
+
+    /// Does what a datagram asks for.
+    fn place(&mut self, header: Header) -> io::Result<()> {
+        let reads = |it: &mut End| it.heard = it.heard.max(widened(it.heard, header.number));
+        match header.kind {
+            Kind::Data => match self.inbox.put(&header, self.path.body()) {
+                Put::Wrong => return Err(not_ours(&header, self.path.body().len())),
+                Put::Twice => self.path.count(|counts| counts.duplicate_datagrams += 1),
+                // No more of it will come.
+                Put::Kept if header.ends => self.path.ended = Some(header.message),
+                Put::Late | Put::Kept | Put::Whole => {}
+            },
+            Kind::Ack => {}
+            Kind::Credit => {
+                reads(self);
+                self.taken = self.taken.max(widened(self.taken, header.message));
+            }
+            Kind::Over => {
+                reads(self);
+                self.over = self.over.max(self.inbox.number(&header));
+                // Of what is lost it hears when it is given up here.
+                if self.inbox.next() >= self.over {
+                    self.say(Kind::Status)?;
+                }
+            }
+            Kind::Status => {
+                reads(self);
+                self.over = self.over.max(self.inbox.number(&header));
+                let void = widened(self.inbox.next(), header.length);
+                self.their_void = (header.length != u32::MAX).then_some(void);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the awaited message is lost, or was never sent; then it is given up.
+    fn is_over(&mut self) -> bool {
+        let next = self.inbox.next();
+        if !self.inbox.is_overtaken() && next >= self.over {
+            return false;
+        }
+        // Something of it may be on its way where later ones have overtaken it: then it is late.
+        self.void = self.answers && !self.inbox.is_overtaken();
+        self.inbox.pass();
+        if self.their_void != Some(next) {
+            self.path.count(|counts| {
+                counts.due_messages += 1;
+                counts.lost_messages += 1;
+            });
+        }
+        true
+    }
+
+    fn take(&mut self, message: &mut [u8]) -> Option<io::Result<()>> {
+        let (guard, path) = (&self.guard, &mut self.path);
+        let taken = self.inbox.take(|whole| {
+            path.count(|counts| {
+                counts.due_messages += 1;
+                counts.recovered_messages += u64::from(whole.rebuilt);
+            });
+            match guard {
+                None => copied(&whole, message),
+                Some(guard) => {
+                    examine(guard, whole.bytes, message, path);
+                    Ok(())
+                }
+            }
+        });
+        if taken.is_some() {
+            self.void = false;
+            // The partner has read what was sent before: it speaks when it is its turn.
+            self.heard = self.path.sent();
+        }
+        taken
+    }
+
+    fn give_credit(&mut self) -> io::Result<()> {
+        let owed = self.path.read() - self.told;
+        if owed < self.window.div_ceil(2) { Ok(()) } else { self.say(Kind::Credit) }
+    }
+}
+
+/// What is spared no injected loss, and no count, both ends must have.
+#[cold]
+fn must_not_be_lost() -> io::Error {
+    let text = "udp: the path itself lost what both ends must know: choose a reliability that sends \
+                again, or a path that loses less";
+    io::Error::other(text)
+}
+
+fn copied(whole: &Whole, message: &mut [u8]) -> io::Result<()> {
+    if whole.bytes.len() != message.len() {
+        return Err(socket::wrong_length("recv", whole.bytes.len(), message.len()));
+    }
+    message.copy_from_slice(whole.bytes);
+    Ok(())
+}
+
+fn truth(message: &[u8]) -> [u8; TRUTH] {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(message);
+    hasher.finish().to_le_bytes()
+}
+
+/// `message` with its checksum, and its code if it has one, behind what tells the truth about it.
+fn guarded(guard: &Guard, message: &[u8]) -> Vec<u8> {
+    let mut bytes = truth(message).to_vec();
+    match guard {
+        Guard::Shield(shield) => bytes.extend(shield.protect(message)),
+        Guard::Checksum => {
+            bytes.extend_from_slice(message);
+            bytes.extend(crc32c::crc32c(message).to_le_bytes());
+        }
+    }
+    bytes
+}
+
+/// A message of so many bytes before its checksum.
+fn checked(bytes: &[u8], length: usize) -> Recovery {
+    match bytes.split_last_chunk() {
+        Some((payload, _)) if payload.len() != length => Recovery::Detected(Detected::Length),
+        Some((payload, crc)) if crc32c::crc32c(payload).to_le_bytes() == *crc => {
+            Recovery::Recovered { payload: payload.to_vec(), corrected_bits: 0 }
+        }
+        Some(_) => Recovery::Detected(Detected::Checksum),
+        None => Recovery::Detected(Detected::Length),
+    }
+}
+
+/// Takes a message out of what came, and counts what became of it. One that is known to be wrong is
+/// lost.
+fn examine(guard: &Guard, came: &[u8], message: &mut [u8], path: &mut Path) {
+    let (told, bytes) = came.split_at(TRUTH.min(came.len()));
+    let recovery = match guard {
+        Guard::Shield(shield) => shield.recover(bytes, message.len()),
+        Guard::Checksum => checked(bytes, message.len()),
+    };
+    let outcome = match &recovery {
+        Recovery::Recovered { payload, .. } if truth(payload) != *told => Outcome::SilentlyWrong,
+        Recovery::Recovered { corrected_bits: 0, .. } => Outcome::Intact,
+        Recovery::Recovered { .. } => Outcome::Corrected,
+        Recovery::Detected(_) => Outcome::Detected,
+    };
+    path.count(|counts| match outcome {
+        Outcome::Intact => counts.intact_messages += 1,
+        Outcome::Corrected => counts.corrected_messages += 1,
+        Outcome::SilentlyWrong => counts.silently_wrong_messages += 1,
+        Outcome::Detected => {
+            counts.lost_messages += 1;
+            match recovery {
+                Recovery::Detected(Detected::Checksum) => counts.detected_by_checksum += 1,
+                _ => counts.detected_by_code += 1,
+            }
+        }
+    });
+    if let Recovery::Recovered { payload, .. } = &recovery {
+        message.copy_from_slice(payload);
+    }
+}
+
+impl Endpoint for End {
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        if self.void {
+            self.void = false;
+            self.last_void = Some(self.outgoing);
+            self.outgoing += 1;
+            return self.say(Kind::Status);
+        }
+        self.told = self.path.read();
+        self.path.count(|counts| {
+            counts.sent_messages += 1;
+            counts.payload_bytes += message.len() as u64;
+        });
+        match &self.guard {
+            None => self.give(message)?,
+            Some(guard) => {
+                let guarded = guarded(guard, message);
+                self.give(&guarded)?;
+            }
+        }
+        self.outgoing += 1;
+        Ok(())
+    }
+
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        let began = (!self.answers).then(Instant::now);
+        let mut since = None;
+        self.timer.goes_on();
+        loop {
+            if let Some(taken) = self.take(message) {
+                if let Some(began) = began {
+                    self.timer.took(began.elapsed());
+                }
+                // Its sender may wait for room for repair that isn't needed any more.
+                if self.shape.datagrams(message.len()) as u64 > self.window {
+                    self.say(Kind::Credit)?;
+                }
+                return taken;
+            }
+            if self.is_over() {
+                return if self.path.is_spared() { Err(must_not_be_lost()) } else { Ok(()) };
+            }
+            self.give_credit()?;
+            match self.path.receive(began.map(|_| self.timer.wait()))? {
+                Some(header) => self.place(header)?,
+                None => {
+                    self.path.count(|counts| counts.time_outs += 1);
+                    let since: &mut Instant = since.get_or_insert_with(Instant::now);
+                    self.patience.bear(*since, "no answer")?;
+                    self.ask(since.elapsed())?;
+                }
+            }
+        }
+    }
+
+    fn lost(&self) -> u64 {
+        self.path.counts.lost_messages
+    }
+
+    fn give_up_by(&mut self, deadline: Instant) {
+        self.patience = Patience::before(deadline);
+    }
+
+    fn spare(&mut self, spared: bool) {
+        self.path.spare(spared);
+    }
+
+    fn tally(&self) -> Vec<(&'static str, u64)> {
+        self.path.counts.told(self.path.flips())
+    }
+}

@@ -1,0 +1,33 @@
+//! `vmsplice`: two pipes whose writers lend their pages (vmsplice(2)) instead of copying: one
+//! copy, by the reader, instead of two. `gift=on` gives the pages away (SPLICE_F_GIFT).
+
+use super::lent::{PAGES, opened};
+use super::pipe::CAPACITY;
+use super::{
+    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor,
+};
+use sys::lent::Way;
+
+/// The mechanism's row.
+pub struct Vmsplice;
+
+impl Mechanism for Vmsplice {
+    const NAME: &'static str = "vmsplice";
+    const SUMMARY: &'static str = "two pipes whose writers lend pages: one copy";
+    const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Stream) };
+    const OPTIONS: &'static [OptionSpec] = &[
+        OptionSpec {
+            name: "gift",
+            summary: "give the pages to the kernel (SPLICE_F_GIFT)",
+            words: &["off", "on"],
+            takes_size: false,
+        },
+        PAGES,
+        CAPACITY,
+    ];
+
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        let gift = spec.options.get(Self::OPTIONS, "gift") == Choice::Word("on");
+        Ok(visitor.visit(opened(spec, Self::OPTIONS, Way::Lend { gift })?))
+    }
+}

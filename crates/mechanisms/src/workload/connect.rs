@@ -1,0 +1,213 @@
+//! Connect: set-up and tear-down of both ends of a mechanism, in one worker, nothing sent.
+//!
+//! Timed: all that `Mechanism::open` does (for named and network sockets: bind, listen,
+//! connect, accept), and the closing of both ends and of what must be removed. One stamp closes
+//! a sample and opens the next, as in a latency. Not timed: what `Endpoint::start` adds once
+//! the workers live, which is meeting the partner and faulting in pages. Between two hosts the far
+//! end is another's: timed is all until the far side has let this one in, and closing it again.
+//!
+//! [`phases`] does the same again with a stamp at each step, so that the samples stay free of
+//! more than one clock read.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::network::{Call, Granted, Guest};
+use crate::{
+    self, Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose,
+};
+
+/// Bytes of the message that mechanisms are opened for: set-up has no size of its own.
+pub const OPENED_FOR: u64 = 64;
+
+/// Fills `samples` with the ticks of `batch` set-ups each of the mechanism called `name`; with a
+/// `call`, of its near end.
+///
+/// # Errors
+/// As for opening; what was set up until then is closed.
+pub fn initiate(
+    name: &str,
+    spec: &OpenSpec,
+    call: Option<&Call>,
+    clock: clock::Kind,
+    samples: &[AtomicU64],
+    batch: u64,
+) -> Result<(), OpenError> {
+    let _one_for_all = mechanism::keep_record();
+    choose(name, Initiator { spec, call, clock, samples, batch })?
+}
+
+struct Initiator<'a> {
+    spec: &'a OpenSpec,
+    call: Option<&'a Call>,
+    samples: &'a [AtomicU64],
+    batch: u64,
+    clock: clock::Kind,
+}
+
+impl Chooser for Initiator<'_> {
+    type Output = Result<(), OpenError>;
+
+    #[inline(never)]
+    fn chosen<M: Mechanism>(self) -> Self::Output {
+        let spec = self.spec;
+        match self.call {
+            None => self.fill(|| M::open(black_box(spec), Close)),
+            Some(call) => self.fill(|| M::connect(black_box(spec), call, Close)),
+        }
+    }
+}
+
+impl Initiator<'_> {
+    #[inline(always)]
+    fn fill(self, mut one: impl FnMut() -> Result<(), OpenError>) -> Result<(), OpenError> {
+        let mut opened = self.clock.now();
+        for sample in self.samples {
+            for _ in 0..self.batch {
+                one()?;
+            }
+            let closed = self.clock.now();
+            sample.store(closed - opened, Ordering::Relaxed);
+            opened = closed;
+        }
+        Ok(())
+    }
+}
+
+/// Closes at once what was opened.
+struct Close;
+
+impl Visitor for Close {
+    type Output = ();
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
+        drop(black_box(opened));
+    }
+}
+
+impl Guest for Close {
+    type Output = ();
+    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) {
+        drop(black_box((end, granted)));
+    }
+}
+
+/// The parts of a set-up, in their order: name and ticks.
+pub type Phases = Vec<(&'static str, u64)>;
+
+/// Where a set-up is stamped: at its begin, after each step, once open, once closed.
+const STAMPS: usize = 6;
+
+/// The parts of `count` set-ups. A mechanism that opens in one step has `open` and `close`; one
+/// that reports [`Step`]s has `bind`, `connect`, `accept`, the `rest` of opening, and `close`; of a
+/// near end alone, which binds nothing, `accept` is until it is let in.
+///
+/// # Errors
+/// As for opening.
+pub fn phases(
+    name: &str,
+    spec: &OpenSpec,
+    call: Option<&Call>,
+    clock: clock::Kind,
+    count: u64,
+) -> Result<Vec<Phases>, OpenError> {
+    let _one_for_all = mechanism::keep_record();
+    choose(name, Dissector { spec, call, clock, count })?
+}
+
+struct Dissector<'a> {
+    spec: &'a OpenSpec,
+    call: Option<&'a Call>,
+    count: u64,
+    clock: clock::Kind,
+}
+
+impl Chooser for Dissector<'_> {
+    type Output = Result<Vec<Phases>, OpenError>;
+
+    fn chosen<M: Mechanism>(self) -> Self::Output {
+        let one = |_| {
+            let mut stamps = [0; STAMPS];
+            stamps[0] = self.clock.now();
+            let stamp = Stamp { stamps: &mut stamps, clock: self.clock };
+            match self.call {
+                None => M::open(self.spec, stamp)?,
+                Some(call) => M::connect(self.spec, call, stamp)?,
+            }
+            stamps[STAMPS - 1] = self.clock.now();
+            Ok(parts(&stamps))
+        };
+        (0..self.count).map(one).collect()
+    }
+}
+
+/// Stamps each step on the way, and closes what was opened.
+struct Stamp<'a> {
+    stamps: &'a mut [u64; STAMPS],
+    clock: clock::Kind,
+}
+
+impl Visitor for Stamp<'_> {
+    type Output = ();
+
+    fn passed(&mut self, step: Step) {
+        self.stamps[place(step)] = self.clock.now();
+    }
+
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) {
+        self.stamps[STAMPS - 2] = self.clock.now();
+        drop(black_box(opened));
+    }
+}
+
+impl Guest for Stamp<'_> {
+    type Output = ();
+
+    fn passed(&mut self, step: Step) {
+        self.stamps[place(step)] = self.clock.now();
+    }
+
+    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) {
+        self.stamps[STAMPS - 2] = self.clock.now();
+        drop(black_box((end, granted)));
+    }
+}
+
+fn place(step: Step) -> usize {
+    match step {
+        Step::Bound => 1,
+        Step::Connected => 2,
+        Step::Accepted => 3,
+    }
+}
+
+/// Between one stamp and the next; a step that wasn't reported has none.
+fn parts(stamps: &[u64; STAMPS]) -> Phases {
+    let stepwise = stamps[1..4].iter().any(|stamp| *stamp > 0);
+    let last = if stepwise { "rest" } else { "open" };
+    let mut phases = Phases::new();
+    let mut before = stamps[0];
+    for (stamp, name) in stamps[1..].iter().zip(["bind", "connect", "accept", last, "close"]) {
+        if *stamp > 0 {
+            phases.push((name, stamp.saturating_sub(before)));
+            before = *stamp;
+        }
+    }
+    phases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_add_up_to_the_whole_and_steps_that_were_not_taken_are_absent() {
+        let parts_of = |stamps| parts(&stamps);
+        assert_eq!(parts_of([10, 0, 0, 0, 15, 18]), [("open", 5), ("close", 3)]);
+        let stepwise = parts_of([10, 11, 13, 16, 20, 25]);
+        let names: Vec<_> = stepwise.iter().map(|it| it.0).collect();
+        assert_eq!(names, ["bind", "connect", "accept", "rest", "close"]);
+        assert_eq!(stepwise.iter().map(|it| it.1).sum::<u64>(), 15);
+        let near = parts_of([10, 0, 13, 16, 20, 25]);
+        assert_eq!(near, [("connect", 3), ("accept", 3), ("rest", 4), ("close", 5)]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Latency: round trips, one at a time, all stamped by the initiator's clock.
+//!
+//! Timed: send, the partner's receive and send, receive. One stamp closes a sample and opens
+//! the next, so that samples add up to the whole and each holds exactly one clock read. Where
+//! a round trip is too short for the clock, a sample holds a batch of them.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Buffers, Payload};
+use crate::Endpoint;
+
+/// The initiator's side: fills `samples` with the ticks of `batch` round trips each, and gives the stamp
+/// that closed the last.
+#[inline(never)]
+pub fn initiate<E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    clock: clock::Kind,
+    samples: &[AtomicU64],
+    batch: u64,
+) -> io::Result<u64> {
+    let (out, into) = buffers.split();
+    let mut opened = clock.now();
+    for sample in samples {
+        for _ in 0..batch {
+            end.send_with(out, |message| payload.fill(message))?;
+            end.recv_with(into, |message| payload.look(message))?;
+        }
+        let closed = clock.now();
+        sample.store(closed - opened, Ordering::Relaxed);
+        opened = closed;
+    }
+    Ok(opened)
+}
+
+/// The responder's side: answers `count` messages.
+#[inline(never)]
+pub fn respond<E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    count: u64,
+) -> io::Result<()> {
+    let (out, into) = buffers.split();
+    for _ in 0..count {
+        end.recv_with(into, |message| payload.look(message))?;
+        end.send_with(out, |message| payload.fill(message))?;
+    }
+    Ok(())
+}

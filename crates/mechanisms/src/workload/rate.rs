@@ -1,0 +1,43 @@
+//! Rate: an open loop. Messages are due by a schedule, whatever became of those before them.
+//!
+//! Timed: from when a message was due to when its answer is in (response time), by the initiator's
+//! clock. One connection serves the schedule, one round trip at a time, so that queueing happens at
+//! the sender: one that is late keeps the time at which the message was due and sends at once. How
+//! late it began is kept beside. Not timed: the wait for the next message. Never batched. The
+//! responder answers as in a latency.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::schedule::Schedule;
+use super::{Buffers, Payload};
+use crate::Endpoint;
+
+/// The initiator's side: fills `samples` with the ticks of one response each, and `lateness` with
+/// those between when each message was due and when it was begun.
+#[inline(never)]
+pub fn initiate<E: Endpoint, P: Payload>(
+    end: &mut E,
+    payload: &mut P,
+    buffers: &mut Buffers,
+    clock: clock::Kind,
+    schedule: &mut Schedule,
+    (samples, lateness): (&[AtomicU64], &mut [u64]),
+) -> io::Result<()> {
+    let (out, into) = buffers.split();
+    for (sample, late) in samples.iter().zip(lateness) {
+        let due = schedule.next_due();
+        if clock.now() < due {
+            end.settle(false)?; // what it owes it can say while it waits
+            schedule.wait_until(due);
+        }
+        *late = clock.now().saturating_sub(due);
+        end.send_with(out, |message| payload.fill(message))?;
+        end.recv_with(into, |message| payload.look(message))?;
+        sample.store(clock.now().saturating_sub(due), Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,430 @@
+#!/usr/bin/env python3
+"""Makes tests/vectors/*.json, against which tests/vectors.rs holds crates/stats.
+
+    pip install numpy scipy ruptures
+    python3 crates/stats/tests/oracle/make_vectors.py
+
+What SciPy, NumPy and ruptures offer comes from them; the rest is computed here by
+definition (enumeration, exact fractions), never by the algorithm under test. Each file
+records the versions it was made with. Seeded: the same versions make the same files.
+"""
+import itertools
+import json
+import math
+import pathlib
+from fractions import Fraction
+
+import numpy as np
+import ruptures
+import scipy
+from ruptures.version import __version__ as ruptures_version
+from scipy import stats
+
+VECTORS = pathlib.Path(__file__).resolve().parent.parent / "vectors"
+VERSIONS = {
+    "numpy": np.__version__,
+    "scipy": scipy.__version__,
+    "ruptures": ruptures_version,
+}
+
+
+def write(name, **cases):
+    body = [f'"made_with": {json.dumps(VERSIONS)}']
+    for key, rows in cases.items():
+        lines = ",\n".join(json.dumps(row) for row in rows)
+        body.append(f'"{key}": [\n{lines}\n]')
+    (VECTORS / f"{name}.json").write_text("{\n" + ",\n".join(body) + "\n}\n")
+
+
+def rounded(values, digits=5):
+    return [round(float(x), digits) for x in values]
+
+
+# Quantiles
+
+
+def mid_quantile(ticks, p):
+    """Ma, Genton and Parzen 2011: invert the piecewise linear mid-distribution function."""
+    values, counts = np.unique(ticks, return_counts=True)
+    middles = (np.cumsum(counts) - counts / 2) / len(ticks)
+    return float(np.interp(p, middles, values))
+
+
+def quantiles(rng):
+    plain, tied = [], []
+    probabilities = [0.0, 0.01, 0.1, 0.25, 0.37, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0]
+    for n in [1, 2, 3, 4, 7, 12, 50]:
+        values = sorted(rounded(rng.lognormal(4, 1, n)))
+        plain.append(
+            {
+                "values": values,
+                "p": probabilities,
+                "quantiles": [float(np.quantile(values, p)) for p in probabilities],
+                "median": float(np.median(values)),
+            }
+        )
+    for n, scale in [(1, 5), (2, 5), (9, 2), (40, 3), (200, 4), (300, 1000)]:
+        ticks = sorted(int(x) for x in 40 + rng.exponential(scale, n))
+        tied.append(
+            {
+                "ticks": ticks,
+                "p": probabilities,
+                "quantiles": [mid_quantile(ticks, p) for p in probabilities],
+            }
+        )
+    needed = []
+    for p in ["0.5", "0.8", "0.9", "0.95", "0.99", "0.999", "0.9999", "0.99999"]:
+        # The smallest n with P(the largest of n is below the quantile) <= 2.5 %.
+        n = 1
+        while stats.binom.sf(n - 1, n, float(p)) > 0.025:
+            n = n + 1 if n < 1000 else int(n * 1.00001) + 1
+        while n > 1 and stats.binom.sf(n - 2, n - 1, float(p)) <= 0.025:
+            n -= 1
+        needed.append({"p": float(p), "samples": n})
+    write("quantile", plain=plain, tied=tied, samples_needed=needed)
+
+
+# Intervals and looks
+
+
+def ranks():
+    rows = []
+    for n in [*range(1, 61), 99, 100, 101, 500, 1000, 1074, 1075, 2500, 5000, 10_000]:
+        for alpha in [0.05, 0.01]:
+            low = np.arange(1, (n + 1) // 2 + 1)
+            error = 2 * stats.binom.cdf(low - 1, n, 0.5)
+            fits = low[error <= alpha]
+            row = {"n": n, "alpha": alpha, "low": None, "coverage": None}
+            if len(fits):
+                row["low"] = int(fits[-1])
+                row["coverage"] = float(1 - error[fits[-1] - 1])
+            rows.append(row)
+    return rows
+
+
+def walk(looks):
+    """Exact first-miss probabilities of (launches, low rank) looks at a fair walk."""
+    ways = {0: 1}  # launches below the median -> sign patterns that missed at no look
+    at, errors = 0, []
+    for launches, low in looks:
+        for _ in range(launches - at):
+            step = {}
+            for below, count in ways.items():
+                step[below] = step.get(below, 0) + count
+                step[below + 1] = step.get(below + 1, 0) + count
+            ways = step
+        at = launches
+        missed = [k for k in ways if k <= low - 1 or k >= launches + 1 - low]
+        errors.append(Fraction(sum(ways.pop(k) for k in missed), 2**launches))
+    return errors
+
+
+def looks():
+    """The narrowest ranks of one analysis of n launches, and of one after (6, 17) of 22."""
+    rows = []
+    for n in [6, 8, 12, 13, 15, 19, 22, 23, 25, 29, 30, 31, 37, 44, 51, 64, 80, 99, 100, 120]:
+        for before in [[], [(22, 6)]] if n > 22 else [[]]:
+            for low in range(1, (n + 1) // 2 + 1):
+                errors = walk([*before, (n, low)])
+                if sum(errors) > Fraction(5, 100):
+                    break
+                best = {"low": low, "error": float(errors[-1]), "spent": float(sum(errors))}
+            rows.append({"launches": n, "second": bool(before), **best})
+    return rows
+
+
+# Signed ranks
+
+
+def pratt_by_enumeration(differences):
+    """Two-sided exact p over all sign patterns, zeros ranked and left out."""
+    ranks = stats.rankdata(np.abs(differences))
+    kept = [Fraction(r).limit_denominator(2) for r, d in zip(ranks, differences) if d != 0]
+    positive = sum((r for r, d in zip(kept, [d for d in differences if d]) if d > 0), Fraction(0))
+    total = sum(kept, Fraction(0))
+    smaller = min(positive, total - positive)
+    hits = sum(
+        1
+        for signs in itertools.product([0, 1], repeat=len(kept))
+        if sum((r for r, s in zip(kept, signs) if s), Fraction(0)) <= smaller
+    )
+    return float(smaller), float(min(Fraction(1), Fraction(2 * hits, 2 ** len(kept))))
+
+
+def signed_ranks(rng):
+    exact, tied, normal, signs = [], [], [], []
+    for n, shift in [(1, 0), (2, 0.5), (5, 1), (6, 2), (9, 0.3), (12, 0.7), (20, 0.4), (50, 0.3)]:
+        differences = rounded(rng.normal(shift, 1, n))
+        test = stats.wilcoxon(differences, method="exact")
+        exact.append({"differences": differences, "statistic": test.statistic, "p": test.pvalue})
+    for n, shift, width in [(4, 0, 1), (7, 1, 2), (10, 0.5, 2), (12, 1, 3), (13, 0.4, 1), (14, 1, 4)]:
+        differences = [float(x) for x in np.round(rng.normal(shift, width, n))]
+        statistic, p = pratt_by_enumeration(differences)
+        tied.append({"differences": differences, "statistic": statistic, "p": p})
+    for n, digits in [(201, 5), (250, 1), (300, 0)]:
+        differences = rounded(rng.normal(0.1, 1, n), digits)
+        test = stats.wilcoxon(
+            differences, zero_method="pratt", correction=True, method="asymptotic"
+        )
+        normal.append({"differences": differences, "statistic": test.statistic, "p": test.pvalue})
+    for n, shift in [(1, 0), (6, 2), (12, 0.7), (40, 0.3), (1500, 0.03)]:
+        above = int((rng.normal(shift, 1, n) > 0).sum())
+        p = stats.binomtest(above, n, 0.5).pvalue
+        signs.append({"above": above, "below": n - above, "p": p})
+    write("signed_rank", exact=exact, tied=tied, normal=normal, signs=signs)
+
+
+def hodges_lehmann(rng):
+    rows = []
+    for n, alpha in [(6, 0.05), (8, 0.1), (12, 0.05), (12, 0.1), (20, 0.01), (30, 0.05), (100, 0.05)]:
+        differences = rounded(rng.normal(0.2, 1, n))
+        walsh = sorted((a + b) / 2 for i, a in enumerate(differences) for b in differences[i:])
+        counts = {0: 1}  # rank sum -> sign patterns
+        for rank in range(1, n + 1):
+            step = dict(counts)
+            for total, count in counts.items():
+                step[total + rank] = step.get(total + rank, 0) + count
+            counts = step
+        error, rank = Fraction(0), 0
+        while error + Fraction(2 * counts[rank], 2**n) <= Fraction(str(alpha)):
+            error += Fraction(2 * counts[rank], 2**n)
+            rank += 1
+        rows.append(
+            {
+                "differences": differences,
+                "alpha": alpha,
+                "estimate": float(np.median(walsh)),
+                "low": walsh[rank - 1],
+                "high": walsh[len(walsh) - rank],
+                "coverage": float(1 - error),
+            }
+        )
+    write("hodges_lehmann", intervals=rows)
+
+
+# Two samples
+
+
+def rank_sums(ranks, m):
+    """How many choices of m of the ranks have each sum."""
+    ways = [{0: 1}] + [{} for _ in range(m)]
+    for rank in ranks:
+        for taken in range(m, 0, -1):
+            for total, count in ways[taken - 1].items():
+                ways[taken][total + rank] = ways[taken].get(total + rank, 0) + count
+    return ways[m]
+
+
+def divisions(ranks, m):
+    """Two-sided exact p of the first m of the ranks: twice the share of divisions that are as
+    far out on the side of the one seen."""
+    ways, seen = rank_sums(ranks, m), sum(ranks[:m])
+    all_ways = sum(ways.values())
+    below = sum(count for total, count in ways.items() if total <= seen)
+    above = sum(count for total, count in ways.items() if total >= seen)
+    return float(min(Fraction(1), Fraction(2 * min(below, above), all_ways)))
+
+
+def two_samples(rng):
+    exact, tied, normal, shifts = [], [], [], []
+    for m, n, shift in [(1, 1, 0), (2, 5, 1), (4, 4, 3), (7, 5, 1), (12, 12, 0.9), (12, 20, 0.4),
+                        (30, 30, 0.6), (8, 60, 0.7), (50, 50, 0.3)]:
+        a, b = rounded(rng.normal(shift, 1, m)), rounded(rng.normal(0, 1, n))
+        test = stats.mannwhitneyu(a, b, method="exact")
+        exact.append({"a": a, "b": b, "statistic": test.statistic, "p": test.pvalue})
+    for m, n, shift, width in [(3, 4, 1, 1), (6, 6, 0, 2), (9, 5, 2, 2), (12, 12, 1, 2), (12, 9, 0, 1),
+                               (30, 20, 0.8, 2)]:
+        a = [float(x) for x in np.round(rng.normal(shift, width, m))]
+        b = [float(x) for x in np.round(rng.normal(0, width, n))]
+        ranks = [int(2 * rank) for rank in stats.rankdata(a + b)]
+        statistic = stats.mannwhitneyu(a, b, method="asymptotic").statistic
+        tied.append({"a": a, "b": b, "statistic": statistic, "p": divisions(ranks, m)})
+    for m, n, digits in [(51, 50, 5), (100, 100, 1), (100, 30, 0)]:
+        a, b = rounded(rng.normal(0.3, 1, m), digits), rounded(rng.normal(0, 1, n), digits)
+        test = stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=True)
+        normal.append({"a": a, "b": b, "statistic": test.statistic, "p": test.pvalue})
+    for m, n, alpha in [(4, 4, 0.05), (6, 9, 0.1), (12, 12, 0.05), (12, 30, 0.05), (30, 30, 0.1)]:
+        a, b = rounded(rng.normal(0.2, 1, m)), rounded(rng.normal(0, 1, n))
+        differences = sorted(x - y for x in a for y in b)
+        # The largest statistic whose exact two-sided p is still at most alpha.
+        ways = rank_sums(range(m + n), m)
+        least, total_ways, error, rank = m * (m - 1) // 2, sum(ways.values()), Fraction(0), 0
+        while error + Fraction(2 * ways[least + rank], total_ways) <= Fraction(str(alpha)):
+            error += Fraction(2 * ways[least + rank], total_ways)
+            rank += 1
+        shifts.append(
+            {
+                "a": a,
+                "b": b,
+                "alpha": alpha,
+                "estimate": float(np.median(differences)),
+                "low": differences[rank - 1],
+                "high": differences[len(differences) - rank],
+                "coverage": float(1 - error),
+            }
+        )
+    write("two_sample", exact=exact, tied=tied, normal=normal, shifts=shifts)
+
+
+def holm(rng):
+    rows = []
+    for n in [1, 2, 5, 15, 40]:
+        p = rounded(rng.beta(0.3, 2, n))
+        order = sorted(range(n), key=lambda i: p[i])
+        adjusted = [0.0] * n
+        for position, i in enumerate(order):
+            steps = [(n - before) * p[order[before]] for before in range(position + 1)]
+            adjusted[i] = min(1.0, max(steps))
+        rows.append({"p": p, "adjusted": adjusted})
+    write("holm", families=rows)
+
+
+# The price of looking
+
+
+def curve_pairs(rng, rounds, levels, bent):
+    first = 100 * 2.0 ** np.arange(levels) * np.exp(0.05 * rng.normal(size=(rounds, levels)))
+    second = first * 1.3 * np.exp(0.05 * rng.normal(size=(rounds, levels)))
+    second[:, 0] *= bent
+    return [[rounded(row) for row in curve] for curve in (first, second)]
+
+
+def flips(first, second):
+    """SciPy's permutations of pairs, applied to marks that stand for whole rounds: the largest
+    studentized sum over levels, and the p of each level by that maximum."""
+    logs = np.log(np.array(first) / np.array(second))
+    deviations = logs - logs.mean(axis=1, keepdims=True)
+    scales = np.sqrt((deviations**2).sum(axis=0))
+
+    def studentized(a, b):
+        return np.abs(np.sign(a - b) @ deviations) / scales
+
+    seen = studentized(*(marks := (np.ones(len(first)), -np.ones(len(first)))))
+    test = stats.permutation_test(
+        marks,
+        lambda a, b: studentized(a, b).max(),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        alternative="greater",
+    )
+    reached = test.null_distribution[:, None] >= seen[None, :] * (1 - 1e-12)
+    return float(test.pvalue), [float(p) for p in reached.mean(axis=0)]
+
+
+def as_published(first, second):
+    curves = [np.array(curve) for curve in (first, second)]
+    curves = [curve / np.median(curve, axis=0).mean() for curve in curves]
+    each = zip(*(curve.T for curve in curves))
+    return [float(stats.wilcoxon(a, b, method="exact").pvalue) for a, b in each]
+
+
+def prices(rng):
+    shapes, lines = [], []
+    for rounds, levels, bent in [(6, 2, 1.0), (8, 5, 1.1), (10, 9, 1.0), (12, 9, 1.1), (12, 4, 1.05)]:
+        first, second = curve_pairs(rng, rounds, levels, bent)
+        p, p_of_levels = flips(first, second)
+        shapes.append(
+            {
+                "first": first,
+                "second": second,
+                "p": p,
+                "p_of_levels": p_of_levels,
+                "as_published": as_published(first, second),
+            }
+        )
+    for n, doses in [(6, [1, 2]), (12, [1, 2, 4]), (20, [1, 2, 4])]:
+        none = rounded(rng.normal(4000, 50, n))
+        rounds = [rounded(4000 + 500 * np.array(doses) + rng.normal(0, 50, len(doses))) for _ in none]
+        fits = [np.polyfit(doses, row, 1) for row in rounds]
+        row = {"doses": doses, "rounds": rounds, "none": none}
+        for name, values in [("slope", [it[0] for it in fits]), ("at_none", [it[1] for it in fits])]:
+            averages = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2)]
+            row[name] = float(np.median(averages))
+        lines.append(row)
+    write("price", shapes=shapes, lines=lines)
+
+
+# Within launches
+
+
+def change_points(rng):
+    rows = []
+    for levels in [[0], [0, 3], [0, 3, 0], [1, 1.5, 4, 2], [5, 0, 5, 0, 5]]:
+        for min_size, penalty in [(2, 3.0), (3, 8.0), (5, 15.0)]:
+            values = rounded(
+                np.concatenate([rng.normal(level, 0.8, rng.integers(8, 25)) for level in levels])
+            )
+            signal = np.array(values).reshape(-1, 1)
+            algo = ruptures.Pelt(model="l2", min_size=min_size, jump=1).fit(signal)
+            rows.append(
+                {
+                    "values": values,
+                    "penalty": penalty,
+                    "min_segment": min_size,
+                    "changes": [int(end) for end in algo.predict(pen=penalty)[:-1]],
+                }
+            )
+    write("change_point", series=rows)
+
+
+def modes(rng):
+    """Share of variance within the best two groups, over every split."""
+    rows = []
+    for n, share in [(8, 0.5), (12, 0.3), (20, 0.2), (50, 0.15)]:
+        while True:
+            slow = rng.random(n) < share
+            if 2 <= slow.sum() <= n - 2:
+                break
+        values = rounded(np.where(slow, 450, 100) * np.exp(0.07 * rng.normal(size=n)))
+        logs = np.log(sorted(values))
+        within = min(
+            ((low - low.mean()) ** 2).sum() + ((high - high.mean()) ** 2).sum()
+            for low, high in (np.split(logs, [k]) for k in range(2, n - 1))
+        )
+        rows.append(
+            {
+                "values": values,
+                "slow": int(slow.sum()),
+                "within": float(within / ((logs - logs.mean()) ** 2).sum()),
+            }
+        )
+    write("modes", cases=rows)
+
+
+def tails(rng):
+    rows = []
+    for n, p, memory in [(100, 0.5, 0.0), (400, 0.9, 0.7), (1000, 0.95, 0.9), (1500, 0.7, 0.95)]:
+        state, samples = 0.0, []
+        for noise in rng.normal(size=n):
+            state = memory * state + noise
+            samples.append(int(1000 * math.exp(0.2 * state)))
+        threshold = sorted(samples)[math.ceil(p * n) - 1]
+        above = np.array([float(x > threshold) for x in samples])
+        above -= above.mean()
+        correlation = [above[: n - lag] @ above[lag:] / (above @ above) for lag in range(n)]
+        time, lag = -1.0, 0
+        while correlation[lag] + correlation[lag + 1] > 0:
+            time += 2 * (correlation[lag] + correlation[lag + 1])
+            lag += 2
+        rows.append({"samples": samples, "p": p, "effective": max(1.0, min(n, n / time))})
+    write("tail", cases=rows)
+
+
+def main():
+    VECTORS.mkdir(exist_ok=True)
+    rng = np.random.default_rng(1945)
+    quantiles(rng)
+    write("looks", ranks=ranks(), analyses=looks())
+    signed_ranks(rng)
+    hodges_lehmann(rng)
+    holm(rng)
+    change_points(rng)
+    modes(rng)
+    tails(rng)
+    # A stream of its own: what stands above keeps its numbers.
+    two_samples(np.random.default_rng(1947))
+    prices(np.random.default_rng(1948))
+
+
+if __name__ == "__main__":
+    main()
