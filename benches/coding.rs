@@ -17,9 +17,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use codes::{Coder, Oracle, Scheme};
-use stats::median_interval;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use stats::median_interval;
 
 use common::{Machine, SEED};
 

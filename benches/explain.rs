@@ -25,11 +25,12 @@ use ipcmark::judge::explain::{Cost, Difference, explain};
 use ipcmark::launch::placement::Place;
 use ipcmark::launch::plant::Plant;
 use ipcmark::launch::{Ending, Interrupt, Launcher, Placement, Spec, Stage, Warmup, Workers};
-use mechanisms::Variant;
-use machine::{Host, Probe};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use ipcmark::study::{Case, Reach, Request};
+use mechanisms::Variant;
 use mechanisms::workload::{Policy, Workload};
+use model::host::Host;
+use model::probe::Probe;
 
 use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
 
@@ -198,7 +199,7 @@ impl Bench {
         let failed = |error: ipcmark::store::StoreError| error.to_string();
         let mut store = Store::open(&folder.path().join("runs.sqlite")).map_err(failed)?;
         let clock = &self.machine.clock;
-        let (request, host) = (Request::default(), Host::read(Path::new("/")));
+        let (request, host) = (Request::default(), machine::host::read(Path::new("/")));
         let run = NewRun {
             started: now_utc(),
             tool: ipcmark::campaign::TOOL,

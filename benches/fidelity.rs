@@ -28,13 +28,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use ipcmark::campaign::lasting_ns;
-use clock::Kind;
 use ipcmark::launch::{Interrupt, Launch, Launcher, Page, Placement, Stage, Warmup};
 use mechanisms::fd::{OneFd, TwoFds};
-use mechanisms::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
-use stats::{Comparison, compare_paired, two_modes};
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
+use mechanisms::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
+use model::clock::Kind;
+use stats::{Comparison, compare_paired, two_modes};
 
 use common::bare::Bare;
 use common::contest::{Blocks, Contest, Setting, Side, Task};

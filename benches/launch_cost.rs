@@ -25,10 +25,9 @@ use ipcmark::launch::placement::Place;
 use ipcmark::launch::{
     Ending, Interrupt, Launch, Launcher, Outcome, Placement, SETTLED, Stage, Warmup, Workers,
 };
-use mechanisms::Variant;
-use machine::Host;
 use ipcmark::store::{NewCase, NewLaunch, NewRun, Store};
 use ipcmark::study::{Case, Reach, Request};
+use mechanisms::Variant;
 use mechanisms::workload::{Policy, Workload};
 
 use common::{Machine, PROGRAM, SEED, quartiles};
@@ -104,7 +103,7 @@ fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> 
         tool: TOOL,
         argv: &[],
         request: &request,
-        host: &Host::read(Path::new("/")),
+        host: &machine::host::read(Path::new("/")),
         clock: &machine.clock,
         peer: None,
         labs: &[],

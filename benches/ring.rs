@@ -11,6 +11,7 @@
 
 mod common;
 
+use clock::Now;
 use std::hint::{black_box, spin_loop};
 use std::io;
 use std::process::ExitCode;
@@ -18,13 +19,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use clock::Kind;
 use ipcmark::launch::{Page, Warmup};
-use mechanisms::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
-use stats::{compare_paired, two_modes};
-use sys::shared::{LINE, Mapping};
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
+use mechanisms::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
+use model::clock::Kind;
+use stats::{compare_paired, two_modes};
+use sys::shared::{LINE, Mapping};
 
 use common::contest::{Blocks, Contest, SETTLE, Setting, Side, Task};
 use common::crew::Way;

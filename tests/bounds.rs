@@ -10,16 +10,17 @@ use std::process::Command;
 
 use cli_support::{Bench, Said, output};
 use ipcmark::fleet::{network, nodes};
-use machine::lab::asked;
 use ipcmark::launch::Placement;
-use mechanisms::Variant;
-use machine::{Probe, parse_cpu_list};
 use ipcmark::store::Label;
 use ipcmark::study::declared::declare;
 use ipcmark::study::expression::Expression;
 use ipcmark::study::extent::Extent;
 use ipcmark::study::{Reach, Total, builtin, rate};
-use ipcmark::{size, time};
+use machine::lab::asked;
+use machine::parse_cpu_list;
+use mechanisms::Variant;
+use model::probe::Probe;
+use model::{duration, size};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -397,8 +398,8 @@ fn no_parser_falls_over_any_word() {
         let results = [
             size.map(drop),
             size::parse_list(text, size::message).map(drop),
-            time::budget(text).map(drop),
-            time::warmup(text).map(drop),
+            duration::budget(text).map(drop),
+            duration::warmup(text).map(drop),
             rate::parse(text).map(drop),
             Reach::parse_list(text).map(drop),
             Placement::parse(text).map(drop),

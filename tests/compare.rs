@@ -9,11 +9,12 @@ use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said};
 use ipcmark::launch::placement::Place;
 use ipcmark::launch::{Outcome, Placement, Record, Workers};
-use mechanisms::Variant;
-use machine::{Host, RoundNoise};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use ipcmark::study::{Absence, Case, Reach, Request, Stopping};
+use mechanisms::Variant;
 use mechanisms::workload::{Policy, Workload};
+use model::host::Host;
+use model::noise::RoundNoise;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -93,7 +94,7 @@ impl Setting {
             seed,
             ..Request::default()
         };
-        let host = Host::read(Path::new("/"));
+        let host = machine::host::read(Path::new("/"));
         Setting { host, tool: "ipcmark 0.1.0", request, seed, label: None, disturbed: &[] }
     }
 
@@ -103,9 +104,9 @@ impl Setting {
     }
 }
 
-fn at_work() -> clock::Record {
-    clock::Record {
-        kind: clock::Kind::Tsc,
+fn at_work() -> model::clock::Record {
+    model::clock::Record {
+        kind: model::clock::Kind::Tsc,
         tsc_unavailable: None,
         cost_ns: 10.0,
         step_ns: 1.0,

@@ -15,8 +15,8 @@ use common::launching::{conclude, quick, start};
 use common::proc::{Held, Process, listening, lying_around};
 use common::{Rng, alone, contents, largest, say, sizes, variants};
 use ipcmark::launch::{Outcome, SampleCount, Spec, Workers};
-use mechanisms::{Carries, Framing, MECHANISMS, OpenError, Variant, Waits, probe};
 use mechanisms::workload::Workload;
+use mechanisms::{Carries, Framing, MECHANISMS, OpenError, Variant, Waits, probe};
 
 /// Which way a message goes; its contents depend on it, so that nobody reads back his own.
 const THERE: u64 = 1;

@@ -17,15 +17,15 @@ use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress, Roads, Turn};
 use ipcmark::judge::{Judged, Status};
 use ipcmark::launch::{Launcher, Outcome, Spec, Stage, Warmup, Workers};
-use mechanisms::{Carries, Cause, OpenError, OpenSpec, Variant};
-use machine::Topology;
 use ipcmark::store::Store;
 use ipcmark::study::{Machine, Request, Stopping, Ways, plan};
+use machine::Topology;
 use mechanisms::workload::{Workload, connect};
+use mechanisms::{Carries, Cause, OpenError, OpenSpec, Variant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What stamps the set-ups; every machine has it.
-const CLOCK: clock::Kind = clock::Kind::MonotonicRaw;
+const CLOCK: model::clock::Kind = model::clock::Kind::MonotonicRaw;
 
 /// Mechanisms whose set-up makes names or objects.
 const NAMED: [&str; 6] = [
@@ -138,7 +138,7 @@ fn killed_in_the_midst_of_set_ups_nothing_is_left_after_cleaning() {
                 let gone = soon(Duration::from_secs(30), || Process::in_group(group).is_empty());
                 assert!(gone, "{what}: something lives on");
                 if whole_launch {
-                    mechanism::clean();
+                    mechanisms::clean();
                 }
                 assert_eq!(left_since(&names), None, "{what}: left behind");
             }

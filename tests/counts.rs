@@ -9,10 +9,11 @@ use std::path::Path;
 use common::launching::{LEAD, conclude, quick};
 use common::say;
 use ipcmark::launch::{Outcome, SampleCount, Spec, WorkerReport, Workers};
-use machine::Probe;
-use machine::counts::{Counting, Counts, Family};
-use sys::perf::Kernel;
+use machine::counts::Counting;
 use mechanisms::workload::Workload;
+use model::counts::{Counts, Family};
+use model::probe::Probe;
+use sys::perf::Kernel;
 
 const ROUND_TRIPS: u64 = 500;
 

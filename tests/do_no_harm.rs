@@ -23,10 +23,10 @@ use common::launching::{endless, reach};
 use common::proc::Process;
 use common::{Rng, say};
 use ipcmark::launch::{Launch, Launcher, Stage, Workers};
-use sys::system_v::{self, Envelope, Kind, Object};
 use mechanisms::workload::Workload;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use sys::system_v::{self, Envelope, Kind, Object};
 
 /// Against hangs.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use cli_support::{Bench, wait_for};
-use stats::median_ranks;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use stats::median_ranks;
 
 const ESTIMATES: [&str; 4] =
     ["latency_ns", "throughput_bytes_per_sec", "wakeups_per_sec", "setup_ns"];

@@ -11,8 +11,9 @@ use std::path::Path;
 
 use cli_support::{Bench, Said};
 use common::say;
-use machine::counts::{self, Family};
+use machine::counts;
 use machine::trace;
+use model::counts::Family;
 use serde_json::Value;
 
 const LAUNCHES: usize = 6;

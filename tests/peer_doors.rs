@@ -83,12 +83,12 @@ fn undisturbed(disturb: impl Fn(&str, SocketAddr) -> Box<dyn std::any::Any>) {
                 let far = spec.clone();
                 let responder = scope.spawn(move || {
                     let answering = Answering { port, until: HANG };
-                    mechanism::listen(name, &far, at, cookie, answering).expect("it listens")
+                    mechanisms::listen(name, &far, at, cookie, answering).expect("it listens")
                 });
                 let to = SocketAddr::new(at, told.recv_timeout(HANG).unwrap());
                 let _held = disturb(name, to);
                 let call = Call { to, cookie, purpose: Purpose::Stay };
-                mechanism::connect(name, &spec, &call, Asking).expect("let in");
+                mechanisms::connect(name, &spec, &call, Asking).expect("let in");
                 responder.join().unwrap().expect("the partner came");
                 if name == "tcp" {
                     // Behind the partner the door is closed.
@@ -178,12 +178,12 @@ fn the_wrong_cookie_opens_nothing_and_the_deadline_closes_the_door() {
             let responder = scope.spawn(move || {
                 let answering = Answering { port, until: Duration::from_secs(1) };
                 let cookie = Cookie::drawn().unwrap();
-                mechanism::listen(name, &far, at, cookie, answering).expect("it listens")
+                mechanisms::listen(name, &far, at, cookie, answering).expect("it listens")
             });
             let to = SocketAddr::new(at, told.recv_timeout(HANG).unwrap());
             let cookie = Cookie::drawn().unwrap();
             let call = Call { to, cookie, purpose: Purpose::Stay };
-            let error = mechanism::connect(name, &spec, &call, Asking).unwrap_err();
+            let error = mechanisms::connect(name, &spec, &call, Asking).unwrap_err();
             assert!(matches!(error, OpenError::Unavailable(_)), "{name}: {error}");
             let error = responder.join().unwrap().unwrap_err().to_string();
             assert!(error.contains("nobody showed the launch's cookie"), "{name}: {error}");
@@ -205,7 +205,7 @@ fn a_door_whose_owner_is_gone_closes_at_once() {
     for name in ["tcp", "udp"] {
         let (name, spec) = to_open(name);
         let cookie = Cookie::drawn().unwrap();
-        let told = mechanism::listen(name, &spec, [127, 0, 0, 1].into(), cookie, Orphan).unwrap();
+        let told = mechanisms::listen(name, &spec, [127, 0, 0, 1].into(), cookie, Orphan).unwrap();
         assert!(told.contains("the coordinator is gone"), "{name}: {told}");
     }
 }
@@ -218,7 +218,7 @@ fn an_address_of_somebody_else_is_refused_with_the_way_out() {
         let answering = Answering { port: channel().0, until: HANG };
         // Of a block that is kept for documentation.
         let at = [192, 0, 2, 1].into();
-        let error = mechanism::listen(name, &spec, at, cookie, answering).unwrap_err().to_string();
+        let error = mechanisms::listen(name, &spec, at, cookie, answering).unwrap_err().to_string();
         assert!(error.contains("192.0.2.1") && error.contains("--peer-address"), "{name}: {error}");
     }
 }

@@ -9,9 +9,9 @@ use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use codes::{Oracle, Scheme};
 use common::contents;
 use common::ends::{End, HANG, Pair, both, open, try_open};
-use codes::{Oracle, Scheme};
 use mechanisms::{OpenError, Variant};
 
 fn pair(options: &str, bytes: usize) -> Pair {

@@ -12,13 +12,13 @@ use std::sync::OnceLock;
 
 use cli_support::Bench;
 use ipcmark::judge::{CaseResult, Judged, Status};
-use machine::Topology;
 use ipcmark::report::compose::{Extent, compose};
 use ipcmark::report::{Block, Document, Table, html};
 use ipcmark::store::Store;
 use ipcmark::study::declared::{Declared, declare};
 use ipcmark::study::format::{Published, PublishedFigure};
 use ipcmark::study::{Case, Machine, StudyText, Ways, builtin, plan};
+use machine::Topology;
 
 /// A small run, measured once for all tests.
 fn small() -> Judged {

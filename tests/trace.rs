@@ -18,10 +18,11 @@ use common::say;
 use ipcmark::launch::{
     Launch, Launcher, Outcome, Record, SampleCount, Spec, Stage, Warmup, Workers,
 };
-use machine::trace::{self, Deeds, Direction, Traced};
-use sys::bpf::program_ids;
+use machine::trace;
 use mechanisms::workload::Workload;
+use model::trace::{Deeds, Direction, Traced};
 use rustix::process::{Pid, Signal, kill_process};
+use sys::bpf::program_ids;
 
 const ROUND_TRIPS: u64 = 500;
 

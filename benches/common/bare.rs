@@ -1,6 +1,7 @@
 //! Round trips as one would write them by hand, for the endpoints that `fidelity` measures: the
 //! system calls one after the other, the clock read twice in all.
 
+use clock::Now;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::AtomicU32;
@@ -9,10 +10,10 @@ use std::sync::atomic::Ordering::SeqCst;
 use rustix::io::{read, write};
 use rustix::thread::futex as call;
 
-use clock::Kind;
 use mechanisms::fd::{OneFd, TwoFds};
-use mechanisms::{Endpoint, eventfd, futex};
 use mechanisms::workload::Buffers;
+use mechanisms::{Endpoint, eventfd, futex};
+use model::clock::Kind;
 
 /// A round trip as one would write it by hand for this one endpoint: no retries, no traits, an
 /// error or a short count ends it.

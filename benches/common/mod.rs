@@ -18,9 +18,10 @@ use ipcmark::launch::spec::BUILD;
 use ipcmark::launch::{
     Ending, Interrupt, Launcher, Outcome, Placement, SampleCount, Spec, Stage, Warmup, Workers,
 };
-use machine::{Host, Topology, noise};
-use stats::{Comparison, Interval};
+use machine::{Topology, noise};
 use mechanisms::workload::{Policy, Workload};
+use model::host::Host;
+use stats::{Comparison, Interval};
 
 /// Seed of every order drawn here.
 pub const SEED: u64 = 20_260_711;
@@ -38,7 +39,7 @@ pub fn names() -> Vec<String> {
 /// Where and by what clock to measure.
 pub struct Machine {
     /// The clock, calibrated.
-    pub clock: clock::Record,
+    pub clock: model::clock::Record,
     /// Both workers on one CPU.
     pub one_cpu: (u32, u32),
     /// Two CPUs and how they stand to each other, or why there are none.
@@ -51,7 +52,7 @@ impl Machine {
         let root = Path::new("/");
         let (kind, why_not) = clock::choose(root);
         let (_, clock) = clock::measure(kind, why_not);
-        print_facts(&Host::read(root), &clock);
+        print_facts(&machine::host::read(root), &clock);
 
         let topology = Topology::read(root).expect("/sys/devices/system/cpu");
         let set = sched_getaffinity(None).expect("sched_getaffinity of this process");
@@ -77,7 +78,7 @@ impl Machine {
     }
 }
 
-fn print_facts(host: &Host, clock: &clock::Record) {
+fn print_facts(host: &Host, clock: &model::clock::Record) {
     let name = host.processor.name.clone().unwrap_or_else(|| "unknown CPU".into());
     let name = name.replace("(R)", "").replace("(TM)", "").replace(" CPU", "");
     let line = format!(
@@ -119,7 +120,7 @@ pub fn quartiles(values: &mut [f64]) -> [f64; 3] {
 
 /// A latency launch of 64-byte messages between processes; each sample one round trip.
 pub fn launch_spec(
-    clock: &clock::Record,
+    clock: &model::clock::Record,
     mechanism: &str,
     cpus: (u32, u32),
     warmup: Warmup,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::{LiveCase, LiveGroup};
 use crate::floor::Rounds;
 use crate::launch::Interrupt;
-use machine::{Beside, RoundBound};
+use model::bound::{Beside, RoundBound};
 
 /// Rounds of each group in which bounds are measured whatever it costs.
 const ALWAYS: u64 = 6;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::launch::{Placement, Workers, placement::Place};
-use mechanisms::Variant;
-use stats::Look;
 use crate::store::{Closed, NewCase, Store, StoreError, StoredCase, StoredGroup, StoredRun};
 use crate::study::{Case, Plan, Reach, Request};
+use mechanisms::Variant;
 use mechanisms::workload::{Policy, Workload};
+use stats::Look;
 
 /// A launch in one number: the median of its samples, in ns per operation.
 ///
@@ -120,7 +120,7 @@ pub(super) fn revive(
     store: &Store,
     run: &StoredRun,
     group: &StoredGroup,
-    clock: &clock::Record,
+    clock: &model::clock::Record,
 ) -> Result<Option<LiveGroup>, StoreError> {
     let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
     let mut cases = Vec::new();

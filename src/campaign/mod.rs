@@ -24,14 +24,13 @@ use std::time::{Duration, Instant};
 
 use bounds::Bounds;
 
-use clock::Anchor;
 use crate::floor::{self, Extent, Order};
 use crate::launch::placement::Place;
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
-use machine::Host;
-use stats::MOST_LAUNCHES;
 use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan, Reach, Request, Total};
+use model::clock::Anchor;
+use stats::MOST_LAUNCHES;
 
 use stopping::{Bound, Progressed};
 
@@ -137,7 +136,7 @@ pub struct Campaign<'a> {
     run: i64,
     request: Request,
     groups: Vec<LiveGroup>,
-    clock: clock::Record,
+    clock: model::clock::Record,
     clock_start: Anchor,
     settle: Duration,
     room: room::Room,
@@ -171,7 +170,7 @@ impl<'a> Campaign<'a> {
         let (clock_start, clock) = clock::measure(kind, why_not);
         let cases = plan.groups.iter().flat_map(|group| &group.cases);
         let cpus = round::distinct(cases.filter_map(round::cpus_here));
-        let host = Host::examined(root, &cpus, EXAMINED);
+        let host = machine::doctor::examined(root, &cpus, EXAMINED);
         let peer = with.roads.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
             started: now_utc(),
@@ -317,7 +316,7 @@ impl<'a> Campaign<'a> {
         self.warn_of_lacking()?;
         let status = if interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
         self.with.progress.done();
-        self.clock.conclude(&self.clock_start, &Anchor::now(self.clock.kind));
+        self.clock.conclude(&self.clock_start, &clock::anchor(self.clock.kind));
         let took = self.measured_ns();
         self.with.store.end_run(self.run, status, &now_utc(), &self.clock, took)?;
         Ok((self.run, status))

@@ -154,7 +154,7 @@ impl LiveCase {
         &mut self,
         pilot: &Ending,
         request: &crate::study::Request,
-        clock: &clock::Record,
+        clock: &model::clock::Record,
         pace: f64,
     ) {
         let report = &pilot.record.initiator;
@@ -214,7 +214,7 @@ fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
 }
 
 /// Time per operation by a pilot of `case`, in ns; None where it timed nothing.
-pub fn operation_ns(case: &Case, pilot: &Ending, clock: &clock::Record) -> Option<f64> {
+pub fn operation_ns(case: &Case, pilot: &Ending, clock: &model::clock::Record) -> Option<f64> {
     let report = &pilot.record.initiator;
     let batch = report.batch.max(1);
     let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
@@ -235,7 +235,7 @@ pub fn operation_ns(case: &Case, pilot: &Ending, clock: &clock::Record) -> Optio
 pub fn sized(
     case: &Case,
     (operation_ns, ack_ns): (f64, f64),
-    clock: &clock::Record,
+    clock: &model::clock::Record,
     lasting: f64,
 ) -> (u64, u64) {
     match case.workload {
@@ -264,7 +264,7 @@ fn transfers(transfer_ns: f64) -> u64 {
 }
 
 /// Responses are never batched: what is too short for the clock has no open loop.
-fn refuse_coarse(workload: Workload, pilot: &mut Ending, clock: &clock::Record) {
+fn refuse_coarse(workload: Workload, pilot: &mut Ending, clock: &model::clock::Record) {
     let measured = workload == Workload::Rate && pilot.record.outcome == Outcome::Ok;
     let response = value_ns(&mut pilot.samples.clone(), 1, clock.ns_per_tick);
     let (true, Some(ns), shortest) = (measured, response, clock.shortest_ns()) else { return };
@@ -305,8 +305,8 @@ pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
 pub mod tests {
     use super::*;
     use crate::launch::{Placement, Workers, placement::Place};
-    use mechanisms::Variant;
     use crate::study::{Reach, Total};
+    use mechanisms::Variant;
     use mechanisms::workload::Policy;
 
     pub fn case(mechanism: &str, workload: Workload) -> Case {
@@ -327,9 +327,9 @@ pub mod tests {
     }
 
     /// A clock of which 500 ns are the shortest sample.
-    fn clock() -> clock::Record {
-        let (_, clock) = clock::measure(clock::Kind::MonotonicRaw, None);
-        clock::Record { cost_ns: 20.0, step_ns: 10.0, ns_per_tick: 1.0, ..clock }
+    fn clock() -> model::clock::Record {
+        let (_, clock) = clock::measure(model::clock::Kind::MonotonicRaw, None);
+        model::clock::Record { cost_ns: 20.0, step_ns: 10.0, ns_per_tick: 1.0, ..clock }
     }
 
     #[test]

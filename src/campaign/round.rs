@@ -14,10 +14,11 @@ use rand_chacha::ChaCha8Rng;
 use super::unmarked::Forks;
 use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
-use machine::doctor::{Watch, tally};
-use machine::{Gaps, RoundNoise};
 use crate::store::{NewLaunch, StoreError};
 use crate::study::{Case, Reach};
+use machine::doctor::Watch;
+use model::findings::tally;
+use model::noise::RoundNoise;
 
 /// Rounds in which observed launches are made, unless the number of launches is fixed. Counts vary little,
 /// and observing is slow.
@@ -52,7 +53,7 @@ impl Campaign<'_> {
         let began_ns = self.measured_ns();
         let watch = Watch::new(Path::new("/"), &self.used_cpus(nth));
         self.bounds.get_mut().ask(&self.groups[nth], Duration::from_nanos(began_ns));
-        let (earlier, before) = (watch.look(), Gaps::spin(SPIN));
+        let (earlier, before) = (watch.look(), machine::spin_gaps(SPIN));
         let mut forks = Forks::default();
         for turns in &self.batches(nth, round) {
             let specs = turns.iter().map(|turn| self.spec_of(nth, round, turn)).collect::<Vec<_>>();
@@ -63,7 +64,7 @@ impl Campaign<'_> {
             };
             self.keep(nth, round, turns, endings, &mut forks)?;
         }
-        let after = Gaps::spin(SPIN);
+        let after = machine::spin_gaps(SPIN);
         let stretch = watch.look().since(&earlier);
         let marks = stretch.marks();
         let (counters, frequencies) = (stretch.noise, stretch.frequencies);

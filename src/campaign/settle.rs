@@ -6,9 +6,9 @@ use super::pilot::PILOT_DEADLINE_MS;
 use super::round::Sent;
 use super::{Campaign, value_ns};
 use crate::launch::{SampleCount, Spec, Workers};
-use mechanisms::Variant;
 use crate::store::Settle;
 use crate::study::{Case, losses};
+use mechanisms::Variant;
 use mechanisms::workload::{Policy, Workload};
 
 /// The pilot: so many launches from the moment of their fork, each so long, cut into blocks. One alone

@@ -13,14 +13,14 @@ use super::words::{
 };
 use crate::export::Format;
 use crate::launch::{Placement, Warmup, Workers};
-use mechanisms::{Entry, MECHANISMS};
-use machine::Probe;
-use model::size;
 use crate::store::Label;
 use crate::study::{Reach, Request, Sessions, Stopping, rate};
-use model::duration::{self, budget, in_ns};
 use mechanisms::workload::schedule::Arrivals;
 use mechanisms::workload::{Policy, Workload, connect};
+use mechanisms::{Entry, MECHANISMS};
+use model::duration::{self, budget, in_ns};
+use model::probe::Probe;
+use model::size;
 
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);
@@ -87,8 +87,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub unbatched: bool,
     /// Untimed operations, or time, before each launch's first sample
-    #[arg(long, value_name = "N|TIME", value_parser = time::warmup, allow_negative_numbers = true)]
-    pub warmup: Option<time::Warmup>,
+    #[arg(long, value_name = "N|TIME", value_parser = duration::warmup, allow_negative_numbers = true)]
+    pub warmup: Option<duration::Warmup>,
     /// Samples per launch; one of a throughput is a whole transfer [default: latency for 20 ms on
     /// one CPU, 35 ms across, down to half of that where the budget is tight; throughput for 20 ms,
     /// three at least; rate for 200 ms]
@@ -326,8 +326,10 @@ impl RunArgs {
             unbatched: self.unbatched,
             warmup: match self.warmup {
                 None => Warmup::default(),
-                Some(time::Warmup::Operations(operations)) => Warmup { operations, ns: u64::MAX },
-                Some(time::Warmup::Time(ns)) => Warmup { operations: u64::MAX, ns },
+                Some(duration::Warmup::Operations(operations)) => {
+                    Warmup { operations, ns: u64::MAX }
+                }
+                Some(duration::Warmup::Time(ns)) => Warmup { operations: u64::MAX, ns },
             },
             samples: self.samples,
             stopping: self.stopping(),

@@ -7,10 +7,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Common, Failure, print};
-use machine::doctor::{Finding, Fitness, examine, usual_cpus};
-use machine::{Host, Topology, format_cpu_list, parse_cpu_list};
 use crate::report::compose::findings;
 use crate::report::{Document, Section, Verdict, VerdictKind, units};
+use machine::doctor::{examine, usual_cpus};
+use machine::{Topology, format_cpu_list, parse_cpu_list};
+use model::findings::{Finding, Fitness};
+use model::host::Host;
 
 /// How long the machine is looked at: a hundred ticks for each CPU.
 const LOOK: Duration = Duration::from_secs(1);
@@ -42,7 +44,7 @@ struct Answer<'a> {
 /// Looks at the machine, and says what was found.
 pub fn doctor(common: &Common, args: &DoctorArgs) -> Result<u8, Failure> {
     let root = Path::new("/");
-    let host = Host::read(root);
+    let host = machine::host::read(root);
     let cpus = match &args.cpus {
         Some(list) => named(root, list)?,
         None => {

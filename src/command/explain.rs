@@ -7,10 +7,10 @@ use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use crate::launch::Placement;
-use machine::Probe;
-use machine::probe::Scope;
 use crate::study::{Absence, Aim, Ways};
 use mechanisms::workload::Workload;
+use model::probe::Probe;
+use model::probe::Scope;
 
 /// Flags of `explain`.
 #[derive(Args)]
@@ -38,7 +38,7 @@ pub struct ExplainArgs {
 /// `ipcmark explain …`.
 pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     args.own.check_here().map_err(Failure::usage)?;
-    if let Err(refusal) = Probe::trace(Scope::All).available() {
+    if let Err(refusal) = machine::available(Probe::trace(Scope::All)) {
         let line = format!("explain needs a trace of the kernel: {refusal}");
         return Err(Failure { line, code: run::UNAVAILABLE });
     }

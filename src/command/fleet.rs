@@ -13,10 +13,9 @@ use super::{Common, Failure, complain, fleet_report, signals};
 use crate::campaign::{TOOL, now_utc};
 use crate::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
 use crate::launch::Placement;
-use machine::Host;
 use crate::store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
-use model::duration::in_ns;
 use mechanisms::workload::Workload;
+use model::duration::in_ns;
 
 /// Tournaments where no number is named: the least of other runs.
 const ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
@@ -268,7 +267,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
         tool: TOOL,
         argv: &argv,
         asked: &asked,
-        host: &Host::read(root),
+        host: &machine::host::read(root),
         clock: &clock::measure(kind, why_not).1,
     })?;
     plan::store(&mut store, run, &asked, &kinds)?;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::judge::hypothesis::needed;
 use crate::report::units;
-use stats::LEAST_LAUNCHES;
 use crate::study::declared::Declared;
 use crate::study::{Case, Plan, Request};
+use stats::LEAST_LAUNCHES;
 
 /// What a launch takes about, with what surrounds it, in s: the 20 ms that it is for are in that.
 const LAUNCH_S: f64 = 0.045;

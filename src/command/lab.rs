@@ -11,11 +11,11 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::{Common, Failure, complain, print};
+use crate::report::units;
 use machine::lab::asked::{self, By};
 use machine::lab::relay::Counts;
 use machine::lab::status::{Condition, Impairment, Relay};
 use machine::lab::{self, Asked, CAVEAT, LabError, Loss, State, Status};
-use crate::report::units;
 
 /// Flags of `lab`.
 #[derive(Args)]

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, Failure, print};
+use crate::report::{Block, Column, Document, Emphasis, Row, Section, Table, Text};
 use mechanisms::{
     Carries, Cause, Framing, MECHANISMS, OpenError, OptionSpec, Reach, Unavailable, Variant, Waits,
     probe,
 };
-use crate::report::{Block, Column, Document, Emphasis, Row, Section, Table, Text};
 
 /// Flags of `list`.
 #[derive(Args)]

@@ -37,11 +37,11 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
-use mechanisms::MECHANISMS;
 use crate::report::{Document, terminal};
 use crate::store::{Store, StoreError};
-use sys::process;
+use mechanisms::MECHANISMS;
 use model::visible::{one_line, visible_lines};
+use sys::process;
 
 /// Measures how processes talk to each other, and says how sure it is.
 ///

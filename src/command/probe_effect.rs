@@ -6,13 +6,13 @@ use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use crate::launch::{Placement, Workers};
-use mechanisms::Carries;
-use machine::Probe;
-use machine::counts::{FAMILIES, Family};
-use machine::probe::Scope;
 use crate::study::{Aim, Request, Stopping, Ways};
-use model::duration::in_ns;
+use mechanisms::Carries;
 use mechanisms::workload::Workload;
+use model::counts::{FAMILIES, Family};
+use model::duration::in_ns;
+use model::probe::Probe;
+use model::probe::Scope;
 
 /// A curve, and not too long a wait.
 const SIZES: [u64; 3] = [64, 4 << 10, 64 << 10];
@@ -54,7 +54,7 @@ pub struct ProbeEffectArgs {
 pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failure> {
     args.own.check_here().map_err(Failure::usage)?;
     let request = args.request().map_err(Failure::usage)?;
-    let refused = |probe: &Probe| Some((*probe, probe.available().err()?));
+    let refused = |probe: &Probe| Some((*probe, machine::available(*probe).err()?));
     let refused: Vec<_> = request.observe.iter().filter_map(refused).collect();
     if refused.len() == request.observe.len() {
         // Of what is only refused there is nothing to measure.

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use super::peer::{Met, PeerArgs};
 use super::{Failure, complain};
 use crate::campaign::Roads;
-use machine::lab::{self, LabError, State, own};
 use crate::launch::peer::{Asked, Peer};
 use crate::launch::{Interrupt, Way};
-use mechanisms::Cleaned;
-use machine::Host;
 use crate::study::{Across, LabRecord, Reach, Request, Ways};
+use machine::lab::{self, LabError, State, own};
+use mechanisms::Cleaned;
 use sys::identity::Liveness;
 
 /// This program, whatever became of its file since: also to a process that was it before.
@@ -46,7 +45,7 @@ impl Open {
     ) -> Result<Open, Failure> {
         let mut open = Open::default();
         if let Some(met) = peer {
-            open.ways.peer = Some(Across::of(&met.peer, &Host::read(Path::new("/"))));
+            open.ways.peer = Some(Across::of(&met.peer, &machine::host::read(Path::new("/"))));
             let way = Way { peer: met.peer.clone(), near: None };
             open.roads.ways.insert(Reach::Peer, way);
             open._met = Some(met);

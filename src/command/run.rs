@@ -16,11 +16,11 @@ use crate::export::Format;
 use crate::judge::{Judged, Status};
 use crate::launch::peer::Peer;
 use crate::launch::{Interrupt, Launcher};
-use mechanisms::clean;
-use machine::Topology;
 use crate::report::compose::{Extent, compose};
 use crate::store::{RunStatus, Store, StoredRun};
 use crate::study::{Machine, Plan, Reach, Request, Ways, plan};
+use machine::Topology;
+use mechanisms::clean;
 use model::visible::one_line;
 
 /// The page that the main job leaves in the working directory.

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::launch::Placement;
 use crate::launch::spec::MOST_SAMPLES;
-use mechanisms::Variant;
-use machine::Probe;
-use machine::counts::FAMILIES;
-use machine::probe::Scope;
-use model::size;
 use crate::study::MOST_LAUNCHES;
+use mechanisms::Variant;
 use mechanisms::workload::Workload;
+use model::counts::FAMILIES;
+use model::probe::Probe;
+use model::probe::Scope;
+use model::size;
 
 /// Largest seed: JSON readers keep integers below 2^53 exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;

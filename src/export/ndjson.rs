@@ -5,11 +5,11 @@
 use serde::Serialize;
 
 use super::{launches, stored};
-use clock::{Kind, Reading, TscUnavailable};
 use crate::judge::{CaseResult, GroupVerdict, Judged, Observed};
 use crate::judge::{Reach, Total};
-use machine::Host;
 use crate::store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
+use model::clock::{Kind, Reading, TscUnavailable};
+use model::host::Host;
 
 /// Version of the events: grows when a reader could misread the next one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -179,7 +179,7 @@ pub fn conclusion(judged: &Judged) -> String {
         ended: Option<&'a str>,
         timed_share: Option<f64>,
         settle_ns: u64,
-        clock: &'a clock::Record,
+        clock: &'a model::clock::Record,
         observed: &'a [Observed],
         comparisons: &'a [GroupVerdict],
     }

@@ -58,12 +58,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use machine::Host;
+    use model::host::Host;
 
     fn host(boot: &str, stack: u64, addresses: &[&str]) -> FarHost {
         let (kind, why) = clock::choose(Path::new("/nonexistent"));
-        let mut host = Host::read(Path::new("/nonexistent"));
-        host.boot_id = Some(boot.into());
+        let host = Host { boot_id: Some(boot.into()), ..Host::default() };
         FarHost {
             host,
             clock: clock::measure(kind, why).1,

@@ -23,8 +23,8 @@ use crate::campaign::{
 use crate::launch::spec::BUILD;
 use crate::launch::{Ending, Interrupt, Outcome, SampleCount, Spec, Warmup};
 use crate::store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
-use mechanisms::workload::Workload;
 use live::{Live, Turn, revive};
+use mechanisms::workload::Workload;
 use order::Item;
 
 /// Launches of one node that are set up together.

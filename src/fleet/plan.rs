@@ -4,10 +4,10 @@
 use super::tournament;
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
-use mechanisms::{OpenSpec, Variant, check_over_network, probe};
 use crate::store::{Concurrent, FleetAsked, NewFleetCase, Store, StoreError};
 use crate::study::{Case, Reach, Total};
 use mechanisms::workload::{Policy, Workload};
+use mechanisms::{OpenSpec, Variant, check_over_network, probe};
 
 /// Samples of a simulated launch.
 const SIMULATED_SAMPLES: u64 = 16;

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::stub::{Planted, address};
 use crate::launch::peer::FarHost;
-use machine::Host;
 use sys::network::Address;
 
 /// The name of node `nth` of `many`.
@@ -19,7 +18,7 @@ pub fn host() -> FarHost {
     let root = Path::new("/");
     let (kind, why_not) = clock::choose(root);
     FarHost {
-        host: Host::read(root),
+        host: machine::host::read(root),
         clock: clock::measure(kind, why_not).1,
         addresses: Vec::new(),
         reached_at: None,

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use super::worker::{Setting, repeat};
-use clock::{Anchor, Clock, Kind, MonotonicRaw, Tsc, TscUnavailable};
+use clock::{Clock, MonotonicRaw, Tsc};
+use model::clock::{Anchor, Kind, TscUnavailable};
 
 /// Reads in one repeat of the cost.
 const READS: u64 = 200;
@@ -185,10 +186,10 @@ fn smallest_difference(now: impl Fn() -> u64, reads: usize) -> Option<u64> {
 }
 
 fn anchors(kind: Kind) -> Vec<Anchor> {
-    let mut anchors = vec![Anchor::now(kind)];
+    let mut anchors = vec![clock::anchor(kind)];
     for _ in 0..SPANS {
         std::thread::sleep(SPAN);
-        anchors.push(Anchor::now(kind));
+        anchors.push(clock::anchor(kind));
     }
     anchors
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Part;
 use super::repeats::Repeats;
 use super::worker::{Setting, repeat};
-use machine::host::Cache;
+use model::host::Cache;
 
 /// Levels that are looked for, beside memory.
 const LEVELS: [u32; 3] = [1, 2, 3];

@@ -5,7 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-
 /// Error probability of the intervals.
 const ALPHA: f64 = 0.05;
 /// A mode with a smaller share of the repeats is a disturbance, which a median doesn't mind.

@@ -17,7 +17,7 @@ use super::worker::{Setting, pin};
 use super::{Extent, Order, copy, line, wake_up};
 use crate::launch::Interrupt;
 use crate::launch::wire::{Kind, Missing, Reader, write_frame};
-use machine::{Beside, RoundBound};
+use model::bound::{Beside, RoundBound};
 use sys::shared::{LINE, Mapping, PAGE};
 
 /// How long an answer may take before the process is taken for hung.

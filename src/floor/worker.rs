@@ -1,6 +1,7 @@
 //! The floor process: measures one part after the other, and tells its owner after each, so
 //! that what was found before a crash isn't lost with it.
 
+use clock::Now;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::mpsc;
@@ -12,9 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::repeats::Repeats;
 use super::{Extent, Floors, NOT_YET, Order, Part, calls, clocks, copy, line, wake_up};
-use clock::Kind;
 use crate::launch::wire::{self, Reader, write_frame};
-use machine::{Host, Relation, Topology};
+use machine::{Relation, Topology};
+use model::clock::Kind;
+use model::host::Host;
 
 /// How long the order may take to come.
 const ORDERED_WITHIN: Duration = Duration::from_secs(10);
@@ -52,7 +54,7 @@ pub(super) struct Setting {
     /// The CPU of whatever needs only one.
     pub home: u32,
     pub host: Host,
-    pub clock: clock::Record,
+    pub clock: model::clock::Record,
     pub watch: Stopwatch,
 }
 
@@ -127,7 +129,7 @@ impl Setting {
         let (home, _) = topology
             .pair(Relation::SameCpu, &allowed)
             .ok_or_else(|| topology.why_not(Relation::SameCpu, &allowed))?;
-        let host = Host::read(root);
+        let host = machine::host::read(root);
         pin(home)?;
         let (kind, why_not) = clock::choose(root);
         let (_, clock) = clock::measure(kind, why_not);

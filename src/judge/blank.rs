@@ -7,8 +7,8 @@ use super::counted::Counted;
 use super::estimate::Status;
 use super::percentile::Curve;
 use super::rate::RateSeen;
-use mechanisms::{Carries, Variant};
 use crate::store::StoredCase;
+use mechanisms::{Carries, Variant};
 
 impl CaseResult {
     pub(super) fn blank(case: &StoredCase) -> CaseResult {

@@ -22,11 +22,11 @@ use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::{headline, look_of};
-use mechanisms::Carries;
-use machine::Probe;
-use stats::Look;
 use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 use crate::study::{Reach, Total};
+use mechanisms::Carries;
+use model::probe::Probe;
+use stats::Look;
 
 /// A case, judged.
 #[derive(Clone, Debug, Serialize)]

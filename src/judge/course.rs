@@ -4,7 +4,6 @@
 //! and the p99 stay. This is drawn, not inferred from: what a launch's steadiness is judged by
 //! is `stats::steady_from`, whose finding stands beside the slices.
 
-
 /// Most slices of a launch: more than can be told apart beside eleven others.
 const MOST: u64 = 100;
 /// Most slices of a run, so that its page stays small; what is beyond thins all launches.

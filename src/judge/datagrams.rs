@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::OverRounds;
-use mechanisms::{Datagrams, FragmentCounts};
-use machine::Traffic;
 use crate::store::StoredLaunch;
 use crate::study::counted::LOST;
+use mechanisms::{Datagrams, FragmentCounts};
+use model::noise::Traffic;
 
 /// The datagrams of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{ALPHA, CaseResult};
 use crate::floor::{Floors, LinePair, Part, Repeats};
-use machine::{Beside, RoundBound};
+use model::bound::{Beside, RoundBound};
 
 /// Bytes of a message up to which a round trip is mostly waking or signalling, and from which on a
 /// transfer is mostly copying.
@@ -230,8 +230,8 @@ pub(super) fn refresh(floors: &mut Floors, rounds: &[Rounds]) {
 pub mod tests {
     use super::*;
     use crate::judge::{Estimate, Status};
-    use mechanisms::Carries;
     use crate::store::StoredCase;
+    use mechanisms::Carries;
 
     pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {
         let mut result = CaseResult::blank(&StoredCase {

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
-use stats::{AgainstBest, AgainstReference};
 use crate::store::{Closed, StoredGroup};
 use crate::study::{Reach, Total};
+use stats::{AgainstBest, AgainstReference};
 
 /// How one case stands in its group.
 #[derive(Clone, Debug, Serialize)]

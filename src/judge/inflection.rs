@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
-use machine::Host;
-use stats::TooFew;
 use crate::study::{Reach, Total};
+use model::host::Host;
+use stats::TooFew;
 
 /// A sweep over message sizes of one mechanism at one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -36,15 +36,14 @@ pub mod time;
 use serde::Serialize;
 
 use crate::floor::Floors;
-pub use mechanisms::Carries;
-use machine::Host;
-pub use machine::Traffic;
-use stats::{End, Interval, Look};
 use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 use crate::study::{Aim, LabRecord, Request};
 pub use crate::study::{Reach, Total};
+pub use mechanisms::Carries;
+use model::host::Host;
+pub use model::noise::Traffic;
+use stats::{End, Interval, Look};
 
-pub use stats::Share;
 pub use carried::Carried;
 pub use case::CaseResult;
 pub use counted::Counted;
@@ -69,6 +68,7 @@ pub use rate::RateSeen;
 pub use rounds::{JudgedRound, Stratified};
 pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
 pub use sessions::SessionsSeen;
+pub use stats::Share;
 pub use time::{CommonChange, OverTime};
 
 /// Error probability of every family of claims.
@@ -114,7 +114,7 @@ pub struct Export<'a> {
     host: &'a Host,
     peer: Option<&'a PeerRecord>,
     labs: &'a [LabRecord],
-    clock: &'a clock::Record,
+    clock: &'a model::clock::Record,
     floors: Option<&'a Floors>,
     warnings: &'a [String],
     results: &'a [CaseResult],

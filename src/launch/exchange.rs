@@ -6,6 +6,7 @@
 //! and are acknowledged, so that the responder waits for what follows. Of a `connect` the responder
 //! is told by those who come through its door.
 
+use clock::Now;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,8 +21,8 @@ use super::set_up;
 use super::spec::{Role, SampleCount, Spec, WorkerReport};
 use mechanisms::Carries;
 use mechanisms::network::Purpose;
-use sys::process::Usage;
 use mechanisms::workload::Workload;
+use sys::process::Usage;
 
 /// Round trips of the check before timing; each direction carries as many messages.
 const VERIFIED: usize = 2;

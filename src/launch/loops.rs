@@ -6,10 +6,10 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use mechanisms::{Datagrams, Endpoint};
 use mechanisms::workload::payload::{Touched, Untouched};
 use mechanisms::workload::schedule::Schedule;
 use mechanisms::workload::{Buffers, Check, Payload, latency, rate, throughput};
+use mechanisms::{Datagrams, Endpoint};
 
 /// Which payload goes with the messages of a stretch.
 #[derive(Clone, Copy)]
@@ -60,7 +60,7 @@ pub struct Compiled<'a, E, P> {
     end: &'a mut E,
     payload: P,
     buffers: Buffers,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
 }
 
 impl<'a, E, P> Compiled<'a, E, P> {
@@ -69,7 +69,7 @@ impl<'a, E, P> Compiled<'a, E, P> {
         end: &'a mut E,
         payload: P,
         buffers: Buffers,
-        clock: clock::Kind,
+        clock: model::clock::Kind,
     ) -> Compiled<'a, E, P> {
         Compiled { end, payload, buffers, clock }
     }

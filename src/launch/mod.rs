@@ -37,9 +37,9 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use machine::interrupt::Interrupt;
 pub use exchange::SETTLED;
 pub use handle::{Ending, Launch, Launcher, Stage, Supervised, Way};
+pub use machine::interrupt::Interrupt;
 pub use paced::Punctuality;
 pub use page::{Command, Page};
 pub use placement::Placement;

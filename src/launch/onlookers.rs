@@ -1,6 +1,7 @@
 //! What looks on while a worker is timed: its own counters, and the marks by which a trace follows
 //! it. Neither makes a call in a launch that isn't observed.
 
+use clock::Now;
 use std::io;
 use std::path::Path;
 
@@ -8,15 +9,16 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::spec::{Role, Spec, WorkerReport};
 use machine::counts::Counting;
-use machine::probe::{Onlooker, Probe};
-use machine::trace::{Instant, Marked, Marking, Marks, Who};
+use machine::trace::{Marking, Marks, Who};
+use model::probe::{Onlooker, Probe};
+use model::trace::{Instant, Marked};
 use sys::perf::Kernel;
 
 /// The onlookers of one worker.
 pub struct Onlookers {
     counting: Option<Counting<'static>>,
     marking: Option<Marking>,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
     begun: Option<Instant>,
 }
 
@@ -88,7 +90,7 @@ pub fn who(role: Role) -> Who {
 }
 
 /// Now, by both clocks: of a few readings the one that took least.
-fn instant(clock: clock::Kind) -> Instant {
+fn instant(clock: model::clock::Kind) -> Instant {
     let reading = |_| {
         let before = clock.now();
         let time = clock_gettime(ClockId::Monotonic);

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use mechanisms::{Variant, Waits};
 use machine::{Relation, Topology};
+use mechanisms::{Variant, Waits};
 
 /// Where the workers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

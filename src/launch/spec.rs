@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::paced::Punctuality;
 use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
-use mechanisms::{Datagrams, OpenSpec, Unavailable, Variant};
-use machine::counts::Counts;
-use machine::trace::{Marked, Traced};
-use machine::{Noise, Probe, Traffic};
-use sys::process::Usage;
 use mechanisms::workload::schedule::Arrivals;
 use mechanisms::workload::{Policy, Workload};
+use mechanisms::{Datagrams, OpenSpec, Unavailable, Variant};
+use model::counts::Counts;
+use model::noise::{Noise, Traffic};
+use model::probe::Probe;
+use model::trace::{Marked, Traced};
+use sys::process::Usage;
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-5");
@@ -125,7 +126,7 @@ pub struct Spec {
     #[serde(default)]
     pub arrivals: Arrivals,
     /// The clock that stamps.
-    pub clock: clock::Kind,
+    pub clock: model::clock::Kind,
     /// Its scale, for durations in this spec; samples stay in ticks.
     pub ns_per_tick: f64,
     /// How long the launch may take from `go` to its reports, in ms.

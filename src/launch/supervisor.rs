@@ -18,12 +18,12 @@ use super::spec::{BUILD, Half, Outcome, Record, Role, SampleCount, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::{Life, Post, life};
+use machine::Ledger;
 use mechanisms::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
+use mechanisms::workload::Workload;
 use mechanisms::{Carries, Endpoint, Framing, OpenError, Opened, Residue, Visitor};
-use machine::{Ledger, Traffic};
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
-use mechanisms::workload::Workload;
 
 /// How long workers may take to get ready.
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -87,16 +87,16 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
     let family = datagrams.then(|| variant.is_ipv6());
     let launching = Launching { spec: Arc::new(spec), carries, owner, started, private, family };
     match half {
-        None => mechanism::open(name, &open, launching),
-        Some(Half::Far { at, cookie }) => mechanism::listen(name, &open, at, cookie, launching),
+        None => mechanisms::open(name, &open, launching),
+        Some(Half::Far { at, cookie }) => mechanisms::listen(name, &open, at, cookie, launching),
         // It sets up what it times.
         Some(Half::Near { .. }) if workload == Workload::Connect => {
-            mechanism::check_over_network(name, &open)
+            mechanisms::check_over_network(name, &open)
                 .map(|()| launching.with(vec![(Role::Initiator, life(Nobody))], Vec::new(), None))
         }
         Some(Half::Near { to, cookie }) => {
             let call = Call { to, cookie, purpose: Purpose::Stay };
-            mechanism::connect(name, &open, &call, launching)
+            mechanisms::connect(name, &open, &call, launching)
         }
     }
     .map_err(not_opened)?
@@ -192,7 +192,7 @@ impl Launching<'_> {
         drop(residue);
         if outcome.is_err() {
             // A worker that was killed may have been in the midst of a set-up of its own.
-            mechanism::clean_up_after_process(std::process::id());
+            mechanisms::clean_up_after_process(std::process::id());
         }
         outcome
     }
@@ -220,7 +220,7 @@ impl Conversation<'_> {
         // Not before: several launches may stand ready, and one is timed.
         self.tracing.as_mut().map_or(Ok(()), Tracing::attach)?;
 
-        let counted = || self.family.map(|ipv6| Traffic::read(Path::new("/"), ipv6));
+        let counted = || self.family.map(|ipv6| machine::udp_counters(Path::new("/"), ipv6));
         let sent = counted();
         let before = ledger.take();
         self.crew.say_all();

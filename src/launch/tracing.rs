@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::page::Page;
 use super::spec::{Outcome, SampleCount, Spec, WorkerReport};
-use machine::Refusal;
-use machine::probe::{Probe, Scope};
-use machine::trace::{Heard, Marked, Marks, Traced, Tracer, take_apart};
-use sys::bpf::Kernel;
+use machine::trace::{Heard, Marks, Tracer, take_apart};
 use mechanisms::workload::Workload;
+use model::probe::{Probe, Scope};
+use model::refusal::Refusal;
+use model::trace::{Marked, Traced};
+use sys::bpf::Kernel;
 
 /// Most events that a launch keeps: 4 MiB of them.
 const MOST_EVENTS: u64 = 1 << 18;
@@ -141,7 +142,7 @@ fn refused(refusal: Refusal) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::trace::Instant;
+    use model::trace::Instant;
 
     #[test]
     fn of_very_many_samples_the_first_are_laid_where_all_say() {

@@ -15,10 +15,10 @@ use super::loops::{Compiled, Loops};
 use super::onlookers::Onlookers;
 use super::page::Page;
 use super::spec::{Role, Spec, WorkerReport};
-use mechanisms::{Carries, Endpoint};
 use machine::trace::Marks;
 use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
 use mechanisms::workload::{Buffers, Check, Policy};
+use mechanisms::{Carries, Endpoint};
 
 /// What a worker tells its supervisor.
 #[derive(Serialize, Deserialize)]

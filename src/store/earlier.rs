@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::read::json;
 use super::seal::Table;
 use super::{Store, StoreError};
-use machine::Host;
+use model::host::Host;
 
 /// Earlier runs that are looked at.
 const RUNS: u32 = 20;

@@ -12,8 +12,9 @@ use super::{
     StoredRun,
 };
 use crate::launch::spec::MOST_SAMPLES;
-use machine::{RoundBound, RoundNoise};
 use crate::study::Total;
+use model::bound::RoundBound;
+use model::noise::RoundNoise;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \

@@ -4,8 +4,10 @@ use super::{Closed, RunStatus, Settle};
 use crate::floor::Floors;
 use crate::launch::Record;
 use crate::launch::peer::PeerRecord;
-use machine::{Host, Probe, RoundNoise};
 use crate::study::{LabRecord, Reach, Request, Total};
+use model::host::Host;
+use model::noise::RoundNoise;
+use model::probe::Probe;
 
 /// A line of `ipcmark runs`.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +50,7 @@ pub struct StoredRun {
     /// The machine.
     pub host: Host,
     /// The clock.
-    pub clock: clock::Record,
+    pub clock: model::clock::Record,
     /// The host on which the responders were; None where all was on one.
     pub peer: Option<PeerRecord>,
     /// The laboratories that it made.

@@ -9,8 +9,9 @@ use super::{Closed, RunStatus, Settle, Store, StoreError};
 use crate::floor::Floors;
 use crate::launch::peer::PeerRecord;
 use crate::launch::{Outcome, Record};
-use machine::{Host, RoundNoise};
 use crate::study::{Absence, Case, LabRecord, Request, Total};
+use model::host::Host;
+use model::noise::RoundNoise;
 
 /// A run about to be measured.
 pub struct NewRun<'a> {
@@ -25,7 +26,7 @@ pub struct NewRun<'a> {
     /// The machine.
     pub host: &'a Host,
     /// The clock, as calibrated at the start.
-    pub clock: &'a clock::Record,
+    pub clock: &'a model::clock::Record,
     /// The other host, if there is one.
     pub peer: Option<&'a PeerRecord>,
     /// The laboratories that it made.
@@ -236,7 +237,7 @@ impl Store {
         run: i64,
         status: RunStatus,
         ended: &str,
-        clock: &clock::Record,
+        clock: &model::clock::Record,
         measuring_ns: u64,
     ) -> Result<(), StoreError> {
         self.write(|it| {

@@ -7,7 +7,7 @@ use crate::launch::peer::Peer;
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
 use mechanisms::{OpenError, OpenSpec, check_over_network};
-use machine::Host;
+use model::host::Host;
 
 /// Why nothing is measured to the other host where there is none.
 const NO_PEER: &str = "its responder is on another host: add --peer 'ssh HOST'";

@@ -28,11 +28,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use machine::Topology;
     use crate::study::declared::{Declared, declare};
     use crate::study::factor::{Chosen, Factor, chosen};
     use crate::study::format::Hypothesis;
     use crate::study::{Case, Machine, Ways, plan};
+    use machine::Topology;
 
     /// Every built-in study with its cases on this machine, measured or absent with a reason.
     fn planned() -> Vec<(&'static str, Declared, Vec<Case>)> {

@@ -5,8 +5,8 @@
 //! is a number of bytes.
 
 use mechanisms::unknown;
-use machine::counts::{FAMILIES, FIGURES, Family, MODES};
-use machine::probe::{Onlooker, Probe, Scope};
+use model::counts::{FAMILIES, FIGURES, Family, MODES};
+use model::probe::{Onlooker, Probe, Scope};
 use model::size;
 
 /// Waits that a trace hears, in ns: from a wake-up to running, asleep, and without the CPU.

@@ -11,9 +11,9 @@ use super::paper::Form;
 use super::{MOST_LAUNCHES, Reach, Request, Stopping, StudyText, Total, losses, rate};
 use crate::launch::spec::MOST_SAMPLES;
 use crate::launch::{Placement, Warmup};
-use model::size;
-use model::duration::{self, in_ns};
 use mechanisms::workload::{Policy, Workload};
+use model::duration::{self, in_ns};
+use model::size;
 
 /// Most levels of a factor.
 const MOST_LEVELS: usize = 1000;
@@ -251,10 +251,10 @@ impl Reader<'_> {
         let warmup = match &fixed.warmup {
             None => Warmup::default(),
             Some(word) => {
-                let told = time::warmup(word.get_ref());
+                let told = duration::warmup(word.get_ref());
                 match told.map_err(|error| self.at(word.span(), error))? {
-                    time::Warmup::Operations(operations) => Warmup { operations, ns: u64::MAX },
-                    time::Warmup::Time(ns) => Warmup { operations: u64::MAX, ns },
+                    duration::Warmup::Operations(operations) => Warmup { operations, ns: u64::MAX },
+                    duration::Warmup::Time(ns) => Warmup { operations: u64::MAX, ns },
                 }
             }
         };
@@ -273,7 +273,7 @@ impl Reader<'_> {
         let budget_ns = match &fixed.budget {
             None => None,
             Some(word) => {
-                let told = time::budget(word.get_ref());
+                let told = duration::budget(word.get_ref());
                 Some(in_ns(told.map_err(|error| self.at(word.span(), error))?))
             }
         };

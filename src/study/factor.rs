@@ -5,12 +5,12 @@ use std::fmt;
 
 use super::format::Selector;
 use super::{Case, Reach, Total, losses};
-use machine::lab::asked::hops;
 use crate::launch::{Placement, Workers};
-use mechanisms::{Variant, unknown};
-use machine::Probe;
-use model::size;
+use machine::lab::asked::hops;
 use mechanisms::workload::{Policy, Workload};
+use mechanisms::{Variant, unknown};
+use model::probe::Probe;
+use model::size;
 
 /// The level of [`Factor::Observe`] at which nothing looks on: that of every result.
 pub const UNOBSERVED: &str = "none";

@@ -38,9 +38,9 @@ use factor::Factor;
 
 use crate::launch::peer::Asked;
 use crate::launch::{Placement, Warmup, Workers};
-use machine::Probe;
 pub use mechanisms::workload::schedule::Arrivals;
 use mechanisms::workload::{Policy, Workload};
+use model::probe::Probe;
 
 /// An experiment as it was asked for. Stored with the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

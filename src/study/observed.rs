@@ -89,9 +89,9 @@ fn any_word(levels: &Levels) -> Option<&super::format::Words> {
 mod tests {
     use std::path::Path;
 
-    use machine::Topology;
     use crate::study::declared::declare;
     use crate::study::{Case, Machine, Ways, plan};
+    use machine::Topology;
 
     const STUDY: &str = r#"version = 1
 title = "Small"

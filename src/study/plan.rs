@@ -9,9 +9,10 @@ use super::reach::Chain;
 use super::{Reach, Request, Total, across, losses};
 use crate::launch::placement::Place;
 use crate::launch::{Placement, Workers};
-use mechanisms::{Carries, OpenError, Variant, probe};
-use machine::{Probe, Topology};
+use machine::Topology;
 use mechanisms::workload::{Policy, Workload, connect};
+use mechanisms::{Carries, OpenError, Variant, probe};
+use model::probe::Probe;
 
 /// One combination of factor levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -387,7 +388,7 @@ const ONE_HOST: &str = "what looks on sees one network stack's workers: observe 
 /// Every case that moves something once more under each probe, or the reason why not.
 fn add_observed(groups: &mut [Group], request: &Request) {
     for probe in &request.observe {
-        let refused = probe.available().err().map(|refusal| refusal.to_string());
+        let refused = machine::available(*probe).err().map(|refusal| refusal.to_string());
         let refused = |case: &Case| match case.reach.is_local() {
             true => refused.clone(),
             false => Some(ONE_HOST.to_string()),

@@ -5,11 +5,12 @@ use std::sync::OnceLock;
 
 use ipcmark::launch::placement::Place;
 use ipcmark::launch::{Outcome, Placement, Record, Workers};
-use mechanisms::Variant;
-use machine::{Host, RoundNoise};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
 use ipcmark::study::{Case, Reach, Request, Stopping};
+use mechanisms::Variant;
 use mechanisms::workload::{Policy, Workload};
+use model::host::Host;
+use model::noise::RoundNoise;
 
 /// This machine, read once.
 static HOST: OnceLock<Host> = OnceLock::new();
@@ -19,9 +20,9 @@ pub const ROUNDS: u64 = 6;
 /// Samples of each launch.
 pub const SAMPLES: usize = 40;
 
-pub fn clock() -> clock::Record {
-    clock::Record {
-        kind: clock::Kind::Tsc,
+pub fn clock() -> model::clock::Record {
+    model::clock::Record {
+        kind: model::clock::Kind::Tsc,
         tsc_unavailable: None,
         cost_ns: 10.0,
         step_ns: 1.0,
@@ -71,7 +72,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         tool: "ipcmark 0.1.0",
         argv: &["ipcmark".to_string(), "run".into()],
         request: &request,
-        host: HOST.get_or_init(|| Host::read(Path::new("/"))),
+        host: HOST.get_or_init(|| machine::host::read(Path::new("/"))),
         clock: &clock(),
         peer: None,
         labs: &[],

@@ -56,7 +56,7 @@ impl Visitor for IntoBoxes {
 pub fn try_open(variant: &Variant, bytes: usize, same_process: bool) -> Result<Pair, OpenError> {
     let spec =
         OpenSpec { options: variant.options.clone(), message_bytes: bytes, same_process, seed: 1 };
-    mechanism::open(variant.entry.name, &spec, IntoBoxes)
+    mechanisms::open(variant.entry.name, &spec, IntoBoxes)
 }
 
 /// Opens `variant` for two threads, not yet started; None, and said aloud, where it can't be had here.

@@ -25,8 +25,8 @@ pub fn interrupt() -> &'static Interrupt {
     INTERRUPT.get_or_init(|| Interrupt::install().expect("install signal handlers"))
 }
 
-fn measured_clock() -> &'static clock::Record {
-    static CLOCK: OnceLock<clock::Record> = OnceLock::new();
+fn measured_clock() -> &'static model::clock::Record {
+    static CLOCK: OnceLock<model::clock::Record> = OnceLock::new();
     CLOCK.get_or_init(|| {
         let (kind, why) = clock::choose(Path::new("/"));
         clock::measure(kind, why).1

@@ -1,101 +1,26 @@
 //! Calibration: cost and smallest step of each clock, the scale of the chosen one, and how far
 //! it drifts from the system's clocks over a run.
 
+use model::clock::{Anchor, Kind, Reading, Record, TscUnavailable};
 use rustix::time::ClockId;
-use serde::{Deserialize, Serialize};
 
-use super::{Clock, Kind, MonotonicRaw, Tsc, TscUnavailable, system_ns};
+use super::{Clock, MonotonicRaw, Now, Tsc, system_ns};
 
-/// One moment, read on three clocks as close together as can be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Anchor {
-    /// The chosen clock, in ticks.
-    pub ticks: u64,
-    /// CLOCK_MONOTONIC_RAW, in ns.
-    pub raw_ns: u64,
-    /// CLOCK_MONOTONIC (steered by NTP), in ns.
-    pub monotonic_ns: u64,
-}
-
-impl Anchor {
-    /// Reads the clocks 50 times and keeps the reading least disturbed.
-    pub fn now(kind: Kind) -> Anchor {
-        let read = || {
-            let before = kind.now();
-            let raw_ns = system_ns(ClockId::MonotonicRaw);
-            let monotonic_ns = system_ns(ClockId::Monotonic);
-            let after = kind.now();
-            (after - before, Anchor { ticks: before.midpoint(after), raw_ns, monotonic_ns })
-        };
-        (0..50).map(|_| read()).min_by_key(|(gap, _)| *gap).expect("fifty readings").1
-    }
-
-    /// Nanoseconds per tick between two anchors, by CLOCK_MONOTONIC_RAW.
-    pub fn ns_per_tick(&self, later: &Anchor) -> f64 {
-        (later.raw_ns - self.raw_ns) as f64 / (later.ticks - self.ticks).max(1) as f64
-    }
-
-    /// How much faster CLOCK_MONOTONIC ran than CLOCK_MONOTONIC_RAW, in parts per million.
-    pub fn steering_ppm(&self, later: &Anchor) -> f64 {
-        let raw = (later.raw_ns - self.raw_ns).max(1) as f64;
-        ((later.monotonic_ns - self.monotonic_ns) as f64 / raw - 1.0) * 1e6
-    }
-}
-
-/// What reading one clock costs, and how fine it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reading {
-    /// `tsc`, `monotonic_raw`, `monotonic`.
-    pub clock: String,
-    /// Median cost of one read, in ns.
-    pub cost_ns: f64,
-    /// Smallest non-zero difference of two consecutive reads, in ns.
-    pub step_ns: f64,
-}
-
-/// The clock's record of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// The clock that stamped the samples.
-    pub kind: Kind,
-    /// Why it isn't the counter, where it isn't.
-    pub tsc_unavailable: Option<TscUnavailable>,
-    /// Median cost of one read of the chosen clock, in ns.
-    pub cost_ns: f64,
-    /// Smallest step of the chosen clock, in ns.
-    pub step_ns: f64,
-    /// The scale of stored samples, measured over the whole run.
-    pub ns_per_tick: f64,
-    /// How far the scale at the start was from the scale over the whole run, in ppm.
-    pub drift_ppm: Option<f64>,
-    /// How far CLOCK_MONOTONIC ran from CLOCK_MONOTONIC_RAW over the run, in ppm.
-    pub monotonic_ppm: Option<f64>,
-    /// Every clock at hand.
-    pub readings: Vec<Reading>,
-}
-
-/// A sample must last so many clock reads, and so many clock steps.
-const READS: f64 = 20.0;
-const STEPS: f64 = 50.0;
-
-impl Record {
-    /// The shortest sample that the clock resolves, in ns.
-    pub fn shortest_ns(&self) -> f64 {
-        (READS * self.cost_ns).max(STEPS * self.step_ns)
-    }
-
-    /// Completes the record at the end of a run that began at `start`.
-    pub fn conclude(&mut self, start: &Anchor, end: &Anchor) {
-        let scale = start.ns_per_tick(end);
-        self.drift_ppm = Some((self.ns_per_tick / scale - 1.0) * 1e6);
-        self.monotonic_ppm = Some(start.steering_ppm(end));
-        self.ns_per_tick = scale;
-    }
+/// Reads the clocks 50 times and keeps the reading least disturbed.
+pub fn anchor(kind: Kind) -> Anchor {
+    let read = || {
+        let before = kind.now();
+        let raw_ns = system_ns(ClockId::MonotonicRaw);
+        let monotonic_ns = system_ns(ClockId::Monotonic);
+        let after = kind.now();
+        (after - before, Anchor { ticks: before.midpoint(after), raw_ns, monotonic_ns })
+    };
+    (0..50).map(|_| read()).min_by_key(|(gap, _)| *gap).expect("fifty readings").1
 }
 
 /// Measures the clocks of this machine: about 30 ms, most of it to find the scale.
 pub fn measure(kind: Kind, tsc_unavailable: Option<TscUnavailable>) -> (Anchor, Record) {
-    let start = Anchor::now(kind);
+    let start = anchor(kind);
     let mut raw = vec![
         ("monotonic_raw", reading::<MonotonicRaw>(), true),
         ("monotonic", reading::<Steered>(), true),
@@ -106,7 +31,7 @@ pub fn measure(kind: Kind, tsc_unavailable: Option<TscUnavailable>) -> (Anchor, 
     while system_ns(ClockId::MonotonicRaw) - start.raw_ns < 25_000_000 {
         std::hint::spin_loop();
     }
-    let ns_per_tick = start.ns_per_tick(&Anchor::now(kind));
+    let ns_per_tick = start.ns_per_tick(&anchor(kind));
     let readings: Vec<Reading> = raw
         .into_iter()
         .map(|(name, (cost, step), in_ns)| {
@@ -168,7 +93,7 @@ mod tests {
         let (kind, why) = super::super::choose(Path::new("/"));
         let (start, mut record) = measure(kind, why);
         std::thread::sleep(std::time::Duration::from_millis(20));
-        record.conclude(&start, &Anchor::now(kind));
+        record.conclude(&start, &anchor(kind));
         assert!(record.cost_ns > 0.0 && record.step_ns > 0.0 && record.ns_per_tick > 0.0);
         assert!(record.drift_ppm.unwrap().abs() < 10_000.0, "{record:?}");
     }

@@ -7,18 +7,18 @@
 
 mod calibrate;
 
-use std::fmt;
 use std::path::Path;
 
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
 
-pub use calibrate::{Anchor, Reading, Record, measure};
+use model::clock::{Kind, TscUnavailable};
+
+pub use calibrate::{anchor, measure};
 
 use sys::counter;
 
 /// A clock by its type, for who compares clocks. The timed path reads the one that was chosen
-/// ([`Kind::now`]).
+/// ([`Now`]).
 pub trait Clock: Send + 'static {
     /// The time now, in ticks of this clock.
     fn now() -> u64;
@@ -50,56 +50,20 @@ fn system_ns(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Which clock stamps the samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The time-stamp counter.
-    Tsc,
-    /// CLOCK_MONOTONIC_RAW.
-    MonotonicRaw,
+/// The clock that was chosen, read.
+pub trait Now {
+    /// The time now, in ticks of this clock.
+    fn now(self) -> u64;
 }
 
-impl Kind {
-    /// The time now, in ticks of this clock. The branch always goes one way in a loop: it is nothing
-    /// beside the read, and loops need not be compiled for each clock.
+impl Now for Kind {
+    // The branch always goes one way in a loop: it is nothing
+    // beside the read, and loops need not be compiled for each clock.
     #[inline(always)]
-    pub fn now(self) -> u64 {
+    fn now(self) -> u64 {
         match self {
             Kind::Tsc => Tsc::now(),
             Kind::MonotonicRaw => MonotonicRaw::now(),
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Tsc => "TSC",
-            Kind::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
-        })
-    }
-}
-
-/// Why the time-stamp counter isn't used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TscUnavailable {
-    /// The CPU doesn't promise a constant rate, or lacks an ordered read.
-    NotInvariant,
-    /// The kernel uses another clock source, named here: it found the counter wanting.
-    KernelPrefers(String),
-}
-
-impl fmt::Display for TscUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TscUnavailable::NotInvariant => {
-                f.write_str("the CPU doesn't promise a counter of constant rate")
-            }
-            TscUnavailable::KernelPrefers(source) => {
-                write!(f, "the kernel keeps time by `{source}`, not by the counter")
-            }
         }
     }
 }

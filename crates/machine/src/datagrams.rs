@@ -4,80 +4,29 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use model::noise::Traffic;
 
 use super::tree;
 
-/// The counters of one family of addresses since the namespace was made; or, as a difference, what
-/// happened between two snapshots. `None` where a counter isn't there or couldn't be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
-    /// Datagrams sent (OutDatagrams).
-    pub sent: Option<u64>,
-    /// Datagrams that somebody received (InDatagrams): what waits in a queue isn't in it yet.
-    pub received: Option<u64>,
-    /// Datagrams for a port that nobody had (NoPorts).
-    pub no_port: Option<u64>,
-    /// Datagrams that were dropped on arrival, for whatever reason (InErrors): the next two are in it.
-    pub receive_errors: Option<u64>,
-    /// Those whose socket's receive queue was full (RcvbufErrors).
-    pub receive_queue_errors: Option<u64>,
-    /// Those whose checksum was wrong (InCsumErrors).
-    pub checksum_errors: Option<u64>,
-    /// Datagrams that found no room to be sent (SndbufErrors).
-    pub send_queue_errors: Option<u64>,
-    /// Packets into which the kernel cut larger ones (FragCreates), of any protocol.
-    pub pieces_sent: Option<u64>,
-    /// Packets that couldn't be put together again (ReasmFails), of any protocol.
-    pub reassembly_failures: Option<u64>,
-}
-
-impl Traffic {
-    /// Reads the counters below `root`, of IPv6 or of IPv4. Never fails.
-    pub fn read(root: &Path, ipv6: bool) -> Traffic {
-        let path = if ipv6 { "proc/net/snmp6" } else { "proc/net/snmp" };
-        let text = tree::text(root, path).unwrap_or_default();
-        let of = |group: &str, name: &str| match ipv6 {
-            true => number6(&text, &format!("{group}6{name}")),
-            false => number4(&text, group, name),
-        };
-        let udp = |name| of("Udp", name);
-        Traffic {
-            sent: udp("OutDatagrams"),
-            received: udp("InDatagrams"),
-            no_port: udp("NoPorts"),
-            receive_errors: udp("InErrors"),
-            receive_queue_errors: udp("RcvbufErrors"),
-            checksum_errors: udp("InCsumErrors"),
-            send_queue_errors: udp("SndbufErrors"),
-            pieces_sent: of("Ip", "FragCreates"),
-            reassembly_failures: of("Ip", "ReasmFails"),
-        }
-    }
-
-    /// What happened since an earlier snapshot.
-    pub fn since(&self, earlier: &Traffic) -> Traffic {
-        self.with(earlier, |now, then| now.checked_sub(then))
-    }
-
-    /// Both together.
-    pub fn plus(&self, other: &Traffic) -> Traffic {
-        self.with(other, |one, other| one.checked_add(other))
-    }
-
-    fn with(&self, other: &Traffic, of: impl Fn(u64, u64) -> Option<u64>) -> Traffic {
-        let of = |one: Option<u64>, other: Option<u64>| of(one?, other?);
-        Traffic {
-            sent: of(self.sent, other.sent),
-            received: of(self.received, other.received),
-            no_port: of(self.no_port, other.no_port),
-            receive_errors: of(self.receive_errors, other.receive_errors),
-            receive_queue_errors: of(self.receive_queue_errors, other.receive_queue_errors),
-            checksum_errors: of(self.checksum_errors, other.checksum_errors),
-            send_queue_errors: of(self.send_queue_errors, other.send_queue_errors),
-            pieces_sent: of(self.pieces_sent, other.pieces_sent),
-            reassembly_failures: of(self.reassembly_failures, other.reassembly_failures),
-        }
+/// Reads the counters below `root`, of IPv6 or of IPv4. Never fails.
+pub fn udp_counters(root: &Path, ipv6: bool) -> Traffic {
+    let path = if ipv6 { "proc/net/snmp6" } else { "proc/net/snmp" };
+    let text = tree::text(root, path).unwrap_or_default();
+    let of = |group: &str, name: &str| match ipv6 {
+        true => number6(&text, &format!("{group}6{name}")),
+        false => number4(&text, group, name),
+    };
+    let udp = |name| of("Udp", name);
+    Traffic {
+        sent: udp("OutDatagrams"),
+        received: udp("InDatagrams"),
+        no_port: udp("NoPorts"),
+        receive_errors: udp("InErrors"),
+        receive_queue_errors: udp("RcvbufErrors"),
+        checksum_errors: udp("InCsumErrors"),
+        send_queue_errors: udp("SndbufErrors"),
+        pieces_sent: of("Ip", "FragCreates"),
+        reassembly_failures: of("Ip", "ReasmFails"),
     }
 }
 
@@ -113,7 +62,7 @@ mod tests {
     #[test]
     fn both_families_are_read_by_name() {
         let root = stored::unpack([("proc/net/snmp", FOUR), ("proc/net/snmp6", SIX)]);
-        let four = Traffic::read(root.path(), false);
+        let four = udp_counters(root.path(), false);
         let expected = Traffic {
             sent: Some(12),
             received: Some(10),
@@ -126,7 +75,7 @@ mod tests {
             reassembly_failures: Some(2),
         };
         assert_eq!(four, expected);
-        let six = Traffic::read(root.path(), true);
+        let six = udp_counters(root.path(), true);
         assert_eq!((six.sent, six.received, six.checksum_errors), (Some(6), Some(5), Some(1)));
         assert_eq!((six.pieces_sent, six.no_port), (Some(9), None));
     }
@@ -134,22 +83,22 @@ mod tests {
     #[test]
     fn a_difference_of_what_is_unknown_is_unknown() {
         let root = stored::unpack([("proc/net/snmp", FOUR)]);
-        let earlier = Traffic::read(root.path(), false);
+        let earlier = udp_counters(root.path(), false);
         let later = Traffic { sent: Some(20), received: None, ..earlier };
         let between = later.since(&earlier);
         assert_eq!((between.sent, between.received, between.no_port), (Some(8), None, Some(0)));
         assert_eq!(earlier.since(&later).sent, None, "it can't go backwards");
         assert_eq!(between.plus(&between).sent, Some(16));
-        assert_eq!(Traffic::read(Path::new("/nonexistent"), false), Traffic::default());
+        assert_eq!(udp_counters(Path::new("/nonexistent"), false), Traffic::default());
     }
 
     #[test]
     fn this_kernel_counts_a_datagram() {
-        let before = Traffic::read(Path::new("/"), false);
+        let before = udp_counters(Path::new("/"), false);
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
         socket.recv(&mut [0]).unwrap();
-        let between = Traffic::read(Path::new("/"), false).since(&before);
+        let between = udp_counters(Path::new("/"), false).since(&before);
         assert!(between.sent > Some(0) && between.received > Some(0), "{between:?}");
     }
 }

@@ -83,7 +83,7 @@ impl Interrupt {
     }
 
     /// When what a signal cuts short must be over, once one has come.
-    pub(super) fn patience_ends(&self) -> Option<Instant> {
+    pub fn patience_ends(&self) -> Option<Instant> {
         self.come.first().map(|(_, at)| at + INTERRUPTED_WITHIN)
     }
 

@@ -1,5 +1,5 @@
-//! What surrounds a measurement: who shares what ([`Topology`]), what the host is ([`Host`]),
-//! and what else happened meanwhile ([`Counters`], [`Noise`]). Beside it stand laboratories ([`lab`]).
+//! What surrounds a measurement: who shares what ([`Topology`]), what the host is ([`host`]),
+//! and what else happened meanwhile ([`Counters`]). Beside it stand laboratories ([`lab`]).
 //!
 //! Everything but those is read from /proc and /sys below a root directory (`/` in production, a
 //! stored tree in tests), spawns nothing, and changes no setting.
@@ -13,9 +13,7 @@
 //! | `doctor/` | nothing of its own: what the others read, with advice; marks of rounds |
 //! | `gaps.rs` | nothing: it spins, and notices what is taken from it |
 //! | `counts/` | counters of the kernel and the processor, for the calling thread |
-//! | `probe.rs` | nothing: the ways of observing a launch |
 //! | `trace/` | nothing of its own: programs on the kernel's tracepoints tell it |
-//! | `refusal.rs` | nothing: why something can't be observed |
 //! | `ledger.rs` | the files of the noise ledger, as they are at one moment |
 //! | `noise.rs` | what they say: interrupts, forks, switches, steal |
 //! | `datagrams.rs` | what a network namespace counts of UDP |
@@ -24,7 +22,6 @@
 //! | `program.rs` | where other programs are |
 //! | `interrupt.rs` | signals that ask for an end |
 
-pub mod bound;
 pub mod counts;
 pub mod cpu_list;
 pub mod datagrams;
@@ -34,27 +31,35 @@ pub mod host;
 pub mod interrupt;
 pub mod lab;
 pub mod noise;
-pub mod probe;
 pub mod program;
 pub mod relation;
 pub mod topology;
 pub mod trace;
 
 mod ledger;
-mod refusal;
 mod tree;
 
 #[cfg(test)]
 mod stored;
 
-pub use bound::{Beside, RoundBound};
+use model::probe::{Onlooker, Probe};
+use model::refusal::Refusal;
+
 pub use cpu_list::{CpuListError, format_cpu_list, parse_cpu_list};
-pub use datagrams::Traffic;
-pub use gaps::{Gaps, RoundNoise};
-pub use host::Host;
+pub use datagrams::udp_counters;
+pub use gaps::spin_gaps;
 pub use ledger::Ledger;
-pub use noise::{Counters, Noise};
-pub use probe::Probe;
-pub use refusal::Refusal;
+pub use noise::Counters;
 pub use relation::Relation;
 pub use topology::{Cpu, Topology};
+
+/// Whether this process may observe so here.
+///
+/// # Errors
+/// What is in the way.
+pub fn available(probe: Probe) -> Result<(), Refusal> {
+    match probe.onlooker {
+        Onlooker::Counters(family) => counts::available(family),
+        Onlooker::Trace(_) => trace::available(),
+    }
+}

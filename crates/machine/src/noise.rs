@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use model::noise::Noise;
+
 use super::tree;
 
 /// A snapshot of the kernel's counters since boot.
@@ -53,26 +55,6 @@ pub struct Ticks {
     /// Time the hypervisor gave to others while this CPU wanted to run. 0 on bare metal, and
     /// also from hypervisors that don't tell.
     pub steal: u64,
-}
-
-/// What happened between two snapshots. A counter is `None` where it couldn't be read at either
-/// end, went backwards (a CPU went off and on; 32-bit counters wrap), or is of used CPUs and the
-/// snapshots are not of the same ones, or of none.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Noise {
-    /// Interrupts on the used CPUs.
-    pub interrupts: Option<u64>,
-    /// Those of devices among them. `None` also in what was stored before it was counted.
-    #[serde(default)]
-    pub device_interrupts: Option<u64>,
-    /// Softirqs on the used CPUs.
-    pub softirqs: Option<u64>,
-    /// Processes and threads created, on the whole machine, by anyone.
-    pub forks: Option<u64>,
-    /// Context switches, on the whole machine, those measured among them.
-    pub context_switches: Option<u64>,
-    /// Steal time of the used CPUs, in ticks of USER_HZ (10 ms).
-    pub steal_ticks: Option<u64>,
 }
 
 impl Counters {

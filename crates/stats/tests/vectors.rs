@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use ipcmark_stats as stats;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

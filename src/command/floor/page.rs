@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::floor::{
     Calls, ClockFloor, Clocks, Copy, Floors, LinePair, Lines, Part, Repeats, WakeUps,
 };
-use machine::Relation;
 use crate::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
+use machine::Relation;
 
 /// CPUs of which a heat map fits 80 columns.
 const FIT: usize = 9;

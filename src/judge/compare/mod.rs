@@ -12,8 +12,8 @@ mod measured;
 use serde::Serialize;
 
 use super::ALPHA;
-use stats::{Shift, Verdict};
 use crate::study::{Reach, Total};
+use stats::{Shift, Verdict};
 
 pub use fields::Difference;
 pub use gate::{Gate, GateGroup, GateOn, LEAST_UNMARKED, Moved, Unsettled};

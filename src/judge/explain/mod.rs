@@ -2,7 +2,7 @@
 //! calls, copying, waking, waiting to run, switching, and what nothing explains.
 //!
 //! A trace says what the worker that has the message is doing at every moment of a round trip
-//! ([`machine::trace::Trips`]), but it lengthens what it looks at. Its price is what launches
+//! ([`model::trace::Trips`]), but it lengthens what it looks at. Its price is what launches
 //! that are traced twice over have more of each part, and is taken off that part; the slow way which
 //! it makes system calls take is told by the cheapest call before and while it is attached. What
 //! remains is held against launches that nothing looked at, in the same
@@ -19,8 +19,8 @@ use serde::Serialize;
 pub use parts::{Cost, CostPart};
 
 use super::{CaseResult, Judged, Observed, OverRounds, Status};
-use machine::probe::{Onlooker, Probe, Scope};
-use machine::trace::{Part, Trips};
+use model::probe::{Onlooker, Probe, Scope};
+use model::trace::{Part, Trips};
 use parts::{Prices, Rounds};
 
 /// A case, taken apart.

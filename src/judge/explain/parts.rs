@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::{Observed, OverRounds};
 use super::slope::Slopes;
-use machine::trace::{Part, Trips};
+use model::trace::{Part, Trips};
 
 /// What the time of a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

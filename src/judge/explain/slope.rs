@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Source;
-use machine::trace::Part;
+use model::trace::Part;
 
 /// By round, ns per byte of the parts that can hold copying; Err says why they aren't known.
 pub(super) type Slopes = Result<Vec<BTreeMap<Part, f64>>, String>;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::judge::floor::tests::case;
-use machine::trace::Share;
+use model::trace::Share;
 
 const ROUNDS: usize = 12;
 /// What a firing adds to the part that it is in.

@@ -76,15 +76,14 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use machine::Host;
     use crate::store::FarHost;
+    use model::host::Host;
 
     #[test]
     fn only_what_differs_is_told_with_the_nodes_that_have_it() {
         let (kind, why) = clock::choose(Path::new("/nonexistent"));
         let node = |name: &str, release: &str| {
-            let mut host = Host::read(Path::new("/nonexistent"));
-            host.hostname = Some(name.into());
+            let mut host = Host { hostname: Some(name.into()), ..Host::default() };
             host.kernel.release = Some(release.into());
             let far = FarHost {
                 host,

@@ -7,8 +7,8 @@ mod rest;
 use std::collections::BTreeMap;
 
 use super::ALPHA;
-use stats::Interval;
 use crate::store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
+use stats::Interval;
 
 pub use environment::{Differing, differing};
 pub use rest::{

@@ -3,7 +3,7 @@
 
 use super::Candidate;
 use crate::judge::CaseResult;
-use machine::Host;
+use model::host::Host;
 
 /// The kernel's `struct skb_shared_info`, at the end of a socket buffer's linear part, in whole
 /// cache lines (64-bit).
@@ -130,8 +130,11 @@ fn udp(curve: &[&CaseResult]) -> Vec<Candidate> {
 
 /// A ring of a fixed size has the fewer slots the larger its messages are.
 fn ring(curve: &[&CaseResult]) -> Vec<Candidate> {
-    let mut found =
-        vec![of("what shares a line with its header", 56, "crates/mechanisms/src/shm_ring.rs: 64 - 8")];
+    let mut found = vec![of(
+        "what shares a line with its header",
+        56,
+        "crates/mechanisms/src/shm_ring.rs: 64 - 8",
+    )];
     let slots = |it: &&CaseResult| Some((*it.granted.get("ring_slots")?, it.message_bytes?));
     let slots: Vec<(u64, u64)> = curve.iter().filter_map(slots).collect();
     let fewer = |two: &&[(u64, u64)]| two[1].0 < two[0].0;

@@ -1,14 +1,12 @@
 //! Sweeps out of cases: what belongs to a curve, what is said of it, what coincides.
 
-use std::path::Path;
-
 use super::*;
 use crate::judge::floor::tests::case;
-use machine::host::Cache;
+use model::host::Cache;
 
 /// A machine with pages of 4 KiB, 48 KiB of L1, 2 MiB of L2 for each CPU.
 fn host() -> Host {
-    let mut host = Host::read(Path::new("/nonexistent"));
+    let mut host = Host::default();
     host.memory.page_bytes = 4096;
     let cache = |level, kind: &str, bytes, shared_by: Vec<Vec<u32>>| Cache {
         level,

@@ -3,7 +3,7 @@
 
 use super::{CountFigure, Observed};
 use crate::judge::OverRounds;
-use machine::counts::{FIGURES, Family, MODES};
+use model::counts::{FIGURES, Family, MODES};
 
 /// Works out the figures of every case with hardware counters.
 pub fn assign(observed: &mut [Observed]) {

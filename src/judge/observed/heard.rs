@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use machine::trace::Direction;
+use model::trace::Direction;
 
 /// What was heard of a case.
 #[derive(Clone, Debug, Serialize)]

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, OverRounds, Status};
-use machine::Probe;
-use machine::counts::{Counts, FIGURES};
-use machine::trace::{Traced, Trips};
 use crate::store::StoredLaunch;
 use crate::study::Total;
+use model::counts::{Counts, FIGURES};
+use model::probe::Probe;
+use model::trace::{Traced, Trips};
 
 pub(super) use figures::assign;
 pub use heard::{

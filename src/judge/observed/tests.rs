@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::judge::floor::tests::case;
-use machine::trace::{Calls, Deeds, Direction, SocketBytes, Spread, Traced, Woken};
+use model::trace::{Calls, Deeds, Direction, SocketBytes, Spread, Traced, Woken};
 
 const ROUNDS: usize = 12;
 

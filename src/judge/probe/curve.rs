@@ -3,7 +3,7 @@
 
 use super::Pair;
 use crate::judge::ALPHA;
-use machine::Probe;
+use model::probe::Probe;
 use stats::{Interval, Moved, Rescaled};
 
 /// A curve under a probe, beside the unobserved one.

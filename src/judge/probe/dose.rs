@@ -3,7 +3,7 @@
 
 use super::Pair;
 use crate::judge::{ALPHA, EQUIVALENT_WITHIN};
-use machine::Probe;
+use model::probe::Probe;
 use stats::{DoseLine, Interval};
 
 /// The doses of one probe at one size.

@@ -2,7 +2,7 @@
 
 use super::{Common, Pair};
 use crate::judge::{ALPHA, CaseResult, EQUIVALENT_WITHIN};
-use machine::Probe;
+use model::probe::Probe;
 use stats::Verdict;
 
 /// Two mechanisms, observed and not.

@@ -2,9 +2,9 @@
 
 use super::Pair;
 use crate::judge::{ALPHA, Status};
-use machine::Probe;
-use machine::counts::Family;
-use machine::probe::{Onlooker, Scope};
+use model::counts::Family;
+use model::probe::Probe;
+use model::probe::{Onlooker, Scope};
 use stats::Interval;
 
 /// The price of one probe at one size.

@@ -5,9 +5,9 @@
 use super::{Common, Pair, Untested};
 use crate::judge::ALPHA;
 use crate::judge::hypothesis::Decision;
-use machine::Probe;
-use machine::counts::Family;
-use machine::probe::Scope;
+use model::counts::Family;
+use model::probe::Probe;
+use model::probe::Scope;
 use stats::{Interval, Verdict};
 
 /// A surprise, decided here.

@@ -55,12 +55,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use machine::Host;
+    use model::host::Host;
 
     fn far(addresses: &[&str], reached: Option<&str>) -> FarHost {
         let (kind, why) = clock::choose(Path::new("/nonexistent"));
         FarHost {
-            host: Host::read(Path::new("/nonexistent")),
+            host: Host::default(),
             clock: clock::measure(kind, why).1,
             addresses: addresses.iter().map(|it| address(it)).collect(),
             reached_at: reached.map(|it| it.parse().unwrap()),

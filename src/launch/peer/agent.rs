@@ -17,7 +17,7 @@ use super::{Build, FarHost, network};
 use crate::launch::handle::{Ending, Launcher, Supervised};
 use crate::launch::spec::{BUILD, Record, Spec};
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame_line};
-use machine::{Host, Topology};
+use machine::Topology;
 use sys::network::addresses;
 use sys::process::ignore_broken_pipes;
 
@@ -76,7 +76,7 @@ fn describe() -> FarHost {
     });
     let (kind, why_not) = clock::choose(root);
     FarHost {
-        host: Host::examined(root, &allowed_cpus, EXAMINED),
+        host: machine::doctor::examined(root, &allowed_cpus, EXAMINED),
         clock: clock::measure(kind, why_not).1,
         addresses: addresses().unwrap_or_default(),
         reached_at: reached_at(std::env::var("SSH_CONNECTION").ok().as_deref()),

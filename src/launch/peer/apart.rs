@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use super::Peer;
 use super::link::{Frame, Link};
-use machine::interrupt::{Interrupt, Interrupted};
 use crate::launch::crew::OWNER_GONE;
 use crate::launch::handle::{
     COLLECTED_WITHIN, Ending, GRACE, Launcher, READY_WITHIN, Stage, Supervised, Way, failure,
@@ -18,6 +17,7 @@ use crate::launch::handle::{
 };
 use crate::launch::spec::{FarSide, Half, Outcome, Record, Spec};
 use crate::launch::wire::{Kind, Missing};
+use machine::interrupt::{Interrupt, Interrupted};
 use mechanisms::Variant;
 use mechanisms::network::Cookie;
 

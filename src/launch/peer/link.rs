@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use super::deploy::Copy;
 use super::process::Process;
 use super::{Asked, Build, FarHost, NoPeer};
-use machine::interrupt::Interrupt;
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing};
+use machine::interrupt::Interrupt;
 
 /// How long the other host may take to answer: a password may have to be typed.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);

@@ -29,10 +29,10 @@ use serde::{Deserialize, Serialize};
 pub use agent::serve;
 pub use apart::Apart;
 
-use machine::interrupt::Interrupt;
-use machine::Host;
-use sys::network::Address;
 use link::Link;
+use machine::interrupt::Interrupt;
+use model::host::Host;
+use sys::network::Address;
 
 /// The other host, as it was asked for. Stored with the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct FarHost {
     /// What it is, with what the doctor found there.
     pub host: Host,
     /// Its clock: it stamps nothing that is measured between hosts.
-    pub clock: clock::Record,
+    pub clock: model::clock::Record,
     /// Its addresses, but for those of loopback.
     pub addresses: Vec<Address>,
     /// The address at which it was reached, where the command says so (`ssh` does).
@@ -96,7 +96,7 @@ pub struct PeerRecord {
     /// What the other host is, with what the doctor found there.
     pub host: Host,
     /// Its clock, which stamps nothing that is measured between hosts.
-    pub clock: clock::Record,
+    pub clock: model::clock::Record,
 }
 
 /// Why there is no peer: a sentence that ends with the way out.

@@ -14,8 +14,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::deploy::{self, Copy};
 use super::keeper;
-use machine::interrupt::Interrupt;
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame};
+use machine::interrupt::Interrupt;
 use model::visible::visible;
 
 /// How long a keeper in a hurry may take: it ends all at once, unless the machine is busy.

@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::absences::absences;
 use super::findings;
 use crate::judge::{Carries, CaseResult, Judged};
-use machine::Host;
-use machine::doctor::Fitness;
 use crate::report::{Block, Section, Text, units};
 use crate::store::command_line;
+use model::findings::Fitness;
+use model::host::Host;
 
 /// Third over first quartile of the launches of `null` up to which the CPUs count as steady.
 const STEADY_CPU: f64 = 1.05;

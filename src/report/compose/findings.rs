@@ -1,7 +1,7 @@
 //! What the doctor found, by severity: `ipcmark doctor` shows it, and so does the report of a run.
 
-use machine::doctor::{Finding, Level};
 use crate::report::{Block, Column, Row, Section, Table, Text};
+use model::findings::{Finding, Level};
 
 /// A section for each severity that occurs, the gravest first.
 pub fn sections(findings: &[Finding]) -> Vec<Section> {

@@ -3,9 +3,9 @@
 use super::background::facts;
 use super::findings;
 use crate::judge::Judged;
-use machine::Host;
-use machine::doctor::Fitness;
 use crate::report::{Block, Section, Text, units};
+use model::findings::Fitness;
+use model::host::Host;
 
 /// What a set-up between two hosts holds.
 pub const SET_UP: &str = "Between two hosts, by the initiator's clock: all until the far side has let \

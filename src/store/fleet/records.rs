@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::floor::Floors;
 use crate::launch::Placement;
 use crate::launch::peer::FarHost;
-use machine::Host;
 use crate::store::RunStatus;
 use crate::study::Case;
 use mechanisms::workload::Workload;
+use model::host::Host;
 
 /// How many pairs of a turn are measured at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub struct NewFleet<'a> {
     /// The machine of the coordinator.
     pub host: &'a Host,
     /// Its clock, which stamps nothing.
-    pub clock: &'a clock::Record,
+    pub clock: &'a model::clock::Record,
 }
 
 /// A case of one node, or of one pair.

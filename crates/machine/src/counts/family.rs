@@ -1,56 +1,13 @@
 //! What is counted together: families of events, small enough that no two have to share a counter
 //! of the processor.
 
-use std::fmt;
 use std::path::Path;
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use model::counts::Family;
 
 use super::calls::CALLS;
 use crate::tree;
 use sys::perf::{Cache, Event, Mode};
-
-/// A family of events. `l1d`, `l1i`, `l2`, `mem`, `tlb` and `bus` are those of the FreeBSD study of
-/// pipes and sockets, in the kernel's generic events: its `l2` was the last level, and is here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Family {
-    /// Switches, migrations, faults, time on CPUs, wake-ups, interrupts between CPUs.
-    Software,
-    /// System calls, by name.
-    Calls,
-    /// Instructions and cycles.
-    Core,
-    /// Branches and their misses.
-    Branches,
-    /// First-level cache, data.
-    L1d,
-    /// First-level cache, instructions.
-    L1i,
-    /// Last-level cache.
-    L2,
-    /// Memory of the node.
-    Mem,
-    /// Translations.
-    Tlb,
-    /// Bus and reference cycles.
-    Bus,
-}
-
-/// Every family, those that need no hardware first.
-pub const FAMILIES: &[Family] = &[
-    Family::Software,
-    Family::Calls,
-    Family::Core,
-    Family::Branches,
-    Family::L1d,
-    Family::L1i,
-    Family::L2,
-    Family::Mem,
-    Family::Tlb,
-    Family::Bus,
-];
 
 /// One counter of a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,45 +20,14 @@ pub struct Counter {
     pub mode: Mode,
 }
 
-impl Family {
-    /// The name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::Software => "software",
-            Family::Calls => "calls",
-            Family::Core => "core",
-            Family::Branches => "branches",
-            Family::L1d => "l1d",
-            Family::L1i => "l1i",
-            Family::L2 => "l2",
-            Family::Mem => "mem",
-            Family::Tlb => "tlb",
-            Family::Bus => "bus",
-        }
-    }
-
-    /// Whether it needs counters of the processor.
-    pub fn is_hardware(self) -> bool {
-        !matches!(self, Family::Software | Family::Calls)
-    }
-
-    /// What it counts on a kernel that has all of it, by name.
-    pub fn names(self) -> Vec<String> {
-        match self {
-            Family::Software => {
-                let plain = PLAIN.iter().map(|it| it.0);
-                plain.chain(TRACED.iter().map(|it| it.0)).map(String::from).collect()
-            }
-            Family::Calls => {
-                let named = CALLS.iter().map(|it| it.0);
-                std::iter::once("calls").chain(named).map(String::from).collect()
-            }
-            hardware => hardware.counters(Path::new("/")).into_iter().map(|it| it.name).collect(),
-        }
-    }
-
+/// What a family counts here.
+pub trait CountersOf {
     /// Its counters; `root` is `/` but in tests. Tracepoints that this kernel lacks are left out.
-    pub fn counters(self, root: &Path) -> Vec<Counter> {
+    fn counters(self, root: &Path) -> Vec<Counter>;
+}
+
+impl CountersOf for Family {
+    fn counters(self, root: &Path) -> Vec<Counter> {
         use Event::{BranchMisses, Branches, BusCycles, Cycles, Instructions, ReferenceCycles};
         match self {
             Family::Software => software(root),
@@ -118,24 +44,6 @@ impl Family {
             ]),
             Family::Bus => apart(&[("bus-cycles", BusCycles), ("ref-cycles", ReferenceCycles)]),
         }
-    }
-}
-
-impl fmt::Display for Family {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Family {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Family, String> {
-        let known = FAMILIES.iter().copied().find(|family| family.name() == word);
-        known.ok_or_else(|| {
-            let names: Vec<&str> = FAMILIES.iter().map(|family| family.name()).collect();
-            format!("no family of counters `{word}`: there are {}", names.join(", "))
-        })
     }
 }
 

@@ -6,31 +6,20 @@
 
 pub(super) mod calls;
 mod family;
-mod figures;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use model::counts::{Counts, Family};
+use model::refusal::Refusal;
 
-pub use family::{Counter, FAMILIES, Family};
-pub use figures::{FIGURES, Figure, MODES};
+pub use family::{Counter, CountersOf};
 
-use crate::{Refusal, tree};
+use crate::tree;
 use sys::perf::{Count, Kernel, Perf, Reading};
-
-/// What one worker's counters said.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Operations of the worker while they ran: round trips, or messages of throughput.
-    pub operations: u64,
-    /// Events by name.
-    pub events: BTreeMap<String, u64>,
-}
 
 /// Open counters of the calling thread.
 pub struct Counting<'a> {

@@ -1,3 +1,4 @@
+use model::counts::{FAMILIES, FIGURES, MODES};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;

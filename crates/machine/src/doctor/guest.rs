@@ -1,7 +1,7 @@
 //! Whose machine is it? A guest shares it with others, and sees a topology that was made up.
 
 use super::{Check, Finding, Seen, Stretch};
-use crate::Host;
+use model::host::Host;
 
 const VIRTUALISATION: Check = Check {
     name: "virtualisation",

@@ -11,9 +11,7 @@
 //! | `share.rs` | quota, cpuset, isolation |
 //! | `limits.rs` | pipes, queues, sockets, locked-memory |
 //! | `watch.rs` | nothing: it reads what a stretch of time is made of |
-//! | `fitness.rs` | nothing: it sums findings up |
 
-mod fitness;
 mod guest;
 mod limits;
 mod share;
@@ -25,56 +23,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use model::findings::{Finding, Level, Mark};
+use model::host::Host;
 
-use super::{Host, Relation, Topology, noise};
+use super::{Relation, Topology, host, noise};
 
-pub use fitness::{Fitness, tally};
-pub use watch::{CpuFrequency, Snapshot, Stretch, Watch};
-
-/// What one check came to.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Finding {
-    /// The check's name: `governor`, `locked-memory`, …
-    pub check: String,
-    /// How much it matters.
-    pub level: Level,
-    /// What was found.
-    pub found: String,
-    /// What would be fine.
-    pub wanted: String,
-    /// What it does to the figures where it isn't.
-    pub effect: String,
-    /// What to do; never empty.
-    pub advice: String,
-    /// The command that does it, where there is one. Nobody runs it but the reader.
-    pub command: Option<String>,
-}
-
-/// How much a finding matters, from little to much.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// As it should be.
-    Fine,
-    /// It couldn't be read: hidden, not permitted, not shown to a guest.
-    Unknown,
-    /// It colours the figures: they hold, but for this setting, or in wider intervals.
-    Note,
-    /// It spoils them: what is measured is the disturbance too.
-    Warning,
-}
-
-/// A disturbance of one round.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Mark {
-    /// The check that noticed it.
-    pub check: String,
-    /// [`Level::Note`] or [`Level::Warning`].
-    pub level: Level,
-    /// What was found.
-    pub found: String,
-}
+pub use watch::{Snapshot, Stretch, Watch};
 
 /// What the checks look at.
 struct Seen<'a> {
@@ -155,13 +109,11 @@ impl Stretch {
     }
 }
 
-impl Host {
-    /// The host below `root`, with what the doctor finds in `time` for the CPUs to be used.
-    pub fn examined(root: &Path, cpus: &[u32], time: Duration) -> Host {
-        let mut host = Host::read(root);
-        host.findings = examine(root, &host, cpus, time);
-        host
-    }
+/// The host below `root`, with what the doctor finds in `time` for the CPUs to be used.
+pub fn examined(root: &Path, cpus: &[u32], time: Duration) -> Host {
+    let mut host = host::read(root);
+    host.findings = examine(root, &host, cpus, time);
+    host
 }
 
 /// The CPUs that a run uses if nothing else is said: those of every pinned placement that the
@@ -209,20 +161,6 @@ impl Check {
     /// For what can't be read; `advice` is where else the answer may be.
     fn unknown(&self, found: impl Into<String>, advice: &str) -> Finding {
         self.finding(Level::Unknown, found.into(), advice)
-    }
-}
-
-impl Finding {
-    fn advice(self, advice: impl Into<String>) -> Finding {
-        Finding { advice: advice.into(), ..self }
-    }
-
-    fn effect(self, effect: impl Into<String>) -> Finding {
-        Finding { effect: effect.into(), ..self }
-    }
-
-    fn command(self, command: impl Into<String>) -> Finding {
-        Finding { command: Some(command.into()), ..self }
     }
 }
 

@@ -1,14 +1,16 @@
 //! The checks over stored machines, and over stretches of time that are made up.
 
+use model::findings::{CpuFrequency, Fitness};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use tempfile::TempDir;
 
 use super::*;
-use crate::host::{Buffers, Granted, Limit};
-use crate::noise::{Load, Noise};
+use crate::noise::Load;
 use crate::stored::{add, machine, unpack};
+use model::host::{Buffers, Granted, Limit};
+use model::noise::Noise;
 
 const CHECKS: [&str; 19] = [
     "governor",
@@ -47,7 +49,7 @@ fn quiet() -> Stretch {
 
 /// The record of a stored machine, without what belongs to the process that reads it.
 fn host(root: &Path) -> Host {
-    let mut host = Host::read(root);
+    let mut host = host::read(root);
     host.limits.affinity = host.cpus_online.clone();
     let locked = Limit { soft: Some(8 << 20), hard: Some(8 << 20) };
     host.limits.resources = [("MEMLOCK".to_owned(), locked)].into();
@@ -406,7 +408,7 @@ fn the_busiest_device_is_that_of_the_cpus_used() {
 #[test]
 fn this_machine_can_be_examined() {
     let root = Path::new("/");
-    let host = Host::examined(root, &[], Duration::from_millis(5));
+    let host = examined(root, &[], Duration::from_millis(5));
     let names: Vec<&str> = host.findings.iter().map(|it| &*it.check).collect();
     assert_eq!(names, CHECKS);
     let cpus = usual_cpus(root, host.limits.affinity.as_deref().unwrap_or(&[0]));

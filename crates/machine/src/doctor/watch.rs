@@ -2,15 +2,15 @@
 //! them. A snapshot costs some 200 µs on a small machine, is taken around a round and never
 //! beside a measurement, and spawns nothing.
 
+use model::findings::CpuFrequency;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-
-use serde::{Deserialize, Serialize};
 
 use super::traffic::Device;
 use crate::host::{cgroup, limits};
 use crate::noise::{self, Load, Ticks};
-use crate::{Counters, Ledger, Noise, tree};
+use crate::{Counters, Ledger, tree};
+use model::noise::Noise;
 
 /// The first x86 kernel whose `scaling_cur_freq` is read without interrupting the CPU and
 /// sleeping 10 ms (arch/x86/kernel/cpu/aperfmperf.c).
@@ -44,20 +44,6 @@ struct Pace {
     governor: Option<String>,
     limit_khz: Option<u64>,
     khz: Option<u64>,
-}
-
-/// The frequency of a CPU at both ends of a stretch.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct CpuFrequency {
-    /// The CPU.
-    pub cpu: u32,
-    /// At its beginning, kHz. `None` where there is no cpufreq, and on x86 before Linux 5.19,
-    /// where reading it takes 10 ms.
-    pub before_khz: Option<u64>,
-    /// At its end, kHz. `None` as above.
-    pub after_khz: Option<u64>,
-    /// The governor, or the highest frequency it may choose, was changed meanwhile.
-    pub changed: Option<String>,
 }
 
 /// What happened between two snapshots. What couldn't be read is `None`.

@@ -6,37 +6,20 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use model::host::CLibrary;
 
 use crate::tree;
 
-/// The C library of this program.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct CLibrary {
-    /// What Rust calls the target's environment: `gnu`, `musl`.
-    pub name: String,
-    /// Whether it is linked into the program; the version is then not known.
-    pub linked_in: bool,
-    /// The file that is mapped (/proc/self/maps). `None` where it is linked in.
-    pub path: Option<String>,
-    /// glibc's release, such as `2.36`. `None` for others and where the file can't be read.
-    pub version: Option<String>,
-    /// Who built it, such as `Debian GLIBC 2.36-9+deb12u10`. `None` as above.
-    pub build: Option<String>,
-}
-
-impl CLibrary {
-    pub(super) fn read(root: &Path) -> CLibrary {
-        let path = tree::text(root, "proc/self/maps").as_deref().and_then(mapped);
-        let banner = path.as_deref().and_then(|path| {
-            let file = File::open(root.join(path.trim_start_matches('/'))).ok()?;
-            banner(BufReader::with_capacity(64 * 1024, file))
-        });
-        let (build, version) = banner.unzip();
-        let name = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
-        let linked_in = cfg!(target_feature = "crt-static");
-        CLibrary { name: name.to_owned(), linked_in, path, version, build }
-    }
+pub(super) fn read(root: &Path) -> CLibrary {
+    let path = tree::text(root, "proc/self/maps").as_deref().and_then(mapped);
+    let banner = path.as_deref().and_then(|path| {
+        let file = File::open(root.join(path.trim_start_matches('/'))).ok()?;
+        banner(BufReader::with_capacity(64 * 1024, file))
+    });
+    let (build, version) = banner.unzip();
+    let name = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+    let linked_in = cfg!(target_feature = "crt-static");
+    CLibrary { name: name.to_owned(), linked_in, path, version, build }
 }
 
 /// The C library among the mapped files: `libc.so.6`, before glibc 2.34 `libc-2.31.so`, musl's
@@ -101,7 +84,7 @@ mod tests {
                 "GNU C Library (Ubuntu GLIBC 2.39-0) stable release version 2.39.",
             ),
         ]);
-        let library = CLibrary::read(root.path());
+        let library = read(root.path());
         assert_eq!(library.path.as_deref(), Some("/usr/lib/libc.so.6"));
         assert_eq!(library.version.as_deref(), Some("2.39"));
         let older = mapped("7f00-7f01 r--p 0 fe:00 2   /lib/x86_64-linux-gnu/libc-2.31.so");

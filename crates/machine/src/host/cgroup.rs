@@ -4,76 +4,38 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
 use super::limits::{MountPoint, mount_points};
+use model::host::{Cgroup, CpuQuota};
+
 use crate::tree;
 
-/// Limits by control groups. `None` means that no visible group limits it.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Cgroup {
-    /// The process's group in the version 2 hierarchy (`0::` in /proc/self/cgroup). `None`
-    /// where there is only version 1.
-    pub v2_path: Option<String>,
-    /// The controllers that version 1 has, with the process's group in each: `cpu:/a`.
-    pub v1_paths: Vec<String>,
-    /// CPU time per period: `cpu.max`, or `cpu.cfs_quota_us` and `cpu.cfs_period_us`.
-    pub cpu_quota: Option<CpuQuota>,
-    /// CPUs that may be used: `cpuset.cpus.effective`, or `cpuset.effective_cpus`. `None` where
-    /// the controller is off.
-    pub cpus_effective: Option<Vec<u32>>,
-    /// Memory, bytes: `memory.max`, or `memory.limit_in_bytes`.
-    pub memory_max_bytes: Option<u64>,
-}
-
-/// A share of CPU time: once it is used up, all threads of the group stop until the period ends.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
-pub struct CpuQuota {
-    /// CPU time in each period, µs, over all CPUs.
-    pub quota_us: u64,
-    /// The period, µs.
-    pub period_us: u64,
-}
-
-impl CpuQuota {
-    /// The quota as a number of CPUs.
-    pub fn cpus(self) -> f64 {
-        self.quota_us as f64 / self.period_us as f64
-    }
-
-    fn valid(self) -> Option<CpuQuota> {
-        (self.period_us > 0).then_some(self)
-    }
-}
-
-impl Cgroup {
-    pub(super) fn read(root: &Path) -> Cgroup {
-        let own = tree::text(root, "proc/self/cgroup").unwrap_or_default();
-        let mounts = mount_points(root);
-        let groups = Groups { root, v1: v1_of(&own), v2: v2_of(&own), mounts: &mounts };
-        let quotas = groups.v2().iter().filter_map(|dir| quota_v2(root, dir)).collect::<Vec<_>>();
-        let older = groups.v1("cpu");
-        let quotas = quotas.into_iter().chain(older.iter().filter_map(|dir| quota_v1(root, dir)));
-        let limits = groups.v2().into_iter().map(|dir| format!("{dir}/memory.max")).chain(
+pub(super) fn read(root: &Path) -> Cgroup {
+    let own = tree::text(root, "proc/self/cgroup").unwrap_or_default();
+    let mounts = mount_points(root);
+    let groups = Groups { root, v1: v1_of(&own), v2: v2_of(&own), mounts: &mounts };
+    let quotas = groups.v2().iter().filter_map(|dir| quota_v2(root, dir)).collect::<Vec<_>>();
+    let older = groups.v1("cpu");
+    let quotas = quotas.into_iter().chain(older.iter().filter_map(|dir| quota_v1(root, dir)));
+    let limits =
+        groups.v2().into_iter().map(|dir| format!("{dir}/memory.max")).chain(
             groups.v1("memory").into_iter().map(|dir| format!("{dir}/memory.limit_in_bytes")),
         );
-        Cgroup {
-            cpu_quota: quotas.min_by(|a, b| a.cpus().total_cmp(&b.cpus())),
-            // "max" is not a number; version 1 writes the largest page count there is instead.
-            memory_max_bytes: limits
-                .filter_map(|path| tree::number::<u64>(root, &path))
-                .filter(|&bytes| bytes < 1 << 62)
-                .min(),
-            cpus_effective: groups.cpus(),
-            v1_paths: groups.v1.iter().map(|(name, path)| format!("{name}:{path}")).collect(),
-            v2_path: groups.v2.map(str::to_owned),
-        }
+    Cgroup {
+        cpu_quota: quotas.min_by(|a, b| a.cpus().total_cmp(&b.cpus())),
+        // "max" is not a number; version 1 writes the largest page count there is instead.
+        memory_max_bytes: limits
+            .filter_map(|path| tree::number::<u64>(root, &path))
+            .filter(|&bytes| bytes < 1 << 62)
+            .min(),
+        cpus_effective: groups.cpus(),
+        v1_paths: groups.v1.iter().map(|(name, path)| format!("{name}:{path}")).collect(),
+        v2_path: groups.v2.map(str::to_owned),
     }
 }
 
 /// The files that count how often and how long a quota stopped this process's groups
 /// (`cpu.stat`), of those groups on the way up that have one; nearest first.
-pub(in crate) fn throttle_files(root: &Path) -> Vec<String> {
+pub(crate) fn throttle_files(root: &Path) -> Vec<String> {
     let own = tree::text(root, "proc/self/cgroup").unwrap_or_default();
     let mounts = mount_points(root);
     let groups = Groups { root, v1: v1_of(&own), v2: v2_of(&own), mounts: &mounts };
@@ -182,7 +144,7 @@ mod tests {
             ("sys/fs/cgroup/user.slice/job/cpuset.cpus.effective", "2-3"),
             ("sys/fs/cgroup/user.slice/job/memory.max", "max"),
         ]);
-        let group = Cgroup::read(root.path());
+        let group = read(root.path());
         assert_eq!(group.cpu_quota.unwrap().cpus(), 1.5);
         assert_eq!(group.memory_max_bytes, Some(1 << 30));
         assert_eq!(group.cpus_effective, Some(vec![2, 3]));
@@ -211,7 +173,7 @@ mod tests {
             ("sys/fs/cgroup/cpuset/cpuset.effective_cpus", "2"),
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712"),
         ]);
-        let group = Cgroup::read(root.path());
+        let group = read(root.path());
         assert_eq!(group.cpu_quota, Some(CpuQuota { quota_us: 50_000, period_us: 100_000 }));
         assert_eq!((group.cpus_effective, group.memory_max_bytes), (Some(vec![2]), None));
         let all = ["memory", "cpuset", "cpu", "cpuacct"].map(|name| format!("{name}:/docker/8a"));
@@ -231,7 +193,7 @@ mod tests {
             ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1"),
             ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000"),
         ]);
-        assert_eq!(Cgroup::read(root.path()).cpu_quota, None);
-        assert_eq!(Cgroup::read(tempfile::tempdir().unwrap().path()), Cgroup::default());
+        assert_eq!(read(root.path()).cpu_quota, None);
+        assert_eq!(read(tempfile::tempdir().unwrap().path()), Cgroup::default());
     }
 }

@@ -3,86 +3,51 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
 use super::processor::{cpuinfo, hypervisor_flag};
+use model::host::{Container, Hypervisor};
+
 use crate::tree;
 
-/// The signs of a hypervisor below this kernel.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Hypervisor {
-    /// The `hypervisor` flag of /proc/cpuinfo. `None` off x86, which has no such flag.
-    pub flag: Option<bool>,
-    /// /sys/hypervisor/type (`xen`), or the device tree's `hypervisor/compatible`. `None` where
-    /// neither is there: most guests have neither.
-    pub kind: Option<String>,
-    /// DMI system vendor (/sys/class/dmi/id/sys_vendor). `None` without DMI: ARM boards, small
-    /// virtual machines.
-    pub vendor: Option<String>,
-    /// DMI product name (/sys/class/dmi/id/product_name). `None` as above.
-    pub product: Option<String>,
-    /// The device of the paravirtual clock is offered (`kvm-clock`, `xen`, `hyperv…` among the
-    /// clock sources): its name.
-    pub clock: Option<String>,
-}
-
-impl Hypervisor {
-    pub(super) fn read(root: &Path) -> Hypervisor {
-        let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
-        let clocks = tree::text(root, clocks).unwrap_or_default();
-        let of_guests = |name: &&str| {
-            ["kvm-clock", "xen"].contains(name)
-                || name.starts_with("hyperv")
-                || name.starts_with("vmware")
-        };
-        let device_tree = "sys/firmware/devicetree/base/hypervisor/compatible";
-        Hypervisor {
-            flag: hypervisor_flag(&cpuinfo(root)),
-            kind: tree::text(root, "sys/hypervisor/type").or_else(|| tree::text(root, device_tree)),
-            vendor: tree::text(root, "sys/class/dmi/id/sys_vendor"),
-            product: tree::text(root, "sys/class/dmi/id/product_name"),
-            clock: clocks.split_ascii_whitespace().find(of_guests).map(str::to_owned),
-        }
+pub(super) fn hypervisor(root: &Path) -> Hypervisor {
+    let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+    let clocks = tree::text(root, clocks).unwrap_or_default();
+    let of_guests = |name: &&str| {
+        ["kvm-clock", "xen"].contains(name)
+            || name.starts_with("hyperv")
+            || name.starts_with("vmware")
+    };
+    let device_tree = "sys/firmware/devicetree/base/hypervisor/compatible";
+    Hypervisor {
+        flag: hypervisor_flag(&cpuinfo(root)),
+        kind: tree::text(root, "sys/hypervisor/type").or_else(|| tree::text(root, device_tree)),
+        vendor: tree::text(root, "sys/class/dmi/id/sys_vendor"),
+        product: tree::text(root, "sys/class/dmi/id/product_name"),
+        clock: clocks.split_ascii_whitespace().find(of_guests).map(str::to_owned),
     }
 }
 
-/// The signs of a container.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Container {
-    /// The first sign's name: `docker`, `podman`, `kubernetes`, `lxc`, … `None` without a sign.
-    pub kind: Option<String>,
-    /// What was found and where, such as `docker (/.dockerenv)`; empty outside containers.
-    pub signs: Vec<String>,
-    /// `Seccomp` of /proc/self/status: 0 for no filter, 1 strict, 2 filters, each of which every
-    /// system call runs through. `None` in kernels built without it.
-    #[serde(default)]
-    pub seccomp: Option<u32>,
-}
-
-impl Container {
-    pub(super) fn read(root: &Path) -> Container {
-        let environment = std::fs::read(root.join("proc/self/environ")).unwrap_or_default();
-        let groups = tree::text(root, "proc/self/cgroup").unwrap_or_default();
-        let status = tree::text(root, "proc/self/status").unwrap_or_default();
-        let file = |path: &str| root.join(path.trim_start_matches('/')).exists();
-        let mut signs: Vec<(String, &str)> = Vec::new();
-        if let Some(kind) = variable(&environment, "container") {
-            signs.push((kind, "container= in the environment"));
-        }
-        if let Some(kind) = named_in(&groups) {
-            signs.push((kind.to_owned(), "/proc/self/cgroup"));
-        }
-        if file("/run/.containerenv") {
-            signs.push(("podman".to_owned(), "/run/.containerenv"));
-        }
-        if file("/.dockerenv") {
-            signs.push(("docker".to_owned(), "/.dockerenv"));
-        }
-        Container {
-            kind: signs.first().map(|(kind, _)| kind.clone()),
-            signs: signs.iter().map(|(kind, sign)| format!("{kind} ({sign})")).collect(),
-            seccomp: status.lines().find_map(|it| it.strip_prefix("Seccomp:")?.trim().parse().ok()),
-        }
+pub(super) fn container(root: &Path) -> Container {
+    let environment = std::fs::read(root.join("proc/self/environ")).unwrap_or_default();
+    let groups = tree::text(root, "proc/self/cgroup").unwrap_or_default();
+    let status = tree::text(root, "proc/self/status").unwrap_or_default();
+    let file = |path: &str| root.join(path.trim_start_matches('/')).exists();
+    let mut signs: Vec<(String, &str)> = Vec::new();
+    if let Some(kind) = variable(&environment, "container") {
+        signs.push((kind, "container= in the environment"));
+    }
+    if let Some(kind) = named_in(&groups) {
+        signs.push((kind.to_owned(), "/proc/self/cgroup"));
+    }
+    if file("/run/.containerenv") {
+        signs.push(("podman".to_owned(), "/run/.containerenv"));
+    }
+    if file("/.dockerenv") {
+        signs.push(("docker".to_owned(), "/.dockerenv"));
+    }
+    Container {
+        kind: signs.first().map(|(kind, _)| kind.clone()),
+        signs: signs.iter().map(|(kind, sign)| format!("{kind} ({sign})")).collect(),
+        seccomp: status.lines().find_map(|it| it.strip_prefix("Seccomp:")?.trim().parse().ok()),
     }
 }
 
@@ -136,14 +101,11 @@ mod tests {
             (".dockerenv", ""),
             ("proc/self/status", "Name:\\tx\\nSeccomp:\\t2\\nSeccomp_filters:\\t1"),
         ]);
-        let container = Container::read(root.path());
-        assert_eq!(container.seccomp, Some(2));
-        assert_eq!(container.kind.as_deref(), Some("lxc"));
-        assert_eq!(
-            container.signs,
-            ["lxc (container= in the environment)", "docker (/.dockerenv)"]
-        );
-        assert_eq!(Container::read(tempfile::tempdir().unwrap().path()), Container::default());
+        let found = container(root.path());
+        assert_eq!(found.seccomp, Some(2));
+        assert_eq!(found.kind.as_deref(), Some("lxc"));
+        assert_eq!(found.signs, ["lxc (container= in the environment)", "docker (/.dockerenv)"]);
+        assert_eq!(container(tempfile::tempdir().unwrap().path()), Container::default());
     }
 
     #[test]
@@ -153,7 +115,7 @@ mod tests {
             ("sys/class/dmi/id/product_name", "KVM Virtual Machine"),
             ("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc kvm-clock"),
         ]);
-        let guest = Hypervisor::read(root.path());
+        let guest = hypervisor(root.path());
         assert_eq!((guest.flag, guest.clock.as_deref()), (Some(true), Some("kvm-clock")));
         assert_eq!(guest.product.as_deref(), Some("KVM Virtual Machine"));
         assert_eq!((guest.kind, guest.vendor), (None, None));

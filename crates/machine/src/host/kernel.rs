@@ -2,13 +2,13 @@
 //! huge pages. debugfs is often hidden (not mounted, or not for this user); what only it knows
 //! is then `None`, and the preemption mode names where it was found.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use serde::{Deserialize, Serialize};
+
+use model::host::{ClockSource, HugePages, Kernel, Preemption};
 
 use crate::tree;
 use sys::process::scheduler_slice_ns;
@@ -16,74 +16,35 @@ use sys::process::scheduler_slice_ns;
 /// Enough of a kernel's configuration: real ones have some 300 KiB.
 const CONFIG_AT_MOST: u64 = 4 << 20;
 
-/// The running kernel.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Kernel {
-    /// `uname -r` (/proc/sys/kernel/osrelease).
-    pub release: Option<String>,
-    /// `uname -v` (/proc/sys/kernel/version): build number, SMP, preemption, date.
-    pub version: Option<String>,
-    /// /proc/cmdline. `None` in some containers.
-    pub boot_line: Option<String>,
-    /// When the kernel gives way to a woken task.
-    pub preemption: Option<Preemption>,
-    /// Timer ticks per second (CONFIG_HZ in /boot/config-RELEASE, /lib/modules/RELEASE/config or
-    /// /proc/config.gz). `None` where none of them is there.
-    pub hz: Option<u32>,
-    /// /sys/kernel/debug/sched/base_slice_ns, before Linux 6.6 min_granularity_ns, in ns; where
-    /// debugfs can't be read, what sched_getattr(2) says since Linux 6.12. `None` without either.
-    pub scheduler_slice_ns: Option<u64>,
-    /// Whether sessions are scheduled as groups, so that nice has no effect between them
-    /// (/proc/sys/kernel/sched_autogroup_enabled). `None` in kernels built without it.
-    pub autogroup: Option<bool>,
-    /// What the kernel does about each flaw of the CPU (/sys/devices/system/cpu/vulnerabilities).
-    pub mitigations: BTreeMap<String, String>,
-    /// Flags of what tainted the kernel (/proc/sys/kernel/tainted), 0 for nothing.
-    pub tainted: Option<u64>,
-}
-
-/// The preemption mode.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Preemption {
-    /// `none`, `voluntary`, `full`, `lazy`, `rt`; or as much as the source tells: `dynamic` (any
-    /// of the first four, chosen at boot), `none or voluntary`.
-    pub mode: String,
-    /// Where it was found: debugfs, the boot line, the build configuration, or `uname -v`; the
-    /// first is the mode in force, the others are what it was at boot.
-    pub source: String,
-}
-
-impl Kernel {
-    pub(super) fn read(root: &Path) -> Kernel {
-        let sysctl = |name: &str| tree::text(root, &format!("proc/sys/kernel/{name}"));
-        let debug = |name: &str| tree::number(root, &format!("sys/kernel/debug/sched/{name}"));
-        let release = sysctl("osrelease");
-        let version = sysctl("version");
-        let boot_line = tree::text(root, "proc/cmdline");
-        let config = release.as_deref().and_then(|release| config(root, release));
-        let flaws = "sys/devices/system/cpu/vulnerabilities";
-        let mitigation = |flaw: String| {
-            let state = tree::text(root, &format!("{flaws}/{flaw}"))?;
-            Some((flaw, state))
-        };
-        Kernel {
-            preemption: preemption(
-                tree::text(root, "sys/kernel/debug/sched/preempt").as_deref(),
-                boot_line.as_deref(),
-                config.as_deref(),
-                version.as_deref(),
-            ),
-            hz: config.as_deref().and_then(|config| option(config, "CONFIG_HZ")?.parse().ok()),
-            scheduler_slice_ns: debug("base_slice_ns")
-                .or_else(|| debug("min_granularity_ns"))
-                .or_else(|| (root == Path::new("/")).then(scheduler_slice_ns).flatten()),
-            autogroup: tree::switch(root, "proc/sys/kernel/sched_autogroup_enabled"),
-            mitigations: tree::names(root, flaws).into_iter().filter_map(mitigation).collect(),
-            tainted: tree::number(root, "proc/sys/kernel/tainted"),
-            release,
-            version,
-            boot_line,
-        }
+pub(super) fn kernel(root: &Path) -> Kernel {
+    let sysctl = |name: &str| tree::text(root, &format!("proc/sys/kernel/{name}"));
+    let debug = |name: &str| tree::number(root, &format!("sys/kernel/debug/sched/{name}"));
+    let release = sysctl("osrelease");
+    let version = sysctl("version");
+    let boot_line = tree::text(root, "proc/cmdline");
+    let config = release.as_deref().and_then(|release| config(root, release));
+    let flaws = "sys/devices/system/cpu/vulnerabilities";
+    let mitigation = |flaw: String| {
+        let state = tree::text(root, &format!("{flaws}/{flaw}"))?;
+        Some((flaw, state))
+    };
+    Kernel {
+        preemption: preemption(
+            tree::text(root, "sys/kernel/debug/sched/preempt").as_deref(),
+            boot_line.as_deref(),
+            config.as_deref(),
+            version.as_deref(),
+        ),
+        hz: config.as_deref().and_then(|config| option(config, "CONFIG_HZ")?.parse().ok()),
+        scheduler_slice_ns: debug("base_slice_ns")
+            .or_else(|| debug("min_granularity_ns"))
+            .or_else(|| (root == Path::new("/")).then(scheduler_slice_ns).flatten()),
+        autogroup: tree::switch(root, "proc/sys/kernel/sched_autogroup_enabled"),
+        mitigations: tree::names(root, flaws).into_iter().filter_map(mitigation).collect(),
+        tainted: tree::number(root, "proc/sys/kernel/tainted"),
+        release,
+        version,
+        boot_line,
     }
 }
 
@@ -153,50 +114,25 @@ fn chosen(choices: &str, open: char, close: char) -> Option<&str> {
         .find_map(|choice| choice.strip_prefix(open)?.strip_suffix(close))
 }
 
-/// The clock behind clock_gettime(2) (/sys/devices/system/clocksource/clocksource0).
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct ClockSource {
-    /// `current_clocksource`.
-    pub current: Option<String>,
-    /// `available_clocksource`, best first.
-    pub available: Vec<String>,
-}
-
-impl ClockSource {
-    pub(super) fn read(root: &Path) -> ClockSource {
-        let dir = "sys/devices/system/clocksource/clocksource0";
-        ClockSource {
-            current: tree::text(root, &format!("{dir}/current_clocksource")),
-            available: tree::text(root, &format!("{dir}/available_clocksource"))
-                .map(|names| names.split_ascii_whitespace().map(str::to_owned).collect())
-                .unwrap_or_default(),
-        }
+pub(super) fn clock_source(root: &Path) -> ClockSource {
+    let dir = "sys/devices/system/clocksource/clocksource0";
+    ClockSource {
+        current: tree::text(root, &format!("{dir}/current_clocksource")),
+        available: tree::text(root, &format!("{dir}/available_clocksource"))
+            .map(|names| names.split_ascii_whitespace().map(str::to_owned).collect())
+            .unwrap_or_default(),
     }
 }
 
-/// Transparent huge pages (/sys/kernel/mm/transparent_hugepage). `None` in kernels built
-/// without them.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct HugePages {
-    /// `enabled`, of anonymous memory: `always`, `madvise`, `never`.
-    pub enabled: Option<String>,
-    /// `defrag`: what a fault does when none is at hand.
-    pub defrag: Option<String>,
-    /// `shmem_enabled`: of shared memory without a mount, memfd among it.
-    pub shared_memory: Option<String>,
-}
-
-impl HugePages {
-    pub(super) fn read(root: &Path) -> HugePages {
-        let setting = |name: &str| {
-            let choices = tree::text(root, &format!("sys/kernel/mm/transparent_hugepage/{name}"))?;
-            chosen(&choices, '[', ']').map(str::to_owned)
-        };
-        HugePages {
-            enabled: setting("enabled"),
-            defrag: setting("defrag"),
-            shared_memory: setting("shmem_enabled"),
-        }
+pub(super) fn huge_pages(root: &Path) -> HugePages {
+    let setting = |name: &str| {
+        let choices = tree::text(root, &format!("sys/kernel/mm/transparent_hugepage/{name}"))?;
+        chosen(&choices, '[', ']').map(str::to_owned)
+    };
+    HugePages {
+        enabled: setting("enabled"),
+        defrag: setting("defrag"),
+        shared_memory: setting("shmem_enabled"),
     }
 }
 
@@ -248,10 +184,10 @@ mod tests {
             ("sys/kernel/debug/sched/min_granularity_ns", "750000"),
             ("proc/sys/kernel/sched_autogroup_enabled", "1"),
         ];
-        let kernel = Kernel::read(stored::unpack(files).path());
-        assert_eq!((kernel.hz, kernel.scheduler_slice_ns), (Some(250), Some(750_000)));
-        assert_eq!((kernel.autogroup, kernel.boot_line), (Some(true), None));
-        assert_eq!(Kernel::read(tempfile::tempdir().unwrap().path()), Kernel::default());
+        let found = kernel(stored::unpack(files).path());
+        assert_eq!((found.hz, found.scheduler_slice_ns), (Some(250), Some(750_000)));
+        assert_eq!((found.autogroup, found.boot_line), (Some(true), None));
+        assert_eq!(kernel(tempfile::tempdir().unwrap().path()), Kernel::default());
     }
 
     #[test]
@@ -261,10 +197,10 @@ mod tests {
         let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
         std::io::Write::write_all(&mut packed, b"CONFIG_HZ=1000\nCONFIG_PREEMPT_LAZY=y\n").unwrap();
         packed.finish().unwrap();
-        let kernel = Kernel::read(root.path());
-        assert_eq!((kernel.hz, kernel.preemption.unwrap().mode.as_str()), (Some(1000), "lazy"));
+        let found = kernel(root.path());
+        assert_eq!((found.hz, found.preemption.unwrap().mode.as_str()), (Some(1000), "lazy"));
         std::fs::write(root.path().join("proc/config.gz"), "not gzip").unwrap();
-        assert_eq!(Kernel::read(root.path()).hz, None);
+        assert_eq!(kernel(root.path()).hz, None);
     }
 
     #[test]
@@ -276,9 +212,9 @@ mod tests {
             ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never"),
         ]);
         let root = root.path();
-        assert_eq!(Kernel::read(root).mitigations["meltdown"], "Not affected");
-        assert_eq!(ClockSource::read(root).available, ["tsc", "kvm-clock"]);
-        assert_eq!(HugePages::read(root).enabled.as_deref(), Some("madvise"));
-        assert_eq!(HugePages::read(root).defrag, None);
+        assert_eq!(kernel(root).mitigations["meltdown"], "Not affected");
+        assert_eq!(clock_source(root).available, ["tsc", "kvm-clock"]);
+        assert_eq!(huge_pages(root).enabled.as_deref(), Some("madvise"));
+        assert_eq!(huge_pages(root).defrag, None);
     }
 }

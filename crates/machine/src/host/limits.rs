@@ -2,12 +2,11 @@
 //! that hold shared objects (/proc/self/mountinfo, statvfs(3)), limits of this process
 //! (getrlimit(2)), where it may run, and as whom.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::str::FromStr;
 
 use rustix::process::Resource;
-use serde::{Deserialize, Serialize};
+
+use model::host::{Limit, Limits, Mount, Sysctls};
 
 use crate::tree;
 
@@ -62,73 +61,33 @@ const SYSCTLS: [&str; 47] = [
     "net/unix/max_dgram_qlen",
 ];
 
-/// Kernel settings by path below /proc/sys, such as `fs/pipe-max-size`. Values are the kernel's
-/// text, columns parted by one space; null where the setting is not in this kernel, not in this
-/// namespace, or not readable for this user.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-#[serde(transparent)]
-pub struct Sysctls(pub BTreeMap<String, Option<String>>);
-
-impl Sysctls {
-    pub(super) fn read(root: &Path) -> Sysctls {
-        let setting = |path: &str| {
-            let text = tree::text(root, &format!("proc/sys/{path}"))?;
-            Some(text.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
-        };
-        Sysctls(SYSCTLS.iter().map(|path| ((*path).to_owned(), setting(path))).collect())
-    }
-
-    /// The text of a setting; `None` where it is absent or not one of those recorded.
-    pub fn text(&self, path: &str) -> Option<&str> {
-        self.0.get(path)?.as_deref()
-    }
-
-    /// A setting that is one number. Signed ones exist (`kernel/perf_event_paranoid`), and ones
-    /// that only an unsigned type holds (`kernel/shmmax`).
-    pub fn number<T: FromStr>(&self, path: &str) -> Option<T> {
-        self.text(path)?.parse().ok()
-    }
+pub(super) fn sysctls(root: &Path) -> Sysctls {
+    let setting = |path: &str| {
+        let text = tree::text(root, &format!("proc/sys/{path}"))?;
+        Some(text.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    Sysctls(SYSCTLS.iter().map(|path| ((*path).to_owned(), setting(path))).collect())
 }
 
-/// The file system that a place belongs to.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Mount {
-    /// The place: `/dev/shm` (shared memory, named semaphores), `/dev/mqueue`, `/dev/hugepages`,
-    /// `/tmp` (FIFOs, socket names).
-    pub path: String,
-    /// Where the file system is mounted: another path than `path` where nothing is mounted there.
-    pub mount_point: String,
-    /// Its type, such as `tmpfs`.
-    pub file_system: String,
-    /// Mount options and the file system's own, as in /proc/self/mountinfo.
-    pub options: String,
-    /// Size in bytes. `None` where the path doesn't exist; 0 for file systems without a size.
-    pub size_bytes: Option<u64>,
-    /// Bytes free for this user. `None` as above.
-    pub free_bytes: Option<u64>,
-}
-
-impl Mount {
-    pub(super) fn read(root: &Path) -> Vec<Mount> {
-        let mounts = mount_points(root);
-        let of = |path: &str| {
-            // Of mounts upon each other the last is seen, and max_by_key takes the last.
-            let mount = mounts
-                .iter()
-                .filter(|mount| Path::new(path).starts_with(&mount.path))
-                .max_by_key(|mount| mount.path.len())?;
-            let room = rustix::fs::statvfs(root.join(&path[1..])).ok();
-            Some(Mount {
-                path: path.to_owned(),
-                mount_point: mount.path.clone(),
-                file_system: mount.file_system.clone(),
-                options: format!("{},{}", mount.options, mount.super_options),
-                size_bytes: room.as_ref().map(|room| room.f_blocks.saturating_mul(room.f_frsize)),
-                free_bytes: room.as_ref().map(|room| room.f_bavail.saturating_mul(room.f_frsize)),
-            })
-        };
-        ["/dev/shm", "/dev/mqueue", "/dev/hugepages", "/tmp"].into_iter().filter_map(of).collect()
-    }
+pub(super) fn mounts(root: &Path) -> Vec<Mount> {
+    let mounts = mount_points(root);
+    let of = |path: &str| {
+        // Of mounts upon each other the last is seen, and max_by_key takes the last.
+        let mount = mounts
+            .iter()
+            .filter(|mount| Path::new(path).starts_with(&mount.path))
+            .max_by_key(|mount| mount.path.len())?;
+        let room = rustix::fs::statvfs(root.join(&path[1..])).ok();
+        Some(Mount {
+            path: path.to_owned(),
+            mount_point: mount.path.clone(),
+            file_system: mount.file_system.clone(),
+            options: format!("{},{}", mount.options, mount.super_options),
+            size_bytes: room.as_ref().map(|room| room.f_blocks.saturating_mul(room.f_frsize)),
+            free_bytes: room.as_ref().map(|room| room.f_bavail.saturating_mul(room.f_frsize)),
+        })
+    };
+    ["/dev/shm", "/dev/mqueue", "/dev/hugepages", "/tmp"].into_iter().filter_map(of).collect()
 }
 
 /// One line of /proc/self/mountinfo (proc_pid_mountinfo(5)).
@@ -164,55 +123,31 @@ fn unescape(path: &str) -> String {
     path.replace("\\134", "\\")
 }
 
-/// Limits, affinity and user of this process, whatever root is described.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Limits {
-    /// Resource limits by their name in getrlimit(2): NOFILE, NPROC, MEMLOCK (bytes), MSGQUEUE
-    /// (bytes), SIGPENDING, RTPRIO, STACK (bytes).
-    pub resources: BTreeMap<String, Limit>,
-    /// The CPUs this thread may run on (sched_getaffinity(2)). `None` on machines with more
-    /// than 1024 CPUs, for which the call needs a larger set.
-    pub affinity: Option<Vec<u32>>,
-    /// Effective user id.
-    pub effective_uid: u32,
-}
-
-/// One resource limit; `None` is no limit.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
-    /// What is enforced.
-    pub soft: Option<u64>,
-    /// How far the process may raise it.
-    pub hard: Option<u64>,
-}
-
 /// The CPUs this thread may run on, as in [`Limits::affinity`].
-pub(in crate) fn affinity() -> Option<Vec<u32>> {
+pub(crate) fn affinity() -> Option<Vec<u32>> {
     let set = rustix::thread::sched_getaffinity(None).ok()?;
     let all = 0..rustix::thread::CpuSet::MAX_CPU;
     Some(all.filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
 }
 
-impl Limits {
-    pub(super) fn of_this_process() -> Limits {
-        let resources = [
-            ("MEMLOCK", Resource::Memlock),
-            ("MSGQUEUE", Resource::Msgqueue),
-            ("NOFILE", Resource::Nofile),
-            ("NPROC", Resource::Nproc),
-            ("RTPRIO", Resource::Rtprio),
-            ("SIGPENDING", Resource::Sigpending),
-            ("STACK", Resource::Stack),
-        ];
-        let limit = |resource| {
-            let limit = rustix::process::getrlimit(resource);
-            Limit { soft: limit.current, hard: limit.maximum }
-        };
-        Limits {
-            resources: resources.map(|(name, of)| (name.to_owned(), limit(of))).into(),
-            affinity: affinity(),
-            effective_uid: rustix::process::geteuid().as_raw(),
-        }
+pub(super) fn of_this_process() -> Limits {
+    let resources = [
+        ("MEMLOCK", Resource::Memlock),
+        ("MSGQUEUE", Resource::Msgqueue),
+        ("NOFILE", Resource::Nofile),
+        ("NPROC", Resource::Nproc),
+        ("RTPRIO", Resource::Rtprio),
+        ("SIGPENDING", Resource::Sigpending),
+        ("STACK", Resource::Stack),
+    ];
+    let limit = |resource| {
+        let limit = rustix::process::getrlimit(resource);
+        Limit { soft: limit.current, hard: limit.maximum }
+    };
+    Limits {
+        resources: resources.map(|(name, of)| (name.to_owned(), limit(of))).into(),
+        affinity: affinity(),
+        effective_uid: rustix::process::geteuid().as_raw(),
     }
 }
 
@@ -228,7 +163,7 @@ mod tests {
             ("proc/sys/fs/pipe-max-size", "1048576"),
             ("proc/sys/kernel/perf_event_paranoid", "-1"),
         ]);
-        let settings = Sysctls::read(root.path());
+        let settings = sysctls(root.path());
         assert_eq!(settings.text("net/ipv4/tcp_rmem"), Some("4096 131072 6291456"));
         assert_eq!(settings.number("fs/pipe-max-size"), Some(1_048_576));
         assert_eq!(settings.number("kernel/perf_event_paranoid"), Some(-1));
@@ -248,7 +183,7 @@ mod tests {
              31 27 0:28 / /tm rw - tmpfs tmpfs rw\\n\
              32 27 0:29 / /with\\\\040space rw - tmpfs tmpfs rw",
         )]);
-        let mounts = Mount::read(root.path());
+        let mounts = mounts(root.path());
         let points: Vec<_> = mounts.iter().map(|m| m.mount_point.as_str()).collect();
         assert_eq!(points, ["/dev/shm", "/dev", "/dev", "/"]);
         assert_eq!(mounts[0].options, "rw,rw,size=24684096k");
@@ -258,7 +193,7 @@ mod tests {
 
     #[test]
     fn this_process_has_limits() {
-        let limits = Limits::of_this_process();
+        let limits = of_this_process();
         assert!(limits.resources["NOFILE"].soft > Some(2));
         assert!(limits.affinity.is_none_or(|cpus| !cpus.is_empty()));
     }

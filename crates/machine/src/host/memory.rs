@@ -4,73 +4,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use model::host::{Cache, Memory, Node};
 
 use crate::tree;
 
-/// One kind of cache: level, type, size and line.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Cache {
-    /// 1 is closest to the core.
-    pub level: u32,
-    /// `Data`, `Instruction` or `Unified`, as the kernel says.
-    pub kind: String,
-    /// Bytes. `None` where the firmware doesn't tell (ARM).
-    pub size_bytes: Option<u64>,
-    /// `coherency_line_size`, bytes. `None` as above.
-    pub line_bytes: Option<u64>,
-    /// The CPUs of each instance; as many entries as there are such caches with an online CPU.
-    pub shared_by: Vec<Vec<u32>>,
-}
-
-/// Size and nodes of the memory.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Memory {
-    /// `MemTotal` of /proc/meminfo, bytes: of the machine, whatever the control group allows.
-    pub total_bytes: Option<u64>,
-    /// `MemAvailable`, bytes.
-    pub available_bytes: Option<u64>,
-    /// `SwapTotal`, bytes.
-    pub swap_bytes: Option<u64>,
-    /// The page size of this process's memory, bytes.
-    pub page_bytes: u64,
-    /// Memory nodes (/sys/devices/system/node). Empty in kernels without NUMA.
-    pub nodes: Vec<Node>,
-}
-
-/// One memory node.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Node {
-    /// The number in `node0`.
-    pub id: u32,
-    /// Its online CPUs; empty for a node of memory only.
-    pub cpus: Vec<u32>,
-    /// `MemTotal` of its meminfo, bytes.
-    pub total_bytes: Option<u64>,
-    /// Distances to all nodes, 10 being its own (ACPI SLIT).
-    pub distances: Vec<u32>,
-}
-
-impl Memory {
-    pub(super) fn read(root: &Path) -> Memory {
-        let meminfo = tree::text(root, "proc/meminfo").unwrap_or_default();
-        let dir = "sys/devices/system/node";
-        let nodes = tree::numbered(root, dir, "node").into_iter().map(|id| Node {
-            id,
-            cpus: tree::cpus(root, &format!("{dir}/node{id}/cpulist")).unwrap_or_default(),
-            total_bytes: tree::text(root, &format!("{dir}/node{id}/meminfo"))
-                .and_then(|meminfo| meminfo_bytes(&meminfo, "MemTotal")),
-            distances: tree::text(root, &format!("{dir}/node{id}/distance"))
-                .map(|row| row.split_ascii_whitespace().flat_map(str::parse).collect())
-                .unwrap_or_default(),
-        });
-        Memory {
-            total_bytes: meminfo_bytes(&meminfo, "MemTotal"),
-            available_bytes: meminfo_bytes(&meminfo, "MemAvailable"),
-            swap_bytes: meminfo_bytes(&meminfo, "SwapTotal"),
-            page_bytes: rustix::param::page_size() as u64,
-            nodes: nodes.collect(),
-        }
+pub(super) fn memory(root: &Path) -> Memory {
+    let meminfo = tree::text(root, "proc/meminfo").unwrap_or_default();
+    let dir = "sys/devices/system/node";
+    let nodes = tree::numbered(root, dir, "node").into_iter().map(|id| Node {
+        id,
+        cpus: tree::cpus(root, &format!("{dir}/node{id}/cpulist")).unwrap_or_default(),
+        total_bytes: tree::text(root, &format!("{dir}/node{id}/meminfo"))
+            .and_then(|meminfo| meminfo_bytes(&meminfo, "MemTotal")),
+        distances: tree::text(root, &format!("{dir}/node{id}/distance"))
+            .map(|row| row.split_ascii_whitespace().flat_map(str::parse).collect())
+            .unwrap_or_default(),
+    });
+    Memory {
+        total_bytes: meminfo_bytes(&meminfo, "MemTotal"),
+        available_bytes: meminfo_bytes(&meminfo, "MemAvailable"),
+        swap_bytes: meminfo_bytes(&meminfo, "SwapTotal"),
+        page_bytes: rustix::param::page_size() as u64,
+        nodes: nodes.collect(),
     }
 }
 
@@ -181,7 +136,7 @@ mod tests {
                 ("sys/devices/system/node/node1/distance", "21 10"),
             ],
         );
-        let memory = Memory::read(root.path());
+        let memory = memory(root.path());
         assert_eq!(memory.total_bytes, Some(24_684_096 << 10));
         assert_eq!((memory.available_bytes, memory.swap_bytes), (Some(1 << 20), None));
         assert_eq!(memory.nodes[1].total_bytes, Some(2 << 20));

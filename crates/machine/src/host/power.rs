@@ -4,143 +4,70 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use model::host::{Boost, Frequency, Idle, IdleState, Smt};
 
 use crate::tree;
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 
-/// Simultaneous multithreading (/sys/devices/system/cpu/smt).
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Smt {
-    /// `control`: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`.
-    pub control: Option<String>,
-    /// `active`: whether any core runs two threads now.
-    pub active: Option<bool>,
-}
-
-impl Smt {
-    pub(super) fn read(root: &Path) -> Smt {
-        Smt {
-            control: tree::text(root, &format!("{CPU_DIR}/smt/control")),
-            active: tree::switch(root, &format!("{CPU_DIR}/smt/active")),
-        }
+pub(super) fn smt(root: &Path) -> Smt {
+    Smt {
+        control: tree::text(root, &format!("{CPU_DIR}/smt/control")),
+        active: tree::switch(root, &format!("{CPU_DIR}/smt/active")),
     }
 }
 
-/// Frequency scaling (cpu*/cpufreq). Maps are empty where there is none, as in most guests.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Frequency {
-    /// `scaling_driver` of the first CPU.
-    pub driver: Option<String>,
-    /// The online CPUs under each `scaling_governor`.
-    pub governors: BTreeMap<String, Vec<u32>>,
-    /// The online CPUs under each `energy_performance_preference`, where the driver has it.
-    pub energy_preferences: BTreeMap<String, Vec<u32>>,
-    /// `cpuinfo_max_freq` of the first CPU, kHz.
-    pub hardware_max_khz: Option<u64>,
-    /// `scaling_min_freq` of the first CPU, kHz: the lowest the governor may choose.
-    pub lowest_khz: Option<u64>,
-    /// `scaling_max_freq` of the first CPU, kHz: the highest the governor may choose.
-    pub highest_khz: Option<u64>,
-    /// Whether frequencies above the nominal one are allowed.
-    pub boost: Option<Boost>,
-}
-
-/// Whether boost is on, and the file that says so.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct Boost {
-    /// On or off.
-    pub on: bool,
-    /// The file: `cpufreq/boost`, or `intel_pstate/no_turbo`, whose sense is the reverse.
-    pub source: String,
-}
-
-impl Frequency {
-    pub(super) fn read(root: &Path, online: &[u32]) -> Frequency {
-        let first = online.first().copied().unwrap_or(0);
-        let file = |cpu: u32, name: &str| format!("{CPU_DIR}/cpu{cpu}/cpufreq/{name}");
-        let by_value = |name: &str| {
-            let mut by: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-            for &cpu in online {
-                if let Some(value) = tree::text(root, &file(cpu, name)) {
-                    by.entry(value).or_default().push(cpu);
-                }
+pub(super) fn frequency(root: &Path, online: &[u32]) -> Frequency {
+    let first = online.first().copied().unwrap_or(0);
+    let file = |cpu: u32, name: &str| format!("{CPU_DIR}/cpu{cpu}/cpufreq/{name}");
+    let by_value = |name: &str| {
+        let mut by: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for &cpu in online {
+            if let Some(value) = tree::text(root, &file(cpu, name)) {
+                by.entry(value).or_default().push(cpu);
             }
-            by
-        };
-        let boost = |name: &str, when_on: bool| {
-            let path = format!("{CPU_DIR}/{name}");
-            let value = tree::switch(root, &path)?;
-            Some(Boost { on: value == when_on, source: format!("/{path}") })
-        };
-        Frequency {
-            driver: tree::text(root, &file(first, "scaling_driver")),
-            governors: by_value("scaling_governor"),
-            energy_preferences: by_value("energy_performance_preference"),
-            hardware_max_khz: tree::number(root, &file(first, "cpuinfo_max_freq")),
-            lowest_khz: tree::number(root, &file(first, "scaling_min_freq")),
-            highest_khz: tree::number(root, &file(first, "scaling_max_freq")),
-            boost: boost("intel_pstate/no_turbo", false).or_else(|| boost("cpufreq/boost", true)),
         }
+        by
+    };
+    let boost = |name: &str, when_on: bool| {
+        let path = format!("{CPU_DIR}/{name}");
+        let value = tree::switch(root, &path)?;
+        Some(Boost { on: value == when_on, source: format!("/{path}") })
+    };
+    Frequency {
+        driver: tree::text(root, &file(first, "scaling_driver")),
+        governors: by_value("scaling_governor"),
+        energy_preferences: by_value("energy_performance_preference"),
+        hardware_max_khz: tree::number(root, &file(first, "cpuinfo_max_freq")),
+        lowest_khz: tree::number(root, &file(first, "scaling_min_freq")),
+        highest_khz: tree::number(root, &file(first, "scaling_max_freq")),
+        boost: boost("intel_pstate/no_turbo", false).or_else(|| boost("cpufreq/boost", true)),
     }
 }
 
-/// How CPUs idle (/sys/devices/system/cpu/cpuidle).
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Idle {
-    /// `current_driver`; `none` where the architecture's own idle loop is used.
-    pub driver: Option<String>,
-    /// `current_governor` (older kernels: `current_governor_ro`).
-    pub governor: Option<String>,
-    /// The states of the first online CPU, shallowest first. Empty without a driver.
-    pub states: Vec<IdleState>,
-    /// What an idle guest polls before it gives its CPU to the host: the files of
-    /// /sys/module/haltpoll/parameters. Empty where the module is not there.
-    pub guest_halt_polling: BTreeMap<String, String>,
-    /// What this machine, as a host, polls when a guest idles
-    /// (/sys/module/kvm/parameters/halt_poll_ns).
-    pub host_halt_polling_ns: Option<u64>,
-}
-
-/// One idle state (cpu*/cpuidle/state*).
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
-pub struct IdleState {
-    /// `name`, such as `POLL`, `C1E`, `C6`.
-    pub name: String,
-    /// `latency`: the declared time to leave it, µs.
-    pub exit_latency_us: Option<u64>,
-    /// `residency`: how long it must last to pay, µs.
-    pub residency_us: Option<u64>,
-    /// `disable`: switched off by hand.
-    pub disabled: Option<bool>,
-}
-
-impl Idle {
-    pub(super) fn read(root: &Path, cpu: u32) -> Idle {
-        let file = |name: &str| tree::text(root, &format!("{CPU_DIR}/cpuidle/{name}"));
-        let dir = format!("{CPU_DIR}/cpu{cpu}/cpuidle");
-        let states = tree::numbered(root, &dir, "state").into_iter().filter_map(|state| {
-            let dir = format!("{dir}/state{state}");
-            Some(IdleState {
-                name: tree::text(root, &format!("{dir}/name"))?,
-                exit_latency_us: tree::number(root, &format!("{dir}/latency")),
-                residency_us: tree::number(root, &format!("{dir}/residency")),
-                disabled: tree::switch(root, &format!("{dir}/disable")),
-            })
-        });
-        let haltpoll = "sys/module/haltpoll/parameters";
-        let parameters = tree::names(root, haltpoll).into_iter().filter_map(|name| {
-            let value = tree::text(root, &format!("{haltpoll}/{name}"))?;
-            Some((name, value))
-        });
-        Idle {
-            driver: file("current_driver"),
-            governor: file("current_governor").or_else(|| file("current_governor_ro")),
-            states: states.collect(),
-            guest_halt_polling: parameters.collect(),
-            host_halt_polling_ns: tree::number(root, "sys/module/kvm/parameters/halt_poll_ns"),
-        }
+pub(super) fn idle(root: &Path, cpu: u32) -> Idle {
+    let file = |name: &str| tree::text(root, &format!("{CPU_DIR}/cpuidle/{name}"));
+    let dir = format!("{CPU_DIR}/cpu{cpu}/cpuidle");
+    let states = tree::numbered(root, &dir, "state").into_iter().filter_map(|state| {
+        let dir = format!("{dir}/state{state}");
+        Some(IdleState {
+            name: tree::text(root, &format!("{dir}/name"))?,
+            exit_latency_us: tree::number(root, &format!("{dir}/latency")),
+            residency_us: tree::number(root, &format!("{dir}/residency")),
+            disabled: tree::switch(root, &format!("{dir}/disable")),
+        })
+    });
+    let haltpoll = "sys/module/haltpoll/parameters";
+    let parameters = tree::names(root, haltpoll).into_iter().filter_map(|name| {
+        let value = tree::text(root, &format!("{haltpoll}/{name}"))?;
+        Some((name, value))
+    });
+    Idle {
+        driver: file("current_driver"),
+        governor: file("current_governor").or_else(|| file("current_governor_ro")),
+        states: states.collect(),
+        guest_halt_polling: parameters.collect(),
+        host_halt_polling_ns: tree::number(root, "sys/module/kvm/parameters/halt_poll_ns"),
     }
 }
 
@@ -157,7 +84,7 @@ mod tests {
             (0..3).map(|n| (cpu(n, "scaling_governor"), governors[n as usize])).collect();
         let root = stored::unpack(files.iter().map(|(path, text)| (path.as_str(), *text)));
         stored::add(root.path(), [("sys/devices/system/cpu/intel_pstate/no_turbo", "1")]);
-        let frequency = Frequency::read(root.path(), &[0, 1, 2]);
+        let frequency = frequency(root.path(), &[0, 1, 2]);
         assert_eq!(frequency.governors["performance"], [0, 2]);
         assert_eq!(frequency.governors["powersave"], [1]);
         let boost = frequency.boost.unwrap();
@@ -167,9 +94,9 @@ mod tests {
     #[test]
     fn boost_of_other_drivers_has_the_direct_sense() {
         let root = stored::unpack([("sys/devices/system/cpu/cpufreq/boost", "1")]);
-        assert!(Frequency::read(root.path(), &[0]).boost.unwrap().on);
+        assert!(frequency(root.path(), &[0]).boost.unwrap().on);
         let root = stored::machine("guest-2cpu");
-        assert_eq!(Frequency::read(root.path(), &[0, 1]), Frequency::default());
+        assert_eq!(frequency(root.path(), &[0, 1]), Frequency::default());
     }
 
     #[test]
@@ -193,7 +120,7 @@ mod tests {
                 ("sys/module/haltpoll/parameters/guest_halt_poll_ns", "200000"),
             ],
         );
-        let idle = Idle::read(root.path(), 0);
+        let idle = idle(root.path(), 0);
         assert_eq!(
             (idle.driver.as_deref(), idle.governor.as_deref()),
             (Some("haltpoll"), Some("menu"))
@@ -210,7 +137,7 @@ mod tests {
             ("sys/devices/system/cpu/smt/control", "forceoff"),
             ("sys/devices/system/cpu/smt/active", "0"),
         ]);
-        let smt = Smt { control: Some("forceoff".into()), active: Some(false) };
-        assert_eq!(Smt::read(root.path()), smt);
+        let off = Smt { control: Some("forceoff".into()), active: Some(false) };
+        assert_eq!(smt(root.path()), off);
     }
 }

@@ -5,41 +5,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use model::host::Processor;
 
 use crate::tree;
 
 /// How much of /proc/cpuinfo is read. On x86 the first CPU fills 3 KiB and the others repeat it;
 /// printing all of a 256-CPU machine would take milliseconds.
 const ENOUGH: u64 = 32 * 1024;
-
-/// Make and model of the CPUs. Fields that an architecture doesn't have are `None`.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Processor {
-    /// The architecture this program was built for, as Rust names it (`x86_64`, `aarch64`).
-    pub architecture: String,
-    /// x86 `vendor_id`, ARM `CPU implementer` (0x41 is Arm).
-    pub vendor: Option<String>,
-    /// x86 `model name`, RISC-V `uarch`; on ARM usually absent, see `parts`.
-    pub name: Option<String>,
-    /// x86 `cpu family`.
-    pub family: Option<u32>,
-    /// x86 `model`.
-    pub model: Option<u32>,
-    /// x86 `stepping`.
-    pub stepping: Option<u32>,
-    /// x86 `microcode`, of the first CPU; hypervisors may make it up.
-    pub microcode: Option<String>,
-    /// ARM: the distinct cores as `implementer/part/variant/revision`, in the order of their
-    /// first CPU. Empty on x86. At most the CPUs in the first 32 KiB of the file, some fifty.
-    pub parts: Vec<String>,
-    /// The board, from the device tree (/sys/firmware/devicetree/base/model). `None` on x86.
-    pub board: Option<String>,
-    /// Flags on which the clock and wake-ups hinge, of those the first CPU has: `constant_tsc`,
-    /// `nonstop_tsc`, `tsc_known_freq`, `tsc_reliable`, `rdtscp`, `waitpkg`, `monitor`, `erms`,
-    /// `fsrm`, `atomics`, `evtstrm`, `wfxt`. Empty also where there is no list of flags.
-    pub flags: Vec<String>,
-}
 
 const FLAGS: [&str; 12] = [
     "constant_tsc",
@@ -56,11 +28,9 @@ const FLAGS: [&str; 12] = [
     "wfxt",
 ];
 
-impl Processor {
-    pub(super) fn read(root: &Path) -> Processor {
-        let board = tree::text(root, "sys/firmware/devicetree/base/model");
-        Processor { board, ..parse(&cpuinfo(root)) }
-    }
+pub(super) fn read(root: &Path) -> Processor {
+    let board = tree::text(root, "sys/firmware/devicetree/base/model");
+    Processor { board, ..parse(&cpuinfo(root)) }
 }
 
 /// The beginning of /proc/cpuinfo, enough for the first CPUs; empty where it can't be read.
@@ -158,7 +128,7 @@ mod tests {
     fn arm_has_parts_and_a_board() {
         let root = stored::machine("arm-board");
         stored::add(root.path(), [("proc/cpuinfo", BIG_LITTLE)]);
-        let board = Processor::read(root.path());
+        let board = read(root.path());
         assert_eq!(board.parts, ["0x41/0xd05/0x2/0", "0x41/0xd0b/0x4/0"]);
         assert_eq!(board.vendor.as_deref(), Some("0x41"));
         assert_eq!((board.name, board.family, board.microcode), (None, None, None));

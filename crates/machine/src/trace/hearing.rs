@@ -2,8 +2,8 @@
 
 use super::event::{Event, Kind, Who};
 use super::object::{u16_at, u32_at, u64_at};
-use super::traced::{Calls, Deeds, Direction, Interrupts, SocketBytes, Spread, Woken};
 use crate::counts::calls::CALLS;
+use model::trace::{Calls, Deeds, Direction, Interrupts, SocketBytes, Spread, Woken};
 
 /// Bytes of an event.
 pub const EVENT_BYTES: usize = 16;

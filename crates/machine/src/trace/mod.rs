@@ -8,7 +8,6 @@
 //! | `object.rs` | the built object of bpf/, taken apart |
 //! | `tracer.rs` | from loading to hearing, and why it may be refused |
 //! | `hearing.rs` | what the programs wrote, read back |
-//! | `traced.rs` | the sums that a launch keeps |
 //! | `event.rs` | what happened, one by one |
 //! | `path.rs` | where the time of a round trip goes, from these |
 
@@ -18,7 +17,6 @@ mod mark;
 mod object;
 mod path;
 mod points;
-mod traced;
 mod tracer;
 
 #[cfg(test)]
@@ -26,9 +24,5 @@ mod tests;
 
 pub use event::{Event, Kind, Who};
 pub use mark::{Marking, Marks};
-pub use path::{Part, Share, Trips, take_apart};
-pub use traced::{
-    Calls, Deeds, Direction, Firings, Instant, Interrupts, Marked, SocketBytes, Spread, Traced,
-    Woken,
-};
+pub use path::take_apart;
 pub use tracer::{Heard, Tracer, available, available_from};

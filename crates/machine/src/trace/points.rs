@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use crate::probe::Scope;
+use model::probe::Scope;
 
 /// A program, and the tracepoints that it hears.
 #[derive(Clone, Copy, Debug)]

@@ -1,3 +1,4 @@
+use model::trace::Deeds;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -5,8 +6,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use super::*;
-use crate::probe::Scope;
-use crate::{Probe, Refusal};
+use model::probe::{Probe, Scope};
+use model::refusal::Refusal;
 use sys::bpf::{Bpf, HASH, Kernel, Map, Shape, Unverified};
 
 /// A kernel that says no to every program, or to none; its verifier may say why.

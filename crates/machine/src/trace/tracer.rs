@@ -14,9 +14,10 @@ use super::hearing::{self, Summed};
 use super::mark::Marks;
 use super::object::{self, Object, Place};
 use super::points::Point;
-use super::traced::Traced;
-use crate::probe::{Onlooker, Probe};
-use crate::{Refusal, tree};
+use crate::tree;
+use model::probe::{Onlooker, Probe};
+use model::refusal::Refusal;
+use model::trace::Traced;
 use sys::bpf::{self, Bpf, Kernel, Map, Shape, Unverified};
 use sys::calls::getppid;
 

@@ -9,12 +9,13 @@
 //! [`phases`] does the same again with a stamp at each step, so that the samples stay free of
 //! more than one clock read.
 
+use clock::Now;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::network::{Call, Granted, Guest};
 use crate::{
-    self, Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose,
+    Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose, keep_record,
 };
 
 /// Bytes of the message that mechanisms are opened for: set-up has no size of its own.
@@ -29,11 +30,11 @@ pub fn initiate(
     name: &str,
     spec: &OpenSpec,
     call: Option<&Call>,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
     samples: &[AtomicU64],
     batch: u64,
 ) -> Result<(), OpenError> {
-    let _one_for_all = mechanism::keep_record();
+    let _one_for_all = keep_record();
     choose(name, Initiator { spec, call, clock, samples, batch })?
 }
 
@@ -42,7 +43,7 @@ struct Initiator<'a> {
     call: Option<&'a Call>,
     samples: &'a [AtomicU64],
     batch: u64,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
 }
 
 impl Chooser for Initiator<'_> {
@@ -107,10 +108,10 @@ pub fn phases(
     name: &str,
     spec: &OpenSpec,
     call: Option<&Call>,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
     count: u64,
 ) -> Result<Vec<Phases>, OpenError> {
-    let _one_for_all = mechanism::keep_record();
+    let _one_for_all = keep_record();
     choose(name, Dissector { spec, call, clock, count })?
 }
 
@@ -118,7 +119,7 @@ struct Dissector<'a> {
     spec: &'a OpenSpec,
     call: Option<&'a Call>,
     count: u64,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
 }
 
 impl Chooser for Dissector<'_> {
@@ -143,7 +144,7 @@ impl Chooser for Dissector<'_> {
 /// Stamps each step on the way, and closes what was opened.
 struct Stamp<'a> {
     stamps: &'a mut [u64; STAMPS],
-    clock: clock::Kind,
+    clock: model::clock::Kind,
 }
 
 impl Visitor for Stamp<'_> {

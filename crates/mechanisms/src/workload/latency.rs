@@ -4,6 +4,7 @@
 //! the next, so that samples add up to the whole and each holds exactly one clock read. Where
 //! a round trip is too short for the clock, a sample holds a batch of them.
 
+use clock::Now;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +18,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     end: &mut E,
     payload: &mut P,
     buffers: &mut Buffers,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
     samples: &[AtomicU64],
     batch: u64,
 ) -> io::Result<u64> {

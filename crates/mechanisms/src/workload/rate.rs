@@ -6,6 +6,7 @@
 //! late it began is kept beside. Not timed: the wait for the next message. Never batched. The
 //! responder answers as in a latency.
 
+use clock::Now;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,7 +21,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     end: &mut E,
     payload: &mut P,
     buffers: &mut Buffers,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
     schedule: &mut Schedule,
     (samples, lateness): (&[AtomicU64], &mut [u64]),
 ) -> io::Result<()> {

@@ -1,12 +1,12 @@
 //! When the messages of an open loop are due, and how their sender waits until then. Every time is
 //! drawn before the first message: that of no message depends on how long others took.
 
+use clock::Now;
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
-
 
 /// How long before a message is due its sender stops sleeping, in ns: longer than a sleep usually
 /// overshoots, where an idle CPU has to be woken through a hypervisor.
@@ -53,7 +53,7 @@ pub struct Load {
 /// The messages of a launch, and when each is due.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    clock: clock::Kind,
+    clock: model::clock::Kind,
     ns_per_tick: f64,
     wait: Wait,
     /// Ticks from the first message to each.
@@ -67,7 +67,7 @@ pub struct Schedule {
 impl Schedule {
     /// The schedule of `load`, the first message one mean period from now; `clock` ticks every
     /// `ns_per_tick`.
-    pub fn new(clock: clock::Kind, load: Load, ns_per_tick: f64, wait: Wait) -> Schedule {
+    pub fn new(clock: model::clock::Kind, load: Load, ns_per_tick: f64, wait: Wait) -> Schedule {
         let period_ns = 1e9 / load.per_second as f64;
         let lead = (period_ns / ns_per_tick) as u64;
         let offsets = offsets(load, period_ns / ns_per_tick);

@@ -3,6 +3,7 @@
 //! Timed: from before the first send to the arrival of the acknowledgement, which the
 //! responder sends when it has received the last byte: bytes are counted where they arrive.
 
+use clock::Now;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +16,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     end: &mut E,
     payload: &mut P,
     buffers: &mut Buffers,
-    clock: clock::Kind,
+    clock: model::clock::Kind,
     samples: &[AtomicU64],
     messages: u64,
 ) -> io::Result<()> {

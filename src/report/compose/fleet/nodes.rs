@@ -4,9 +4,9 @@
 use super::Extent;
 use crate::judge::fleet::FleetJudged;
 use crate::judge::floor_rows::rows;
-use machine::doctor::Level;
 use crate::report::{Block, Column, Row, Section, Table, Text, units};
 use crate::store::StoredNode;
+use model::findings::Level;
 
 /// Nodes in a table.
 const NODES: usize = 40;

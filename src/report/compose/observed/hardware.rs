@@ -3,8 +3,8 @@
 use super::super::Extent;
 use super::{Place, Seen, with_interval};
 use crate::judge::Observed;
-use machine::counts::{FIGURES, Family, MODES};
 use crate::report::{Block, Column, Emphasis, Row, Table, Text};
+use model::counts::{FIGURES, Family, MODES};
 
 /// A table for each place with hardware counters. Where none could be had, only a page shows it.
 pub fn tables(places: &[Place], extent: Extent) -> Vec<Block> {
@@ -36,7 +36,7 @@ fn table(place: &Place, extent: Extent) -> Option<Table> {
     }
     let own = FIGURES.iter().filter(|it| families.contains(&it.family));
     let mut names: Vec<String> = own.map(|it| it.name.to_string()).collect();
-    for family in machine::counts::FAMILIES.iter().filter(|it| families.contains(it)) {
+    for family in model::counts::FAMILIES.iter().filter(|it| families.contains(it)) {
         let last = format!(":{}", MODES[MODES.len() - 1]);
         let sums = family.names().into_iter().filter_map(|it| Some(it.strip_suffix(&last)?.into()));
         names.extend(sums.filter(|_| family.is_hardware()));

@@ -3,8 +3,8 @@
 use super::super::Extent;
 use super::{Place, Seen, number, with_interval};
 use crate::judge::{CallsHeard, Heard, Returned, Wait, Worker};
-use machine::trace::Direction;
 use crate::report::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
+use model::trace::Direction;
 
 /// Calls rarer than this per operation, and than this share of all, are left to the page.
 const RARE: f64 = 0.01;

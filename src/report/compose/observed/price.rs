@@ -2,8 +2,8 @@
 
 use super::super::Extent;
 use super::Place;
-use machine::Probe;
 use crate::report::{Column, Row, Table, Text, units};
+use model::probe::Probe;
 
 /// A column for each probe; None where no price is known.
 pub fn table(place: &Place, extent: Extent) -> Option<Table> {

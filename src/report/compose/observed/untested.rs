@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use super::words;
 use crate::judge::{Observed, Status};
-use machine::counts::FIGURES;
 use crate::report::compose::words::capital;
 use crate::report::{Block, Text};
+use model::counts::FIGURES;
 
 /// A paragraph for each reason.
 pub fn blocks(seen: &[&Observed]) -> Vec<Block> {

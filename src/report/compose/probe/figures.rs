@@ -3,9 +3,9 @@
 
 use super::{operation, strand_name};
 use crate::judge::probe::{Charge, CurveUnder, ProbeEffect, Strand};
-use machine::Probe;
 use crate::report::compose::figures;
 use crate::report::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
+use model::probe::Probe;
 
 pub(super) fn all(effect: &ProbeEffect) -> Vec<Figure> {
     let strands = effect.strands.iter().enumerate();

@@ -10,8 +10,8 @@ use super::{Extent, words};
 use crate::judge::Judged;
 use crate::judge::probe::{Common, ProbeEffect};
 use crate::report::{Block, Section};
-use stats::Interval;
 use crate::study::Aim;
+use stats::Interval;
 
 /// The sections of a run that was made to tell what looking costs; none of any other.
 pub fn sections(judged: &Judged, extent: Extent) -> Vec<Section> {

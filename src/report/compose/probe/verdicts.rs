@@ -320,8 +320,7 @@ mod tests {
         let curve = &rescaled(1.5).strands[0].curves[0];
         let takes = curve.rounds_for_off() as usize;
         let rounds = |count: usize| vec![vec![1.0, 2.0, 3.0]; count];
-        let off =
-            |count| stats::peak::shape_differences(&rounds(count), &rounds(count), 0.05);
+        let off = |count| stats::peak::shape_differences(&rounds(count), &rounds(count), 0.05);
         assert!(off(takes).is_some() && off(takes - 1).is_none(), "{takes}");
     }
 

@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 use super::LabError;
 use super::folder::Folder;
 use super::space::{Identity, Space};
+use line::Line;
 use sys::identity::{Liveness, ProcessIdentity};
 use sys::tap;
-use line::Line;
 
 /// What a relay is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

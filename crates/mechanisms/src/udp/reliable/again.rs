@@ -19,8 +19,8 @@ use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{ACK, Ack, Header, Kind, widened};
 use super::{GIVE_UP, Patience, not_ours};
-use codes::Coder;
 use crate::{Endpoint, socket};
+use codes::Coder;
 
 /// How many times more the last word is said: nobody asks for it again.
 const AGAIN_AT_THE_END: usize = 2;

@@ -24,10 +24,8 @@ use self::shape::Shape;
 use self::timer::Timer;
 use self::wire::{ACK, HEADER, Header};
 use super::{Udp, connected, datagram_here, set_failed, window};
+use crate::{Choice, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor};
 use codes::{Coder, FlipTrace, LossModel, LossTrace, Scheme, Shield};
-use crate::{
-    Choice, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor,
-};
 
 /// How long an end waits for a partner of whom nothing is heard at all.
 const GIVE_UP: Duration = Duration::from_secs(10);

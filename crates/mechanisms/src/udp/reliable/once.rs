@@ -16,8 +16,8 @@ use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{Header, Kind, widened};
 use super::{GIVE_UP, Patience, not_ours};
-use codes::{Coder, Detected, Outcome, Recovery, Shield};
 use crate::{Endpoint, socket};
+use codes::{Coder, Detected, Outcome, Recovery, Shield};
 
 /// After so long without any word an answer is given up: its sender may have turned to something
 /// else, or the path lost all that was asked and said.

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
 use super::wire::{HEADER, Header, Kind, widened};
-use codes::{FlipTrace, LossTrace};
 use crate::socket;
+use codes::{FlipTrace, LossTrace};
 
 /// More bytes than a datagram has.
 const ROOM: usize = 65_536;

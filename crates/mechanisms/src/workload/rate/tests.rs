@@ -1,12 +1,13 @@
 //! The schedule, held against an endpoint that is slow once.
 
+use clock::Now;
 use std::thread::sleep;
 use std::time::Duration;
 
 use super::*;
-use clock::Kind;
 use crate::workload::payload::Untouched;
 use crate::workload::schedule::{Arrivals, Load, Wait};
+use model::clock::Kind;
 
 const CLOCK: Kind = Kind::MonotonicRaw; // its ticks are nanoseconds
 const MS: u64 = 1_000_000;

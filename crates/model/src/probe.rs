@@ -8,8 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::{self, FAMILIES, Family};
-use super::{Refusal, trace};
+use crate::counts::{FAMILIES, Family};
 
 /// What looks on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,17 +52,6 @@ impl Probe {
     /// A trace of `scope`, once, at work.
     pub const fn trace(scope: Scope) -> Probe {
         Probe { onlooker: Onlooker::Trace(scope), times: 1, empty: false }
-    }
-
-    /// Whether this process may observe so here.
-    ///
-    /// # Errors
-    /// What is in the way.
-    pub fn available(self) -> Result<(), Refusal> {
-        match self.onlooker {
-            Onlooker::Counters(family) => counts::available(family),
-            Onlooker::Trace(_) => trace::available(),
-        }
     }
 
     /// The family that it counts, if it counts.

@@ -1,10 +1,84 @@
-//! Findings in one sentence, and the marks of many rounds in one.
+//! What was found about a machine's fitness to measure on: findings, whether they let it pass, and the
+//! marks of rounds that were disturbed.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Level, Mark};
+/// What one check came to.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The check's name: `governor`, `locked-memory`, …
+    pub check: String,
+    /// How much it matters.
+    pub level: Level,
+    /// What was found.
+    pub found: String,
+    /// What would be fine.
+    pub wanted: String,
+    /// What it does to the figures where it isn't.
+    pub effect: String,
+    /// What to do; never empty.
+    pub advice: String,
+    /// The command that does it, where there is one. Nobody runs it but the reader.
+    pub command: Option<String>,
+}
+
+/// How much a finding matters, from little to much.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// As it should be.
+    Fine,
+    /// It couldn't be read: hidden, not permitted, not shown to a guest.
+    Unknown,
+    /// It colours the figures: they hold, but for this setting, or in wider intervals.
+    Note,
+    /// It spoils them: what is measured is the disturbance too.
+    Warning,
+}
+
+impl Finding {
+    /// With other advice.
+    pub fn advice(self, advice: impl Into<String>) -> Finding {
+        Finding { advice: advice.into(), ..self }
+    }
+
+    /// With another effect.
+    pub fn effect(self, effect: impl Into<String>) -> Finding {
+        Finding { effect: effect.into(), ..self }
+    }
+
+    /// With a command.
+    pub fn command(self, command: impl Into<String>) -> Finding {
+        Finding { command: Some(command.into()), ..self }
+    }
+}
+
+/// A disturbance of one round.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// The check that noticed it.
+    pub check: String,
+    /// [`Level::Note`] or [`Level::Warning`].
+    pub level: Level,
+    /// What was found.
+    pub found: String,
+}
+
+/// The frequency of a CPU at both ends of a stretch.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct CpuFrequency {
+    /// The CPU.
+    pub cpu: u32,
+    /// At its beginning, kHz. `None` where there is no cpufreq, and on x86 before Linux 5.19,
+    /// where reading it takes 10 ms.
+    pub before_khz: Option<u64>,
+    /// At its end, kHz. `None` as above.
+    pub after_khz: Option<u64>,
+    /// The governor, or the highest frequency it may choose, was changed meanwhile.
+    pub changed: Option<String>,
+}
 
 /// Whether a machine is fit to measure on.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]

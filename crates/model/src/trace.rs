@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Trips;
-
 /// What the trace of one launch says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
@@ -189,4 +187,80 @@ impl Deeds {
     pub fn calls_of(&self, name: &str) -> u64 {
         self.calls.iter().filter(|it| it.name == name).map(|it| it.count).sum()
     }
+}
+
+/// What the holder of a message can be doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Runs its own code: the loop, the clock, a mechanism in shared memory, spinning.
+    Program,
+    /// Runs in the kernel, in a system call.
+    Call,
+    /// Is being woken: from the moment that somebody begins to until it stands in a queue.
+    Waking,
+    /// The same, while an interrupt that was sent for it isn't taken yet.
+    Interrupt,
+    /// Is awake, and waits for a CPU that its partner doesn't use either.
+    Waiting,
+    /// Has been given a CPU in the midst of a call, and has not done anything yet that can be seen:
+    /// the switch, and the rest of the call in which it slept.
+    Switching,
+    /// Sleeps, and so does its partner or runs on: nobody that is seen has the message.
+    Asleep,
+}
+
+impl Part {
+    /// Every part, in the order in which a message meets them.
+    pub const ALL: [Part; 7] = [
+        Part::Program,
+        Part::Call,
+        Part::Waking,
+        Part::Interrupt,
+        Part::Waiting,
+        Part::Switching,
+        Part::Asleep,
+    ];
+}
+
+/// The round trips of a launch, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trips {
+    /// Round trips, or batches of them, that the stream of events holds whole; of very many only the
+    /// first ones.
+    pub of: u64,
+    /// Those near the median that the means below are of: the middle half.
+    pub used: u64,
+    /// Their mean, in ns.
+    pub mean_ns: f64,
+    /// Its parts, which add up to it.
+    pub parts: BTreeMap<Part, Share>,
+    /// System calls that the holder entered in each.
+    pub calls: f64,
+    /// From leaving one system call to entering the next, in ns: the median of the quickest kind of
+    /// such a way, in which the program does next to nothing. None where few trips have any.
+    #[serde(default)]
+    pub crossing_ns: Option<f64>,
+}
+
+impl Trips {
+    /// The same of each of `batch` round trips that were taken apart as one.
+    pub fn of_each(mut self, batch: f64) -> Trips {
+        self.mean_ns /= batch;
+        self.calls /= batch;
+        for share in self.parts.values_mut() {
+            share.ns /= batch;
+            share.firings /= batch;
+        }
+        self
+    }
+}
+
+/// A part of a mean round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// How long, in ns.
+    pub ns: f64,
+    /// How often a program fired at the beginning of such a stretch, whose price it holds.
+    pub firings: f64,
 }

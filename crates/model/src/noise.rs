@@ -1,0 +1,145 @@
+//! What else happened on a machine while it was measured on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bound::RoundBound;
+use crate::findings::{CpuFrequency, Mark};
+
+/// What happened between two snapshots. A counter is `None` where it couldn't be read at either
+/// end, went backwards (a CPU went off and on; 32-bit counters wrap), or is of used CPUs and the
+/// snapshots are not of the same ones, or of none.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
+pub struct Noise {
+    /// Interrupts on the used CPUs.
+    pub interrupts: Option<u64>,
+    /// Those of devices among them. `None` also in what was stored before it was counted.
+    #[serde(default)]
+    pub device_interrupts: Option<u64>,
+    /// Softirqs on the used CPUs.
+    pub softirqs: Option<u64>,
+    /// Processes and threads created, on the whole machine, by anyone.
+    pub forks: Option<u64>,
+    /// Context switches, on the whole machine, those measured among them.
+    pub context_switches: Option<u64>,
+    /// Steal time of the used CPUs, in ticks of USER_HZ (10 ms).
+    pub steal_ticks: Option<u64>,
+}
+
+/// What a spin noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gaps {
+    /// Length of the spin, in ns.
+    pub spun_ns: u64,
+    /// Gaps longer than 5 µs.
+    pub count: u64,
+    /// Their sum, in ns.
+    pub total_ns: u64,
+    /// The longest, in ns.
+    pub longest_ns: u64,
+}
+
+/// What a round noticed of the machine around it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoundNoise {
+    /// The kernel's counters over the round, on the CPUs used.
+    pub counters: Noise,
+    /// A spin before the round.
+    pub before: Gaps,
+    /// A spin after it.
+    pub after: Gaps,
+    /// What the doctor's checks noticed. Empty in what was stored before they ran.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
+    /// The clock rates of the CPUs used, where they can be read.
+    #[serde(default)]
+    pub frequencies: Vec<CpuFrequency>,
+    /// What it measured right before its first launch, to hold them against.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<RoundBound>,
+    /// The session of the run in which the round was measured, from 1.
+    #[serde(default)]
+    pub session: u64,
+    /// Whether others forked during at least half of its launches; nothing is told by set-ups, which may
+    /// fork themselves.
+    #[serde(default)]
+    pub forks: bool,
+}
+
+impl RoundNoise {
+    /// What others did during the round, by the names of the checks that noticed; None where nothing was.
+    ///
+    /// The one place that says which rounds are marked. A mark is of what others did: a check of the
+    /// doctor that found something amiss (steal, others' CPU time, device interrupts, a quota, clock rates
+    /// that somebody changed), or forks that were nobody's of ours. No measured value has a part in it.
+    pub fn marked(&self) -> Option<String> {
+        let mut why: Vec<&str> = self.marks.iter().map(|mark| &*mark.check).collect();
+        why.extend(self.forks.then_some("forks"));
+        (!why.is_empty()).then(|| why.join(", "))
+    }
+}
+
+/// The counters of one family of addresses since the namespace was made; or, as a difference, what
+/// happened between two snapshots. `None` where a counter isn't there or couldn't be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Datagrams sent (OutDatagrams).
+    pub sent: Option<u64>,
+    /// Datagrams that somebody received (InDatagrams): what waits in a queue isn't in it yet.
+    pub received: Option<u64>,
+    /// Datagrams for a port that nobody had (NoPorts).
+    pub no_port: Option<u64>,
+    /// Datagrams that were dropped on arrival, for whatever reason (InErrors): the next two are in it.
+    pub receive_errors: Option<u64>,
+    /// Those whose socket's receive queue was full (RcvbufErrors).
+    pub receive_queue_errors: Option<u64>,
+    /// Those whose checksum was wrong (InCsumErrors).
+    pub checksum_errors: Option<u64>,
+    /// Datagrams that found no room to be sent (SndbufErrors).
+    pub send_queue_errors: Option<u64>,
+    /// Packets into which the kernel cut larger ones (FragCreates), of any protocol.
+    pub pieces_sent: Option<u64>,
+    /// Packets that couldn't be put together again (ReasmFails), of any protocol.
+    pub reassembly_failures: Option<u64>,
+}
+
+impl Traffic {
+    /// What happened since an earlier snapshot.
+    pub fn since(&self, earlier: &Traffic) -> Traffic {
+        self.with(earlier, |now, then| now.checked_sub(then))
+    }
+
+    /// Both together.
+    pub fn plus(&self, other: &Traffic) -> Traffic {
+        self.with(other, |one, other| one.checked_add(other))
+    }
+
+    fn with(&self, other: &Traffic, of: impl Fn(u64, u64) -> Option<u64>) -> Traffic {
+        let of = |one: Option<u64>, other: Option<u64>| of(one?, other?);
+        Traffic {
+            sent: of(self.sent, other.sent),
+            received: of(self.received, other.received),
+            no_port: of(self.no_port, other.no_port),
+            receive_errors: of(self.receive_errors, other.receive_errors),
+            receive_queue_errors: of(self.receive_queue_errors, other.receive_queue_errors),
+            checksum_errors: of(self.checksum_errors, other.checksum_errors),
+            send_queue_errors: of(self.send_queue_errors, other.send_queue_errors),
+            pieces_sent: of(self.pieces_sent, other.pieces_sent),
+            reassembly_failures: of(self.reassembly_failures, other.reassembly_failures),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_stored_before_there_were_marks_are_read() {
+        let spin = r#"{"spun_ns":1,"count":0,"total_ns":0,"longest_ns":0}"#;
+        let counters =
+            r#"{"interrupts":1,"softirqs":1,"forks":0,"context_switches":1,"steal_ticks":2}"#;
+        let stored = format!(r#"{{"counters":{counters},"before":{spin},"after":{spin}}}"#);
+        let round: RoundNoise = serde_json::from_str(&stored).unwrap();
+        assert_eq!((round.counters.steal_ticks, round.marks.len()), (Some(2), 0));
+    }
+}
