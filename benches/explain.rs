@@ -19,18 +19,23 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use ipcmark::campaign::now_utc;
-use ipcmark::floor::{self, Extent, Order};
+use ipcmark::floor::{self, Order};
 use ipcmark::judge::Judged;
 use ipcmark::judge::explain::{Cost, Difference, explain};
-use ipcmark::launch::placement::Place;
 use ipcmark::launch::plant::Plant;
-use ipcmark::launch::{Ending, Interrupt, Launcher, Placement, Spec, Stage, Warmup, Workers};
+use ipcmark::launch::{Ending, Interrupt, Launcher, Spec, Stage};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
-use ipcmark::study::{Case, Reach, Request};
+use ipcmark::study::Case;
 use mechanisms::Variant;
-use mechanisms::workload::{Policy, Workload};
+use model::floors::Extent;
 use model::host::Host;
+use model::launch::{Warmup, Workers};
+use model::placement::Place;
+use model::placement::Placement;
 use model::probe::Probe;
+use model::reach::Reach;
+use model::request::Request;
+use model::workload::{Policy, Workload};
 
 use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
 
@@ -188,7 +193,7 @@ impl Bench {
         launch.end();
         let ending = launch.collect(&self.interrupt);
         match &ending.record.outcome {
-            ipcmark::launch::Outcome::Ok => Ok(ending),
+            model::launch::Outcome::Ok => Ok(ending),
             other => Err(format!("a launch failed: {other:?}")),
         }
     }

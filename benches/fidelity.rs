@@ -28,12 +28,14 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use ipcmark::campaign::lasting_ns;
-use ipcmark::launch::{Interrupt, Launch, Launcher, Page, Placement, Stage, Warmup};
+use ipcmark::launch::{Interrupt, Launch, Launcher, Page, Stage};
 use mechanisms::fd::{OneFd, TwoFds};
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
 use mechanisms::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
 use model::clock::Kind;
+use model::launch::Warmup;
+use model::placement::Placement;
 use stats::{Comparison, compare_paired, two_modes};
 
 use common::bare::Bare;

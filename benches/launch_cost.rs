@@ -21,14 +21,16 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use ipcmark::campaign::{TOOL, now_utc};
-use ipcmark::launch::placement::Place;
-use ipcmark::launch::{
-    Ending, Interrupt, Launch, Launcher, Outcome, Placement, SETTLED, Stage, Warmup, Workers,
-};
+use ipcmark::launch::{Ending, Interrupt, Launch, Launcher, SETTLED, Stage};
 use ipcmark::store::{NewCase, NewLaunch, NewRun, Store};
-use ipcmark::study::{Case, Reach, Request};
+use ipcmark::study::Case;
 use mechanisms::Variant;
-use mechanisms::workload::{Policy, Workload};
+use model::launch::{Outcome, Warmup, Workers};
+use model::placement::Place;
+use model::placement::Placement;
+use model::reach::Reach;
+use model::request::Request;
+use model::workload::{Policy, Workload};
 
 use common::{Machine, PROGRAM, SEED, quartiles};
 

@@ -14,7 +14,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use ipcmark::launch::{Interrupt, Launcher, SampleCount, Spec, Stage, Warmup};
+use ipcmark::launch::{Interrupt, Launcher, Spec, Stage};
+use model::launch::{SampleCount, Warmup};
 use stats::{compare_paired, median};
 
 use common::{Machine, PROGRAM, SEED, quick, ratio};

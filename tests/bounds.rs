@@ -10,16 +10,18 @@ use std::process::Command;
 
 use cli_support::{Bench, Said, output};
 use ipcmark::fleet::{network, nodes};
-use ipcmark::launch::Placement;
 use ipcmark::store::Label;
+use ipcmark::study::builtin;
 use ipcmark::study::declared::declare;
 use ipcmark::study::expression::Expression;
 use ipcmark::study::extent::Extent;
-use ipcmark::study::{Reach, Total, builtin, rate};
-use machine::lab::asked;
 use machine::parse_cpu_list;
 use mechanisms::Variant;
+use model::placement::Placement;
 use model::probe::Probe;
+use model::rate;
+use model::reach::Reach;
+use model::total::Total;
 use model::{duration, size};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -410,13 +412,13 @@ fn no_parser_falls_over_any_word() {
             text.parse::<Probe>().map(drop),
             nodes::named(text).map(drop),
             network(text).map(drop),
-            asked::rate(text).map(drop),
-            asked::loss(text).map(drop),
-            asked::delay(text).map(drop),
-            asked::mtu(text).map(drop),
-            asked::hosts(text).map(drop),
-            asked::hops(text).map(drop),
-            asked::name(text).map(drop),
+            model::lab::rate(text).map(drop),
+            model::lab::loss(text).map(drop),
+            model::lab::delay(text).map(drop),
+            model::lab::mtu(text).map(drop),
+            model::lab::hosts(text).map(drop),
+            model::lab::hops(text).map(drop),
+            model::lab::name(text).map(drop),
         ];
         for error in results.into_iter().filter_map(Result::err) {
             assert!(!error.is_empty() && !error.contains('\n'), "{text:?}: {error:?}");

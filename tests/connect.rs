@@ -16,12 +16,16 @@ use common::proc::{Held, Process, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress, Roads, Turn};
 use ipcmark::judge::{Judged, Status};
-use ipcmark::launch::{Launcher, Outcome, Spec, Stage, Warmup, Workers};
+use ipcmark::launch::{Launcher, Spec, Stage};
 use ipcmark::store::Store;
-use ipcmark::study::{Machine, Request, Stopping, Ways, plan};
+use ipcmark::study::{Machine, Ways, plan};
 use machine::Topology;
-use mechanisms::workload::{Workload, connect};
-use mechanisms::{Carries, Cause, OpenError, OpenSpec, Variant};
+use mechanisms::workload::connect;
+use mechanisms::{OpenError, OpenSpec, Variant};
+use model::launch::{Outcome, Warmup, Workers};
+use model::mechanism::{Carries, Cause};
+use model::request::{Request, Stopping};
+use model::workload::Workload;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What stamps the set-ups; every machine has it.

@@ -8,11 +8,12 @@ use std::path::Path;
 
 use common::launching::{LEAD, conclude, quick};
 use common::say;
-use ipcmark::launch::{Outcome, SampleCount, Spec, WorkerReport, Workers};
+use ipcmark::launch::Spec;
 use machine::counts::Counting;
-use mechanisms::workload::Workload;
 use model::counts::{Counts, Family};
+use model::launch::{Outcome, SampleCount, WorkerReport, Workers};
 use model::probe::Probe;
+use model::workload::Workload;
 use sys::perf::Kernel;
 
 const ROUND_TRIPS: u64 = 500;

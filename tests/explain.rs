@@ -7,9 +7,10 @@ mod common;
 use cli_support::{Bench, rows};
 use common::launching::{conclude, quick, start};
 use common::say;
+use ipcmark::launch::Spec;
 use ipcmark::launch::plant::Plant;
-use ipcmark::launch::{Outcome, SampleCount, Spec};
 use machine::trace;
+use model::launch::{Outcome, SampleCount};
 use serde_json::Value;
 
 fn can_trace() -> bool {

@@ -16,8 +16,10 @@ use common::proc::{Process, children, soon};
 use common::{Rng, say};
 use ipcmark::launch::spec::BUILD;
 use ipcmark::launch::wire::{self, Kind, write_frame};
-use ipcmark::launch::{Ending, Launch, Outcome, SampleCount, Spec, Stage, Workers};
-use mechanisms::{Carries, Variant};
+use ipcmark::launch::{Ending, Launch, Spec, Stage};
+use mechanisms::Variant;
+use model::launch::{Outcome, SampleCount, Workers};
+use model::mechanism::Carries;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Random moments tried of each kind of fault.
@@ -418,6 +420,6 @@ fn odd_specs_end_with_a_reason() {
     }
 }
 
-fn no_warmup() -> ipcmark::launch::Warmup {
-    ipcmark::launch::Warmup { operations: 0, ns: 0 }
+fn no_warmup() -> model::launch::Warmup {
+    model::launch::Warmup { operations: 0, ns: 0 }
 }

@@ -12,7 +12,8 @@ use std::thread;
 
 use common::ends::{End, HANG, Pair, await_moving, try_open};
 use common::{Rng, alone, contents};
-use mechanisms::{Carries, Variant};
+use mechanisms::Variant;
+use model::mechanism::Carries;
 
 /// Where most messages meet a partner that is awake.
 const MESSAGES: u64 = 150_000;

@@ -10,7 +10,7 @@ use std::process::Command;
 use cli_support::{Bench, output};
 use common::launching::{conclude, quick, start};
 use common::say;
-use ipcmark::launch::Outcome;
+use model::launch::Outcome;
 
 /// CAP_NET_ADMIN, by its number (linux/capability.h).
 const NET_ADMIN: u32 = 12;

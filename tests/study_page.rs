@@ -17,8 +17,9 @@ use ipcmark::report::{Block, Document, Table, html};
 use ipcmark::store::Store;
 use ipcmark::study::declared::{Declared, declare};
 use ipcmark::study::format::{Published, PublishedFigure};
-use ipcmark::study::{Case, Machine, StudyText, Ways, builtin, plan};
+use ipcmark::study::{Case, Machine, Ways, builtin, plan};
 use machine::Topology;
+use model::request::StudyText;
 
 /// A small run, measured once for all tests.
 fn small() -> Judged {

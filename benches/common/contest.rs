@@ -10,7 +10,7 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use ipcmark::launch::Warmup;
+use model::launch::Warmup;
 use sys::shared::Mapping;
 
 use super::crew::{Crew, Orders, Signals, Way};

@@ -15,12 +15,12 @@ use rustix::thread::sched_getaffinity;
 
 use ipcmark::campaign::find_quiet;
 use ipcmark::launch::spec::BUILD;
-use ipcmark::launch::{
-    Ending, Interrupt, Launcher, Outcome, Placement, SampleCount, Spec, Stage, Warmup, Workers,
-};
+use ipcmark::launch::{Ending, Interrupt, Launcher, Spec, Stage};
 use machine::{Topology, noise};
-use mechanisms::workload::{Policy, Workload};
 use model::host::Host;
+use model::launch::{Outcome, SampleCount, Warmup, Workers};
+use model::placement::Placement;
+use model::workload::{Policy, Workload};
 use stats::{Comparison, Interval};
 
 /// Seed of every order drawn here.
@@ -59,7 +59,8 @@ impl Machine {
         let allowed: Vec<u32> =
             topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect();
         let place = |it: Placement| {
-            it.resolve(&topology, &allowed).map(|place| (it, place.cpus.expect("pinned")))
+            ipcmark::launch::placement::resolve(it, &topology, &allowed)
+                .map(|place| (it, place.cpus.expect("pinned")))
         };
         let one_cpu = place(Placement::SameCpu).expect("at least one CPU").1;
         let across = Placement::PINNED[1..].iter().map(|it| place(*it)).find(Result::is_ok);

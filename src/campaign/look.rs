@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
-use crate::launch::{Placement, Workers, placement::Place};
 use crate::store::{Closed, NewCase, Store, StoreError, StoredCase, StoredGroup, StoredRun};
-use crate::study::{Case, Plan, Reach, Request};
+use crate::study::{Case, Plan};
 use mechanisms::Variant;
-use mechanisms::workload::{Policy, Workload};
+use model::launch::Workers;
+use model::placement::{Place, Placement};
+use model::reach::Reach;
+use model::request::Request;
+use model::workload::{Policy, Workload};
 use stats::Look;
 
 /// A launch in one number: the median of its samples, in ns per operation.

@@ -24,12 +24,16 @@ use std::time::{Duration, Instant};
 
 use bounds::Bounds;
 
-use crate::floor::{self, Extent, Order};
-use crate::launch::placement::Place;
+use crate::floor::{self, Order};
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
 use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
-use crate::study::{Case, Plan, Reach, Request, Total};
+use crate::study::{Case, Plan};
 use model::clock::Anchor;
+use model::floors::Extent;
+use model::placement::Place;
+use model::reach::Reach;
+use model::request::Request;
+use model::total::Total;
 use stats::MOST_LAUNCHES;
 
 use stopping::{Bound, Progressed};
@@ -407,7 +411,7 @@ impl<'a> Campaign<'a> {
             payload: live.case.payload,
             verify: self.request.verify,
             warmup: self.request.warmup,
-            samples: crate::launch::SampleCount::Exactly(live.samples),
+            samples: model::launch::SampleCount::Exactly(live.samples),
             batch: live.batch,
             rate: live.case.rate,
             arrivals: self.request.arrivals,

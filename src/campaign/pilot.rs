@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::round::Sent;
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
-use crate::launch::{Ending, Outcome, SampleCount, Spec, Warmup};
+use crate::launch::{Ending, Spec};
 use crate::store::{NewLaunch, StoreError};
 use crate::study::{Case, losses};
-use mechanisms::workload::Workload;
+use model::launch::{Outcome, SampleCount, Warmup};
+use model::workload::Workload;
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;
@@ -153,7 +154,7 @@ impl LiveCase {
     fn fix(
         &mut self,
         pilot: &Ending,
-        request: &crate::study::Request,
+        request: &model::request::Request,
         clock: &model::clock::Record,
         pace: f64,
     ) {
@@ -304,10 +305,12 @@ pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::launch::{Placement, Workers, placement::Place};
-    use crate::study::{Reach, Total};
     use mechanisms::Variant;
-    use mechanisms::workload::Policy;
+    use model::launch::Workers;
+    use model::placement::{Place, Placement};
+    use model::reach::Reach;
+    use model::total::Total;
+    use model::workload::Policy;
 
     pub fn case(mechanism: &str, workload: Workload) -> Case {
         Case {
@@ -339,7 +342,7 @@ pub mod tests {
             (Workload::Rate, 500, false),
             (Workload::Latency, 100, false), // those are batched
         ] {
-            let record = crate::launch::Record::without_samples(Outcome::Ok);
+            let record = model::launch::Record::without_samples(Outcome::Ok);
             let mut pilot = Ending { record, samples: vec![ns; 5] };
             refuse_coarse(workload, &mut pilot, &clock());
             let reason = match pilot.record.outcome {
@@ -355,7 +358,7 @@ pub mod tests {
 
     #[test]
     fn where_losses_are_waited_for_few_long_waits_count_as_what_they_take() {
-        let mut record = crate::launch::Record::without_samples(Outcome::Ok);
+        let mut record = model::launch::Record::without_samples(Outcome::Ok);
         record.initiator.batch = 10;
         (record.initiator.warmup_operations, record.initiator.lead_operations) = (18, 2);
         record.initiator.untimed_ns = 6_000.0;

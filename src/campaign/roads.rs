@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::launch::Way;
 use crate::launch::peer::Peer;
-use crate::study::{LabRecord, Reach};
+use model::reach::{LabRecord, Reach};
 
 /// The ways to other hosts that are open, by the reach of the cases that take them.
 #[derive(Default)]

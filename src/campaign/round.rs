@@ -13,12 +13,14 @@ use rand_chacha::ChaCha8Rng;
 
 use super::unmarked::Forks;
 use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
-use crate::launch::{Ending, Launch, Record, SampleCount, Spec, Stage};
+use crate::launch::{Ending, Launch, Spec, Stage};
 use crate::store::{NewLaunch, StoreError};
-use crate::study::{Case, Reach};
+use crate::study::Case;
 use machine::doctor::Watch;
 use model::findings::tally;
+use model::launch::{Record, SampleCount};
 use model::noise::RoundNoise;
+use model::reach::Reach;
 
 /// Rounds in which observed launches are made, unless the number of launches is fixed. Counts vary little,
 /// and observing is slow.

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Campaign, Interrupted};
-use crate::study::Sessions;
+use model::request::Sessions;
 
 /// The session under way.
 pub(super) struct Session {

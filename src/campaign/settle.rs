@@ -5,11 +5,12 @@ use std::time::Duration;
 use super::pilot::PILOT_DEADLINE_MS;
 use super::round::Sent;
 use super::{Campaign, value_ns};
-use crate::launch::{SampleCount, Spec, Workers};
+use crate::launch::Spec;
 use crate::store::Settle;
 use crate::study::{Case, losses};
 use mechanisms::Variant;
-use mechanisms::workload::{Policy, Workload};
+use model::launch::{SampleCount, Workers};
+use model::workload::{Policy, Workload};
 
 /// The pilot: so many launches from the moment of their fork, each so long, cut into blocks. One alone
 /// says little: a stranger's fork, or a plateau of some milliseconds, moves the end that it shows.
@@ -172,7 +173,7 @@ fn level(blocks: &[f64]) -> Option<f64> {
 mod tests {
     use super::super::pilot::tests::case;
     use super::*;
-    use crate::study::Reach;
+    use model::reach::Reach;
 
     /// A launch that begins fast and settles at `level`.
     fn launch(level: f64) -> Vec<f64> {

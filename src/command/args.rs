@@ -12,15 +12,19 @@ use super::words::{
     variant, workload, workload_names,
 };
 use crate::export::Format;
-use crate::launch::{Placement, Warmup, Workers};
 use crate::store::Label;
-use crate::study::{Reach, Request, Sessions, Stopping, rate};
-use mechanisms::workload::schedule::Arrivals;
-use mechanisms::workload::{Policy, Workload, connect};
+use mechanisms::workload::connect;
 use mechanisms::{Entry, MECHANISMS};
 use model::duration::{self, budget, in_ns};
+use model::launch::{Warmup, Workers};
+use model::placement::Placement;
 use model::probe::Probe;
+use model::rate;
+use model::reach::Reach;
+use model::request::{Request, Sessions, Stopping};
 use model::size;
+use model::workload::Arrivals;
+use model::workload::{Policy, Workload};
 
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);

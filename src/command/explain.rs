@@ -6,11 +6,12 @@ use super::args::RunArgs;
 use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
-use crate::launch::Placement;
-use crate::study::{Absence, Aim, Ways};
-use mechanisms::workload::Workload;
+use crate::study::Ways;
+use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
+use model::request::{Absence, Aim};
+use model::workload::Workload;
 
 /// Flags of `explain`.
 #[derive(Args)]

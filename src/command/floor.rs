@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::{Common, Failure, complain, output, print, signals};
 use crate::campaign::{TOOL, now_utc};
-use crate::floor::{self, Extent, Floors, Order};
+use crate::floor::{self, Order};
 use crate::report::{html, terminal};
+use model::floors::{Extent, Floors};
 
 /// Flags of `floor`.
 #[derive(Args)]

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::judge::hypothesis::needed;
 use crate::report::units;
 use crate::study::declared::Declared;
-use crate::study::{Case, Plan, Request};
+use crate::study::{Case, Plan};
+use model::request::Request;
 use stats::LEAST_LAUNCHES;
 
 /// What a launch takes about, with what surrounds it, in s: the 20 ms that it is for are in that.

@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use super::{Common, Failure, complain, print};
 use crate::report::units;
-use machine::lab::asked::{self, By};
 use machine::lab::relay::Counts;
 use machine::lab::status::{Condition, Impairment, Relay};
-use machine::lab::{self, Asked, CAVEAT, LabError, Loss, State, Status};
+use machine::lab::{self, CAVEAT, LabError, State, Status};
+use model::lab::{self as words, By};
+use model::lab::{Asked, Loss};
 
 /// Flags of `lab`.
 #[derive(Args)]
@@ -47,25 +48,25 @@ enum LabCommand {
 #[derive(Args)]
 struct UpArgs {
     /// Hosts: a, b, c, …; a and b are the ends of the chain
-    #[arg(long, value_name = "N", default_value = "2", value_parser = asked::hosts)]
+    #[arg(long, value_name = "N", default_value = "2", value_parser = words::hosts)]
     hosts: usize,
     /// Routers between a and b
-    #[arg(long, value_name = "N", default_value = "0", value_parser = asked::hops)]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = words::hops)]
     routers: usize,
     /// Switches between a and b; routers and switches take turns, a switch first
-    #[arg(long, value_name = "N", default_value = "0", value_parser = asked::hops)]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = words::hops)]
     switches: usize,
     /// Largest packet of every link, in bytes
-    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = asked::mtu)]
+    #[arg(long, value_name = "BYTES", default_value = "1500", value_parser = words::mtu)]
     mtu: u32,
     /// What the line carries each way, as in 100mbit
-    #[arg(long, value_name = "RATE", value_parser = asked::rate)]
+    #[arg(long, value_name = "RATE", value_parser = words::rate)]
     rate: Option<u64>,
     /// Share of the packets that the line loses each way, as in 5%
-    #[arg(long, value_name = "SHARE", value_parser = asked::loss)]
+    #[arg(long, value_name = "SHARE", value_parser = words::loss)]
     loss: Option<Loss>,
     /// How much later packets arrive, each way, as in 10ms
-    #[arg(long, value_name = "TIME", value_parser = asked::delay)]
+    #[arg(long, value_name = "TIME", value_parser = words::delay)]
     delay: Option<u64>,
     /// Who impairs the line: auto (the kernel where it can), kernel, relay (in user space)
     #[arg(long, value_name = "WHO", default_value = "auto", hide_possible_values = true,
@@ -81,7 +82,7 @@ struct UpArgs {
 #[derive(Args)]
 struct Name {
     /// The laboratory's name, which tells it from others
-    #[arg(long, value_name = "NAME", default_value = "lab", value_parser = asked::name)]
+    #[arg(long, value_name = "NAME", default_value = "lab", value_parser = words::name)]
     name: String,
 }
 
@@ -101,7 +102,7 @@ struct ExecArgs {
 #[derive(Args)]
 struct StatusArgs {
     /// The laboratory [default: all of them]
-    #[arg(long, value_name = "NAME", value_parser = asked::name)]
+    #[arg(long, value_name = "NAME", value_parser = words::name)]
     name: Option<String>,
     /// text, or json: one object with every laboratory
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"],
@@ -262,7 +263,7 @@ fn describe(status: &Status) -> String {
 fn told(impairment: &Impairment) -> String {
     let Impairment { what, value, means, .. } = impairment;
     match *what {
-        "rate" => format!("{} by {means}", asked::rate_word(*value as u64)),
+        "rate" => format!("{} by {means}", words::rate_word(*value as u64)),
         "loss" => format!("{} of packets lost by {means}", Loss((value * 1e6).round() as u32)),
         _ => format!("{} later by {means}", units::duration(*value)),
     }

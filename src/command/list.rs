@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Common, Failure, print};
 use crate::report::{Block, Column, Document, Emphasis, Row, Section, Table, Text};
-use mechanisms::{
-    Carries, Cause, Framing, MECHANISMS, OpenError, OptionSpec, Reach, Unavailable, Variant, Waits,
-    probe,
-};
+use mechanisms::{MECHANISMS, OpenError, OptionSpec, Variant, probe};
+use model::mechanism::{Carries, Cause, Framing, Reach, Unavailable, Waits};
 
 /// Flags of `list`.
 #[derive(Args)]

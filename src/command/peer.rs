@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::Failure;
 use crate::launch::Interrupt;
-use crate::launch::peer::{Asked, Peer};
+use crate::launch::peer::Peer;
+use model::peer::Asked;
 
 /// Flags of the other host.
 #[derive(Args, Clone, Default)]

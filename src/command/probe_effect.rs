@@ -5,14 +5,16 @@ use clap::Args;
 use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
-use crate::launch::{Placement, Workers};
-use crate::study::{Aim, Request, Stopping, Ways};
-use mechanisms::Carries;
-use mechanisms::workload::Workload;
+use crate::study::Ways;
 use model::counts::{FAMILIES, Family};
 use model::duration::in_ns;
+use model::launch::Workers;
+use model::mechanism::Carries;
+use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
+use model::request::{Aim, Request, Stopping};
+use model::workload::Workload;
 
 /// A curve, and not too long a wait.
 const SIZES: [u64; 3] = [64, 4 << 10, 64 << 10];

@@ -1,17 +1,21 @@
 //! The ways of a run to other hosts: the one behind `--peer`, and the laboratories that the run makes
 //! for itself and takes down at its end, whatever that is.
 
+use model::lab::Loss;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::peer::{Met, PeerArgs};
 use super::{Failure, complain};
 use crate::campaign::Roads;
-use crate::launch::peer::{Asked, Peer};
+use crate::launch::peer::Peer;
 use crate::launch::{Interrupt, Way};
-use crate::study::{Across, LabRecord, Reach, Request, Ways};
+use crate::study::{Across, Ways};
 use machine::lab::{self, LabError, State, own};
 use mechanisms::Cleaned;
+use model::peer::Asked;
+use model::reach::{LabRecord, Reach};
+use model::request::Request;
 use sys::identity::Liveness;
 
 /// This program, whatever became of its file since: also to a process that was it before.
@@ -131,7 +135,7 @@ impl OwnLab {
             None => LabError::Failed(why.0),
         })?;
         let way = Way { peer, near: Some(Arc::new(near)) };
-        Ok((lab, way, LabRecord::of(reach, &state)))
+        Ok((lab, way, lab_record(reach, &state)))
     }
 }
 
@@ -178,4 +182,23 @@ pub fn clean() -> (Cleaned, Vec<String>) {
         }
     }
     (cleaned, failed)
+}
+
+/// Of a laboratory that is up.
+fn lab_record(reach: &Reach, state: &lab::State) -> LabRecord {
+    let status = lab::Status::of(state);
+    let told = |it: &lab::status::Impairment| {
+        let value = match it.what {
+            "rate" => model::lab::rate_word(it.value as u64),
+            "loss" => Loss((it.value * 1e6).round() as u32).to_string(),
+            _ => model::lab::delay_word(it.value as u64),
+        };
+        format!("{} {value} by {}", it.what, it.means)
+    };
+    LabRecord {
+        reach: reach.clone(),
+        chain: status.chain,
+        mtu_bytes: status.mtu_bytes,
+        impairments: status.impairments.iter().map(told).collect(),
+    }
 }

@@ -18,9 +18,11 @@ use crate::launch::peer::Peer;
 use crate::launch::{Interrupt, Launcher};
 use crate::report::compose::{Extent, compose};
 use crate::store::{RunStatus, Store, StoredRun};
-use crate::study::{Machine, Plan, Reach, Request, Ways, plan};
+use crate::study::{Machine, Plan, Ways, plan};
 use machine::Topology;
 use mechanisms::clean;
+use model::reach::Reach;
+use model::request::Request;
 use model::visible::one_line;
 
 /// The page that the main job leaves in the working directory.

@@ -15,8 +15,9 @@ use crate::input;
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
 use crate::study::declared::{Declared, declare};
 use crate::study::lengths;
-use crate::study::{Plan, Reach, builtin};
+use crate::study::{Plan, builtin};
 use model::duration::{budget, in_ns};
+use model::reach::Reach;
 
 /// Flags of `study`.
 #[derive(Args)]

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::launch::Placement;
-use crate::launch::spec::MOST_SAMPLES;
-use crate::study::MOST_LAUNCHES;
 use mechanisms::Variant;
-use mechanisms::workload::Workload;
 use model::counts::FAMILIES;
+use model::launch::MOST_SAMPLES;
+use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
+use model::request::MOST_LAUNCHES;
 use model::size;
+use model::workload::Workload;
 
 /// Largest seed: JSON readers keep integers below 2^53 exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;
@@ -38,7 +38,7 @@ pub fn workload(text: &str) -> Result<Workload, String> {
     Workload::ALL
         .into_iter()
         .find(|it| it.name() == text)
-        .ok_or_else(|| mechanisms::unknown("workload", text, &names))
+        .ok_or_else(|| model::nearest::unknown("workload", text, &names))
 }
 
 /// Every workload.

@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::launch::peer::FarHost;
-use sys::network::Address;
+use model::peer::Address;
+use model::peer::FarHost;
 
 /// A network as it is named: `10.1.0.0/16`.
 ///

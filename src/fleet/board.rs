@@ -10,12 +10,12 @@ use super::line::{Line, end_all};
 use super::nodes;
 use super::play::{Play, Saying, Wanted, sort};
 use super::stub::{Planted, Stub};
-use crate::launch::peer::FarHost;
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing, time_left};
 use crate::launch::{Ending, Interrupt};
 use crate::store::FleetAsked;
 use machine::interrupt::INTERRUPTED_WITHIN;
+use model::peer::FarHost;
 
 /// How long a node may take to answer: its step may have to be set up.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);

@@ -21,10 +21,11 @@ use crate::campaign::{
     deadline_ms, deadline_of, drawn_in, lasting_ns, now_utc, operation_ns, pilot_of, sized,
 };
 use crate::launch::spec::BUILD;
-use crate::launch::{Ending, Interrupt, Outcome, SampleCount, Spec, Warmup};
+use crate::launch::{Ending, Interrupt, Spec};
 use crate::store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
 use live::{Live, Turn, revive};
-use mechanisms::workload::Workload;
+use model::launch::{Outcome, SampleCount, Warmup};
+use model::workload::Workload;
 use order::Item;
 
 /// Launches of one node that are set up together.
@@ -52,7 +53,7 @@ pub struct Fleet<'a> {
     asked: FleetAsked,
     kinds: Vec<Kind>,
     board: Board<'a>,
-    network: Option<sys::network::Address>,
+    network: Option<model::peer::Address>,
     /// Cases, group by group.
     live: Vec<Vec<Live>>,
     done: HashSet<(i64, u64)>,
@@ -86,7 +87,7 @@ impl<'a> Fleet<'a> {
         };
         // Its clock is another after a boot: what was measured before has the old one's scale.
         for (nth, before) in stored.iter().flat_map(|it| it.nodes.iter().enumerate()) {
-            let boot = |far: &crate::launch::peer::FarHost| far.host.boot_id.clone();
+            let boot = |far: &model::peer::FarHost| far.host.boot_id.clone();
             if let (Some(before), Some(now)) = (&before.far, &board.far[nth])
                 && boot(before) != boot(now)
             {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::nodes;
-use crate::floor::{Extent, Floors};
 use crate::launch::Interrupt;
 use crate::store::FleetAsked;
+use model::floors::{Extent, Floors};
 
 /// How long it may take, with its step's set-up.
 const WITHIN: Duration = Duration::from_secs(60);

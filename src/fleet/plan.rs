@@ -2,12 +2,16 @@
 //! group each: its cases differ in node or pair alone, and are compared with each other.
 
 use super::tournament;
-use crate::launch::placement::Place;
-use crate::launch::{Placement, Workers};
+use crate::launch::placement;
 use crate::store::{Concurrent, FleetAsked, NewFleetCase, Store, StoreError};
-use crate::study::{Case, Reach, Total};
-use mechanisms::workload::{Policy, Workload};
+use crate::study::Case;
 use mechanisms::{OpenSpec, Variant, check_over_network, probe};
+use model::launch::Workers;
+use model::placement::Place;
+use model::placement::Placement;
+use model::reach::Reach;
+use model::total::Total;
+use model::workload::{Policy, Workload};
 
 /// Samples of a simulated launch.
 const SIMULATED_SAMPLES: u64 = 16;
@@ -49,7 +53,7 @@ pub fn kinds(asked: &FleetAsked) -> Result<Vec<Kind>, String> {
             for text in &asked.local {
                 let case = case(text, workload, size, *placement)?;
                 let place = case.place;
-                if let Some(objection) = Placement::objection(place, &case.variant) {
+                if let Some(objection) = placement::objection(place, &case.variant) {
                     return Err(format!("{text}: {objection}").replace(
                         "--spin-on-one-cpu insists",
                         "--placement free lets it have two",

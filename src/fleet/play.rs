@@ -10,11 +10,13 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use super::line::Frame;
-use crate::launch::peer::FarHost;
-use crate::launch::spec::{FarSide, Half};
+use crate::launch::spec::Half;
 use crate::launch::wire::Kind;
-use crate::launch::{Ending, Outcome, Record, Spec};
+use crate::launch::{Ending, Spec};
 use mechanisms::network::Cookie;
+use model::launch::FarSide;
+use model::launch::{Outcome, Record};
+use model::peer::FarHost;
 
 /// One launch, before it is started.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use super::stub::{Planted, address};
-use crate::launch::peer::FarHost;
-use sys::network::Address;
+use model::peer::Address;
+use model::peer::FarHost;
 
 /// The name of node `nth` of `many`.
 pub fn name(nth: usize, many: usize) -> String {

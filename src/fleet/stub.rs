@@ -8,11 +8,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::line::Frame;
-use crate::launch::peer::FarHost;
+use crate::launch::Spec;
 use crate::launch::spec::{BUILD, Half};
 use crate::launch::wire::{Kind, Missing, take_frame, write_frame};
-use crate::launch::{Outcome, Record, SampleCount, Spec, WorkerReport};
-use mechanisms::workload::Workload;
+use model::launch::{Outcome, Record, SampleCount, WorkerReport};
+use model::peer::FarHost;
+use model::workload::Workload;
 
 /// How much slower the planted node is, and the planted pair.
 pub const SLOW_NODE: f64 = 1.25;

@@ -4,32 +4,13 @@
 //! and the C library's getpid beside them, which some libraries answered without the kernel.
 //! Batches of calls are timed; nothing is subtracted.
 
+use model::floors::{Call, Calls};
 use std::hint::black_box;
 use std::os::fd::AsFd;
 
-use serde::{Deserialize, Serialize};
-
-use super::repeats::Repeats;
 use super::worker::Setting;
+use model::floors::Repeats;
 use sys::calls::{getpid, getppid, getuid, library_getpid, read_nothing};
-
-/// The trivial calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Calls {
-    /// Each of them.
-    pub calls: Vec<Call>,
-}
-
-/// One call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Call {
-    /// `getpid`, `read of 0 bytes`, …
-    pub call: String,
-    /// `syscall(2)`, or `C library`.
-    pub by: String,
-    /// What it costs, in ns.
-    pub cost_ns: Repeats,
-}
 
 /// Measures the calls in turns, so that drift hits all alike.
 pub(super) fn measure(setting: &Setting) -> Result<Calls, String> {

@@ -6,16 +6,16 @@
 //! non-zero difference of consecutive ones. Neither can show less than what a read costs where
 //! the clock is finer than that; so the cost stands beside.
 
+use model::floors::{ClockFloor, Clocks};
 use std::hint::black_box;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
 
-use super::repeats::Repeats;
 use super::worker::{Setting, repeat};
 use clock::{Clock, MonotonicRaw, Tsc};
-use model::clock::{Anchor, Kind, TscUnavailable};
+use model::clock::{Anchor, Kind};
+use model::floors::Repeats;
 
 /// Reads in one repeat of the cost.
 const READS: u64 = 200;
@@ -32,44 +32,6 @@ const SPAN: Duration = Duration::from_millis(100);
 const EQUAL_WITHIN: f64 = 0.1;
 /// A step of at most so many reads is that of the reads: the clock's own may be finer.
 const READS_TO_SHOW: f64 = 1.5;
-
-/// The clocks of this machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Clocks {
-    /// Each of them.
-    pub clocks: Vec<ClockFloor>,
-    /// The most precise: the smallest step, and of those that step as finely, or too finely
-    /// for their reads to show, the cheapest; where costs are equal, the one that is used.
-    pub most_precise: String,
-    /// Those that are as precise, as far as reads can show: equal in step and in cost.
-    pub as_precise: Vec<String>,
-    /// The one that stamps samples.
-    pub used: String,
-    /// Why that isn't the counter, where it isn't.
-    pub tsc_unavailable: Option<TscUnavailable>,
-    /// How long the clocks were compared, in ns; None in the quick set, because a run compares
-    /// them from its start to its end.
-    pub compared_over_ns: Option<u64>,
-}
-
-/// One clock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClockFloor {
-    /// `tsc`, `monotonic_raw`, `monotonic`.
-    pub clock: String,
-    /// Cost of a read, in ns.
-    pub cost_ns: Repeats,
-    /// Smallest step by the growing loop, in ns; None where the clock stood still.
-    pub step_by_loop_ns: Option<Repeats>,
-    /// Iterations that the loop had when it showed that step.
-    pub loop_iterations: Option<Repeats>,
-    /// Smallest step by repeated reads, in ns; None where the clock stood still.
-    pub step_by_reads_ns: Option<Repeats>,
-    /// How much faster it ran than CLOCK_MONOTONIC_RAW, in parts per million, over each span of
-    /// the comparison; the counter, which has no scale of its own, against its own mean scale.
-    /// None for CLOCK_MONOTONIC_RAW itself, and in the quick set.
-    pub disagreement_ppm: Option<Repeats>,
-}
 
 /// CLOCK_MONOTONIC, which NTP steers: for comparison only.
 struct Monotonic;
@@ -221,15 +183,6 @@ fn most_precise(clocks: &[ClockFloor], used: &str) -> (String, Vec<String>) {
     });
     let mut names = fine.into_iter().map(|it| it.clock.clone());
     (names.next().unwrap_or_default(), names.collect())
-}
-
-impl ClockFloor {
-    /// The smallest step that either means showed, in ns; infinite where the clock stood still.
-    pub fn smallest_step_ns(&self) -> f64 {
-        let steps = [&self.step_by_loop_ns, &self.step_by_reads_ns];
-        let steps = steps.into_iter().flatten().filter_map(Repeats::lower);
-        steps.fold(f64::INFINITY, f64::min)
-    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,12 @@
 //! are counted once, not read and written. The same two buffers are copied again and again, as
 //! a throughput sends one buffer again and again.
 
+use model::floors::{Copied, Copy, CopyLevel, MEMORY};
 use std::hint::black_box;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::Part;
-use super::repeats::Repeats;
 use super::worker::{Setting, repeat};
+use model::floors::Part;
 use model::host::Cache;
 
 /// Levels that are looked for, beside memory.
@@ -28,47 +26,6 @@ const ASSUMED: u64 = 64 << 20;
 const LARGEST: u64 = 512 << 20;
 /// Nor more than this part of the memory that is free, or that a control group allows.
 const PART_OF_MEMORY: u64 = 4;
-
-/// Copying, level by level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Copy {
-    /// L1, L2, L3 and memory, in this order.
-    pub levels: Vec<CopyLevel>,
-}
-
-/// One level of the memory hierarchy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CopyLevel {
-    /// `L1`, `L2`, `L3`, `memory`.
-    pub level: String,
-    /// Size of the cache, in bytes; None for memory, and where the kernel doesn't say.
-    pub cache_bytes: Option<u64>,
-    /// What was found.
-    pub copied: Part<Copied>,
-}
-
-/// What was found at one level.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Copied {
-    /// Size of each of the two buffers, in bytes.
-    pub buffer_bytes: u64,
-    /// Bytes copied per second, each counted once.
-    pub bytes_per_sec: Repeats,
-}
-
-impl Copy {
-    /// The level whose cache holds two buffers of `bytes`: the first that does, else memory.
-    /// A level of unknown size is passed over.
-    pub fn level_for(&self, bytes: u64) -> Option<&CopyLevel> {
-        let holds = |level: &&CopyLevel| match level.cache_bytes {
-            Some(size) => bytes.saturating_mul(2) <= size,
-            None => level.level == MEMORY,
-        };
-        self.levels.iter().find(holds)
-    }
-}
-
-const MEMORY: &str = "memory";
 
 /// Measures each level on the CPU that the caller is pinned to.
 pub(super) fn measure(setting: &Setting) -> Copy {

@@ -5,16 +5,14 @@
 //! repeat uses another line, on another page: where a line is homed changes what it costs, and
 //! two such costs show as two modes. Spinning needs no quiet: no CPU idles.
 
+use model::floors::{LinePair, Lines};
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
-use super::Part;
-use super::repeats::Repeats;
 use super::worker::{Setting, repeat, together};
-use machine::Relation;
+use model::floors::Repeats;
+use model::placement::Relation;
 use sys::shared::{LINE, Mapping, PAGE};
 
 /// Up to so many CPUs every pair is measured.
@@ -27,28 +25,6 @@ const WITHIN: Duration = Duration::from_millis(1_500);
 const PAIR_WITHIN: Duration = Duration::from_millis(50);
 /// Tells the follower to return. No round trip is counted so high.
 pub(super) const STOP: u32 = u32::MAX;
-
-/// Round trips of a cache line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Lines {
-    /// Each pair that was measured, the smaller CPU first.
-    pub pairs: Vec<LinePair>,
-    /// How many pairs this process might have measured.
-    pub pairs_in_all: u64,
-    /// Which pairs were chosen, where that isn't all of them.
-    pub chosen: Option<String>,
-}
-
-/// One pair of CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinePair {
-    /// The CPUs, the smaller first.
-    pub cpus: [u32; 2],
-    /// How they stand to each other.
-    pub relation: Relation,
-    /// There and back, in ns.
-    pub round_trip_ns: Part<Repeats>,
-}
 
 /// Measures the pairs that matter.
 pub(super) fn measure(setting: &Setting) -> Result<Lines, String> {

@@ -7,9 +7,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::worker::WireOrder;
-use super::{Extent, Floors, NOT_YET, Order, Part};
+use super::{Extent, NOT_YET, Order};
 use crate::launch::Interrupt;
 use crate::launch::wire::{Kind, Missing, Reader, write_frame};
+use model::floors::{Floors, Part};
 
 /// This program, whatever became of its file since.
 pub(super) const PROGRAM: &str = "/proc/self/exe";
@@ -65,7 +66,7 @@ fn measure_within(
     };
     match found {
         Some(floors) if reason.is_empty() => floors,
-        Some(floors) => floors.cut_short(&reason),
+        Some(floors) => cut_short(floors, &reason),
         None if reason.is_empty() => {
             Floors::unavailable(order.extent, "the floor process told nothing")
         }
@@ -126,19 +127,17 @@ impl Drop for Process {
     }
 }
 
-impl Floors {
-    /// The same floors, with the reason at every part that hadn't been measured.
-    fn cut_short(mut self, reason: &str) -> Floors {
-        fn set<T>(part: &mut Part<T>, reason: &str) {
-            if part.get().is_err_and(|why| why.reason == NOT_YET) {
-                *part = Part::absent(reason);
-            }
+/// The same floors, with the reason at every part that hadn't been measured.
+fn cut_short(mut floors: Floors, reason: &str) -> Floors {
+    fn set<T>(part: &mut Part<T>, reason: &str) {
+        if part.get().is_err_and(|why| why.reason == NOT_YET) {
+            *part = Part::absent(reason);
         }
-        set(&mut self.clocks, reason);
-        set(&mut self.calls, reason);
-        set(&mut self.line, reason);
-        set(&mut self.wake_up, reason);
-        set(&mut self.copy, reason);
-        self
     }
+    set(&mut floors.clocks, reason);
+    set(&mut floors.calls, reason);
+    set(&mut floors.line, reason);
+    set(&mut floors.wake_up, reason);
+    set(&mut floors.copy, reason);
+    floors
 }

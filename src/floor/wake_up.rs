@@ -5,17 +5,13 @@
 //! trips in which the first thread left its CPU is counted and told. Across CPUs the process is left alone before
 //! timing, for as long as a fork was seen to change how idle CPUs behave (METHOD: quiet).
 
+use model::floors::{RoundTrip, WakeUp, WakeUps};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::Part;
-use super::repeats::Repeats;
 use super::worker::{Found, Setting, repeat, together};
-use machine::Relation;
+use model::placement::Relation;
 use sys::parking::{self, Parking};
-use sys::process::Usage;
 use sys::shared::{LINE, Mapping};
 
 /// Quiet before timing across CPUs: what a run assumes where its pilot can't find out.
@@ -26,43 +22,6 @@ const WITHIN: Duration = Duration::from_millis(800);
 const NOTHING: u32 = 0;
 const TOKEN: u32 = 1;
 const STOP: u32 = 2;
-
-/// Round trips of two threads that sleep.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WakeUps {
-    /// One for each relation that was asked for, whether this machine has it or not.
-    pub wake_ups: Vec<WakeUp>,
-    /// How long the process was left alone before timing across CPUs, in ns.
-    pub quiet_ns: u64,
-}
-
-/// Two threads on CPUs that stand so to each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WakeUp {
-    /// How their CPUs stand to each other.
-    pub relation: Relation,
-    /// What was found on one such pair.
-    pub found: Part<RoundTrip>,
-}
-
-/// What was found on one pair of CPUs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RoundTrip {
-    /// The pair; one CPU twice where both share it.
-    pub cpus: [u32; 2],
-    /// There and back, in ns.
-    pub round_trip_ns: Repeats,
-    /// Share of the round trips in which the first thread left its CPU, 0 to 1: it slept, or
-    /// was put aside for the thread that it had woken on the same CPU.
-    pub switched_share: f64,
-}
-
-impl WakeUps {
-    /// What was found for a relation, or why nothing was; None where it wasn't asked for.
-    pub fn of(&self, relation: Relation) -> Option<&WakeUp> {
-        self.wake_ups.iter().find(|it| it.relation == relation)
-    }
-}
 
 /// Measures a pair of each relation that matters.
 pub(super) fn measure(setting: &Setting) -> Result<WakeUps, String> {
@@ -145,10 +104,10 @@ fn round_trip(setting: &Setting, cpus: (u32, u32)) -> Result<RoundTrip, String> 
             std::thread::sleep(QUIET);
         }
         let count = setting.watch.filling(lasting, exchange);
-        let before = Usage::of_thread();
+        let before = sys::process::thread_usage();
         let round_trip_ns =
             repeat(repeats, WITHIN, |_| setting.watch.per_operation(count, exchange));
-        let used = Usage::of_thread().since(&before);
+        let used = sys::process::thread_usage().since(&before);
         stop(&memory);
         let switches = (used.voluntary_switches + used.involuntary_switches) as f64;
         let switched_share = (switches / (count * round_trip_ns.n) as f64).min(1.0);

@@ -11,12 +11,13 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use super::repeats::Repeats;
-use super::{Extent, Floors, NOT_YET, Order, Part, calls, clocks, copy, line, wake_up};
+use super::{Extent, NOT_YET, Order, calls, clocks, copy, line, wake_up};
 use crate::launch::wire::{self, Reader, write_frame};
-use machine::{Relation, Topology};
+use machine::Topology;
 use model::clock::Kind;
+use model::floors::{Floors, Part, Repeats};
 use model::host::Host;
+use model::placement::Relation;
 
 /// How long the order may take to come.
 const ORDERED_WITHIN: Duration = Duration::from_secs(10);

@@ -8,7 +8,8 @@ use super::estimate::Status;
 use super::percentile::Curve;
 use super::rate::RateSeen;
 use crate::store::StoredCase;
-use mechanisms::{Carries, Variant};
+use mechanisms::Variant;
+use model::mechanism::Carries;
 
 impl CaseResult {
     pub(super) fn blank(case: &StoredCase) -> CaseResult {

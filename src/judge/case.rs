@@ -23,9 +23,10 @@ use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::{headline, look_of};
 use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
-use crate::study::{Reach, Total};
-use mechanisms::Carries;
+use model::mechanism::Carries;
 use model::probe::Probe;
+use model::reach::Reach;
+use model::total::Total;
 use stats::Look;
 
 /// A case, judged.

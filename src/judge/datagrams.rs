@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::OverRounds;
 use crate::store::StoredLaunch;
 use crate::study::counted::LOST;
-use mechanisms::{Datagrams, FragmentCounts};
+use model::mechanism::{Datagrams, FragmentCounts};
 use model::noise::Traffic;
 
 /// The datagrams of a case.

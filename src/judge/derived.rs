@@ -5,12 +5,12 @@ use std::fmt;
 use serde::Serialize;
 
 use super::CaseResult;
-use crate::floor::Floors;
 use crate::store::StoredRun;
-use crate::study::Request;
 use crate::study::counted::Count;
 use crate::study::declared::declare;
 use crate::study::expression::Expression;
+use model::floors::Floors;
+use model::request::Request;
 
 /// A derived figure of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -95,7 +95,7 @@ fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64>
 mod tests {
     use super::super::Estimate;
     use super::*;
-    use crate::study::Total;
+    use model::total::Total;
 
     #[test]
     fn a_figure_has_four_digits_and_its_unit() {

@@ -15,8 +15,8 @@
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult};
-use crate::floor::{Floors, LinePair, Part, Repeats};
 use model::bound::{Beside, RoundBound};
+use model::floors::{Floors, LinePair, Part, Repeats};
 
 /// Bytes of a message up to which a round trip is mostly waking or signalling, and from which on a
 /// transfer is mostly copying.
@@ -231,7 +231,7 @@ pub mod tests {
     use super::*;
     use crate::judge::{Estimate, Status};
     use crate::store::StoredCase;
-    use mechanisms::Carries;
+    use model::mechanism::Carries;
 
     pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {
         let mut result = CaseResult::blank(&StoredCase {

@@ -1,7 +1,7 @@
 //! The bounds of a run by the names that studies use, as rows of a table.
 
-use crate::floor::ClockFloor;
-pub use crate::floor::{Floors, Repeats};
+use model::floors::ClockFloor;
+pub use model::floors::{Floors, Repeats};
 
 /// A bound of the machine.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,7 +12,8 @@ use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
 use crate::store::{Closed, StoredGroup};
-use crate::study::{Reach, Total};
+use model::reach::Reach;
+use model::total::Total;
 use stats::{AgainstBest, AgainstReference};
 
 /// How one case stands in its group.

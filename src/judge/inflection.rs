@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
-use crate::study::{Reach, Total};
 use model::host::Host;
+use model::reach::Reach;
+use model::total::Total;
 use stats::TooFew;
 
 /// A sweep over message sizes of one mechanism at one place.

@@ -35,13 +35,16 @@ pub mod time;
 
 use serde::Serialize;
 
-use crate::floor::Floors;
-use crate::store::{Closed, PeerRecord, RunStatus, Store, StoreError, StoredGroup, StoredRun};
-use crate::study::{Aim, LabRecord, Request};
-pub use crate::study::{Reach, Total};
-pub use mechanisms::Carries;
+use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
+use model::floors::Floors;
 use model::host::Host;
+pub use model::mechanism::Carries;
 pub use model::noise::Traffic;
+use model::peer::PeerRecord;
+use model::reach::LabRecord;
+pub use model::reach::Reach;
+use model::request::{Aim, Request};
+pub use model::total::Total;
 use stats::{End, Interval, Look};
 
 pub use carried::Carried;

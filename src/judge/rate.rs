@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::store::{StoredCase, StoredLaunch};
-use crate::study::Arrivals;
+use model::workload::Arrivals;
 
 /// A mechanism that serves a smaller share of what is due falls behind for good: what is due waits in
 /// a queue that grows, and its response times tell how long the launch was.

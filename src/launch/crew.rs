@@ -18,9 +18,9 @@ use rustix::process::{
     set_parent_process_death_signal, waitid,
 };
 
-use super::spec::{Outcome, Role, WorkerReport, Workers};
 use super::wire::{Reader, time_left};
 use super::worker::{Life, Message, Post};
+use model::launch::{Outcome, Role, WorkerReport, Workers};
 use sys::process::{Fork, exit_now, fork};
 
 /// Room for a worker's message: reports are some hundred bytes. Every page more is a fault.

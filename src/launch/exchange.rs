@@ -18,11 +18,11 @@ use super::onlookers::Onlookers;
 use super::paced::Paced;
 use super::page::{Command, Page};
 use super::set_up;
-use super::spec::{Role, SampleCount, Spec, WorkerReport};
-use mechanisms::Carries;
+use super::spec::Spec;
 use mechanisms::network::Purpose;
-use mechanisms::workload::Workload;
-use sys::process::Usage;
+use model::launch::{Role, SampleCount, WorkerReport};
+use model::mechanism::Carries;
+use model::workload::Workload;
 
 /// Round trips of the check before timing; each direction carries as many messages.
 const VERIFIED: usize = 2;
@@ -283,7 +283,7 @@ impl<'a> Exchange<'a> {
         self.report.untimed_ns += led.elapsed().as_nanos() as f64;
         self.report.lead_operations = lead;
         self.announce(Purpose::Begin)?;
-        let before = Usage::of_thread();
+        let before = sys::process::thread_usage();
         let mut closed = Vec::new();
         self.onlookers.start()?;
         for samples in page.samples(samples as usize).chunks(chunk) {
@@ -294,7 +294,7 @@ impl<'a> Exchange<'a> {
             }
         }
         self.onlookers.stop(samples * batch, closed, &mut self.report)?;
-        self.report.usage = Usage::of_thread().since(&before);
+        self.report.usage = sys::process::thread_usage().since(&before);
         self.report.cpus.push(sched_getcpu() as u32);
         let filled = page.samples(samples as usize);
         self.report.punctuality = paced.and_then(|it| it.end(filled));
@@ -331,7 +331,7 @@ impl<'a> Exchange<'a> {
         }
         for taken in 0.. {
             let command = self.next_command(taken)?;
-            let mut before = Usage::of_thread();
+            let mut before = sys::process::thread_usage();
             match command {
                 Command::First if self.carries == Carries::Own => {}
                 Command::First => self.patiently(|loops| loops.answer(With::Nothing, 1))?,
@@ -345,7 +345,7 @@ impl<'a> Exchange<'a> {
                 }
                 Command::Receive { lead, transfers, messages } => {
                     self.receive(1, lead)?;
-                    before = Usage::of_thread();
+                    before = sys::process::thread_usage();
                     self.onlookers.start()?;
                     self.receive(transfers, messages)?;
                     self.onlookers.stop(transfers * messages, Vec::new(), &mut self.report)?;
@@ -353,24 +353,24 @@ impl<'a> Exchange<'a> {
                 Command::Stop => return Ok(()),
             }
             // The last command before Stop is the timed one.
-            self.report.usage = Usage::of_thread().since(&before);
+            self.report.usage = sys::process::thread_usage().since(&before);
         }
         Ok(())
     }
 
     /// The responder of set-ups from another host: lets callers in until one says that it leaves.
     fn let_in(&mut self) -> io::Result<()> {
-        let mut before = Usage::of_thread();
+        let mut before = sys::process::thread_usage();
         loop {
             let mut purpose = [0];
             self.loops.hear(&mut purpose)?;
             match purpose[0] {
                 it if it == Purpose::Begin as u8 => {
                     self.report.cpus.push(sched_getcpu() as u32);
-                    before = Usage::of_thread();
+                    before = sys::process::thread_usage();
                 }
                 it if it == Purpose::Finish as u8 => {
-                    self.report.usage = Usage::of_thread().since(&before);
+                    self.report.usage = sys::process::thread_usage().since(&before);
                     self.report.cpus.push(sched_getcpu() as u32);
                 }
                 it if it == Purpose::Leave as u8 => return Ok(()),

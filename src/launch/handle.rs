@@ -4,6 +4,7 @@
 //! A launch that is dropped early is told so by the closing of its standard input; it kills
 //! its workers and exits. One that doesn't is killed.
 
+use crate::launch::not_started;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,9 +17,10 @@ use std::time::{Duration, Instant};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::peer::{Apart, Peer};
-use super::spec::{Outcome, Record, Spec};
+use super::spec::Spec;
 use super::wire::{Kind, Missing, Reader, write_frame};
 use machine::interrupt::{Interrupt, Interrupted};
+use model::launch::{Outcome, Record};
 
 /// How long a supervisor may take beyond what it was told, before it is taken for hung.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -65,7 +67,7 @@ pub struct Ending {
 impl Ending {
     /// The ending of a launch whose process couldn't be started.
     pub fn not_started(error: &io::Error) -> Ending {
-        let outcome = Outcome::not_started("start the launch", error);
+        let outcome = not_started("start the launch", error);
         Ending::without_samples(Record::without_samples(outcome))
     }
 

@@ -6,10 +6,11 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
+use mechanisms::Endpoint;
 use mechanisms::workload::payload::{Touched, Untouched};
 use mechanisms::workload::schedule::Schedule;
 use mechanisms::workload::{Buffers, Check, Payload, latency, rate, throughput};
-use mechanisms::{Datagrams, Endpoint};
+use model::mechanism::Datagrams;
 
 /// Which payload goes with the messages of a stretch.
 #[derive(Clone, Copy)]

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::spec::{Role, Spec, WorkerReport};
+use super::spec::Spec;
 use machine::counts::Counting;
 use machine::trace::{Marking, Marks, Who};
+use model::launch::{Role, WorkerReport};
 use model::probe::{Onlooker, Probe};
 use model::trace::{Instant, Marked};
 use sys::perf::Kernel;

@@ -1,12 +1,12 @@
 //! The timed part of a rate: its schedule, carried on from stretch to stretch, and how late each
 //! message was begun.
 
+use model::launch::Punctuality;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::thread::set_current_timer_slack;
-use serde::{Deserialize, Serialize};
 
 use super::loops::Loops;
 use super::spec::Spec;
@@ -14,27 +14,6 @@ use mechanisms::workload::schedule::{Load, Schedule, Wait};
 
 /// What is on time, in ns: the clock's steps, and a wait that ends between two of them.
 const ON_TIME_NS: f64 = 1_000.0;
-
-/// How well a launch kept its schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Punctuality {
-    /// Messages begun more than 1 µs after they were due.
-    pub late: u64,
-    /// Median of how late they were begun, in ns.
-    pub median_ns: f64,
-    /// Largest of it, in ns.
-    pub max_ns: f64,
-    /// Messages due per second, from when the first was due to when the last was.
-    pub due_per_sec: f64,
-    /// Messages answered per second, from when the first was due to when the last was begun: all others
-    /// were answered by then.
-    pub served_per_sec: f64,
-    /// How late the last was begun, in ns: what the sender had fallen behind.
-    pub behind_ns: f64,
-    /// How much of that is the sender's own, in ns: how late it began the last message for which it
-    /// had waited.
-    pub own_ns: f64,
-}
 
 /// A schedule under way.
 pub struct Paced {

@@ -4,10 +4,11 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use super::spec::{Half, Spec, WorkerReport};
+use super::spec::{Half, Spec};
 use mechanisms::OpenError;
 use mechanisms::network::{Call, Purpose};
 use mechanisms::workload::connect;
+use model::launch::WorkerReport;
 
 /// Set-ups that are cut into their parts, in a launch.
 const DISSECTED: u64 = 50;

@@ -1,94 +1,20 @@
 //! What a launch is told, and what it tells: the two records that cross the process boundary.
 
-use std::collections::BTreeMap;
+use model::launch::{MOST_SAMPLES, Outcome, SampleCount, Warmup, Workers};
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use super::paced::Punctuality;
 use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
-use mechanisms::workload::schedule::Arrivals;
-use mechanisms::workload::{Policy, Workload};
-use mechanisms::{Datagrams, OpenSpec, Unavailable, Variant};
-use model::counts::Counts;
-use model::noise::{Noise, Traffic};
+use mechanisms::{OpenSpec, Variant};
 use model::probe::Probe;
-use model::trace::{Marked, Traced};
-use sys::process::Usage;
+use model::workload::{Arrivals, Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-5");
-
-/// Most samples of a launch, 80 MB of them: more are a slip.
-pub const MOST_SAMPLES: u64 = 10_000_000;
 /// Longest launch of an open number of samples, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
-
-/// Whether the workers are processes or threads of one process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Workers {
-    /// Two forked processes.
-    Process,
-    /// Two threads of one process.
-    Thread,
-}
-
-impl Workers {
-    /// Its name on the command line and in the store.
-    pub fn name(self) -> &'static str {
-        match self {
-            Workers::Process => "process",
-            Workers::Thread => "thread",
-        }
-    }
-}
-
-/// The two parties of every workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Starts each exchange, and holds the clock.
-    Initiator,
-    /// Answers.
-    Responder,
-}
-
-impl std::fmt::Display for Role {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Role::Initiator => "initiator",
-            Role::Responder => "responder",
-        })
-    }
-}
-
-/// How long to warm up: whichever is reached first.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Warmup {
-    /// Operations: round trips, or messages of a throughput.
-    pub operations: u64,
-    /// Time in ns.
-    pub ns: u64,
-}
-
-impl Default for Warmup {
-    /// A thousand operations or 5 ms, whichever is first.
-    fn default() -> Warmup {
-        Warmup { operations: 1000, ns: 5_000_000 }
-    }
-}
-
-/// How many samples to take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SampleCount {
-    /// Exactly so many.
-    Exactly(u64),
-    /// As many as fit this time in ns, by the warm-up's estimate: for pilots.
-    Lasting(u64),
-}
 
 /// One launch, completely described.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -220,157 +146,10 @@ impl Spec {
     }
 }
 
-/// How a launch ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "status")]
-pub enum Outcome {
-    /// Measured.
-    Ok,
-    /// The mechanism can't carry this case.
-    NotApplicable {
-        /// Why.
-        reason: String,
-    },
-    /// The mechanism can't be had here.
-    Unavailable(Unavailable),
-    /// Something went wrong: who, and how.
-    Failed {
-        /// The cause, naming the worker.
-        reason: String,
-    },
-}
-
-impl Outcome {
-    /// For a process that couldn't be started by `call`: a limit makes the case unavailable.
-    pub fn not_started(call: &str, error: &std::io::Error) -> Outcome {
-        match Unavailable::of_process(call, error) {
-            Some(why) => Outcome::Unavailable(why),
-            None => Outcome::Failed { reason: format!("{call}: {error}") },
-        }
-    }
-}
-
-/// What one worker says of itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct WorkerReport {
-    /// Resources used while timing; the responder's of round trips hold the lead too.
-    pub usage: Usage,
-    /// CPUs it was seen on, between stretches of the timed part.
-    pub cpus: Vec<u32>,
-    /// Messages known to be lost on their way to it.
-    pub lost: u64,
-    /// What became of the datagrams on their way to it, where it receives any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub datagrams: Option<Datagrams>,
-    /// What its end of the mechanism has counted since it was told to, by name; empty where nothing
-    /// can be lost.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub tally: BTreeMap<String, u64>,
-    /// Initiator: ns per operation by the warm-up's last stretch.
-    pub estimate_ns: f64,
-    /// Initiator of a throughput: ns from a message to its acknowledgement, the shortest of the warm-up.
-    pub ack_ns: f64,
-    /// Initiator: operations of the warm-up.
-    pub warmup_operations: u64,
-    /// Initiator: ns that the warm-up took, and the untimed operations right before the first sample.
-    /// 0 in what was stored before it was kept.
-    #[serde(default)]
-    pub untimed_ns: f64,
-    /// Initiator: the operations right before the first sample among them. Of round trips the
-    /// responder's usage holds them too. 0 in what was stored before it was kept.
-    #[serde(default)]
-    pub lead_operations: u64,
-    /// Initiator: samples taken.
-    pub samples: u64,
-    /// Initiator: round trips or set-ups per sample, or messages per transfer.
-    pub batch: u64,
-    /// Initiator of a latency: ns of the very first round trip after set-up, unverified and
-    /// without any warm-up, to a partner that already waited for it.
-    #[serde(default)]
-    pub first_ns: Option<f64>,
-    /// Initiator: the median of its samples, in ns per operation; put in where the launch is stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub median_ns: Option<f64>,
-    /// Initiator of a connect: the parts of a set-up in their order, and the median of each in ns.
-    /// Empty where a set-up is too short for the clock.
-    #[serde(default)]
-    pub phases_ns: Vec<(String, f64)>,
-    /// Initiator of a rate: how well it kept its schedule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub punctuality: Option<Punctuality>,
-    /// What its counters said, where they were asked.
-    #[serde(default)]
-    pub counts: Option<Counts>,
-    /// Where its timed part lies, for the trace that was asked to follow it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub marked: Option<Marked>,
-    /// Why it stopped early.
-    pub error: Option<String>,
-    /// Set beside `error` where the mechanism could no longer be had.
-    #[serde(default)]
-    pub unavailable: Option<Unavailable>,
-}
-
-/// What a launch says of itself; the samples follow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What the kernel granted the mechanism.
-    pub granted: BTreeMap<String, u64>,
-    /// The initiator's report.
-    pub initiator: WorkerReport,
-    /// The responder's report.
-    pub responder: WorkerReport,
-    /// What the machine did meanwhile; None where /proc couldn't be read.
-    pub noise: Option<Noise>,
-    /// What the kernel counted of UDP meanwhile, in the network namespace of the launch: all of its
-    /// sockets together. None of mechanisms that send no datagrams over a network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub traffic: Option<Traffic>,
-    /// From the supervisor's first instruction to its workers being ready, in ns.
-    pub setup_ns: u64,
-    /// What the kernel did with the workers, where a trace was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Traced>,
-    /// The far side of a launch between two hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub far: Option<Box<FarSide>>,
-}
-
-/// What the far side of a launch says beside its worker's report.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FarSide {
-    /// What the kernel there granted the mechanism.
-    pub granted: BTreeMap<String, u64>,
-    /// What that machine did meanwhile.
-    pub noise: Option<Noise>,
-    /// What the kernel there counted of UDP meanwhile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub traffic: Option<Traffic>,
-    /// From its supervisor's first instruction to its worker being ready, in ns.
-    pub setup_ns: u64,
-}
-
-impl Record {
-    /// A record of a launch that never got to measure.
-    pub fn without_samples(outcome: Outcome) -> Record {
-        Record {
-            outcome,
-            granted: BTreeMap::new(),
-            initiator: WorkerReport::default(),
-            responder: WorkerReport::default(),
-            noise: None,
-            traffic: None,
-            setup_ns: 0,
-            trace: None,
-            far: None,
-        }
-    }
-}
-
-impl From<Outcome> for Box<Record> {
-    fn from(outcome: Outcome) -> Box<Record> {
-        Box::new(Record::without_samples(outcome))
+/// For a process that couldn't be started by `call`: a limit makes the case unavailable.
+pub fn not_started(call: &str, error: &std::io::Error) -> Outcome {
+    match mechanisms::unavailable_process(call, error) {
+        Some(why) => Outcome::Unavailable(why),
+        None => Outcome::Failed { reason: format!("{call}: {error}") },
     }
 }

@@ -4,6 +4,7 @@
 //! Whatever happens to a worker becomes a record that names it. Nothing outlives this process:
 //! workers ask the kernel to be killed with their parent, and are killed and reaped with the crew.
 
+use crate::launch::not_started;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -14,14 +15,16 @@ use std::time::{Duration, Instant};
 use super::crew::{Crew, OWNER_GONE};
 use super::halves::{Nobody, Porch};
 use super::page::Page;
-use super::spec::{BUILD, Half, Outcome, Record, Role, SampleCount, Spec};
+use super::spec::{BUILD, Half, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::{Life, Post, life};
 use machine::Ledger;
 use mechanisms::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
-use mechanisms::workload::Workload;
-use mechanisms::{Carries, Endpoint, Framing, OpenError, Opened, Residue, Visitor};
+use mechanisms::{Endpoint, OpenError, Opened, Residue, Visitor};
+use model::launch::{Outcome, Record, Role, SampleCount};
+use model::mechanism::{Carries, Framing};
+use model::workload::Workload;
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
 
@@ -182,7 +185,7 @@ impl Launching<'_> {
             marks: tracing.as_ref().map(|it| it.marks().clone()),
         };
         let mut crew = Crew::muster(spec.workers, lives, post)
-            .map_err(|error| Outcome::not_started("start the workers", &error))?;
+            .map_err(|error| not_started("start the workers", &error))?;
         let (owner, family) = (self.owner, self.family);
         let conversation =
             Conversation { crew: &mut crew, owner, spec, page: &page, tracing, family };

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::page::Page;
-use super::spec::{Outcome, SampleCount, Spec, WorkerReport};
+use super::spec::Spec;
 use machine::trace::{Heard, Marks, Tracer, take_apart};
-use mechanisms::workload::Workload;
+use model::launch::{Outcome, SampleCount, WorkerReport};
 use model::probe::{Probe, Scope};
 use model::refusal::Refusal;
 use model::trace::{Marked, Traced};
+use model::workload::Workload;
 use sys::bpf::Kernel;
 
 /// Most events that a launch keeps: 4 MiB of them.

@@ -14,11 +14,14 @@ use super::exchange::Exchange;
 use super::loops::{Compiled, Loops};
 use super::onlookers::Onlookers;
 use super::page::Page;
-use super::spec::{Role, Spec, WorkerReport};
+use super::spec::Spec;
 use machine::trace::Marks;
+use mechanisms::Endpoint;
 use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
-use mechanisms::workload::{Buffers, Check, Policy};
-use mechanisms::{Carries, Endpoint};
+use mechanisms::workload::{Buffers, Check};
+use model::launch::{Role, WorkerReport};
+use model::mechanism::Carries;
+use model::workload::Policy;
 
 /// What a worker tells its supervisor.
 #[derive(Serialize, Deserialize)]

@@ -14,9 +14,10 @@ use super::seal::Table;
 use super::ticks::unpack;
 use super::write::{json, need_group};
 use super::{RunStatus, Settle, Store, StoreError};
-use crate::floor::Floors;
-use crate::launch::peer::FarHost;
-use crate::study::{Request, Total};
+use model::floors::Floors;
+use model::peer::FarHost;
+use model::request::Request;
+use model::total::Total;
 
 pub use records::{
     Concurrent, FleetAsked, FleetCase, FleetGroup, FleetLaunch, NewFleet, NewFleetCase,

@@ -35,8 +35,6 @@ pub use label::Label;
 pub use rows::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRound, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
-pub use crate::launch::peer::{FarHost, PeerRecord};
-
 /// Version of the schema: `PRAGMA user_version`.
 pub const SCHEMA_VERSION: i64 = 1;
 /// `PRAGMA application_id`: "ipc1".

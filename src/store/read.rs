@@ -11,10 +11,10 @@ use super::{
     RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRound,
     StoredRun,
 };
-use crate::launch::spec::MOST_SAMPLES;
-use crate::study::Total;
 use model::bound::RoundBound;
+use model::launch::MOST_SAMPLES;
 use model::noise::RoundNoise;
+use model::total::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \

@@ -1,13 +1,15 @@
 //! What is read from a store: runs, groups, cases, launches, as they were stored.
 
 use super::{Closed, RunStatus, Settle};
-use crate::floor::Floors;
-use crate::launch::Record;
-use crate::launch::peer::PeerRecord;
-use crate::study::{LabRecord, Reach, Request, Total};
+use model::floors::Floors;
 use model::host::Host;
+use model::launch::Record;
 use model::noise::RoundNoise;
+use model::peer::PeerRecord;
 use model::probe::Probe;
+use model::reach::{LabRecord, Reach};
+use model::request::Request;
+use model::total::Total;
 
 /// A line of `ipcmark runs`.
 #[derive(Clone, Debug, PartialEq)]

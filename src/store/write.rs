@@ -6,12 +6,15 @@ use serde::Serialize;
 use super::seal::{Table, Writer};
 use super::ticks::{PART, pack};
 use super::{Closed, RunStatus, Settle, Store, StoreError};
-use crate::floor::Floors;
-use crate::launch::peer::PeerRecord;
-use crate::launch::{Outcome, Record};
-use crate::study::{Absence, Case, LabRecord, Request, Total};
+use crate::study::Case;
+use model::floors::Floors;
 use model::host::Host;
+use model::launch::{Outcome, Record};
 use model::noise::RoundNoise;
+use model::peer::PeerRecord;
+use model::reach::LabRecord;
+use model::request::{Absence, Request};
+use model::total::Total;
 
 /// A run about to be measured.
 pub struct NewRun<'a> {

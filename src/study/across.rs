@@ -1,13 +1,15 @@
 //! Other hosts: what a plan must know of the ways to them, and what can't be had over those.
 
+use crate::launch::placement;
 use std::collections::BTreeMap;
 
-use super::{Case, Machine, Reach};
+use super::{Case, Machine};
 use crate::launch::peer::Peer;
-use crate::launch::placement::Place;
-use crate::launch::{Placement, Workers};
 use mechanisms::{OpenError, OpenSpec, check_over_network};
 use model::host::Host;
+use model::launch::Workers;
+use model::placement::{Place, Placement};
+use model::reach::Reach;
 
 /// Why nothing is measured to the other host where there is none.
 const NO_PEER: &str = "its responder is on another host: add --peer 'ssh HOST'";
@@ -79,12 +81,12 @@ pub(super) fn resolve(
     let Machine { topology, allowed, ways } = machine;
     match (reach, &ways.peer) {
         (Reach::Peer, Some(it)) => {
-            placement.resolve_apart(topology, allowed, &it.allowed, it.one_kernel)
+            placement::resolve_apart(placement, topology, allowed, &it.allowed, it.one_kernel)
         }
         // Without a host there, nothing can be said of its CPUs.
         (Reach::Peer, None) => Ok(Place::FREE),
         // The hosts of a laboratory have the CPUs of this one.
-        (Reach::Local | Reach::Lab(_), _) => placement.resolve(topology, allowed),
+        (Reach::Local | Reach::Lab(_), _) => placement::resolve(placement, topology, allowed),
     }
 }
 

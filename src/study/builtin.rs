@@ -2,7 +2,7 @@
 //!
 //! No line of code knows one of them by name. A new file there is a new study.
 
-use mechanisms::unknown;
+use model::nearest::unknown;
 
 static STUDIES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 

@@ -7,7 +7,7 @@ use super::declared::Reader;
 use super::extent::Extent;
 use super::factor::Factor;
 use super::format::{Hypothesis, Test};
-use mechanisms::unknown;
+use model::nearest::unknown;
 
 /// What a claim may be `of`: statistics of each launch.
 const STATISTICS: [&str; 8] = ["median", "mean", "min", "p90", "p99", "p99.9", "p99.99", "p99.999"];

@@ -4,7 +4,7 @@ use super::counted::{Count, unknown_or_count};
 use super::declared::Reader;
 use super::expression::{Expression, PERCENTILES, STATISTICS, is_percentile};
 use super::format::{DerivedSpec, FLOORS, Study};
-use mechanisms::unknown;
+use model::nearest::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.
 const SHOWN: [&str; 12] = [

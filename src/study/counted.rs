@@ -4,8 +4,8 @@
 //! They are per round trip, message or set-up, both workers together; of a transfer, where `total`
 //! is a number of bytes.
 
-use mechanisms::unknown;
 use model::counts::{FAMILIES, FIGURES, Family, MODES};
+use model::nearest::unknown;
 use model::probe::{Onlooker, Probe, Scope};
 use model::size;
 

@@ -8,12 +8,15 @@ use super::factor::{Chosen, Factor, UNOBSERVED, policy, workers, workload};
 use super::figure;
 use super::format::{self, Fixed, Levels, PublishedFigure, Study, Words, line_at};
 use super::paper::Form;
-use super::{MOST_LAUNCHES, Reach, Request, Stopping, StudyText, Total, losses, rate};
-use crate::launch::spec::MOST_SAMPLES;
-use crate::launch::{Placement, Warmup};
-use mechanisms::workload::{Policy, Workload};
+use super::{Request, losses};
 use model::duration::{self, in_ns};
+use model::launch::{MOST_SAMPLES, Warmup};
+use model::placement::Placement;
+use model::reach::Reach;
+use model::request::{MOST_LAUNCHES, Stopping, StudyText};
 use model::size;
+use model::total::Total;
+use model::workload::{Policy, Workload};
 
 /// Most levels of a factor.
 const MOST_LEVELS: usize = 1000;
@@ -265,9 +268,9 @@ impl Reader<'_> {
             _ => (None, totals),
         };
         let rate = match &fixed.rate {
-            None => rate::USUAL,
+            None => model::rate::USUAL,
             Some(word) => {
-                rate::parse(word.get_ref()).map_err(|error| self.at(word.span(), error))?
+                model::rate::parse(word.get_ref()).map_err(|error| self.at(word.span(), error))?
             }
         };
         let budget_ns = match &fixed.budget {

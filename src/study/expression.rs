@@ -2,7 +2,7 @@
 //! parentheses, with the usual precedence.
 
 use super::counted::{Count, unknown_or_count};
-use mechanisms::unknown;
+use model::nearest::unknown;
 
 /// Statistics that an expression may name, beside percentiles (`p99.9`): of the case's estimate,
 /// in ns or in bytes (or wake-ups) per second, and of the case itself.

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::format::Selector;
-use super::{Case, Reach, Total, losses};
-use crate::launch::{Placement, Workers};
-use machine::lab::asked::hops;
-use mechanisms::workload::{Policy, Workload};
-use mechanisms::{Variant, unknown};
+use super::{Case, losses};
+use mechanisms::Variant;
+use model::lab::hops;
+use model::launch::Workers;
+use model::nearest::unknown;
+use model::placement::Placement;
 use model::probe::Probe;
+use model::reach::Reach;
 use model::size;
+use model::total::Total;
+use model::workload::{Policy, Workload};
 
 /// The level of [`Factor::Observe`] at which nothing looks on: that of every result.
 pub const UNOBSERVED: &str = "none";

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::factor::{Chosen, Factor, chosen};
 use super::format::{Published, Selector, Study, Words};
-use mechanisms::unknown;
+use model::nearest::unknown;
 
 /// A figure of the results.
 #[derive(Clone, Debug, Deserialize)]

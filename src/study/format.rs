@@ -18,7 +18,7 @@ use super::paper::Paper;
 pub use super::shown::{
     DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
 };
-use mechanisms::unknown;
+use model::nearest::unknown;
 
 /// The only version of the format so far.
 const VERSION: i64 = 1;

@@ -1,8 +1,9 @@
 //! Losses as factors: `loss` and `burst` are options of `udp:reliability=…`, and every mechanism that
 //! has such a reliability is measured at each level of both.
 
-use super::Reach;
-use mechanisms::{Framing, Variant};
+use mechanisms::Variant;
+use model::mechanism::Framing;
+use model::reach::Reach;
 
 /// The loss at which nothing is lost.
 pub const NONE: &str = "0%";

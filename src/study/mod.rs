@@ -20,254 +20,34 @@ pub mod losses;
 mod observed;
 pub mod paper;
 mod plan;
-pub mod rate;
-pub mod reach;
 mod shown;
-mod total;
 
+use model::request::Request;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 pub use across::{Across, Ways};
-pub use plan::{Absence, Absent, Case, Group, Machine, Plan, plan};
-pub use reach::{LabRecord, Reach};
-pub use total::Total;
+pub use plan::{Absent, Case, Group, Machine, Plan, plan};
 
 use factor::Factor;
 
-use crate::launch::peer::Asked;
-use crate::launch::{Placement, Warmup, Workers};
-pub use mechanisms::workload::schedule::Arrivals;
-use mechanisms::workload::{Policy, Workload};
-use model::probe::Probe;
-
-/// An experiment as it was asked for. Stored with the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Request {
-    /// Variants, as text.
-    pub mechanisms: Vec<String>,
-    /// Workloads, and the message sizes of each, in bytes; of a connect, the one that mechanisms
-    /// are opened for.
-    pub workloads: Vec<(Workload, Vec<u64>)>,
-    /// Placements.
-    pub placements: Vec<Placement>,
-    /// Those of single workloads, instead of the ones above.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub placements_by_workload: BTreeMap<Workload, Vec<Placement>>,
-    /// Processes, threads, or both.
-    pub workers: Vec<Workers>,
-    /// What happens to the bytes of throughput messages.
-    pub payload: Policy,
-    /// Check every message.
-    pub verify: bool,
-    /// Measure spinning mechanisms on one CPU too.
-    pub spin_on_one_cpu: bool,
-    /// Bytes of one throughput transfer; None lets a pilot choose, unless there are `totals`.
-    pub total_bytes: Option<u64>,
-    /// What one throughput transfer carries, where that is varied; else empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub totals: Vec<Total>,
-    /// Messages due per second, of rates.
-    #[serde(default = "rate::usual", skip_serializing_if = "rate::is_usual")]
-    pub rate: u64,
-    /// Whether each round trip is timed by itself, however short.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unbatched: bool,
-    /// How these messages arrive.
-    #[serde(default)]
-    pub arrivals: Arrivals,
-    /// Untimed operations before each launch's first sample.
-    pub warmup: Warmup,
-    /// Samples per launch; None lets a pilot choose.
-    pub samples: Option<u64>,
-    /// The same of single workloads, before the one above.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub samples_by_workload: BTreeMap<Workload, u64>,
-    /// What looks on in launches of their own, beside those of every case that are results.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub observe: Vec<Probe>,
-    /// Levels, by the name of their factor, to which observing keeps; all of a factor that has none.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub observe_only: BTreeMap<String, Vec<String>>,
-    /// Further cases that are observed, of the same form.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub observe_also: Vec<BTreeMap<String, Vec<String>>>,
-    /// Cases that are not measured, by levels of the same form.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub except: Vec<BTreeMap<String, Vec<String>>>,
-    /// What the run is for: how it is written up.
-    #[serde(default, skip_serializing_if = "Aim::is_comparison")]
-    pub aim: Aim,
-    /// Where the two halves of a launch are.
-    #[serde(default = "here", skip_serializing_if = "is_here")]
-    pub reaches: Vec<Reach>,
-    /// Of the mechanisms, those that are measured between hosts; empty means all that can be.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub elsewhere: Vec<String>,
-    /// The host on which responders are that are not here; None where there is no other one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<Asked>,
-    /// How a group ends.
-    pub stopping: Stopping,
-    /// The variant or mechanism that ratios are to; None takes `pipe`, or `tcp` between hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reference: Option<String>,
-    /// Stretches of time over which the run is spread; None measures all at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sessions: Option<Sessions>,
-    /// The study that asks, if one does.
-    #[serde(default)]
-    pub study: Option<StudyText>,
-    /// Seed of every random choice; below 2^53, so that JSON keeps it exactly.
-    pub seed: u64,
+/// Whether the probe of `case` is to look at it; what has no level of a factor stands for each
+/// of them.
+fn observes(request: &Request, case: &Case) -> bool {
+    let takes = |only: &BTreeMap<String, Vec<String>>| {
+        only.iter().all(|it| level(it, case).is_none_or(|level| it.1.contains(&level)))
+    };
+    takes(&request.observe_only) || request.observe_also.iter().any(takes)
 }
 
-/// Nothing yet: processes that take turns on one CPU, bytes untouched, until they are precise.
-impl Default for Request {
-    fn default() -> Request {
-        Request {
-            mechanisms: Vec::new(),
-            workloads: Vec::new(),
-            placements: vec![Placement::SameCpu],
-            placements_by_workload: BTreeMap::new(),
-            workers: vec![Workers::Process],
-            payload: Policy::Untouched,
-            verify: false,
-            spin_on_one_cpu: false,
-            total_bytes: None,
-            totals: Vec::new(),
-            rate: rate::USUAL,
-            unbatched: false,
-            arrivals: Arrivals::default(),
-            warmup: Warmup::default(),
-            samples: None,
-            samples_by_workload: BTreeMap::new(),
-            observe: Vec::new(),
-            observe_only: BTreeMap::new(),
-            observe_also: Vec::new(),
-            except: Vec::new(),
-            aim: Aim::Comparison,
-            reaches: here(),
-            elsewhere: Vec::new(),
-            peer: None,
-            stopping: Stopping::default(),
-            reference: None,
-            sessions: None,
-            study: None,
-            seed: 0,
-        }
-    }
-}
-
-fn here() -> Vec<Reach> {
-    vec![Reach::Local]
-}
-
-fn is_here(reaches: &[Reach]) -> bool {
-    reaches == [Reach::Local]
-}
-
-impl Request {
-    /// Samples of a launch of `workload`; None lets a pilot choose.
-    pub fn samples_of(&self, workload: Workload) -> Option<u64> {
-        self.samples_by_workload.get(&workload).copied().or(self.samples)
-    }
-
-    /// Whether the probe of `case` is to look at it; what has no level of a factor stands for each
-    /// of them.
-    fn observes(&self, case: &Case) -> bool {
-        let takes = |only: &BTreeMap<String, Vec<String>>| {
-            only.iter().all(|it| level(it, case).is_none_or(|level| it.1.contains(&level)))
-        };
-        takes(&self.observe_only) || self.observe_also.iter().any(takes)
-    }
-
-    /// Whether `case` is not to be measured: it has one of each level of an exception.
-    fn leaves_out(&self, case: &Case) -> bool {
-        let has = |except: &BTreeMap<String, Vec<String>>| {
-            except.iter().all(|it| level(it, case).is_some_and(|level| it.1.contains(&level)))
-        };
-        self.except.iter().any(has)
-    }
-
-    /// Every level of what one transfer carries.
-    pub fn totals(&self) -> Vec<Total> {
-        match (self.totals.is_empty(), self.total_bytes) {
-            (false, _) => self.totals.clone(),
-            (true, Some(bytes)) => vec![Total::Bytes(bytes)],
-            (true, None) => vec![Total::Long],
-        }
-    }
+/// Whether `case` is not to be measured: it has one of each level of an exception.
+fn leaves_out(request: &Request, case: &Case) -> bool {
+    let has = |except: &BTreeMap<String, Vec<String>>| {
+        except.iter().all(|it| level(it, case).is_some_and(|level| it.1.contains(&level)))
+    };
+    request.except.iter().any(has)
 }
 
 /// The level that `case` has of a factor by its name.
 fn level((name, _): (&String, &Vec<String>), case: &Case) -> Option<String> {
     Factor::parse(name).ok()?.of(case)
-}
-
-/// What a run is for: how it is written up, from the store too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Aim {
-    /// Which is best: `ipcmark run`, and studies.
-    #[default]
-    Comparison,
-    /// Where the time goes: `ipcmark explain`; with what each part is, if `teach`.
-    Explanation {
-        /// Whether each part is explained too.
-        teach: bool,
-    },
-    /// What observing costs: `ipcmark probe-effect`.
-    ProbeEffect,
-}
-
-impl Aim {
-    fn is_comparison(&self) -> bool {
-        *self == Aim::Comparison
-    }
-}
-
-/// A study as its author wrote it: kept with the run, which can be written up by it again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StudyText {
-    /// Its name, or its file.
-    pub name: String,
-    /// TOML.
-    pub text: String,
-}
-
-/// Most launches of a case: more are a slip.
-pub const MOST_LAUNCHES: u64 = 10_000;
-/// A run in several stretches of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sessions {
-    /// How many; at least 2.
-    pub count: u64,
-    /// From the beginning of one to that of the next, in ns; at once where a session takes longer.
-    pub every_ns: u64,
-}
-
-/// When a group of cases has been measured enough.
-#[derive(Default, Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stopping {
-    /// Exactly so many launches a case; None lets time and precision decide, between 12 and 100.
-    pub launches: Option<u64>,
-    /// Relative half-width of the interval that is enough; None asks 2 % where both workers
-    /// share a CPU and 5 % elsewhere.
-    pub precision: Option<f64>,
-    /// Wall time of measuring, in ns; None sets no limit.
-    pub budget_ns: Option<u64>,
-    /// Whether the budget may end a case with less than 12 launches. The default run doesn't let it.
-    pub budget_is_hard: bool,
-    /// So many rounds that nobody disturbed; up to three times the time or the launches are spent for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unmarked: Option<u64>,
-}
-
-impl Stopping {
-    /// The half-width asked of a case at `place`, relative to its median.
-    pub fn asked(&self, shares_one_cpu: bool) -> f64 {
-        self.precision.unwrap_or(if shares_one_cpu { 0.02 } else { 0.05 })
-    }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use mechanisms::unknown;
+use model::nearest::unknown;
 
 /// `[paper]`, as its author wrote it.
 #[derive(Clone, Debug, Default, Deserialize)]

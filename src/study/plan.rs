@@ -1,18 +1,21 @@
 //! From a request to groups of cases.
 
+use crate::launch::placement;
+use model::request::Absence;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use super::across::{Ways, reached, resolve};
-use super::reach::Chain;
-use super::{Reach, Request, Total, across, losses};
-use crate::launch::placement::Place;
-use crate::launch::{Placement, Workers};
+use super::{Request, across, losses};
 use machine::Topology;
-use mechanisms::workload::{Policy, Workload, connect};
-use mechanisms::{Carries, OpenError, Variant, probe};
+use mechanisms::workload::connect;
+use mechanisms::{OpenError, Variant, probe};
+use model::launch::Workers;
+use model::mechanism::Carries;
+use model::placement::{Place, Placement};
 use model::probe::Probe;
+use model::reach::{Chain, Reach};
+use model::total::Total;
+use model::workload::{Policy, Workload};
 
 /// One combination of factor levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,16 +56,6 @@ impl Case {
             None => 1,
         }
     }
-}
-
-/// Why a case isn't measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Absence {
-    /// It makes no sense, or the machine lacks the place.
-    NotApplicable,
-    /// The mechanism can't be had here.
-    Unavailable,
 }
 
 /// A case that isn't measured.
@@ -164,7 +157,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         reach: reach.clone(),
                         observe: None,
                     };
-                    if request.leaves_out(&case) {
+                    if super::leaves_out(request, &case) {
                         continue;
                     }
                     let key = Key {
@@ -339,7 +332,7 @@ fn absence(
     }
     if !request.spin_on_one_cpu
         && case.workload != Workload::Connect
-        && let Some(reason) = Placement::objection(case.place, &case.variant)
+        && let Some(reason) = placement::objection(case.place, &case.variant)
     {
         return Some((Absence::NotApplicable, reason));
     }
@@ -400,7 +393,7 @@ fn add_observed(groups: &mut [Group], request: &Request) {
             };
             let observed = |it: &Case| Case { observe: Some(*probe), ..it.clone() };
             let cases = group.cases.iter().filter(subject).map(observed);
-            let cases: Vec<Case> = cases.filter(|it| request.observes(it)).collect();
+            let cases: Vec<Case> = cases.filter(|it| super::observes(request, it)).collect();
             for case in cases {
                 match refused(&case) {
                     None => group.cases.push(case),

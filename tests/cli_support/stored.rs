@@ -3,14 +3,17 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use ipcmark::launch::placement::Place;
-use ipcmark::launch::{Outcome, Placement, Record, Workers};
 use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
-use ipcmark::study::{Case, Reach, Request, Stopping};
+use ipcmark::study::Case;
 use mechanisms::Variant;
-use mechanisms::workload::{Policy, Workload};
 use model::host::Host;
+use model::launch::{Outcome, Record, Workers};
 use model::noise::RoundNoise;
+use model::placement::Place;
+use model::placement::Placement;
+use model::reach::Reach;
+use model::request::{Request, Stopping};
+use model::workload::{Policy, Workload};
 
 /// This machine, read once.
 static HOST: OnceLock<Host> = OnceLock::new();

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use ipcmark::launch::spec::BUILD;
-use ipcmark::launch::{
-    Ending, Interrupt, Launch, Launcher, SampleCount, Spec, Stage, Warmup, Workers,
-};
-use mechanisms::workload::{Policy, Workload};
+use ipcmark::launch::{Ending, Interrupt, Launch, Launcher, Spec, Stage};
+use model::launch::{SampleCount, Warmup, Workers};
+use model::workload::{Policy, Workload};
 
 /// Untimed operations right before the first sample, which the responder's window holds too: fewer
 /// where they take long.

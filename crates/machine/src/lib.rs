@@ -42,6 +42,7 @@ mod tree;
 #[cfg(test)]
 mod stored;
 
+use model::placement::Relation;
 use model::probe::{Onlooker, Probe};
 use model::refusal::Refusal;
 
@@ -50,7 +51,6 @@ pub use datagrams::udp_counters;
 pub use gaps::spin_gaps;
 pub use ledger::Ledger;
 pub use noise::Counters;
-pub use relation::Relation;
 pub use topology::{Cpu, Topology};
 
 /// Whether this process may observe so here.

@@ -2,68 +2,22 @@
 //! The pair is always the same on the same machine with the same allowed CPUs; it avoids CPU 0
 //! and its core where it can, because device interrupts tend to go there.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
+use model::placement::Relation;
 
 use super::cpu_list::format_cpu_list;
 use super::topology::{Cpu, Topology};
 
-/// How close two CPUs are; each excludes the ones before it.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[serde(rename_all = "kebab-case")]
-pub enum Relation {
-    /// One CPU, for both.
-    SameCpu,
-    /// Two threads of one core.
-    SmtSibling,
-    /// Different cores of one node that share their last-level cache.
-    SameLlc,
-    /// Different last-level caches, one node.
-    CrossLlc,
-    /// Different memory nodes.
-    CrossNode,
-}
-
-impl Relation {
-    /// All of them, from close to far.
-    pub const ALL: [Relation; 5] = [
-        Relation::SameCpu,
-        Relation::SmtSibling,
-        Relation::SameLlc,
-        Relation::CrossLlc,
-        Relation::CrossNode,
-    ];
-
-    /// The name on the command line and in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Relation::SameCpu => "same-cpu",
-            Relation::SmtSibling => "smt-sibling",
-            Relation::SameLlc => "same-llc",
-            Relation::CrossLlc => "cross-llc",
-            Relation::CrossNode => "cross-node",
-        }
-    }
-
-    fn of(a: &Cpu, b: &Cpu) -> Relation {
-        if a.id == b.id {
-            Relation::SameCpu
-        } else if a.core == b.core {
-            Relation::SmtSibling
-        } else if a.node != b.node {
-            Relation::CrossNode
-        } else if a.llc == b.llc {
-            Relation::SameLlc
-        } else {
-            Relation::CrossLlc
-        }
-    }
-}
-
-impl fmt::Display for Relation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+fn relation_of(a: &Cpu, b: &Cpu) -> Relation {
+    if a.id == b.id {
+        Relation::SameCpu
+    } else if a.core == b.core {
+        Relation::SmtSibling
+    } else if a.node != b.node {
+        Relation::CrossNode
+    } else if a.llc == b.llc {
+        Relation::SameLlc
+    } else {
+        Relation::CrossLlc
     }
 }
 
@@ -71,7 +25,7 @@ impl Topology {
     /// How two online CPUs stand to each other; `None` if one of them is not online. Where
     /// [`Cpu::llc_known`] is false, same-llc and cross-llc rest on the stand-in told there.
     pub fn relation(&self, a: u32, b: u32) -> Option<Relation> {
-        Some(Relation::of(self.cpu(a)?, self.cpu(b)?))
+        Some(relation_of(self.cpu(a)?, self.cpu(b)?))
     }
 
     /// A pair for a relation, among the CPUs that are both allowed and online; smaller CPU first.
@@ -87,7 +41,7 @@ impl Topology {
         let mut best: Option<(u32, u32, u32)> = None;
         for (at, a) in usable.iter().enumerate() {
             for b in &usable[at + 1..] {
-                if Relation::of(a, b) != relation {
+                if relation_of(a, b) != relation {
                     continue;
                 }
                 let candidate = (nearness(a).max(nearness(b)), a.id, b.id);

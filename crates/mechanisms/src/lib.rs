@@ -15,7 +15,6 @@
 //! No mechanism sees a clock, a statistic or the store. What is done over them, timed, is in [`workload`].
 
 mod counts;
-mod datagrams;
 mod kin;
 mod lent;
 mod opened;
@@ -24,7 +23,6 @@ mod residue;
 mod socket;
 #[cfg(test)]
 mod tests;
-mod traits;
 mod unavailable;
 
 pub mod condvar;
@@ -57,14 +55,13 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Instant;
 
-pub use datagrams::{Datagrams, FragmentCounts};
+use model::mechanism::{Carries, Cause, Datagrams, Framing, Reach, Traits, Unavailable, Waits};
 use network::{Call, Cookie, Guest, Porter};
 pub use opened::Opened;
-pub use options::{Choice, OptionSpec, Options, Variant, unknown};
+pub use options::{Choice, OptionSpec, Options, Variant};
 use residue::PrivateNames;
 pub use residue::{Cleaned, KeptRecord, Residue, clean, clean_up_after_process, keep_record};
-pub use traits::{Carries, Framing, Reach, Traits, Waits};
-pub use unavailable::{Cause, OpenError, Unavailable};
+pub use unavailable::{OpenError, cause_of, unavailable_process};
 
 /// One side of an open mechanism. `send` and `recv` are what is timed.
 pub trait Endpoint: Send {

@@ -3,6 +3,7 @@
 //! Each mechanism declares what it knows; text is checked against the declaration once, at
 //! the door, and a wrong word is answered with the nearest right one.
 
+use model::nearest::unknown;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -227,25 +228,6 @@ fn decimal_number(text: &str) -> Option<String> {
 fn number(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && text.len() < 10;
     text.parse().ok().filter(|_| plain)
-}
-
-/// Characters of a wrong word that are looked at, and shown.
-const LONGEST_WORD: usize = 80;
-
-/// The error for a word that isn't one of `known`: names the nearest, or all of them.
-pub fn unknown(what: &str, word: &str, known: &[&str]) -> String {
-    // Of a word that is longer than any, how like it is to each would take a while to tell.
-    let word = &word[..word.char_indices().nth(LONGEST_WORD).map_or(word.len(), |it| it.0)];
-    let nearest = known
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.7)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest {
-        Some((_, candidate)) => format!("unknown {what} `{word}`: did you mean `{candidate}`?"),
-        None if known.is_empty() => format!("unknown {what} `{word}`: it has none"),
-        None => format!("unknown {what} `{word}`: choose one of {}", known.join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! unlinked as soon as the queues exist. A receiver must offer room for the queue's largest
 //! message, so the queues are made for just the message's size.
 
+use crate::cause_of;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -97,7 +98,7 @@ fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
             ),
             false => format!("mq_open: {error}"),
         };
-        let cause = if used_up { Cause::Limit } else { Cause::of(&error) };
+        let cause = if used_up { Cause::Limit } else { cause_of(&error) };
         let way_out = "raise it (ulimit -q), or sysctl fs.mqueue.queues_max".into();
         OpenError::Unavailable(Unavailable { cause, reason, way_out })
     })

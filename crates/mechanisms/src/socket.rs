@@ -1,6 +1,7 @@
 //! What the socket mechanisms share: the options `buffer` and `busy-poll`, what the kernel
 //! granted, and one message per system call for sockets that keep boundaries.
 
+use crate::cause_of;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
@@ -8,7 +9,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
-use super::{Cause, Choice, OpenError, OpenSpec, OptionSpec, Unavailable};
+use super::{Choice, OpenError, OpenSpec, OptionSpec, Unavailable};
 
 /// The option `buffer=default|message|SIZE` of every socket mechanism.
 pub const BUFFER: OptionSpec = OptionSpec {
@@ -50,7 +51,7 @@ pub fn enter_mtu(
     }
     let granted = sys::network::enter_loopback_of(bytes as u32).map_err(|error| {
         OpenError::Unavailable(Unavailable {
-            cause: Cause::of(&error),
+            cause: cause_of(&error),
             reason: format!("mtu={bytes} needs a network namespace of its own: {error}"),
             way_out: "run as root, or allow user namespaces".into(),
         })
@@ -126,7 +127,7 @@ pub fn set_busy_poll(
         sys::socket::set_busy_poll(socket, microseconds).map_err(|error| {
             let found = sysctl("net/core/busy_read").unwrap_or_else(|| "unknown".into());
             OpenError::Unavailable(Unavailable {
-                cause: Cause::of(&error),
+                cause: cause_of(&error),
                 reason: format!(
                     "setsockopt SO_BUSY_POLL={microseconds}: {error}; net.core.busy_read is {found}"
                 ),

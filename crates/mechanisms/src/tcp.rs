@@ -4,6 +4,7 @@
 
 mod apart;
 
+use crate::cause_of;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -117,7 +118,7 @@ fn subflows(stream: &TcpStream) -> Result<u64, OpenError> {
             "find what removes TCP options on loopback: a firewall rule, a BPF program",
         )),
         Err(error) => Err(unavailable(
-            Cause::of(&error),
+            cause_of(&error),
             format!("getsockopt MPTCP_INFO: {error}: the connection may have fallen back to TCP"),
             "it needs Linux 5.16",
         )),

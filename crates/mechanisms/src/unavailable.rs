@@ -3,70 +3,33 @@
 use std::fmt;
 use std::io;
 
+use model::mechanism::{Cause, Unavailable};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use serde::{Deserialize, Serialize};
 
-/// Why a mechanism can't be had here, and what would change that.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unavailable {
-    /// The kind of obstacle.
-    pub cause: Cause,
-    /// What is missing: `IPv6 loopback: address not available (os error 99)`.
-    pub reason: String,
-    /// What the user could do about it.
-    pub way_out: String,
-}
-
-/// Kinds of obstacles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// This kernel doesn't have it.
-    AbsentFromKernel,
-    /// A filter, a security module or missing privileges deny it.
-    Denied,
-    /// A limit is used up.
-    Limit,
-    /// Something else.
-    Other,
-}
-
-impl Cause {
-    /// The kind of obstacle that an error of the kernel stands for.
-    pub fn of(error: &io::Error) -> Cause {
-        match Errno::from_io_error(error) {
-            Some(
-                Errno::NOSYS
-                | Errno::OPNOTSUPP
-                | Errno::PROTONOSUPPORT
-                | Errno::AFNOSUPPORT
-                | Errno::NOPROTOOPT
-                | Errno::SOCKTNOSUPPORT
-                | Errno::NODEV,
-            ) => Cause::AbsentFromKernel,
-            Some(Errno::PERM | Errno::ACCESS) => Cause::Denied,
-            Some(
-                Errno::MFILE
-                | Errno::NFILE
-                | Errno::NOMEM
-                | Errno::NOSPC
-                | Errno::AGAIN
-                | Errno::DQUOT
-                | Errno::NOBUFS,
-            ) => Cause::Limit,
-            _ => Cause::Other,
-        }
-    }
-
-    /// Its name for a reader.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cause::AbsentFromKernel => "absent from this kernel",
-            Cause::Denied => "denied",
-            Cause::Limit => "a limit",
-            Cause::Other => "unavailable",
-        }
+/// The kind of obstacle that an error of the kernel stands for.
+pub fn cause_of(error: &io::Error) -> Cause {
+    match Errno::from_io_error(error) {
+        Some(
+            Errno::NOSYS
+            | Errno::OPNOTSUPP
+            | Errno::PROTONOSUPPORT
+            | Errno::AFNOSUPPORT
+            | Errno::NOPROTOOPT
+            | Errno::SOCKTNOSUPPORT
+            | Errno::NODEV,
+        ) => Cause::AbsentFromKernel,
+        Some(Errno::PERM | Errno::ACCESS) => Cause::Denied,
+        Some(
+            Errno::MFILE
+            | Errno::NFILE
+            | Errno::NOMEM
+            | Errno::NOSPC
+            | Errno::AGAIN
+            | Errno::DQUOT
+            | Errno::NOBUFS,
+        ) => Cause::Limit,
+        _ => Cause::Other,
     }
 }
 
@@ -99,7 +62,7 @@ impl OpenError {
                 _ => (String::new(), way_out),
             };
             OpenError::Unavailable(Unavailable {
-                cause: Cause::of(&error),
+                cause: cause_of(&error),
                 reason: format!("{call}: {error}{found}"),
                 way_out: way_out.into(),
             })
@@ -107,26 +70,24 @@ impl OpenError {
     }
 }
 
-impl Unavailable {
-    /// For a process that couldn't be started, where a limit is the obstacle; None where the
-    /// error says something else.
-    pub fn of_process(call: &str, error: &io::Error) -> Option<Unavailable> {
-        let (found, way_out) = match Errno::from_io_error(error)? {
-            Errno::AGAIN => {
-                let limit = limit(Resource::Nproc);
-                (format!("the limit on processes is {limit}"), "raise it: ulimit -u, or pids.max")
-            }
-            Errno::MFILE => {
-                let limit = limit(Resource::Nofile);
-                (format!("the limit on open files is {limit}"), "raise it: ulimit -n 1024")
-            }
-            Errno::NFILE => ("the system's table of files is full".into(), "raise fs.file-max"),
-            Errno::NOMEM => ("there is no memory for it".into(), "free memory"),
-            _ => return None,
-        };
-        let reason = format!("{call}: {error}, {found}");
-        Some(Unavailable { cause: Cause::Limit, reason, way_out: way_out.into() })
-    }
+/// For a process that couldn't be started, where a limit is the obstacle; None where the
+/// error says something else.
+pub fn unavailable_process(call: &str, error: &io::Error) -> Option<Unavailable> {
+    let (found, way_out) = match Errno::from_io_error(error)? {
+        Errno::AGAIN => {
+            let limit = limit(Resource::Nproc);
+            (format!("the limit on processes is {limit}"), "raise it: ulimit -u, or pids.max")
+        }
+        Errno::MFILE => {
+            let limit = limit(Resource::Nofile);
+            (format!("the limit on open files is {limit}"), "raise it: ulimit -n 1024")
+        }
+        Errno::NFILE => ("the system's table of files is full".into(), "raise fs.file-max"),
+        Errno::NOMEM => ("there is no memory for it".into(), "free memory"),
+        _ => return None,
+    };
+    let reason = format!("{call}: {error}, {found}");
+    Some(Unavailable { cause: Cause::Limit, reason, way_out: way_out.into() })
 }
 
 /// The soft limit in force, as text.
@@ -149,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_error_of_the_kernel_has_its_kind() {
-        let kind = |errno: Errno| Cause::of(&io::Error::from(errno));
+        let kind = |errno: Errno| cause_of(&io::Error::from(errno));
         assert_eq!(kind(Errno::NOSYS), Cause::AbsentFromKernel);
         assert_eq!(kind(Errno::PERM), Cause::Denied);
         assert_eq!(kind(Errno::MFILE), Cause::Limit);

@@ -1,6 +1,7 @@
 //! A network of a thread's own: one loopback interface, with the largest packet that was asked for.
 //! And the addresses of the network one is in.
 
+use model::peer::Address;
 use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -60,27 +61,6 @@ fn ask(
     match unsafe { libc::ioctl(control.as_raw_fd(), what as libc::Ioctl, &raw mut request) } {
         0 => Ok(request.ifr_ifru),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// An address of an interface.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Address {
-    /// The address.
-    pub address: IpAddr,
-    /// How many of its leading bits name its network.
-    pub prefix: u8,
-}
-
-impl Address {
-    /// Whether `other` is in the same network.
-    pub fn is_beside(&self, other: IpAddr) -> bool {
-        let bits = |it: IpAddr| match it {
-            IpAddr::V4(it) => u128::from(it.to_bits()) << 96,
-            IpAddr::V6(it) => it.to_bits(),
-        };
-        let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix)).unwrap_or(0);
-        self.address.is_ipv4() == other.is_ipv4() && bits(self.address) & mask == bits(other) & mask
     }
 }
 

@@ -4,6 +4,7 @@
 //! locks that other threads may hold. [`fork`] therefore counts the threads first and refuses
 //! otherwise; that makes it callable from safe code.
 
+use model::launch::Usage;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +12,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustix::process::Pid;
-use serde::{Deserialize, Serialize};
 
 /// Which side of a fork the caller finds itself on.
 pub enum Fork {
@@ -77,54 +77,23 @@ pub fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// What the calling thread has used since it began (getrusage(2), RUSAGE_THREAD).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Usage {
-    /// Time in user mode, in ns (microsecond steps, and coarser where the kernel samples).
-    pub user_ns: u64,
-    /// Time in kernel mode, in ns.
-    pub system_ns: u64,
-    /// Switches because the thread slept.
-    pub voluntary_switches: u64,
-    /// Switches because the scheduler took the CPU away.
-    pub involuntary_switches: u64,
-    /// Page faults served without input or output.
-    pub minor_faults: u64,
-    /// Page faults that had to read from a disk.
-    pub major_faults: u64,
-}
-
-impl Usage {
-    /// Reads the calling thread's use.
-    pub fn of_thread() -> Usage {
-        let mut raw = MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: `raw` is a valid place for one rusage; all-zero bytes are a valid rusage, so
-        // assume_init holds even if the call failed.
-        let raw = unsafe {
-            libc::getrusage(libc::RUSAGE_THREAD, raw.as_mut_ptr());
-            raw.assume_init()
-        };
-        let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
-        Usage {
-            user_ns: ns(raw.ru_utime),
-            system_ns: ns(raw.ru_stime),
-            voluntary_switches: raw.ru_nvcsw as u64,
-            involuntary_switches: raw.ru_nivcsw as u64,
-            minor_faults: raw.ru_minflt as u64,
-            major_faults: raw.ru_majflt as u64,
-        }
-    }
-
-    /// What was used between `earlier` and `self`.
-    pub fn since(&self, earlier: &Usage) -> Usage {
-        Usage {
-            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
-            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
-            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
-            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
-            minor_faults: self.minor_faults - earlier.minor_faults,
-            major_faults: self.major_faults - earlier.major_faults,
-        }
+/// Reads the calling thread's use.
+pub fn thread_usage() -> Usage {
+    let mut raw = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `raw` is a valid place for one rusage; all-zero bytes are a valid rusage, so
+    // assume_init holds even if the call failed.
+    let raw = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, raw.as_mut_ptr());
+        raw.assume_init()
+    };
+    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    Usage {
+        user_ns: ns(raw.ru_utime),
+        system_ns: ns(raw.ru_stime),
+        voluntary_switches: raw.ru_nvcsw as u64,
+        involuntary_switches: raw.ru_nivcsw as u64,
+        minor_faults: raw.ru_minflt as u64,
+        major_faults: raw.ru_majflt as u64,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The heat map of cache lines, for a page that can draw it; a terminal has the table.
 
-use crate::floor::{Floors, Repeats};
 use crate::report::{Axis, Document, Figure, FigureKind, Point, Scale, Series, Unit};
+use model::floors::{Floors, Repeats};
 
 /// Puts the heat map of cache lines into the document, for a page that can draw it.
 pub fn draw(document: &mut Document, floors: &Floors) {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::floor::{
+use crate::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
+use model::floors::{
     Calls, ClockFloor, Clocks, Copy, Floors, LinePair, Lines, Part, Repeats, WakeUps,
 };
-use crate::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
-use machine::Relation;
+use model::placement::Relation;
 
 /// CPUs of which a heat map fits 80 columns.
 const FIT: usize = 9;
@@ -166,7 +166,7 @@ fn agreement(found: &Clocks) -> Option<Text> {
 }
 
 fn calls(found: &Calls) -> Vec<Block> {
-    let row = |call: &crate::floor::Call| {
+    let row = |call: &model::floors::Call| {
         Row::new([
             Text::new().code(&call.call),
             Text::from(call.by.as_str()),
@@ -393,8 +393,8 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::floor::Extent;
     use crate::report::terminal::{Style, render};
+    use model::floors::Extent;
 
     /// What is shown of a machine with so many CPUs; the last pair has two modes.
     fn shown(cpus: u32, unfold: bool) -> String {

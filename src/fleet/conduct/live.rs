@@ -2,8 +2,9 @@
 
 use crate::fleet::plan::Kind;
 use crate::fleet::play::Wanted;
-use crate::launch::{Ending, Outcome, Record};
+use crate::launch::Ending;
 use crate::store::{Store, StoreError};
+use model::launch::{Outcome, Record};
 
 /// A case being measured.
 #[derive(Clone, Copy, Default)]

@@ -5,8 +5,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::{Judged, ModesSeen};
-use crate::study::Arrivals;
-use crate::study::{Reach, Total};
+use model::reach::Reach;
+use model::total::Total;
+use model::workload::Arrivals;
 
 /// The version of exports that is read here.
 const VERSION: u64 = 1;

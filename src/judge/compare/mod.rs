@@ -12,7 +12,8 @@ mod measured;
 use serde::Serialize;
 
 use super::ALPHA;
-use crate::study::{Reach, Total};
+use model::reach::Reach;
+use model::total::Total;
 use stats::{Shift, Verdict};
 
 pub use fields::Difference;

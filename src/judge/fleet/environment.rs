@@ -76,8 +76,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::store::FarHost;
     use model::host::Host;
+    use model::peer::FarHost;
 
     #[test]
     fn only_what_differs_is_told_with_the_nodes_that_have_it() {

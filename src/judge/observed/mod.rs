@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use super::{ALPHA, CaseResult, OverRounds, Status};
 use crate::store::StoredLaunch;
-use crate::study::Total;
 use model::counts::{Counts, FIGURES};
 use model::probe::Probe;
+use model::total::Total;
 use model::trace::{Traced, Trips};
 
 pub(super) use figures::assign;

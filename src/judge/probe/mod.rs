@@ -20,8 +20,8 @@ pub use price::Charge;
 pub use surprise::Surprise;
 
 use super::{CaseResult, Observed, Status};
-use crate::study::Total;
 use model::probe::Probe;
+use model::total::Total;
 
 /// The price of looking in a run.
 #[derive(Clone, Debug)]

@@ -5,7 +5,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use super::{FarHost, boot_id, network};
-use sys::network::{Address, addresses};
+use model::peer::Address;
+use sys::network::addresses;
 
 /// The address of `far`, or why there is none.
 pub fn learned(far: &FarHost, ipv6: bool) -> Result<IpAddr, String> {

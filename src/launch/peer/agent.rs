@@ -15,9 +15,10 @@ use rustix::thread::sched_getaffinity;
 use super::deploy::remove_own;
 use super::{Build, FarHost, network};
 use crate::launch::handle::{Ending, Launcher, Supervised};
-use crate::launch::spec::{BUILD, Record, Spec};
+use crate::launch::spec::{BUILD, Spec};
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame_line};
 use machine::Topology;
+use model::launch::Record;
 use sys::network::addresses;
 use sys::process::ignore_broken_pipes;
 

@@ -15,11 +15,12 @@ use crate::launch::handle::{
     COLLECTED_WITHIN, Ending, GRACE, Launcher, READY_WITHIN, Stage, Supervised, Way, failure,
     parse_record, said_nothing,
 };
-use crate::launch::spec::{FarSide, Half, Outcome, Record, Spec};
+use crate::launch::spec::{Half, Spec};
 use crate::launch::wire::{Kind, Missing};
 use machine::interrupt::{Interrupt, Interrupted};
 use mechanisms::Variant;
 use mechanisms::network::Cookie;
+use model::launch::{FarSide, Outcome, Record};
 
 /// A half that fails is often only the echo of the other one: how long to wait for that news.
 const ECHO: Duration = Duration::from_millis(500);

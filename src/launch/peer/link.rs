@@ -1,5 +1,6 @@
 //! The way to the other host, and what has come over it of each launch.
 
+use model::peer::Asked;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::deploy::Copy;
 use super::process::Process;
-use super::{Asked, Build, FarHost, NoPeer};
+use super::{Build, FarHost, NoPeer};
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing};
 use machine::interrupt::Interrupt;

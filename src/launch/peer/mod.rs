@@ -19,6 +19,8 @@ pub mod keeper;
 mod link;
 pub mod process;
 
+use model::peer::Asked;
+use model::peer::{FarHost, PeerRecord};
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::path::Path;
@@ -32,71 +34,11 @@ pub use apart::Apart;
 use link::Link;
 use machine::interrupt::Interrupt;
 use model::host::Host;
-use sys::network::Address;
-
-/// The other host, as it was asked for. Stored with the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
-    /// The words of the command that gives a shell there.
-    pub command: Vec<String>,
-    /// Where this program lies there.
-    pub program: String,
-    /// Addresses to use instead of what is learned, at most one of each family.
-    pub addresses: Vec<IpAddr>,
-    /// Whether this program is copied there, and removed at the end.
-    #[serde(default)]
-    pub deployed: bool,
-}
 
 /// What each side says first. Its form stays as it is, so that builds can name each other.
 #[derive(Serialize, Deserialize)]
 struct Build {
     build: String,
-}
-
-/// The other host, as it describes itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FarHost {
-    /// What it is, with what the doctor found there.
-    pub host: Host,
-    /// Its clock: it stamps nothing that is measured between hosts.
-    pub clock: model::clock::Record,
-    /// Its addresses, but for those of loopback.
-    pub addresses: Vec<Address>,
-    /// The address at which it was reached, where the command says so (`ssh` does).
-    pub reached_at: Option<IpAddr>,
-    /// Which network stack it has: comparable on one boot of one kernel only.
-    pub network: Option<u64>,
-    /// The CPUs that it may use.
-    pub allowed_cpus: Vec<u32>,
-}
-
-impl FarHost {
-    /// Whether it runs on the kernel of `host`: then its CPUs, clock and memory are the same.
-    pub fn is_on(&self, host: &Host) -> bool {
-        self.host.boot_id.is_some() && self.host.boot_id == host.boot_id
-    }
-}
-
-/// The other host of a run, as it is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PeerRecord {
-    /// The words of the command that gives a shell there.
-    pub command: Vec<String>,
-    /// Where this program lies there.
-    pub program: String,
-    /// The address that is used over IPv4; None where none can be reached.
-    pub ipv4: Option<IpAddr>,
-    /// The same over IPv6.
-    pub ipv6: Option<IpAddr>,
-    /// Whether both hosts are one machine under one kernel, with a network stack each or the same.
-    pub one_kernel: bool,
-    /// Whether they share the network stack too.
-    pub one_network: bool,
-    /// What the other host is, with what the doctor found there.
-    pub host: Host,
-    /// Its clock, which stamps nothing that is measured between hosts.
-    pub clock: model::clock::Record,
 }
 
 /// Why there is no peer: a sentence that ends with the way out.

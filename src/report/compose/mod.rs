@@ -33,8 +33,8 @@ pub use compare::comparison;
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
 use crate::store::{RunStatus, StoredRun};
-use crate::study::Aim;
 use crate::study::paper::Form;
+use model::request::Aim;
 
 /// Verdicts that the page leaves open where there are more.
 const VERDICTS_OPEN: usize = 4;

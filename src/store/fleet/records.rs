@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::floor::Floors;
-use crate::launch::Placement;
-use crate::launch::peer::FarHost;
 use crate::store::RunStatus;
 use crate::study::Case;
-use mechanisms::workload::Workload;
+use model::floors::Floors;
 use model::host::Host;
+use model::peer::FarHost;
+use model::placement::Placement;
+use model::workload::Workload;
 
 /// How many pairs of a turn are measured at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -7,8 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::asked::{Asked, By};
 use super::plan::Plan;
+use model::lab::{Asked, By};
 
 /// What this machine offers, found by trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

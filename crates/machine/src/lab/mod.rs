@@ -1,12 +1,11 @@
 //! A laboratory: hosts, switches and routers on one machine, as network namespaces.
 //!
-//! What is asked for ([`asked`]) becomes a plan ([`plan`]), the plan becomes command lines for the
+//! What is asked for ([`model::lab`]) becomes a plan ([`plan`]), the plan becomes command lines for the
 //! programs that know the kernel's network ([`commands`], [`means`]): all of that is pure. [`build`]
 //! does it and takes it down again, by what [`state`] has kept in a folder that is ours alone (`folder`); [`relay`] is the line in user space
 //! where the kernel can't delay or lose packets, [`price`] what it costs, [`inside`] the way into a
 //! host. Nothing is made in the network namespace of the caller.
 
-pub mod asked;
 pub mod build;
 pub mod commands;
 mod folder;
@@ -23,7 +22,8 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-pub use asked::{Asked, Loss};
+use model::lab::Asked;
+
 pub use build::{down, up};
 pub use plan::Plan;
 pub use state::State;

@@ -36,6 +36,6 @@ mod tests {
         for other in ["lab", "run", "run-1", "run-x-1", "run-1-x", "rerun-1-2"] {
             assert!(!is_a_runs(other), "{other}");
         }
-        assert!(crate::lab::asked::name(&name(u32::MAX, 99)).is_ok());
+        assert!(model::lab::name(&name(u32::MAX, 99)).is_ok());
     }
 }

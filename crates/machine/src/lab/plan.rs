@@ -9,7 +9,7 @@
 //! Addresses are of the block for benchmarks (RFC 2544: 198.18.0.0/15) and unique local ones.
 //! Neighbours are written in, so that no ARP or neighbour discovery is waited for or lost.
 
-use super::asked::Asked;
+use model::lab::Asked;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::asked::{self, Asked};
 use super::folder::{FOLDER, Folder, refused};
 use super::means::Chosen;
 use super::price::Price;
 use super::relay::counts_file;
 use super::space::Identity;
 use super::{LabError, Plan};
+use model::lab::Asked;
 use sys::identity::ProcessIdentity;
 
 /// Where `ip netns` keeps the names of namespaces.
@@ -90,7 +90,7 @@ impl State {
     /// Whether it names just the namespaces that a laboratory of that name has.
     fn is_as_made(&self, name: &str) -> bool {
         let asked = &self.asked;
-        if asked.name != name || asked::name(name).is_err() || !asked.is_in_bounds() {
+        if asked.name != name || model::lab::name(name).is_err() || !asked.is_in_bounds() {
             return false;
         }
         let plan = Plan::of(asked);

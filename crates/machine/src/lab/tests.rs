@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::asked::{Asked, By, Loss};
 use super::commands;
 use super::means::{self, Chosen, Means, Offered};
 use super::plan::{Kind, Plan, ipv4};
+use model::lab::{Asked, By, Loss};
 
 fn asked(hosts: usize, routers: usize, switches: usize) -> Asked {
     let (rate, loss, delay_ns) = (None, None, None);

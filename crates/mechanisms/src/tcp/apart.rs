@@ -1,6 +1,7 @@
 //! `tcp` between two hosts: the far side listens on one port of one address, and hears out several
 //! callers at once, so that one who says nothing keeps nobody waiting.
 
+use crate::cause_of;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -12,7 +13,8 @@ use super::{OneFd, is_multipath, set_nodelay, stream_socket, subflows};
 use crate::network::{
     self, Answer, Call, Cookie, Granted, Guest, Hello, MEETING, Purpose, Wait, readable,
 };
-use crate::{Mechanism, OpenError, OpenSpec, Step, Unavailable, socket};
+use crate::{Mechanism, OpenError, OpenSpec, Step, socket};
+use model::mechanism::Unavailable;
 
 /// How long a caller may take to say who it is.
 const HEARD_OUT: Duration = Duration::from_secs(2);
@@ -205,7 +207,7 @@ fn prepare(stream: &TcpStream, spec: &OpenSpec) -> Result<Granted, OpenError> {
 pub fn no_address(address: IpAddr, error: rustix::io::Errno) -> OpenError {
     let error = io::Error::from(error);
     OpenError::Unavailable(Unavailable {
-        cause: crate::Cause::of(&error),
+        cause: cause_of(&error),
         reason: format!("bind to {address}: {error}"),
         way_out: "name an address that the far host has, with --peer-address".into(),
     })
@@ -217,7 +219,7 @@ pub fn unreachable(to: SocketAddr, error: io::Error) -> OpenError {
     let late = matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EAGAIN));
     let error = if late { io::Error::from_raw_os_error(libc::ETIMEDOUT) } else { error };
     OpenError::Unavailable(Unavailable {
-        cause: crate::Cause::of(&error),
+        cause: cause_of(&error),
         reason: format!("connect to {to}: {error}"),
         way_out: "open the way through firewalls, or name another address with --peer-address"
             .into(),

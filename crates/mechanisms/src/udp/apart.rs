@@ -14,7 +14,8 @@ use crate::network::{
     Answer, Call, Cookie, Door, Granted, Guest, Hello, MEETING, Porter, Purpose, Wait,
 };
 use crate::tcp::{no_address, unreachable};
-use crate::{Cause, Endpoint, OpenError, OpenSpec, Step, Unavailable};
+use crate::{Endpoint, OpenError, OpenSpec, Step};
+use model::mechanism::{Cause, Unavailable};
 
 /// After so long without an answer the near side asks again.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -23,7 +23,8 @@ use self::early::{Early, Part};
 pub(super) use self::wire::HEADER;
 use self::wire::header;
 use super::{Connected, PATIENCE, path, set_failed, window};
-use crate::{Datagrams, Endpoint, FragmentCounts, OpenError, OpenSpec, Opened, Visitor, socket};
+use crate::{Endpoint, OpenError, OpenSpec, Opened, Visitor, socket};
+use model::mechanism::{Datagrams, FragmentCounts};
 
 const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
 /// Most datagrams that the kernel cuts one send into (UDP_MAX_SEGMENTS; new kernels

@@ -8,47 +8,7 @@ pub mod rate;
 pub mod schedule;
 pub mod throughput;
 
-use serde::{Deserialize, Serialize};
-
-pub use payload::{Check, Payload, Policy};
-
-/// What is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Workload {
-    /// Round trips, one at a time.
-    Latency,
-    /// A transfer one way, then one acknowledgement.
-    Throughput,
-    /// Set-up and tear-down of both ends, by one worker; nothing is sent.
-    Connect,
-    /// Round trips that are due at a fixed rate, timed from then on.
-    Rate,
-}
-
-impl Workload {
-    /// Every workload, by name.
-    pub const ALL: [Workload; 4] =
-        [Workload::Latency, Workload::Throughput, Workload::Connect, Workload::Rate];
-
-    /// Those that are measured where none is named.
-    pub const DEFAULT: [Workload; 2] = [Workload::Latency, Workload::Throughput];
-
-    /// Its name on the command line and in the store.
-    pub fn name(self) -> &'static str {
-        match self {
-            Workload::Latency => "latency",
-            Workload::Throughput => "throughput",
-            Workload::Connect => "connect",
-            Workload::Rate => "rate",
-        }
-    }
-
-    /// Whether messages have a size in it: a set-up sends none.
-    pub fn has_size(self) -> bool {
-        self != Workload::Connect
-    }
-}
+pub use payload::{Check, Payload};
 
 /// A worker's message buffers: reused for every message, as the report says.
 pub struct Buffers {

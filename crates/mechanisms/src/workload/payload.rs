@@ -7,31 +7,6 @@
 
 use std::io;
 
-use serde::{Deserialize, Serialize};
-
-/// Which policy a case uses. Printed beside every throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// One buffer is sent again and again; nobody looks at it.
-    Untouched,
-    /// The sender writes every byte of every message.
-    Written,
-    /// The sender writes, the receiver reads every byte.
-    Read,
-}
-
-impl Policy {
-    /// Its name on the command line and in the store.
-    pub fn name(self) -> &'static str {
-        match self {
-            Policy::Untouched => "untouched",
-            Policy::Written => "written",
-            Policy::Read => "read",
-        }
-    }
-}
-
 /// What is done to each message, by the side that sends it and the side that receives it.
 pub trait Payload {
     /// Prepares the next message.
@@ -40,7 +15,7 @@ pub trait Payload {
     fn look(&mut self, message: &[u8]) -> io::Result<()>;
 }
 
-/// [`Policy::Untouched`].
+/// [`Untouched`](model::workload::Policy::Untouched).
 #[derive(Default)]
 pub struct Untouched;
 
@@ -53,7 +28,7 @@ impl Payload for Untouched {
     }
 }
 
-/// [`Policy::Written`].
+/// [`Written`](model::workload::Policy::Written).
 #[derive(Default)]
 pub struct Written(u8);
 
@@ -70,7 +45,7 @@ impl Payload for Written {
     }
 }
 
-/// [`Policy::Read`].
+/// [`Read`](model::workload::Policy::Read).
 #[derive(Default)]
 pub struct Read(Written);
 
@@ -130,9 +105,9 @@ impl Payload for Check {
 
 /// A payload that touches the bytes.
 pub enum Touched {
-    /// [`Policy::Written`].
+    /// [`Written`](model::workload::Policy::Written).
     Written(Written),
-    /// [`Policy::Read`].
+    /// [`Read`](model::workload::Policy::Read).
     Read(Read),
     /// The control.
     Check(Check),

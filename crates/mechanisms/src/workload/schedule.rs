@@ -2,31 +2,15 @@
 //! drawn before the first message: that of no message depends on how long others took.
 
 use clock::Now;
+use model::workload::Arrivals;
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 /// How long before a message is due its sender stops sleeping, in ns: longer than a sleep usually
 /// overshoots, where an idle CPU has to be woken through a hypervisor.
 const SPUN_NS: f64 = 200_000.0;
-
-/// How messages arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Arrivals {
-    /// Independently of each other: the times between them are exponential.
-    #[default]
-    Poisson,
-    /// At equal distances. A period that divides the kernel's tick meets the tick each time, or never.
-    Periodic,
-}
-
-impl Arrivals {
-    /// The names of all, the default first.
-    pub const NAMES: [&'static str; 2] = ["poisson", "periodic"];
-}
 
 /// How the sender waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::report::{
     Axis, Block, Column, Drawn, Figure, FigureKind, Point, Row, Scale, Section, Series, Table,
     Text, Unit, Verdict, VerdictKind, units,
 };
-use crate::study::Aim;
+use model::request::Aim;
 
 /// The sections of a run that was made to explain; none of any other.
 pub fn sections(judged: &Judged) -> Vec<Section> {

@@ -16,7 +16,7 @@ pub(super) use untested::merged;
 use super::{Extent, words};
 use crate::judge::{EventCount, Heard, Judged, Observed};
 use crate::report::{Block, Column, Section, Text, units};
-use crate::study::Total;
+use model::total::Total;
 
 /// The section of a run in which something looked on; None of any other.
 pub fn section(judged: &Judged, extent: Extent) -> Option<Section> {

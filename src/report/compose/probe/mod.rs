@@ -10,7 +10,7 @@ use super::{Extent, words};
 use crate::judge::Judged;
 use crate::judge::probe::{Common, ProbeEffect};
 use crate::report::{Block, Section};
-use crate::study::Aim;
+use model::request::Aim;
 use stats::Interval;
 
 /// The sections of a run that was made to tell what looking costs; none of any other.

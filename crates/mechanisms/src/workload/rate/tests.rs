@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::workload::payload::Untouched;
-use crate::workload::schedule::{Arrivals, Load, Wait};
+use crate::workload::schedule::{Load, Wait};
 use model::clock::Kind;
+use model::workload::Arrivals;
 
 const CLOCK: Kind = Kind::MonotonicRaw; // its ticks are nanoseconds
 const MS: u64 = 1_000_000;

@@ -6,8 +6,8 @@ use std::fmt::{self, Display};
 
 use serde::{Deserialize, Serialize};
 
-use machine::lab::{self, Loss, asked};
-use mechanisms::unknown;
+use crate::lab::{self, Loss};
+use crate::nearest::unknown;
 
 /// Largest packet of a laboratory's links, in bytes, where none is named: that of Ethernet.
 const USUAL_MTU: u32 = 1500;
@@ -132,13 +132,13 @@ impl Chain {
             }
             seen.push(name);
             match name {
-                "routers" => chain.routers = asked::hops(value)?,
-                "switches" => chain.switches = asked::hops(value)?,
-                "mtu" => chain.mtu = asked::mtu(value)?,
-                "rate" => chain.rate = Some(asked::rate(value)?),
+                "routers" => chain.routers = lab::hops(value)?,
+                "switches" => chain.switches = lab::hops(value)?,
+                "mtu" => chain.mtu = lab::mtu(value)?,
+                "rate" => chain.rate = Some(lab::rate(value)?),
                 // Nothing lost and nothing delayed is nothing asked for.
-                "loss" => chain.loss = Some(asked::loss(value)?).filter(|it| it.0 > 0),
-                "delay" => chain.delay_ns = Some(asked::delay(value)?).filter(|it| *it > 0),
+                "loss" => chain.loss = Some(lab::loss(value)?).filter(|it| it.0 > 0),
+                "delay" => chain.delay_ns = Some(lab::delay(value)?).filter(|it| *it > 0),
                 _ => return Err(unknown("option of lab", name, &OPTIONS)),
             }
         }
@@ -161,7 +161,7 @@ impl Chain {
             rate: self.rate,
             loss: self.loss,
             delay_ns: self.delay_ns,
-            by: asked::By::Auto,
+            by: lab::By::Auto,
             seed,
         }
     }
@@ -184,9 +184,9 @@ impl Display for Chain {
             count("routers", self.routers),
             count("switches", self.switches),
             (self.mtu != USUAL_MTU).then(|| format!("mtu={}", self.mtu)),
-            self.rate.map(|it| format!("rate={}", asked::rate_word(it))),
+            self.rate.map(|it| format!("rate={}", lab::rate_word(it))),
             self.loss.map(|it| format!("loss={it}")),
-            self.delay_ns.map(|it| format!("delay={}", asked::delay_word(it))),
+            self.delay_ns.map(|it| format!("delay={}", lab::delay_word(it))),
         ];
         let told: Vec<String> = options.into_iter().flatten().collect();
         match told.is_empty() {
@@ -221,27 +221,6 @@ pub struct LabRecord {
     pub mtu_bytes: u32,
     /// What is done to packets on the line each way, and by which means.
     pub impairments: Vec<String>,
-}
-
-impl LabRecord {
-    /// Of a laboratory that is up.
-    pub fn of(reach: &Reach, state: &lab::State) -> LabRecord {
-        let status = lab::Status::of(state);
-        let told = |it: &lab::status::Impairment| {
-            let value = match it.what {
-                "rate" => asked::rate_word(it.value as u64),
-                "loss" => Loss((it.value * 1e6).round() as u32).to_string(),
-                _ => asked::delay_word(it.value as u64),
-            };
-            format!("{} {value} by {}", it.what, it.means)
-        };
-        LabRecord {
-            reach: reach.clone(),
-            chain: status.chain,
-            mtu_bytes: status.mtu_bytes,
-            impairments: status.impairments.iter().map(told).collect(),
-        }
-    }
 }
 
 #[cfg(test)]

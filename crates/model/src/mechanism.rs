@@ -1,4 +1,4 @@
-//! What a mechanism is by nature: what it carries, how far, and what its workers do meanwhile.
+//! What a mechanism is by nature, what became of its datagrams, and why it can't be had.
 
 use serde::{Deserialize, Serialize};
 
@@ -83,4 +83,64 @@ pub enum Reach {
     Host,
     /// Across a network too.
     Network,
+}
+
+/// What became of the datagrams sent to one end, since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Datagrams {
+    /// Dropped by the kernel, because the socket's receive queue was full (SO_MEMINFO). `None`
+    /// where it can't say.
+    pub queue_overflows: Option<u64>,
+    /// What became of fragments. `None` where a datagram is a message: nothing numbers those.
+    pub fragments: Option<FragmentCounts>,
+}
+
+/// What became of the fragments of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FragmentCounts {
+    /// Put in their places.
+    pub received: u64,
+    /// Never came, of a message of which others came: they were waited for in vain.
+    pub lost: u64,
+    /// Came after one that was sent later.
+    pub reordered: u64,
+    /// Came again.
+    pub duplicated: u64,
+}
+
+/// Why a mechanism can't be had here, and what would change that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unavailable {
+    /// The kind of obstacle.
+    pub cause: Cause,
+    /// What is missing: `IPv6 loopback: address not available (os error 99)`.
+    pub reason: String,
+    /// What the user could do about it.
+    pub way_out: String,
+}
+
+/// Kinds of obstacles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// This kernel doesn't have it.
+    AbsentFromKernel,
+    /// A filter, a security module or missing privileges deny it.
+    Denied,
+    /// A limit is used up.
+    Limit,
+    /// Something else.
+    Other,
+}
+
+impl Cause {
+    /// Its name for a reader.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::AbsentFromKernel => "absent from this kernel",
+            Cause::Denied => "denied",
+            Cause::Limit => "a limit",
+            Cause::Other => "unavailable",
+        }
+    }
 }
