@@ -24,7 +24,6 @@ use ipcmark::judge::Judged;
 use ipcmark::judge::explain::{Cost, Difference, explain};
 use ipcmark::launch::plant::Plant;
 use ipcmark::launch::{Ending, Interrupt, Launcher, Spec, Stage};
-use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use ipcmark::study::Case;
 use mechanisms::Variant;
 use model::floors::Extent;
@@ -36,6 +35,7 @@ use model::probe::Probe;
 use model::reach::Reach;
 use model::request::Request;
 use model::workload::{Policy, Workload};
+use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
 use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
 
@@ -201,7 +201,7 @@ impl Bench {
     /// Stores the launches as a run, and judges it as any other.
     fn judged(&self, arms: Vec<Arm>) -> Result<Difference, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let failed = |error: ipcmark::store::StoreError| error.to_string();
+        let failed = |error: store::StoreError| error.to_string();
         let mut store = Store::open(&folder.path().join("runs.sqlite")).map_err(failed)?;
         let clock = &self.machine.clock;
         let (request, host) = (Request::default(), machine::host::read(Path::new("/")));

@@ -22,7 +22,6 @@ use rand_chacha::ChaCha8Rng;
 
 use ipcmark::campaign::{TOOL, now_utc};
 use ipcmark::launch::{Ending, Interrupt, Launch, Launcher, SETTLED, Stage};
-use ipcmark::store::{NewCase, NewLaunch, NewRun, Store};
 use ipcmark::study::Case;
 use mechanisms::Variant;
 use model::launch::{Outcome, Warmup, Workers};
@@ -31,6 +30,7 @@ use model::placement::Placement;
 use model::reach::Reach;
 use model::request::Request;
 use model::workload::{Policy, Workload};
+use store::{NewCase, NewLaunch, NewRun, Store};
 
 use common::{Machine, PROGRAM, SEED, quartiles};
 
@@ -97,7 +97,7 @@ fn beside_ns(ending: &Ending, machine: &Machine) -> f64 {
 /// What storing a launch takes in ms, in batches as they come.
 fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let failed = |error: ipcmark::store::StoreError| error.to_string();
+    let failed = |error: store::StoreError| error.to_string();
     let mut store = Store::open(&folder.path().join("runs.sqlite")).map_err(failed)?;
     let (request, case) = asked(machine);
     let run = NewRun {
@@ -111,7 +111,7 @@ fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> 
         labs: &[],
     };
     let run = store.begin_run(&run).map_err(failed)?;
-    let case = NewCase { group: 0, nth: 0, case: &case, absence: None };
+    let case = NewCase { group: 0, nth: 0, case: case.kept(), absence: None };
     let case = store.add_cases(run, &[case]).map_err(failed)?[0];
 
     let mut rows: Vec<NewLaunch> = Vec::new();

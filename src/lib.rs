@@ -22,5 +22,4 @@ pub mod input;
 pub mod judge;
 pub mod launch;
 pub mod report;
-pub mod store;
 pub mod study;

@@ -4,8 +4,8 @@
 mod cli_support;
 
 use cli_support::{Bench, stored};
-use ipcmark::store::Store;
 use model::placement::Placement;
+use store::Store;
 
 /// Seven rounds in which `unix-stream` takes less time in three by a lot, and more in four by a little: its
 /// median is the larger one, and its ratio is below 1.

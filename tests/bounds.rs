@@ -10,7 +10,6 @@ use std::process::Command;
 
 use cli_support::{Bench, Said, output};
 use ipcmark::fleet::{network, nodes};
-use ipcmark::store::Label;
 use ipcmark::study::builtin;
 use ipcmark::study::declared::declare;
 use ipcmark::study::expression::Expression;
@@ -25,6 +24,7 @@ use model::total::Total;
 use model::{duration, size};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use store::Label;
 
 /// Runs the program where it may use 256 MiB of address space, and five seconds of a CPU against hangs:
 /// time of its own, which other tests don't take.

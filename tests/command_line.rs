@@ -629,7 +629,7 @@ fn a_store_without_runs_says_so() {
     std::fs::write(bench.store(), "").unwrap();
     assert_refused(&bench.run("runs"), "nothing yet", 2, &["no store at", "--store FILE"]);
     assert_eq!(std::fs::metadata(bench.store()).unwrap().len(), 0, "a reader made something of it");
-    drop(ipcmark::store::Store::open(&bench.store()).unwrap());
+    drop(store::Store::open(&bench.store()).unwrap());
     let said = bench.must("runs");
     assert!(said.out.contains("None yet: `ipcmark` measures"), "{}", said.out);
     assert_refused(&bench.run("report"), "report", 2, &["last"]);

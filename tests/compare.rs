@@ -1,5 +1,5 @@
 //! `ipcmark compare` on runs that nobody measured: their stores are written through
-//! `ipcmark::store` with samples drawn from a seed, so that what was planted is known.
+//! `store` with samples drawn from a seed, so that what was planted is known.
 
 mod cli_support;
 
@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said};
-use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 use ipcmark::study::Case;
 use mechanisms::Variant;
 use model::host::Host;
@@ -21,6 +20,7 @@ use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
+use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
 const NS_PER_TICK: f64 = 0.01;
 const LAUNCHES: usize = 20;
@@ -145,7 +145,8 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
         let case = case_of(made);
         let why = "taken away by the test";
         let absence = made.absent.then_some((Absence::Unavailable, why));
-        let id = store.add_cases(run, &[NewCase { group, nth, case: &case, absence }]).unwrap()[0];
+        let id =
+            store.add_cases(run, &[NewCase { group, nth, case: case.kept(), absence }]).unwrap()[0];
         store.set_pilot(id, made.batch, 41, made.ns).unwrap();
         let launches = if made.absent { 0 } else { made.launches };
         let one = |round: u64| {

@@ -17,7 +17,6 @@ use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress, Roads, Turn};
 use ipcmark::judge::{Judged, Status};
 use ipcmark::launch::{Launcher, Spec, Stage};
-use ipcmark::store::Store;
 use ipcmark::study::{Machine, Ways, plan};
 use machine::Topology;
 use mechanisms::workload::connect;
@@ -27,6 +26,7 @@ use model::mechanism::{Carries, Cause};
 use model::request::{Request, Stopping};
 use model::workload::Workload;
 use rustix::process::{Pid, Signal, kill_process};
+use store::Store;
 
 /// What stamps the set-ups; every machine has it.
 const CLOCK: model::clock::Kind = model::clock::Kind::MonotonicRaw;

@@ -13,7 +13,7 @@ use ipcmark::judge::{
 use ipcmark::report::compose::{Extent, compose};
 use ipcmark::report::terminal::{self, Style};
 use ipcmark::report::{Block, Document, Drawn, Figure, FigureKind, html};
-use ipcmark::store::Store;
+use store::Store;
 use unicode_width::UnicodeWidthStr;
 
 /// Two placements, a wake-up, the harness itself, and sizes enough for a curve.

@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 
 use ipcmark::campaign::stopping::{Bound, Next, Progressed};
 use ipcmark::judge::interval_of;
-use ipcmark::store::Closed;
 use simulation_support::Draw;
 use stats::{Interval, Look};
+use store::Closed;
 
 /// Draws of each simulation of coverage; more where they are compiled optimised (`cargo test --release`).
 const DRAWS: usize = if cfg!(debug_assertions) { 1_000 } else { 5_000 };

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use cli_support::stored::{self, store_of};
 use cli_support::{Bench, Process, Said, number, output, rows, send, wait_for};
-use ipcmark::store::{RunStatus, Store};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
+use store::{RunStatus, Store};
 
 /// Against hangs.
 const SOON: Duration = Duration::from_secs(60);

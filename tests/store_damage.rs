@@ -16,12 +16,12 @@ use cli_support::stored::store_of;
 use cli_support::{Bench, edit, rows};
 use ipcmark::export::{self, Format};
 use ipcmark::judge::Judged;
-use ipcmark::store::{Store, StoreError};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rusqlite::Connection;
 use serde_json::Value;
+use store::{Store, StoreError};
 
 /// Changes unless IPCMARK_MOMENTS says otherwise.
 const CHANGES: u64 = 240;

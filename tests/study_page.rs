@@ -14,12 +14,12 @@ use cli_support::Bench;
 use ipcmark::judge::{CaseResult, Judged, Status};
 use ipcmark::report::compose::{Extent, compose};
 use ipcmark::report::{Block, Document, Table, html};
-use ipcmark::store::Store;
 use ipcmark::study::declared::{Declared, declare};
 use ipcmark::study::format::{Published, PublishedFigure};
 use ipcmark::study::{Case, Machine, Ways, builtin, plan};
 use machine::Topology;
 use model::request::StudyText;
+use store::Store;
 
 /// A small run, measured once for all tests.
 fn small() -> Judged {

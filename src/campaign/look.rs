@@ -4,15 +4,11 @@ use std::time::Duration;
 
 use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
-use crate::store::{Closed, NewCase, Store, StoreError, StoredCase, StoredGroup, StoredRun};
 use crate::study::{Case, Plan};
-use mechanisms::Variant;
-use model::launch::Workers;
-use model::placement::{Place, Placement};
 use model::reach::Reach;
 use model::request::Request;
-use model::workload::{Policy, Workload};
 use stats::Look;
+use store::{Closed, NewCase, Store, StoreError, StoredGroup, StoredRun};
 
 /// A launch in one number: the median of its samples, in ns per operation.
 ///
@@ -87,7 +83,12 @@ pub(super) fn add_groups(
         let rows: Vec<NewCase> = measured
             .chain(absent)
             .enumerate()
-            .map(|(nth, (case, absence))| NewCase { group: group_nth, nth, case, absence })
+            .map(|(nth, (case, absence))| NewCase {
+                group: group_nth,
+                nth,
+                case: case.kept(),
+                absence,
+            })
             .collect();
         let ids = store.add_cases(run, &rows)?;
         if group.cases.is_empty() {
@@ -128,8 +129,9 @@ pub(super) fn revive(
     let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
     let mut cases = Vec::new();
     for stored in group.cases.iter().filter(|case| case.absence.is_none()) {
-        let apart = elsewhere && stored.reach == Reach::Peer;
-        let Some(case) = case_of(stored, apart) else { continue };
+        let apart = elsewhere && stored.case.reach == Reach::Peer;
+        let Some(mut case) = Case::of_kept(&stored.case) else { continue };
+        case.place.apart = apart;
         let mut live = LiveCase {
             id: stored.id,
             case,
@@ -184,22 +186,4 @@ pub(super) fn revive(
         closed: group.closed,
         took: Duration::ZERO,
     }))
-}
-
-fn case_of(stored: &StoredCase, apart: bool) -> Option<Case> {
-    let word = |text: &str| serde_json::Value::from(text);
-    Some(Case {
-        variant: Variant::parse(&stored.mechanism).ok()?,
-        workload: serde_json::from_value::<Workload>(word(&stored.workload)).ok()?,
-        message_bytes: stored.message_bytes,
-        total: stored.total,
-        rate: stored.rate,
-        placement: Placement::parse(&stored.placement).ok()?,
-        place: Place { cpus: stored.cpus, swappable: stored.swappable, apart },
-        workers: serde_json::from_value::<Workers>(word(&stored.workers)).ok()?,
-        payload: serde_json::from_value::<Policy>(word(&stored.payload)).ok()?,
-        twin: stored.twin,
-        reach: stored.reach.clone(),
-        observe: stored.observe,
-    })
 }

@@ -26,7 +26,6 @@ use bounds::Bounds;
 
 use crate::floor::{self, Order};
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
-use crate::store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 use crate::study::{Case, Plan};
 use model::clock::Anchor;
 use model::floors::Extent;
@@ -35,6 +34,7 @@ use model::reach::Reach;
 use model::request::Request;
 use model::total::Total;
 use stats::MOST_LAUNCHES;
+use store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
 
 use stopping::{Bound, Progressed};
 

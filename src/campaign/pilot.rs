@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use super::round::Sent;
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
 use crate::launch::{Ending, Spec};
-use crate::store::{NewLaunch, StoreError};
 use crate::study::{Case, losses};
 use model::launch::{Outcome, SampleCount, Warmup};
 use model::workload::Workload;
+use store::{NewLaunch, StoreError};
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;

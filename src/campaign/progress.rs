@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::store::StoredRun;
+use store::StoredRun;
 
 /// What a campaign tells while it runs; called only while nothing is being timed.
 pub trait Progress {

@@ -14,13 +14,13 @@ use rand_chacha::ChaCha8Rng;
 use super::unmarked::Forks;
 use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Spec, Stage};
-use crate::store::{NewLaunch, StoreError};
 use crate::study::Case;
 use machine::doctor::Watch;
 use model::findings::tally;
 use model::launch::{Record, SampleCount};
 use model::noise::RoundNoise;
 use model::reach::Reach;
+use store::{NewLaunch, StoreError};
 
 /// Rounds in which observed launches are made, unless the number of launches is fixed. Counts vary little,
 /// and observing is slow.

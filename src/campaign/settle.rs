@@ -6,11 +6,11 @@ use super::pilot::PILOT_DEADLINE_MS;
 use super::round::Sent;
 use super::{Campaign, value_ns};
 use crate::launch::Spec;
-use crate::store::Settle;
 use crate::study::{Case, losses};
 use mechanisms::Variant;
 use model::launch::{SampleCount, Workers};
 use model::workload::{Policy, Workload};
+use store::Settle;
 
 /// The pilot: so many launches from the moment of their fork, each so long, cut into blocks. One alone
 /// says little: a stranger's fork, or a plateau of some milliseconds, moves the end that it shows.

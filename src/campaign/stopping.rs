@@ -3,8 +3,8 @@
 //! Nothing here knows launches or the store. What is decided depends on values only through the one
 //! question that an analysis asks, and its answer is paid for ([`stats::looks`]).
 
-use crate::store::Closed;
 use stats::{LEAST_LAUNCHES, Look, MOST_LAUNCHES, Plan};
+use store::Closed;
 
 /// A group that is being measured.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! Rounds that nobody disturbed: how many a group has, and how long it is measured for more of them.
 
 use super::{Campaign, LiveCase, LiveGroup};
-use crate::store::StoreError;
 use model::launch::{Outcome, Record};
 use model::workload::Workload;
+use store::StoreError;
 
 /// How many times what was asked (time, or launches) is spent on undisturbed rounds.
 pub const MOST_TIMES: u64 = 3;

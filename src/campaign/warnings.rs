@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::Campaign;
-use crate::store::StoreError;
 use machine::noise::load;
+use store::StoreError;
 
 /// A load average, over a minute, from which on the machine counts as busy: above what a run
 /// of our own leaves behind.

@@ -12,7 +12,6 @@ use super::words::{
     variant, workload, workload_names,
 };
 use crate::export::Format;
-use crate::store::Label;
 use mechanisms::workload::connect;
 use mechanisms::{Entry, MECHANISMS};
 use model::duration::{self, budget, in_ns};
@@ -25,6 +24,7 @@ use model::request::{Request, Sessions, Stopping};
 use model::size;
 use model::workload::Arrivals;
 use model::workload::{Policy, Workload};
+use store::Label;
 
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);

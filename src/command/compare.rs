@@ -12,7 +12,7 @@ use crate::judge::compare::{Gate, GateOn, Measured, RunComparison, Terms, compar
 use crate::judge::{EQUIVALENT_WITHIN, Judged};
 use crate::report::compose::{Extent, comparison};
 use crate::report::html;
-use crate::store::Store;
+use store::Store;
 
 /// Exit code where a case is slower by more than the gate.
 const REGRESSION: u8 = 3;

@@ -19,7 +19,7 @@ use crate::campaign::{Launched, Progress, Status};
 use crate::export::ndjson;
 use crate::judge::Judged;
 use crate::launch::Interrupt;
-use crate::store::{RunStatus, StoredCase, StoredRun};
+use store::{RunStatus, StoredCase, StoredRun};
 
 /// How long a reader may stand still once a signal has come.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };

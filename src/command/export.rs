@@ -7,7 +7,7 @@ use clap::Args;
 use super::{Common, Failure, args, print, report};
 use crate::export::{self, Format};
 use crate::judge::Judged;
-use crate::store::Store;
+use store::Store;
 
 /// Flags of `export`.
 #[derive(Args)]

@@ -12,10 +12,10 @@ use super::words::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, fleet_report, signals};
 use crate::campaign::{TOOL, now_utc};
 use crate::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
-use crate::store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
 use model::duration::in_ns;
 use model::placement::Placement;
 use model::workload::Workload;
+use store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
 
 /// Tournaments where no number is named: the least of other runs.
 const ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;

@@ -38,9 +38,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::report::{Document, terminal};
-use crate::store::{Store, StoreError};
 use mechanisms::MECHANISMS;
 use model::visible::{one_line, visible_lines};
+use store::{Store, StoreError};
 use sys::process;
 
 /// Measures how processes talk to each other, and says how sure it is.

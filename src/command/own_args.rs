@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::args::{RunArgs, Shown, shown_or_exported};
 use super::words::{launches, seed};
-use crate::store::Label;
 use model::duration::budget;
+use store::Label;
 
 /// How an experiment with a question of its own (`explain`, `probe-effect`) is bounded, named, shown.
 #[derive(Args)]

@@ -9,7 +9,7 @@ use super::{Common, Failure, fleet_report, output, written};
 use crate::judge::Judged;
 use crate::report::compose::{Extent, compose};
 use crate::report::{html, terminal};
-use crate::store::Store;
+use store::Store;
 
 /// Flags of `report`.
 #[derive(Args)]

@@ -17,13 +17,13 @@ use crate::judge::{Judged, Status};
 use crate::launch::peer::Peer;
 use crate::launch::{Interrupt, Launcher};
 use crate::report::compose::{Extent, compose};
-use crate::store::{RunStatus, Store, StoredRun};
 use crate::study::{Machine, Plan, Ways, plan};
 use machine::Topology;
 use mechanisms::clean;
 use model::reach::Reach;
 use model::request::Request;
 use model::visible::one_line;
+use store::{RunStatus, Store, StoredRun};
 
 /// The page that the main job leaves in the working directory.
 const PAGE: &str = "report.html";

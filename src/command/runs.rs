@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{Common, Failure, complain, print};
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
-use crate::store::{RunRow, RunStatus, Store, command_line};
+use store::{RunRow, RunStatus, Store, command_line};
 
 /// Flags of `runs`.
 #[derive(Args)]

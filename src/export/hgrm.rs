@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use super::{name, single, stored, without_percentiles};
 use crate::judge::{CaseResult, Judged};
-use crate::store::{Store, StoreError};
+use store::{Store, StoreError};
 
 /// Lines per halving of the distance to 100 %, as HdrHistogram prints by default.
 const LINES_PER_HALF: f64 = 5.0;

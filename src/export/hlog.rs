@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use super::{hdr, launches, name, single, without_percentiles};
 use crate::judge::Judged;
-use crate::store::{Store, StoreError};
+use store::{Store, StoreError};
 
 /// Values are in ns; the column of largest values is in ms, as HdrHistogram's writer has it.
 const NS_PER_MS: f64 = 1e6;

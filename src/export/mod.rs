@@ -11,8 +11,8 @@ pub mod ndjson;
 
 use crate::judge::{CaseResult, Judged};
 use crate::report::compose::{Extent, compose};
-use crate::store::{Store, StoreError, StoredCase, StoredLaunch};
 use model::size;
+use store::{Store, StoreError, StoredCase, StoredLaunch};
 
 pub use crate::report::markdown::render as markdown;
 pub use hgrm::spectra;

@@ -2,14 +2,18 @@
 //! prints them again: `start`, its `warning`s, a `launch` each, a `result` per case, `end`.
 //! docs/events.schema.json describes them.
 
+use model::launch::Workers;
+use model::placement::Placement;
+use model::request::Absence;
+use model::workload::{Policy, Workload};
 use serde::Serialize;
 
 use super::{launches, stored};
 use crate::judge::{CaseResult, GroupVerdict, Judged, Observed};
 use crate::judge::{Reach, Total};
-use crate::store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
 use model::clock::{Kind, Reading, TscUnavailable};
 use model::host::Host;
+use store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
 
 /// Version of the events: grows when a reader could misread the next one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -37,12 +41,12 @@ struct Identity<'a> {
     /// Position among the planned cases and among the results, from 0.
     case: usize,
     variant: &'a str,
-    workload: &'a str,
+    workload: Workload,
     message_bytes: Option<u64>,
     total: Option<Total>,
     reach: &'a Reach,
-    placement: &'a str,
-    workers: &'a str,
+    placement: Placement,
+    workers: Workers,
     twin: bool,
 }
 
@@ -50,14 +54,14 @@ impl Identity<'_> {
     fn of(case: usize, stored: &StoredCase) -> Identity<'_> {
         Identity {
             case,
-            variant: &stored.mechanism,
-            workload: &stored.workload,
-            message_bytes: stored.message_bytes,
-            total: stored.total,
-            reach: &stored.reach,
-            placement: &stored.placement,
-            workers: &stored.workers,
-            twin: stored.twin,
+            variant: &stored.case.variant,
+            workload: stored.case.workload,
+            message_bytes: stored.case.message_bytes,
+            total: stored.case.total,
+            reach: &stored.case.reach,
+            placement: stored.case.placement,
+            workers: stored.case.workers,
+            twin: stored.case.twin,
         }
     }
 }
@@ -89,8 +93,8 @@ struct Planned<'a> {
     identity: Identity<'a>,
     group: usize,
     cpus: Option<[u32; 2]>,
-    payload: &'a str,
-    absence: Option<&'a str>,
+    payload: Policy,
+    absence: Option<Absence>,
     reason: Option<&'a str>,
 }
 
@@ -99,9 +103,9 @@ impl Planned<'_> {
         Planned {
             identity: Identity::of(nth, case),
             group,
-            cpus: case.cpus.map(|(a, b)| [a, b]),
-            payload: &case.payload,
-            absence: case.absence.as_deref(),
+            cpus: case.case.place.cpus.map(|(a, b)| [a, b]),
+            payload: case.case.payload,
+            absence: case.absence,
             reason: case.reason.as_deref(),
         }
     }

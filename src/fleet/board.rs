@@ -13,9 +13,9 @@ use super::stub::{Planted, Stub};
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing, time_left};
 use crate::launch::{Ending, Interrupt};
-use crate::store::FleetAsked;
 use machine::interrupt::INTERRUPTED_WITHIN;
 use model::peer::FarHost;
+use store::FleetAsked;
 
 /// How long a node may take to answer: its step may have to be set up.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);

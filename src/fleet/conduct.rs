@@ -22,11 +22,11 @@ use crate::campaign::{
 };
 use crate::launch::spec::BUILD;
 use crate::launch::{Ending, Interrupt, Spec};
-use crate::store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
 use live::{Live, Turn, revive};
 use model::launch::{Outcome, SampleCount, Warmup};
 use model::workload::Workload;
 use order::Item;
+use store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
 
 /// Launches of one node that are set up together.
 const BATCH: usize = 12;
@@ -123,7 +123,7 @@ impl<'a> Fleet<'a> {
     }
 
     /// Keeps what the nodes are, and their bounds where they aren't known.
-    fn keep_nodes(&mut self, before: Vec<crate::store::StoredNode>) -> Result<(), StoreError> {
+    fn keep_nodes(&mut self, before: Vec<store::StoredNode>) -> Result<(), StoreError> {
         for nth in 0..self.asked.nodes.len() {
             let known = before.get(nth).is_some_and(|it| it.far.is_some());
             match &self.board.far[nth] {

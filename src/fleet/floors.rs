@@ -10,8 +10,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::nodes;
 use crate::launch::Interrupt;
-use crate::store::FleetAsked;
 use model::floors::{Extent, Floors};
+use store::FleetAsked;
 
 /// How long it may take, with its step's set-up.
 const WITHIN: Duration = Duration::from_secs(60);

@@ -3,7 +3,6 @@
 
 use super::tournament;
 use crate::launch::placement;
-use crate::store::{Concurrent, FleetAsked, NewFleetCase, Store, StoreError};
 use crate::study::Case;
 use mechanisms::{OpenSpec, Variant, check_over_network, probe};
 use model::launch::Workers;
@@ -12,6 +11,7 @@ use model::placement::Placement;
 use model::reach::Reach;
 use model::total::Total;
 use model::workload::{Policy, Workload};
+use store::{Concurrent, FleetAsked, NewFleetCase, Store, StoreError};
 
 /// Samples of a simulated launch.
 const SIMULATED_SAMPLES: u64 = 16;
@@ -130,7 +130,7 @@ pub fn store(
         ends.enumerate().map(move |(nth, (near, far))| NewFleetCase {
             group,
             nth,
-            case: &kind.case,
+            case: kind.case.kept(),
             near,
             far,
             concurrent: kind.concurrent,

@@ -7,18 +7,19 @@ use super::counted::Counted;
 use super::estimate::Status;
 use super::percentile::Curve;
 use super::rate::RateSeen;
-use crate::store::StoredCase;
 use mechanisms::Variant;
 use model::mechanism::Carries;
+use store::StoredCase;
 
 impl CaseResult {
-    pub(super) fn blank(case: &StoredCase) -> CaseResult {
-        let variant = Variant::parse(&case.mechanism).ok();
-        let name = case.mechanism.split(':').next().unwrap_or_default();
+    pub(super) fn blank(stored: &StoredCase) -> CaseResult {
+        let case = &stored.case;
+        let variant = Variant::parse(&case.variant).ok();
+        let name = case.variant.split(':').next().unwrap_or_default();
         CaseResult {
-            id: case.id,
+            id: stored.id,
             group: 0,
-            variant: case.mechanism.clone(),
+            variant: case.variant.clone(),
             mechanism: name.to_string(),
             options: variant.as_ref().map(|it| it.options.chosen().clone()).unwrap_or_default(),
             carries: variant.as_ref().map_or(Carries::Bytes, |it| it.traits().carries),
@@ -26,30 +27,30 @@ impl CaseResult {
             spins: variant.is_some_and(|it| it.burns()),
             twin: case.twin,
             observe: case.observe,
-            workload: case.workload.clone(),
-            workers: case.workers.clone(),
+            workload: case.workload.name().to_string(),
+            workers: case.workers.name().to_string(),
             reach: case.reach.clone(),
-            placement: case.placement.clone(),
-            site: case.placement.clone(),
-            cpus: case.cpus.map(|(a, b)| [a, b]),
+            placement: case.placement.to_string(),
+            site: case.placement.to_string(),
+            cpus: case.place.cpus.map(|(a, b)| [a, b]),
             two_machines: false,
             observed_placement: None,
             message_bytes: case.message_bytes,
             total: case.total,
-            payload: case.payload.clone(),
-            batch: case.batch,
+            payload: case.payload.name().to_string(),
+            batch: stored.batch,
             launches: 0,
             failed_launches: 0,
             samples: 0,
             effective_samples: 0.0,
             status: Status::Ok,
-            reason: case.reason.clone(),
+            reason: stored.reason.clone(),
             latency_ns: None,
             throughput_bytes_per_sec: None,
             wakeups_per_sec: None,
             setup_ns: None,
             response_ns: None,
-            rate: RateSeen::asked(case),
+            rate: RateSeen::asked(stored),
             setup_phases_ns: Vec::new(),
             first_message_ns: None,
             launch_medians: Vec::new(),

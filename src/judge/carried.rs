@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{CaseResult, OverRounds};
-use crate::store::StoredLaunch;
 use stats::{Share, binomial_share, clustered_share};
+use store::StoredLaunch;
 
 /// Sums over all launches.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,5 +1,7 @@
 //! One case: its launches turned into a result.
 
+use model::request::Absence;
+use model::workload::Workload;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -22,12 +24,12 @@ use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::{headline, look_of};
-use crate::store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 use model::mechanism::Carries;
 use model::probe::Probe;
 use model::reach::Reach;
 use model::total::Total;
 use stats::Look;
+use store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 
 /// A case, judged.
 #[derive(Clone, Debug, Serialize)]
@@ -227,8 +229,8 @@ impl CaseResult {
         result.group = group.nth;
         let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
         result.two_machines = elsewhere && result.reach == Reach::Peer;
-        if run.reaches().len() > 1 && !case.reach.is_local() {
-            result.site = format!("{}/{}", case.reach, case.placement);
+        if run.reaches().len() > 1 && !case.case.reach.is_local() {
+            result.site = format!("{}/{}", case.case.reach, case.case.placement);
         }
         let all = store.launches(case.id)?;
         let launches: Vec<&StoredLaunch> = all.iter().filter(|launch| launch.round > 0).collect();
@@ -242,7 +244,8 @@ impl CaseResult {
                 continue;
             }
             let samples = store.samples(launch.id)?;
-            let single = case.workload != "throughput" && launch.record.initiator.batch == 1;
+            let single =
+                case.case.workload != Workload::Throughput && launch.record.initiator.batch == 1;
             let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
             let scale = run.clock.ns_per_tick / launch.record.initiator.batch.max(1) as f64;
             result.course.push(Course::of(launch.round, &samples, scale, slices, steady));
@@ -251,7 +254,7 @@ impl CaseResult {
             result.keep_others(at, &value);
             values.push(value);
         }
-        result.datagrams = DatagramsSeen::of(&all, case.message_bytes);
+        result.datagrams = DatagramsSeen::of(&all, case.case.message_bytes);
         result.settle_status(case, &all, &values);
         result.look = look_of(values.len(), group);
         if !values.is_empty() {
@@ -293,9 +296,9 @@ impl CaseResult {
         values: &[LaunchValue],
     ) {
         // The plan's probe may find what a worker, which holds more descriptors, no longer gets.
-        self.status = match case.absence.as_deref() {
-            Some("unavailable") => Status::Unavailable,
-            Some(_) => Status::NotApplicable,
+        self.status = match case.absence {
+            Some(Absence::Unavailable) => Status::Unavailable,
+            Some(Absence::NotApplicable) => Status::NotApplicable,
             None if values.is_empty() => match launches.last().map(|it| it.status.as_str()) {
                 Some("unavailable") => Status::Unavailable,
                 Some("not_applicable") => Status::NotApplicable,

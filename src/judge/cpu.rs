@@ -10,7 +10,7 @@
 use serde::Serialize;
 
 use super::headline;
-use crate::store::{StoredGroup, StoredLaunch};
+use store::{StoredGroup, StoredLaunch};
 
 /// CPU time per round trip, or per message of a transfer, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -5,12 +5,12 @@ use std::fmt;
 use serde::Serialize;
 
 use super::CaseResult;
-use crate::store::StoredRun;
 use crate::study::counted::Count;
 use crate::study::declared::declare;
 use crate::study::expression::Expression;
 use model::floors::Floors;
 use model::request::Request;
+use store::StoredRun;
 
 /// A derived figure of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]

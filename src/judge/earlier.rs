@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::CaseResult;
-use crate::store::{Store, StoreError, StoredRun};
+use store::{Store, StoreError, StoredRun};
 
 /// Launches of a case in an earlier run, at least: fewer have no median to speak of.
 const LEAST_LAUNCHES: usize = 6;

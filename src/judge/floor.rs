@@ -230,25 +230,30 @@ pub(super) fn refresh(floors: &mut Floors, rounds: &[Rounds]) {
 pub mod tests {
     use super::*;
     use crate::judge::{Estimate, Status};
-    use crate::store::StoredCase;
+    use model::case::Case;
+    use model::launch::Workers;
     use model::mechanism::Carries;
+    use model::placement::{Place, Placement};
+    use model::workload::{Policy, Workload};
+    use store::StoredCase;
 
     pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {
         let mut result = CaseResult::blank(&StoredCase {
             id: 1,
-            mechanism: mechanism.into(),
-            workload: "latency".into(),
-            message_bytes: Some(64),
-            total: None,
-            rate: None,
-            reach: Default::default(),
-            placement: placement.into(),
-            workers: "process".into(),
-            payload: "untouched".into(),
-            twin: false,
-            observe: None,
-            cpus,
-            swappable: true,
+            case: Case {
+                variant: mechanism.into(),
+                workload: Workload::Latency,
+                message_bytes: Some(64),
+                total: None,
+                rate: None,
+                reach: Default::default(),
+                placement: Placement::parse(placement).unwrap(),
+                place: Place { cpus, swappable: true, apart: false },
+                workers: Workers::Process,
+                payload: Policy::Untouched,
+                twin: false,
+                observe: None,
+            },
             absence: None,
             reason: None,
             batch: None,

@@ -11,10 +11,10 @@ use serde::Serialize;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
-use crate::store::{Closed, StoredGroup};
 use model::reach::Reach;
 use model::total::Total;
 use stats::{AgainstBest, AgainstReference};
+use store::{Closed, StoredGroup};
 
 /// How one case stands in its group.
 #[derive(Clone, Debug, Serialize)]

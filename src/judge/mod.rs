@@ -35,7 +35,6 @@ pub mod time;
 
 use serde::Serialize;
 
-use crate::store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 use model::floors::Floors;
 use model::host::Host;
 pub use model::mechanism::Carries;
@@ -46,6 +45,7 @@ pub use model::reach::Reach;
 use model::request::{Aim, Request};
 pub use model::total::Total;
 use stats::{End, Interval, Look};
+use store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
 pub use carried::Carried;
 pub use case::CaseResult;
@@ -151,7 +151,7 @@ impl Judged {
             for case in &group.cases {
                 let (result, timed) = CaseResult::of(store, &run, group, case, slices)?;
                 timed_ns += timed;
-                match case.observe {
+                match case.case.observe {
                     None => results.push(result),
                     Some(probe) => {
                         let launches = store.launches(case.id)?;

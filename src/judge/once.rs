@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::headline;
-use crate::store::{StoredGroup, StoredLaunch};
+use store::{StoredGroup, StoredLaunch};
 
 /// A time over launches, one value each, in ns. The ends and the coverage of the interval of the
 /// median are null where there are too few launches.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Ranked, headline};
-use crate::store::StoredGroup;
+use store::StoredGroup;
 
 /// The percentiles that are stated: name and probability.
 pub const PERCENTILES: [(&str, f64); 5] =
@@ -106,7 +106,7 @@ pub fn curve(pooled: &mut [u64], independent: f64, scale: f64) -> Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Closed;
+    use store::Closed;
 
     fn group() -> StoredGroup {
         StoredGroup { nth: 0, closed: Some(Closed::Precise), spent: 0.0, cases: Vec::new() }

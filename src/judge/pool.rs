@@ -1,7 +1,7 @@
 //! The samples of a case: launch by launch for its statistics, and pooled for its curve.
 
 use super::percentile::{self, OfLaunch};
-use crate::store::StoredLaunch;
+use store::StoredLaunch;
 
 /// What one launch contributes.
 pub(super) struct LaunchValue {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::store::{StoredCase, StoredLaunch};
 use model::workload::Arrivals;
+use store::{StoredCase, StoredLaunch};
 
 /// A mechanism that serves a smaller share of what is due falls behind for good: what is due waits in
 /// a queue that grows, and its response times tell how long the launch was.
@@ -41,7 +41,7 @@ impl RateSeen {
     /// What is known before any launch; None of other workloads.
     pub(super) fn asked(case: &StoredCase) -> Option<RateSeen> {
         Some(RateSeen {
-            asked_per_sec: case.rate?,
+            asked_per_sec: case.case.rate?,
             arrivals: Arrivals::default(),
             served_per_sec: None,
             served_share: None,

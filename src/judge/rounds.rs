@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, GroupVerdict};
-use crate::store::StoredRun;
+use store::StoredRun;
 
 /// The share of a case's launches in marked rounds beyond which the others are told apart.
 const MANY: f64 = 0.1;
@@ -46,7 +46,7 @@ pub(super) fn assign(
     results: &mut [CaseResult],
     groups: &mut [GroupVerdict],
 ) -> Vec<JudgedRound> {
-    let judged = |it: &crate::store::StoredRound| {
+    let judged = |it: &store::StoredRound| {
         let session = it.noise.session.max(1);
         JudgedRound { group: it.group, round: it.nth, session, marked: it.noise.marked() }
     };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::StoredLaunch;
+use store::StoredLaunch;
 
 /// Two modes among the launches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -47,6 +47,42 @@ pub struct Case {
 }
 
 impl Case {
+    /// The same, as it is kept.
+    pub fn kept(&self) -> model::case::Case {
+        model::case::Case {
+            variant: self.variant.to_string(),
+            workload: self.workload,
+            message_bytes: self.message_bytes,
+            total: self.total,
+            rate: self.rate,
+            placement: self.placement,
+            place: self.place,
+            workers: self.workers,
+            payload: self.payload,
+            twin: self.twin,
+            reach: self.reach.clone(),
+            observe: self.observe,
+        }
+    }
+
+    /// A case as it was kept; None where its variant is none of this build's.
+    pub fn of_kept(kept: &model::case::Case) -> Option<Case> {
+        Some(Case {
+            variant: Variant::parse(&kept.variant).ok()?,
+            workload: kept.workload,
+            message_bytes: kept.message_bytes,
+            total: kept.total,
+            rate: kept.rate,
+            placement: kept.placement,
+            place: kept.place,
+            workers: kept.workers,
+            payload: kept.payload,
+            twin: kept.twin,
+            reach: kept.reach.clone(),
+            observe: kept.observe,
+        })
+    }
+
     /// Bytes of the message that the mechanism is opened for; 1 where messages have no size.
     pub fn opened_for(&self) -> usize {
         let sized = self.variant.traits().carries.has_size();

@@ -1,9 +1,8 @@
-//! Runs that nobody measured, written through `ipcmark::store`.
+//! Runs that nobody measured, written through `store`.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-use ipcmark::store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
 use ipcmark::study::Case;
 use mechanisms::Variant;
 use model::host::Host;
@@ -14,6 +13,7 @@ use model::placement::Placement;
 use model::reach::Reach;
 use model::request::{Request, Stopping};
 use model::workload::{Policy, Workload};
+use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
 
 /// This machine, read once.
 static HOST: OnceLock<Host> = OnceLock::new();
@@ -84,7 +84,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
     let rows: Vec<NewCase> = made
         .iter()
         .enumerate()
-        .map(|(nth, case)| NewCase { group: 0, nth, case, absence: None })
+        .map(|(nth, case)| NewCase { group: 0, nth, case: case.kept(), absence: None })
         .collect();
     let cases = store.add_cases(run, &rows)?;
     for case in &cases {

@@ -1,6 +1,7 @@
 //! The words of an experiment, as types: no input or output, no system call.
 
 pub mod bound;
+pub mod case;
 pub mod clock;
 pub mod counts;
 pub mod duration;

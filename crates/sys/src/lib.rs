@@ -10,7 +10,6 @@ pub mod calls;
 pub mod counter;
 pub mod identity;
 pub mod lent;
-pub mod lock;
 pub mod namespace;
 pub mod network;
 pub mod parking;

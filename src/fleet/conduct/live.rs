@@ -3,8 +3,8 @@
 use crate::fleet::plan::Kind;
 use crate::fleet::play::Wanted;
 use crate::launch::Ending;
-use crate::store::{Store, StoreError};
 use model::launch::{Outcome, Record};
+use store::{Store, StoreError};
 
 /// A case being measured.
 #[derive(Clone, Copy, Default)]

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::Fleet;
 use crate::fleet::tournament::{self, Pair};
-use crate::store::Concurrent;
+use store::Concurrent;
 
 /// Something that is measured at one time.
 pub enum Item {

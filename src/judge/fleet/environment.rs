@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::store::StoredNode;
+use store::StoredNode;
 
 /// A field in which nodes differ.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ mod rest;
 use std::collections::BTreeMap;
 
 use super::ALPHA;
-use crate::store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
 use stats::Interval;
+use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
 
 pub use environment::{Differing, differing};
 pub use rest::{

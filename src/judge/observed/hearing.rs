@@ -7,8 +7,8 @@ use super::super::OverRounds;
 use super::heard::{
     Beyond, CallsHeard, Heard, InterruptsHeard, Returned, SocketHeard, Wait, WakeUps, Worker,
 };
-use crate::store::StoredLaunch;
 use model::trace::{Calls, Deeds, Direction, Spread, Traced};
+use store::StoredLaunch;
 
 /// What a call returned has a row of its own from this share of the calls on, …
 const SHOWN: f64 = 0.01;

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, OverRounds, Status};
-use crate::store::StoredLaunch;
 use model::counts::{Counts, FIGURES};
 use model::probe::Probe;
 use model::total::Total;
 use model::trace::{Traced, Trips};
+use store::StoredLaunch;
 
 pub(super) use figures::assign;
 pub use heard::{

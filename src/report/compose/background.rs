@@ -6,9 +6,9 @@ use super::absences::absences;
 use super::findings;
 use crate::judge::{Carries, CaseResult, Judged};
 use crate::report::{Block, Section, Text, units};
-use crate::store::command_line;
 use model::findings::Fitness;
 use model::host::Host;
+use store::command_line;
 
 /// Third over first quartile of the launches of `null` up to which the CPUs count as steady.
 const STEADY_CPU: f64 = 1.05;

@@ -32,9 +32,9 @@ pub use compare::comparison;
 
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
-use crate::store::{RunStatus, StoredRun};
 use crate::study::paper::Form;
 use model::request::Aim;
+use store::{RunStatus, StoredRun};
 
 /// Verdicts that the page leaves open where there are more.
 const VERDICTS_OPEN: usize = 4;

@@ -3,7 +3,7 @@
 use super::{Extent, open_loop, over_time, ratios, words};
 use crate::judge::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use crate::report::{Block, Text, Verdict, VerdictKind};
-use crate::store::Closed;
+use store::Closed;
 
 /// Cases with the widest intervals that a terminal names.
 const WORST_NAMED: usize = 3;

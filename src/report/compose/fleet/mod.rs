@@ -8,7 +8,7 @@ mod rest;
 use super::Extent;
 use crate::judge::fleet::{FleetJudged, GroupResult};
 use crate::report::{Block, Column, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
-use crate::store::{Concurrent, RunStatus};
+use store::{Concurrent, RunStatus};
 
 /// Reasons that are listed before the rest is counted.
 const LISTED: usize = 12;

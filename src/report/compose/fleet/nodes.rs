@@ -5,8 +5,8 @@ use super::Extent;
 use crate::judge::fleet::FleetJudged;
 use crate::judge::floor_rows::rows;
 use crate::report::{Block, Column, Row, Section, Table, Text, units};
-use crate::store::StoredNode;
 use model::findings::Level;
+use store::StoredNode;
 
 /// Nodes in a table.
 const NODES: usize = 40;

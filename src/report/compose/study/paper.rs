@@ -12,7 +12,7 @@ use crate::judge::Judged;
 use crate::judge::hypothesis::{Decision, Finding};
 use crate::report::compose::{subtitle, words};
 use crate::report::{Block, Document, Figure, Section, Target, Text, units};
-use crate::store::command_line;
+use store::command_line;
 
 /// Findings that the abstract tells with their effects, and the conclusions where pages are few.
 const TOLD_IN_BRIEF: usize = 3;

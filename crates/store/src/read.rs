@@ -1,5 +1,7 @@
 //! Reading: rows as they were stored, or why they can't be; samples one launch at a time.
 
+use model::case::Case;
+use model::placement::Place;
 use std::collections::HashMap;
 
 use rusqlite::{Row, params};
@@ -290,26 +292,28 @@ pub(super) fn sizes(row: &Row, column: usize) -> rusqlite::Result<(Option<u64>, 
 fn case(row: &Row) -> rusqlite::Result<StoredCase> {
     let (batch, samples_per_launch) = sizes(row, 13)?;
     let cpus: (Option<u32>, Option<u32>) = (row.get(8)?, row.get(9)?);
+    let case = Case {
+        variant: row.get(1)?,
+        workload: word(row, 2)?,
+        message_bytes: row.get(3)?,
+        total: row.get::<_, Option<String>>(16)?.map(|it| total(&it)).transpose()?,
+        rate: row.get(19)?,
+        placement: word(row, 4)?,
+        place: Place { cpus: cpus.0.zip(cpus.1), swappable: row.get(10)?, apart: false },
+        workers: word(row, 5)?,
+        payload: word(row, 6)?,
+        twin: row.get(7)?,
+        reach: word(row, 18)?,
+        observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
+    };
     Ok(StoredCase {
         id: row.get(0)?,
-        mechanism: row.get(1)?,
-        workload: row.get(2)?,
-        message_bytes: row.get(3)?,
-        placement: row.get(4)?,
-        workers: row.get(5)?,
-        payload: row.get(6)?,
-        twin: row.get(7)?,
-        cpus: cpus.0.zip(cpus.1),
-        swappable: row.get(10)?,
-        absence: row.get(11)?,
+        case,
+        absence: row.get::<_, Option<String>>(11)?.map(|_| word(row, 11)).transpose()?,
         reason: row.get(12)?,
         batch,
         samples_per_launch,
         operation_ns: row.get(15)?,
-        total: row.get::<_, Option<String>>(16)?.map(|it| total(&it)).transpose()?,
-        observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
-        reach: word(row, 18)?,
-        rate: row.get(19)?,
     })
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::seal::{Table, Writer};
 use super::ticks::{PART, pack};
 use super::{Closed, RunStatus, Settle, Store, StoreError};
-use crate::study::Case;
+use model::case::Case;
 use model::floors::Floors;
 use model::host::Host;
 use model::launch::{Outcome, Record};
@@ -43,7 +43,7 @@ pub struct NewCase<'a> {
     /// Position inside the group.
     pub nth: usize,
     /// The case.
-    pub case: &'a Case,
+    pub case: Case,
     /// Why it isn't measured, if it isn't.
     pub absence: Option<(Absence, &'a str)>,
 }
@@ -290,14 +290,14 @@ pub(super) fn need_group(it: &Writer, run: i64, group: usize) -> rusqlite::Resul
 }
 
 fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
-    let case = new.case;
+    let case = &new.case;
     it.put(
         Table::Cases,
         &[
             ("run", &run),
             ("group_nth", &new.group),
             ("nth", &new.nth),
-            ("mechanism", &case.variant.to_string()),
+            ("mechanism", &case.variant),
             ("workload", &case.workload.name()),
             ("message_bytes", &case.message_bytes),
             ("placement", &case.placement.to_string()),

@@ -10,6 +10,7 @@ mod command_line;
 mod earlier;
 pub mod fleet;
 mod label;
+mod lock;
 mod open;
 mod place;
 mod read;

@@ -92,7 +92,7 @@ fn before_last(name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::seal::Writer;
+    use crate::seal::Writer;
 
     #[test]
     fn a_label_is_nothing_else() {

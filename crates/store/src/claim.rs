@@ -5,7 +5,6 @@
 use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -13,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::params;
 
+use super::lock::{is_locked, try_lock, unlock};
 use super::seal::{Table, Writer};
 use super::{Store, StoreError};
-use sys::lock::{is_locked, try_lock, unlock};
 
 /// The byte for whoever makes the store; runs have the byte of their number.
 const MAKING: i64 = 0;
@@ -72,18 +71,18 @@ impl Claims {
     }
 
     fn take(&self, run: i64) -> io::Result<bool> {
-        try_lock(self.file()?.as_fd(), run)
+        try_lock(self.file()?, run)
     }
 
     fn release(&self, run: i64) {
         if let Some(file) = self.file.get() {
-            let _ = unlock(file.as_fd(), run);
+            let _ = unlock(file, run);
         }
     }
 
     /// Whether another holds the claim of a run; None where that can't be known.
     fn is_taken(&self, run: i64) -> Option<bool> {
-        let seen = |file: &File| is_locked(file.as_fd(), run).ok();
+        let seen = |file: &File| is_locked(file, run).ok();
         match self.file.get() {
             Some(file) => seen(file),
             None => {

@@ -1,15 +1,15 @@
 //! What is read from a store: runs, groups, cases, launches, as they were stored.
 
 use super::{Closed, RunStatus, Settle};
+use model::case::Case;
 use model::floors::Floors;
 use model::host::Host;
 use model::launch::Record;
 use model::noise::RoundNoise;
 use model::peer::PeerRecord;
-use model::probe::Probe;
 use model::reach::{LabRecord, Reach};
+use model::request::Absence;
 use model::request::Request;
-use model::total::Total;
 
 /// A line of `ipcmark runs`.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,15 +86,15 @@ impl StoredRun {
     /// The cases that become results, each with its group: those at which nothing looks.
     pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
         let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
-        cases.filter(|(_, case)| case.observe.is_none())
+        cases.filter(|(_, case)| case.case.observe.is_none())
     }
 
     /// Where the halves of its cases were, each once.
     pub fn reaches(&self) -> Vec<&Reach> {
         let mut found: Vec<&Reach> = Vec::new();
         for case in self.groups.iter().flat_map(|it| &it.cases) {
-            if !found.contains(&&case.reach) {
-                found.push(&case.reach);
+            if !found.contains(&&case.case.reach) {
+                found.push(&case.case.reach);
             }
         }
         found
@@ -120,34 +120,10 @@ pub struct StoredGroup {
 pub struct StoredCase {
     /// Its id.
     pub id: i64,
-    /// With options: `tcp:nodelay=off`.
-    pub mechanism: String,
-    /// `latency`, `throughput`, `connect`, `rate`.
-    pub workload: String,
-    /// None where the mechanism carries none.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries; None where no bytes are transferred.
-    pub total: Option<Total>,
-    /// Messages due per second; None of other workloads than a rate.
-    pub rate: Option<u64>,
-    /// Where its two halves are.
-    pub reach: Reach,
-    /// `same-cpu`, …
-    pub placement: String,
-    /// `process`, `thread`.
-    pub workers: String,
-    /// `untouched`, `written`, `read`.
-    pub payload: String,
-    /// Second name of another case.
-    pub twin: bool,
-    /// What looks on; None where the case is a result.
-    pub observe: Option<Probe>,
-    /// The pair of CPUs; None when free.
-    pub cpus: Option<(u32, u32)>,
-    /// Whether roles change CPUs between rounds.
-    pub swappable: bool,
-    /// `not_applicable`, `unavailable`; None if measured.
-    pub absence: Option<String>,
+    /// What it is.
+    pub case: Case,
+    /// Which kind of absence, if it isn't measured.
+    pub absence: Option<Absence>,
     /// Why it isn't measured.
     pub reason: Option<String>,
     /// Operations per sample, fixed by the pilot.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::store::RunStatus;
-use crate::study::Case;
+use crate::RunStatus;
+use model::case::Case;
 use model::floors::Floors;
 use model::host::Host;
 use model::peer::FarHost;
@@ -83,13 +83,13 @@ pub struct NewFleet<'a> {
 }
 
 /// A case of one node, or of one pair.
-pub struct NewFleetCase<'a> {
+pub struct NewFleetCase {
     /// Number of its group: what is done.
     pub group: usize,
     /// Which of its group it is.
     pub nth: usize,
     /// What is done.
-    pub case: &'a Case,
+    pub case: Case,
     /// The node, or the first of the pair.
     pub near: usize,
     /// The second of the pair.

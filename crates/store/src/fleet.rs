@@ -57,7 +57,7 @@ impl Store {
     pub fn add_fleet_cases<'a>(
         &mut self,
         run: i64,
-        cases: impl Iterator<Item = NewFleetCase<'a>>,
+        cases: impl Iterator<Item = NewFleetCase>,
     ) -> Result<(), StoreError> {
         self.write(|it| {
             let (mut last, mut added) = (None, 0);
@@ -66,14 +66,14 @@ impl Store {
                     need_group(it, run, new.group)?;
                     last = Some(new.group);
                 }
-                let case = new.case;
+                let case = &new.case;
                 it.put(
                     Table::Cases,
                     &[
                         ("run", &run),
                         ("group_nth", &new.group),
                         ("nth", &new.nth),
-                        ("mechanism", &case.variant.to_string()),
+                        ("mechanism", &case.variant),
                         ("workload", &case.workload.name()),
                         ("message_bytes", &case.message_bytes),
                         ("placement", &case.placement.to_string()),

@@ -1,0 +1,37 @@
+//! A case: one combination of factor levels.
+
+use crate::launch::Workers;
+use crate::placement::{Place, Placement};
+use crate::probe::Probe;
+use crate::reach::Reach;
+use crate::total::Total;
+use crate::workload::{Policy, Workload};
+
+/// One combination of factor levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The mechanism with its options: `tcp:nodelay=off`.
+    pub variant: String,
+    /// What is done.
+    pub workload: Workload,
+    /// Bytes of a message; None where the mechanism carries none, or nothing is sent.
+    pub message_bytes: Option<u64>,
+    /// What one transfer carries; None where no bytes are transferred.
+    pub total: Option<Total>,
+    /// Messages due per second; None of other workloads than a rate.
+    pub rate: Option<u64>,
+    /// Where the workers run.
+    pub placement: Placement,
+    /// The CPUs of that placement.
+    pub place: Place,
+    /// Processes or threads.
+    pub workers: Workers,
+    /// What happens to the bytes.
+    pub payload: Policy,
+    /// Second name of another case of the group: the pair shows the machine's own noise.
+    pub twin: bool,
+    /// Where the two halves are.
+    pub reach: Reach,
+    /// What looks on; such a case is no result, but stands beside one.
+    pub observe: Option<Probe>,
+}
