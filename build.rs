@@ -1,6 +1,5 @@
-//! Puts the files of `studies/` into the program (`study::builtin`), and says how it is linked.
+//! Says how the program is linked.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,10 +13,6 @@ fn main() {
             link_without_libraries(&Path::new(&variable("OUT_DIR")).join("link"));
         }
     }
-    embed_studies(
-        &Path::new(&variable("CARGO_MANIFEST_DIR")).join("studies"),
-        &Path::new(&variable("OUT_DIR")).join("studies.rs"),
-    );
 }
 
 /// Links the program to the address where it runs. Each launch executes it anew, and a program that
@@ -56,21 +51,4 @@ fn link_without_libraries(folder: &Path) {
         println!("cargo:rustc-link-arg-bins=-static");
         println!("cargo:rustc-link-arg-bins=-L{}", folder.display());
     }
-}
-
-/// Writes an array of (name, text) to `list`, one for each TOML file of `folder`, by name.
-fn embed_studies(folder: &Path, list: &Path) {
-    println!("cargo:rerun-if-changed={}", folder.display());
-    let entries = std::fs::read_dir(folder).expect("the folder studies/ can be read");
-    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|it| it == "toml"));
-    files.sort();
-    let mut text = String::from("&[\n");
-    for file in files {
-        let name = file.file_stem().and_then(|it| it.to_str()).expect("a name in UTF-8");
-        let path = file.to_str().expect("a path in UTF-8");
-        writeln!(text, "    ({name:?}, include_str!({path:?})),").expect("room in a string");
-    }
-    text.push_str("]\n");
-    std::fs::write(list, text).expect("OUT_DIR can be written");
 }

@@ -24,7 +24,7 @@ use ipcmark::judge::Judged;
 use ipcmark::judge::explain::{Cost, Difference, explain};
 use ipcmark::launch::plant::Plant;
 use ipcmark::launch::{Ending, Interrupt, Launcher, Spec, Stage};
-use ipcmark::study::Case;
+use ipcmark::plan::Case;
 use mechanisms::Variant;
 use model::floors::Extent;
 use model::host::Host;
@@ -214,6 +214,7 @@ impl Bench {
             clock,
             peer: None,
             labs: &[],
+            catalogue: &mechanisms::catalogue(&request.mechanisms),
         };
         let run = store.begin_run(&run).map_err(failed)?;
         let order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };

@@ -22,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 
 use ipcmark::campaign::{TOOL, now_utc};
 use ipcmark::launch::{Ending, Interrupt, Launch, Launcher, SETTLED, Stage};
-use ipcmark::study::Case;
+use ipcmark::plan::Case;
 use mechanisms::Variant;
 use model::launch::{Outcome, Warmup, Workers};
 use model::placement::Place;
@@ -109,6 +109,7 @@ fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> 
         clock: &machine.clock,
         peer: None,
         labs: &[],
+        catalogue: &mechanisms::catalogue(&request.mechanisms),
     };
     let run = store.begin_run(&run).map_err(failed)?;
     let case = NewCase { group: 0, nth: 0, case: case.kept(), absence: None };

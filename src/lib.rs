@@ -21,5 +21,5 @@ pub mod floor;
 pub mod input;
 pub mod judge;
 pub mod launch;
+pub mod plan;
 pub mod report;
-pub mod study;

@@ -10,10 +10,6 @@ use std::process::Command;
 
 use cli_support::{Bench, Said, output};
 use ipcmark::fleet::{network, nodes};
-use ipcmark::study::builtin;
-use ipcmark::study::declared::declare;
-use ipcmark::study::expression::Expression;
-use ipcmark::study::extent::Extent;
 use machine::parse_cpu_list;
 use mechanisms::Variant;
 use model::placement::Placement;
@@ -25,6 +21,10 @@ use model::{duration, size};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use store::Label;
+use study::builtin;
+use study::declared::declare;
+use study::expression::Expression;
+use study::extent::Extent;
 
 /// Runs the program where it may use 256 MiB of address space, and five seconds of a CPU against hangs:
 /// time of its own, which other tests don't take.
@@ -442,7 +442,7 @@ fn no_study_is_too_damaged_to_be_refused() {
                 _ => text.push_str(piece),
             }
         }
-        match declare(&text, "s.toml") {
+        match declare(&text, "s.toml", &mechanisms::catalogue(&[])) {
             Ok(_) => declared += 1,
             Err(error) => {
                 assert!(error.starts_with("s.toml") && !error.contains('\n'), "{error:?}")

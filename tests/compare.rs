@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said};
-use ipcmark::study::Case;
+use ipcmark::plan::Case;
 use mechanisms::Variant;
 use model::host::Host;
 use model::launch::{Outcome, Record, Workers};
@@ -134,6 +134,7 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
             clock: &at_work(),
             peer: None,
             labs: &[],
+            catalogue: &mechanisms::catalogue(&setting.request.mechanisms),
         })
         .unwrap();
     if let Some(label) = setting.label {

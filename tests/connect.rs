@@ -17,7 +17,7 @@ use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress, Roads, Turn};
 use ipcmark::judge::{Judged, Status};
 use ipcmark::launch::{Launcher, Spec, Stage};
-use ipcmark::study::{Machine, Ways, plan};
+use ipcmark::plan::{Machine, Ways, plan};
 use machine::Topology;
 use mechanisms::workload::connect;
 use mechanisms::{OpenError, OpenSpec, Variant};

@@ -12,14 +12,15 @@ use std::sync::OnceLock;
 
 use cli_support::Bench;
 use ipcmark::judge::{CaseResult, Judged, Status};
+use ipcmark::plan::{Case, Machine, Ways, plan};
 use ipcmark::report::compose::{Extent, compose};
 use ipcmark::report::{Block, Document, Table, html};
-use ipcmark::study::declared::{Declared, declare};
-use ipcmark::study::format::{Published, PublishedFigure};
-use ipcmark::study::{Case, Machine, Ways, builtin, plan};
 use machine::Topology;
 use model::request::StudyText;
 use store::Store;
+use study::builtin;
+use study::declared::{Declared, declare};
+use study::format::{Published, PublishedFigure};
 
 /// A small run, measured once for all tests.
 fn small() -> Judged {
@@ -72,7 +73,7 @@ fn result(template: &CaseResult, case: &Case) -> CaseResult {
 
 /// The run as if it had been made for that study.
 fn as_if(name: &str, text: &str) -> (Declared, Judged) {
-    let declared = declare(text, name).unwrap();
+    let declared = declare(text, name, &mechanisms::catalogue(&[])).unwrap();
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
     let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
-use crate::study::{Case, Plan};
+use crate::plan::{Case, Plan};
 use model::reach::Reach;
 use model::request::Request;
 use stats::Look;

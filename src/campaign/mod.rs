@@ -26,7 +26,7 @@ use bounds::Bounds;
 
 use crate::floor::{self, Order};
 use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
-use crate::study::{Case, Plan};
+use crate::plan::{Case, Plan};
 use model::clock::Anchor;
 use model::floors::Extent;
 use model::placement::Place;
@@ -185,6 +185,7 @@ impl<'a> Campaign<'a> {
             clock: &clock,
             peer: peer.as_ref(),
             labs: &with.roads.labs,
+            catalogue: &mechanisms::catalogue(&request.mechanisms),
         })?;
         let groups = look::add_groups(with.store, run, plan)?;
         let settle = Duration::ZERO;

@@ -1,12 +1,13 @@
 //! Pilots, before the first round: how many operations fill a sample and a launch. What they fix
 //! stays fixed for the run.
 
+use crate::plan::waited;
 use std::time::{Duration, Instant};
 
 use super::round::Sent;
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
 use crate::launch::{Ending, Spec};
-use crate::study::{Case, losses};
+use crate::plan::Case;
 use model::launch::{Outcome, SampleCount, Warmup};
 use model::workload::Workload;
 use store::{NewLaunch, StoreError};
@@ -207,7 +208,7 @@ pub fn pilot_of(case: &Case, launch: Spec) -> Spec {
 /// How long the pilot of a case warms up whose launches do so long, and what it times, in ns.
 fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
     let to_size = case.workload == Workload::Throughput && asked_messages(case).is_none();
-    if !to_size || !losses::are_waited_for(&case.variant, &case.reach) {
+    if !to_size || !waited::are_waited_for(&case.variant, &case.reach) {
         return (launch, PILOT_NS);
     }
     let operations = launch.operations.max(Warmup::default().operations);
@@ -219,7 +220,7 @@ pub fn operation_ns(case: &Case, pilot: &Ending, clock: &model::clock::Record) -
     let report = &pilot.record.initiator;
     let batch = report.batch.max(1);
     let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
-    let losing = losses::are_waited_for(&case.variant, &case.reach);
+    let losing = waited::are_waited_for(&case.variant, &case.reach);
     if !losing || case.workload != Workload::Throughput {
         return Some(middle.max(0.1));
     }
@@ -246,7 +247,7 @@ pub fn sized(
         }
         Workload::Rate => (1, (LASTING_PACED / operation_ns).ceil().max(1.0) as u64),
         Workload::Throughput => {
-            let ack_ns = match losses::are_waited_for(&case.variant, &case.reach) {
+            let ack_ns = match waited::are_waited_for(&case.variant, &case.reach) {
                 true => ack_ns.min(LOSING_ACK_NS),
                 false => ack_ns,
             };
@@ -296,7 +297,7 @@ pub fn deadline_of(expected_ns: f64) -> u64 {
 /// lost is sent again a launch that met few losses promises too much, and to give up the slow ones
 /// would flatter the rest.
 pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
-    match losses::are_waited_for(&case.variant, &case.reach) {
+    match waited::are_waited_for(&case.variant, &case.reach) {
         true => promised_ms.max(LOSING_DEADLINE_MS),
         false => promised_ms,
     }

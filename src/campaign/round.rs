@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use super::unmarked::Forks;
 use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
 use crate::launch::{Ending, Launch, Spec, Stage};
-use crate::study::Case;
+use crate::plan::Case;
 use machine::doctor::Watch;
 use model::findings::tally;
 use model::launch::{Record, SampleCount};

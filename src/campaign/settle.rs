@@ -1,16 +1,18 @@
 //! The pilot before all others: how long the machine takes to settle after a fork.
 
+use crate::plan::waited;
 use std::time::Duration;
 
 use super::pilot::PILOT_DEADLINE_MS;
 use super::round::Sent;
 use super::{Campaign, value_ns};
 use crate::launch::Spec;
-use crate::study::{Case, losses};
+use crate::plan::Case;
 use mechanisms::Variant;
 use model::launch::{SampleCount, Workers};
 use model::workload::{Policy, Workload};
 use store::Settle;
+use study::losses;
 
 /// The pilot: so many launches from the moment of their fork, each so long, cut into blocks. One alone
 /// says little: a stranger's fork, or a plateau of some milliseconds, moves the end that it shows.
@@ -106,7 +108,7 @@ fn settles(case: &Case) -> Option<String> {
         false => losses::without(&case.variant.to_string()),
     };
     let variant = Variant::parse(&mechanism).expect("a variant without its losses is one");
-    (!losses::are_waited_for(&variant, &case.reach)).then_some(mechanism)
+    (!waited::are_waited_for(&variant, &case.reach)).then_some(mechanism)
 }
 
 /// Median sample of each 10 ms, in ns.

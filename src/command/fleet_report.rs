@@ -7,8 +7,8 @@ use super::{Common, Failure, report, written};
 use crate::judge::fleet::FleetJudged;
 use crate::report::compose::{Extent, fleet};
 use crate::report::{html, terminal};
-use crate::study::paper::Form;
 use store::Store;
+use study::paper::Form;
 
 /// The run that the user named, if it was measured on many nodes.
 pub fn named(common: &Common, name: &str) -> Result<Option<FleetJudged>, Failure> {

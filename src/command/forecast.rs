@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use crate::judge::hypothesis::needed;
+use crate::plan::{Case, Plan};
 use crate::report::units;
-use crate::study::declared::Declared;
-use crate::study::{Case, Plan};
 use model::request::Request;
 use stats::LEAST_LAUNCHES;
+use study::declared::Declared;
 
 /// What a launch takes about, with what surrounds it, in s: the 20 ms that it is for are in that.
 const LAUNCH_S: f64 = 0.045;

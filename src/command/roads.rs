@@ -10,7 +10,7 @@ use super::{Failure, complain};
 use crate::campaign::Roads;
 use crate::launch::peer::Peer;
 use crate::launch::{Interrupt, Way};
-use crate::study::{Across, Ways};
+use crate::plan::{Across, Ways};
 use machine::lab::{self, LabError, State, own};
 use mechanisms::Cleaned;
 use model::peer::Asked;

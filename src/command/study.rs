@@ -12,12 +12,13 @@ use super::roads::Open;
 use super::words::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, print, run};
 use crate::input;
+use crate::plan::Plan;
 use crate::report::{Block, Column, Document, Row, Section, Table, Text};
-use crate::study::declared::{Declared, declare};
-use crate::study::lengths;
-use crate::study::{Plan, builtin};
 use model::duration::{budget, in_ns};
 use model::reach::Reach;
+use study::builtin;
+use study::declared::{Declared, declare};
+use study::lengths;
 
 /// Flags of `study`.
 #[derive(Args)]
@@ -101,7 +102,7 @@ fn list(common: &Common) -> Result<u8, Failure> {
         ..Default::default()
     };
     for (name, text) in builtin::all() {
-        let declared = declare(text, name).map_err(Failure::other)?;
+        let declared = declare(text, name, &mechanisms::catalogue(&[])).map_err(Failure::other)?;
         let title = Text::new().strong(&declared.study.title);
         let asked = title.plain(format!(": {}", declared.study.question.trim()));
         table.rows.push(Row::new([Text::new().code(name), asked]));
@@ -125,7 +126,7 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
 
 fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     let (name, text) = text_of(&args.name)?;
-    let declared = declare(&text, &name).map_err(Failure::usage)?;
+    let declared = declare(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
     let mut request = declared.request.clone();
     request.seed = match args.seed {
         Some(seed) => seed,

@@ -8,7 +8,7 @@ use super::{Failure, complain, output, print, report, typst};
 use crate::judge::Judged;
 use crate::report::compose::Draft;
 use crate::report::{Document, markdown, svg, typst as source};
-use crate::study::paper::Form;
+use study::paper::Form;
 
 /// Width of a picture beside a Markdown file, in points: that of a text column on a screen.
 const PICTURE_PT: f64 = 640.0;

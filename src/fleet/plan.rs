@@ -3,7 +3,7 @@
 
 use super::tournament;
 use crate::launch::placement;
-use crate::study::Case;
+use crate::plan::Case;
 use mechanisms::{OpenSpec, Variant, check_over_network, probe};
 use model::launch::Workers;
 use model::placement::Place;

@@ -7,24 +7,23 @@ use super::counted::Counted;
 use super::estimate::Status;
 use super::percentile::Curve;
 use super::rate::RateSeen;
-use mechanisms::Variant;
-use model::mechanism::Carries;
+use model::catalogue::{Catalogue, Described};
 use store::StoredCase;
 
 impl CaseResult {
-    pub(super) fn blank(stored: &StoredCase) -> CaseResult {
+    pub(super) fn blank(stored: &StoredCase, catalogue: &Catalogue) -> CaseResult {
         let case = &stored.case;
-        let variant = Variant::parse(&case.variant).ok();
+        let described = catalogue.variant(&case.variant);
         let name = case.variant.split(':').next().unwrap_or_default();
         CaseResult {
             id: stored.id,
             group: 0,
             variant: case.variant.clone(),
             mechanism: name.to_string(),
-            options: variant.as_ref().map(|it| it.options.chosen().clone()).unwrap_or_default(),
-            carries: variant.as_ref().map_or(Carries::Bytes, |it| it.traits().carries),
-            copies: variant.as_ref().and_then(|it| it.traits().copied()),
-            spins: variant.is_some_and(|it| it.burns()),
+            options: model::catalogue::options(&case.variant),
+            carries: catalogue.carries(&case.variant),
+            copies: described.and_then(|it| it.traits.copied()),
+            spins: described.is_some_and(Described::spins),
             twin: case.twin,
             observe: case.observe,
             workload: case.workload.name().to_string(),

@@ -222,7 +222,7 @@ impl CaseResult {
         case: &StoredCase,
         slices: usize,
     ) -> Result<(CaseResult, f64), StoreError> {
-        let mut result = CaseResult::blank(case);
+        let mut result = CaseResult::blank(case, &run.catalogue);
         if let Some(rate) = &mut result.rate {
             rate.arrivals = run.request.arrivals;
         }

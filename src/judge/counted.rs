@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::observed::Returned;
 use super::{CaseResult, Heard, Observed, OverRounds, Status};
-use crate::study::counted::Count;
 use model::probe::Probe;
 use model::probe::Scope;
+use study::counted::Count;
 
 /// What was counted of a case, whatever looked at it.
 #[derive(Clone, Debug, Default)]

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::OverRounds;
-use crate::study::counted::LOST;
 use model::mechanism::{Datagrams, FragmentCounts};
 use model::noise::Traffic;
 use store::StoredLaunch;
+use study::counted::LOST;
 
 /// The datagrams of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -5,12 +5,11 @@ use std::fmt;
 use serde::Serialize;
 
 use super::CaseResult;
-use crate::study::counted::Count;
-use crate::study::declared::declare;
-use crate::study::expression::Expression;
 use model::floors::Floors;
-use model::request::Request;
 use store::StoredRun;
+use study::counted::Count;
+use study::declared::declare;
+use study::expression::Expression;
 
 /// A derived figure of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,7 +43,7 @@ pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
         slice: run.host.kernel.scheduler_slice_ns.map(|it| it as f64),
         getppid: run.floors.as_ref().and_then(getppid),
     };
-    for (name, unit, expression) in columns(&run.request) {
+    for (name, unit, expression) in columns(run) {
         for case in results.iter_mut() {
             let value = expression.value(&|statistic| of_case(case, &machine, statistic));
             case.derived.insert(name.clone(), Derived { value, unit: unit.clone() });
@@ -52,8 +51,9 @@ pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
     }
 }
 
-fn columns(request: &Request) -> Vec<(String, String, Expression)> {
-    let declared = request.study.as_ref().and_then(|it| declare(&it.text, &it.name).ok());
+fn columns(run: &StoredRun) -> Vec<(String, String, Expression)> {
+    let declared = run.request.study.as_ref();
+    let declared = declared.and_then(|it| declare(&it.text, &it.name, &run.catalogue).ok());
     let columns = declared.into_iter().flat_map(|it| it.study.derived);
     let column = columns.filter_map(|it| {
         let expression = Expression::parse(it.expression.get_ref()).ok()?;

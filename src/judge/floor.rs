@@ -238,28 +238,31 @@ pub mod tests {
     use store::StoredCase;
 
     pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {
-        let mut result = CaseResult::blank(&StoredCase {
-            id: 1,
-            case: Case {
-                variant: mechanism.into(),
-                workload: Workload::Latency,
-                message_bytes: Some(64),
-                total: None,
-                rate: None,
-                reach: Default::default(),
-                placement: Placement::parse(placement).unwrap(),
-                place: Place { cpus, swappable: true, apart: false },
-                workers: Workers::Process,
-                payload: Policy::Untouched,
-                twin: false,
-                observe: None,
+        let mut result = CaseResult::blank(
+            &StoredCase {
+                id: 1,
+                case: Case {
+                    variant: mechanism.into(),
+                    workload: Workload::Latency,
+                    message_bytes: Some(64),
+                    total: None,
+                    rate: None,
+                    reach: Default::default(),
+                    placement: Placement::parse(placement).unwrap(),
+                    place: Place { cpus, swappable: true, apart: false },
+                    workers: Workers::Process,
+                    payload: Policy::Untouched,
+                    twin: false,
+                    observe: None,
+                },
+                absence: None,
+                reason: None,
+                batch: None,
+                samples_per_launch: None,
+                operation_ns: None,
             },
-            absence: None,
-            reason: None,
-            batch: None,
-            samples_per_launch: None,
-            operation_ns: None,
-        });
+            &mechanisms::catalogue(&[mechanism.to_string()]),
+        );
         result.latency_ns = Some(estimate(9_000.0));
         result.by_round = vec![Some(9_000.0); 12];
         result.launches = 12;

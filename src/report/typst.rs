@@ -10,8 +10,8 @@ mod table;
 use super::document::{Block, Document, Run, Section, Target, Text, Verdict, VerdictKind};
 use super::figure::{Figure, FigureKind};
 use super::svg;
-use crate::study::paper::Form;
 use escape::{label, string, words};
+use study::paper::Form;
 
 /// Facts that a page shows; a longer record is for a screen.
 const FACTS_SHOWN: usize = 24;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use ipcmark::study::Case;
+use ipcmark::plan::Case;
 use mechanisms::Variant;
 use model::host::Host;
 use model::launch::{Outcome, Record, Workers};
@@ -79,6 +79,7 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         clock: &clock(),
         peer: None,
         labs: &[],
+        catalogue: &mechanisms::catalogue(&request.mechanisms),
     })?;
     let made = ["pipe", "unix-stream"].map(|it| case(it, placement));
     let rows: Vec<NewCase> = made

@@ -58,7 +58,7 @@ use std::time::Instant;
 use model::mechanism::{Carries, Cause, Datagrams, Framing, Reach, Traits, Unavailable, Waits};
 use network::{Call, Cookie, Guest, Porter};
 pub use opened::Opened;
-pub use options::{Choice, OptionSpec, Options, Variant};
+pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;
 pub use residue::{Cleaned, KeptRecord, Residue, clean, clean_up_after_process, keep_record};
 pub use unavailable::{OpenError, cause_of, unavailable_process};

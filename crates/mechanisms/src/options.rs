@@ -3,11 +3,12 @@
 //! Each mechanism declares what it knows; text is checked against the declaration once, at
 //! the door, and a wrong word is answered with the nearest right one.
 
-use model::nearest::unknown;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use super::{Entry, MECHANISMS, Reach, Traits, Waits};
+use model::catalogue::{self, Catalogue, Described, MechanismWords, OptionWords};
 use model::size;
 
 /// One option that a mechanism knows.
@@ -82,6 +83,36 @@ pub struct Variant {
     pub options: Options,
 }
 
+/// Every mechanism and option as a user may write it.
+fn words() -> &'static [MechanismWords] {
+    static WORDS: LazyLock<Vec<MechanismWords>> = LazyLock::new(|| {
+        let option = |it: &OptionSpec| OptionWords {
+            name: it.name.into(),
+            words: it.words.iter().map(|it| it.to_string()).collect(),
+            takes_size: it.takes_size,
+        };
+        let mechanism = |it: &Entry| MechanismWords {
+            name: it.name.into(),
+            options: it.options.iter().map(option).collect(),
+        };
+        MECHANISMS.iter().map(mechanism).collect()
+    });
+    &WORDS
+}
+
+/// What this build can measure, and what each of `variants` is; those that are none are left out.
+pub fn catalogue<'a>(variants: impl IntoIterator<Item = &'a String>) -> Catalogue {
+    let mut found: Vec<Described> = Vec::new();
+    for variant in variants.into_iter().filter_map(|it| Variant::parse(it).ok()) {
+        let (traits, waits) = (variant.traits(), variant.waits());
+        let described = Described { variant: variant.to_string(), traits, waits };
+        if !found.contains(&described) {
+            found.push(described);
+        }
+    }
+    Catalogue { mechanisms: words().to_vec(), variants: found }
+}
+
 impl Entry {
     /// This mechanism with each of some options: `tcp`, `tcp:nodelay=off`.
     pub fn with_each(&self, options: &[&str]) -> Vec<String> {
@@ -102,29 +133,8 @@ impl Variant {
 
     /// Parses `name` or `name:option=value,option=value`.
     pub fn parse(text: &str) -> Result<Variant, String> {
-        let (name, rest) = match text.split_once(':') {
-            Some((name, rest)) => (name, Some(rest)),
-            None => (text, None),
-        };
-        let entry = MECHANISMS.iter().find(|entry| entry.name == name).ok_or_else(|| {
-            let names: Vec<_> = MECHANISMS.iter().map(|entry| entry.name).collect();
-            unknown("mechanism", name, &names)
-        })?;
-        let mut options = BTreeMap::new();
-        for pair in rest.into_iter().flat_map(|rest| rest.split(',')) {
-            let (key, value) = pair
-                .split_once('=')
-                .ok_or_else(|| format!("{name}: `{pair}` is no option: write option=value"))?;
-            let known: Vec<_> = entry.options.iter().map(|spec| spec.name).collect();
-            let spec = entry
-                .options
-                .iter()
-                .find(|spec| spec.name == key)
-                .ok_or_else(|| unknown(&format!("option of {name}"), key, &known))?;
-            if options.insert(key.to_string(), checked(spec, name, value)?).is_some() {
-                return Err(format!("{name}: {key} is set twice: leave one out"));
-            }
-        }
+        let (name, options) = catalogue::parse(words(), text)?;
+        let entry = MECHANISMS.iter().find(|entry| entry.name == name).expect("its words are here");
         Ok(Variant { entry, options: Options(options) })
     }
 
@@ -171,63 +181,8 @@ impl fmt::Debug for Variant {
 
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.entry.name)?;
-        for (nth, (key, value)) in self.options.0.iter().enumerate() {
-            write!(f, "{}{key}={value}", if nth == 0 { ':' } else { ',' })?;
-        }
-        Ok(())
+        f.write_str(&catalogue::write(self.entry.name, &self.options.0))
     }
-}
-
-fn checked(spec: &OptionSpec, mechanism: &str, value: &str) -> Result<String, String> {
-    let holds_a_number = |word: &str| word.contains(|c: char| c.is_ascii_uppercase());
-    if spec.words.contains(&value) && !holds_a_number(value) {
-        return Ok(value.to_string());
-    }
-    let patterns = spec.words.iter().filter(|word| holds_a_number(word));
-    if let Some(written) = patterns.filter_map(|word| fitted(word, value)).next() {
-        return Ok(written);
-    }
-    if spec.takes_size {
-        if let Ok(bytes) = size::parse(value) {
-            return Ok(size::format(bytes));
-        }
-        let words = spec.words.join(", ");
-        return Err(format!("{mechanism}: {}={value}: takes {words} or a size", spec.name));
-    }
-    Err(unknown(&format!("value of {mechanism}:{}", spec.name), value, spec.words))
-}
-
-/// `value` in the one way it is written, where it is `word` with a number for each run of capitals.
-fn fitted(word: &str, value: &str) -> Option<String> {
-    let Some(at) = word.find(|c: char| c.is_ascii_uppercase()) else {
-        return (word == value).then(|| value.to_string());
-    };
-    let value = value.strip_prefix(&word[..at])?;
-    let rest = word[at..].trim_start_matches(|c: char| c.is_ascii_uppercase());
-    let capitals = &word[at..word.len() - rest.len()];
-    let decimal = matches!(capitals, "PERCENT" | "SHARE");
-    // A number ends where what follows it in the word begins.
-    let end = rest.chars().next().map_or(Some(value.len()), |next| value.find(next))?;
-    let written = match decimal {
-        true => decimal_number(&value[..end])?,
-        false => number(&value[..end])?.to_string(),
-    };
-    Some(format!("{}{written}{}", &word[..at], fitted(rest, &value[end..])?))
-}
-
-/// A number such as 5, 0.1 or 1e-4, not negative.
-fn decimal_number(text: &str) -> Option<String> {
-    let plain = text.starts_with(|c: char| c.is_ascii_digit());
-    let number: f64 = text.parse().ok().filter(|it: &f64| plain && it.is_finite())?;
-    // Short where it is small, and digits where it isn't: 0.1 and 1e-4.
-    Some(if number != 0.0 && number < 1e-2 { format!("{number:e}") } else { number.to_string() })
-}
-
-/// A plain number of one to nine digits: what a count of anything fits in.
-fn number(text: &str) -> Option<u32> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && text.len() < 10;
-    text.parse().ok().filter(|_| plain)
 }
 
 #[cfg(test)]
@@ -256,28 +211,6 @@ mod tests {
         let written = |text| Variant::parse(text).unwrap().to_string();
         assert_eq!(written("pipe:capacity=65536"), "pipe:capacity=64K");
         assert_eq!(written("tcp:busy-poll=050"), "tcp:busy-poll=50");
-    }
-
-    #[test]
-    fn what_is_in_capitals_is_a_number() {
-        let of = |word, value| fitted(word, value);
-        let is = |text: &str| Some(text.to_string());
-        assert_eq!(of("reed-solomon-K-M", "reed-solomon-4-03"), is("reed-solomon-4-3"));
-        assert_eq!(of("reed-solomon-K-M+arq", "reed-solomon-4-3+arq"), is("reed-solomon-4-3+arq"));
-        assert_eq!(of("PERCENT%", "5.0%"), is("5%"));
-        assert_eq!(of("PERCENT%", "0.001%"), is("1e-3%"));
-        assert_eq!(of("SHARE", "0.0001"), is("1e-4"));
-        for (word, wrong) in [
-            ("reed-solomon-K-M", "reed-solomon-4"),
-            ("reed-solomon-K-M", "reed-solomon-4-3+arq"),
-            ("PERCENT%", "5"),
-            ("PERCENT%", "-5%"),
-            ("PERCENT%", "inf%"),
-            ("SHARE", "NaN"),
-            ("SHARE", ""),
-        ] {
-            assert_eq!(of(word, wrong), None, "{wrong}");
-        }
     }
 
     #[test]

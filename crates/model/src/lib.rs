@@ -2,6 +2,7 @@
 
 pub mod bound;
 pub mod case;
+pub mod catalogue;
 pub mod clock;
 pub mod counts;
 pub mod duration;

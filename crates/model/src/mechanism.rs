@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// What a mechanism carries, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     /// Bytes, only a wake-up, or nothing.
     pub carries: Carries,
@@ -30,7 +30,8 @@ impl Traits {
 }
 
 /// What a worker does while it waits for its partner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Waits {
     /// It sleeps in the kernel.
     Asleep,
@@ -68,7 +69,8 @@ impl Carries {
 }
 
 /// Whether boundaries between messages survive the transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Framing {
     /// A byte stream.
     Stream,
@@ -77,7 +79,8 @@ pub enum Framing {
 }
 
 /// How far apart the workers may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reach {
     /// On one machine.
     Host,

@@ -68,7 +68,7 @@ impl Store {
         }
         self.require_all_rows(id)?;
         let columns = "started, ended, status, tool, argv, request, host, clock, settle,
-             measuring_ns, nullif(floors, '{}'), label, peer, labs";
+             measuring_ns, nullif(floors, '{}'), label, peer, labs, catalogue";
         let mut run = self.one_sealed(id, Table::Runs, columns, "id = ?", [id], |row| {
             Ok(StoredRun {
                 id,
@@ -86,6 +86,7 @@ impl Store {
                 label: row.get(11)?,
                 peer: given(row, 12)?,
                 labs: json(row, 13)?,
+                catalogue: json(row, 14)?,
                 warnings: Vec::new(),
                 groups: Vec::new(),
                 rounds: Vec::new(),

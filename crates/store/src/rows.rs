@@ -2,6 +2,7 @@
 
 use super::{Closed, RunStatus, Settle};
 use model::case::Case;
+use model::catalogue::Catalogue;
 use model::floors::Floors;
 use model::host::Host;
 use model::launch::Record;
@@ -57,6 +58,8 @@ pub struct StoredRun {
     pub peer: Option<PeerRecord>,
     /// The laboratories that it made.
     pub labs: Vec<LabRecord>,
+    /// What the build that measured can measure, and what the variants of the run are.
+    pub catalogue: Catalogue,
     /// The quiet before timing.
     pub settle: Settle,
     /// The bounds of the machine; None where the run ended before they were measured.

@@ -20,6 +20,7 @@ CREATE TABLE runs (
     label         TEXT,                         -- what the user calls it; NULL if nothing
     peer          TEXT,                         -- JSON object: the other host; NULL if there is none
     labs          TEXT    NOT NULL DEFAULT '[]', -- JSON array: laboratories that it made
+    catalogue     TEXT    NOT NULL DEFAULT '{}', -- JSON object: the mechanisms of the build, and what the variants are
     fleet         TEXT,                         -- JSON object: what was asked of many nodes; NULL of others
     seal          INTEGER NOT NULL DEFAULT 0
 ) STRICT;

@@ -1,5 +1,6 @@
 //! Writing: each function is one transaction.
 
+use model::catalogue::Catalogue;
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::Serialize;
 
@@ -34,6 +35,8 @@ pub struct NewRun<'a> {
     pub peer: Option<&'a PeerRecord>,
     /// The laboratories that it made.
     pub labs: &'a [LabRecord],
+    /// What this build can measure, and what the variants of the run are.
+    pub catalogue: &'a Catalogue,
 }
 
 /// A case of a run, measured or not.
@@ -111,6 +114,7 @@ impl Store {
                     ("settle", &json(&Settle::default())),
                     ("peer", &run.peer.map(json)),
                     ("labs", &json(&run.labs)),
+                    ("catalogue", &json(run.catalogue)),
                 ],
             )?;
             it.put(Table::Tallies, &[("run", &id)])?;

@@ -7,8 +7,8 @@ use super::parts::refuting;
 use super::ratio::{decided, interval, times};
 use super::select::{cases, level, quantity, shared_at};
 use super::{ALPHA, CaseResult, Decision, Told};
-use crate::study::factor::{Chosen, Factor, UNOBSERVED};
 use stats::{Interval, peak};
+use study::factor::{Chosen, Factor, UNOBSERVED};
 
 /// A curve: the levels of a factor that were measured, and its values round by round.
 pub struct Curve {

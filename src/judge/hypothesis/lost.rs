@@ -4,7 +4,7 @@
 use super::super::CaseResult;
 use super::select::takes;
 use super::{Decision, Told};
-use crate::study::factor::Chosen;
+use study::factor::Chosen;
 
 /// Whether the share lies in the claimed interval.
 ///

@@ -17,8 +17,8 @@ mod tests;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult};
-use crate::study::declared::Declared;
-use crate::study::format::{Hypothesis, Test};
+use study::declared::Declared;
+use study::format::{Hypothesis, Test};
 
 pub use curves::{PointByPoint, point_by_point};
 pub use needed::{Needed, needed};

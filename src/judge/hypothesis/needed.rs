@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::ALPHA;
-use crate::study::declared::Declared;
-use crate::study::factor::Factor;
-use crate::study::format::{Hypothesis, Test};
+use study::declared::Declared;
+use study::factor::Factor;
+use study::format::{Hypothesis, Test};
 
 /// Fewer have no interval at 95 %: six values of one sign have probability 2 / 2^6.
 pub const LEAST_ROUNDS: usize = 6;

@@ -6,9 +6,9 @@ use super::parts::{at_every_level, refuting, together};
 use super::select::{Pairs, goodness, level, pairs, shared};
 use super::{ALPHA, CaseResult, Decision, Told};
 use crate::judge::EQUIVALENT_WITHIN;
-use crate::study::factor::{Chosen, Factor};
-use crate::study::format::Over;
 use stats::Interval;
+use study::factor::{Chosen, Factor};
+use study::format::Over;
 
 /// What a case comes to, by round.
 pub type Value<'a> = &'a dyn Fn(&CaseResult) -> Vec<Option<f64>>;

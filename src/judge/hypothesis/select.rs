@@ -2,10 +2,10 @@
 
 use super::super::{CaseResult, Status};
 use super::{Decision, Told};
-use crate::study::counted::Count;
-use crate::study::factor::{Chosen, Factor, observed};
-use crate::study::losses;
 use model::size;
+use study::counted::Count;
+use study::factor::{Chosen, Factor, observed};
+use study::losses;
 
 /// A case's level of a factor, as studies write it.
 pub fn level(case: &CaseResult, factor: Factor) -> String {

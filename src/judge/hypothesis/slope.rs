@@ -6,8 +6,8 @@ use super::curves::Curve;
 use super::parts::refuting;
 use super::ratio::decided;
 use super::{ALPHA, Decision, Told};
-use crate::study::factor::Factor;
 use stats::Interval;
+use study::factor::Factor;
 
 /// How far a level may lie from the straight line, as a share of the whole way, where no margin says.
 const STRAIGHT_WITHIN: f64 = 0.1;

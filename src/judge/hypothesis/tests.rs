@@ -8,10 +8,10 @@ use super::select::{cases, goodness, have, in_words, overloaded, quantity};
 use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Ground, Told, lost};
 use crate::judge::{Derived, EQUIVALENT_WITHIN, OverRounds};
-use crate::study::counted::{Count, FAILED_LAUNCHES};
-use crate::study::extent::Extent;
-use crate::study::factor::{Chosen, Factor, chosen};
-use crate::study::format::{Hypothesis, Test};
+use study::counted::{Count, FAILED_LAUNCHES};
+use study::extent::Extent;
+use study::factor::{Chosen, Factor, chosen};
+use study::format::{Hypothesis, Test};
 
 /// Decides one claim; and says which of its cases it leaves out, since they were overloaded.
 pub fn decide(claim: &Hypothesis, on: &Ground) -> Told {

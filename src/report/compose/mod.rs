@@ -32,7 +32,7 @@ pub use compare::comparison;
 
 use super::{Block, Document, Section, Text};
 use crate::judge::Judged;
-use crate::study::paper::Form;
+use ::study::paper::Form;
 use model::request::Aim;
 use store::{RunStatus, StoredRun};
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::judge::floor::tests::case;
 use crate::judge::{RateSeen, Status};
-use crate::study::declared::{Declared, declare};
+use study::declared::{Declared, declare};
 
 /// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
 pub fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
@@ -22,7 +22,7 @@ fn study(claim: &str) -> Declared {
          [vary]\nmechanism = \"pipe\"\nplacement = [\"free\", \"same-cpu\", \"same-llc\"]\n\
          [[hypothesis]]\nstatement = \"s\"\n{claim}"
     );
-    declare(&text, "s.toml").unwrap()
+    declare(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap()
 }
 
 fn told(claim: &str, results: &[CaseResult]) -> (Decision, String) {

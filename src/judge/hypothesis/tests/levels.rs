@@ -5,7 +5,7 @@ use super::super::{Finding, needed};
 use super::checks::measured;
 use super::*;
 use crate::judge::Status;
-use crate::study::declared::declare;
+use study::declared::declare;
 
 const PLACEMENTS: [&str; 3] = ["free", "same-cpu", "same-llc"];
 
@@ -29,7 +29,7 @@ fn findings(claims: &[String], results: &[CaseResult]) -> Vec<Finding> {
          [vary]\nmechanism = [\"pipe\", \"tcp\", \"udp\"]\n\
          placement = [\"free\", \"same-cpu\", \"same-llc\"]\n{claims}"
     );
-    let declared = declare(&text, "s.toml").unwrap();
+    let declared = declare(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap();
     super::super::decide(&Ground { declared: &declared, results, llc_bytes: None })
 }
 

@@ -5,7 +5,7 @@ use super::study::{Panel, level_name};
 use crate::judge::hypothesis::{PointByPoint, point_by_point};
 use crate::judge::{ALPHA, CaseResult, Status};
 use crate::report::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
-use crate::study::factor::Factor;
+use study::factor::Factor;
 
 /// Smaller ones are drawn here.
 const LEAST: f64 = 1e-4;

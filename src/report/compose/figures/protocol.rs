@@ -4,9 +4,9 @@ use super::study::level_name;
 use crate::judge::CaseResult;
 use crate::judge::hypothesis::takes;
 use crate::report::{Figure, Protocol, Step};
-use crate::study::declared::Declared;
-use crate::study::factor::{Chosen, Factor, chosen};
-use crate::study::figure::FigureSpec;
+use study::declared::Declared;
+use study::factor::{Chosen, Factor, chosen};
+use study::figure::FigureSpec;
 
 /// One figure for each workload that the figure is about.
 pub(super) fn figures(

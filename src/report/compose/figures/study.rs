@@ -6,10 +6,10 @@ use crate::judge::hypothesis::takes;
 use crate::judge::{CaseResult, Status};
 use crate::report::compose::words;
 use crate::report::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
-use crate::study::declared::Declared;
-use crate::study::factor::{Chosen, Factor, chosen};
-use crate::study::figure::{self, FigureSpec, Printed, beside_medians};
-use crate::study::format::Published;
+use study::declared::Declared;
+use study::factor::{Chosen, Factor, chosen};
+use study::figure::{self, FigureSpec, Printed, beside_medians};
+use study::format::Published;
 
 const INTERVAL: &str = "The median over launches, and what covers it with at least 95 %.";
 const QUARTILES: &str = "The median of the launches, in the band of their quartiles.";

@@ -6,8 +6,8 @@ use crate::judge::{CaseResult, OverRounds, Returned, Status};
 use crate::report::compose::observed::{exactly, number, with_interval};
 use crate::report::compose::{percentiles, words};
 use crate::report::{Text, Unit, units};
-use crate::study::counted::{Count, SHARES};
-use crate::study::factor::{Chosen, Factor};
+use study::counted::{Count, SHARES};
+use study::factor::{Chosen, Factor};
 
 use super::published::NOTHING;
 

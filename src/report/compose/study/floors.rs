@@ -5,7 +5,7 @@ use super::published::{self, NOTHING};
 use crate::judge::Judged;
 use crate::judge::floor_rows::{FloorRow, Repeats, rows};
 use crate::report::{Column, Emphasis, Row, Table, Text, units};
-use crate::study::format::{FloorSpec, Published};
+use study::format::{FloorSpec, Published};
 
 impl Written {
     /// The table that `spec` asks for; a run without floors has none of its rows.

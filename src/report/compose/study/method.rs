@@ -7,8 +7,8 @@ use super::Written;
 use crate::judge::{CaseResult, Judged, Status};
 use crate::report::compose::{absences, over_time, peer, words};
 use crate::report::{Block, Column, Figure, Row, Section, Table, Target, Text, units};
-use crate::study::factor::Factor;
 use store::{Closed, RunStatus};
+use study::factor::Factor;
 
 /// The id of the table of variables.
 const VARIABLES: &str = "variables";

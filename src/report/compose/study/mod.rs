@@ -16,9 +16,9 @@ use super::figures::study_figures;
 use crate::judge::hypothesis::{Decision, Finding, Ground, decide, level, takes};
 use crate::judge::{CaseResult, Judged};
 use crate::report::{Block, Column, Figure, Row, Section, Table, Text};
-use crate::study::declared::{Declared, declare};
-use crate::study::factor::{Chosen, Factor};
-use crate::study::paper::Form;
+use study::declared::{Declared, declare};
+use study::factor::{Chosen, Factor};
+use study::paper::Form;
 
 /// A run's study, judged.
 pub struct Written {
@@ -33,7 +33,7 @@ impl Written {
     /// The study that the run was made for, if it was.
     pub fn of(judged: &Judged) -> Option<Written> {
         let text = judged.run.request.study.as_ref()?;
-        let declared = declare(&text.text, &text.name).ok()?;
+        let declared = declare(&text.text, &text.name, &judged.run.catalogue).ok()?;
         let copy = judged.run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
         let caches = copy.iter().flat_map(|copy| &copy.levels).filter_map(|it| it.cache_bytes);
         let observed = judged.observed.iter().map(|it| it.case.clone());

@@ -5,8 +5,8 @@ use super::{Written, factor, find, published};
 use crate::judge::{CaseResult, Status};
 use crate::report::compose::words;
 use crate::report::{Column, Emphasis, Row, Table, Text};
-use crate::study::factor::{Chosen, Factor, chosen};
-use crate::study::format::{Published, TableSpec};
+use study::factor::{Chosen, Factor, chosen};
+use study::format::{Published, TableSpec};
 
 /// What a published figure that is a place in an order says of itself.
 const PLACE: &str = "place";

@@ -4,8 +4,8 @@
 use crate::judge::CaseResult;
 use crate::judge::hypothesis::takes;
 use crate::report::Text;
-use crate::study::factor::{Chosen, Factor};
-use crate::study::format::{Published, PublishedFigure, Study};
+use study::factor::{Chosen, Factor};
+use study::format::{Published, PublishedFigure, Study};
 use toml::Spanned;
 
 /// Where nothing was printed.

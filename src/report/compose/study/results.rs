@@ -5,8 +5,8 @@ use super::{Written, factor, find};
 use crate::judge::{CaseResult, Judged, Status};
 use crate::report::compose::words;
 use crate::report::{Block, Figure, FigureKind, Run, Section, Target, Text};
-use crate::study::factor::chosen;
-use crate::study::format::TableSpec;
+use study::factor::chosen;
+use study::format::TableSpec;
 
 /// Left out parts that are named one by one.
 const NAMED_AT_MOST: usize = 6;

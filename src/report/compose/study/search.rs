@@ -6,8 +6,8 @@ use super::{Written, factor, find};
 use crate::judge::{CaseResult, Status};
 use crate::report::compose::words;
 use crate::report::{Column, Emphasis, Row, Table, Text};
-use crate::study::factor::{Chosen, Factor, chosen};
-use crate::study::format::{Published, PublishedFigure, Search};
+use study::factor::{Chosen, Factor, chosen};
+use study::format::{Published, PublishedFigure, Search};
 
 impl Written {
     pub(super) fn search(&self, search: &Search, results: &[CaseResult]) -> Table {

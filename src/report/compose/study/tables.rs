@@ -10,10 +10,10 @@ use crate::judge::{CaseResult, Status};
 use crate::report::compose::observed::merged;
 use crate::report::compose::words;
 use crate::report::{Column, Emphasis, Row, Table, Text};
-use crate::study::counted::Count;
-use crate::study::expression::is_percentile;
-use crate::study::factor::{Chosen, Factor, chosen};
-use crate::study::format::{Published, PublishedFigure, TableSpec};
+use study::counted::Count;
+use study::expression::is_percentile;
+use study::factor::{Chosen, Factor, chosen};
+use study::format::{Published, PublishedFigure, TableSpec};
 
 /// What a percentile of a case is, for a caption.
 const PERCENTILES: &str = "; each percentile is the median over launches of each launch's own";

@@ -1,5 +1,6 @@
 //! A study whose every word has been checked: what will be asked of the machine.
 
+use model::catalogue::Catalogue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
@@ -38,15 +39,16 @@ pub struct Declared {
 ///
 /// # Errors
 /// One line: file, line, what is wrong, and the nearest right word.
-pub fn declare(text: &str, file: &str) -> Result<Declared, String> {
+pub fn declare(text: &str, file: &str, catalogue: &Catalogue) -> Result<Declared, String> {
     let study = format::read(text, file)?;
-    Reader { text, file }.declared(study)
+    Reader { text, file, catalogue }.declared(study)
 }
 
 /// Reads a study's words, and names the file and the line of a wrong one.
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) file: &'a str,
+    catalogue: &'a Catalogue,
 }
 
 impl Reader<'_> {
@@ -54,7 +56,8 @@ impl Reader<'_> {
         format!("{}:{}: {what}", self.file, line_at(self.text, span.start))
     }
 
-    fn declared(&self, study: Study) -> Result<Declared, String> {
+    fn declared(&self, mut study: Study) -> Result<Declared, String> {
+        self.write_levels(&mut study)?;
         let mut levels = self.levels(&study.fixed, &study.vary)?;
         let mut request = self.request(&study.fixed, &levels)?;
         self.add_own(&study, &mut request, &mut levels)?;
@@ -62,8 +65,9 @@ impl Reader<'_> {
         request.except = self.left_out(&study, &levels)?;
         if let Some(words) = &study.vary.elsewhere {
             for (word, span) in words.each(self.text) {
-                let named = losses::named(&request.mechanisms, word)
-                    .map_err(|error| self.at(span.clone(), error))?;
+                let written = self.catalogue.written(word);
+                let written = written.map_err(|error| self.at(span.clone(), error))?;
+                let named = losses::named(&request.mechanisms, &written);
                 if named.is_empty() {
                     return Err(
                         self.at(span, format!("elsewhere: `{word}` isn't measured: add it"))
@@ -232,7 +236,7 @@ impl Reader<'_> {
                     let totals = size::parse_list(word, size::parse).map_err(failed)?;
                     levels.extend(totals.into_iter().map(size::format));
                 }
-                _ => levels.push(factor.level(word).map_err(failed)?),
+                _ => levels.push(self.level(factor, word).map_err(failed)?),
             }
         }
         if levels.is_empty() {
@@ -338,6 +342,56 @@ impl Reader<'_> {
             let failed = |error| self.at(word.span(), error);
             Factor::parse(name).and_then(|it| it.level(word.get_ref())).map_err(failed)?;
         }
+        Ok(())
+    }
+
+    /// A level in the one way it is written everywhere.
+    fn level(&self, factor: Factor, word: &str) -> Result<String, String> {
+        match factor {
+            Factor::Mechanism => factor.level(&self.catalogue.written(word)?),
+            Factor::Loss => losses::level(self.catalogue, "loss", word),
+            Factor::Burst => losses::level(self.catalogue, "burst", word),
+            _ => factor.level(word),
+        }
+    }
+
+    /// Brings the levels that choose cases into the way in which those of cases are written.
+    fn write_levels(&self, study: &mut Study) -> Result<(), String> {
+        let claims = study.hypothesis.iter_mut().flat_map(|it| {
+            let one = [&mut it.left].into_iter().chain(&mut it.right);
+            one.chain(&mut it.or).chain(&mut it.order)
+        });
+        let tables = study.table.iter_mut().flat_map(|it| {
+            let one = [&mut it.only].into_iter().chain(&mut it.among);
+            one.chain(&mut it.ranked).chain(&mut it.against)
+        });
+        let figures = study.figure.iter_mut().map(|it| &mut it.only);
+        let searches = study.search.iter_mut().map(|it| &mut it.only);
+        for selector in claims.chain(tables).chain(figures).chain(searches) {
+            for (name, word) in selector {
+                self.write(name, word)?;
+            }
+        }
+        for figure in &mut study.figure {
+            if let Some((series, word)) = figure.series.as_ref().zip(figure.against.as_mut()) {
+                self.write(series.get_ref(), word)?;
+            }
+        }
+        for published in &mut study.published {
+            for figure in &mut published.figures {
+                for (name, word) in &mut figure.levels {
+                    // What isn't a factor or a level is told with the table that it belongs to.
+                    let level = Factor::parse(name).and_then(|it| self.level(it, word));
+                    *word = level.unwrap_or_else(|_| word.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, name: &str, word: &mut toml::Spanned<String>) -> Result<(), String> {
+        let level = Factor::parse(name).and_then(|it| self.level(it, word.get_ref()));
+        *word.as_mut() = level.map_err(|error| self.at(word.span(), error))?;
         Ok(())
     }
 }

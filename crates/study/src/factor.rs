@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::format::Selector;
-use super::{Case, losses};
-use mechanisms::Variant;
+use super::losses;
+use model::case::Case;
 use model::lab::hops;
 use model::launch::Workers;
 use model::nearest::unknown;
@@ -119,7 +119,7 @@ impl Factor {
     /// The level of `case`; none of a size or total that means nothing to it.
     pub fn of(self, case: &Case) -> Option<String> {
         match self {
-            Factor::Mechanism => Some(losses::without(&case.variant.to_string())),
+            Factor::Mechanism => Some(losses::without(&case.variant)),
             Factor::Workload => Some(case.workload.name().to_string()),
             Factor::Size => case.message_bytes.map(size::format),
             Factor::Total => case.total.map(|it| it.to_string()),
@@ -127,26 +127,25 @@ impl Factor {
             Factor::Workers => Some(case.workers.name().to_string()),
             Factor::Reach | Factor::Routers | Factor::Switches => self.of_reach(&case.reach),
             Factor::Observe => Some(observed(case.observe)),
-            Factor::Loss => Some(losses::loss(&case.variant.to_string())),
-            Factor::Burst => losses::burst(&case.variant.to_string()),
+            Factor::Loss => Some(losses::loss(&case.variant)),
+            Factor::Burst => losses::burst(&case.variant),
         }
     }
 
-    /// A level in the one way it is written everywhere: `64K` for `65536`.
+    /// A level in the one way it is written everywhere: `64K` for `65536`. What a catalogue has to say of
+    /// mechanisms and their losses was said where the study was read.
     ///
     /// # Errors
     /// What is wrong with it, and the nearest right word.
     pub fn level(self, word: &str) -> Result<String, String> {
         match self {
             Factor::Mechanism => {
-                let word = Variant::parse(word)?.to_string();
-                match losses::without(&word) == word {
-                    true => Ok(word),
-                    false => Err(format!("`{word}`: loss and burst are factors: fix or vary them")),
+                if losses::without(word) != word {
+                    return Err(format!("`{word}`: loss and burst are factors: fix or vary them"));
                 }
+                Ok(word.to_string())
             }
-            Factor::Loss => losses::level("loss", word),
-            Factor::Burst => losses::level("burst", word),
+            Factor::Loss | Factor::Burst => Ok(word.to_string()),
             Factor::Workload => workload(word).map(|it| it.name().to_string()),
             Factor::Size => size::message(word).map(size::format),
             Factor::Total => Total::parse(word).map(|it| it.to_string()),

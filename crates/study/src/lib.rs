@@ -4,7 +4,6 @@
 //! group: same workload, size, placement and workers; the mechanisms differ. What can't be
 //! measured stays in the plan as a row with its reason.
 
-mod across;
 pub mod builtin;
 mod claims;
 mod columns;
@@ -19,20 +18,17 @@ pub mod lengths;
 pub mod losses;
 mod observed;
 pub mod paper;
-mod plan;
 mod shown;
 
+use model::case::Case;
 use model::request::Request;
 use std::collections::BTreeMap;
-
-pub use across::{Across, Ways};
-pub use plan::{Absent, Case, Group, Machine, Plan, plan};
 
 use factor::Factor;
 
 /// Whether the probe of `case` is to look at it; what has no level of a factor stands for each
 /// of them.
-fn observes(request: &Request, case: &Case) -> bool {
+pub fn observes(request: &Request, case: &Case) -> bool {
     let takes = |only: &BTreeMap<String, Vec<String>>| {
         only.iter().all(|it| level(it, case).is_none_or(|level| it.1.contains(&level)))
     };
@@ -40,7 +36,7 @@ fn observes(request: &Request, case: &Case) -> bool {
 }
 
 /// Whether `case` is not to be measured: it has one of each level of an exception.
-fn leaves_out(request: &Request, case: &Case) -> bool {
+pub fn leaves_out(request: &Request, case: &Case) -> bool {
     let has = |except: &BTreeMap<String, Vec<String>>| {
         except.iter().all(|it| level(it, case).is_some_and(|level| it.1.contains(&level)))
     };
@@ -50,4 +46,14 @@ fn leaves_out(request: &Request, case: &Case) -> bool {
 /// The level that `case` has of a factor by its name.
 fn level((name, _): (&String, &Vec<String>), case: &Case) -> Option<String> {
     Factor::parse(name).ok()?.of(case)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::catalogue::Catalogue;
+
+    /// What this build can measure.
+    pub fn catalogue() -> Catalogue {
+        mechanisms::catalogue(&[])
+    }
 }

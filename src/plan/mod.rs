@@ -1,11 +1,15 @@
 //! From a request to groups of cases.
 
+mod across;
+pub mod waited;
+
+pub use across::{Across, Ways};
+
 use crate::launch::placement;
 use model::request::Absence;
 use std::collections::BTreeMap;
 
-use super::across::{Ways, reached, resolve};
-use super::{Request, across, losses};
+use across::{reached, resolve};
 use machine::Topology;
 use mechanisms::workload::connect;
 use mechanisms::{OpenError, Variant, probe};
@@ -14,6 +18,7 @@ use model::mechanism::Carries;
 use model::placement::{Place, Placement};
 use model::probe::Probe;
 use model::reach::{Chain, Reach};
+use model::request::Request;
 use model::total::Total;
 use model::workload::{Policy, Workload};
 
@@ -193,7 +198,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         reach: reach.clone(),
                         observe: None,
                     };
-                    if super::leaves_out(request, &case) {
+                    if study::leaves_out(request, &case.kept()) {
                         continue;
                     }
                     let key = Key {
@@ -329,7 +334,8 @@ fn goes(variant: &Variant, reach: &Reach, request: &Request) -> bool {
     if !reach.is_local() && !request.elsewhere.is_empty() {
         // Lost on the way and lost again by a trace: two causes, and no answer about either.
         let text = variant.to_string();
-        let twice = reach.chain().is_some_and(Chain::loses) && losses::loss(&text) != losses::NONE;
+        let twice = reach.chain().is_some_and(Chain::loses)
+            && study::losses::loss(&text) != study::losses::NONE;
         return request.elsewhere.contains(&text) && !twice;
     }
     let stays = !variant.entry.reaches_over_network();
@@ -429,7 +435,8 @@ fn add_observed(groups: &mut [Group], request: &Request) {
             };
             let observed = |it: &Case| Case { observe: Some(*probe), ..it.clone() };
             let cases = group.cases.iter().filter(subject).map(observed);
-            let cases: Vec<Case> = cases.filter(|it| super::observes(request, it)).collect();
+            let cases: Vec<Case> =
+                cases.filter(|it| study::observes(request, &it.kept())).collect();
             for case in cases {
                 match refused(&case) {
                     None => group.cases.push(case),
@@ -442,5 +449,9 @@ fn add_observed(groups: &mut [Group], request: &Request) {
     }
 }
 
+#[cfg(test)]
+mod observed_tests;
+#[cfg(test)]
+mod studies_tests;
 #[cfg(test)]
 mod tests;

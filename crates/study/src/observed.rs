@@ -87,11 +87,8 @@ fn any_word(levels: &Levels) -> Option<&super::format::Words> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use crate::study::declared::declare;
-    use crate::study::{Case, Machine, Ways, plan};
-    use machine::Topology;
+    use crate::declared::declare;
+    use crate::tests::catalogue;
 
     const STUDY: &str = r#"version = 1
 title = "Small"
@@ -109,60 +106,12 @@ size = "4K"
 "#;
 
     #[test]
-    fn probes_keep_to_the_levels_that_they_are_given() {
-        let declared = declare(STUDY, "s.toml").unwrap();
-        let topology = Topology::read(Path::new("/")).unwrap();
-        let allowed = topology.online();
-        let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };
-        let plan = plan(&declared.request, &machine).unwrap();
-        // Whether a probe may look here or not, it is asked of one case alone.
-        let all = plan.groups.into_iter().flat_map(|group| {
-            group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
-        });
-        let (observed, plain): (Vec<Case>, Vec<Case>) =
-            all.filter(|it| !it.twin).partition(|it| it.observe.is_some());
-        assert_eq!(plain.len(), 4);
-        let asked: Vec<_> = observed
-            .iter()
-            .map(|it| (it.variant.to_string(), it.message_bytes, it.observe.unwrap().to_string()))
-            .collect();
-        let one = |probe: &str| ("pipe".to_string(), Some(4096), probe.to_string());
-        assert_eq!(asked, [one("software"), one("trace:times=2")]);
-    }
-
-    #[test]
-    fn what_is_excepted_is_no_case() {
-        let cases = |more: &str| {
-            let text =
-                STUDY.split("[observed]").next().unwrap().replace("\"trace:times=2\"", "\"calls\"");
-            let declared = declare(&format!("{text}{more}"), "s.toml")?;
-            let topology = Topology::read(Path::new("/")).unwrap();
-            let allowed = topology.online();
-            let ways = Ways::default();
-            let machine = Machine { topology: &topology, allowed: &allowed, ways: &ways };
-            let plan = plan(&declared.request, &machine).unwrap();
-            let all = plan.groups.into_iter().flat_map(|group| {
-                group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
-            });
-            let plain = all.filter(|it| !it.twin && it.observe.is_none());
-            Ok::<_, String>(plain.map(|it| (it.variant.to_string(), it.message_bytes)).collect())
-        };
-        let all: Vec<_> = cases("").unwrap();
-        assert_eq!(all.len(), 4);
-        let except = "[[vary.except]]\nmechanism = \"pipe\"\nsize = [\"4K\", \"64\"]\n\
-                      [[vary.except]]\nmechanism = [\"unix-stream\"]\nsize = \"64\"\n";
-        assert_eq!(cases(except).unwrap(), [("unix-stream".to_string(), Some(4096))]);
-        let stray = cases("[[vary.except]]\nsize = \"8K\"\n").unwrap_err();
-        assert!(stray.starts_with("s.toml:12:") && stray.contains("`8K`"), "{stray}");
-        assert!(cases("[[vary.except]]\n").unwrap_err().contains("names no level"));
-    }
-
-    #[test]
     fn a_level_that_is_not_measured_is_named_with_its_line() {
         let text = STUDY.replace("size = \"4K\"\n", "size = \"8K\"\n");
-        let error = declare(&text, "s.toml").unwrap_err();
+        let error = declare(&text, "s.toml", &catalogue()).unwrap_err();
         assert!(error.starts_with("s.toml:13:") && error.contains("`8K`"), "{error}");
-        let error = declare(&STUDY.replace("\"software\"", "\"softwar\""), "s.toml").unwrap_err();
+        let error = declare(&STUDY.replace("\"software\"", "\"softwar\""), "s.toml", &catalogue())
+            .unwrap_err();
         assert!(error.starts_with("s.toml:10:") && error.contains("trace-calls"), "{error}");
     }
 }

@@ -1,9 +1,7 @@
 //! Losses as factors: `loss` and `burst` are options of `udp:reliability=…`, and every mechanism that
 //! has such a reliability is measured at each level of both.
 
-use mechanisms::Variant;
-use model::mechanism::Framing;
-use model::reach::Reach;
+use model::catalogue::{self, Catalogue};
 
 /// The loss at which nothing is lost.
 pub const NONE: &str = "0%";
@@ -13,6 +11,10 @@ pub fn without(mechanism: &str) -> String {
     let Some((name, options)) = mechanism.split_once(':') else { return mechanism.to_string() };
     let kept: Vec<&str> = options.split(',').filter(|it| !is_loss(it)).collect();
     if kept.is_empty() { name.to_string() } else { format!("{name}:{}", kept.join(",")) }
+}
+
+fn name(mechanism: &str) -> &str {
+    mechanism.split_once(':').map_or(mechanism, |(name, _)| name)
 }
 
 fn is_loss(pair: &str) -> bool {
@@ -38,9 +40,9 @@ pub fn burst(mechanism: &str) -> Option<String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn level(option: &str, word: &str) -> Result<String, String> {
-    let variant = Variant::parse(&format!("udp:reliability=none,{option}={word}"))?;
-    Ok(variant.options.text(variant.entry.options, option).to_string())
+pub fn level(catalogue: &Catalogue, option: &str, word: &str) -> Result<String, String> {
+    let written = catalogue.written(&format!("udp:reliability=none,{option}={word}"))?;
+    Ok(of(&written, option).unwrap_or(word).to_string())
 }
 
 /// Every mechanism at each loss and burst that means something to it.
@@ -60,7 +62,7 @@ pub fn product(mechanisms: &[String], losses: &[String], bursts: &[String]) -> V
             for burst in bursts {
                 let text = format!("{mechanism},loss={loss},burst={burst}");
                 // In the order in which options are written.
-                all.push(Variant::parse(&text).map_or(text, |it| it.to_string()));
+                all.push(catalogue::write(name(&text), &catalogue::options(&text)));
             }
         }
     }
@@ -68,21 +70,11 @@ pub fn product(mechanisms: &[String], losses: &[String], bursts: &[String]) -> V
 }
 
 /// Those of `all` that `word` names: without a loss of its own, at each that they are measured at.
-pub fn named(all: &[String], word: &str) -> Result<Vec<String>, String> {
-    let variant = Variant::parse(word)?.to_string();
+pub fn named(all: &[String], word: &str) -> Vec<String> {
     let says_loss = word.split_once(':').is_some_and(|(_, options)| options.contains("loss="));
-    let alike = |it: &str| !says_loss || (loss(it), burst(it)) == (loss(&variant), burst(&variant));
-    let named = |it: &&String| without(it) == without(&variant) && alike(it);
-    Ok(all.iter().filter(named).cloned().collect())
-}
-
-/// Whether what a mechanism loses on its way is missed, and sent again perhaps: that takes as long as
-/// it takes. Plain datagrams that are lost are given up instead.
-pub fn are_waited_for(variant: &Variant, reach: &Reach) -> bool {
-    let chosen = variant.options.chosen();
-    let line_loses = matches!(reach, Reach::Lab(chain) if chain.loses());
-    let is_stream = variant.traits().framing == Framing::Stream;
-    chosen.contains_key("loss") || line_loses && (is_stream || chosen.contains_key("reliability"))
+    let alike = |it: &str| !says_loss || (loss(it), burst(it)) == (loss(word), burst(word));
+    let named = |it: &&String| without(it) == without(word) && alike(it);
+    all.iter().filter(named).cloned().collect()
 }
 
 fn all_once(all: &[String], mechanism: &String) -> Option<String> {
@@ -92,6 +84,7 @@ fn all_once(all: &[String], mechanism: &String) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::catalogue;
 
     #[test]
     fn losses_are_levels_and_not_part_of_a_name() {
@@ -100,20 +93,20 @@ mod tests {
         assert_eq!((loss(name), burst(name)), ("5%".into(), Some("8".into())));
         assert_eq!((loss("tcp"), burst("tcp"), without("tcp")), (NONE.into(), None, "tcp".into()));
         assert_eq!(without("udp:loss=5%"), "udp");
-        assert_eq!(level("loss", "05.0%"), Ok("5%".into()));
-        assert!(level("loss", "5").unwrap_err().contains("PERCENT%"));
+        assert_eq!(level(&catalogue(), "loss", "05.0%"), Ok("5%".into()));
+        assert!(level(&catalogue(), "loss", "5").unwrap_err().contains("PERCENT%"));
     }
 
     #[test]
     fn a_mechanism_is_named_at_every_loss_or_at_one() {
         let text = ["tcp", "udp:reliability=none", "udp:burst=8,loss=5%,reliability=none"];
         let all = text.map(String::from);
-        assert_eq!(named(&all, "tcp").unwrap(), all[..1]);
-        assert_eq!(named(&all, "udp:reliability=none").unwrap(), all[1..]);
-        assert_eq!(named(&all, "udp:loss=0%,reliability=none").unwrap(), all[1..2]);
-        assert_eq!(named(&all, "udp:reliability=none,loss=5%,burst=8").unwrap(), all[2..]);
-        assert_eq!(named(&all, "udp:reliability=none,loss=5%").unwrap(), all[..0]);
-        assert!(named(&all, "udp:reliability=non").is_err());
+        let of = |word: &str| named(&all, &catalogue().written(word).unwrap());
+        assert_eq!(of("tcp"), all[..1]);
+        assert_eq!(of("udp:reliability=none"), all[1..]);
+        assert_eq!(of("udp:loss=0%,reliability=none"), all[1..2]);
+        assert_eq!(of("udp:reliability=none,loss=5%,burst=8"), all[2..]);
+        assert_eq!(of("udp:reliability=none,loss=5%"), all[..0]);
     }
 
     #[test]
@@ -133,17 +126,5 @@ mod tests {
                 "udp:burst=8,loss=5%,reliability=none",
             ]
         );
-    }
-
-    #[test]
-    fn losses_are_waited_for_by_whoever_misses_them() {
-        let waited = |mechanism: &str, reach: &str| {
-            let variant = Variant::parse(mechanism).unwrap();
-            are_waited_for(&variant, &Reach::parse_list(reach).unwrap()[0])
-        };
-        assert!(waited("udp:loss=5%,reliability=none", "local"));
-        assert!(waited("tcp", "lab:loss=5%") && waited("udp:reliability=raptorq", "lab:loss=5%"));
-        assert!(!waited("tcp", "lab:delay=1ms") && !waited("udp:reliability=raptorq", "local"));
-        assert!(!waited("udp", "lab:loss=5%"), "nobody sends these again");
     }
 }

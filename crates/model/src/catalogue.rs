@@ -1,0 +1,212 @@
+//! What a build can measure: its mechanisms with their options, and what each variant is by nature.
+//! Whoever reads a variant as a user wrote it, or judges what was measured, asks the catalogue; it is kept
+//! with every run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::mechanism::{Carries, Traits, Waits};
+use crate::nearest::unknown;
+use crate::size;
+
+/// What a build can measure, and what it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Catalogue {
+    /// Every mechanism, in the order in which lists and tables show them.
+    pub mechanisms: Vec<MechanismWords>,
+    /// The variants that a run is about.
+    pub variants: Vec<Described>,
+}
+
+/// A mechanism as a user may write it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MechanismWords {
+    /// Its name, before the `:`.
+    pub name: String,
+    /// The options that it knows.
+    pub options: Vec<OptionWords>,
+}
+
+/// An option as a user may write it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OptionWords {
+    /// Its name, before the `=`.
+    pub name: String,
+    /// Words it takes; the first is the default. What is in capitals stands for a plain number, as
+    /// in a man page: `MICROSECONDS`, `reed-solomon-K-M`; of `PERCENT` and `SHARE` a decimal one.
+    pub words: Vec<String>,
+    /// Whether it also takes a size in bytes.
+    pub takes_size: bool,
+}
+
+/// What a variant is by nature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Described {
+    /// The variant, as it is written: `tcp:nodelay=off`.
+    pub variant: String,
+    /// What it carries, and how.
+    pub traits: Traits,
+    /// What a worker does while it waits.
+    pub waits: Waits,
+}
+
+impl Described {
+    /// Whether a waiting worker burns its CPU, offered to others or not.
+    pub fn spins(&self) -> bool {
+        self.waits != Waits::Asleep
+    }
+}
+
+impl Catalogue {
+    /// What a variant of the run is; None of another one.
+    pub fn variant(&self, text: &str) -> Option<&Described> {
+        self.variants.iter().find(|it| it.variant == text)
+    }
+
+    /// What a variant of the run carries; bytes, where nothing is known of it.
+    pub fn carries(&self, text: &str) -> Carries {
+        self.variant(text).map_or(Carries::Bytes, |it| it.traits.carries)
+    }
+
+    /// A variant in the one way it is written: `pipe:capacity=64K` for `pipe:capacity=65536`.
+    ///
+    /// # Errors
+    /// What is wrong with it, and the nearest right word.
+    pub fn written(&self, text: &str) -> Result<String, String> {
+        let (name, options) = parse(&self.mechanisms, text)?;
+        Ok(write(name, &options))
+    }
+}
+
+/// A variant as it is written: its options by name.
+pub fn write(name: &str, options: &BTreeMap<String, String>) -> String {
+    let mut text = name.to_string();
+    for (nth, (key, value)) in options.iter().enumerate() {
+        text.push(if nth == 0 { ':' } else { ',' });
+        text.push_str(&format!("{key}={value}"));
+    }
+    text
+}
+
+/// The options that a variant names, as they are written; nothing is checked.
+pub fn options(text: &str) -> BTreeMap<String, String> {
+    let pairs = text.split_once(':').into_iter().flat_map(|(_, rest)| rest.split(','));
+    pairs
+        .filter_map(|it| it.split_once('='))
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect()
+}
+
+/// Reads `name` or `name:option=value,option=value`: the name, and the options as they are written.
+///
+/// # Errors
+/// What is wrong with it, and the nearest right word.
+pub fn parse<'a>(
+    mechanisms: &'a [MechanismWords],
+    text: &str,
+) -> Result<(&'a str, BTreeMap<String, String>), String> {
+    let (name, rest) = match text.split_once(':') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (text, None),
+    };
+    let mechanism = mechanisms.iter().find(|it| it.name == name).ok_or_else(|| {
+        let names: Vec<&str> = mechanisms.iter().map(|it| &*it.name).collect();
+        unknown("mechanism", name, &names)
+    })?;
+    let mut options = BTreeMap::new();
+    for pair in rest.into_iter().flat_map(|rest| rest.split(',')) {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("{name}: `{pair}` is no option: write option=value"))?;
+        let known: Vec<&str> = mechanism.options.iter().map(|it| &*it.name).collect();
+        let option = mechanism.options.iter().find(|it| it.name == key);
+        let option = option.ok_or_else(|| unknown(&format!("option of {name}"), key, &known))?;
+        if options.insert(key.to_string(), option.value(name, value)?).is_some() {
+            return Err(format!("{name}: {key} is set twice: leave one out"));
+        }
+    }
+    Ok((&mechanism.name, options))
+}
+
+impl OptionWords {
+    /// A value in the one way it is written.
+    fn value(&self, mechanism: &str, value: &str) -> Result<String, String> {
+        let holds_a_number = |word: &str| word.contains(|c: char| c.is_ascii_uppercase());
+        let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        if words.contains(&value) && !holds_a_number(value) {
+            return Ok(value.to_string());
+        }
+        let patterns = words.iter().filter(|word| holds_a_number(word));
+        if let Some(written) = patterns.filter_map(|word| fitted(word, value)).next() {
+            return Ok(written);
+        }
+        if self.takes_size {
+            if let Ok(bytes) = size::parse(value) {
+                return Ok(size::format(bytes));
+            }
+            let words = words.join(", ");
+            return Err(format!("{mechanism}: {}={value}: takes {words} or a size", self.name));
+        }
+        Err(unknown(&format!("value of {mechanism}:{}", self.name), value, &words))
+    }
+}
+
+/// `value` in the one way it is written, where it is `word` with a number for each run of capitals.
+fn fitted(word: &str, value: &str) -> Option<String> {
+    let Some(at) = word.find(|c: char| c.is_ascii_uppercase()) else {
+        return (word == value).then(|| value.to_string());
+    };
+    let value = value.strip_prefix(&word[..at])?;
+    let rest = word[at..].trim_start_matches(|c: char| c.is_ascii_uppercase());
+    let capitals = &word[at..word.len() - rest.len()];
+    let decimal = matches!(capitals, "PERCENT" | "SHARE");
+    // A number ends where what follows it in the word begins.
+    let end = rest.chars().next().map_or(Some(value.len()), |next| value.find(next))?;
+    let written = match decimal {
+        true => decimal_number(&value[..end])?,
+        false => number(&value[..end])?.to_string(),
+    };
+    Some(format!("{}{written}{}", &word[..at], fitted(rest, &value[end..])?))
+}
+
+/// A number such as 5, 0.1 or 1e-4, not negative.
+fn decimal_number(text: &str) -> Option<String> {
+    let plain = text.starts_with(|c: char| c.is_ascii_digit());
+    let number: f64 = text.parse().ok().filter(|it: &f64| plain && it.is_finite())?;
+    // Short where it is small, and digits where it isn't: 0.1 and 1e-4.
+    Some(if number != 0.0 && number < 1e-2 { format!("{number:e}") } else { number.to_string() })
+}
+
+/// A plain number of one to nine digits: what a count of anything fits in.
+fn number(text: &str) -> Option<u32> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && text.len() < 10;
+    text.parse().ok().filter(|_| plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_capitals_is_a_number() {
+        let of = |word, value| fitted(word, value);
+        let is = |text: &str| Some(text.to_string());
+        assert_eq!(of("reed-solomon-K-M", "reed-solomon-4-03"), is("reed-solomon-4-3"));
+        assert_eq!(of("reed-solomon-K-M+arq", "reed-solomon-4-3+arq"), is("reed-solomon-4-3+arq"));
+        assert_eq!(of("PERCENT%", "5.0%"), is("5%"));
+        assert_eq!(of("PERCENT%", "0.001%"), is("1e-3%"));
+        assert_eq!(of("SHARE", "0.0001"), is("1e-4"));
+        for (word, wrong) in [
+            ("reed-solomon-K-M", "reed-solomon-4"),
+            ("reed-solomon-K-M", "reed-solomon-4-3+arq"),
+            ("PERCENT%", "5"),
+            ("PERCENT%", "-5%"),
+            ("PERCENT%", "inf%"),
+            ("SHARE", "NaN"),
+            ("SHARE", ""),
+        ] {
+            assert_eq!(of(word, wrong), None, "{wrong}");
+        }
+    }
+}

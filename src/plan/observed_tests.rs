@@ -1,0 +1,72 @@
+//! Which cases of a study are observed, and which are left out.
+
+use std::path::Path;
+
+use machine::Topology;
+use study::declared::declare;
+
+use super::{Case, Machine, Ways, plan};
+
+const STUDY: &str = r#"version = 1
+title = "Small"
+question = "Does looking matter?"
+[variables]
+cause = { size = "bytes of a message", observe = "what looks on" }
+effect = { latency = "round trip" }
+[vary]
+mechanism = ["pipe", "unix-stream"]
+size = ["64", "4K"]
+observe = ["none", "software", "trace:times=2"]
+[observed]
+mechanism = "pipe"
+size = "4K"
+"#;
+
+#[test]
+fn probes_keep_to_the_levels_that_they_are_given() {
+    let declared = declare(STUDY, "s.toml", &mechanisms::catalogue(&[])).unwrap();
+    let topology = Topology::read(Path::new("/")).unwrap();
+    let allowed = topology.online();
+    let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };
+    let plan = plan(&declared.request, &machine).unwrap();
+    // Whether a probe may look here or not, it is asked of one case alone.
+    let all = plan.groups.into_iter().flat_map(|group| {
+        group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+    });
+    let (observed, plain): (Vec<Case>, Vec<Case>) =
+        all.filter(|it| !it.twin).partition(|it| it.observe.is_some());
+    assert_eq!(plain.len(), 4);
+    let asked: Vec<_> = observed
+        .iter()
+        .map(|it| (it.variant.to_string(), it.message_bytes, it.observe.unwrap().to_string()))
+        .collect();
+    let one = |probe: &str| ("pipe".to_string(), Some(4096), probe.to_string());
+    assert_eq!(asked, [one("software"), one("trace:times=2")]);
+}
+
+#[test]
+fn what_is_excepted_is_no_case() {
+    let cases = |more: &str| {
+        let text =
+            STUDY.split("[observed]").next().unwrap().replace("\"trace:times=2\"", "\"calls\"");
+        let declared = declare(&format!("{text}{more}"), "s.toml", &mechanisms::catalogue(&[]))?;
+        let topology = Topology::read(Path::new("/")).unwrap();
+        let allowed = topology.online();
+        let ways = Ways::default();
+        let machine = Machine { topology: &topology, allowed: &allowed, ways: &ways };
+        let plan = plan(&declared.request, &machine).unwrap();
+        let all = plan.groups.into_iter().flat_map(|group| {
+            group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+        });
+        let plain = all.filter(|it| !it.twin && it.observe.is_none());
+        Ok::<_, String>(plain.map(|it| (it.variant.to_string(), it.message_bytes)).collect())
+    };
+    let all: Vec<_> = cases("").unwrap();
+    assert_eq!(all.len(), 4);
+    let except = "[[vary.except]]\nmechanism = \"pipe\"\nsize = [\"4K\", \"64\"]\n\
+                  [[vary.except]]\nmechanism = [\"unix-stream\"]\nsize = \"64\"\n";
+    assert_eq!(cases(except).unwrap(), [("unix-stream".to_string(), Some(4096))]);
+    let stray = cases("[[vary.except]]\nsize = \"8K\"\n").unwrap_err();
+    assert!(stray.starts_with("s.toml:12:") && stray.contains("`8K`"), "{stray}");
+    assert!(cases("[[vary.except]]\n").unwrap_err().contains("names no level"));
+}

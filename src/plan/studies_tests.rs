@@ -1,0 +1,120 @@
+//! The built-in studies, planned on this machine.
+
+use std::path::Path;
+
+use super::{Case, Machine, Ways, plan};
+use machine::Topology;
+use study::builtin::all;
+use study::declared::{Declared, declare};
+use study::factor::{Chosen, Factor, chosen};
+use study::format::Hypothesis;
+
+/// Every built-in study with its cases on this machine, measured or absent with a reason.
+fn planned() -> Vec<(&'static str, Declared, Vec<Case>)> {
+    let topology = Topology::read(Path::new("/")).unwrap();
+    let allowed = topology.online();
+    let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };
+    let planned = |(name, text): (&'static str, &str)| {
+        let declared =
+            declare(text, &format!("studies/{name}.toml"), &mechanisms::catalogue(&[])).unwrap();
+        let plan = plan(&declared.request, &machine).unwrap();
+        let cases = plan.groups.into_iter().flat_map(|group| {
+            assert!(group.absent.iter().all(|it| !it.reason.is_empty()));
+            group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))
+        });
+        let cases = cases.collect();
+        (name, declared, cases)
+    };
+    all().into_iter().map(planned).collect()
+}
+
+/// Whether `chosen` means `case`, which stands for every size and total that mean nothing to it.
+fn takes(chosen: &Chosen, case: &Case) -> bool {
+    chosen.takes(|factor| factor.of(&case.kept()))
+}
+
+#[test]
+fn every_claim_table_and_figure_is_about_cases_of_its_plan() {
+    for (name, declared, cases) in planned() {
+        let some = |selector: &_, what: &str| {
+            let chosen = chosen(selector);
+            let any = cases.iter().any(|case| takes(&chosen, case));
+            assert!(any, "{name}: `{what}` chooses nothing by `{chosen}`");
+        };
+        for claim in &declared.study.hypothesis {
+            let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
+            sides.for_each(|it| some(it, &claim.statement));
+            // A study of our own makes its claims itself.
+            let told = claim.claimed.is_some() || declared.study.source.is_none();
+            assert!(told, "{name}: `{}`: claimed where?", claim.statement);
+        }
+        declared.study.table.iter().for_each(|it| some(&it.only, &it.title));
+        declared.study.figure.iter().for_each(|it| some(&it.only, &it.title));
+        declared.study.search.iter().for_each(|it| some(&it.only, &it.title));
+    }
+}
+
+/// How many pairs of cases a claim compares.
+fn pairs(claim: &Hypothesis, cases: &[Case]) -> usize {
+    let plain = |chosen: &Chosen| -> Vec<&Case> {
+        let asked = |it: &Case| it.observe.is_none() || chosen.level(Factor::Observe).is_some();
+        cases.iter().filter(|it| !it.twin && asked(it) && takes(chosen, it)).collect()
+    };
+    let of = |(left, right): (&Chosen, &Chosen)| {
+        let free = |it: &&Factor| left.level(**it).is_none() && right.level(**it).is_none();
+        let alike = |a: &Case, b: &Case| {
+            let same =
+                |it: &Factor| it.of(&a.kept()).zip(it.of(&b.kept())).is_none_or(|(a, b)| a == b);
+            Factor::ALL.iter().filter(free).all(same)
+        };
+        let rights = plain(right);
+        let of_left = |a: &Case| rights.iter().filter(|b| alike(a, b)).count();
+        plain(left).into_iter().map(of_left).sum::<usize>()
+    };
+    let left = chosen(&claim.left);
+    let order: Vec<Chosen> = claim.order.iter().map(chosen).collect();
+    let rights: Vec<Chosen> = claim.right.iter().map(chosen).collect();
+    let steps = order.windows(2).map(|it| of((&it[0], &it[1])));
+    steps.chain(rights.iter().map(|it| of((&left, it)))).max().unwrap_or(0)
+}
+
+#[test]
+fn a_claim_about_several_cases_says_whether_of_each_or_of_their_mean() {
+    for (name, declared, cases) in planned() {
+        for claim in declared.study.hypothesis.iter().filter(|it| it.test.compares_pairs()) {
+            let pairs = pairs(claim, &cases);
+            let said = claim.levels.is_some();
+            if said != (pairs > 1) {
+                eprintln!("{name}: `{}`: {pairs} pairs", claim.statement);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_printed_figure_stands_beside_a_case() {
+    for (name, declared, cases) in planned() {
+        for published in &declared.study.published {
+            assert!(!published.place.is_empty());
+            for figure in &published.figures {
+                let chosen = Chosen::of_words(&figure.levels).unwrap();
+                let any = cases.iter().any(|case| takes(&chosen, case));
+                assert!(any, "{name}: `{}`: no case for `{chosen}`", published.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn each_ends_by_itself_and_says_what_the_original_could_not_see() {
+    for (name, declared, _) in planned() {
+        let stopping = &declared.request.stopping;
+        assert!((12..=30).contains(&stopping.launches.unwrap_or(0)), "{name}");
+        let minutes = stopping.budget_ns.unwrap_or(0) / 60_000_000_000;
+        assert!((1..=10).contains(&minutes), "{name}: {minutes} minutes");
+        let reproduces = name.starts_with(|it: char| it.is_ascii_digit());
+        assert_eq!(declared.study.source.is_some(), reproduces, "{name}");
+        assert!(!declared.study.hypothesis.is_empty(), "{name}");
+        assert!(!declared.study.critique.is_empty(), "{name}");
+    }
+}
