@@ -18,10 +18,10 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use analysis::Judged;
+use analysis::explain::{Cost, Difference, explain};
 use ipcmark::campaign::now_utc;
 use ipcmark::floor::{self, Order};
-use ipcmark::judge::Judged;
-use ipcmark::judge::explain::{Cost, Difference, explain};
 use ipcmark::launch::plant::Plant;
 use ipcmark::launch::{Ending, Interrupt, Launcher, Spec, Stage};
 use ipcmark::plan::Case;

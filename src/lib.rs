@@ -15,11 +15,8 @@
 
 pub mod campaign;
 pub mod command;
-pub mod export;
 pub mod fleet;
 pub mod floor;
 pub mod input;
-pub mod judge;
 pub mod launch;
 pub mod plan;
-pub mod report;

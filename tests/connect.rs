@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use analysis::{Judged, Status};
 use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
 use common::proc::{Held, Process, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
 use ipcmark::campaign::{Campaign, Conditions, Progress, Roads, Turn};
-use ipcmark::judge::{Judged, Status};
 use ipcmark::launch::{Launcher, Spec, Stage};
 use ipcmark::plan::{Machine, Ways, plan};
 use machine::Topology;

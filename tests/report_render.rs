@@ -6,9 +6,9 @@
 #[path = "report_render/sample.rs"]
 mod sample;
 
-use ipcmark::report::html;
-use ipcmark::report::terminal::{self, Style};
-use ipcmark::report::{
+use report::html;
+use report::terminal::{self, Style};
+use report::{
     Axis, Block, Column, Document, Figure, FigureKind, Mark, Point, Row, Scale, Section, Series,
     Table, Unit, Verdict, VerdictKind,
 };

@@ -6,13 +6,13 @@ mod cli_support;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use cli_support::Bench;
-use ipcmark::judge::{
+use analysis::{
     Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, Reach, Status, Sweep,
 };
-use ipcmark::report::compose::{Extent, compose};
-use ipcmark::report::terminal::{self, Style};
-use ipcmark::report::{Block, Document, Drawn, Figure, FigureKind, html};
+use cli_support::Bench;
+use report::compose::{Extent, compose};
+use report::terminal::{self, Style};
+use report::{Block, Document, Drawn, Figure, FigureKind, html};
 use store::Store;
 use unicode_width::UnicodeWidthStr;
 

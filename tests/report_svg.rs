@@ -8,7 +8,7 @@ mod sample;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use ipcmark::report::{
+use report::{
     Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Step, Unit, svg,
 };
 use sample::sample;

@@ -6,8 +6,8 @@ mod simulation_support;
 
 use std::cmp::Ordering;
 
+use analysis::interval_of;
 use ipcmark::campaign::stopping::{Bound, Next, Progressed};
-use ipcmark::judge::interval_of;
 use simulation_support::Draw;
 use stats::{Interval, Look};
 use store::Closed;

@@ -12,13 +12,13 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use analysis::Judged;
 use cli_support::stored::store_of;
 use cli_support::{Bench, edit, rows};
-use ipcmark::export::{self, Format};
-use ipcmark::judge::Judged;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use report::export::{self, Format};
 use rusqlite::Connection;
 use serde_json::Value;
 use store::{Store, StoreError};

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use analysis::{CaseResult, Judged, Status};
 use cli_support::Bench;
-use ipcmark::judge::{CaseResult, Judged, Status};
 use ipcmark::plan::{Case, Machine, Ways, plan};
-use ipcmark::report::compose::{Extent, compose};
-use ipcmark::report::{Block, Document, Table, html};
 use machine::Topology;
 use model::request::StudyText;
+use report::compose::{Extent, compose};
+use report::{Block, Document, Table, html};
 use store::Store;
 use study::builtin;
 use study::declared::{Declared, declare};
@@ -173,7 +173,7 @@ fn every_published_number_stands_on_the_page_of_its_study() {
 /// A column of a table by its rows' names.
 fn column(table: &Table, name: &str) -> BTreeMap<String, String> {
     let at = table.columns.iter().position(|it| it.name == name).expect(name);
-    let cell = |row: &ipcmark::report::Row| (row.cells[0].to_plain(), row.cells[at].to_plain());
+    let cell = |row: &report::Row| (row.cells[0].to_plain(), row.cells[at].to_plain());
     table.rows.iter().map(cell).collect()
 }
 

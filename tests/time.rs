@@ -5,7 +5,7 @@
 
 mod simulation_support;
 
-use ipcmark::judge::time::{ByRound, Course, GroupFound, over_time};
+use analysis::time::{ByRound, Course, GroupFound, over_time};
 use simulation_support::Draw;
 
 /// Simulated runs of each kind.
@@ -51,7 +51,7 @@ fn judged(run: &[Vec<Option<f64>>]) -> GroupFound {
 }
 
 fn says_time(found: &GroupFound) -> bool {
-    let sure = |it: &ipcmark::judge::time::ChangeFound| it.verdict.is_some();
+    let sure = |it: &analysis::time::ChangeFound| it.verdict.is_some();
     found.common.as_ref().is_some_and(sure) || found.single.iter().flatten().any(sure)
 }
 

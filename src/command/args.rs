@@ -11,7 +11,7 @@ use super::words::{
     placement_names, placements, precision, probe_names, probes, samples, seed, sessions, sizes,
     variant, workload, workload_names,
 };
-use crate::export::Format;
+use ::report::export::Format;
 use mechanisms::workload::connect;
 use mechanisms::{Entry, MECHANISMS};
 use model::duration::{self, budget, in_ns};

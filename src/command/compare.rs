@@ -6,12 +6,12 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{Common, Failure, output, print};
-use crate::export;
 use crate::input;
-use crate::judge::compare::{Gate, GateOn, Measured, RunComparison, Terms, compare as judge};
-use crate::judge::{EQUIVALENT_WITHIN, Judged};
-use crate::report::compose::{Extent, comparison};
-use crate::report::html;
+use ::report::compose::{Extent, comparison};
+use ::report::export;
+use ::report::html;
+use analysis::compare::{Gate, GateOn, Measured, RunComparison, Terms, compare as judge};
+use analysis::{EQUIVALENT_WITHIN, Judged};
 use store::Store;
 
 /// Exit code where a case is slower by more than the gate.

@@ -7,8 +7,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Common, Failure, print};
-use crate::report::compose::findings;
-use crate::report::{Document, Section, Verdict, VerdictKind, units};
+use ::report::compose::findings;
+use ::report::{Document, Section, Verdict, VerdictKind, units};
 use machine::doctor::{examine, usual_cpus};
 use machine::{Topology, format_cpu_list, parse_cpu_list};
 use model::findings::{Finding, Fitness};

@@ -16,9 +16,9 @@ use super::Failure;
 use super::output::{Output, Unwritten};
 use super::progress::StderrProgress;
 use crate::campaign::{Launched, Progress, Status};
-use crate::export::ndjson;
-use crate::judge::Judged;
 use crate::launch::Interrupt;
+use ::report::export::ndjson;
+use analysis::Judged;
 use store::{RunStatus, StoredCase, StoredRun};
 
 /// How long a reader may stand still once a signal has come.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{Common, Failure, args, print, report};
-use crate::export::{self, Format};
-use crate::judge::Judged;
+use ::report::export::{self, Format};
+use analysis::Judged;
 use store::Store;
 
 /// Flags of `export`.

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::args::{Script, Shown};
 use super::{Common, Failure, report, written};
-use crate::judge::fleet::FleetJudged;
-use crate::report::compose::{Extent, fleet};
-use crate::report::{html, terminal};
+use ::report::compose::{Extent, fleet};
+use ::report::{html, terminal};
+use analysis::fleet::FleetJudged;
 use store::Store;
 use study::paper::Form;
 

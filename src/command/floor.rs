@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{Common, Failure, complain, output, print, signals};
 use crate::campaign::{TOOL, now_utc};
 use crate::floor::{self, Order};
-use crate::report::{html, terminal};
+use ::report::{html, terminal};
 use model::floors::{Extent, Floors};
 
 /// Flags of `floor`.

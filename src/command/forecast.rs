@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::judge::hypothesis::needed;
 use crate::plan::{Case, Plan};
-use crate::report::units;
+use ::report::units;
+use analysis::hypothesis::needed;
 use model::request::Request;
 use stats::LEAST_LAUNCHES;
 use study::declared::Declared;

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::{Common, Failure, complain, print};
-use crate::report::units;
+use ::report::units;
 use machine::lab::relay::Counts;
 use machine::lab::status::{Condition, Impairment, Relay};
 use machine::lab::{self, CAVEAT, LabError, State, Status};

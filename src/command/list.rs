@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, Failure, print};
-use crate::report::{Block, Column, Document, Emphasis, Row, Section, Table, Text};
+use ::report::{Block, Column, Document, Emphasis, Row, Section, Table, Text};
 use mechanisms::{MECHANISMS, OpenError, OptionSpec, Variant, probe};
 use model::mechanism::{Carries, Cause, Framing, Reach, Unavailable, Waits};
 
@@ -85,7 +85,7 @@ impl Offered {
     fn row(&self) -> Row {
         let traits = self.variant.traits();
         let largest = match (traits.carries.has_size(), self.largest()) {
-            (true, Some(bytes)) => crate::report::units::size(bytes as u64),
+            (true, Some(bytes)) => report::units::size(bytes as u64),
             (true, None) => "any".into(),
             (false, _) => "–".into(),
         };

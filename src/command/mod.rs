@@ -37,7 +37,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
-use crate::report::{Document, terminal};
+use ::report::{Document, terminal};
 use mechanisms::MECHANISMS;
 use model::visible::{one_line, visible_lines};
 use store::{Store, StoreError};

@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::args::{Shown, text_or_written};
 use super::{Common, Failure, fleet_report, output, written};
-use crate::judge::Judged;
-use crate::report::compose::{Extent, compose};
-use crate::report::{html, terminal};
+use ::report::compose::{Extent, compose};
+use ::report::{html, terminal};
+use analysis::Judged;
 use store::Store;
 
 /// Flags of `report`.

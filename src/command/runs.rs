@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Common, Failure, complain, print};
-use crate::report::{Block, Column, Document, Row, Section, Table, Text};
+use ::report::{Block, Column, Document, Row, Section, Table, Text};
 use store::{RunRow, RunStatus, Store, command_line};
 
 /// Flags of `runs`.

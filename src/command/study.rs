@@ -13,7 +13,7 @@ use super::words::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, print, run};
 use crate::input;
 use crate::plan::Plan;
-use crate::report::{Block, Column, Document, Row, Section, Table, Text};
+use ::report::{Block, Column, Document, Row, Section, Table, Text};
 use model::duration::{budget, in_ns};
 use model::reach::Reach;
 use study::builtin;

@@ -1,13 +1,14 @@
 //! A run as a document in a file: Markdown with its figures beside, Typst source, PDF.
 
+use model::counts::Figure;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::args::Script;
 use super::{Failure, complain, output, print, report, typst};
-use crate::judge::Judged;
-use crate::report::compose::Draft;
-use crate::report::{Document, markdown, svg, typst as source};
+use ::report::compose::Draft;
+use ::report::{Document, markdown, svg, typst as source};
+use analysis::Judged;
 use study::paper::Form;
 
 /// Width of a picture beside a Markdown file, in points: that of a text column on a screen.
@@ -57,7 +58,7 @@ fn pictures(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn draw_all(folder: &Path, figures: &[&crate::report::Figure]) -> Result<(), Failure> {
+fn draw_all(folder: &Path, figures: &[&::report::Figure]) -> Result<(), Failure> {
     if figures.is_empty() {
         return Ok(());
     }

@@ -1,8 +1,8 @@
 //! A document such as a run writes: ten mechanisms, two placements, every kind of block and
 //! figure. The numbers are made up, of a plausible size, and the same each time.
 
-use ipcmark::report::units::{duration, rate, ratio};
-use ipcmark::report::{
+use report::units::{duration, rate, ratio};
+use report::{
     Axis, Block, Column, Document, Drawn, Emphasis, Figure, FigureKind, Mark, Point, Protocol, Row,
     Scale, Section, Series, Span, Step, Table, Text, Unit, Verdict, VerdictKind,
 };

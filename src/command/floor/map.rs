@@ -1,6 +1,6 @@
 //! The heat map of cache lines, for a page that can draw it; a terminal has the table.
 
-use crate::report::{Axis, Document, Figure, FigureKind, Point, Scale, Series, Unit};
+use ::report::{Axis, Document, Figure, FigureKind, Point, Scale, Series, Unit};
 use model::floors::{Floors, Repeats};
 
 /// Puts the heat map of cache lines into the document, for a page that can draw it.

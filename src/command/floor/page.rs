@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
+use ::report::{Block, Column, Document, Row, Section, Table, Text, Unit, units};
 use model::floors::{
     Calls, ClockFloor, Clocks, Copy, Floors, LinePair, Lines, Part, Repeats, WakeUps,
 };
@@ -393,8 +393,8 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::terminal::{Style, render};
     use model::floors::Extent;
+    use report::terminal::{Style, render};
 
     /// What is shown of a machine with so many CPUs; the last pair has two modes.
     fn shown(cpus: u32, unfold: bool) -> String {

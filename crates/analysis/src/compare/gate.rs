@@ -1,0 +1,202 @@
+//! The gate: whether a case became slower by itself, in rounds that nobody disturbed.
+//!
+//! A machine moves all that is measured on it from run to run. So a case is held against the cases that
+//! shared its rounds ([`stats::apart`]): what all of them have in common is the machine's, or what the user
+//! changed for all of them, and is no regression unless asked so ([`GateOn::Absolute`]).
+
+use serde::Serialize;
+
+use super::measured::{Measured, MeasuredCase};
+use super::{CaseChange, Pair};
+use crate::ALPHA;
+use stats::{LEAST_TO_TELL_APART, Shift};
+
+/// Unmarked rounds that each of two runs needs for a gate.
+pub const LEAST_UNMARKED: u64 = 12;
+
+/// What a gate holds a case against.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateOn {
+    /// What the cases of its rounds did together.
+    #[default]
+    Relative,
+    /// Its own time in the first run: for two kernels, where what all have in common is the question.
+    Absolute,
+}
+
+/// How a case stands to the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// The whole interval is at most the gate.
+    Within,
+    /// The whole interval is beyond the gate, and the difference survives the correction.
+    Beyond,
+    /// It can't be told.
+    Open,
+}
+
+/// Why a group leaves its cases open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unsettled {
+    /// One of the runs has fewer than [`LEAST_UNMARKED`] rounds that nobody disturbed.
+    TooFewRounds,
+    /// Too few cases shared its rounds: one that moved can't be told from a machine that did.
+    TooFewCases,
+    /// All cases moved together, by more than the gate.
+    MachineChanged,
+}
+
+/// A ratio of times, second run over first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Moved {
+    /// Hodges–Lehmann estimate.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Mann–Whitney p.
+    pub p: f64,
+    /// The same, corrected by Holm over the cases that stand to the gate; null of what is no case.
+    pub p_holm: Option<f64>,
+}
+
+/// The cases that shared rounds in both runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GateGroup {
+    /// Its cases, as indices into `cases`.
+    pub cases: Vec<usize>,
+    /// Rounds of the first run, and how many of them nobody disturbed.
+    pub rounds_a: [u64; 2],
+    /// The same of the second.
+    pub rounds_b: [u64; 2],
+    /// By how much all of them moved together; null where that can't be told.
+    pub common: Option<Moved>,
+    /// Why its cases are open; null where they aren't for a reason of the whole group.
+    pub unsettled: Option<Unsettled>,
+}
+
+/// Judges all cases; `beyond` is the ratio at which a regression begins.
+pub(super) fn judge(
+    runs: (&Measured, &Measured),
+    pairs: &mut [Pair],
+    beyond: f64,
+    on: GateOn,
+) -> Vec<GateGroup> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (nth, pair) in pairs.iter_mut().enumerate() {
+        // What the first run didn't have can't have become slower.
+        if pair.change.control || !pair.a.is_some_and(MeasuredCase::is_ok) {
+            continue;
+        }
+        pair.change.gate = Some(Gate::Open);
+        let (Some(a), Some(b), Some(_)) = (pair.a, pair.b, pair.change.ratio) else { continue };
+        match groups.iter_mut().find(|it| it.key == (a.group, b.group)) {
+            Some(group) => group.cases.push(nth),
+            None => groups.push(Group { key: (a.group, b.group), cases: vec![nth] }),
+        }
+    }
+    let mut found: Vec<GateGroup> =
+        groups.iter().map(|group| group.measure(runs, pairs, on)).collect();
+    let gated = |it: &&mut Pair| it.change.gated.is_some();
+    let p: Vec<f64> = pairs.iter().filter_map(|it| Some(it.change.gated.as_ref()?.p)).collect();
+    for (pair, p) in pairs.iter_mut().filter(gated).zip(stats::holm(&p)) {
+        pair.change.gated.iter_mut().for_each(|it| it.p_holm = Some(p));
+        pair.change.gate = pair.change.gated.map(|it| it.stands(beyond));
+    }
+    for group in &mut found {
+        group.settle(pairs, beyond, on);
+    }
+    found
+}
+
+/// Cases by the group that they were measured in, in both runs.
+struct Group {
+    key: (usize, usize),
+    cases: Vec<usize>,
+}
+
+impl Group {
+    fn measure(&self, runs: (&Measured, &Measured), pairs: &mut [Pair], on: GateOn) -> GateGroup {
+        let times = |run: &Measured, case: &MeasuredCase| run.undisturbed(case);
+        let sides = self.cases.iter().filter_map(|nth| pairs[*nth].a.zip(pairs[*nth].b));
+        let (a, b): (Vec<_>, Vec<_>) =
+            sides.map(|(a, b)| (times(runs.0, a), times(runs.1, b))).unzip();
+        let mut found = GateGroup {
+            cases: self.cases.clone(),
+            rounds_a: runs.0.rounds_of(self.key.0, &a),
+            rounds_b: runs.1.rounds_of(self.key.1, &b),
+            common: None,
+            unsettled: None,
+        };
+        if found.rounds_a[1].min(found.rounds_b[1]) < LEAST_UNMARKED {
+            found.unsettled = Some(Unsettled::TooFewRounds);
+            return found;
+        }
+        let apart = stats::apart(&a, &b, ALPHA);
+        found.common = apart.as_ref().map(|it| Moved::of(it.common));
+        let alone = |nth: usize| {
+            let values = |it: &[Option<f64>]| it.iter().flatten().copied().collect::<Vec<f64>>();
+            stats::compare_unpaired(&values(&b[nth]), &values(&a[nth]), ALPHA)
+        };
+        let own = match (apart, on) {
+            (Some(apart), GateOn::Relative) => apart.own,
+            _ => (0..self.cases.len()).map(alone).collect(),
+        };
+        for (nth, own) in self.cases.iter().zip(own) {
+            pairs[*nth].change.gated = own.map(Moved::of);
+        }
+        found
+    }
+}
+
+impl GateGroup {
+    /// Opens what the gate may blame no case for.
+    fn settle(&mut self, pairs: &mut [Pair], beyond: f64, on: GateOn) {
+        let any = |gate| self.cases.iter().any(|nth| pairs[*nth].change.gate == Some(gate));
+        if self.unsettled.is_some() || on == GateOn::Absolute {
+            return;
+        }
+        let opened = if self.cases.len() < LEAST_TO_TELL_APART {
+            self.unsettled = any(Gate::Beyond).then_some(Unsettled::TooFewCases);
+            Gate::Beyond
+        } else {
+            let common = self.common.is_some_and(|it| it.low > beyond);
+            self.unsettled = (common && !any(Gate::Beyond)).then_some(Unsettled::MachineChanged);
+            Gate::Within
+        };
+        if self.unsettled.is_some() {
+            for nth in &self.cases {
+                let gate = &mut pairs[*nth].change.gate;
+                *gate = gate.map(|it| if it == opened { Gate::Open } else { it });
+            }
+        }
+    }
+}
+
+impl Moved {
+    fn of(Shift { ratio, p }: Shift) -> Moved {
+        Moved { ratio: ratio.estimate, low: ratio.low, high: ratio.high, p, p_holm: None }
+    }
+
+    fn stands(&self, beyond: f64) -> Gate {
+        match self.p_holm {
+            Some(p) if self.low > beyond && p < ALPHA => Gate::Beyond,
+            _ if self.high <= beyond => Gate::Within,
+            _ => Gate::Open,
+        }
+    }
+}
+
+/// The worst of the cases; that nothing stands to the gate tells nothing.
+pub(super) fn outcome(cases: &[CaseChange]) -> Gate {
+    let any = |gate| cases.iter().any(|case| case.gate == Some(gate));
+    match (any(Gate::Beyond), any(Gate::Open) || !any(Gate::Within)) {
+        (true, _) => Gate::Beyond,
+        (false, true) => Gate::Open,
+        (false, false) => Gate::Within,
+    }
+}

@@ -1,0 +1,143 @@
+//! The columns that a study derives: arithmetic on what its cases came to.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::CaseResult;
+use model::floors::Floors;
+use store::StoredRun;
+use study::counted::Count;
+use study::declared::declare;
+use study::expression::Expression;
+
+/// A derived figure of one case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Derived {
+    /// Null where the case or the machine lacks one of its statistics.
+    pub value: Option<f64>,
+    /// Its unit, in the study's words.
+    pub unit: String,
+}
+
+/// `0.9451 s`, to four digits as published figures have; a dash where there is no value.
+impl fmt::Display for Derived {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(value) = self.value else { return f.write_str("–") };
+        let whole = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+        let digits = (3 - whole).clamp(0, 9) as usize;
+        write!(f, "{value:.digits$} {}", self.unit)
+    }
+}
+
+/// What belongs to the machine and not to a case, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Machine {
+    slice: Option<f64>,
+    getppid: Option<f64>,
+}
+
+/// Works out the derived columns of the study that the run was made for, if it was.
+pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
+    let machine = Machine {
+        slice: run.host.kernel.scheduler_slice_ns.map(|it| it as f64),
+        getppid: run.floors.as_ref().and_then(getppid),
+    };
+    for (name, unit, expression) in columns(run) {
+        for case in results.iter_mut() {
+            let value = expression.value(&|statistic| of_case(case, &machine, statistic));
+            case.derived.insert(name.clone(), Derived { value, unit: unit.clone() });
+        }
+    }
+}
+
+fn columns(run: &StoredRun) -> Vec<(String, String, Expression)> {
+    let declared = run.request.study.as_ref();
+    let declared = declared.and_then(|it| declare(&it.text, &it.name, &run.catalogue).ok());
+    let columns = declared.into_iter().flat_map(|it| it.study.derived);
+    let column = columns.filter_map(|it| {
+        let expression = Expression::parse(it.expression.get_ref()).ok()?;
+        Some((it.name.into_inner(), it.unit, expression))
+    });
+    column.collect()
+}
+
+fn getppid(floors: &Floors) -> Option<f64> {
+    let calls = &floors.calls.get().ok()?.calls;
+    calls.iter().find(|it| it.call == "getppid")?.cost_ns.median
+}
+
+/// A statistic of a case; None where it has none.
+fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64> {
+    let estimate = case.estimate()?;
+    match statistic {
+        "median" => Some(estimate.median),
+        "mean" => case.mean,
+        "min" => Some(estimate.min),
+        "q1" => Some(estimate.q1),
+        "q3" => Some(estimate.q3),
+        "max" => Some(estimate.max),
+        "size" => case.message_bytes.map(|it| it as f64),
+        "total" => {
+            case.total?;
+            Some((case.batch? * case.message_bytes?) as f64)
+        }
+        "switches" => case.switches_per_operation(),
+        "floor" => case.bound.as_ref().map(|it| it.value),
+        "slice" => machine.slice,
+        "getppid" => machine.getppid,
+        count if Count::number(count).is_some() => case.counted.of(count).ok().map(|it| it.median),
+        percentile => estimate.percentiles.get(percentile).copied().flatten().map(|it| it.value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Estimate;
+    use super::*;
+    use model::total::Total;
+
+    #[test]
+    fn a_figure_has_four_digits_and_its_unit() {
+        let text = |value| Derived { value, unit: "s".into() }.to_string();
+        assert_eq!(text(Some(0.945_113)), "0.9451 s");
+        assert_eq!(text(Some(105_807.3)), "105807 s");
+        assert_eq!(text(Some(0.0)), "0.000 s");
+        assert_eq!(text(None), "–");
+    }
+
+    #[test]
+    fn statistics_are_those_of_the_case_and_its_machine() {
+        let mut case = crate::testing::case("pipe", "same-cpu", None);
+        case.throughput_bytes_per_sec = None;
+        let machine = Machine { slice: Some(3e6), getppid: None };
+        let of = |case: &CaseResult, text: &str| {
+            Expression::parse(text).unwrap().value(&|it| of_case(case, &machine, it))
+        };
+        case.latency_ns = Some(Estimate {
+            median: 4000.0,
+            low: None,
+            high: None,
+            ranks: None,
+            coverage: None,
+            min: 3000.0,
+            q1: 3500.0,
+            q3: 4500.0,
+            max: 6000.0,
+            percentiles: Default::default(),
+        });
+        case.message_bytes = Some(64);
+        (case.samples, case.launches, case.batch) = (1000, 10, Some(2));
+        assert_eq!(of(&case, "median / 2 / slice * 100"), Some(4000.0 / 2.0 / 3e6 * 100.0));
+        assert_eq!(of(&case, "max - min + size"), Some(3064.0));
+        assert_eq!(of(&case, "median - getppid"), None, "not measured");
+        assert_eq!(of(&case, "total"), None, "a round trip has none");
+        assert_eq!(of(&case, "p99"), None, "too few samples");
+        case.total = Some(Total::Message);
+        assert_eq!(of(&case, "total"), Some(128.0), "what a transfer held");
+        case.noise =
+            Some(crate::NoiseSeen { voluntary_switches: Some(400.0), ..Default::default() });
+        assert_eq!(of(&case, "switches"), Some(2.0));
+        assert_eq!(of(&case, "mean"), None);
+    }
+}

@@ -1,0 +1,331 @@
+//! Claims about two sides, case by case of one against the case of the other that agrees otherwise:
+//! which is faster, by how much, or that neither is. Where a side chooses several cases, the claim is
+//! of each of them, or of their geometric mean.
+
+use super::parts::{at_every_level, refuting, together};
+use super::select::{Pairs, goodness, level, pairs, shared};
+use super::{ALPHA, CaseResult, Decision, Told};
+use crate::EQUIVALENT_WITHIN;
+use stats::Interval;
+use study::factor::{Chosen, Factor};
+use study::format::Over;
+
+/// What a case comes to, by round.
+pub type Value<'a> = &'a dyn Fn(&CaseResult) -> Vec<Option<f64>>;
+
+/// Two sides, and what is compared of them.
+pub struct Sides<'a> {
+    pub left: &'a Chosen,
+    pub rights: &'a [Chosen],
+    pub results: &'a [CaseResult],
+    pub value: Value<'a>,
+    pub over: Over,
+}
+
+/// Left over right: of one pair of cases, or the mean over several.
+pub struct Ratio {
+    /// Of each side the geometric mean over the pairs, round by round.
+    left: Vec<f64>,
+    right: Vec<f64>,
+    /// At the error of a claim of its own.
+    interval: Interval,
+    /// Of how many parts of a claim it is one: a refutation splits the error over them.
+    parts: usize,
+    /// How many pairs there are, and in how many the left is larger (by the median round).
+    pairs: usize,
+    larger: usize,
+}
+
+/// What a test makes of one ratio.
+pub type Test<'a> = &'a dyn Fn(&Ratio) -> Told;
+
+impl Sides<'_> {
+    /// The claim decided by `test`.
+    ///
+    /// # Errors
+    /// What is missing where nothing can be compared.
+    pub fn decide(&self, test: Test) -> Result<Told, Told> {
+        let many = self.count()?;
+        let (mut parts, without) = self.parts(many, test)?;
+        if many > 1 {
+            return Ok(at_every_level(parts, &without));
+        }
+        let mut told = parts.remove(0).1;
+        told.effect.push_str(&without);
+        Ok(told)
+    }
+
+    /// Of how many parts the claim is.
+    fn count(&self) -> Result<usize, Told> {
+        let pairs = pairs(self.left, self.rights, self.results)?;
+        Ok(match self.over {
+            Over::Average => 1,
+            Over::Every => pairs.measured.len() + pairs.missing.len(),
+        })
+    }
+
+    /// A named part for each pair, or one of their mean, of a claim of so many `parts`; and what is
+    /// left out, in words.
+    fn parts(&self, parts: usize, test: Test) -> Result<(Vec<(String, Told)>, String), Told> {
+        let Pairs { measured, missing, inapplicable } =
+            pairs(self.left, self.rights, self.results)?;
+        let left_out = |of: &[(String, String)]| {
+            of.iter().map(|(name, why)| format!("; without {name} ({why})")).collect::<String>()
+        };
+        if self.over == Over::Average {
+            let ratio = self.ratio(&measured, parts)?;
+            let without = left_out(&[missing, inapplicable].concat());
+            return Ok((vec![(String::new(), test(&ratio))], without));
+        }
+        let tested = measured.iter().zip(names(&measured)).map(|(pair, name)| {
+            let ratio = self.ratio(std::slice::from_ref(pair), parts);
+            (name, ratio.map_or_else(|told| told, |ratio| test(&ratio)))
+        });
+        let absent = missing.into_iter().map(|(name, why)| (name, Told::not_testable(why)));
+        Ok((tested.chain(absent).collect(), left_out(&inapplicable)))
+    }
+
+    fn right_in_words(&self) -> String {
+        self.rights.iter().map(Chosen::to_string).collect::<Vec<_>>().join(" or ")
+    }
+
+    fn ratio(&self, pairs: &[(&CaseResult, &CaseResult)], parts: usize) -> Result<Ratio, Told> {
+        let columns: Vec<Vec<Option<f64>>> =
+            pairs.iter().flat_map(|(a, b)| [(self.value)(a), (self.value)(b)]).collect();
+        let rounds = shared(&columns);
+        if let Some(side) = without_ratio(&rounds) {
+            let of = if side == 0 { self.left.to_string() } else { self.right_in_words() };
+            return Err(Told::not_testable(format!("{of} is 0 in a round: no ratio can be made")));
+        }
+        let log = |pair: &[f64]| (pair[0] / pair[1]).ln();
+        let count = pairs.len();
+        let mean = |side: usize| -> Vec<f64> {
+            let of =
+                |row: &Vec<f64>| row.iter().skip(side).step_by(2).map(|it| it.ln()).sum::<f64>();
+            rounds.iter().map(|row| (of(row) / count as f64).exp()).collect()
+        };
+        let (left, right) = (mean(0), mean(1));
+        let larger = (0..count)
+            .filter(|nth| {
+                let mut of_pair: Vec<f64> =
+                    rounds.iter().map(|row| log(&row[2 * nth..2 * nth + 2])).collect();
+                of_pair.sort_by(f64::total_cmp);
+                !of_pair.is_empty() && stats::median(&of_pair) > 0.0
+            })
+            .count();
+        let Some(interval) = interval(&left, &right, ALPHA) else {
+            let of = format!("{} and {}", self.left, self.right_in_words());
+            return Err(Told::too_few_rounds(of, rounds.len()));
+        };
+        Ok(Ratio { left, right, interval, parts, pairs: count, larger })
+    }
+}
+
+/// By how much one side is better than the other, over all pairs of cases.
+pub struct Gain {
+    /// The geometric mean of their ratios.
+    pub average: Interval,
+    /// The ratio of each pair, the least first.
+    pub of_pairs: Vec<f64>,
+}
+
+/// Left over right, of times or of rates alike more than 1 where the left is better.
+///
+/// # Errors
+/// Why nothing can be compared.
+pub fn gain(left: &Chosen, rights: &[Chosen], results: &[CaseResult]) -> Result<Gain, String> {
+    let value: Value = &|case| goodness(case, "median");
+    let sides = Sides { left, rights, results, value, over: Over::Average };
+    let of = || -> Result<Gain, Told> {
+        let measured = pairs(left, rights, results)?.measured;
+        let one = |pair| Ok(sides.ratio(std::slice::from_ref(pair), 1)?.interval.estimate);
+        let mut of_pairs = measured.iter().map(one).collect::<Result<Vec<f64>, Told>>()?;
+        of_pairs.sort_by(f64::total_cmp);
+        Ok(Gain { average: sides.ratio(&measured, 1)?.interval, of_pairs })
+    };
+    of().map_err(|told| told.effect)
+}
+
+/// Each of `order` is faster than the next, pair by pair or in the mean.
+///
+/// # Errors
+/// What is missing where a step can't be compared at all.
+pub fn ranking(order: &[Chosen], of: &Sides) -> Result<Told, Told> {
+    let steps: Vec<Sides> =
+        order.windows(2).map(|pair| Sides { left: &pair[0], rights: &pair[1..], ..*of }).collect();
+    let counts: Vec<usize> = steps.iter().map(Sides::count).collect::<Result<_, Told>>()?;
+    let mut all = Vec::new();
+    for step in &steps {
+        let [left, right] =
+            [step.left.apart_from(&step.rights[0]), step.rights[0].apart_from(step.left)];
+        let (parts, without) = step.parts(counts.iter().sum(), &|ratio| ratio.larger())?;
+        for (name, mut told) in parts {
+            let at = if name.is_empty() { String::new() } else { format!(" at {name}") };
+            let head = format!("{left} over {right}{at}: ");
+            let brief = format!("{head}{}", told.brief());
+            told.effect = format!("{head}{}{without}", told.effect);
+            all.push(told.in_brief(brief));
+        }
+    }
+    Ok(together(all))
+}
+
+impl Ratio {
+    fn words(&self, what: &str) -> String {
+        let over = match self.pairs {
+            1 => String::new(),
+            many => format!(
+                ", geometric mean over {many} pairs of cases, of which {} are above 1",
+                self.larger
+            ),
+        };
+        format!("{} {what}{over}", times(&self.interval))
+    }
+
+    /// Which side of `bound` it is on, at the errors of support and of refutation.
+    fn side_of(&self, bound: f64) -> Side {
+        let refuting = interval(&self.left, &self.right, refuting(self.parts));
+        Side {
+            above: self.interval.low > bound,
+            below: self.interval.high < bound,
+            above_for_sure: refuting.is_some_and(|it| it.low > bound),
+            below_for_sure: refuting.is_some_and(|it| it.high < bound),
+        }
+    }
+
+    /// p of the hypothesis that it is `bound`.
+    fn p_of(&self, bound: f64) -> f64 {
+        let shifted: Vec<f64> = self.right.iter().map(|it| it * bound).collect();
+        stats::paired_p(&self.left, &shifted).unwrap_or(1.0)
+    }
+
+    /// Both within `margin` of each other, by two one-sided tests at `alpha`.
+    fn is_equivalent(&self, margin: f64, alpha: f64) -> bool {
+        stats::equivalent((&self.left, &self.right), margin, alpha)
+    }
+
+    fn told(&self, decision: Decision, text: String, p: f64) -> Told {
+        let told = Told::new(decision, text, Some(p)).in_brief(times(&self.interval));
+        told.over_rounds(self.left.len())
+    }
+
+    /// The left is faster. Refuted where the right is, or where both are equivalent.
+    pub fn larger(&self) -> Told {
+        let text = self.words("as fast");
+        let side = self.side_of(1.0);
+        let decision = decided(side.above, side.below_for_sure);
+        let alpha = refuting(self.parts);
+        if decision == Decision::Inconclusive && self.is_equivalent(EQUIVALENT_WITHIN, alpha) {
+            let words = format!("equivalent within {} %", 100.0 * EQUIVALENT_WITHIN);
+            let brief = format!("{}: {words}", times(&self.interval));
+            return Told::new(Decision::Refuted, format!("{text}: {words}"), None).in_brief(brief);
+        }
+        self.told(decision, text, self.p_of(1.0))
+    }
+
+    /// The left is slower by no more than `margin`.
+    pub fn not_slower(&self, margin: f64) -> Told {
+        let bound = 1.0 / (1.0 + margin);
+        let side = self.side_of(bound);
+        let text =
+            format!("{}, slower by {} % at most asked", self.words("as fast"), 100.0 * margin);
+        self.told(decided(side.above, side.below_for_sure), text, self.p_of(bound))
+    }
+
+    /// The left is faster by no more than `margin`.
+    pub fn not_faster(&self, margin: f64) -> Told {
+        let bound = 1.0 + margin;
+        let side = self.side_of(bound);
+        let text =
+            format!("{}, faster by {} % at most asked", self.words("as fast"), 100.0 * margin);
+        self.told(decided(side.below, side.above_for_sure), text, self.p_of(bound))
+    }
+
+    /// One of both is faster by more than `margin`.
+    pub fn differs(&self, margin: f64) -> Told {
+        let text = format!("{}, {} % apart at least asked", self.words("as fast"), 100.0 * margin);
+        let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
+        let apart = self.side_of(low).below || self.side_of(high).above;
+        if !apart && self.is_equivalent(margin, refuting(self.parts)) {
+            return Told::new(Decision::Refuted, text, None).in_brief(times(&self.interval));
+        }
+        let nearer = if self.interval.estimate < 1.0 { low } else { high };
+        self.told(decided(apart, false), text, self.p_of(nearer))
+    }
+
+    /// Both within `margin` of each other, at the error `alpha`.
+    pub fn equivalent(&self, margin: f64, alpha: f64) -> Told {
+        let text = format!("{}, within {} % asked", self.words("as fast"), 100.0 * margin);
+        let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
+        let apart = self.side_of(low).below_for_sure || self.side_of(high).above_for_sure;
+        let decision = decided(self.is_equivalent(margin, alpha), apart);
+        Told::new(decision, text, None).in_brief(times(&self.interval))
+    }
+
+    /// Between two ratios.
+    pub fn within(&self, (low, high): (f64, f64)) -> Told {
+        let claimed = format!("; claimed {low} to {high}");
+        let text = format!("{}{claimed}", self.words("as much"));
+        let inside = low <= self.interval.low && self.interval.high <= high;
+        let outside = self.side_of(low).below_for_sure || self.side_of(high).above_for_sure;
+        let brief = format!("{}{claimed}", times(&self.interval));
+        Told::new(decided(inside, outside), text, None).in_brief(brief)
+    }
+}
+
+/// On which side of a bound a ratio surely is: by its own interval, and by that of a refutation.
+struct Side {
+    above: bool,
+    below: bool,
+    above_for_sure: bool,
+    below_for_sure: bool,
+}
+
+/// What follows where a claim surely holds, surely doesn't, or neither.
+pub fn decided(yes: bool, no: bool) -> Decision {
+    match (yes, no) {
+        (true, _) => Decision::Supported,
+        (_, true) => Decision::Refuted,
+        _ => Decision::Inconclusive,
+    }
+}
+
+/// The interval of the ratio of two sides over their rounds; None of too few.
+pub(super) fn interval(left: &[f64], right: &[f64], alpha: f64) -> Option<Interval> {
+    let log = stats::paired_log_ratio(left, right, alpha)?;
+    Some(Interval { estimate: log.estimate.exp(), low: log.low.exp(), high: log.high.exp(), ..log })
+}
+
+/// `1.63× [1.60, 1.66]`.
+pub fn times(ratio: &Interval) -> String {
+    format!("{:.3}× [{:.3}, {:.3}]", ratio.estimate, ratio.low, ratio.high)
+}
+
+/// What tells pairs from each other: the levels in which their left cases differ, or else their right
+/// ones. No name where there is one pair only.
+fn names(pairs: &[(&CaseResult, &CaseResult)]) -> Vec<String> {
+    let differing = Factor::ALL.into_iter().filter(|it| !it.follows()).filter_map(|factor| {
+        let lefts: Vec<String> = pairs.iter().map(|it| level(it.0, factor)).collect();
+        let rights: Vec<String> = pairs.iter().map(|it| level(it.1, factor)).collect();
+        // What has no such level stands for every one.
+        let differ = |levels: &Vec<String>| {
+            let mut told = levels.iter().filter(|it| !it.is_empty());
+            let first = told.next();
+            told.any(|it| Some(it) != first)
+        };
+        [lefts, rights].into_iter().find(differ)
+    });
+    let differing: Vec<Vec<String>> = differing.collect();
+    let name = |nth: usize| {
+        let words = differing.iter().map(|it| it[nth].as_str()).filter(|it| !it.is_empty());
+        words.collect::<Vec<&str>>().join(" ")
+    };
+    (0..pairs.len()).map(name).collect()
+}
+
+/// The side, 0 or 1, of a value in `rounds` that no ratio can be made of: a count of 0, or its
+/// inverse.
+fn without_ratio(rounds: &[Vec<f64>]) -> Option<usize> {
+    let fits = |value: f64| value.is_finite() && value > 0.0;
+    rounds.iter().find_map(|row| row.iter().position(|it| !fits(*it))).map(|at| at % 2)
+}

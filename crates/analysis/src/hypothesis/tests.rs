@@ -1,0 +1,271 @@
+//! The tests by name: what each makes of a claim.
+
+use super::curves::{Curve, curves};
+use super::needed::LEAST_ROUNDS;
+use super::parts::{refuting, together};
+use super::ratio::{Sides, Test as Compared, Value, decided, ranking};
+use super::select::{cases, goodness, have, in_words, overloaded, quantity};
+use super::slope::Steps;
+use super::{ALPHA, CaseResult, Decision, Ground, Told, lost};
+use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
+use study::counted::{Count, FAILED_LAUNCHES};
+use study::extent::Extent;
+use study::factor::{Chosen, Factor, chosen};
+use study::format::{Hypothesis, Test};
+
+/// Decides one claim; and says which of its cases it leaves out, since they were overloaded.
+pub fn decide(claim: &Hypothesis, on: &Ground) -> Told {
+    let mut told = attempt(claim, on).unwrap_or_else(|untestable| untestable);
+    if claim.of.as_ref().is_some_and(|of| of.get_ref() == FAILED_LAUNCHES) {
+        return told;
+    }
+    let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.or).chain(&claim.order);
+    let sides: Vec<Chosen> = sides.map(chosen).collect();
+    for (name, why) in overloaded(&sides, on.results) {
+        if told.effect.contains(&why) {
+            continue;
+        }
+        let without = format!("; without {name} ({why})");
+        told.brief = told.brief.map(|brief| format!("{brief}{without}"));
+        told.effect.push_str(&without);
+    }
+    told
+}
+
+fn attempt(claim: &Hypothesis, on: &Ground) -> Result<Told, Told> {
+    let results = on.results;
+    let left = chosen(&claim.left);
+    let rights: Vec<Chosen> = claim.right.iter().map(chosen).collect();
+    let margin = share(claim.margin.as_ref().map(|it| it.get_ref().as_str()));
+    let of = claim.of.as_ref().map_or("median", |it| it.get_ref());
+    if of == FAILED_LAUNCHES {
+        return lost::failed(&left, results, numbers(claim));
+    }
+    if of != "median" {
+        let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.order);
+        sides.into_iter().try_for_each(|side| have(of, &chosen(side), results))?;
+    }
+    let goodness = |case: &CaseResult| goodness(case, of);
+    let over = claim.levels.unwrap_or_default();
+    let with = |rights: &[Chosen], value: Value, test: Compared| {
+        Sides { left: &left, rights, results, value, over }.decide(test)
+    };
+    let compared = |test: Compared| with(&rights, &goodness, test);
+    let margin_or = |otherwise: f64| margin.unwrap_or(otherwise);
+    match claim.test {
+        Test::Faster => compared(&|it| it.larger()),
+        Test::NotSlower => compared(&|it| it.not_slower(margin_or(EQUIVALENT_WITHIN))),
+        Test::NotFaster => compared(&|it| it.not_faster(margin_or(EQUIVALENT_WITHIN))),
+        Test::Differs => compared(&|it| it.differs(margin_or(EQUIVALENT_WITHIN))),
+        Test::Equivalent => compared(&|it| it.equivalent(margin_or(EQUIVALENT_WITHIN), ALPHA)),
+        Test::NearEither => {
+            let or = claim.or.as_ref().map(chosen).unwrap_or_default();
+            let margin = margin_or(EQUIVALENT_WITHIN);
+            // Either of the two may say yes: each gets half of the error probability.
+            let near =
+                |right: &[Chosen]| with(right, &goodness, &|it| it.equivalent(margin, ALPHA / 2.0));
+            let right = rights.first().cloned().unwrap_or_default();
+            Ok(either((&right, near(&rights)), (&or, near(std::slice::from_ref(&or)))))
+        }
+        Test::Within => {
+            let chosen = cases(&left, results)?;
+            let lies = |case: &&CaseResult| lies(case, of, numbers(claim), chosen.len());
+            Ok(together(chosen.iter().map(lies).collect()))
+        }
+        Test::Ratio => with(&rights, &|case| quantity(case, of), &|it| it.within(numbers(claim))),
+        Test::Ranking => {
+            let order: Vec<Chosen> = claim.order.iter().map(chosen).collect();
+            let of = Sides { left: &left, rights: &rights, results, value: &goodness, over };
+            ranking(&order, &of)
+        }
+        _ => along(claim, &left, &rights.first().cloned().unwrap_or_default(), margin, on),
+    }
+}
+
+/// Claims along a factor, for every curve that the selector chooses.
+fn along(
+    claim: &Hypothesis,
+    left: &Chosen,
+    right: &Chosen,
+    margin: Option<f64>,
+    on: &Ground,
+) -> Result<Told, Told> {
+    let results = on.results;
+    let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
+    let factor = factor.ok_or_else(|| Told::not_testable("the claim names no factor"))?;
+    let order = &on.declared.levels[&factor];
+    let of = claim.of.as_ref().map_or("median", |it| it.get_ref());
+    let lefts = curves(left, factor, order, results, of)?;
+    let each = |test: &dyn Fn(&Curve) -> Told| together(lefts.iter().map(test).collect());
+    let against = |test: &dyn Fn(&Curve, &Curve) -> Told| {
+        let rights = curves(right, factor, order, results, of)?;
+        let pairs = lefts.iter().enumerate().filter_map(|(nth, curve)| {
+            // One right curve serves all; else they go by their order.
+            Some((curve, rights.get(nth).or(rights.first())?))
+        });
+        Ok(together(pairs.map(|(a, b)| test(a, b)).collect()))
+    };
+    match claim.test {
+        Test::Rises => Ok(each(&|curve| curve.monotone(true))),
+        Test::Falls => Ok(each(&|curve| curve.monotone(false))),
+        Test::RisesThenFalls => Ok(each(&Curve::hill)),
+        Test::Peak => {
+            let within = claim.within.as_deref().unwrap_or_default();
+            let bytes = |at: usize| {
+                let word = within.get(at)?.get_ref();
+                Extent::parse(word).ok()?.bytes(on.llc_bytes)
+            };
+            match (bytes(0), bytes(1)) {
+                (Some(least), Some(most)) => Ok(each(&|curve| curve.peaks_within(least, most))),
+                _ => Err(Told::not_testable("the size of the last-level cache isn't known here")),
+            }
+        }
+        Test::PeaksEarlier => against(&Curve::peaks_before),
+        Test::SamePeak => against(&Curve::peaks_with),
+        Test::Adds => {
+            let claimed = claim.within.as_ref().map(|_| numbers(claim));
+            Ok(each(&|it| stepped(it, factor, |steps| steps.adds(claimed, is_time(left)))))
+        }
+        Test::Straight => {
+            Ok(each(&|it| stepped(it, factor, |steps| steps.straight(margin, is_time(left)))))
+        }
+        Test::AddsLess => {
+            let than = claim.than.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
+            let than = than.ok_or_else(|| Told::not_testable("the claim names no other factor"))?;
+            let rights = curves(right, than, &on.declared.levels[&than], results, of)?;
+            let pair = |(a, b): (&Curve, &Curve)| {
+                let other = Steps::of(b, than);
+                stepped(a, factor, |steps| match other {
+                    Ok(other) => steps.add_less_than(&other, is_time(left)),
+                    Err(told) => told,
+                })
+            };
+            Ok(together(lefts.iter().zip(&rights).map(pair).collect()))
+        }
+        _ => against(&|a, b| a.has_shape_of(b, margin.unwrap_or(0.1))),
+    }
+}
+
+fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> Told) -> Told {
+    match Steps::of(curve, along) {
+        Ok(steps) => test(&steps),
+        Err(told) => told,
+    }
+}
+
+/// Whether what is measured is a time, and no rate.
+fn is_time(chosen: &Chosen) -> bool {
+    chosen.level(Factor::Workload) != Some("throughput")
+}
+
+/// Whether the measure of one case lies in the claimed interval, as one of so many `parts`.
+fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) -> Told {
+    let name = if parts > 1 { format!("{}: ", in_words(case)) } else { String::new() };
+    let measured = match measure(case, of) {
+        Ok(found) => found,
+        Err(reason) => return Told::not_testable(format!("{name}{reason}")),
+    };
+    let digits = |it: f64| Derived { value: Some(it), unit: String::new() }.to_string();
+    let value = digits(measured.median);
+    let Some((low, high)) = measured.ends else {
+        let of = format!("{name}{of} {}", value.trim());
+        return match measured.values.len() {
+            few if few < LEAST_ROUNDS => Told::too_few_rounds(of, few),
+            _ => Told::new(Decision::Inconclusive, format!("{of}, without an interval"), None),
+        };
+    };
+    let text = format!(
+        "{name}{of} {} [{}, {}]; claimed {least} to {most}",
+        value.trim(),
+        digits(low).trim(),
+        digits(high).trim()
+    );
+    let (from, to) = match parts {
+        1 => (low, high),
+        many => stats::median_interval(&measured.values, refuting(many))
+            .map_or((f64::NEG_INFINITY, f64::INFINITY), |it| (it.low, it.high)),
+    };
+    Told::new(decided(low >= least && high <= most, to < least || from > most), text, None)
+}
+
+/// What the launches of a case come to.
+struct Measured {
+    median: f64,
+    /// None of too few launches.
+    ends: Option<(f64, f64)>,
+    values: Vec<f64>,
+}
+
+/// The median and the ends of its interval, or why there is none. Looks that were taken while
+/// measuring have spent error, which counts of observed launches know nothing of.
+fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
+    if Count::number(of).is_some() {
+        let found = case.counted.of(of)?;
+        let values = found.by_round.iter().flatten().copied().collect();
+        return Ok(Measured { median: found.median, ends: found.low.zip(found.high), values });
+    }
+    let by_round = quantity(case, of);
+    let values: Vec<f64> = by_round.iter().flatten().copied().collect();
+    if of == "median" {
+        let estimate = case.estimate().ok_or("no launch told its median")?;
+        return Ok(Measured {
+            median: estimate.median,
+            ends: estimate.low.zip(estimate.high),
+            values,
+        });
+    }
+    let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch told {of}"))?;
+    let interval = case.look.and_then(|it| it.interval(&values));
+    Ok(Measured { median: found.median, ends: interval.map(|it| (it.low, it.high)), values })
+}
+
+/// Whether it is near one or the other, and which. One that the machine lacks can't refute.
+fn either(one: (&Chosen, Result<Told, Told>), other: (&Chosen, Result<Told, Told>)) -> Told {
+    let flat = |(name, told): (&Chosen, Result<Told, Told>)| {
+        let told = told.unwrap_or_else(|untestable| untestable);
+        (name.to_string(), told.decision, told.effect)
+    };
+    let sides = [flat(one), flat(other)];
+    let near: Vec<&str> = sides
+        .iter()
+        .filter(|(_, decision, _)| *decision == Decision::Supported)
+        .map(|(name, ..)| name.as_str())
+        .collect();
+    let all = |wanted| sides.iter().all(|(_, decision, _)| *decision == wanted);
+    let any = |wanted| sides.iter().any(|(_, decision, _)| *decision == wanted);
+    let (decision, answer) = match near.as_slice() {
+        [] if all(Decision::Refuted) => (Decision::Refuted, "near neither".to_string()),
+        [] if any(Decision::Inconclusive) => {
+            (Decision::Inconclusive, "near neither for sure".into())
+        }
+        [] if any(Decision::TooFewRounds) => {
+            (Decision::TooFewRounds, "near neither in so few rounds".into())
+        }
+        [] => (Decision::NotTestable, "one of the two can't be had".into()),
+        near => (Decision::Supported, format!("near {}", near.join(" and "))),
+    };
+    let told: Vec<String> =
+        sides.iter().map(|(name, _, effect)| format!("against {name}: {effect}")).collect();
+    Told::new(decision, format!("{answer}; {}", told.join("; ")), None)
+}
+
+/// `2%` or `0.02` as a share.
+fn share(word: Option<&str>) -> Option<f64> {
+    let word = word?;
+    match word.strip_suffix('%') {
+        Some(number) => number.trim().parse::<f64>().ok().map(|it| it / 100.0),
+        None => word.parse().ok(),
+    }
+}
+
+/// The two numbers of `within`.
+fn numbers(claim: &Hypothesis) -> (f64, f64) {
+    let within = claim.within.as_deref().unwrap_or_default();
+    let number = |at: usize| within.get(at).and_then(|it| it.get_ref().parse().ok());
+    (number(0).unwrap_or(f64::NEG_INFINITY), number(1).unwrap_or(f64::INFINITY))
+}
+
+#[cfg(test)]
+mod checks;
+#[cfg(test)]
+mod levels;

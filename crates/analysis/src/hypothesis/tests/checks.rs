@@ -1,0 +1,202 @@
+//! Claims that made-up launches bear out, or not, or can't.
+
+use super::*;
+use crate::testing::case;
+use crate::{RateSeen, Status};
+use study::declared::{Declared, declare};
+
+/// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
+pub fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
+    let mut made = case("pipe", placement, None);
+    let around = |level: f64| {
+        (0..12).map(|nth| Some(level * (1.0 + 0.002 * f64::from(nth % 5 - 2)))).collect()
+    };
+    made.by_round = around(ns);
+    made.others_by_round.insert("p99", around(tail));
+    made
+}
+
+fn study(claim: &str) -> Declared {
+    let text = format!(
+        "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {{}}\neffect = {{}}\n\
+         [vary]\nmechanism = \"pipe\"\nplacement = [\"free\", \"same-cpu\", \"same-llc\"]\n\
+         [[hypothesis]]\nstatement = \"s\"\n{claim}"
+    );
+    declare(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap()
+}
+
+fn told(claim: &str, results: &[CaseResult]) -> (Decision, String) {
+    let declared = study(claim);
+    let on = Ground { declared: &declared, results, llc_bytes: None };
+    let told = decide(&declared.study.hypothesis[0], &on);
+    (told.decision, told.effect)
+}
+
+const EITHER: &str = "test = \"near-either\"\nmargin = \"10%\"\n\
+    left = { placement = \"free\" }\nright = { placement = \"same-cpu\" }\n\
+    or = { placement = \"same-llc\" }\n";
+
+#[test]
+fn near_either_says_near_which() {
+    let results = |free: f64, far: f64| {
+        [("free", free), ("same-cpu", 4000.0), ("same-llc", far)]
+            .map(|(placement, ns)| measured(placement, ns, ns))
+    };
+    let (decision, effect) = told(EITHER, &results(40_000.0, 41_000.0));
+    assert_eq!(decision, Decision::Supported, "{effect}");
+    assert!(effect.starts_with("near same-llc; against same-cpu: "), "{effect}");
+    let (decision, effect) = told(EITHER, &results(4000.0, 4100.0));
+    assert_eq!(decision, Decision::Supported, "{effect}");
+    assert!(effect.starts_with("near same-cpu and same-llc; "), "{effect}");
+    let (decision, effect) = told(EITHER, &results(20_000.0, 41_000.0));
+    assert_eq!(decision, Decision::Refuted, "{effect}");
+    assert!(effect.starts_with("near neither; "), "{effect}");
+}
+
+#[test]
+fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
+    let two = [measured("free", 20_000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
+    assert_eq!(told(EITHER, &two).0, Decision::NotTestable);
+    let near = [measured("free", 4000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
+    assert_eq!(told(EITHER, &near).0, Decision::Supported);
+}
+
+#[test]
+fn what_was_overloaded_is_named_and_decides_nothing() {
+    let overloaded = |mut case: CaseResult| {
+        case.rate = Some(RateSeen {
+            asked_per_sec: 50_000,
+            arrivals: Default::default(),
+            served_per_sec: Some(13_000.0),
+            served_share: Some(0.26),
+            late_share: None,
+            lateness_median_ns: None,
+            lateness_max_ns: None,
+            overloaded: true,
+            void: false,
+        });
+        case
+    };
+    let faster = "test = \"faster\"\nleft = { placement = \"same-cpu\" }\n\
+        right = { placement = \"free\" }\n";
+    let results = [measured("same-cpu", 4000.0, 0.0), overloaded(measured("free", 8000.0, 0.0))];
+    let (decision, effect) = told(faster, &results);
+    assert_eq!(decision, Decision::NotTestable, "{effect}");
+    assert!(effect.contains("overloaded at 50000/s"), "{effect}");
+    // Others of its side are judged without it.
+    let all =
+        "test = \"within\"\nleft = { mechanism = \"pipe\" }\nwithin = [\"8000\", \"10000\"]\n";
+    let (decision, effect) = told(all, &results);
+    assert_eq!(decision, Decision::Supported, "{effect}");
+    assert!(effect.ends_with("; without pipe 64 free (overloaded at 50000/s)"), "{effect}");
+}
+
+#[test]
+fn a_ranking_tells_each_step_by_what_its_two_sides_do_not_share() {
+    let order = |first: &str, second: &str| {
+        format!(
+            "test = \"ranking\"\nleft = {{ mechanism = \"pipe\" }}\norder = [{{ mechanism = \"pipe\", placement = \"{first}\" }}, \
+             {{ mechanism = \"pipe\", placement = \"{second}\" }}]\n"
+        )
+    };
+    let results = [measured("same-cpu", 4000.0, 0.0), measured("free", 8000.0, 0.0)];
+    let (decision, effect) = told(&order("same-cpu", "free"), &results);
+    assert_eq!(decision, Decision::Supported, "{effect}");
+    assert!(effect.starts_with("same-cpu over free: "), "{effect}");
+    assert_eq!(told(&order("free", "same-cpu"), &results).0, Decision::Refuted);
+}
+
+#[test]
+fn a_ratio_with_zero_is_not_testable_and_says_of_which() {
+    let claim = |test: &str| {
+        format!(
+            "test = \"{test}\"\nof = \"p99\"\nleft = {{ placement = \"same-cpu\" }}\n\
+             right = {{ placement = \"free\" }}\nwithin = [\"1\", \"2\"]\n"
+        )
+    };
+    for (left, right, zero) in [(0.0, 0.0, "same-cpu"), (7.0, 0.0, "free")] {
+        let results = [measured("same-cpu", 4.0, left), measured("free", 8.0, right)];
+        for test in ["ratio", "faster", "equivalent"] {
+            let (decision, effect) = told(&claim(test), &results);
+            assert_eq!(decision, Decision::NotTestable, "{test}: {effect}");
+            assert!(effect.contains(&format!("{zero} is 0")), "{test}: {effect}");
+        }
+    }
+}
+
+#[test]
+fn a_claim_of_a_percentile_is_decided_by_the_percentiles_of_launches() {
+    let by = |of: &str| {
+        format!(
+            "test = \"faster\"\n{of}\nleft = {{ placement = \"same-cpu\" }}\n\
+             right = {{ placement = \"free\" }}\n"
+        )
+    };
+    let mut results = [measured("same-cpu", 4000.0, 90_000.0), measured("free", 8000.0, 9000.0)];
+    assert_eq!(told(&by(""), &results).0, Decision::Supported);
+    assert_eq!(told(&by("of = \"p99\""), &results).0, Decision::Refuted);
+    let (decision, effect) = told(&by("of = \"p99.9\""), &results);
+    assert_eq!(decision, Decision::NotTestable);
+    assert!(effect.contains("aren't single operations"), "{effect}");
+    results[1].samples_missing.insert("p99".into(), 1200);
+    let (decision, effect) = told(&by("of = \"p99\""), &results);
+    assert_eq!(decision, Decision::TooFewSamples);
+    assert!(effect.contains("1200 more independent samples"), "{effect}");
+}
+
+#[test]
+fn within_is_decided_by_the_interval_that_the_looks_left() {
+    let claim = |of: &str| {
+        format!(
+            "test = \"within\"\nof = \"{of}\"\nleft = {{ placement = \"free\" }}\n\
+             within = [\"3980\", \"4020\"]\n"
+        )
+    };
+    let mut results = [measured("free", 4000.0, 4000.0)];
+    let mut estimate = results[0].latency_ns.clone().unwrap();
+    (estimate.median, estimate.low, estimate.high) = (4000.0, Some(3900.0), Some(4100.0));
+    results[0].latency_ns = Some(estimate.clone());
+    assert_eq!(told(&claim("median"), &results).0, Decision::Inconclusive);
+    (estimate.low, estimate.high) = (Some(3995.0), Some(4005.0));
+    results[0].latency_ns = Some(estimate);
+    assert_eq!(told(&claim("median"), &results).0, Decision::Supported);
+    // Without an analysis there is no interval.
+    let (decision, effect) = told(&claim("p99"), &results);
+    assert_eq!(decision, Decision::Inconclusive, "{effect}");
+    results[0].look = stats::Look::only(12);
+    assert_eq!(told(&claim("p99"), &results).0, Decision::Supported);
+}
+
+#[test]
+fn a_share_of_failed_launches_is_that_of_all_chosen_cases() {
+    let claim = "test = \"within\"\nof = \"failed-launches\"\nleft = { placement = \"free\" }\n\
+                 within = [\"0.1\", \"1\"]\n";
+    let with = |failed: usize, launches: usize| {
+        let mut made = measured("free", 4000.0, 0.0);
+        let launch = |nth: usize| crate::LaunchDatagrams {
+            round: nth as u64 + 1,
+            status: if nth < failed { "failed" } else { "ok" }.into(),
+            initiator: None,
+            responder: None,
+            here: None,
+            peer: None,
+        };
+        made.datagrams = Some(crate::DatagramsSeen {
+            wire_bytes_per_payload_byte: None,
+            queue_overflows: None,
+            fragments: None,
+            here: None,
+            peer: None,
+            launches: (0..launches).map(launch).collect(),
+        });
+        made
+    };
+    let (decision, effect) = told(claim, &[with(0, 24), with(0, 24)]);
+    assert_eq!(decision, Decision::Refuted, "{effect}");
+    assert!(effect.starts_with("0 of 48 launches failed: 0.0 % [0.0, 7.4]"), "{effect}");
+    assert_eq!(told(claim, &[with(0, 12)]).0, Decision::Inconclusive);
+    let mut all_failed = with(12, 12);
+    all_failed.status = Status::Failed;
+    assert_eq!(told(claim, &[all_failed, with(0, 12)]).0, Decision::Supported);
+    assert_eq!(told(claim, &[measured("free", 4000.0, 0.0)]).0, Decision::NotTestable);
+}

@@ -1,0 +1,185 @@
+//! Claims about several cases: of each or of their mean, of an order, with a margin; and what is too
+//! little to decide them. On made-up launches.
+
+use super::super::{Finding, needed};
+use super::checks::measured;
+use super::*;
+use crate::Status;
+use study::declared::declare;
+
+const PLACEMENTS: [&str; 3] = ["free", "same-cpu", "same-llc"];
+
+/// A case at `placement` whose launches take about so many ns; `spread` apart, in an order of its own.
+fn case(mechanism: &str, placement: &str, ns: f64, spread: f64) -> CaseResult {
+    let mut made = measured(placement, ns, ns);
+    made.mechanism = mechanism.into();
+    made.variant = mechanism.into();
+    let own = mechanism.len();
+    let at = |nth: usize| 1.0 + spread * (((nth * 5 + own * 3) % 12) as f64 - 5.5) / 5.5;
+    made.by_round = (0..12).map(|nth| Some(ns * at(nth))).collect();
+    made
+}
+
+/// What becomes of claims, corrected together.
+fn findings(claims: &[String], results: &[CaseResult]) -> Vec<Finding> {
+    let claims: String =
+        claims.iter().map(|it| format!("[[hypothesis]]\nstatement = \"s\"\n{it}\n")).collect();
+    let text = format!(
+        "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {{}}\neffect = {{}}\n\
+         [vary]\nmechanism = [\"pipe\", \"tcp\", \"udp\"]\n\
+         placement = [\"free\", \"same-cpu\", \"same-llc\"]\n{claims}"
+    );
+    let declared = declare(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap();
+    super::super::decide(&Ground { declared: &declared, results, llc_bytes: None })
+}
+
+fn one(claim: &str, results: &[CaseResult]) -> Finding {
+    findings(&[claim.to_string()], results).remove(0)
+}
+
+fn pipe_against_tcp(test: &str, more: &str) -> String {
+    format!(
+        "test = \"{test}\"\nleft = {{ mechanism = \"pipe\" }}\nright = {{ mechanism = \"tcp\" }}\n{more}"
+    )
+}
+
+/// A pipe of 1 µs a round trip at each placement, and TCP of so many µs.
+fn against(tcp: [f64; 3]) -> Vec<CaseResult> {
+    let of = |(placement, ns): (&str, f64)| {
+        [case("pipe", placement, 1000.0, 0.002), case("tcp", placement, ns * 1000.0, 0.002)]
+    };
+    PLACEMENTS.into_iter().zip(tcp).flat_map(of).collect()
+}
+
+#[test]
+fn faster_at_every_level_is_not_faster_on_average() {
+    let every = pipe_against_tcp("faster", "levels = \"every\"");
+    let average = pipe_against_tcp("faster", "levels = \"average\"");
+    let clear = against([2.0, 3.0, 1.5]);
+    let told = one(&every, &clear);
+    assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
+    assert!(told.effect.starts_with("at each of 3 levels: free: 1.99"), "{}", told.effect);
+    // Slower at one of three, and faster in the mean.
+    let mixed = against([2.0, 3.0, 0.5]);
+    let told = one(&every, &mixed);
+    assert_eq!(told.decision, Decision::Refuted, "{}", told.effect);
+    assert!(told.effect.starts_with("fails at same-llc: 0.499"), "{}", told.effect);
+    assert!(told.effect.contains("holds at 2 of 3 levels"), "{}", told.effect);
+    assert_eq!(one(&average, &mixed).decision, Decision::Supported);
+    let unsaid = one(&pipe_against_tcp("faster", ""), &mixed);
+    assert_eq!(unsaid.decision, Decision::Refuted, "what says nothing means each");
+}
+
+#[test]
+fn a_level_refutes_at_its_part_of_the_error() {
+    let every = pipe_against_tcp("faster", "");
+    // At one placement ten of twelve rounds are against it: p is above 0.05 / 3 and below 0.05.
+    let mut results = against([2.0, 3.0, 0.99]);
+    let tcp = results.iter_mut().rfind(|it| it.variant == "tcp").unwrap();
+    let rounds = [0.9, 0.91, 0.92, 1.055, 0.93, 0.94, 1.045, 0.95, 0.96, 0.97, 1.015, 0.98];
+    tcp.by_round = rounds.iter().map(|it| Some(it * 1000.0)).collect();
+    let logs = |it: &CaseResult| it.by_round.iter().flatten().map(|ns| ns.ln()).collect::<Vec<_>>();
+    let (pipe, tcp) = (logs(&results[4]), logs(&results[5]));
+    let ratios: Vec<f64> = tcp.iter().zip(&pipe).map(|(a, b)| a - b).collect();
+    let p = stats::signed_rank(&ratios).p;
+    assert!((ALPHA / 3.0..ALPHA).contains(&p), "{p}");
+    let told = one(&every, &results);
+    assert_eq!(told.decision, Decision::Inconclusive, "{}", told.effect);
+    assert!(told.effect.starts_with("open at same-llc: "), "{}", told.effect);
+}
+
+#[test]
+fn one_step_against_an_order_refutes_it_however_open_the_others_are() {
+    let step = |mechanism: &str| format!("{{ mechanism = \"{mechanism}\", placement = \"free\" }}");
+    let claim = format!(
+        "test = \"ranking\"\nleft = {{ placement = \"free\" }}\norder = [{}, {}, {}]\n",
+        step("udp"),
+        step("tcp"),
+        step("pipe")
+    );
+    // UDP and TCP can't be told apart; a pipe is surely ahead of TCP, and should be behind it.
+    let results = [
+        case("udp", "free", 10_000.0, 0.2),
+        case("tcp", "free", 10_100.0, 0.2),
+        case("pipe", "free", 4_000.0, 0.01),
+    ];
+    let told = one(&claim, &results);
+    assert_eq!(told.decision, Decision::Refuted, "{} p = {:?}", told.effect, told.p);
+    let least = 2.0 * needed::least_p(12);
+    assert!(told.p.is_some_and(|p| (p - least).abs() < 1e-12), "{:?}: over two steps", told.p);
+    assert!(told.brief.starts_with("tcp over pipe: 0.3"), "{}", told.brief);
+}
+
+#[test]
+fn not_slower_and_not_faster_have_a_margin() {
+    let free = |test: &str, margin: &str| {
+        format!(
+            "test = \"{test}\"\nmargin = \"{margin}\"\n\
+             left = {{ mechanism = \"pipe\", placement = \"free\" }}\n\
+             right = {{ mechanism = \"tcp\", placement = \"free\" }}\n"
+        )
+    };
+    let results =
+        |pipe: f64| [case("pipe", "free", pipe, 0.002), case("tcp", "free", 1000.0, 0.002)];
+    let decision = |test, margin, pipe| one(&free(test, margin), &results(pipe)).decision;
+    use Decision::{Refuted, Supported};
+    for (pipe, slower, faster, differs) in [
+        (1100.0, Refuted, Supported, Supported),
+        (1020.0, Supported, Supported, Refuted),
+        (980.0, Supported, Supported, Refuted),
+        (900.0, Supported, Refuted, Supported),
+    ] {
+        assert_eq!(decision("not-slower", "5%", pipe), slower, "{pipe}");
+        assert_eq!(decision("not-faster", "5%", pipe), faster, "{pipe}");
+        assert_eq!(decision("differs", "5%", pipe), differs, "{pipe}");
+    }
+    assert_eq!(decision("not-slower", "20%", 1100.0), Supported);
+    let told = one(&free("not-slower", "5%"), &results(1020.0));
+    assert!(told.effect.contains("slower by 5 % at most asked"), "{}", told.effect);
+    assert_eq!(told.p, Some(needed::least_p(12)), "of a test against the margin");
+}
+
+#[test]
+fn a_level_that_was_to_be_measured_and_was_not_is_no_support() {
+    let claim = pipe_against_tcp("faster", "");
+    let mut results = against([2.0, 3.0, 1.5]);
+    let last = results.last_mut().unwrap();
+    (last.status, last.reason) = (Status::Failed, Some("a datagram was lost".into()));
+    let told = one(&claim, &results);
+    assert_eq!(told.decision, Decision::NotTestable, "{}", told.effect);
+    assert!(told.effect.contains("tcp 64 same-llc: a datagram was lost"), "{}", told.effect);
+    assert!(told.effect.starts_with("holds at 2 of 3 levels"), "{}", told.effect);
+    // A level that doesn't exist here is none of the claim's, and is named.
+    let last = results.last_mut().unwrap();
+    (last.status, last.reason) = (Status::NotApplicable, Some("one CPU".into()));
+    let told = one(&claim, &results);
+    assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
+    assert!(told.effect.ends_with("; without tcp 64 same-llc (one CPU)"), "{}", told.effect);
+    // But if another level refutes, that decides.
+    let mut results = against([2.0, 0.3, 1.5]);
+    results.last_mut().unwrap().status = Status::Failed;
+    assert_eq!(one(&claim, &results).decision, Decision::Refuted);
+}
+
+#[test]
+fn too_few_rounds_are_another_verdict_than_a_machine_that_lacks_something() {
+    let claim =
+        format!("{}\n", pipe_against_tcp("faster", "").replace(" }", ", placement = \"free\" }"));
+    let in_rounds = |rounds: usize| {
+        let mut results = against([2.0, 3.0, 1.5]);
+        results.iter_mut().for_each(|it| it.by_round.truncate(rounds));
+        results
+    };
+    let told = one(&claim, &in_rounds(5));
+    assert_eq!(told.decision, Decision::TooFewRounds, "{}", told.effect);
+    assert!(told.effect.contains("5 rounds, of at least 6 needed"), "{}", told.effect);
+    assert_eq!(one(&claim, &in_rounds(6)).decision, Decision::Supported);
+    // Six rounds tell one claim from chance, and never three together.
+    let told = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(6)).remove(0);
+    assert_eq!(told.decision, Decision::TooFewRounds, "{}", told.effect);
+    assert!(told.effect.ends_with("3 claims together need 7 rounds"), "{}", told.effect);
+    let told = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(7)).remove(0);
+    assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
+    let lacking = in_rounds(12).into_iter().filter(|it| it.variant == "tcp").collect::<Vec<_>>();
+    assert_eq!(one(&claim, &lacking).decision, Decision::NotTestable);
+}

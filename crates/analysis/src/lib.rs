@@ -1,0 +1,293 @@
+//! From a stored run to results and verdicts: what the numbers say, and how sure they are.
+//!
+//! Everything here is made again from the store whenever it is asked for; nothing is measured.
+//! Pilots (round 0) are kept in the store and left out here.
+
+mod blank;
+mod carried;
+mod case;
+pub mod compare;
+mod counted;
+mod course;
+mod cpu;
+mod datagrams;
+mod derived;
+mod earlier;
+mod estimate;
+pub mod explain;
+pub mod fleet;
+pub(crate) mod floor;
+pub mod floor_rows;
+mod group;
+pub mod hypothesis;
+mod inflection;
+mod observed;
+mod once;
+mod over_rounds;
+mod percentile;
+mod pool;
+pub mod probe;
+mod rate;
+mod rounds;
+mod seen;
+mod sessions;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod time;
+
+use serde::Serialize;
+
+use model::floors::Floors;
+use model::host::Host;
+pub use model::mechanism::Carries;
+pub use model::noise::Traffic;
+use model::peer::PeerRecord;
+use model::reach::LabRecord;
+pub use model::reach::Reach;
+use model::request::{Aim, Request};
+pub use model::total::Total;
+use stats::{End, Interval, Look};
+use store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
+
+pub use carried::Carried;
+pub use case::CaseResult;
+pub use counted::Counted;
+pub use course::{Course, Slice};
+pub use cpu::CpuCost;
+pub use datagrams::{DatagramsSeen, LaunchDatagrams};
+pub use derived::Derived;
+pub use earlier::Earlier;
+pub use estimate::{Estimate, Status};
+use explain::Explanation;
+pub use floor::{Bound, BoundKind};
+pub use group::{GroupVerdict, Standing, TwinCheck};
+pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
+pub use observed::{
+    Beyond, CallsHeard, CountFigure, EventCount, Heard, InterruptsHeard, Observed, Price, Returned,
+    SocketHeard, Wait, WakeUps, Worker,
+};
+pub use once::{OncePerLaunch, SetupPhase};
+pub use over_rounds::OverRounds;
+pub use percentile::{Curve, PERCENTILES};
+pub use rate::RateSeen;
+pub use rounds::{JudgedRound, Stratified};
+pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
+pub use sessions::SessionsSeen;
+pub use stats::Share;
+pub use time::{CommonChange, OverTime};
+
+/// Error probability of every family of claims.
+pub const ALPHA: f64 = 0.05;
+/// Ratios within this distance of 1 are called equivalent.
+pub const EQUIVALENT_WITHIN: f64 = 0.02;
+
+const NO_FLOORS: &str = "no floors: the run was stored before they were measured, or ended first";
+
+/// A judged run.
+pub struct Judged {
+    /// As stored.
+    pub run: StoredRun,
+    /// One per case, in the order of the groups; absent cases included.
+    pub results: Vec<CaseResult>,
+    /// The launches that something looked at, by case; absent ones included.
+    pub observed: Vec<Observed>,
+    /// One per group that was measured.
+    pub groups: Vec<GroupVerdict>,
+    /// Every round, in the order in which they were measured.
+    pub rounds: Vec<JudgedRound>,
+    /// One per curve over at least two message sizes.
+    pub sweeps: Vec<Sweep>,
+    /// Sum over launches of the timed parts, over the wall time of measuring.
+    pub timed_share: Option<f64>,
+}
+
+/// A run as one JSON object; docs/results.schema.json describes it.
+#[derive(Serialize)]
+pub struct Export<'a> {
+    schema_version: u32,
+    tool: &'a str,
+    run: i64,
+    label: Option<&'a str>,
+    argv: &'a [String],
+    request: &'a Request,
+    seed: u64,
+    started: &'a str,
+    ended: Option<&'a str>,
+    status: &'a str,
+    timed_share: Option<f64>,
+    settle_ns: u64,
+    host: &'a Host,
+    peer: Option<&'a PeerRecord>,
+    labs: &'a [LabRecord],
+    clock: &'a model::clock::Record,
+    floors: Option<&'a Floors>,
+    warnings: &'a [String],
+    results: &'a [CaseResult],
+    observed: &'a [Observed],
+    comparisons: &'a [GroupVerdict],
+    rounds: &'a [JudgedRound],
+    sweeps: &'a [Sweep],
+    explanation: Option<Explanation>,
+}
+
+impl Judged {
+    /// Judges run `id`.
+    pub fn of(store: &Store, id: i64) -> Result<Judged, StoreError> {
+        Judged::against(store, id, None)
+    }
+
+    /// Judges run `id`, its ratios to `reference` where that is given, else to what the run was made with.
+    pub fn against(store: &Store, id: i64, reference: Option<&str>) -> Result<Judged, StoreError> {
+        let mut run = store.run(id)?;
+        if let Some(reference) = reference {
+            run.request.reference = Some(reference.to_string());
+        }
+        let mut results = Vec::new();
+        let mut observed = Vec::new();
+        let mut groups = Vec::new();
+        let mut timed_ns = 0.0;
+        let mut beside = Vec::new();
+        let slices = course::slices_each(launches_of(&run));
+        for group in &run.groups {
+            let first = results.len();
+            for case in &group.cases {
+                let (result, timed) = CaseResult::of(store, &run, group, case, slices)?;
+                timed_ns += timed;
+                match case.case.observe {
+                    None => results.push(result),
+                    Some(probe) => {
+                        let launches = store.launches(case.id)?;
+                        let plain = &results[first..];
+                        observed.push(Observed::of(probe, result, &launches, plain, first));
+                    }
+                }
+            }
+            beside.push(store.round_bounds(id, group.nth)?);
+            let told = beside.last().map(|it| floor::assign(&mut results[first..], it));
+            run.warnings.extend(told.into_iter().flatten());
+            groups.extend(GroupVerdict::of_each_site(
+                group,
+                first,
+                &results[first..],
+                run.request.reference.as_deref(),
+            ));
+        }
+        time::assign(&mut results, &mut groups);
+        let rounds = rounds::assign(&run, &mut results, &mut groups);
+        sessions::assign(&mut results, &rounds);
+        earlier::assign(store, &run, &mut results)?;
+        observed::assign(&mut observed);
+        counted::assign(&mut results, &mut observed);
+        match &mut run.floors {
+            Some(floors) => floor::refresh(floors, &beside),
+            None => run.warnings.push(NO_FLOORS.into()),
+        }
+        derived::assign(&mut results, &run);
+        let timed_share =
+            (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
+        let sweeps = sweeps(&results, &run.host);
+        Ok(Judged { run, results, observed, groups, rounds, sweeps, timed_share })
+    }
+
+    /// The run as one object for JSON.
+    pub fn export(&self) -> Export<'_> {
+        Export {
+            schema_version: 1,
+            tool: &self.run.tool,
+            run: self.run.id,
+            label: self.run.label.as_deref(),
+            argv: &self.run.argv,
+            request: &self.run.request,
+            seed: self.run.request.seed,
+            started: &self.run.started,
+            ended: self.run.ended.as_deref(),
+            status: match self.run.status {
+                RunStatus::Complete => "complete",
+                // A run whose coordinator was killed never got to say so.
+                RunStatus::Running | RunStatus::Interrupted => "interrupted",
+            },
+            timed_share: self.timed_share,
+            settle_ns: self.run.settle.quiet_ns,
+            host: &self.run.host,
+            peer: self.run.peer.as_ref(),
+            labs: &self.run.labs,
+            clock: &self.run.clock,
+            floors: self.run.floors.as_ref(),
+            warnings: &self.run.warnings,
+            results: &self.results,
+            observed: &self.observed,
+            comparisons: &self.groups,
+            rounds: &self.rounds,
+            sweeps: &self.sweeps,
+            explanation: match self.run.request.aim {
+                Aim::Explanation { .. } => Some(explain::explain(self)),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// How many launches a run has, by its rounds and the usual size of a group.
+fn launches_of(run: &StoredRun) -> u64 {
+    let cases = run.groups.iter().flat_map(|it| &it.cases).filter(|it| it.absence.is_none());
+    (cases.count() * run.rounds.len() / run.groups.len().max(1)) as u64
+}
+
+/// The median of one value per launch, with its interval and the ranks of its ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranked {
+    /// The ends, and what they cover together with the group's other analysis.
+    pub interval: Interval,
+    /// Ranks of the ends among the sorted values, counted from 1.
+    pub ranks: [usize; 2],
+}
+
+/// The interval of `values`, of which each launch of a case gave one, whose group closed as it did:
+/// that of the analysis made at so many launches, whatever closed it.
+pub fn interval_of(values: &[f64], closed: Option<Closed>, spent: f64) -> Option<Ranked> {
+    let look = Look::at(values.len(), end_of(closed, spent))?;
+    Some(Ranked { interval: look.interval(values)?, ranks: [look.low_rank, look.high_rank] })
+}
+
+fn end_of(closed: Option<Closed>, spent: f64) -> End {
+    match closed {
+        Some(Closed::Precise) => End::AtFirst { reserved: spent },
+        _ if spent > 0.0 => End::AfterFirst,
+        _ => End::Once,
+    }
+}
+
+fn headline(values: &[f64], group: &StoredGroup) -> Option<Ranked> {
+    interval_of(values, group.closed, group.spent)
+}
+
+fn look_of(launches: usize, group: &StoredGroup) -> Option<Look> {
+    Look::at(launches, end_of(group.closed, group.spent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_closes_a_group_its_interval_is_that_of_the_analysis_made_there() {
+        let values: Vec<f64> = (1..=100).map(f64::from).collect();
+        let of = |n: usize, closed, spent| {
+            let found = interval_of(&values[..n], closed, spent).unwrap();
+            let [low, high] = found.ranks;
+            assert_eq!((found.interval.low, found.interval.high), (low as f64, high as f64));
+            (found.ranks, found.interval.coverage)
+        };
+        for closed in [None, Some(Closed::Budget), Some(Closed::Launches)] {
+            let (ranks, coverage) = of(12, closed, 0.0);
+            assert_eq!((ranks, (coverage * 1e4).round()), ([3, 10], 9614.0), "{closed:?}");
+        }
+        let first = Look::first(0.0).error;
+        assert_eq!(of(22, Some(Closed::Precise), 0.01), ([6, 17], 1.0 - first - 0.01));
+        assert_eq!(of(22, Some(Closed::Budget), first), ([6, 17], 1.0 - first));
+        let second = Look::second(60).unwrap();
+        let ranks = [second.low_rank, second.high_rank];
+        assert_eq!(of(60, Some(Closed::Budget), first), (ranks, 1.0 - second.spent));
+        assert_eq!(interval_of(&values[..3], None, 0.0), None, "three can't support 95 %");
+    }
+}

@@ -1,0 +1,82 @@
+//! Figures of hardware counters: user and kernel together, and one count over another. Families
+//! that are counted in different launches of a case are brought together by round.
+
+use super::{CountFigure, Observed};
+use crate::OverRounds;
+use model::counts::{FIGURES, Family, MODES};
+
+/// Works out the figures of every case with hardware counters.
+pub fn assign(observed: &mut [Observed]) {
+    let found: Vec<Vec<CountFigure>> =
+        (0..observed.len()).map(|at| figures(observed, &observed[at])).collect();
+    for (it, figures) in observed.iter_mut().zip(found) {
+        it.figures = figures;
+    }
+}
+
+/// The sums and figures that stand with one family of a case.
+fn figures(all: &[Observed], of: &Observed) -> Vec<CountFigure> {
+    let Some(family) = of.probe.family().filter(|it| it.is_hardware()) else { return Vec::new() };
+    let beside: Vec<&Observed> = all.iter().filter(|it| is_same(it, of)).collect();
+    let sums = events(family).into_iter().filter_map(|event| {
+        let by_round = together(&[of], &event);
+        figure(event, by_round)
+    });
+    let own = FIGURES.iter().filter(|it| it.family == family);
+    let divided = own.flat_map(|it| {
+        let of_mode = |mode: &str| {
+            let name = |event: &str| format!("{event}:{mode}");
+            let by_round =
+                over(&rounds(&beside, &name(it.top)), &rounds(&beside, &name(it.bottom)));
+            figure(name(it.name), by_round)
+        };
+        let both = over(&together(&beside, it.top), &together(&beside, it.bottom));
+        MODES.map(of_mode).into_iter().chain([figure(it.name.into(), both)])
+    });
+    sums.chain(divided.flatten()).collect()
+}
+
+/// Whether both are of one case, and count as often.
+fn is_same(a: &Observed, b: &Observed) -> bool {
+    a.probe.family().is_some() && a.probe.times == b.probe.times && a.is_same_case(b)
+}
+
+/// The events of a family, user and kernel under one name.
+fn events(family: Family) -> Vec<String> {
+    let last = format!(":{}", MODES[MODES.len() - 1]);
+    let names = family.names();
+    names.iter().filter_map(|it| it.strip_suffix(&last)).map(String::from).collect()
+}
+
+/// An event by round, from whichever family counted it.
+fn rounds(beside: &[&Observed], event: &str) -> Vec<Option<f64>> {
+    let counted = beside.iter().find_map(|it| it.event(event));
+    counted.map_or_else(Vec::new, |it| it.by_round.clone())
+}
+
+/// The sum of an event's modes, in the rounds that have all.
+fn together(beside: &[&Observed], event: &str) -> Vec<Option<f64>> {
+    let [user, kernel] = MODES.map(|mode| rounds(beside, &format!("{event}:{mode}")));
+    user.iter().zip(&kernel).map(|(user, kernel)| Some((*user)? + (*kernel)?)).collect()
+}
+
+fn over(top: &[Option<f64>], bottom: &[Option<f64>]) -> Vec<Option<f64>> {
+    let ratio = |(top, bottom): (&Option<f64>, &Option<f64>)| {
+        let ratio = (*top)? / (*bottom)?;
+        ratio.is_finite().then_some(ratio)
+    };
+    top.iter().zip(bottom).map(ratio).collect()
+}
+
+fn figure(name: String, by_round: Vec<Option<f64>>) -> Option<CountFigure> {
+    let value = OverRounds::of(by_round)?;
+    Some(CountFigure {
+        name,
+        value: value.median,
+        low: value.low,
+        high: value.high,
+        ranks: value.ranks,
+        coverage: value.coverage,
+        by_round: value.by_round,
+    })
+}

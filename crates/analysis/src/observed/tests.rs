@@ -1,0 +1,161 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::testing::case;
+use model::trace::{Calls, Deeds, Direction, SocketBytes, Spread, Traced, Woken};
+
+const ROUNDS: usize = 12;
+
+/// What was counted in a case of a made-up machine, each event the same in every launch.
+fn counted(variant: &str, probe: &str, events: &[(&str, f64)]) -> Observed {
+    let case = case(variant, "same-cpu", None);
+    let load = Load::of(&case);
+    let count = |(name, count): &(&str, f64)| {
+        EventCount::of((*name).into(), vec![Some(*count); ROUNDS], load).unwrap()
+    };
+    let mut observed = Observed::of(probe.parse().unwrap(), case, &[], &[], 0);
+    observed.events = events.iter().map(count).collect();
+    observed
+}
+
+fn figure<'a>(observed: &'a Observed, name: &str) -> Option<&'a CountFigure> {
+    observed.figures.iter().find(|it| it.name == name)
+}
+
+#[test]
+fn counts_are_told_per_message_and_per_byte_of_every_way_it_went() {
+    let observed = counted("pipe", "calls", &[("read", 2.0)]);
+    let read = observed.event("read").unwrap();
+    assert_eq!((read.per_message, read.per_byte), (Some(1.0), Some(2.0 / 128.0)));
+    let mut set_up = case("pipe", "same-cpu", None);
+    set_up.workload = "connect".into();
+    let read = EventCount::of("read".into(), vec![Some(2.0)], Load::of(&set_up)).unwrap();
+    assert_eq!((read.per_message, read.per_byte), (None, None));
+}
+
+#[test]
+fn figures_bring_families_together_user_and_kernel_apart_and_as_one() {
+    let core = [
+        ("cycles:u", 100.0),
+        ("cycles:k", 900.0),
+        ("instructions:u", 200.0),
+        ("instructions:k", 300.0),
+    ];
+    let l1d = [
+        ("l1d-reads:u", 50.0),
+        ("l1d-reads:k", 150.0),
+        ("l1d-misses:u", 0.0),
+        ("l1d-misses:k", 3.0),
+    ];
+    let mut all = vec![
+        counted("pipe", "core", &core),
+        counted("tcp", "core", &core),
+        counted("pipe", "l1d", &l1d),
+        counted("pipe", "software", &[("context-switches", 2.0)]),
+    ];
+    assign(&mut all);
+    let value = |at: usize, name: &str| figure(&all[at], name).map(|it| it.value);
+    assert_eq!(value(0, "instructions"), Some(500.0));
+    assert_eq!(value(0, "cycles-per-instruction:u"), Some(0.5));
+    assert_eq!(value(0, "cycles-per-instruction:k"), Some(3.0));
+    assert_eq!(value(0, "cycles-per-instruction"), Some(2.0), "not the mean of both");
+    assert_eq!(value(2, "cycles-per-l1d-read:k"), Some(6.0));
+    assert_eq!(value(2, "cycles-per-l1d-read"), Some(5.0));
+    assert_eq!(value(2, "misses-per-l1d-read"), Some(3.0 / 200.0));
+    assert_eq!(value(1, "cycles-per-l1d-read"), None, "of another case");
+    assert!(all[3].figures.is_empty());
+    let told = figure(&all[0], "cycles-per-instruction").unwrap();
+    assert_eq!((told.low, told.high), (Some(2.0), Some(2.0)));
+}
+
+#[test]
+fn a_figure_of_two_families_takes_the_rounds_that_both_have() {
+    let mut core = counted("pipe", "core", &[("cycles:u", 1.0)]);
+    let mut l1d = counted("pipe", "l1d", &[("l1d-reads:u", 1.0)]);
+    core.events[0].by_round = vec![Some(10.0), None, Some(30.0), Some(40.0)];
+    l1d.events[0].by_round = vec![Some(5.0), Some(1.0), Some(10.0), Some(0.0)];
+    let mut all = vec![core, l1d];
+    assign(&mut all);
+    let told = figure(&all[1], "cycles-per-l1d-read:u").unwrap();
+    assert_eq!(told.by_round, [Some(2.0), None, Some(3.0), None], "and none over nothing");
+    assert_eq!(told.value, 2.5);
+}
+
+/// A worker that did so many operations, each with a full read and some with a short one.
+fn worker(operations: u64, short: u64) -> Deeds {
+    let read = |returned: i64, count: u64| Calls {
+        name: "read".into(),
+        returned: Some(returned),
+        count,
+        total_ns: 2_000 * count,
+        asked_bytes: Some(131_072 * count),
+    };
+    Deeds {
+        operations,
+        calls: vec![read(65_536, 2 * operations), read(4_096, short), read(-11, 1)],
+        delays: Spread {
+            count: operations,
+            total_ns: 3_000 * operations,
+            longest_ns: 70_000,
+            log2_ns: [vec![0; 11], vec![operations - 1, 0, 0, 0, 0, 1]].concat(),
+        },
+        woken: vec![Woken { by_partner: true, from_cpu: 0, to_cpu: 1, count: operations }],
+        socket: vec![SocketBytes { direction: Direction::Sent, bytes: 64, count: operations }],
+        ..Deeds::default()
+    }
+}
+
+fn traced(lost: u64) -> Traced {
+    let missing = vec!["ipi_send_cpu".to_owned()];
+    let (initiator, responder) = (worker(1000, 1), worker(1016, 250));
+    Traced { initiator, responder, missing, lost, firings: BTreeMap::new(), ..Traced::default() }
+}
+
+#[test]
+fn what_a_trace_heard_is_per_operation_of_each_worker_and_summed() {
+    let traces: Vec<Traced> = (0..ROUNDS as u64).map(traced).collect();
+    let heard = Heard::over((1..).zip(&traces)).unwrap();
+    let read = heard.call("read").unwrap();
+    let expected = 2002.0 / 1000.0 + (2.0 * 1016.0 + 250.0 + 1.0) / 1016.0;
+    assert!((read.per_operation - expected).abs() < 1e-9, "{read:?}");
+    assert_eq!(read.low, Some(read.per_operation), "every launch did the same");
+    let full = &read.returned[0];
+    assert_eq!((full.value, full.per_operation, full.mean_ns), (Some(65_536), 4.0, 2_000.0));
+    assert_eq!(read.returned[1].value, Some(4_096));
+    assert_eq!(read.returned.len(), 2, "an error in a thousand is among the others");
+    assert!((read.others_per_operation - (1.0 / 1000.0 + 1.0 / 1016.0)).abs() < 1e-9);
+    assert_eq!(read.asked_bytes, Some(131_072.0));
+    assert!(read.mean_returned.is_some_and(|it| it > 60_000.0 && it < 65_536.0), "{read:?}");
+    let delay = heard.delay.as_ref().unwrap();
+    assert_eq!((delay.per_operation, delay.mean_ns, delay.longest_ns), (2.0, 3_000.0, 70_000));
+    let beyond: Vec<f64> = delay.beyond.iter().map(|it| it.share).collect();
+    assert_eq!(beyond[..2], [1.0, 2.0 / 2016.0], "from 2 µs on, and one each beyond 64 µs");
+    assert_eq!((delay.beyond[3].ns, beyond[3], beyond[4]), (65_536, 2.0 / 2016.0, 0.0));
+    assert!(heard.asleep.is_none(), "nobody slept");
+    assert_eq!(heard.wake_ups.len(), 2);
+    assert!(heard.wake_ups.iter().all(|it| it.per_operation == 1.0 && it.to_cpu == 1));
+    assert_eq!((heard.socket[0].bytes, heard.socket[0].per_operation), (Some(64), 2.0));
+    assert_eq!(heard.missing, ["ipi_send_cpu"]);
+    assert_eq!(heard.lost, (0..12).sum::<u64>());
+}
+
+#[test]
+fn rare_values_are_summed_and_nothing_is_heard_of_no_launch() {
+    let mut one = traced(0);
+    let calls = |returned: i64| Calls {
+        name: "write".into(),
+        returned: Some(returned),
+        count: 1,
+        total_ns: 10,
+        asked_bytes: None,
+    };
+    one.initiator.calls = (0..50).map(calls).collect();
+    let heard = Heard::over([(3, &one)].into_iter()).unwrap();
+    let write = heard.call("write").unwrap();
+    let shown: f64 = write.returned.iter().map(|it| it.per_operation).sum();
+    assert!((shown + write.others_per_operation - write.per_operation).abs() < 1e-9, "{write:?}");
+    assert!(write.returned.len() < 10, "{write:?}");
+    assert_eq!(write.by_round[..2], [None, None]);
+    assert_eq!(write.low, None, "one launch has no interval");
+    assert!(Heard::over(std::iter::empty()).is_none());
+}

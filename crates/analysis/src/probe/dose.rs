@@ -1,0 +1,106 @@
+//! Once, twice, four times over: whether the price is a straight line through its doses, and
+//! whether that line meets what was measured without any.
+
+use super::Pair;
+use crate::{ALPHA, EQUIVALENT_WITHIN};
+use model::probe::Probe;
+use stats::{DoseLine, Interval};
+
+/// The doses of one probe at one size.
+#[derive(Clone, Debug)]
+pub struct Dose {
+    /// The probe, once.
+    pub probe: Probe,
+    /// Null where messages have no size.
+    pub message_bytes: Option<u64>,
+    /// How many times over it looked on.
+    pub doses: Vec<u8>,
+    /// What one dose more costs, in ns.
+    pub slope: Interval,
+    /// Where the line meets dose none, in ns.
+    pub at_none: Interval,
+    /// Median of what was measured without any, in ns.
+    pub plain_ns: f64,
+    /// By how much the line misses that, as a share of it.
+    pub miss: Interval,
+    /// Signed-rank p of "the line meets it".
+    pub p: f64,
+    /// Corrected over the strand's lines.
+    pub p_holm: f64,
+    /// What the check says.
+    pub linear: Linear,
+}
+
+/// Whether a price is linear in its doses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Linear {
+    /// The line meets the measured time within 2 %: the price may be subtracted.
+    Yes,
+    /// The line ends above it: the first dose costs more than each further one.
+    FirstCostsMore,
+    /// The line ends below it: the first dose costs less.
+    FirstCostsLess,
+    /// These launches can't tell; a miss smaller than this share could not have been seen.
+    Open(f64),
+}
+
+/// A probe with its doses, their line, and the unobserved times of the same rounds.
+type Found<'a> = (Pair<'a>, Vec<u8>, DoseLine, Vec<f64>);
+
+/// The lines of a strand; one family.
+pub(super) fn doses(pairs: &[Pair]) -> Vec<Dose> {
+    let once = pairs.iter().filter(|it| it.probe.times == 1);
+    let found: Vec<Found> = once
+        .filter_map(|pair| {
+            let (doses, line, plain) = line(pair, pairs)?;
+            Some((*pair, doses, line, plain))
+        })
+        .collect();
+    let corrected = stats::holm(&found.iter().map(|it| it.2.p).collect::<Vec<f64>>());
+    let told = |((pair, doses, line, mut plain), p_holm): (Found, f64)| {
+        plain.sort_by(f64::total_cmp);
+        Dose {
+            probe: pair.probe,
+            message_bytes: pair.bytes(),
+            doses,
+            slope: line.slope,
+            at_none: line.at_none,
+            plain_ns: stats::median(&plain),
+            miss: line.miss,
+            p: line.p,
+            p_holm,
+            linear: linear(&line, p_holm),
+        }
+    };
+    found.into_iter().zip(corrected).map(told).collect()
+}
+
+/// The doses that were measured, their line, and the unobserved times of the same rounds.
+fn line(pair: &Pair, pairs: &[Pair]) -> Option<(Vec<u8>, DoseLine, Vec<f64>)> {
+    let same =
+        |it: &&Pair| it.bytes() == pair.bytes() && Probe { times: 1, ..it.probe } == pair.probe;
+    let columns: Vec<&Pair> = pairs.iter().filter(same).collect();
+    if columns.len() < 2 {
+        return None;
+    }
+    let of_round = |round: usize| {
+        let value = |it: &&Pair| it.seen.case.by_round.get(round).copied().flatten();
+        let plain = pair.plain.by_round[round]?;
+        Some((columns.iter().map(value).collect::<Option<Vec<f64>>>()?, plain))
+    };
+    let (rounds, plain): (Vec<_>, Vec<_>) =
+        (0..pair.plain.by_round.len()).filter_map(of_round).unzip();
+    let times: Vec<u8> = columns.iter().map(|it| it.probe.times).collect();
+    let doses: Vec<f64> = times.iter().map(|it| f64::from(*it)).collect();
+    Some((times, stats::dose_line(&doses, &rounds, &plain, ALPHA)?, plain))
+}
+
+fn linear(line: &DoseLine, p_holm: f64) -> Linear {
+    let within = |it: &Interval| it.low > -EQUIVALENT_WITHIN && it.high < EQUIVALENT_WITHIN;
+    match line.miss.estimate {
+        _ if within(&line.miss_narrow) => Linear::Yes,
+        miss if p_holm < ALPHA && miss > 0.0 => Linear::FirstCostsMore,
+        _ if p_holm < ALPHA => Linear::FirstCostsLess,
+        miss => Linear::Open((line.miss.high - miss).max(miss - line.miss.low)),
+    }
+}

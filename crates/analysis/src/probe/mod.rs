@@ -1,0 +1,162 @@
+//! What looking on cost in a run, judged from its store as often as is asked.
+//!
+//! Every launch that a probe observed stands beside unobserved ones of the same case, in the same
+//! rounds. From these pairs come the price of each probe (per operation and per firing), whether
+//! twice the looking costs twice the price, whether a curve over sizes is only rescaled, and
+//! whether anything that the run says of two mechanisms turns round.
+
+mod curve;
+mod dose;
+mod order;
+mod price;
+mod surprise;
+#[cfg(test)]
+mod tests;
+
+pub use curve::CurveUnder;
+pub use dose::{Dose, Linear};
+pub use order::{Kept, Order};
+pub use price::Charge;
+pub use surprise::Surprise;
+
+use super::{CaseResult, Observed, Status};
+use model::probe::Probe;
+use model::total::Total;
+
+/// The price of looking in a run.
+#[derive(Clone, Debug)]
+pub struct ProbeEffect {
+    /// One per mechanism, workload, total, placement and kind of workers.
+    pub strands: Vec<Strand>,
+    /// Probes that couldn't be tried, each with its reason.
+    pub untested: Vec<Untested>,
+    /// What each probe does to the order of mechanisms.
+    pub orders: Vec<Order>,
+    /// What became of two surprises.
+    pub surprises: Vec<Surprise>,
+}
+
+/// A probe that couldn't be tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Untested {
+    /// The probe.
+    pub probe: Probe,
+    /// Why, with the way out where there is one.
+    pub reason: String,
+}
+
+/// Cases that differ in size and probe only.
+#[derive(Clone, Debug)]
+pub struct Strand {
+    /// What they have in common.
+    pub of: Common,
+    /// Prices, size by size.
+    pub charges: Vec<Charge>,
+    /// Where a probe looked on once, twice, four times over.
+    pub doses: Vec<Dose>,
+    /// Curves over size, probe by probe; empty with fewer than two sizes.
+    pub curves: Vec<CurveUnder>,
+}
+
+/// What the cases of a strand have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Common {
+    /// The variant.
+    pub variant: String,
+    /// `latency`, `throughput`, `connect`.
+    pub workload: String,
+    /// What one transfer carries.
+    pub total: Option<Total>,
+    /// Where the workers ran.
+    pub placement: String,
+    /// `process`, `thread`.
+    pub workers: String,
+}
+
+impl Common {
+    fn of(case: &CaseResult) -> Common {
+        Common {
+            variant: case.variant.clone(),
+            workload: case.workload.clone(),
+            total: case.total,
+            placement: case.placement.clone(),
+            workers: case.workers.clone(),
+        }
+    }
+}
+
+/// An observed case with the one that it stands beside; both were measured.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    probe: Probe,
+    seen: &'a Observed,
+    plain: &'a CaseResult,
+}
+
+impl Pair<'_> {
+    fn bytes(&self) -> Option<u64> {
+        self.plain.message_bytes
+    }
+
+    /// Time per operation in the rounds that have both: observed, and not.
+    fn times(&self) -> (Vec<f64>, Vec<f64>) {
+        let rounds = self.seen.case.by_round.iter().zip(&self.plain.by_round);
+        rounds.filter_map(|(a, b)| (*a).zip(*b)).unzip()
+    }
+}
+
+impl ProbeEffect {
+    /// Judges what was observed beside `results`. None where nothing was asked to look on.
+    pub fn of(results: &[CaseResult], observed: &[Observed]) -> Option<ProbeEffect> {
+        if observed.is_empty() {
+            return None;
+        }
+        let pair = |seen: &'_ Observed| -> Option<usize> {
+            seen.beside.filter(|at| seen.status == Status::Ok && results[*at].status == Status::Ok)
+        };
+        let pairs: Vec<Pair> = observed
+            .iter()
+            .filter_map(|seen| Some(Pair { probe: seen.probe, seen, plain: &results[pair(seen)?] }))
+            .collect();
+        let mut commons: Vec<Common> = Vec::new();
+        for pair in &pairs {
+            let common = Common::of(pair.plain);
+            if !commons.contains(&common) {
+                commons.push(common);
+            }
+        }
+        let strand = |of: Common| {
+            let mut here: Vec<Pair> =
+                pairs.iter().filter(|it| Common::of(it.plain) == of).copied().collect();
+            here.sort_by_key(|it| (it.bytes(), it.probe));
+            Strand {
+                charges: price::charges(&here),
+                doses: dose::doses(&here),
+                curves: curve::curves(&here),
+                of,
+            }
+        };
+        let untested = untested(observed);
+        Some(ProbeEffect {
+            strands: commons.into_iter().map(strand).collect(),
+            orders: order::orders(&pairs),
+            surprises: surprise::surprises(&pairs, &untested),
+            untested,
+        })
+    }
+}
+
+/// Probes of which no case was observed, in their order, each with the first reason.
+fn untested(observed: &[Observed]) -> Vec<Untested> {
+    let mut found: Vec<Untested> = Vec::new();
+    for seen in observed {
+        let tried = observed.iter().any(|it| it.probe == seen.probe && it.status == Status::Ok);
+        if tried || found.iter().any(|it| it.probe == seen.probe) {
+            continue;
+        }
+        let reason = seen.reason.clone().unwrap_or_else(|| "it was not launched".into());
+        found.push(Untested { probe: seen.probe, reason });
+    }
+    found.sort_by_key(|it| it.probe);
+    found
+}

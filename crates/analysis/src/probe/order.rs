@@ -1,0 +1,130 @@
+//! Whether looking changes which of two mechanisms is faster.
+
+use super::{Common, Pair};
+use crate::{ALPHA, CaseResult, EQUIVALENT_WITHIN};
+use model::probe::Probe;
+use stats::Verdict;
+
+/// Two mechanisms, observed and not.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// What looked on.
+    pub probe: Probe,
+    /// One of the two.
+    pub first: String,
+    /// The other.
+    pub second: String,
+    /// Null where messages have no size.
+    pub message_bytes: Option<u64>,
+    /// Time of the first over that of the second, unobserved.
+    pub plain: f64,
+    /// The same observed.
+    pub observed: f64,
+    /// What became of it.
+    pub kept: Kept,
+}
+
+/// What looking made of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The same one is faster, or both are equivalent.
+    Yes,
+    /// The other one is faster.
+    Turned,
+    /// A difference that one of the two shows surely, the other doesn't.
+    Blurred,
+    /// Neither shows a difference, and not both are equivalent for sure.
+    Open,
+}
+
+/// Two mechanisms under a probe, with the rounds that both have, unobserved and observed.
+type Found<'a> = (&'a Pair<'a>, &'a Pair<'a>, Rounds, Rounds);
+
+/// Times per operation of two cases, by round.
+type Rounds = (Vec<f64>, Vec<f64>);
+
+/// Every pair of mechanisms under every probe that looks on once; the p values are one family.
+pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
+    let once: Vec<&Pair> = pairs.iter().filter(|it| it.probe.times == 1).collect();
+    let mut found: Vec<Found> = Vec::new();
+    for (nth, first) in once.iter().enumerate() {
+        for second in once[nth + 1..].iter().filter(|it| compares(first, it)) {
+            let plain = shared(first.plain, second.plain);
+            let observed = shared(&first.seen.case, &second.seen.case);
+            if plain.0.len() >= 6 && observed.0.len() >= 6 {
+                found.push((*first, *second, plain, observed));
+            }
+        }
+    }
+    let p = |(a, b): &Rounds| stats::paired_p(a, b).unwrap_or(1.0);
+    let family: Vec<f64> = found.iter().flat_map(|it| [p(&it.2), p(&it.3)]).collect();
+    let corrected = stats::holm(&family);
+    let order = |((first, second, plain, observed), p): (Found, &[f64])| {
+        let ratio = |(a, b): &Rounds| {
+            stats::paired_log_ratio(a, b, ALPHA).map_or(f64::NAN, |it| it.estimate.exp())
+        };
+        Order {
+            probe: first.probe,
+            first: first.plain.variant.clone(),
+            second: second.plain.variant.clone(),
+            message_bytes: first.bytes(),
+            plain: ratio(&plain),
+            observed: ratio(&observed),
+            kept: kept(side(&plain, p[0]), side(&observed, p[1])),
+        }
+    };
+    found.into_iter().zip(corrected.chunks(2)).map(order).collect()
+}
+
+fn compares(a: &Pair, b: &Pair) -> bool {
+    let but_variant = |it: &Pair| Common { variant: String::new(), ..Common::of(it.plain) };
+    a.probe == b.probe
+        && a.bytes() == b.bytes()
+        && a.plain.variant != b.plain.variant
+        && but_variant(a) == but_variant(b)
+}
+
+fn shared(a: &CaseResult, b: &CaseResult) -> Rounds {
+    a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
+}
+
+fn side((a, b): &Rounds, p: f64) -> Verdict {
+    stats::verdict((a, b), p, EQUIVALENT_WITHIN, ALPHA)
+}
+
+fn kept(plain: Verdict, observed: Verdict) -> Kept {
+    match (plain, observed) {
+        (Verdict::Faster, Verdict::Slower) | (Verdict::Slower, Verdict::Faster) => Kept::Turned,
+        (Verdict::Faster, Verdict::Faster)
+        | (Verdict::Slower, Verdict::Slower)
+        | (Verdict::Equivalent, Verdict::Equivalent) => Kept::Yes,
+        (
+            Verdict::Inconclusive { .. } | Verdict::Equivalent,
+            Verdict::Inconclusive { .. } | Verdict::Equivalent,
+        ) => Kept::Open,
+        _ => Kept::Blurred,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sure_on_no_side_is_open() {
+        let open = Verdict::Inconclusive { smallest_effect: 0.1 };
+        use Verdict::{Equivalent, Faster, Slower};
+        for (plain, observed, what) in [
+            (Faster, Faster, Kept::Yes),
+            (Equivalent, Equivalent, Kept::Yes),
+            (Faster, Slower, Kept::Turned),
+            (Faster, Equivalent, Kept::Blurred),
+            (open, Slower, Kept::Blurred),
+            (open, open, Kept::Open),
+            (Equivalent, open, Kept::Open),
+            (open, Equivalent, Kept::Open),
+        ] {
+            assert_eq!(kept(plain, observed), what, "{plain:?}, then {observed:?}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a probe adds to each operation, size by size.
+
+use super::Pair;
+use crate::{ALPHA, Status};
+use model::counts::Family;
+use model::probe::Probe;
+use model::probe::{Onlooker, Scope};
+use stats::Interval;
+
+/// The price of one probe at one size.
+#[derive(Clone, Debug)]
+pub struct Charge {
+    /// What looked on.
+    pub probe: Probe,
+    /// Null where messages have no size.
+    pub message_bytes: Option<u64>,
+    /// Rounds that have both.
+    pub rounds: usize,
+    /// Median time of an operation at which nothing looks, in ns.
+    pub plain_ns: f64,
+    /// The same while the probe looks, in the same rounds.
+    pub observed_ns: f64,
+    /// What is added to it, in ns: Hodges–Lehmann of paired differences. None with too few rounds.
+    pub shift: Option<Interval>,
+    /// Observed over unobserved time.
+    pub ratio: Option<Interval>,
+    /// Exact signed-rank p of "nothing is added"; 1 where the medians don't differ.
+    pub p: Option<f64>,
+    /// Corrected over the strand's prices.
+    pub p_holm: Option<f64>,
+    /// How often the probe fired per operation, counted in other launches or by itself; None where
+    /// nobody counted.
+    pub firings: Option<f64>,
+}
+
+impl Charge {
+    /// What one firing adds, in ns, if all of the price is theirs.
+    pub fn per_firing(&self) -> Option<Interval> {
+        let (shift, firings) = (self.shift?, self.firings.filter(|it| *it >= LEAST_FIRINGS)?);
+        Some(Interval {
+            estimate: shift.estimate / firings,
+            low: shift.low / firings,
+            high: shift.high / firings,
+            ..shift
+        })
+    }
+
+    /// Whether the price is surely one, after correction: more than nothing.
+    pub fn is_sure(&self) -> bool {
+        self.differs() && self.shift.is_some_and(|it| it.low > 0.0)
+    }
+
+    /// Whether what is looked at surely is quicker, after correction; that is no price.
+    pub fn is_less(&self) -> bool {
+        self.differs() && self.shift.is_some_and(|it| it.high < 0.0)
+    }
+
+    fn differs(&self) -> bool {
+        self.p_holm.is_some_and(|p| p < ALPHA)
+    }
+}
+
+/// Firings per operation below which a price per firing is that of something else.
+const LEAST_FIRINGS: f64 = 0.1;
+
+/// The prices of a strand's probes, each looking on once; one family.
+pub(super) fn charges(pairs: &[Pair]) -> Vec<Charge> {
+    let once = pairs.iter().filter(|it| it.probe.times == 1);
+    let mut charges: Vec<Charge> = once.map(|pair| charge(pair, pairs)).collect();
+    let family: Vec<f64> = charges.iter().filter_map(|it| it.p).collect();
+    let mut corrected = stats::holm(&family).into_iter();
+    for charge in charges.iter_mut().filter(|it| it.p.is_some()) {
+        charge.p_holm = corrected.next();
+    }
+    charges
+}
+
+fn charge(pair: &Pair, pairs: &[Pair]) -> Charge {
+    let (observed, plain) = pair.times();
+    let difference = stats::shift_paired(&observed, &plain, ALPHA);
+    let ratio = stats::compare_paired(&observed, &plain, ALPHA);
+    let middle = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        if values.is_empty() { f64::NAN } else { stats::median(&values) }
+    };
+    Charge {
+        probe: pair.probe,
+        message_bytes: pair.bytes(),
+        rounds: plain.len(),
+        plain_ns: middle(plain),
+        observed_ns: middle(observed),
+        shift: difference.map(|it| it.shift),
+        ratio: ratio.map(|it| it.ratio),
+        p: difference.map(|it| it.p),
+        p_holm: None,
+        firings: firings(pair, pairs),
+    }
+}
+
+/// How often a probe fires per operation. What counts itself says so; else the kernel's counters
+/// do, in launches of theirs. The processor's counters count without firing.
+fn firings(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
+    let beside = |family: Family, name: &str| {
+        let counted = pairs.iter().find(|it| {
+            it.probe == Probe::counters(family)
+                && it.bytes() == pair.bytes()
+                && it.seen.status == Status::Ok
+        });
+        Some(counted?.seen.event(name)?.per_operation)
+    };
+    let own = |probe: Probe| {
+        let counted = pairs.iter().find(|it| it.probe == probe && it.bytes() == pair.bytes());
+        Some(counted?.seen.firings.as_ref()?.median)
+    };
+    match pair.probe.onlooker {
+        Onlooker::Counters(Family::Calls) => beside(Family::Calls, "calls"),
+        Onlooker::Counters(Family::Software) => {
+            let events = pair.seen.events.iter().filter(|it| !it.name.ends_with("-ns"));
+            Some(events.map(|it| it.per_operation).sum())
+        }
+        Onlooker::Counters(_) => None,
+        // Empty programs count nothing, but fire as often as those at work.
+        Onlooker::Trace(scope) => own(Probe::trace(scope)).or_else(|| match scope {
+            // Entering fires, and leaving.
+            Scope::Calls => Some(2.0 * beside(Family::Calls, "calls")?),
+            Scope::Scheduler | Scope::All => None,
+        }),
+    }
+}

@@ -1,0 +1,113 @@
+//! A made-up machine whose price of looking is known, and what is said of it.
+
+use super::*;
+use crate::hypothesis::Decision;
+use crate::testing::{COUNTER_NS, FIRING_NS, Machine, ROUNDS, SIZES, machine};
+
+#[test]
+fn the_price_of_a_firing_is_what_was_planted() {
+    let effect = machine(1).judged();
+    assert_eq!(effect.strands.len(), 2);
+    for strand in &effect.strands {
+        assert_eq!(strand.charges.len(), 2 * SIZES.len(), "doses are no prices");
+        for charge in &strand.charges {
+            let planted = if charge.probe.family().is_some() { COUNTER_NS } else { FIRING_NS };
+            let each = charge.per_firing().unwrap();
+            let off = (each.estimate / planted - 1.0).abs();
+            assert!(off < 0.25 && charge.is_sure(), "{}: {each:?}", charge.probe);
+            assert_eq!(charge.rounds, ROUNDS);
+        }
+    }
+}
+
+#[test]
+fn a_linear_price_meets_the_unobserved_time() {
+    let effect = machine(2).judged();
+    let doses: Vec<&Dose> = effect.strands.iter().flat_map(|it| &it.doses).collect();
+    assert_eq!(doses.len(), 2 * SIZES.len());
+    for dose in doses {
+        assert_eq!(dose.doses, [1, 2, 4]);
+        assert!((dose.slope.estimate / (8.0 * FIRING_NS) - 1.0).abs() < 0.25, "{dose:?}");
+        assert!(matches!(dose.linear, Linear::Yes | Linear::Open(_)), "{dose:?}");
+    }
+}
+
+#[test]
+fn a_first_dose_that_costs_more_is_said_so() {
+    let mut machine = Machine::seeded(3);
+    let at = machine.plain("pipe", 64, 4000.0);
+    for (probe, ns) in [("trace", 6000.0), ("trace:times=2", 6500.0), ("trace:times=4", 7500.0)] {
+        machine.under(probe, at, ns, &[]);
+    }
+    let effect = machine.judged();
+    assert_eq!(effect.strands[0].doses[0].linear, Linear::FirstCostsMore);
+}
+
+#[test]
+fn a_fixed_price_bends_a_curve_and_a_factor_does_not() {
+    let mut machine = Machine::seeded(4);
+    for (nth, size) in SIZES.into_iter().enumerate() {
+        let ns = 1000.0 * 4f64.powi(nth as i32);
+        let at = machine.plain("pipe", size, ns);
+        machine.under("trace-calls", at, ns + 1000.0, &[]);
+        machine.under("trace", at, 1.5 * ns, &[]);
+    }
+    let effect = machine.judged();
+    let [bent, rescaled] = effect.strands[0].curves.as_slice() else { panic!("two curves") };
+    assert!(bent.is_bent() && bent.rescaled.as_ref().unwrap().farthest == 0, "{bent:?}");
+    assert!(!rescaled.is_bent(), "{rescaled:?}");
+    assert!(rescaled.most_off().unwrap() < 0.1);
+    // Divided by a mean of times, which is that of the largest sizes, some points look alike.
+    let [published, holm, by_maximum] = bent.points();
+    assert!(by_maximum == 5 && holm <= published && holm >= 3, "{:?}", bent.points());
+    assert!(!bent.has_peak(), "a time that only grows has its best at the smallest size");
+}
+
+#[test]
+fn an_order_that_looking_turns_is_told() {
+    let mut machine = Machine::seeded(5);
+    for (mechanism, ns, price) in [("pipe", 4000.0, 3000.0), ("tcp", 5000.0, 500.0)] {
+        let at = machine.plain(mechanism, 64, ns);
+        machine.under("trace", at, ns + price, &[]);
+        machine.under("trace:empty", at, ns + 100.0, &[]);
+    }
+    let orders = machine.judged().orders;
+    let kept: Vec<_> = orders.iter().map(|it| (it.probe.to_string(), it.kept)).collect();
+    assert_eq!(kept, [("trace".into(), Kept::Turned), ("trace:empty".into(), Kept::Yes)]);
+}
+
+#[test]
+fn surprises_are_decided_or_say_what_they_lack() {
+    let effect = machine(6).judged();
+    let told: Vec<_> = effect.surprises.iter().map(|it| it.decision).collect();
+    // Of the processor nothing can be told; of the kernel's counters, for both mechanisms.
+    use Decision::{NotTestable, Supported};
+    assert_eq!(told, [NotTestable, Supported, Supported, NotTestable]);
+    for it in effect.surprises.iter().filter(|it| it.decision == NotTestable) {
+        assert!(it.reason.as_ref().unwrap().contains("no counter of l1d"), "{it:?}");
+    }
+    let untested = &effect.untested;
+    assert_eq!(untested.len(), 1);
+    assert_eq!(untested[0].probe.to_string(), "l1d");
+}
+
+#[test]
+fn with_hardware_both_surprises_get_their_verdicts() {
+    let mut machine = Machine::seeded(7);
+    for size in SIZES {
+        let at = machine.plain("pipe", size, 4000.0);
+        for (probe, ns) in [("l1d", 4200.0), ("l1i", 4800.0), ("trace-calls", 5500.0)] {
+            machine.under(probe, at, ns, &[]);
+        }
+    }
+    let surprises = machine.judged().surprises;
+    let told: Vec<_> = surprises.iter().map(|it| it.decision).collect();
+    assert_eq!(told, [Decision::Refuted, Decision::NotTestable, Decision::Refuted]);
+}
+
+#[test]
+fn without_probes_there_is_nothing_to_judge() {
+    let mut machine = Machine::seeded(8);
+    machine.plain("pipe", 64, 4000.0);
+    assert!(ProbeEffect::of(&machine.results, &machine.observed).is_none());
+}

@@ -1,0 +1,183 @@
+//! Results as they might have been measured, for tests here and of whoever shows them.
+
+use crate::probe::ProbeEffect;
+use crate::{CaseResult, EventCount, Observed, Price, Status};
+use model::case::Case;
+use model::catalogue::Catalogue;
+use model::launch::Workers;
+use model::placement::{Place, Placement};
+use model::workload::{Policy, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::f64::consts::TAU;
+use store::StoredCase;
+
+use crate::Estimate;
+
+/// A case of round trips of 64 B, 9 µs each in twelve rounds.
+pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {
+    let mut result = CaseResult::blank(
+        &StoredCase {
+            id: 1,
+            case: Case {
+                variant: mechanism.into(),
+                workload: Workload::Latency,
+                message_bytes: Some(64),
+                total: None,
+                rate: None,
+                reach: Default::default(),
+                placement: Placement::parse(placement).unwrap(),
+                place: Place { cpus, swappable: true, apart: false },
+                workers: Workers::Process,
+                payload: Policy::Untouched,
+                twin: false,
+                observe: None,
+            },
+            absence: None,
+            reason: None,
+            batch: None,
+            samples_per_launch: None,
+            operation_ns: None,
+        },
+        &Catalogue::default(),
+    );
+    result.latency_ns = Some(estimate(9_000.0));
+    result.by_round = vec![Some(9_000.0); 12];
+    result.launches = 12;
+    result.spins = mechanism.contains("wait=spin");
+    result
+}
+
+/// A median with an interval of 1 %.
+pub fn estimate(median: f64) -> Estimate {
+    Estimate {
+        median,
+        low: Some(0.99 * median),
+        high: Some(1.01 * median),
+        ranks: None,
+        coverage: Some(0.96),
+        min: median,
+        q1: median,
+        q3: median,
+        max: median,
+        percentiles: Default::default(),
+    }
+}
+
+/// Rounds of the machine.
+pub const ROUNDS: usize = 12;
+/// Its sizes, in bytes.
+pub const SIZES: [u64; 5] = [64, 1 << 10, 4 << 10, 16 << 10, 64 << 10];
+/// What each system call entered or left costs under `trace-calls`, and each under `calls`.
+pub const FIRING_NS: f64 = 150.0;
+/// See [`FIRING_NS`].
+pub const COUNTER_NS: f64 = 700.0;
+
+/// A machine with noise of 1 % in each launch, and 5 % in each round.
+pub struct Machine {
+    rng: ChaCha8Rng,
+    rounds: Vec<f64>,
+    /// The cases that become results.
+    pub results: Vec<CaseResult>,
+    /// What was observed.
+    pub observed: Vec<Observed>,
+}
+
+impl Machine {
+    /// Noise from `seed`.
+    pub fn seeded(seed: u64) -> Machine {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let rounds = (0..ROUNDS).map(|_| (0.05 * normal(&mut rng)).exp()).collect();
+        Machine { rng, rounds, results: Vec::new(), observed: Vec::new() }
+    }
+
+    fn launches(&mut self, ns: f64) -> Vec<Option<f64>> {
+        let rounds = self.rounds.clone();
+        let rng = &mut self.rng;
+        rounds.into_iter().map(|round| Some(ns * round * (0.01 * normal(rng)).exp())).collect()
+    }
+
+    /// A case of `mechanism` that takes `ns`, and its index.
+    pub fn plain(&mut self, mechanism: &str, bytes: u64, ns: f64) -> usize {
+        let mut result = case(mechanism, "same-cpu", Some((0, 0)));
+        result.message_bytes = Some(bytes);
+        result.by_round = self.launches(ns);
+        self.results.push(result);
+        self.results.len() - 1
+    }
+
+    /// The same while `probe` looks on, with what it counted per operation.
+    pub fn under(&mut self, probe: &str, beside: usize, ns: f64, events: &[(&str, f64)]) {
+        let mut case = self.results[beside].clone();
+        case.by_round = self.launches(ns);
+        let seen = self.seen(probe, case, Some(beside));
+        let count = |(name, count): &(&str, f64)| {
+            EventCount::of((*name).into(), vec![Some(*count); ROUNDS], Default::default()).unwrap()
+        };
+        self.observed.push(Observed { events: events.iter().map(count).collect(), ..seen });
+    }
+
+    /// A probe that this machine refuses.
+    pub fn refuses(&mut self, probe: &str, beside: usize, reason: &str) {
+        let mut case = self.results[beside].clone();
+        case.by_round = Vec::new();
+        let seen = self.seen(probe, case, Some(beside));
+        let (status, reason) = (Status::Unavailable, Some(reason.to_string()));
+        self.observed.push(Observed { status, reason, launches: 0, ..seen });
+    }
+
+    fn seen(&self, probe: &str, case: CaseResult, beside: Option<usize>) -> Observed {
+        Observed {
+            probe: probe.parse().unwrap(),
+            variant: case.variant.clone(),
+            workload: case.workload.clone(),
+            message_bytes: case.message_bytes,
+            total: case.total,
+            placement: case.placement.clone(),
+            workers: case.workers.clone(),
+            status: case.status,
+            reason: None,
+            launches: ROUNDS as u64,
+            events: Vec::new(),
+            figures: Vec::new(),
+            heard: None,
+            price: None::<Price>,
+            firings: None,
+            trips: Vec::new(),
+            call_ns: Vec::new(),
+            case,
+            beside,
+        }
+    }
+
+    /// What the judge says of it.
+    pub fn judged(&self) -> ProbeEffect {
+        ProbeEffect::of(&self.results, &self.observed).unwrap()
+    }
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+    (-2.0 * u.ln()).sqrt() * (TAU * v).cos()
+}
+
+/// Pipes and sockets whose calls cost what the constants say, under linear probes; a pipe takes
+/// four calls a round trip, and time by its size. No counters of the processor.
+pub fn machine(seed: u64) -> Machine {
+    let mut machine = Machine::seeded(seed);
+    for size in SIZES {
+        for (mechanism, ns) in [("pipe", 4000.0), ("unix-stream", 8000.0)] {
+            let ns = ns + size as f64 / 10.0;
+            let at = machine.plain(mechanism, size, ns);
+            let calls = [("calls", 4.0), ("read", 2.0), ("write", 2.0)];
+            machine.under("calls", at, ns + 4.0 * COUNTER_NS, &calls);
+            for (probe, dose) in
+                [("trace-calls", 1.0), ("trace-calls:times=2", 2.0), ("trace-calls:times=4", 4.0)]
+            {
+                machine.under(probe, at, ns + 8.0 * FIRING_NS * dose, &[]);
+            }
+            machine.refuses("l1d", at, "this machine has no counter of l1d-reads:u");
+        }
+    }
+    machine
+}

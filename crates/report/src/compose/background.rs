@@ -1,0 +1,259 @@
+//! The machine, its noise, and how the run was measured.
+
+use serde_json::Value;
+
+use super::absences::absences;
+use super::findings;
+use crate::{Block, Section, Text, units};
+use analysis::{Carries, CaseResult, Judged};
+use model::findings::Fitness;
+use model::host::Host;
+use store::command_line;
+
+/// Third over first quartile of the launches of `null` up to which the CPUs count as steady.
+const STEADY_CPU: f64 = 1.05;
+
+/// A few facts for the head of the page.
+pub fn meta(judged: &Judged) -> Vec<(String, String)> {
+    let run = &judged.run;
+    vec![
+        ("measured".into(), run.started.clone()),
+        ("by".into(), run.tool.clone()),
+        ("command".into(), command_line(&run.argv)),
+        ("seed".into(), run.request.seed.to_string()),
+        ("clock".into(), run.clock.kind.to_string()),
+    ]
+}
+
+/// What a terminal shows after the tables.
+pub fn remarks(judged: &Judged) -> Option<Section> {
+    let mut section = Section::new("remarks", "Remarks");
+    for warning in &judged.run.warnings {
+        section = section.with(Block::warning(warning.as_str()));
+    }
+    section.blocks.extend(unsteady_cpu(judged));
+    for (what, why) in absences(judged) {
+        section.blocks.push(Block::paragraph(Text::new().code(what).plain(format!(": {why}"))));
+    }
+    section.blocks.extend(super::open_loop::remarks(judged));
+    section.blocks.extend(super::datagrams::remarks(judged));
+    section.blocks.extend(super::peer::noise(judged));
+    section.blocks.extend(twins(judged));
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+/// Said where even the harness's own cost was not the same in every launch.
+fn unsteady_cpu(judged: &Judged) -> Option<Block> {
+    let spread = |case: &&CaseResult| {
+        let estimate = case.latency_ns.as_ref()?;
+        (case.carries == Carries::Nothing).then_some(estimate.q3 / estimate.q1)
+    };
+    let widest = judged.results.iter().filter_map(|case| spread(&case)).reduce(f64::max)?;
+    (widest > STEADY_CPU).then(|| {
+        Block::warning(format!(
+            "even null, which does nothing, took {:.0} % longer in a quarter of its launches than \
+             in another quarter: the speed of these CPUs is not constant (frequency, or \
+             neighbours), and all intervals are wide for it",
+            100.0 * (widest - 1.0)
+        ))
+    })
+}
+
+/// The A/A pairs in one sentence.
+fn twins(judged: &Judged) -> Option<Block> {
+    let pairs: Vec<String> = judged
+        .groups
+        .iter()
+        .filter_map(|group| {
+            let twin = group.twin.as_ref()?;
+            Some(format!(
+                "{} {}: {:.3} [{:.3}, {:.3}]",
+                twin.variant, group.site, twin.ratio, twin.low, twin.high
+            ))
+        })
+        .collect();
+    (!pairs.is_empty()).then(|| {
+        Block::paragraph(
+            Text::new()
+                .strong("A/A check ")
+                .plain(format!("(one case under two names; 1 is perfect): {}.", pairs.join("; "))),
+        )
+    })
+}
+
+/// Machine, noise, method.
+pub fn sections(judged: &Judged) -> Vec<Section> {
+    let there = super::peer::section(judged);
+    let datagrams = super::datagrams::section(judged);
+    std::iter::once(machine(judged))
+        .chain(there)
+        .chain(datagrams)
+        .chain([noise(judged), method(judged)])
+        .collect()
+}
+
+fn noise(judged: &Judged) -> Section {
+    let mut section = Section::new("noise", "Noise and warnings");
+    for warning in &judged.run.warnings {
+        section = section.with(Block::warning(warning.as_str()));
+    }
+    section.blocks.extend(unsteady_cpu(judged));
+    section.blocks.extend(twins(judged));
+    let rounds = &judged.run.rounds;
+    let steal: u64 = rounds.iter().filter_map(|round| round.noise.counters.steal_ticks).sum();
+    let gaps = rounds.iter().flat_map(|round| [round.noise.before, round.noise.after]);
+    let (mut spun, mut lost, mut longest) = (0, 0, 0);
+    for gap in gaps {
+        spun += gap.spun_ns;
+        lost += gap.total_ns;
+        longest = longest.max(gap.longest_ns);
+    }
+    let forked: u64 = judged
+        .results
+        .iter()
+        .filter_map(|case| case.noise.as_ref())
+        .map(|noise| noise.launches_with_forks)
+        .sum();
+    let launches: u64 = judged.results.iter().map(|case| case.launches).sum();
+    let unsteady: u64 = judged
+        .results
+        .iter()
+        .filter_map(|case| case.steady)
+        .map(|steady| steady.of - steady.launches)
+        .sum();
+    let told: u64 = judged.results.iter().filter_map(|it| it.steady).map(|it| it.of).sum();
+    let share = 100.0 * lost as f64 / (spun as f64).max(1.0);
+    let share_there = super::peer::noise_facts(judged);
+    section.with(Block::Facts(
+        vec![
+            ("steal time of the used CPUs".into(), format!("{} ms", 10 * steal)),
+            (
+                "taken from a spinning thread between rounds".into(),
+                format!("{share:.2} %, longest gap {}", units::duration(longest as f64)),
+            ),
+            ("launches during which others forked".into(), format!("{forked} of {launches}")),
+            ("launches without a steady tail".into(), format!("{unsteady} of {told}")),
+        ]
+        .into_iter()
+        .chain(share_there)
+        .collect(),
+    ))
+}
+
+fn method(judged: &Judged) -> Section {
+    let run = &judged.run;
+    let request = &run.request;
+    let clock = &run.clock;
+    let warmup = units::duration(request.warmup.ns as f64);
+    let mut section = Section::new("method", "How it was measured");
+    let paragraphs = [
+        "The unit of every statistic between cases is the launch: one fresh set of processes, \
+         descriptors and mappings. A round launches every case of a group once, in a random \
+         order drawn from the stored seed; comparisons are paired within rounds, by exact \
+         signed-rank tests, corrected by Holm over the group. A headline is the median over \
+         launches of each launch's median; its interval is made of order statistics and counts \
+         every look that was taken on the way."
+            .to_string(),
+        format!(
+            "Each launch of a latency timed its first round trip on its own, and each that moves \
+             bytes verified them end to end; then each warmed up for {} operations or \
+             {warmup}, whichever came first. Latency is a whole round trip on one clock; \
+             throughput counts bytes at the receiver, from before the first send to the \
+             acknowledgement of the last byte; the payload was {}.",
+            units::count(request.warmup.operations),
+            request.payload.name()
+        ),
+        "CPU time is what getrusage(2) accounts to both workers over the timed part, per round trip \
+         or message; the division into user and system is sampled by the timer tick. What an idle \
+         CPU does to wake up is charged to nobody, and missing here."
+            .to_string(),
+        format!(
+            "Clock: {}, {} a read, smallest step {}; its scale against CLOCK_MONOTONIC_RAW was \
+             measured over the run{}. Launches across CPUs waited {} after the last fork, as a \
+             pilot had found. Workers are forked from one program, not strangers.",
+            clock.kind,
+            units::duration(clock.cost_ns),
+            units::duration(clock.step_ns),
+            clock.drift_ppm.map_or(String::new(), |it| format!(
+                ", and differs from the one at its start by {it:.1} ppm"
+            )),
+            units::duration(run.settle.quiet_ns as f64)
+        ),
+    ];
+    for paragraph in paragraphs {
+        section = section.with(Block::paragraph(paragraph));
+    }
+    if let Some(share) = judged.timed_share {
+        section = section.with(Block::paragraph(format!(
+            "Timed share: {:.0} % of {} of measuring.",
+            100.0 * share,
+            units::duration(run.measuring_ns as f64)
+        )));
+    }
+    section.with(Block::paragraph(
+        Text::new()
+            .plain("Every sample is in the store. The same page again: ")
+            .code(format!("ipcmark report {}", run.id))
+            .plain("; all of it as JSON: ")
+            .code(format!("ipcmark export {} --format json", run.id))
+            .plain("."),
+    ))
+}
+
+fn machine(judged: &Judged) -> Section {
+    let mut section = Section::new("machine", "The machine");
+    let found = &judged.run.host.findings;
+    if !found.is_empty() {
+        section = section.with(Block::Details {
+            summary: format!("Before the run: {}", Fitness::sentence(found)).into(),
+            blocks: findings::sections(found).into_iter().flat_map(titled).collect(),
+        });
+    }
+    section.with(Block::Facts(facts(&judged.run.host)))
+}
+
+/// All that is known of a machine, field by field.
+pub(super) fn facts(host: &Host) -> Vec<(String, String)> {
+    let mut host = serde_json::to_value(host).unwrap_or(Value::Null);
+    // They are told in words.
+    host.as_object_mut().and_then(|host| host.remove("findings"));
+    let mut facts = Vec::new();
+    flatten("", &host, &mut facts);
+    facts
+}
+
+/// A section inside another one.
+pub(super) fn titled(section: Section) -> Vec<Block> {
+    let title = Block::paragraph(Text::new().strong(section.title));
+    std::iter::once(title).chain(section.blocks).collect()
+}
+
+/// The record as `a.b.c` and value; what is absent is said to be so.
+fn flatten(path: &str, value: &Value, facts: &mut Vec<(String, String)>) {
+    let below = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                flatten(&below(key), value, facts);
+            }
+        }
+        Value::Array(items) if items.iter().all(|it| !it.is_object()) => {
+            let words: Vec<String> = items.iter().map(plain).collect();
+            facts.push((path.into(), words.join(" ")));
+        }
+        Value::Array(items) => {
+            for (nth, item) in items.iter().enumerate() {
+                flatten(&below(&nth.to_string()), item, facts);
+            }
+        }
+        leaf => facts.push((path.into(), plain(leaf))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "not known here".into(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

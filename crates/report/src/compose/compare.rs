@@ -1,0 +1,237 @@
+//! Two runs compared, as a document: the answer, then a table per workload and place, then a
+//! forest of ratios, then how far the answer may be trusted.
+
+mod forest;
+mod gate;
+mod tables;
+mod trust;
+
+use super::{Extent, words};
+use crate::{
+    Block, Column, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
+};
+use analysis::compare::{CaseChange, Change, RunComparison};
+
+/// Differences between machines that are listed before the rest is counted.
+const LISTED: usize = 12;
+
+/// Writes up a comparison.
+pub fn comparison(found: &RunComparison, extent: Extent) -> Document {
+    let mut document = Document::new(format!("{} beside {}", name(found, 'B'), name(found, 'A')));
+    document.subtitle =
+        "Time per operation of B over that of A; launches of two runs are not paired.".into();
+    document.meta = ['A', 'B'].map(|side| (side.to_string(), told(found, side))).to_vec();
+    let mut answer = Section::new("answer", "Answer").with(verdict(found));
+    answer.blocks.extend(gate::blocks(found));
+    answer.blocks.extend(differences(found));
+    document.sections.push(answer);
+    if !(found.differences.is_empty() || found.forced) {
+        return document; // of no case there is anything to tell
+    }
+    let mut cases = Section::new("cases", "Cases");
+    cases.blocks.extend(tables::blocks(found));
+    if !cases.blocks.is_empty() {
+        document.sections.push(cases);
+    }
+    if extent == Extent::Full {
+        let figures = forest::figures(found);
+        if !figures.is_empty() {
+            let mut section = Section::new("figures", "Ratios");
+            section.blocks.extend(figures.into_iter().map(Block::from));
+            document.sections.push(section);
+        }
+    }
+    document.sections.push(trust::section(found));
+    document
+}
+
+fn name(found: &RunComparison, side: char) -> String {
+    let run = if side == 'A' { &found.a } else { &found.b };
+    match &run.label {
+        Some(label) => label.clone(),
+        None if run.given.contains('/') || run.given.ends_with(".json") => run.given.clone(),
+        None => format!("run {}", run.run),
+    }
+}
+
+fn told(found: &RunComparison, side: char) -> String {
+    let run = if side == 'A' { &found.a } else { &found.b };
+    let cut = if run.status == "complete" { "" } else { ", not finished" };
+    let (name, number) = (name(found, side), format!("run {}", run.run));
+    let known = if name == number { name } else { format!("{name} ({number})") };
+    format!("{known}, {}{cut}", run.started)
+}
+
+/// Cases that count: controls show the harness.
+fn counted(found: &RunComparison) -> impl Iterator<Item = &CaseChange> {
+    found.cases.iter().filter(|case| !case.control)
+}
+
+fn with(found: &RunComparison, verdict: Change) -> Vec<&CaseChange> {
+    counted(found).filter(|case| case.verdict == verdict).collect()
+}
+
+fn verdict(found: &RunComparison) -> Verdict {
+    let all = counted(found).count();
+    let compared = all - with(found, Change::Incomparable).len();
+    if compared == 0 {
+        let why = match found.differences.as_slice() {
+            [] => "no case was measured in both runs, and in the same way".to_string(),
+            some => format!("the runs differ in {}", fields(some.iter().map(|it| &it.field))),
+        };
+        let headline = Text::new().strong("Nothing can be compared: ").plain(why + ".");
+        return Verdict::new(VerdictKind::Unknown, headline, way_out(found));
+    }
+    let margin = percent(found.margin);
+    let parts: Vec<String> = [
+        (Change::Slower, "slower".to_string()),
+        (Change::Faster, "faster".into()),
+        (Change::Equivalent, format!("equivalent within {margin}")),
+        (Change::Inconclusive, "inconclusive".into()),
+        (Change::Incomparable, "incomparable".into()),
+    ]
+    .into_iter()
+    .map(|(change, word)| (with(found, change).len(), word))
+    .filter(|(many, _)| *many > 0)
+    .map(|(many, word)| format!("{many} {word}"))
+    .collect();
+    let cases = if all == 1 { "Of 1 case" } else { &format!("Of {all} cases") };
+    let headline = Text::new().strong(format!("{cases}: {}.", words::list(&parts)));
+    let kind = match () {
+        () if !with(found, Change::Slower).is_empty() => VerdictKind::Bad,
+        () if !with(found, Change::Faster).is_empty() => VerdictKind::Good,
+        () if with(found, Change::Equivalent).len() == all => VerdictKind::Neutral,
+        () => VerdictKind::Unknown,
+    };
+    Verdict::new(kind, headline, extremes(found))
+}
+
+fn way_out(found: &RunComparison) -> &'static str {
+    match found.differences.is_empty() {
+        true => "The reasons stand under the tables.",
+        false => "--force compares them anyway: what changed is then all of these together.",
+    }
+}
+
+/// The farthest case each way, and the correction.
+fn extremes(found: &RunComparison) -> Text {
+    let mut text = Text::new();
+    for (change, word) in [(Change::Slower, "Slowest: "), (Change::Faster, "Fastest: ")] {
+        let mut cases = with(found, change);
+        cases.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
+        if let Some(case) = cases.first() {
+            text = text.plain(word).code(case_name(case)).plain(format!(", {}. ", effect(case)));
+        }
+    }
+    let tests = counted(found).filter(|case| case.p_holm.is_some()).count();
+    text.plain(format!(
+        "Exact Mann–Whitney tests of the launch medians, Holm-corrected over {tests} case{}.",
+        if tests == 1 { "" } else { "s" }
+    ))
+}
+
+fn distance(case: &CaseChange) -> f64 {
+    case.ratio.map_or(0.0, |ratio| ratio.ln().abs())
+}
+
+fn fields<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let mut short: Vec<String> = Vec::new();
+    for name in names {
+        let name = name.split(':').next().unwrap_or(name).to_string();
+        if !short.contains(&name) {
+            short.push(name);
+        }
+    }
+    words::list(&short)
+}
+
+/// What differs between the machines, field by field.
+fn differences(found: &RunComparison) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if found.forced {
+        blocks.push(Block::warning(
+            "Compared by --force: the runs differ in more than the moment, and a change may come \
+             from any of that.",
+        ));
+    }
+    if !found.differences.is_empty() {
+        let mut table = Table {
+            caption: "Where the machines or programs differ".into(),
+            columns: vec![Column::text("field", 0), Column::text("A", 0), Column::text("B", 0)],
+            ..Default::default()
+        };
+        let shown = found.differences.iter().take(LISTED);
+        table.rows = shown.map(|it| Row::new([it.field.as_str(), &it.a, &it.b])).collect();
+        let more = found.differences.len().saturating_sub(LISTED);
+        if more > 0 {
+            table.notes.push(format!("{more} more: --format json holds them all.").into());
+        }
+        blocks.push(table.into());
+    }
+    blocks
+}
+
+fn unit(case: &CaseChange) -> Unit {
+    match (case.workload.as_str(), case.message_bytes) {
+        ("latency" | "connect" | "rate", _) => Unit::Nanoseconds,
+        (_, Some(_)) => Unit::BytesPerSecond,
+        (_, None) => Unit::PerSecond,
+    }
+}
+
+fn short_name(case: &CaseChange) -> String {
+    let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
+    let reach = if case.reach.is_local() { String::new() } else { format!(" ({})", case.reach) };
+    format!("{}{reach}{size}", case.variant)
+}
+
+/// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.
+fn case_name(case: &CaseChange) -> String {
+    let workload = match case.workload.as_str() {
+        "latency" => "",
+        "connect" => ", set-up",
+        "rate" => ", open loop",
+        _ => ", throughput",
+    };
+    let threads = if case.workers == "thread" { ", threads" } else { "" };
+    format!("{}{workload}, {}{threads}", short_name(case), words::place(&case.placement))
+}
+
+/// `+5.1 % [+4.0, +6.2]`; a ratio where it is far from 1.
+fn effect(case: &CaseChange) -> String {
+    match (case.ratio, case.low, case.high) {
+        (Some(ratio), Some(low), Some(high)) => change(ratio, low, high),
+        _ => "–".into(),
+    }
+}
+
+pub(super) fn change(ratio: f64, low: f64, high: f64) -> String {
+    if !(0.5..2.0).contains(&ratio) {
+        return Unit::Ratio.interval(ratio, low, high);
+    }
+    let decimals = if high - low < 0.002 { 2 } else { 1 };
+    let signed = |ratio: f64| {
+        let text = format!("{:+.decimals$}", 100.0 * (ratio - 1.0));
+        // What rounds to nothing has no sign.
+        match text.trim_matches(['+', '-', '0', '.']) {
+            "" => text[1..].to_string(),
+            _ => text.replace('-', "−"),
+        }
+    };
+    format!("{} % [{}, {}]", signed(ratio), signed(low), signed(high))
+}
+
+/// `2 %`, `0.5 %`, `12 %`.
+fn percent(share: f64) -> String {
+    let hundred = 100.0 * share;
+    let text = if hundred < 9.95 { format!("{hundred:.1}") } else { format!("{hundred:.0}") };
+    format!("{} %", text.trim_end_matches(".0"))
+}
+
+fn probability(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "<0.0001".into(),
+        p if p < 0.01 => format!("{p:.4}"),
+        p => format!("{p:.2}"),
+    }
+}

@@ -1,0 +1,68 @@
+//! The figure of a comparison: ratios with their intervals, case by case.
+
+use super::{case_name, counted, short_name};
+use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
+use analysis::compare::{CaseChange, Change, RunComparison};
+
+/// A forest of ratios per workload; the colour is the verdict.
+pub(super) fn figures(found: &RunComparison) -> Vec<Figure> {
+    let mut workloads: Vec<&str> = Vec::new();
+    for case in counted(found).filter(|case| case.ratio.is_some()) {
+        if !workloads.contains(&case.workload.as_str()) {
+            workloads.push(&case.workload);
+        }
+    }
+    workloads.into_iter().map(|workload| figure(found, workload)).collect()
+}
+
+fn figure(found: &RunComparison, workload: &str) -> Figure {
+    let here = |case: &&CaseChange| case.workload == workload && case.ratio.is_some();
+    let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
+    let first = cases.first().map(|case| (&case.placement, &case.workers));
+    let one_place = cases.iter().all(|case| Some((&case.placement, &case.workers)) == first);
+    let name = if one_place { short_name } else { case_name };
+    let x = Axis::categories("case", cases.iter().map(|case| name(case)));
+    let y = Axis::new("time in B over time in A", Unit::Ratio, Scale::Log);
+    let what = match workload {
+        "latency" => "Round trips",
+        "connect" => "Set-ups",
+        "rate" => "Response times",
+        _ => "Transfers",
+    };
+    let caption = "Right of 1 the second run is slower: the ratio of times, and the interval that \
+         covers it with at least 95 %. Dashed: no change, the margin of equivalence, the gate.";
+    let kind = FigureKind::Intervals;
+    let id = format!("ratios-{workload}");
+    let mut figure = Figure::new(kind, id, format!("{what}, B over A"), caption, x, y);
+    for (change, name) in [
+        (Change::Slower, "slower"),
+        (Change::Faster, "faster"),
+        (Change::Equivalent, "equivalent"),
+        (Change::Inconclusive, "inconclusive"),
+    ] {
+        let points: Vec<Point> = cases
+            .iter()
+            .enumerate()
+            .filter(|(_, case)| case.verdict == change)
+            .filter_map(|(nth, case)| Some(point(nth as f64, case)?.labelled(launches(case))))
+            .collect();
+        if !points.is_empty() {
+            figure.series.push(Series::new(name, points));
+        }
+    }
+    figure.marks = vec![
+        Mark::new("margin", 1.0 / (1.0 + found.margin)),
+        Mark::new("no change", 1.0),
+        Mark::new("margin", 1.0 + found.margin),
+    ];
+    figure.marks.extend(found.gate.map(|gate| Mark::new("gate", 1.0 + gate)));
+    figure
+}
+
+fn point(x: f64, case: &CaseChange) -> Option<Point> {
+    Some(Point::new(x, case.ratio?).between(case.low?, case.high?))
+}
+
+fn launches(case: &CaseChange) -> String {
+    format!("{} and {} launches", case.launches_a, case.launches_b)
+}

@@ -1,0 +1,118 @@
+//! What the gate found: the cases that are slower, or why it can't be told.
+
+use super::{case_name, change, counted, percent, short_name};
+use crate::compose::words;
+use crate::{Block, Text, Verdict, VerdictKind};
+use analysis::compare::{
+    CaseChange, Gate, GateGroup, GateOn, LEAST_UNMARKED, RunComparison, Unsettled,
+};
+
+/// The gate's verdict, and what keeps groups open; nothing without a gate.
+pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
+    let Some((gate, outcome)) = found.gate.zip(found.outcome) else { return Vec::new() };
+    let head = Text::new().strong(format!("Gate at {} slower: ", percent(gate)));
+    let verdict = match outcome {
+        Gate::Beyond => {
+            let slower = names(found, Gate::Beyond, |it| format!("{}{}", case_name(it), moved(it)));
+            let headline = head.plain("regression in ").code(few(&slower)).plain(".");
+            Verdict::new(VerdictKind::Bad, headline, judged(found))
+        }
+        Gate::Within => Verdict::new(VerdictKind::Good, head.plain("passed."), judged(found)),
+        Gate::Open => match names(found, Gate::Open, case_name) {
+            open if open.is_empty() => {
+                Verdict::new(VerdictKind::Unknown, head.plain("nothing stands to it."), "")
+            }
+            open => {
+                let headline = head.plain("can't be told of ").code(few(&open)).plain(".");
+                Verdict::new(VerdictKind::Unknown, headline, way_out(found))
+            }
+        },
+    };
+    let mut blocks = vec![Block::from(verdict)];
+    let told = found.gate_groups.iter().filter_map(|group| unsettled(found, group));
+    let mut told: Vec<Text> = told.collect();
+    if outcome == Gate::Beyond {
+        let open = names(found, Gate::Open, case_name);
+        let open = Some(open).filter(|it| !it.is_empty());
+        told.extend(
+            open.map(|it| Text::new().plain("It can't be told of ").code(few(&it)).plain(".")),
+        );
+    }
+    if !told.is_empty() {
+        blocks.push(Block::List(told));
+    }
+    blocks
+}
+
+fn names(found: &RunComparison, gate: Gate, name: impl Fn(&CaseChange) -> String) -> Vec<String> {
+    counted(found).filter(|case| case.gate == Some(gate)).map(name).collect()
+}
+
+/// ` +5.1 % [+4.0, +6.2]`: what the gate judged of a case.
+fn moved(case: &CaseChange) -> String {
+    case.gated.map_or(String::new(), |it| format!(" {}", change(it.ratio, it.low, it.high)))
+}
+
+/// What it judged.
+fn judged(found: &RunComparison) -> String {
+    let against = match found.gate_on {
+        Some(GateOn::Absolute) => "each case by its own time",
+        _ => "each case apart from what all cases of its rounds did together",
+    };
+    format!("Judged by rounds that nobody disturbed, {against}; p below 5 %, Holm-corrected.")
+}
+
+fn way_out(found: &RunComparison) -> &'static str {
+    if counted(found).all(|case| case.ratio.is_none()) {
+        "There is nothing to hold against it."
+    } else if found.gate_groups.iter().any(|it| it.unsettled.is_some()) {
+        "Why stands below."
+    } else {
+        "More launches (--launches, --budget) narrow intervals."
+    }
+}
+
+/// Why the cases of a group are open.
+fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
+    let first = &found.cases[*group.cases.first()?];
+    let place = words::place(&first.placement);
+    let what = match group.cases.as_slice() {
+        [_] => case_name(first),
+        cases => format!("{} cases with {}, {place}", cases.len(), short_name(first)),
+    };
+    let head = Text::new().code(what).plain(": ");
+    Some(match group.unsettled? {
+        Unsettled::TooFewRounds => {
+            let side = |name, [all, quiet]: [u64; 2]| {
+                (quiet < LEAST_UNMARKED)
+                    .then(|| format!("{quiet} of {all} rounds of {name} were left undisturbed"))
+            };
+            let sides = [side("A", group.rounds_a), side("B", group.rounds_b)];
+            let sides: Vec<String> = sides.into_iter().flatten().collect();
+            head.plain(format!(
+                "{}, and the gate needs {LEAST_UNMARKED}: run both with --unmarked {LEAST_UNMARKED}.",
+                words::list(&sides)
+            ))
+        }
+        Unsettled::TooFewCases => head.plain(
+            "slower, or the machine was: three cases measured together tell one that moved from a \
+             machine that did. Add mechanisms to the run, or take it for the case's own with \
+             --gate-on absolute.",
+        ),
+        Unsettled::MachineChanged => {
+            let moved = group.common.map(|it| change(it.ratio, it.low, it.high));
+            head.plain(format!(
+                "the machine changed: together they take {}. --gate-on absolute calls that a regression.",
+                moved.unwrap_or_default()
+            ))
+        }
+    })
+}
+
+/// The first names, which hold commas, and how many more.
+fn few(names: &[String]) -> String {
+    match names.len() {
+        0..=4 => names.join("; "),
+        many => format!("{}; {} more", names[..3].join("; "), many - 3),
+    }
+}

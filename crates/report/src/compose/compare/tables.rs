@@ -1,0 +1,124 @@
+//! A table of cases per workload and place: the change with its interval, p, verdict.
+
+use super::{counted, effect, percent, probability, short_name, unit};
+use crate::compose::words;
+use crate::{Block, Column, Emphasis, Row, Table, Text, units};
+use analysis::compare::{CaseChange, Change, Difference, RunComparison};
+
+/// Cases that stand in one table.
+fn sections(found: &RunComparison) -> Vec<(&str, &str, &str)> {
+    let mut keys = Vec::new();
+    for case in counted(found) {
+        let key = (case.workload.as_str(), case.placement.as_str(), case.workers.as_str());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// A table for each.
+pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for (workload, placement, workers) in sections(found) {
+        let here = |case: &&CaseChange| {
+            (case.workload.as_str(), case.placement.as_str(), case.workers.as_str())
+                == (workload, placement, workers)
+        };
+        let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
+        blocks.push(table(workload, placement, workers, &cases).into());
+    }
+    blocks
+}
+
+fn table(workload: &str, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
+    let what = match workload {
+        "latency" => "Round trip",
+        "connect" => "Set-up",
+        "rate" => "Response time",
+        _ => "Transfers",
+    };
+    let threads = if workers == "thread" { ", threads" } else { "" };
+    Table {
+        id: String::new(),
+        caption: format!("{what}, {}{threads}", words::place(placement)),
+        columns: vec![
+            Column::text("mechanism", 0),
+            Column::number("size", 0),
+            Column::number("A", 3),
+            Column::number("B", 2),
+            Column::number("change of time [95 %]", 0),
+            Column::number("p, Holm", 1),
+            Column::text("verdict", 0),
+        ],
+        rows: cases.iter().map(|case| row(case)).collect(),
+        notes: notes(cases),
+    }
+}
+
+fn row(case: &CaseChange) -> Row {
+    let value = |it: Option<f64>| it.map_or("–".into(), |it| unit(case).format(it));
+    let modes = if case.two_modes { " +" } else { "" };
+    let cells = [
+        Text::new().code(format!("{}{modes}", case.variant)),
+        Text::from(case.message_bytes.map_or("–".into(), units::size)),
+        Text::from(value(case.median_a)),
+        Text::from(value(case.median_b)),
+        Text::from(if case.ratio.is_some() { effect(case) } else { "–".into() }),
+        Text::from(case.p_holm.map_or("–".into(), probability)),
+        verdict_cell(case),
+    ];
+    Row::new(cells).emphasis(match case.verdict {
+        Change::Slower => Emphasis::Warning,
+        Change::Incomparable => Emphasis::Muted,
+        _ => Emphasis::Normal,
+    })
+}
+
+fn verdict_cell(case: &CaseChange) -> Text {
+    match case.verdict {
+        Change::Slower => Text::new().strong("slower"),
+        Change::Faster => Text::new().strong("faster"),
+        Change::Equivalent => "equivalent".into(),
+        Change::Incomparable => Text::new().muted("incomparable"),
+        Change::Inconclusive => match case.smallest_effect.filter(|it| it.is_finite()) {
+            Some(effect) => format!("inconclusive <{}", percent(effect)).into(),
+            None => "inconclusive".into(),
+        },
+    }
+}
+
+fn notes(cases: &[&CaseChange]) -> Vec<Text> {
+    let mut notes = Vec::new();
+    if cases.iter().any(|case| case.smallest_effect.is_some()) {
+        notes.push(
+            "inconclusive <x: a difference smaller than x could not have been seen with so many \
+             launches."
+                .into(),
+        );
+    }
+    if cases.iter().any(|case| case.two_modes) {
+        notes.push(
+            "+: two modes among the launches; the change is of their mixture, and moves with \
+             their shares."
+                .into(),
+        );
+    }
+    for case in cases.iter().filter(|it| it.verdict == Change::Incomparable) {
+        let head = Text::new().code(short_name(case)).plain(": ");
+        let differs = |it: &Difference| format!("{} is {} in A, {} in B", it.field, it.a, it.b);
+        let each: Vec<String> = case.differences.iter().map(differs).collect();
+        if let Some(why) = &case.reason {
+            notes.push(head.plain(format!("{why}.")));
+        } else if !each.is_empty() {
+            notes.push(head.plain(format!("{}.", each.join("; "))));
+        }
+    }
+    for case in cases.iter().filter(|it| it.verdict == Change::Inconclusive) {
+        if let Some(why) = &case.reason {
+            let head = Text::new().code(short_name(case));
+            notes.push(head.plain(format!(": {why}.")));
+        }
+    }
+    notes
+}

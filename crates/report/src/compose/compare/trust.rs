@@ -1,0 +1,65 @@
+//! How far a comparison may be trusted: two moments, the noise inside each run, the harness.
+
+use super::change;
+use crate::compose::words;
+use crate::{Block, Section, Text, units};
+use analysis::compare::{CaseChange, RunComparison};
+
+pub(super) fn section(found: &RunComparison) -> Section {
+    let mut points = vec![Text::from(
+        "Two runs are two moments of a machine. What drifted between them (neighbours, heat, \
+         memory) looks like a change of the cases and is in no interval: run both again, in the \
+         other order, before believing a small one.",
+    )];
+    points.extend(machines(found));
+    points.extend(noise(found));
+    points.extend(harness(found));
+    let mut section = Section::new("trust", "How far to trust it");
+    section.blocks.push(Block::List(points));
+    section
+}
+
+fn machines(found: &RunComparison) -> Option<Text> {
+    let (a, b) = (found.a.hostname.as_ref()?, found.b.hostname.as_ref()?);
+    (a != b).then(|| format!("The hosts have two names, {a} and {b}.").into())
+}
+
+/// What an A/A pair inside each run shows, the widest of them.
+fn noise(found: &RunComparison) -> Option<Text> {
+    let widest = |side: &str| {
+        let here = found.noise.iter().filter(|it| it.side == side);
+        here.max_by(|a, b| (a.high / a.low).total_cmp(&(b.high / b.low)))
+    };
+    let told: Vec<String> = [("a", "A"), ("b", "B")]
+        .into_iter()
+        .filter_map(|(side, name)| {
+            let it = widest(side)?;
+            let size = it.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
+            let place = words::place(&it.placement);
+            let change = change(it.ratio, it.low, it.high);
+            Some(format!("{change} in {name} ({}{size}, {place})", it.variant))
+        })
+        .collect();
+    if told.is_empty() {
+        return Some("Neither run has an A/A pair, which would show the noise inside it.".into());
+    }
+    Some(Text::from(format!(
+        "Noise inside a run, by one case measured under two names (the widest): {}.",
+        told.join("; ")
+    )))
+}
+
+/// The controls: if the harness itself has changed, so may have everything.
+fn harness(found: &RunComparison) -> Option<Text> {
+    let told: Vec<String> = found
+        .cases
+        .iter()
+        .filter(|case| case.control)
+        .filter_map(|case: &CaseChange| {
+            let change = change(case.ratio?, case.low?, case.high?);
+            Some(format!("{change} ({}, {})", case.variant, words::place(&case.placement)))
+        })
+        .collect();
+    let head = "The harness itself, which no mechanism is part of: ";
+    (!told.is_empty()).then(|| Text::from(format!("{head}{}.", told.join("; "))))
+}

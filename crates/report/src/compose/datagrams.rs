@@ -1,0 +1,174 @@
+//! Datagrams: what became of them on their way, beside the kernel's own counters, and what a message
+//! comes to on the wire. Said of every case that sends any, also where nothing was lost.
+
+use super::words;
+use crate::{Block, Column, Row, Section, Table, Text, units};
+use analysis::{CaseResult, DatagramsSeen, Judged, Traffic};
+
+/// What the figures mean.
+const MEANING: &str = "Counted over all launches of a case, pilots and failed ones too. Fragments, by \
+     the receivers of both ends: lost are those that were waited for in vain; late are those that came \
+     after one sent later. A datagram that is a whole message has no number: of those the kernel alone \
+     tells. Its counters are those of a network namespace, strangers' sockets in it included: \
+     sent and received while launches were timed and warmed up; dropped: receive queues that were full \
+     (of these sockets, and of all), wrong checksums, no room to send.";
+
+/// What goodput and the wire are.
+const WIRE: &str = "Throughput is goodput: bytes of messages that arrived. On the wire: bytes of \
+     IP packets per byte of a message, in its direction, with the headers of fragments, UDP and IP, and \
+     of the packets into which the kernel cuts a datagram that is larger than the path's MTU. It is \
+     arithmetic, not a count: Ethernet's own bytes, credits and acknowledgements are not in it, and on \
+     loopback there is no wire.";
+
+/// A case that sends datagrams, and what became of them.
+type Sent<'a> = (&'a CaseResult, &'a DatagramsSeen);
+
+fn cases(judged: &Judged) -> impl Iterator<Item = Sent<'_>> {
+    let results = judged.results.iter().filter(|it| !it.twin);
+    results.filter_map(|case| Some((case, case.datagrams.as_ref()?)))
+}
+
+/// For the terminal: a sentence per variant, and one for each case that lost something.
+pub fn remarks(judged: &Judged) -> Vec<Block> {
+    let mut by_variant: Vec<(&str, Vec<Sent>)> = Vec::new();
+    for sent in cases(judged) {
+        let variant = sent.0.variant.as_str();
+        match by_variant.iter_mut().find(|it| it.0 == variant) {
+            Some((_, cases)) => cases.push(sent),
+            None => by_variant.push((variant, vec![sent])),
+        }
+    }
+    by_variant.iter().flat_map(|(variant, cases)| of_variant(variant, cases)).collect()
+}
+
+fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
+    let quiet = || cases.iter().filter(|it| !has_lost(it.1));
+    let mut sentences = Vec::new();
+    let launches: usize = quiet().map(|it| it.1.launches.len()).sum();
+    if launches > 0 {
+        let came: u64 = quiet().filter_map(|it| it.1.fragments).map(|it| it.received).sum();
+        let fragments = match came {
+            0 => String::new(),
+            _ => format!(", {} fragments came in their order", units::count(came)),
+        };
+        sentences.push(format!(
+            "in {} launches nothing was lost, late or doubled as far as can be told, and nothing dropped \
+             by the kernel{fragments}",
+            units::count(launches as u64)
+        ));
+    }
+    let mut wire: Vec<String> = Vec::new();
+    for (case, seen) in cases.iter().filter(|it| it.0.workload == "throughput") {
+        if let (Some(ratio), Some(size)) = (seen.wire_bytes_per_payload_byte, case.message_bytes) {
+            let told = format!("{ratio:.3} at {}", units::size(size));
+            if !wire.contains(&told) {
+                wire.push(told);
+            }
+        }
+    }
+    if !wire.is_empty() {
+        let wire = words::few(&wire);
+        sentences.push(format!("bytes on the wire for each byte of goodput: {wire}"));
+    }
+    let whole = (!sentences.is_empty()).then(|| {
+        Block::paragraph(Text::new().code(variant).plain(format!(": {}.", sentences.join("; "))))
+    });
+    let lossy = cases.iter().filter(|it| has_lost(it.1)).map(|(case, seen)| {
+        let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
+        let place = words::place(&case.placement);
+        let text = format!(", {}{size}, {place}: {}.", case.workload, counts(seen));
+        Block::paragraph(Text::new().code(variant).plain(text))
+    });
+    whole.into_iter().chain(lossy).collect()
+}
+
+/// Whether anything became of a datagram but to arrive, once and in its turn.
+fn has_lost(seen: &DatagramsSeen) -> bool {
+    let fragments = seen.fragments.unwrap_or_default();
+    let failed = seen.launches.iter().any(|it| it.status != "ok");
+    let dropped = [seen.here, seen.peer].into_iter().flatten().any(|it| dropped(&it) > 0);
+    let astray = fragments.lost + fragments.reordered + fragments.duplicated;
+    failed || dropped || astray > 0 || seen.queue_overflows > Some(0)
+}
+
+fn dropped(of: &Traffic) -> u64 {
+    of.receive_errors.unwrap_or(0) + of.send_queue_errors.unwrap_or(0)
+}
+
+fn counts(seen: &DatagramsSeen) -> String {
+    let failed = seen.launches.iter().filter(|it| it.status != "ok").count();
+    let mut parts = vec![format!("{failed} of {} launches failed", seen.launches.len())];
+    if let Some(it) = seen.fragments {
+        parts.push(format!(
+            "fragments: {} came, {} lost, {} late, {} twice",
+            units::count(it.received),
+            units::count(it.lost),
+            units::count(it.reordered),
+            units::count(it.duplicated)
+        ));
+    }
+    let queues = seen.queue_overflows.map_or("?".into(), units::count);
+    parts.push(format!("full queues of its sockets: {queues}"));
+    for (at, traffic) in [("here", seen.here), ("at the peer", seen.peer)] {
+        parts.extend(traffic.map(|it| format!("the kernel {at}: {}", kernel(&it))));
+    }
+    parts.join("; ")
+}
+
+fn kernel(it: &Traffic) -> String {
+    let count = |of: Option<u64>| of.map_or("?".into(), units::count);
+    format!(
+        "{} sent, {} received, dropped {} for full queues, {} for checksums, {} for want of room to send",
+        count(it.sent),
+        count(it.received),
+        count(it.receive_queue_errors),
+        count(it.checksum_errors),
+        count(it.send_queue_errors)
+    )
+}
+
+/// For the page: every case.
+pub fn section(judged: &Judged) -> Option<Section> {
+    let mut table = Table {
+        caption: "What became of datagrams".into(),
+        columns: vec![
+            Column::text("mechanism", 0),
+            Column::text("case", 0),
+            Column::number("launches (failed)", 0),
+            Column::number("on the wire", 0),
+            Column::number("fragments", 1),
+            Column::number("lost", 0),
+            Column::number("late", 1),
+            Column::number("twice", 1),
+            Column::number("queue full", 0),
+            Column::text("the kernel", 2),
+        ],
+        notes: vec![Text::from(MEANING), Text::from(WIRE)],
+        ..Default::default()
+    };
+    for (case, seen) in cases(judged) {
+        let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
+        let failed = seen.launches.iter().filter(|it| it.status != "ok").count();
+        let of_fragments = |of: u64| match seen.fragments {
+            Some(_) => units::count(of),
+            None => "–".into(),
+        };
+        let it = seen.fragments.unwrap_or_default();
+        let here = seen.here.as_ref().map(kernel);
+        let there = seen.peer.as_ref().map(|it| format!("at the peer: {}", kernel(it)));
+        let told: Vec<String> = here.into_iter().chain(there).collect();
+        table.rows.push(Row::new([
+            Text::new().code(&case.variant),
+            format!("{}{size}, {}", case.workload, words::place(&case.placement)).into(),
+            format!("{} ({failed})", seen.launches.len()).into(),
+            seen.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.3}")).into(),
+            of_fragments(it.received).into(),
+            of_fragments(it.lost).into(),
+            of_fragments(it.reordered).into(),
+            of_fragments(it.duplicated).into(),
+            seen.queue_overflows.map_or("–".into(), units::count).into(),
+            told.join("; ").into(),
+        ]));
+    }
+    (!table.rows.is_empty()).then(|| Section::new("datagrams", "Datagrams").with(table))
+}

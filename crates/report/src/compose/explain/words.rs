@@ -1,0 +1,145 @@
+//! The words of an explanation.
+
+use super::{ns, place_in_words};
+use crate::Unit;
+use crate::compose::words as common;
+use crate::units::{self, duration};
+use analysis::OverRounds;
+use analysis::explain::{Cost, CostPart, Explained};
+
+/// A cost's name.
+pub fn cost(cost: Cost) -> &'static str {
+    match cost {
+        Cost::Calls => "entering and leaving calls",
+        Cost::Copying => "copying",
+        Cost::Transport => "the mechanism's work in the kernel",
+        Cost::Waking => "waking",
+        Cost::Interrupts => "interrupts to the other CPU",
+        Cost::Waiting => "waiting to run",
+        Cost::Switching => "switching",
+        Cost::Program => "the program",
+        Cost::Elsewhere => "under way with neither worker",
+    }
+}
+
+/// A quantity with its interval, where it has one.
+pub fn value(ns: &OverRounds) -> String {
+    match (ns.low, ns.high) {
+        (Some(low), Some(high)) => Unit::Nanoseconds.interval(ns.median, low, high),
+        _ => duration(ns.median),
+    }
+}
+
+/// `6.10 of 8.00 µs`, or both with their units.
+fn of_whole(part: f64, whole: f64) -> String {
+    let (part, whole) = (duration(part), duration(whole));
+    match (part.rsplit_once(' '), whole.rsplit_once(' ')) {
+        (Some((number, a)), Some((_, b))) if a == b => format!("{number} of {whole}"),
+        _ => format!("{part} of {whole}"),
+    }
+}
+
+/// The part of wake-ups, and each other cost, the largest first.
+fn heads(case: &Explained) -> Vec<(String, f64)> {
+    let wakes = |it: &&CostPart| it.cost.wakes();
+    let woken: f64 = case.parts.iter().filter(wakes).map(|it| it.ns.median).sum();
+    let mut heads: Vec<(String, f64)> = case
+        .parts
+        .iter()
+        .filter(|it| !it.cost.wakes())
+        .map(|it| (named(it.cost, case), it.ns.median))
+        .collect();
+    heads.push(("waking the partner and coming to run".into(), woken));
+    heads.retain(|(_, ns)| *ns >= 0.005 * case.whole_ns.median);
+    heads.sort_by(|a, b| b.1.total_cmp(&a.1));
+    heads
+}
+
+fn named(of: Cost, case: &Explained) -> String {
+    match of {
+        Cost::Calls => format!("entering and leaving {:.1} system calls", case.calls),
+        Cost::Program if case.spins => "spinning, and the program".to_string(),
+        other => cost(other).to_string(),
+    }
+}
+
+/// Where and what: `pipe, 64 B, one CPU`.
+fn place(case: &Explained) -> String {
+    let place = place_in_words(&(case.placement.clone(), case.workers.clone()));
+    match case.message_bytes {
+        Some(bytes) => format!("{}, {}, {place}", case.variant, units::size(bytes)),
+        None => format!("{}, {place}", case.variant),
+    }
+}
+
+/// What most of the time goes to, in a sentence.
+pub fn short(case: &Explained) -> String {
+    match heads(case).first() {
+        Some((head, ns)) => {
+            format!("{}: {} are {head}.", place(case), of_whole(*ns, case.whole_ns.median))
+        }
+        None => format!("{}: nothing is known of it.", place(case)),
+    }
+}
+
+/// Where the rest goes, in a sentence or two.
+pub fn rest(case: &Explained) -> String {
+    let heads = heads(case);
+    let rest: Vec<String> =
+        heads.iter().skip(1).map(|(head, ns)| format!("{head} {}", duration(*ns))).collect();
+    let mut told = String::new();
+    if !rest.is_empty() {
+        told.push_str(&format!("The rest: {}.", common::list(&rest)));
+    }
+    let woken: Vec<String> = case
+        .parts
+        .iter()
+        .filter(|it| it.cost.wakes() && it.ns.median >= 0.005 * case.whole_ns.median)
+        .map(|it| format!("{} {}", cost(it.cost), duration(it.ns.median)))
+        .collect();
+    if woken.len() > 1 {
+        told.push_str(&format!(" Of the wake-ups: {}.", common::list(&woken)));
+    }
+    if case.copying_unknown.is_none() {
+        let copied = ns(&case.parts, Cost::Copying);
+        told.push_str(&format!(
+            " Copying is {:.0} %.",
+            (100.0 * copied / case.whole_ns.median).max(0.0)
+        ));
+    }
+    told
+}
+
+/// Whether the parts add up to the whole, and what is left.
+pub fn sum(case: &Explained) -> String {
+    let left = value(&case.residual_ns);
+    let share = 100.0 * case.residual_ns.median / case.whole_ns.median;
+    let launches = case.whole_ns.by_round.iter().flatten().count();
+    match case.adds_up {
+        true => format!(
+            "The parts add up to {} but for {left} ({share:.0} %); {launches} launches.",
+            value(&case.whole_ns)
+        ),
+        false => format!(
+            "The parts do not add up: {left} ({share:.0} %) of {} are unexplained; {launches} \
+             launches.",
+            value(&case.whole_ns)
+        ),
+    }
+}
+
+/// The shares of a difference, the largest first: `transport 1.2 µs (60 %)`.
+pub fn shares(parts: &[CostPart], whole_ns: f64) -> String {
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|it| it.ns.median.abs() >= 0.03 * whole_ns)
+        .map(|it| {
+            let share = 100.0 * it.ns.median / whole_ns;
+            format!("{} {} ({share:.0} %)", cost(it.cost), value(&it.ns))
+        })
+        .collect();
+    match told.is_empty() {
+        true => "No single part of it can be named.".into(),
+        false => format!("Of that: {}.", common::list(&told)),
+    }
+}

@@ -1,0 +1,200 @@
+//! What a round trip costs in CPU time, beside how long it takes.
+
+use super::{at, place_id, place_name, size_in_words, sizes, typical};
+use crate::compose::words;
+use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
+use analysis::{Carries, CaseResult, CpuCost, Judged};
+
+/// For each placement the bars, then the frontier.
+pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
+    let mut cases = super::smallest_latency(judged);
+    cases.retain(|it| it.cpu_ns_per_operation.is_some() && typical(it).is_some());
+    let mut figures = Vec::new();
+    for place in words::places(&cases) {
+        let mut here: Vec<Priced> = at(&cases, place).into_iter().filter_map(Priced::of).collect();
+        here.sort_by(|a, b| a.cpu.total.total_cmp(&b.cpu.total));
+        figures.push(bars(&here, place));
+        if here.len() > 1 {
+            figures.push(frontier(&here, place));
+        }
+    }
+    figures.extend(sizes::cpu(&super::measured(judged, "latency")));
+    figures
+}
+
+const BARS: &str = "Bars: CPU time of both workers, whose division into user and system is sampled by the \
+     kernel's timer tick, and rough. Diamond: the median round trip. The CPU time is a mean, \
+     slow round trips included; a bar well beyond its diamond means that both CPUs work at once.";
+
+const FRONTIER: &str = "Left is faster, down is cheaper; whatever lies above and right of the dashed line \
+     is beaten in both. Upright bars: intervals of the CPU time.";
+
+const SPINS: &str = "A worker that spins burns its CPU while nothing arrives, too: this counts only \
+     round trips without a pause.";
+
+/// A case with both of its prices, in ns.
+struct Priced<'a> {
+    case: &'a CaseResult,
+    latency: f64,
+    cpu: CpuCost,
+}
+
+impl<'a> Priced<'a> {
+    fn of(case: &'a CaseResult) -> Option<Priced<'a>> {
+        Some(Priced { case, latency: typical(case)?, cpu: case.cpu_ns_per_operation? })
+    }
+
+    fn in_words(&self) -> String {
+        match (self.cpu.low, self.cpu.high) {
+            (Some(low), Some(high)) => Unit::Nanoseconds.interval(self.cpu.total, low, high),
+            _ => units::duration(self.cpu.total),
+        }
+    }
+}
+
+fn size(here: &[Priced]) -> String {
+    size_in_words(&here.iter().map(|it| it.case).collect::<Vec<_>>())
+}
+
+fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
+    let mut figure = Figure::new(
+        FigureKind::Bars,
+        format!("cpu-{}", place_id(place)),
+        format!("CPU time of a round trip of {}, {}", size(here), place_name(place)),
+        caption(BARS, here),
+        Axis::categories("mechanism", here.iter().map(|it| it.case.variant.as_str())),
+        Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
+    )
+    .found(bars_finding(here));
+    let points = |of: &dyn Fn(&Priced) -> f64| {
+        here.iter().enumerate().map(|(nth, it)| Point::new(nth as f64, of(it))).collect::<Vec<_>>()
+    };
+    let system = points(&|it| it.cpu.system).into_iter().zip(here);
+    let system = system.map(|(point, it)| point.labelled(format!("CPU in all {}", it.in_words())));
+    figure.series = vec![
+        Series::new("CPU, user", points(&|it| it.cpu.user)),
+        Series::new("CPU, system", system),
+        Series::new("round trip (wall time)", points(&|it| it.latency)).drawn(Drawn::Signs),
+    ];
+    figure
+}
+
+fn bars_finding(here: &[Priced]) -> String {
+    match here {
+        [least, .., most] => format!(
+            "{} burns least, {}; {} most, {}.",
+            least.case.variant,
+            least.in_words(),
+            most.case.variant,
+            most.in_words()
+        ),
+        _ => String::new(),
+    }
+}
+
+/// With a word on those that spin, where there are any.
+fn caption(words: &str, here: &[Priced]) -> String {
+    match here.iter().any(|it| it.case.spins) {
+        true => format!("{words} {SPINS}"),
+        false => words.to_string(),
+    }
+}
+
+/// The signs of a frontier: name, whether they spin, and whether they carry bytes.
+const KINDS: [(&str, bool, Option<bool>); 3] = [
+    ("sleeps, carries bytes", false, Some(true)),
+    ("sleeps, a wake-up only", false, Some(false)),
+    ("spins", true, None),
+];
+
+fn carries_bytes(case: &CaseResult) -> bool {
+    case.carries == Carries::Bytes
+}
+
+fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
+    let frontier = efficient(here, |_| true);
+    let asleep = efficient(here, |it| !it.spins);
+    let mut figure = Figure::new(
+        FigureKind::Scatter,
+        format!("frontier-{}", place_id(place)),
+        format!("Latency against CPU time, round trips of {}, {}", size(here), place_name(place)),
+        caption(FRONTIER, here),
+        super::round_trip(),
+        Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
+    )
+    .found(frontier_finding(here, &frontier, &asleep));
+    for (name, spins, bytes) in KINDS {
+        let belongs = |it: &&Priced| {
+            it.case.spins == spins && bytes.is_none_or(|bytes| bytes == carries_bytes(it.case))
+        };
+        figure.series.push(Series::new(name, here.iter().filter(belongs).map(point)));
+    }
+    figure.series.push(staircase("nothing is ahead of this in both", here, &frontier));
+    if asleep != frontier {
+        figure.series.push(staircase("the same of those that sleep", here, &asleep));
+    }
+    figure.series.retain(|series| !series.points.is_empty());
+    figure
+}
+
+/// The line through the efficient ones, from edge to edge: all beyond it is beaten.
+fn staircase(name: &str, here: &[Priced], efficient: &[usize]) -> Series {
+    let largest = |of: fn(&Priced) -> f64| here.iter().map(of).fold(0.0, f64::max) * 100.0;
+    let corners = || efficient.iter().map(|nth| &here[*nth]);
+    let first = corners().next().map(|it| Point::new(it.latency, largest(|it| it.cpu.total)));
+    let last = corners().next_back().map(|it| Point::new(largest(|it| it.latency), it.cpu.total));
+    let inner = corners().map(|it| Point::new(it.latency, it.cpu.total));
+    Series::new(name, first.into_iter().chain(inner).chain(last)).drawn(Drawn::Line)
+}
+
+fn point(it: &Priced) -> Point {
+    let point = Point::new(it.latency, it.cpu.total).labelled(&it.case.variant);
+    match (it.cpu.low, it.cpu.high) {
+        (Some(low), Some(high)) => point.between(low, high),
+        _ => point,
+    }
+}
+
+fn frontier_finding(here: &[Priced], frontier: &[usize], asleep: &[usize]) -> String {
+    let names = |of: &[usize]| -> Vec<String> {
+        of.iter().map(|nth| here[*nth].case.variant.clone()).collect()
+    };
+    let mut finding = match names(frontier).as_slice() {
+        [one] => format!("{one} is ahead of all others in both"),
+        several => format!("Worth choosing between: {}", words::list(several)),
+    };
+    if asleep != frontier && !asleep.is_empty() {
+        finding += &format!("; of those that sleep: {}", words::list(&names(asleep)));
+    }
+    finding + " (by their medians)."
+}
+
+/// Indices of the cases among those `counted` that none other of them beats in both
+/// coordinates, or ties in one and beats in the other; the fastest first.
+fn efficient(here: &[Priced], counted: fn(&CaseResult) -> bool) -> Vec<usize> {
+    let among: Vec<usize> = (0..here.len()).filter(|nth| counted(here[*nth].case)).collect();
+    let points: Vec<(f64, f64)> =
+        among.iter().map(|nth| (here[*nth].latency, here[*nth].cpu.total)).collect();
+    let mut found: Vec<usize> = unbeaten(&points).into_iter().map(|nth| among[nth]).collect();
+    found.sort_by(|a, b| here[*a].latency.total_cmp(&here[*b].latency));
+    found
+}
+
+fn unbeaten(points: &[(f64, f64)]) -> Vec<usize> {
+    let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
+    (0..points.len()).filter(|nth| !points.iter().any(|it| beats(it, &points[*nth]))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_frontier_is_what_nothing_beats_in_both() {
+        let points = [(1.0, 9.0), (2.0, 2.0), (3.0, 3.0), (9.0, 1.0), (2.0, 4.0)];
+        assert_eq!(unbeaten(&points), [0, 1, 3]);
+        assert_eq!(unbeaten(&[(1.0, 1.0), (5.0, 5.0)]), [0]);
+        assert_eq!(unbeaten(&[(1.0, 1.0), (1.0, 1.0)]), [0, 1], "equals don't beat each other");
+        assert!(unbeaten(&[]).is_empty());
+    }
+}

@@ -1,0 +1,111 @@
+//! Mechanisms down the page, a bar from low to high in each placement.
+
+use super::{at, place_name};
+use crate::compose::words;
+use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
+use analysis::{CaseResult, Judged};
+
+/// A bound farther than this from everything measured isn't drawn: it would squeeze the rest
+/// into a corner, and the column of the tables says as much.
+const NEAR: f64 = 30.0;
+
+pub(super) fn figure(
+    judged: &Judged,
+    cases: &[&CaseResult],
+    workload: &str,
+    size: Option<u64>,
+) -> Figure {
+    let mut names: Vec<&str> = Vec::new();
+    for case in cases.iter().filter(|it| !it.carries.is_control()) {
+        if !names.contains(&case.variant.as_str()) {
+            names.push(&case.variant);
+        }
+    }
+    let what = size.map_or("a wake-up".to_string(), units::size);
+    let (title, axis) = match (workload, size) {
+        ("latency", _) => (format!("Round trips of {what}"), super::round_trip()),
+        ("connect", _) => (
+            "Set-up and tear-down of both ends".to_string(),
+            Axis::new("set-up", Unit::Nanoseconds, Scale::Log),
+        ),
+        ("rate", _) => (
+            format!("Responses to {what}, from when they were due"),
+            Axis::new("response time", Unit::Nanoseconds, Scale::Log),
+        ),
+        (_, None) => {
+            ("Wake-ups one way".to_string(), Axis::new("wake-ups", Unit::PerSecond, Scale::Log))
+        }
+        _ => (
+            format!("Transfers of {what} messages"),
+            Axis::new("throughput", Unit::BytesPerSecond, Scale::Log),
+        ),
+    };
+    let id = format!("{workload}-{}", size.map_or("signal".into(), |it| it.to_string()));
+    let x = Axis::categories("mechanism", names.iter().copied());
+    let mut figure = Figure::new(FigureKind::Intervals, id, title, "", x, axis);
+    for place in words::places(cases) {
+        let mut points = Vec::new();
+        for (nth, name) in names.iter().enumerate() {
+            let here = at(cases, place);
+            let found = here.iter().find(|it| it.variant == *name);
+            points.extend(found.and_then(|case| point_of(case, nth as f64)));
+        }
+        figure.series.push(Series::new(place_name(place), points));
+    }
+    figure.marks = bounds(cases);
+    figure.caption = caption(workload, !figure.marks.is_empty());
+    figure.finding = words::best_by_place(judged, workload, size);
+    figure
+}
+
+fn caption(workload: &str, bounds: bool) -> String {
+    let side = if workload != "throughput" { "left" } else { "right" };
+    let mut caption = format!("Farther {side} is faster: ");
+    caption += "the median over launches, and the interval that covers it with at least 95 %.";
+    if bounds {
+        caption += " Dashed: what was measured in the same rounds, to hold the others against.";
+    }
+    caption
+}
+
+/// One mark per bound and place, where it is near what is shown.
+fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
+    let values: Vec<f64> = cases
+        .iter()
+        .filter(|it| !it.carries.is_control())
+        .filter_map(|it| it.estimate())
+        .flat_map(|it| [it.min, it.max])
+        .collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let near = |value: f64| value * NEAR >= least && value <= most * NEAR;
+    let places = words::places(cases);
+    let mut marks: Vec<Mark> = Vec::new();
+    for place in &places {
+        for bound in at(cases, *place).iter().filter_map(|it| it.bound.as_ref()) {
+            let kind = bound.kind.name();
+            let label = match places.len() {
+                1 => format!("{kind}: {}", bound.name),
+                _ => format!("{kind}: {}, {}", bound.name, place_name(*place)),
+            };
+            let known = marks.iter().any(|it| it.label == label && it.value == bound.value);
+            if near(bound.value) && !known {
+                marks.push(Mark::new(label, bound.value));
+            }
+        }
+    }
+    marks.sort_by(|a, b| a.value.total_cmp(&b.value));
+    marks
+}
+
+/// The value with its interval; what else its launches show in its label.
+pub(super) fn point_of(case: &CaseResult, x: f64) -> Option<Point> {
+    let estimate = case.estimate()?;
+    let launches = format!("{} launches", case.launches);
+    let label = [Some(launches), words::remark(case)].into_iter().flatten().collect::<Vec<_>>();
+    let point = Point::new(x, estimate.median).labelled(label.join("; "));
+    Some(match estimate.low.zip(estimate.high) {
+        Some((low, high)) => point.between(low, high),
+        None => point,
+    })
+}

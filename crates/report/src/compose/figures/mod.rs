@@ -1,0 +1,120 @@
+//! Figures of a run, from the results alone: each says what it shows and, where it can, what
+//! this run lets one conclude.
+
+mod cost;
+mod course;
+mod intervals;
+mod p_values;
+mod placement;
+mod protocol;
+mod sizes;
+mod study;
+mod tails;
+
+use std::collections::BTreeSet;
+
+pub use p_values::drawn as of_p;
+pub use study::study_figures;
+
+use super::words;
+use crate::{Axis, Figure, Scale, Section, Unit};
+use analysis::{Carries, CaseResult, Judged, Status};
+
+/// Sizes up to which there is a figure for each; beyond, there is a curve over them.
+const FEW: usize = 3;
+
+/// What the data are there for: latency, throughput, placement, cost, tails, time.
+pub fn sections(judged: &Judged) -> Vec<Section> {
+    let parts = [
+        ("latency", "Latency", workload(judged, "latency")),
+        ("throughput", "Throughput", workload(judged, "throughput")),
+        ("rate", "Open loop", workload(judged, "rate")),
+        ("connect", "Set-up", workload(judged, "connect")),
+        ("placement", "What placement costs", placement::figures(judged)),
+        ("cost", "What it costs in CPU time", cost::figures(judged)),
+        ("tails", "Tails", tails::figures(judged)),
+        ("time", "Over time", course::figures(judged)),
+    ];
+    let drawn = parts.into_iter().filter(|(.., figures)| !figures.is_empty());
+    let section = |(id, title, figures): (&str, &str, Vec<Figure>)| {
+        figures.into_iter().fold(Section::new(id, title), Section::with)
+    };
+    drawn.map(section).collect()
+}
+
+fn workload(judged: &Judged, name: &str) -> Vec<Figure> {
+    let cases = measured(judged, name);
+    let counts = |it: &&&CaseResult| match name {
+        "latency" | "rate" => it.carries == Carries::Bytes,
+        _ => !it.carries.is_control(),
+    };
+    let sizes: BTreeSet<Option<u64>> =
+        cases.iter().filter(counts).map(|it| it.message_bytes).collect();
+    if sizes.iter().flatten().count() > FEW {
+        return sizes::figures(judged, &cases, name);
+    }
+    let only_signals = cases.iter().any(|it| it.carries == Carries::Signal);
+    let smallest = sizes.iter().flatten().next().copied();
+    // Wake-ups, which have no size, stand with the smallest latency, and else come last.
+    let (signals, with_size): (Vec<_>, Vec<_>) = sizes.iter().partition(|it| it.is_none());
+    let alone = (sizes.is_empty() && only_signals).then_some(None);
+    let all = with_size.into_iter().chain(signals).copied().chain(alone);
+    all.map(|size| {
+        let signals = matches!(name, "latency" | "rate") && size == smallest;
+        let here: Vec<&CaseResult> = cases
+            .iter()
+            .filter(|it| it.message_bytes == size || (signals && it.carries != Carries::Bytes))
+            .copied()
+            .collect();
+        intervals::figure(judged, &here, name, size)
+    })
+    .collect()
+}
+
+fn measured<'a>(judged: &'a Judged, workload: &str) -> Vec<&'a CaseResult> {
+    judged
+        .results
+        .iter()
+        .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin && it.is_kept())
+        .collect()
+}
+
+/// The round trips of the smallest size, wake-ups with them; without the harness's own cost.
+fn smallest_latency(judged: &Judged) -> Vec<&CaseResult> {
+    let mut cases = measured(judged, "latency");
+    let smallest = cases.iter().filter_map(|it| it.message_bytes).min();
+    cases.retain(|it| it.message_bytes.is_none() || it.message_bytes == smallest);
+    cases.retain(|it| !it.carries.is_control());
+    cases
+}
+
+/// `64 B`, or `a wake-up` where none of them has a size.
+fn size_in_words(cases: &[&CaseResult]) -> String {
+    cases.iter().find_map(|it| it.message_bytes).map_or("a wake-up".into(), crate::units::size)
+}
+
+/// Those of `cases` at one place, with a short name of it for an id.
+fn at<'a>(cases: &[&'a CaseResult], (workers, placement): (&str, &str)) -> Vec<&'a CaseResult> {
+    let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
+    cases.iter().filter(here).copied().collect()
+}
+
+/// A place as a part of an id: `process-same-cpu`.
+fn place_id((workers, placement): (&str, &str)) -> String {
+    format!("{workers}-{}", placement.replace([',', '/', ':', '=', '%', '.'], "-"))
+}
+
+fn round_trip() -> Axis {
+    Axis::new("round trip", Unit::Nanoseconds, Scale::Log)
+}
+
+/// The median over launches.
+fn typical(case: &CaseResult) -> Option<f64> {
+    case.estimate().map(|it| it.median)
+}
+
+/// A place in words, threads named.
+fn place_name((workers, placement): (&str, &str)) -> String {
+    let threads = if workers == "thread" { ", threads" } else { "" };
+    format!("{}{threads}", words::place(placement))
+}

@@ -1,0 +1,114 @@
+//! The message sequence of a workload, as a study declares it: what is sent, and what is timed.
+
+use super::study::level_name;
+use crate::{Figure, Protocol, Step};
+use analysis::CaseResult;
+use analysis::hypothesis::takes;
+use study::declared::Declared;
+use study::factor::{Chosen, Factor, chosen};
+use study::figure::FigureSpec;
+
+/// One figure for each workload that the figure is about.
+pub(super) fn figures(
+    spec: &FigureSpec,
+    declared: &Declared,
+    results: &[CaseResult],
+    id: &str,
+) -> Vec<Figure> {
+    let only = chosen(&spec.only);
+    let wanted = |it: &&String| only.level(Factor::Workload).is_none_or(|only| only == *it);
+    let workloads: Vec<&String> =
+        declared.levels[&Factor::Workload].iter().filter(wanted).collect();
+    let many = workloads.len() > 1;
+    let figure = |workload: &&String| {
+        let here = only.with(Factor::Workload, workload);
+        let protocol = match workload.as_str() {
+            "latency" => round_trip(size(&here, declared)),
+            "throughput" => transfer(size(&here, declared)),
+            "connect" => set_up(&phases(&here, results)),
+            _ => return None,
+        };
+        let id = if many { format!("{id}-{workload}") } else { id.to_string() };
+        let title = if many { format!("{}, {workload}", spec.title) } else { spec.title.clone() };
+        let caption = format!("{} What the bracket spans is timed.", spec.caption.trim());
+        Some(Figure::of_protocol(id, title, caption.trim_start(), protocol))
+    };
+    workloads.iter().filter_map(figure).collect()
+}
+
+/// `, 4 B` where messages of one size are meant.
+fn size(here: &Chosen, declared: &Declared) -> String {
+    let levels = &declared.levels[&Factor::Size];
+    let one = here.level(Factor::Size).or((levels.len() == 1).then(|| levels[0].as_str()));
+    one.map_or(String::new(), |it| format!(", {}", level_name(Factor::Size, it)))
+}
+
+fn message(from: usize, to: usize, label: impl Into<String>) -> Step {
+    Step::Message { from, to, label: label.into() }
+}
+
+fn parties(names: [&str; 2]) -> Vec<String> {
+    names.map(str::to_string).to_vec()
+}
+
+fn round_trip(size: String) -> Protocol {
+    Protocol {
+        parties: parties(["initiator", "responder"]),
+        steps: vec![
+            message(0, 1, format!("message{size}")),
+            message(1, 0, format!("answer{size}")),
+            Step::More { label: "the next round trip begins where this one ends".into() },
+        ],
+        timed: Some([0, 1]),
+        timed_label: "one round trip".into(),
+    }
+}
+
+fn transfer(size: String) -> Protocol {
+    Protocol {
+        parties: parties(["initiator", "responder"]),
+        steps: vec![
+            message(0, 1, format!("message 1{size}")),
+            message(0, 1, "message 2"),
+            Step::More { label: "as many as the transfer holds".into() },
+            message(0, 1, "message n"),
+            message(1, 0, "acknowledgement, 1 byte"),
+        ],
+        timed: Some([0, 4]),
+        timed_label: "one transfer".into(),
+    }
+}
+
+/// The steps that the set-ups were stamped at, in their order.
+fn phases(here: &Chosen, results: &[CaseResult]) -> Vec<String> {
+    let cases = results.iter().filter(|case| !case.twin && takes(here, case));
+    let longest = cases.max_by_key(|case| case.setup_phases_ns.len());
+    longest.iter().flat_map(|it| &it.setup_phases_ns).map(|it| it.phase.clone()).collect()
+}
+
+/// Both ends are set up in one worker: no message crosses but what the kernel's own calls send.
+fn set_up(phases: &[String]) -> Protocol {
+    let act = |by, label: &str| Step::Act { by, label: label.into() };
+    let stepwise = phases.iter().any(|it| it == "connect");
+    let steps = match stepwise {
+        true => vec![
+            act(1, "bind and listen"),
+            message(0, 1, "connect"),
+            act(1, "accept"),
+            Step::More { label: "options are set".into() },
+            act(0, "close"),
+            act(1, "close"),
+        ],
+        false => vec![
+            Step::More { label: "both ends are opened at once".into() },
+            act(0, "close"),
+            act(1, "close"),
+        ],
+    };
+    Protocol {
+        parties: parties(["one end", "the other end"]),
+        timed: Some([0, steps.len() - 1]),
+        steps,
+        timed_label: "one set-up and tear-down, both ends in one worker".into(),
+    }
+}

@@ -1,0 +1,189 @@
+//! Curves over message size, one figure per placement: with bands, bends and bounds.
+
+use std::collections::BTreeSet;
+
+use super::{at, intervals, place_id, place_name};
+use crate::compose::{inflections, words};
+use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
+use analysis::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
+use stats::{Bend, CurvePoint};
+
+const RULE: &str = "Line: the median over launches; band: covers it with at least 95 %. A ring marks \
+     a bend: no straight line runs through the intervals of that size and its two neighbours, \
+     and the slope (0: whatever the size; 1: in proportion to it) changes by 0.2 at least, or the last \
+     size before an inflection.";
+
+pub(super) fn figures(judged: &Judged, cases: &[&CaseResult], workload: &str) -> Vec<Figure> {
+    let draw = |place| figure(judged, &at(cases, place), workload, place);
+    words::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
+}
+
+/// CPU time over message size, one figure per placement, where there are sizes enough.
+pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
+    let sizes: BTreeSet<u64> = cases.iter().filter_map(|it| it.message_bytes).collect();
+    if sizes.len() <= super::FEW {
+        return Vec::new();
+    }
+    let draw = |place| {
+        let here = at(cases, place);
+        let mut figure = Figure::new(
+            FigureKind::Curves,
+            format!("cpu-sizes-{}", place_id(place)),
+            format!("CPU time of a round trip against message size, {}", place_name(place)),
+            "Line: the median over launches of both workers' CPU time; band: covers it with at \
+             least 95 %.",
+            Axis::new("message size", Unit::Bytes, Scale::Log),
+            Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
+        );
+        for name in names(&here) {
+            let points = here.iter().filter(|it| it.variant == name).filter_map(|it| {
+                let cost = it.cpu_ns_per_operation?;
+                let point = Point::new(it.message_bytes? as f64, cost.total);
+                Some(match (cost.low, cost.high) {
+                    (Some(low), Some(high)) => point.between(low, high),
+                    _ => point,
+                })
+            });
+            figure.series.push(Series::new(name, points));
+        }
+        figure
+    };
+    words::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
+}
+
+/// Variants that have a size, in the order of the results.
+fn names<'a>(here: &[&'a CaseResult]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for case in here.iter().filter(|it| it.message_bytes.is_some()) {
+        if !names.contains(&case.variant.as_str()) {
+            names.push(&case.variant);
+        }
+    }
+    names
+}
+
+fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &str)) -> Figure {
+    let (what, y) = match workload {
+        "latency" => ("Round trip", super::round_trip()),
+        "rate" => ("Response", Axis::new("response time", Unit::Nanoseconds, Scale::Log)),
+        _ => ("Throughput", Axis::new("throughput", Unit::BytesPerSecond, Scale::Log)),
+    };
+    let x = Axis::new("message size", Unit::Bytes, Scale::Log);
+    let title = format!("{what} against message size, {}", place_name(place));
+    let id = format!("{workload}-sizes-{}", place_id(place));
+    let mut figure = Figure::new(FigureKind::Curves, id, title, RULE, x, y);
+    let mut bent = Vec::new();
+    for name in names(here) {
+        let mut curve: Vec<&CaseResult> =
+            here.iter().filter(|it| it.variant == name).copied().collect();
+        curve.sort_by_key(|it| it.message_bytes);
+        let bends = stats::bends(&curve.iter().map(|it| curve_point(it)).collect::<Vec<_>>());
+        bent.extend(bends.iter().map(|bend| in_words(name, curve[bend.at], bend)));
+        let inflections = inflections_of(judged, name, workload, curve[0]);
+        figure.series.push(Series::new(name, points(&curve, &bends, inflections)));
+    }
+    figure.series.extend(bounds(here));
+    figure.marks = signals(here);
+    figure.finding = finding(judged, workload, place, &bent);
+    figure
+}
+
+fn finding(judged: &Judged, workload: &str, place: (&str, &str), bent: &[String]) -> String {
+    let best = words::best_by_size(judged, workload, place);
+    let bends = match bent {
+        [] => "No bend that the intervals are sure of.".to_string(),
+        _ => format!("Bends: {}.", bent.join("; ")),
+    };
+    [best, bends].join(" ").trim_start().to_string()
+}
+
+fn in_words(name: &str, case: &CaseResult, bend: &Bend) -> String {
+    let size = units::size(case.message_bytes.unwrap_or(0));
+    format!("{name} at {size} (slope {} to {})", slope(bend.before), slope(bend.after))
+}
+
+/// Without the minus of a zero, and with a real one elsewhere.
+fn slope(slope: f64) -> String {
+    let words = format!("{slope:.1}");
+    if words == "-0.0" { "0.0".into() } else { words.replace('-', "−") }
+}
+
+/// A point without an interval can't show a bend.
+fn curve_point(case: &CaseResult) -> CurvePoint {
+    let estimate = case.estimate();
+    let value = |it: Option<f64>| it.unwrap_or(f64::NAN);
+    CurvePoint {
+        x: case.message_bytes.unwrap_or(0) as f64,
+        y: value(estimate.map(|it| it.median)),
+        low: value(estimate.and_then(|it| it.low)),
+        high: value(estimate.and_then(|it| it.high)),
+    }
+}
+
+/// Those of one curve, whose place is that of `case`.
+fn inflections_of<'a>(
+    judged: &'a Judged,
+    name: &str,
+    workload: &str,
+    case: &CaseResult,
+) -> &'a [Inflection] {
+    let here = |it: &&Sweep| {
+        (it.variant.as_str(), it.workload.as_str()) == (name, workload)
+            && (&it.workers, &it.site) == (&case.workers, &case.site)
+            && (&it.payload, it.total) == (&case.payload, case.total)
+    };
+    judged.sweeps.iter().find(here).map_or(&[], |it| &it.inflections)
+}
+
+fn points(curve: &[&CaseResult], bends: &[Bend], inflections: &[Inflection]) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (nth, case) in curve.iter().enumerate() {
+        let bend = bends.iter().find(|bend| bend.at == nth).map(|bend| {
+            format!("a bend: slope {} before, {} after", slope(bend.before), slope(bend.after))
+        });
+        let here = |it: &&Inflection| Some(it.best_bytes[0]) == case.message_bytes;
+        let inflection = inflections.iter().find(here).map(|it| {
+            format!("an inflection, {}: {}", inflections::between(it), inflections::change(it))
+        });
+        let why: Vec<String> = [bend, inflection].into_iter().flatten().collect();
+        let x = case.message_bytes.unwrap_or(1) as f64;
+        points.extend(intervals::point_of(case, x).map(|point| match why.is_empty() {
+            true => point,
+            false => point.marked(why.join("; ")),
+        }));
+    }
+    points
+}
+
+/// What the sizes are held against, as quiet lines.
+fn bounds(here: &[&CaseResult]) -> Vec<Series> {
+    let bounded = || here.iter().filter_map(|it| Some((it.message_bytes?, it.bound.as_ref()?)));
+    // What is named for a size or a pair of CPUs is one line.
+    let label = |it: &Bound| {
+        let (name, _) = it.name.split_once(", ").unwrap_or((&it.name, ""));
+        format!("{}: {name}", it.kind.name())
+    };
+    let labels: BTreeSet<String> = bounded().map(|(_, it)| label(it)).collect();
+    let line = |wanted: String| {
+        let mut points: Vec<Point> = Vec::new();
+        for (bytes, bound) in bounded().filter(|(_, it)| label(it) == wanted) {
+            let x = bytes as f64;
+            if points.iter().all(|it| it.x != x) {
+                points.push(Point::new(x, bound.value));
+            }
+        }
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series::new(wanted, points).drawn(Drawn::Line)
+    };
+    labels.into_iter().map(line).filter(|it| it.points.len() > 1).collect()
+}
+
+/// Wake-ups have no size: a line across.
+fn signals(here: &[&CaseResult]) -> Vec<Mark> {
+    let signals =
+        here.iter().filter(|it| it.carries == Carries::Signal && it.workload == "latency");
+    let mark = |it: &&CaseResult| {
+        Some(Mark::new(format!("{}, a wake-up", it.variant), super::typical(it)?))
+    };
+    signals.filter_map(mark).collect()
+}

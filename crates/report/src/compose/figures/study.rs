@@ -1,0 +1,365 @@
+//! The figures that a study declares, from its results. What a figure doesn't name and the study
+//! varies makes a figure of its own for each level: no point stands for two cases.
+
+use super::protocol;
+use crate::compose::words;
+use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
+use analysis::hypothesis::takes;
+use analysis::{CaseResult, Status};
+use study::declared::Declared;
+use study::factor::{Chosen, Factor, chosen};
+use study::figure::{self, FigureSpec, Printed, beside_medians};
+use study::format::Published;
+
+const INTERVAL: &str = "The median over launches, and what covers it with at least 95 %.";
+const QUARTILES: &str = "The median of the launches, in the band of their quartiles.";
+const BOXES: &str = "Box: from the first to the third quartile of the launches, their median within; \
+     whiskers: to the smallest and the largest launch.";
+const CELLS: &str = "Each cell holds the median over launches, coloured by it. Hatched: not measured; \
+     the table tells why.";
+const FIRST: &str = " Launch 1 of each case is left out here, and here alone.";
+
+/// Every figure of a study, in its order.
+pub fn study_figures(declared: &Declared, results: &[CaseResult]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (nth, spec) in declared.study.figure.iter().enumerate() {
+        let id = format!("study-{}", nth + 1);
+        if *spec.kind.get_ref() == figure::FigureKind::Protocol {
+            figures.extend(protocol::figures(spec, declared, results, &id));
+            continue;
+        }
+        let panels = panels(spec, declared, results);
+        let many = panels.len() > 1;
+        for (nth, (here, names)) in panels.into_iter().enumerate() {
+            let mut panel = Panel { spec, declared, results, here, unit: Unit::Nanoseconds };
+            panel.unit = panel.unit();
+            let id = if nth == 0 { id.clone() } else { format!("{id}-{}", nth + 1) };
+            let title = match many {
+                true => format!("{}, {}", spec.title, names.join(", ")),
+                false => spec.title.clone(),
+            };
+            match spec.kind.get_ref() {
+                figure::FigureKind::PValues => {
+                    figures.extend(panel.p_values(&id, &title).into_iter().flatten());
+                }
+                _ => figures.extend(panel.figure(id, title)),
+            }
+        }
+    }
+    figures
+}
+
+/// The levels that each figure is about: those of `only`, and one of every other factor that is
+/// varied and isn't drawn; with their names.
+fn panels(
+    spec: &FigureSpec,
+    declared: &Declared,
+    results: &[CaseResult],
+) -> Vec<(Chosen, Vec<String>)> {
+    let only = chosen(&spec.only);
+    let cases = |here: &Chosen| -> Vec<usize> {
+        let all = results.iter().enumerate();
+        all.filter(|(_, case)| !case.twin && takes(here, case)).map(|(at, _)| at).collect()
+    };
+    let mut panels = vec![(only.clone(), Vec::new())];
+    let of_reach = |factor: &Factor| factor.is_of_reach();
+    let tells_reach = [spec.x(), spec.series()].iter().flatten().any(of_reach)
+        || Factor::ALL.iter().filter(|it| of_reach(it)).any(|it| only.level(*it).is_some());
+    for factor in Factor::ALL {
+        // What follows from the reach is told with it, or the reach by what follows.
+        if factor.follows() || factor == Factor::Reach && tells_reach {
+            continue;
+        }
+        let drawn = [spec.x(), spec.series()].contains(&Some(factor));
+        let levels = &declared.levels[&factor];
+        // A figure that doesn't speak of probes is of what nothing looks at.
+        let unobserved = factor == Factor::Observe;
+        if drawn || unobserved || only.level(factor).is_some() || levels.len() < 2 {
+            continue;
+        }
+        let split = |(here, names): (Chosen, Vec<String>)| {
+            let all = cases(&here);
+            let with = |level: &String| (here.with(factor, level), panel_name(factor, level));
+            let each: Vec<_> =
+                levels.iter().map(with).filter(|(here, _)| !cases(here).is_empty()).collect();
+            // A set-up has no size, and a round trip no total: each of their levels is all cases.
+            if each.iter().all(|(here, _)| cases(here) == all) {
+                return vec![(here, names)];
+            }
+            let named = |(here, name)| (here, names.iter().cloned().chain([name]).collect());
+            each.into_iter().map(named).collect()
+        };
+        panels = panels.into_iter().flat_map(split).collect();
+    }
+    panels.retain(|(here, _)| !cases(here).is_empty());
+    panels
+}
+
+/// A level that a whole figure is of.
+fn panel_name(factor: Factor, level: &str) -> String {
+    match (factor, level) {
+        (Factor::Loss, _) => format!("{level} lost"),
+        (Factor::Burst, "1") => "each by itself".into(),
+        (Factor::Burst, _) => format!("in bursts of {level}"),
+        _ => level_name(factor, level),
+    }
+}
+
+/// A level in words: `4 KiB`, `one CPU`, `threads`.
+pub(super) fn level_name(factor: Factor, level: &str) -> String {
+    match (factor, model::size::parse(level)) {
+        (Factor::Size, Ok(bytes)) => units::size(bytes),
+        (Factor::Placement, _) => words::place(level),
+        (Factor::Workers, _) if level == "process" => "processes".into(),
+        (Factor::Workers, _) => "threads".into(),
+        (Factor::Reach, _) => words::reach(level),
+        _ => level.to_string(),
+    }
+}
+
+/// One figure while it is made.
+pub(super) struct Panel<'a> {
+    pub(super) spec: &'a FigureSpec,
+    declared: &'a Declared,
+    results: &'a [CaseResult],
+    here: Chosen,
+    unit: Unit,
+}
+
+impl<'a> Panel<'a> {
+    fn cases(&self) -> impl Iterator<Item = &'a CaseResult> {
+        self.results.iter().filter(|case| !case.twin && takes(&self.here, case))
+    }
+
+    /// Wake-ups per second stand in a figure only if there are no bytes per second.
+    fn unit(&self) -> Unit {
+        let first = self.cases().find(|case| case.message_bytes.is_some());
+        first.or_else(|| self.cases().next()).map_or(Unit::Nanoseconds, words::unit)
+    }
+
+    fn y(&self, scale: Scale) -> Axis {
+        let connects = self.cases().any(|case| case.workload == "connect");
+        let label = match self.unit {
+            Unit::Nanoseconds if connects => "set-up and tear-down",
+            Unit::Nanoseconds => "round trip",
+            Unit::BytesPerSecond => "throughput",
+            _ => "wake-ups",
+        };
+        Axis::new(label, self.unit, scale)
+    }
+
+    /// The levels of a factor that have a case here, sizes in their order.
+    pub(super) fn levels(&self, factor: Factor) -> Vec<&'a String> {
+        let has_case = |level: &&String| self.find(&[(factor, level.as_str())]).is_some();
+        let mut levels: Vec<&String> =
+            self.declared.levels[&factor].iter().filter(has_case).collect();
+        if factor == Factor::Size {
+            levels.sort_by_key(|it| model::size::parse(it).unwrap_or(0));
+        }
+        levels
+    }
+
+    pub(super) fn find(&self, levels: &[(Factor, &str)]) -> Option<&'a CaseResult> {
+        let fits = |(factor, level): &(Factor, &str)| {
+            self.here.level(*factor).is_none_or(|wanted| wanted == *level)
+        };
+        if !levels.iter().all(fits) {
+            return None;
+        }
+        let wanted = levels.iter().fold(self.here.clone(), |it, (a, b)| it.with(*a, b));
+        self.results.iter().find(|case| !case.twin && takes(&wanted, case))
+    }
+
+    /// The series: a level and its name, or one that is named after what was measured.
+    fn rows(&self) -> Vec<(Option<(Factor, &'a str)>, String)> {
+        let Some(factor) = self.spec.series() else {
+            return vec![(None, self.y(Scale::Log).label)];
+        };
+        let shared = self.shared();
+        let row = |level: &'a String| {
+            let name = words::without_shared(&level_name(factor, level), shared);
+            (Some((factor, level.as_str())), name)
+        };
+        self.levels(factor).into_iter().map(row).collect()
+    }
+
+    /// What many of its mechanisms begin with.
+    fn shared(&self) -> Option<&'a str> {
+        self.spec.series().and_then(|factor| words::shared_prefix(&self.declared.levels[&factor]))
+    }
+
+    fn figure(&self, id: String, title: String) -> Option<Figure> {
+        let x = self.spec.x()?;
+        // Without another host there is nothing to draw of it; the reason stands once, in the remarks.
+        if self.cases().all(|it| it.status != Status::Ok && !it.reach.is_local()) {
+            return None;
+        }
+        let (kind, scale) = match self.spec.kind.get_ref() {
+            figure::FigureKind::Curves if [Factor::Size, Factor::Loss].contains(&x) => {
+                (FigureKind::Curves, Scale::Log)
+            }
+            figure::FigureKind::Curves => (FigureKind::Curves, Scale::Linear),
+            figure::FigureKind::Boxes => (FigureKind::Boxes, Scale::Log),
+            figure::FigureKind::Bars => (FigureKind::GroupedBars, Scale::Linear),
+            figure::FigureKind::HeatMap => (FigureKind::Heatmap, Scale::Log),
+            figure::FigureKind::Protocol | figure::FigureKind::PValues => return None,
+        };
+        let levels = self.levels(x);
+        let axis = match (kind, x) {
+            (FigureKind::Curves, Factor::Size) => {
+                Axis::new("message size", Unit::Bytes, Scale::Log)
+            }
+            (FigureKind::Curves, counted) if counted.follows() => {
+                Axis::new(x.name(), Unit::Count, Scale::Linear)
+            }
+            _ => Axis::categories(x.name(), levels.iter().map(|it| level_name(x, it))),
+        };
+        let mut figure = Figure::new(kind, id, title, "", axis, self.y(scale));
+        for (row, name) in self.rows() {
+            let series = self.series(kind, x, &levels, row, name);
+            // A curve without a value is a name in the legend and nothing else.
+            let drawn = |it: &Series| match kind {
+                FigureKind::Curves => it.points.iter().any(|point| point.y.is_some()),
+                _ => !it.points.is_empty(),
+            };
+            figure.series.extend(series.filter(drawn));
+        }
+        for published in self.published() {
+            figure.series.extend(self.printed(published, x, &levels));
+        }
+        figure.caption = self.caption(kind, &figure);
+        Some(figure)
+    }
+
+    fn series(
+        &self,
+        kind: FigureKind,
+        x: Factor,
+        levels: &[&'a String],
+        row: Option<(Factor, &str)>,
+        name: String,
+    ) -> Option<Series> {
+        let find = |level: &str| {
+            let wanted: Vec<(Factor, &str)> = row.into_iter().chain([(x, level)]).collect();
+            self.find(&wanted)
+        };
+        let curves_over_size = kind == FigureKind::Curves && x == Factor::Size;
+        let mut sizeless = curves_over_size;
+        let mut points = Vec::new();
+        for (nth, level) in levels.iter().enumerate() {
+            let at = match curves_over_size {
+                true => model::size::parse(level).unwrap_or(1) as f64,
+                false if kind == FigureKind::Curves && x.follows() => {
+                    level.parse().unwrap_or(nth as f64)
+                }
+                false => nth as f64,
+            };
+            match find(level) {
+                Some(case) => {
+                    sizeless &= case.message_bytes.is_none();
+                    points.push(self.point(kind, case, at));
+                }
+                None if kind == FigureKind::Heatmap => points.push(Point::gap(at, "no such case")),
+                None => {}
+            }
+        }
+        // One value for every size: a quiet line across, not a curve of measurements.
+        let drawn = if sizeless { Drawn::Line } else { Drawn::AsKind };
+        let name = if sizeless { format!("{name} (has no size)") } else { name };
+        Some(Series::new(name, points).drawn(drawn))
+    }
+
+    fn point(&self, kind: FigureKind, case: &CaseResult, x: f64) -> Point {
+        if case.status != Status::Ok {
+            return Point::gap(x, case.reason.clone().unwrap_or_else(|| "not measured".into()));
+        }
+        if words::unit(case) != self.unit {
+            return Point::gap(x, "counted in other units");
+        }
+        let made = match kind {
+            FigureKind::Boxes => boxed(case, x, self.spec.leaves_out_first()),
+            FigureKind::Curves if self.spec.shows_quartiles() => {
+                boxed(case, x, self.spec.leaves_out_first())
+                    .map(|point| Point { ends: None, ..point })
+            }
+            FigureKind::Heatmap => {
+                super::typical(case).map(|it| Point::new(x, it).labelled(words::brief_value(case)))
+            }
+            _ => super::intervals::point_of(case, x),
+        };
+        made.unwrap_or_else(|| Point::gap(x, "too few launches"))
+    }
+
+    fn published(&self) -> Vec<&'a Published> {
+        let all = &self.declared.study.published;
+        let text = self.declared.request.study.as_ref().map_or("", |it| it.text.as_str());
+        let names = self.spec.beside.iter().flat_map(|it| it.each(text));
+        names.filter_map(|(name, _)| all.iter().find(|it| it.name == name)).collect()
+    }
+
+    /// Published figures as signs, each at the bar of its case.
+    fn printed(&self, published: &Published, x: Factor, levels: &[&'a String]) -> Option<Series> {
+        let rows = self.rows();
+        let printed = beside_medians(published);
+        let mut points = Vec::new();
+        for (nth, level) in levels.iter().enumerate() {
+            for (slot, (row, _)) in rows.iter().enumerate() {
+                let wanted: Vec<(Factor, &str)> =
+                    row.iter().copied().chain([(x, level.as_str())]).collect();
+                let Some(case) = self.find(&wanted) else { continue };
+                let found = printed.iter().find(|(levels, ..)| takes(levels, case));
+                let Some((_, words, value)) = found else { continue };
+                let value = Printed::of(*value, &published.unit)
+                    .filter(|it| it.is_of(&case.workload))
+                    .map(|it| match it {
+                        Printed::Time(ns) => ns,
+                        Printed::Rate(bytes) => bytes,
+                    });
+                let at = nth as f64 + Figure::slot(slot, rows.len());
+                let point = |value| Point::new(at, value).labelled(format!("printed: {words}"));
+                points.extend(value.map(point));
+            }
+        }
+        let series = Series::new(published.name.as_str(), points).drawn(Drawn::Signs);
+        Some(series).filter(|it| !it.points.is_empty())
+    }
+
+    fn caption(&self, kind: FigureKind, figure: &Figure) -> String {
+        let rule = match kind {
+            FigureKind::Boxes => BOXES,
+            FigureKind::Heatmap => CELLS,
+            _ if self.spec.shows_quartiles() => QUARTILES,
+            _ => INTERVAL,
+        };
+        let mut caption = [self.spec.caption.trim(), rule].join(" ").trim_start().to_string();
+        if self.spec.leaves_out_first() {
+            caption += FIRST;
+        }
+        if let Some(shared) = self.shared() {
+            caption += &format!(" … stands for {shared}.");
+        }
+        let shown = |it: &&Published| figure.series.iter().any(|series| series.name == it.name);
+        let told: Vec<String> = self.published().into_iter().filter(shown).map(source).collect();
+        if !told.is_empty() {
+            caption += &format!(" Signs stand for what was printed: {}.", told.join("; "));
+        }
+        caption
+    }
+}
+
+fn source(published: &Published) -> String {
+    let year = published.year.map(|it| format!(", {it}")).unwrap_or_default();
+    format!("{} ({} on {}{year})", published.name, published.statistic, published.machine)
+}
+
+/// Median, quartiles and extremes of the launches.
+fn boxed(case: &CaseResult, x: f64, leave_out_first: bool) -> Option<Point> {
+    let launches = case.launch_medians.iter().skip(usize::from(leave_out_first));
+    let mut values: Vec<f64> = launches.flatten().copied().collect();
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (*values.first()?, *values.last()?);
+    let point = Point::new(x, stats::median(&values))
+        .between(stats::quantile(&values, 0.25), stats::quantile(&values, 0.75))
+        .within(least, most);
+    Some(point.labelled(format!("{} launches", values.len())))
+}

@@ -1,0 +1,64 @@
+//! What the doctor found, by severity: `ipcmark doctor` shows it, and so does the report of a run.
+
+use crate::{Block, Column, Row, Section, Table, Text};
+use model::findings::{Finding, Level};
+
+/// A section for each severity that occurs, the gravest first.
+pub fn sections(findings: &[Finding]) -> Vec<Section> {
+    let titles = [
+        (Level::Warning, "spoils", "Spoils the figures"),
+        (Level::Note, "colours", "Colours the figures"),
+        (Level::Unknown, "unknown", "Not known here"),
+        (Level::Fine, "fine", "As it should be"),
+    ];
+    let section = |(level, id, title): (Level, &str, &str)| {
+        let these: Vec<&Finding> = findings.iter().filter(|it| it.level == level).collect();
+        let mut section = Section::new(id, title);
+        match level {
+            Level::Fine => section.blocks.push(table(&these).into()),
+            Level::Warning => {
+                section.blocks.extend(these.iter().map(|it| Block::Warning(text(it))))
+            }
+            _ => section.blocks.extend(these.iter().map(|it| Block::List(vec![text(it)]))),
+        }
+        (!these.is_empty()).then_some(section)
+    };
+    titles.into_iter().filter_map(section).collect()
+}
+
+/// All of a finding, in reading order.
+fn text(it: &Finding) -> Text {
+    let text = Text::new().strong(format!("{}: ", it.check)).plain(sentence(&it.found));
+    let text = text.muted(format!(" Wanted: {} ", sentence(&it.wanted)));
+    let text = text.plain(sentence(&it.effect)).strong(" Do: ");
+    let text = with_names(text, &sentence(&it.advice));
+    match &it.command {
+        Some(command) => text.plain(" ").code(command),
+        None => text,
+    }
+}
+
+/// Appends words, with names between backticks as such.
+fn with_names(text: Text, words: &str) -> Text {
+    words.split('`').enumerate().fold(text, |text, (nth, part)| match nth % 2 {
+        0 => text.plain(part),
+        _ => text.code(part),
+    })
+}
+
+/// Ends as a sentence does.
+fn sentence(words: &str) -> String {
+    let ends = words.ends_with(['.', '!', '?']);
+    format!("{words}{}", if ends { "" } else { "." })
+}
+
+fn table(findings: &[&Finding]) -> Table {
+    Table {
+        columns: vec![Column::text("check", 0), Column::text("found", 0)],
+        rows: findings
+            .iter()
+            .map(|it| Row::new([Text::new().strong(&*it.check), Text::from(&*it.found)]))
+            .collect(),
+        ..Table::default()
+    }
+}

@@ -1,0 +1,253 @@
+//! A run on many nodes as a document: which nodes and pairs differ from the rest, by how much and how
+//! sure; the maps; the nodes side by side; and how it was measured.
+
+mod maps;
+mod nodes;
+mod rest;
+
+use super::Extent;
+use crate::{Block, Column, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
+use analysis::fleet::{FleetJudged, GroupResult};
+use store::{Concurrent, RunStatus};
+
+/// Reasons that are listed before the rest is counted.
+const LISTED: usize = 12;
+
+/// Writes up a judged fleet.
+pub fn compose(found: &FleetJudged, extent: Extent) -> Document {
+    let fleet = &found.fleet;
+    let mut document = Document::new(match extent {
+        Extent::Summary => format!("Run {}", fleet.id),
+        Extent::Full => "The same experiment on many nodes".to_string(),
+    });
+    let here = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
+    document.subtitle = format!(
+        "{here} of {} nodes, {} rounds asked; {} launches",
+        fleet.nodes.len(),
+        fleet.asked.rounds,
+        units::count(found.launches)
+    );
+    document.meta = vec![
+        ("started".into(), fleet.started.clone()),
+        ("tool".into(), fleet.tool.clone()),
+        ("seed".into(), fleet.asked.seed.to_string()),
+    ];
+    let mut verdicts = Section::new("verdicts", "Nodes and pairs that differ from the rest");
+    verdicts.blocks.extend(cautions(found));
+    verdicts.blocks.extend(found.groups.iter().flat_map(|group| rest::verdicts(found, group)));
+    document.sections.push(verdicts);
+    let mut results = Section::new("results", "Results").with(typical(found));
+    results.blocks.extend(rest::tables(found));
+    results.blocks.extend(failures(found));
+    document.sections.push(results);
+    let maps: Vec<Block> = found.groups.iter().flat_map(|it| maps::figures(found, it)).collect();
+    if !maps.is_empty() {
+        let mut section = Section::new("maps", "Between all nodes");
+        section.blocks = maps;
+        document.sections.push(section);
+    }
+    document.sections.push(nodes::section(found, extent));
+    document.sections.push(method(found));
+    document
+}
+
+/// What must be known before anything is believed.
+fn cautions(found: &FleetJudged) -> Vec<Block> {
+    let fleet = &found.fleet;
+    let mut told = Vec::new();
+    if fleet.asked.simulated {
+        told.push(Block::warning(
+            "Nothing was measured: every node is a stub that answers over the wire form of agents, \
+             with one slow node and one slow pair planted.",
+        ));
+    }
+    match fleet.status {
+        RunStatus::Complete => {}
+        _ => told.push(Block::warning(
+            "This run was interrupted: what was measured until then is shown, and `ipcmark fleet \
+             --resume` goes on with it.",
+        )),
+    }
+    if found.launches == 0 {
+        told.push(Block::warning("Nothing was measured; the reasons stand below."));
+    }
+    let boots: std::collections::BTreeSet<_> =
+        fleet.nodes.iter().filter_map(|it| it.far.as_ref()?.host.boot_id.as_ref()).collect();
+    let met = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
+    if boots.len() < met {
+        told.push(Block::warning(format!(
+            "{met} nodes run under {}: they share CPUs and memory, and there is no verdict on \
+             physical distance.",
+            if boots.len() == 1 { "one kernel".into() } else { format!("{} kernels", boots.len()) }
+        )));
+    }
+    let lost: Vec<Text> = fleet
+        .nodes
+        .iter()
+        .filter_map(|node| {
+            let why = node.reason.as_ref()?;
+            Some(Text::new().strong(node.name.clone()).plain(format!(": {why}")))
+        })
+        .collect();
+    if !lost.is_empty() {
+        let many = lost.len();
+        told.push(Block::warning(format!(
+            "{many} of {} nodes took no part, or not to the end:",
+            fleet.nodes.len()
+        )));
+        let mut shown: Vec<Text> = lost.into_iter().take(LISTED).collect();
+        if many > LISTED {
+            shown.push(format!("{} more", many - LISTED).into());
+        }
+        told.push(Block::List(shown));
+    }
+    told.extend(fleet.warnings.iter().map(|it| Block::warning(it.clone())));
+    told
+}
+
+/// `tcp, 64 B round trips, one pair at a time`.
+pub(super) fn title(group: &GroupResult) -> String {
+    let it = &group.group;
+    let size = it.message_bytes.map_or(String::new(), |it| format!(" of {}", units::size(it)));
+    let what = match it.workload.as_str() {
+        "latency" => format!("round trips{size}"),
+        "throughput" => format!("throughput{size}"),
+        other => other.to_string(),
+    };
+    let place = match it.concurrent {
+        None => super::words::place(&it.placement).to_string(),
+        Some(Concurrent::One) => "one pair at a time".into(),
+        Some(Concurrent::All) => "all pairs of a turn at a time".into(),
+    };
+    format!("{}: {what}, {place}", it.mechanism)
+}
+
+/// A time per operation as it is shown: round trips in ns, transfers in bytes per second.
+pub(super) fn shown(group: &GroupResult, ns: f64) -> (f64, Unit) {
+    match (group.group.workload.as_str(), group.group.message_bytes) {
+        ("throughput", Some(bytes)) => (bytes as f64 * 1e9 / ns, Unit::BytesPerSecond),
+        ("throughput", None) => (1e9 / ns, Unit::PerSecond),
+        _ => (ns, Unit::Nanoseconds),
+    }
+}
+
+/// The same with an interval, in words.
+pub(super) fn summary(group: &GroupResult, it: &analysis::fleet::Summary) -> String {
+    let (value, unit) = shown(group, it.median);
+    match it.interval {
+        Some((low, high)) => {
+            let (a, b) = (shown(group, low).0, shown(group, high).0);
+            unit.interval(value, a.min(b), a.max(b))
+        }
+        None => unit.format(value),
+    }
+}
+
+/// `a`, or `a and b`.
+pub(super) fn cell_name(found: &FleetJudged, group: &GroupResult, nth: usize) -> String {
+    let (a, b) = group.ends(nth);
+    let name = |nth: usize| found.fleet.nodes[nth].name.clone();
+    if a == b { name(a) } else { format!("{} and {}", name(a), name(b)) }
+}
+
+/// What is typical, and how far apart the ends are.
+fn typical(found: &FleetJudged) -> Block {
+    let mut table = Table {
+        caption:
+            "Medians over launches, of every node or pair: the middle one, the least, the most"
+                .into(),
+        columns: vec![
+            Column::text("what", 0),
+            Column::number("measured", 1),
+            Column::number("middle", 0),
+            Column::number("least", 0),
+            Column::text("of", 2),
+            Column::number("most", 0),
+            Column::text("of", 2),
+        ],
+        ..Default::default()
+    };
+    for group in &found.groups {
+        let mut cells: Vec<(usize, f64)> = group
+            .cells
+            .iter()
+            .enumerate()
+            .filter_map(|(nth, cell)| Some((nth, shown(group, cell.both?.median).0)))
+            .collect();
+        cells.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let unit = shown(group, 1.0).1;
+        let cell = |it: Option<&(usize, f64)>| match it {
+            Some((nth, value)) => [unit.format(*value), cell_name(found, group, *nth)],
+            None => ["–".into(), String::new()],
+        };
+        let measured = format!("{} of {}", cells.len(), group.cells.len());
+        let middle = group.typical_ns.map_or("–".into(), |ns| unit.format(shown(group, ns).0));
+        let [least, of_least] = cell(cells.first());
+        let [most, of_most] = cell(cells.last());
+        table.rows.push(Row::new([title(group), measured, middle, least, of_least, most, of_most]));
+    }
+    table.into()
+}
+
+/// Launches that failed, by reason.
+fn failures(found: &FleetJudged) -> Option<Block> {
+    let mut rows = Vec::new();
+    for group in &found.groups {
+        for (why, many, nth) in group.failures.iter().take(LISTED) {
+            let cell = cell_name(found, group, *nth);
+            rows.push(Row::new([title(group), many.to_string(), cell, why.clone()]));
+        }
+    }
+    (!rows.is_empty()).then(|| {
+        let table = Table {
+            caption: "Launches that failed".into(),
+            columns: vec![
+                Column::text("what", 0),
+                Column::number("launches", 0),
+                Column::text("for example", 0),
+                Column::text("why", 0),
+            ],
+            rows,
+            ..Default::default()
+        };
+        table.into()
+    })
+}
+
+fn method(found: &FleetJudged) -> Section {
+    let asked = &found.fleet.asked;
+    let nodes = asked.nodes.len();
+    let turns = if nodes.is_multiple_of(2) { nodes.saturating_sub(1) } else { nodes };
+    let text = format!(
+        "A round is a tournament: every pair of {nodes} nodes once, in {turns} turns in which no node \
+         takes part twice, seats and turns drawn anew for each round from the seed. Roles of a pair \
+         change in blocks of two rounds. Launches of a turn are set up together, left alone for {}, \
+         timed slot by slot, and ended together; the coordinator relays frames, and is silent while \
+         anything is timed. Samples are in ticks of the initiator's node.",
+        units::duration(asked.settle_ns as f64)
+    );
+    let tests = "Each against the rest, as ratios of times: a node's level is the median over its pairs \
+         (of three nodes, by least squares), held against the median node; a pair is held against what \
+         its two nodes explain (of three nodes, against the fastest pair). With six rounds and more \
+         rounds are the units (exact signed ranks); with fewer a node's pairs are (sign test), and pairs \
+         are not tested. Each table is a family, corrected by Holm.";
+    let mut section = Section::new("method", "How it was measured")
+        .with(Block::paragraph(text))
+        .with(Block::paragraph(tests));
+    let command =
+        Text::new().plain("Agents were started by ").code(asked.launcher.join(" ")).plain(".");
+    if !asked.simulated {
+        section = section.with(Block::paragraph(command));
+    }
+    section
+}
+
+/// The tone of what was found.
+pub(super) fn tone(bad: bool, good: bool, open: bool) -> VerdictKind {
+    match (bad, good, open) {
+        (true, ..) => VerdictKind::Bad,
+        (_, true, _) => VerdictKind::Good,
+        (_, _, true) => VerdictKind::Unknown,
+        _ => VerdictKind::Neutral,
+    }
+}

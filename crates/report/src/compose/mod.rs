@@ -1,0 +1,216 @@
+//! From a judged run to a document: what is best here, by how much, how sure; then the
+//! tables; then the figures; then the machine, its noise, and how it was measured.
+
+mod absences;
+mod answer;
+mod background;
+mod carried;
+mod compare;
+mod datagrams;
+mod explain;
+mod figures;
+pub mod findings;
+pub mod fleet;
+mod inflections;
+mod observed;
+mod open_loop;
+mod over_time;
+mod peer;
+mod percentiles;
+mod probe;
+mod ratios;
+mod setup;
+mod signs;
+mod study;
+mod tables;
+mod verdicts;
+mod words;
+
+use std::collections::BTreeSet;
+
+pub use compare::comparison;
+
+use super::{Block, Document, Section, Text};
+use ::study::paper::Form;
+use analysis::Judged;
+use model::request::Aim;
+use store::{RunStatus, StoredRun};
+
+/// Verdicts that the page leaves open where there are more.
+const VERDICTS_OPEN: usize = 4;
+
+/// How much of a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Verdicts and a table that fit a terminal.
+    Summary,
+    /// All of it.
+    Full,
+}
+
+/// Writes up a judged run.
+pub fn compose(judged: &Judged, extent: Extent) -> Document {
+    let run = &judged.run;
+    let mut document = Document::new(match extent {
+        Extent::Summary => format!("Run {}", run.id),
+        Extent::Full => headline(run).to_string(),
+    });
+    document.subtitle = subtitle(judged);
+    let study = study::Written::of(judged);
+    match (&study, extent) {
+        (None, _) => {}
+        (Some(study), Extent::Full) => document = study.paper(judged, &BTreeSet::new()),
+        (Some(study), Extent::Summary) => {
+            document.title = study.title().to_string();
+            document.sections.extend(study.opening());
+            document.sections[0].blocks.extend(peer::hosts(judged));
+        }
+    }
+    document.sections.extend(explain::sections(judged));
+    document.sections.extend(probe::sections(judged, extent));
+    let own = document.sections.len();
+    let mut verdicts = Section::new(
+        "verdicts",
+        match extent {
+            Extent::Summary => "Verdicts",
+            Extent::Full => "What is best here",
+        },
+    );
+    verdicts.blocks.extend(cautions(judged));
+    if extent == Extent::Full {
+        verdicts.blocks.extend(answer::table(judged));
+    }
+    verdicts.blocks.extend(match extent {
+        Extent::Summary => verdicts::blocks(judged, extent),
+        Extent::Full => folded(verdicts::blocks(judged, extent)),
+    });
+    if own > 0 && study.is_none() && extent == Extent::Summary {
+        document.sections[0].blocks.splice(..0, cautions(judged));
+        document.sections.extend(inflections::section(judged));
+        document.sections.extend(background::remarks(judged));
+        return document;
+    }
+    // Whoever asked by a study reads its own tables; the rest is in the page.
+    if let Some(study) = study.as_ref().filter(|_| extent == Extent::Summary) {
+        document.sections.extend(study.results(judged));
+        document.sections.extend(background::remarks(judged));
+        return document;
+    }
+    document.sections.push(verdicts);
+    let mut results = match own {
+        0 => Section::new("results", "Results"),
+        _ => Section::new("all-results", "All results"),
+    };
+    results.blocks.extend(tables::summaries(judged));
+    results.blocks.extend(carried::tables(judged));
+    results.blocks.extend(open_loop::tables(judged));
+    results.blocks.extend(setup::tables(judged));
+    if !results.blocks.is_empty() {
+        document.sections.push(results);
+    }
+    document.sections.extend(observed::section(judged, extent));
+    document.sections.extend(inflections::section(judged));
+    if extent == Extent::Full {
+        document.meta = background::meta(judged);
+        document.sections.push(tables::details(judged));
+        document.sections.extend(figures::sections(judged));
+        document.sections.extend(background::sections(judged));
+    } else {
+        document.sections.extend(background::remarks(judged));
+    }
+    // Behind a paper stands what any other run would show.
+    for section in document.sections.iter_mut().skip(own).filter(|_| own > 0) {
+        section.appendix = true;
+        section.id = format!("more-{}", section.id);
+        section.title = format!("Appendix: {}", section.title);
+    }
+    document
+}
+
+/// What the page is called.
+fn headline(run: &StoredRun) -> &'static str {
+    match run.request.aim {
+        Aim::Comparison if run.peer.is_some() => "How processes talk to each other on two hosts",
+        Aim::Comparison => "How processes talk to each other on this machine",
+        Aim::Explanation { .. } => "Where the time of a message goes",
+        Aim::ProbeEffect => "What looking costs",
+    }
+}
+
+/// What must be known before anything is believed.
+fn cautions(judged: &Judged) -> Vec<Block> {
+    let mut told: Vec<Block> = peer::hosts(judged).collect();
+    if judged.results.iter().all(|case| case.launches == 0) {
+        let nothing = "Nothing was measured in this run; the reasons stand below.";
+        told.push(Block::warning(nothing));
+    }
+    if judged.run.status != RunStatus::Complete {
+        let cut = "This run was interrupted: what was measured until then is shown.";
+        told.push(Block::warning(cut));
+    }
+    told
+}
+
+/// A run that is written up for paper: the paper of its study, else all of the report.
+pub struct Draft<'a> {
+    judged: &'a Judged,
+    study: Option<study::Written>,
+}
+
+impl<'a> Draft<'a> {
+    /// Decides the claims, once for all that is written of them.
+    pub fn of(judged: &'a Judged) -> Draft<'a> {
+        Draft { judged, study: study::Written::of(judged) }
+    }
+
+    /// The form of its pages.
+    pub fn form(&self) -> Form {
+        self.study.as_ref().map_or(Form::PLAIN, study::Written::form)
+    }
+
+    /// How many of its parts could be left out in all.
+    pub fn dispensable(&self) -> usize {
+        self.study.as_ref().map_or(0, study::Written::dispensable)
+    }
+
+    /// The document without the parts named by `leaving`, of which 0 is the least important.
+    pub fn document(&self, leaving: &BTreeSet<usize>) -> Document {
+        match &self.study {
+            Some(study) => study.paper(self.judged, leaving),
+            None => compose(self.judged, Extent::Full),
+        }
+    }
+}
+
+/// The first verdicts stay open where there are many: the table above holds the answers.
+fn folded(blocks: Vec<Block>) -> Vec<Block> {
+    let (verdicts, others): (Vec<Block>, Vec<Block>) =
+        blocks.into_iter().partition(|it| matches!(it, Block::Verdict(_)));
+    let open = if verdicts.len() > VERDICTS_OPEN + 2 { VERDICTS_OPEN } else { verdicts.len() };
+    let mut shown = verdicts;
+    let rest = shown.split_off(open);
+    if !rest.is_empty() {
+        let summary = Text::from(format!("{} more verdicts", rest.len()));
+        shown.push(Block::Details { summary, blocks: rest });
+    }
+    let (warnings, remarks): (Vec<Block>, Vec<Block>) =
+        others.into_iter().partition(|it| matches!(it, Block::Warning(_)));
+    shown.extend(warnings);
+    if !remarks.is_empty() {
+        let summary = Text::from("Cases less precise than asked");
+        shown.push(Block::Details { summary, blocks: remarks });
+    }
+    shown
+}
+
+fn subtitle(judged: &Judged) -> String {
+    let host = &judged.run.host;
+    let model = host.processor.name.clone().unwrap_or_else(|| "unknown CPU".into());
+    let launches: u64 = judged.results.iter().map(|case| case.launches).sum();
+    let cases = judged.results.iter().filter(|case| case.launches > 0).count();
+    format!(
+        "{model}, {} CPUs, Linux {}; {cases} cases, {launches} launches",
+        host.cpus_online.as_ref().map_or(0, Vec::len),
+        host.kernel.release.as_deref().unwrap_or("unknown"),
+    )
+}

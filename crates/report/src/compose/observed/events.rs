@@ -1,0 +1,154 @@
+//! What happened in an operation: switches, wake-ups, interrupts, faults, system calls.
+
+use super::super::Extent;
+use super::{Place, Seen, number, with_interval, words};
+use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
+use analysis::EventCount;
+
+/// Columns: the heading, the event, and the priority on a narrow terminal.
+const COLUMNS: [(&str, &str, u8); 6] = [
+    ("switches", "context-switches", 0),
+    ("wake-ups", "wake-ups", 0),
+    ("interrupts", "interrupts-sent", 0),
+    ("faults", "page-faults", 1),
+    ("moves", "cpu-migrations", ASIDE),
+    ("on CPU", "task-clock-ns", 3),
+];
+
+/// Calls that are named beside all; the others are summed.
+const NAMED: usize = 4;
+/// Calls below this share of all aren't named.
+const RARE: f64 = 0.01;
+
+/// What happened in an operation, case by case; None where no case was counted so.
+pub fn table(place: &Place, extent: Extent) -> Option<Table> {
+    let told = |case: &&Seen| COLUMNS.iter().any(|it| case.event(it.1).is_some());
+    let calls = place.cases.iter().any(|it| calls(it).is_some());
+    if !calls && !place.cases.iter().any(|it| told(&it)) {
+        return None;
+    }
+    let present: Vec<_> = COLUMNS
+        .into_iter()
+        .filter(|it| extent == Extent::Full || !it.1.ends_with("-ns"))
+        .filter(|it| place.cases.iter().any(|case| case.event(it.1).is_some()))
+        .collect();
+    let mut table = Table {
+        caption: format!("Counted in {}, both workers", place.caption()),
+        columns: vec![place.first_column()],
+        ..Default::default()
+    };
+    table.columns.extend(present.iter().map(|it| Column::number(it.0, it.2)));
+    if calls {
+        table.columns.push(Column::text("system calls", 0));
+    }
+    for case in &place.cases {
+        let cell = |event: &str| match case.event(event) {
+            None => Text::new().muted("–"),
+            Some(it) if event.ends_with("-ns") => {
+                units::duration(it.per_operation * case.times()).into()
+            }
+            Some(it) => number(it.per_operation * case.times()).into(),
+        };
+        let mut cells = vec![case.name(place)];
+        cells.extend(present.iter().map(|it| cell(it.1)));
+        if calls {
+            cells.push(self::calls(case).map_or_else(|| Text::new().muted("–"), Text::from));
+        }
+        table.rows.push(Row::new(cells));
+    }
+    let mut notes = vec![place.per_message()];
+    notes.push(
+        "Medians over launches of their own, which are no results. interrupts: sent from one CPU to \
+         another.",
+    );
+    if present.iter().any(|it| it.0 == "on CPU") {
+        notes.push("on CPU: time of both workers, while counted.");
+    }
+    table.notes.extend(notes.into_iter().filter(|it| !it.is_empty()).map(Text::from));
+    Some(table)
+}
+
+/// `2.00 read, 2.00 write`: as counted, or as heard where nothing counted them.
+fn calls(case: &Seen) -> Option<String> {
+    let counted: Vec<(String, f64)> = match case.event("calls") {
+        Some(_) => {
+            let events = case.by.iter().filter(|it| it.event("calls").is_some());
+            let events = events.flat_map(|it| &it.events).filter(|it| it.name != "calls");
+            events.map(|it| (it.name.clone(), it.per_operation)).collect()
+        }
+        None => {
+            let heard = case.heard().filter(|it| !it.calls.is_empty())?;
+            heard.calls.iter().map(|it| (it.name.clone(), it.per_operation)).collect()
+        }
+    };
+    let all = match case.event("calls") {
+        Some(all) => all.per_operation,
+        None => counted.iter().map(|it| it.1).sum(),
+    };
+    let mut named: Vec<(String, f64)> =
+        counted.into_iter().filter(|it| it.1 > 0.0 && it.1 >= RARE * all).collect();
+    named.sort_by(|a, b| b.1.total_cmp(&a.1));
+    named.truncate(NAMED);
+    let others = all - named.iter().map(|it| it.1).sum::<f64>();
+    let mut told: Vec<String> = named
+        .iter()
+        .map(|(name, count)| format!("{} {name}", number(count * case.times())))
+        .collect();
+    if others >= RARE * all && others > 0.0 {
+        told.push(format!("{} other", number(others * case.times())));
+    }
+    Some(if told.is_empty() { "none".into() } else { told.join(", ") })
+}
+
+/// Every count of every case, folded.
+pub fn every(places: &[Place]) -> Option<Block> {
+    let cases = places.iter().flat_map(|place| place.cases.iter().map(move |it| (place, it)));
+    let blocks: Vec<Block> = cases.filter_map(|(_, case)| all_of(case)).map(Block::from).collect();
+    let summary = Text::from("Every count, with its interval, per message and per byte");
+    (!blocks.is_empty()).then_some(Block::Details { summary, blocks })
+}
+
+fn all_of(case: &Seen) -> Option<Table> {
+    let of = case.of();
+    let mut table = Table {
+        caption: format!("Counts of {}", words::case(&of.case)),
+        columns: vec![
+            Column::text("event", 0),
+            Column::text("counted with", 3),
+            Column::number(per(&of.workload), 0),
+            Column::number("per message", 1),
+            Column::number("per byte", 1),
+        ],
+        notes: vec!["What was counted and never happened is left out.".into()],
+        ..Default::default()
+    };
+    for it in &case.by {
+        let happened = it.events.iter().filter(|it| it.high.unwrap_or(it.per_operation) > 0.0);
+        table.rows.extend(happened.map(|event| row(event, it.probe.to_string())));
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn per(workload: &str) -> &'static str {
+    match workload {
+        "latency" | "rate" => "per round trip [interval]",
+        "connect" => "per set-up [interval]",
+        _ => "per message [interval]",
+    }
+}
+
+fn row(event: &EventCount, probe: String) -> Row {
+    let exact = |it: Option<f64>| it.map_or("–".into(), |it| Unit::Number.format(it));
+    let count = match (event.name.ends_with("-ns"), event.low, event.high) {
+        (true, Some(low), Some(high)) => Unit::Nanoseconds.interval(event.per_operation, low, high),
+        (true, ..) => units::duration(event.per_operation),
+        (false, low, high) => with_interval(event.per_operation, low, high),
+    };
+    Row::new([
+        Text::new().code(&event.name),
+        Text::new().muted(probe),
+        count.into(),
+        exact(event.per_message).into(),
+        exact(event.per_byte).into(),
+    ])
+}

@@ -1,0 +1,67 @@
+//! Figures of hardware counters: a row each, whether it could be counted here or not.
+
+use super::super::Extent;
+use super::{Place, Seen, with_interval};
+use crate::{Block, Column, Emphasis, Row, Table, Text};
+use analysis::Observed;
+use model::counts::{FIGURES, Family, MODES};
+
+/// A table for each place with hardware counters. Where none could be had, only a page shows it.
+pub fn tables(places: &[Place], extent: Extent) -> Vec<Block> {
+    places.iter().filter_map(|it| table(it, extent)).map(Block::from).collect()
+}
+
+fn table(place: &Place, extent: Extent) -> Option<Table> {
+    let hardware = |it: &&&Observed| it.probe.family().is_some_and(Family::is_hardware);
+    let asked = |case: &Seen| -> Vec<Family> {
+        case.by.iter().filter(hardware).filter_map(|it| it.probe.family()).collect()
+    };
+    let families: Vec<Family> = place.cases.iter().flat_map(asked).collect();
+    let any = place.cases.iter().flat_map(|it| &it.by).any(|it| !it.figures.is_empty());
+    if families.is_empty() || (extent == Extent::Summary && !any) {
+        return None;
+    }
+    let mut table = Table {
+        caption: format!("Hardware counters, {}, both workers", place.caption()),
+        columns: vec![Column::text("figure", 0)],
+        notes: vec![
+            ":u in the program, :k in the kernel, else both. What one family counts over what \
+             another does is of launches in the same round."
+                .into(),
+        ],
+        ..Default::default()
+    };
+    for (nth, case) in place.cases.iter().enumerate() {
+        table.columns.push(Column::number(case.name(place).to_plain(), nth as u8 / 3));
+    }
+    let own = FIGURES.iter().filter(|it| families.contains(&it.family));
+    let mut names: Vec<String> = own.map(|it| it.name.to_string()).collect();
+    for family in model::counts::FAMILIES.iter().filter(|it| families.contains(it)) {
+        let last = format!(":{}", MODES[MODES.len() - 1]);
+        let sums = family.names().into_iter().filter_map(|it| Some(it.strip_suffix(&last)?.into()));
+        names.extend(sums.filter(|_| family.is_hardware()));
+    }
+    for name in names {
+        let modes = MODES.map(|mode| format!("{name}:{mode}"));
+        let apart = modes.into_iter().filter(|_| extent == Extent::Full && any);
+        table.rows.extend([name.clone()].into_iter().chain(apart).map(|it| row(place, &it)));
+    }
+    Some(table)
+}
+
+fn row(place: &Place, name: &str) -> Row {
+    let value = |case: &Seen| {
+        let figure = case.by.iter().flat_map(|it| &it.figures).find(|it| it.name == name);
+        let figure = figure.map(|it| (it.value, it.low, it.high));
+        let event = case.event(name).map(|it| (it.per_operation, it.low, it.high));
+        figure.or(event).map(|(value, low, high)| with_interval(value, low, high))
+    };
+    let cells: Vec<Option<String>> = place.cases.iter().map(value).collect();
+    let missing = cells.iter().all(Option::is_none);
+    let told = cells.into_iter().map(|it| match it {
+        Some(value) => Text::from(value),
+        None => Text::new().muted("not testable here"),
+    });
+    let row = Row::new(std::iter::once(Text::new().code(name)).chain(told));
+    if missing { row.emphasis(Emphasis::Muted) } else { row }
+}

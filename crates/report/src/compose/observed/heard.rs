@@ -1,0 +1,311 @@
+//! What traces heard: system calls by what they returned, waits, who woke whom, bytes of sockets.
+
+use super::super::Extent;
+use super::{Place, Seen, number, with_interval};
+use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
+use analysis::{CallsHeard, Heard, Returned, Wait, Worker};
+use model::trace::Direction;
+
+/// Calls rarer than this per operation, and than this share of all, are left to the page.
+const RARE: f64 = 0.01;
+/// Values that a terminal shows of each kind of call.
+const VALUES: usize = 3;
+
+/// The tables of a place; none where nothing was traced.
+pub fn tables(place: &Place, extent: Extent) -> Vec<Block> {
+    let heard: Vec<(&Seen, &Heard)> =
+        place.cases.iter().filter_map(|it| Some((it, it.heard()?))).collect();
+    if heard.is_empty() {
+        return Vec::new();
+    }
+    let mut tables = vec![calls(place, &heard, extent), waits(place, &heard, extent)];
+    if extent == Extent::Full {
+        tables.push(wake_ups(place, &heard));
+        tables.push(socket(place, &heard));
+    }
+    let mut blocks: Vec<Block> =
+        tables.into_iter().filter(|it| !it.rows.is_empty()).map(Block::from).collect();
+    blocks.extend(gaps(&heard));
+    blocks
+}
+
+/// What found no room, and what the kernel can't tell.
+fn gaps(heard: &[(&Seen, &Heard)]) -> Vec<Block> {
+    let mut told = Vec::new();
+    let lost: u64 = heard.iter().map(|it| it.1.lost).sum();
+    if lost > 0 {
+        let lost = units::count(lost);
+        told.push(Block::warning(format!(
+            "{lost} things that traces heard found no room and are missing in their counts"
+        )));
+    }
+    let mut missing: Vec<&str> =
+        heard.iter().flat_map(|it| &it.1.missing).map(String::as_str).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if !missing.is_empty() {
+        told.push(Block::warning(format!(
+            "this kernel lacks tracepoints: {}; what they tell is missing",
+            missing.join(", ")
+        )));
+    }
+    told
+}
+
+fn calls(place: &Place, heard: &[(&Seen, &Heard)], extent: Extent) -> Table {
+    let mut table = Table {
+        caption: format!("Heard in {}: what system calls returned", place.caption()),
+        columns: vec![
+            place.first_column(),
+            Column::text("call", 0),
+            Column::number("how many", 0),
+            Column::number("returned", 0),
+            Column::number("takes", 0),
+            Column::number("asked for", 1),
+        ],
+        notes: vec![
+            "takes: from entering to leaving, asleep or not, in traced launches; their price is \
+             in it."
+                .into(),
+        ],
+        ..Default::default()
+    };
+    for (case, heard) in heard {
+        let all: f64 = heard.calls.iter().map(|it| it.per_operation).sum();
+        let often = |it: &&CallsHeard| it.per_operation >= RARE * all;
+        let (shown, rare): (Vec<_>, Vec<_>) =
+            heard.calls.iter().partition(|it| extent == Extent::Full || often(it));
+        let mut name = Some(case.name(place));
+        for call in shown {
+            table.rows.extend(rows(case, call, extent, &mut name));
+        }
+        let rare: f64 = rare.iter().map(|it| it.per_operation).sum();
+        if rare > 0.0 {
+            let cells = [
+                name.take().unwrap_or_default(),
+                Text::new().muted("others"),
+                number(rare * case.times()).into(),
+            ];
+            table.rows.push(Row::new(cells));
+        }
+    }
+    table
+}
+
+/// The rows of one kind of call: the values that it returned often, and the rest.
+fn rows(case: &Seen, call: &CallsHeard, extent: Extent, name: &mut Option<Text>) -> Vec<Row> {
+    let full = extent == Extent::Full;
+    let most = if full { call.returned.len() } else { VALUES.min(call.returned.len()) };
+    let times = case.times();
+    let mut kind = Some(Text::new().code(&call.name));
+    let asked = |it: &Returned| it.asked_bytes.map(exactly).unwrap_or_default();
+    let mut row = |count: String, returned: Text, takes: String, asked: String| {
+        Row::new([
+            name.take().unwrap_or_default(),
+            kind.take().unwrap_or_default(),
+            count.into(),
+            returned,
+            takes.into(),
+            asked.into(),
+        ])
+    };
+    let count = |it: &Returned| match full {
+        true => with_interval(
+            it.per_operation * times,
+            it.low.map(|it| it * times),
+            it.high.map(|it| it * times),
+        ),
+        false => number(it.per_operation * times),
+    };
+    let shown = &call.returned[..most];
+    let mut rows: Vec<Row> = shown
+        .iter()
+        .map(|it| {
+            row(count(it), returned(&call.name, it.value), units::duration(it.mean_ns), asked(it))
+        })
+        .collect();
+    let others: f64 = call.returned[most..].iter().map(|it| it.per_operation).sum::<f64>()
+        + call.others_per_operation;
+    if others >= RARE * call.per_operation && others > 0.0 {
+        rows.push(row(
+            number(others * times),
+            Text::new().muted("other"),
+            String::new(),
+            String::new(),
+        ));
+    }
+    rows
+}
+
+/// Calls that return how many bytes they moved.
+const MOVES: [&str; 15] = [
+    "read",
+    "write",
+    "readv",
+    "writev",
+    "pread64",
+    "sendto",
+    "recvfrom",
+    "sendmsg",
+    "recvmsg",
+    "splice",
+    "vmsplice",
+    "tee",
+    "msgrcv",
+    "mq_timedreceive",
+    "process_vm_readv",
+];
+
+fn returned(name: &str, value: Option<i64>) -> Text {
+    match value {
+        None => Text::new().muted("address"),
+        Some(error) if error < 0 => {
+            let error = std::io::Error::from_raw_os_error(-error as i32).to_string();
+            let short = error.split(" (os error").next().unwrap_or_default().to_lowercase();
+            Text::new().muted(short)
+        }
+        Some(bytes) if MOVES.contains(&name) => exactly(bytes as f64).into(),
+        Some(number) => units::count(number as u64).into(),
+    }
+}
+
+/// Bytes in full: `64 KiB`, `36,544 B`.
+pub(in crate::compose) fn exactly(bytes: f64) -> String {
+    let bytes = bytes.round() as u64;
+    match bytes.is_multiple_of(1024) {
+        true => units::size(bytes),
+        false => format!("{} B", units::count(bytes)),
+    }
+}
+
+fn waits(place: &Place, heard: &[(&Seen, &Heard)], extent: Extent) -> Table {
+    let mut table = Table {
+        caption: format!("Heard in {}: waits", place.caption()),
+        columns: vec![
+            place.first_column(),
+            Column::number("woken", 0),
+            Column::number("runs after", 0),
+            Column::number(">16 µs", 1),
+            Column::number("asleep", 0),
+            Column::number("displaced", 0),
+            Column::number("for", 0),
+            Column::number("interrupts", 1),
+            Column::number("longest delay", ASIDE),
+        ],
+        notes: vec![
+            "woken: how often, and how long until it ran; asleep: before that. displaced: gave up \
+             the CPU though nothing else was missing, or lost it. Means, medians over launches; the \
+             price of looking is in them."
+                .into(),
+        ],
+        ..Default::default()
+    };
+    let mean = |it: Option<&Wait>| match it {
+        None => Text::new().muted("–"),
+        Some(Wait { mean_ns, low: Some(low), high: Some(high), .. }) if extent == Extent::Full => {
+            Unit::Nanoseconds.interval(*mean_ns, *low, *high).into()
+        }
+        Some(it) => units::duration(it.mean_ns).into(),
+    };
+    for (case, heard) in heard {
+        if heard.delay.is_none() && heard.displaced.is_none() {
+            continue;
+        }
+        let (delay, displaced) = (heard.delay.as_ref(), heard.displaced.as_ref());
+        let times = |it: Option<&Wait>| it.map_or(0.0, |it| it.per_operation * case.times());
+        let slow = delay.and_then(|it| it.beyond.iter().find(|it| it.ns == 1 << 14));
+        let sent: f64 = heard.interrupts.iter().map(|it| it.per_operation).sum();
+        table.rows.push(Row::new([
+            case.name(place),
+            number(times(delay)).into(),
+            mean(delay),
+            slow.map_or_else(|| Text::new().muted("–"), |it| share(it.share).into()),
+            mean(heard.asleep.as_ref()),
+            number(times(displaced)).into(),
+            mean(displaced),
+            number(sent * case.times()).into(),
+            delay.map_or("–".into(), |it| units::duration(it.longest_ns as f64)).into(),
+        ]));
+    }
+    table
+}
+
+/// `12 %`, `0.4 %`, `<0.1 %`.
+fn share(share: f64) -> String {
+    match 100.0 * share {
+        0.0 => "0".into(),
+        it if it < 0.05 => "<0.1 %".into(),
+        it if it < 9.95 => format!("{it:.1} %"),
+        it => format!("{it:.0} %"),
+    }
+}
+
+fn wake_ups(place: &Place, heard: &[(&Seen, &Heard)]) -> Table {
+    let mut table = Table {
+        caption: format!("Heard in {}: who woke whom, and interrupts", place.caption()),
+        columns: vec![
+            place.first_column(),
+            Column::text("what", 0),
+            Column::text("from, to", 0),
+            Column::number("how many", 0),
+        ],
+        notes: vec![
+            "All launches together. to: where the woken one then ran. Roles and CPUs are swapped \
+             in half of the launches."
+                .into(),
+        ],
+        ..Default::default()
+    };
+    for (case, heard) in heard {
+        let mut name = Some(case.name(place));
+        let mut row = |what: String, from: u32, to: u32, count: f64| {
+            let way = format!("CPU {from} → CPU {to}");
+            let name = name.take().unwrap_or_default();
+            Row::new([name, what.into(), way.into(), number(count * case.times()).into()])
+        };
+        for it in &heard.wake_ups {
+            let whom = match it.woken {
+                Worker::Initiator => "initiator",
+                Worker::Responder => "responder",
+            };
+            let by = if it.by_partner { "its partner" } else { "another" };
+            let what = format!("{whom} woken by {by}");
+            table.rows.push(row(what, it.from_cpu, it.to_cpu, it.per_operation));
+        }
+        for it in &heard.interrupts {
+            let what = "interrupt sent".to_string();
+            table.rows.push(row(what, it.from_cpu, it.to_cpu, it.per_operation));
+        }
+    }
+    table
+}
+
+fn socket(place: &Place, heard: &[(&Seen, &Heard)]) -> Table {
+    let mut table = Table {
+        caption: format!("Heard in {}: bytes per operation of a socket", place.caption()),
+        columns: vec![
+            place.first_column(),
+            Column::text("direction", 0),
+            Column::number("bytes", 0),
+            Column::number("how many", 0),
+        ],
+        ..Default::default()
+    };
+    for (case, heard) in heard {
+        let mut name = Some(case.name(place));
+        for it in &heard.socket {
+            let direction = match it.direction {
+                Direction::Sent => "sent",
+                Direction::Received => "received",
+            };
+            let bytes = match it.bytes {
+                Some(_) => returned("read", it.bytes),
+                None => Text::new().muted("other"),
+            };
+            let count = number(it.per_operation * case.times());
+            let name = name.take().unwrap_or_default();
+            table.rows.push(Row::new([name, direction.into(), bytes, count.into()]));
+        }
+    }
+    table
+}

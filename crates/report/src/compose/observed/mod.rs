@@ -1,0 +1,205 @@
+//! What was counted in launches that something looked at, and heard in those that were traced: a
+//! table each for what happened, for system calls by what they returned, for waits, for the price.
+//!
+//! A terminal gets what fits 80 columns; a page all of it, with intervals. What can't be counted
+//! here stands once, with its reason, and by name what depends on it.
+
+mod events;
+mod hardware;
+mod heard;
+mod price;
+mod untested;
+
+pub(super) use heard::exactly;
+pub(super) use untested::merged;
+
+use super::{Extent, words};
+use crate::{Block, Column, Section, Text, units};
+use analysis::{EventCount, Heard, Judged, Observed};
+use model::total::Total;
+
+/// The section of a run in which something looked on; None of any other.
+pub fn section(judged: &Judged, extent: Extent) -> Option<Section> {
+    let seen: Vec<&Observed> =
+        judged.observed.iter().filter(|it| it.probe.times == 1 && !it.probe.empty).collect();
+    if seen.is_empty() {
+        return None;
+    }
+    let mut section = Section::new("observed", "What was counted");
+    let places = places(&seen);
+    for place in &places {
+        section.blocks.extend(events::table(place, extent).map(Block::from));
+        section.blocks.extend(heard::tables(place, extent));
+    }
+    section.blocks.extend(hardware::tables(&places, extent));
+    section.blocks.extend(places.iter().filter_map(|it| price::table(it, extent)).map(Block::from));
+    if extent == Extent::Full {
+        section.blocks.extend(events::every(&places));
+    }
+    section.blocks.extend(untested::blocks(&seen));
+    told_once(&mut section.blocks);
+    Some(section)
+}
+
+/// Leaves out the notes of a table that an earlier one has told.
+fn told_once(blocks: &mut [Block]) {
+    let mut told: Vec<Text> = Vec::new();
+    for block in blocks {
+        let Block::Table(table) = block else { continue };
+        table.notes.retain(|note| !told.contains(note));
+        told.extend(table.notes.iter().cloned());
+    }
+}
+
+/// A case, with all that looked at it.
+struct Seen<'a> {
+    by: Vec<&'a Observed>,
+}
+
+/// Cases that share a table: what was done, where, by whom.
+struct Place<'a> {
+    cases: Vec<Seen<'a>>,
+}
+
+fn places<'a>(seen: &[&'a Observed]) -> Vec<Place<'a>> {
+    let mut places: Vec<Place> = Vec::new();
+    let key =
+        |it: &Observed| (it.workload.clone(), it.total, it.placement.clone(), it.workers.clone());
+    for it in seen.iter().copied() {
+        let at = places.iter().position(|place| key(place.of()) == key(it));
+        let at = at.unwrap_or_else(|| {
+            places.push(Place { cases: Vec::new() });
+            places.len() - 1
+        });
+        let cases = &mut places[at].cases;
+        match cases.iter_mut().find(|case| case.of().is_same_case(it)) {
+            Some(case) => case.by.push(it),
+            None => cases.push(Seen { by: vec![it] }),
+        }
+    }
+    places
+}
+
+impl<'a> Seen<'a> {
+    fn of(&self) -> &'a Observed {
+        self.by[0]
+    }
+
+    fn event(&self, name: &str) -> Option<&'a EventCount> {
+        self.by.iter().find_map(|it| it.event(name))
+    }
+
+    /// What the fullest of its traces heard.
+    fn heard(&self) -> Option<&'a Heard> {
+        let traced = self.by.iter().filter_map(|it| Some((it.probe.scope()?, it.heard.as_ref()?)));
+        traced.max_by_key(|it| it.0).map(|it| it.1)
+    }
+
+    /// By how much counts per operation are multiplied to be shown: messages of a transfer, where
+    /// that is fixed.
+    fn times(&self) -> f64 {
+        let of = self.of();
+        let messages = of.total.zip(of.message_bytes).and_then(|(it, size)| it.messages(size));
+        messages.unwrap_or(1) as f64
+    }
+
+    /// `pipe`, `tcp, 4 KiB`.
+    fn name(&self, place: &Place) -> Text {
+        let of = self.of();
+        match of.message_bytes.filter(|_| place.size().is_none()) {
+            Some(size) => Text::new().code(format!("{} {}", of.variant, units::size(size))),
+            None => Text::new().code(&of.variant),
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    fn of(&self) -> &'a Observed {
+        self.cases[0].of()
+    }
+
+    /// The size of all messages, if all have the same.
+    fn size(&self) -> Option<u64> {
+        let mut sizes = self.cases.iter().filter_map(|it| it.of().message_bytes);
+        let first = sizes.next()?;
+        sizes.all(|it| it == first).then_some(first)
+    }
+
+    /// What counts are of: `a round trip`, `a transfer of 16 MiB`.
+    fn operation(&self) -> String {
+        match (self.of().workload.as_str(), self.of().total) {
+            ("latency" | "rate", _) => "a round trip".into(),
+            ("connect", _) => "a set-up".into(),
+            (_, Some(Total::Bytes(bytes))) => format!("a transfer of {}", units::size(bytes)),
+            (_, Some(Total::Message)) => "a transfer of one message".into(),
+            (_, _) => "a message".into(),
+        }
+    }
+
+    /// `a round trip of 64 B, one CPU`.
+    fn caption(&self) -> String {
+        let of = self.of();
+        let size = match (self.size(), of.total) {
+            (Some(size), Some(Total::Bytes(_))) => format!(" in messages of {}", units::size(size)),
+            (Some(size), _) => format!(" of {}", units::size(size)),
+            (None, _) => String::new(),
+        };
+        let threads = if of.workers == "thread" { ", threads" } else { "" };
+        format!("{}{size}, {}{threads}", self.operation(), words::place(&of.placement))
+    }
+
+    /// How a count becomes one of a message: said under a table of counts.
+    fn per_message(&self) -> &'static str {
+        match (self.of().workload.as_str(), self.of().total) {
+            ("latency" | "rate", _) => {
+                "A round trip carries two messages: half of each is one message's."
+            }
+            ("connect", _) => "A set-up carries no message.",
+            (_, Some(Total::Bytes(_))) => {
+                "Divided by the messages of a transfer it is a message's."
+            }
+            _ => "",
+        }
+    }
+
+    fn first_column(&self) -> Column {
+        Column::text("mechanism", 0)
+    }
+}
+
+/// A count: `2.00`, `256.0`, `<0.01`.
+pub(super) fn number(count: f64) -> String {
+    match count {
+        0.0 => "0".into(),
+        it if it < 0.005 => "<0.01".into(),
+        it if it < 99.95 => format!("{it:.2}"),
+        it if it < 9_999.5 => format!("{it:.1}"),
+        it => units::count(it.round() as u64),
+    }
+}
+
+/// A count with its interval, one number where all three read the same.
+pub(super) fn with_interval(count: f64, low: Option<f64>, high: Option<f64>) -> String {
+    let [value, low, high] = [Some(count), low, high].map(|it| it.map(number));
+    let value = value.unwrap_or_default();
+    match (low, high) {
+        (Some(low), Some(high)) if low == value && high == value => value,
+        (Some(low), Some(high)) => format!("{value} [{low}, {high}]"),
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_short_and_a_rare_thing_is_not_none() {
+        let told = [0.0, 0.0002, 0.08, 2.0, 16.49, 256.0, 1024.04, 262_144.0].map(number);
+        let expected = ["0", "<0.01", "0.08", "2.00", "16.49", "256.0", "1024.0", "262,144"];
+        assert_eq!(told, expected);
+        assert_eq!(with_interval(2.0, Some(2.0), Some(2.001)), "2.00");
+        assert_eq!(with_interval(2.0, Some(1.9), Some(2.1)), "2.00 [1.90, 2.10]");
+        assert_eq!(with_interval(2.0, None, None), "2.00");
+    }
+}

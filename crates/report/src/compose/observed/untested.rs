@@ -1,0 +1,108 @@
+//! What could not look on here: each reason once, with the levels and the figures that it keeps
+//! out.
+
+use std::collections::BTreeSet;
+
+use super::words;
+use crate::compose::words::capital;
+use crate::{Block, Text};
+use analysis::{Observed, Status};
+use model::counts::FIGURES;
+
+/// A paragraph for each reason.
+pub fn blocks(seen: &[&Observed]) -> Vec<Block> {
+    let mut reasons: Vec<(String, String)> = Vec::new();
+    let absent = |it: &&&Observed| matches!(it.status, Status::Unavailable | Status::Failed);
+    for it in seen.iter().filter(absent) {
+        let told = (it.probe.to_string(), it.reason.clone().unwrap_or_default());
+        if !reasons.contains(&told) {
+            reasons.push(told);
+        }
+    }
+    let told = merged(reasons).into_iter().map(|(probes, reason)| {
+        let figures = figures_of(&probes);
+        let mut text = Text::new().strong("Not testable here: ").code(probes.join(", "));
+        if !figures.is_empty() {
+            text = text.plain(format!(", and with them {}", words::list(&figures)));
+        }
+        Block::paragraph(text.plain(format!(". {}.", capital(&reason))))
+    });
+    told.collect()
+}
+
+/// The figures that need one of those families.
+fn figures_of(probes: &[String]) -> Vec<String> {
+    let stands = FIGURES.iter().filter(|it| probes.iter().any(|name| name == it.family.name()));
+    stands.map(|it| it.name.replace('-', " ")).collect()
+}
+
+/// Reasons that differ in one word are one, with a list in the place of that word.
+pub(in crate::compose) fn merged(reasons: Vec<(String, String)>) -> Vec<(Vec<String>, String)> {
+    struct One {
+        probes: Vec<String>,
+        words: Vec<String>,
+        varies: Option<(usize, Vec<String>)>,
+    }
+    let mut found: Vec<One> = Vec::new();
+    for (probe, reason) in reasons {
+        let words: Vec<String> = reason.split(' ').map(String::from).collect();
+        let fits = |one: &One| {
+            let same_length = one.words.len() == words.len();
+            let off: Vec<usize> = (0..words.len().min(one.words.len()))
+                .filter(|at| one.words[*at] != words[*at])
+                .collect();
+            match (off.as_slice(), &one.varies) {
+                ([], _) => same_length,
+                ([at], None) => same_length && *at > 0,
+                ([at], Some((place, _))) => same_length && at == place,
+                _ => false,
+            }
+        };
+        match found.iter_mut().find(|it| fits(it)) {
+            None => found.push(One { probes: vec![probe], words, varies: None }),
+            Some(one) => {
+                if let Some(at) = (0..words.len()).find(|at| one.words[*at] != words[*at]) {
+                    let first = one.words[at].clone();
+                    let (_, values) = one.varies.get_or_insert_with(|| (at, vec![first]));
+                    values.push(words[at].clone());
+                }
+                one.probes.push(probe);
+            }
+        }
+    }
+    let told = found.into_iter().map(|mut one| {
+        if let Some((at, values)) = one.varies {
+            let values: BTreeSet<String> = values.into_iter().collect();
+            one.words[at] = self::words::list(&values.into_iter().collect::<Vec<_>>());
+        }
+        (one.probes, one.words.join(" "))
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_that_name_another_counter_are_one_reason() {
+        let reason = |probe: &str, what: &str| {
+            (probe.to_string(), format!("this machine has no counter of {what} (in a guest)"))
+        };
+        let told = merged(vec![
+            reason("core", "cycles:u"),
+            reason("bus", "bus-cycles:u"),
+            ("trace".into(), "CAP_BPF is needed".into()),
+        ]);
+        assert_eq!(told.len(), 2);
+        assert_eq!(told[0].0, ["core", "bus"]);
+        assert_eq!(
+            told[0].1,
+            "this machine has no counter of bus-cycles:u and cycles:u (in a guest)"
+        );
+        assert_eq!(
+            figures_of(&told[0].0),
+            ["cycles per instruction", "cycles per reference cycle"]
+        );
+    }
+}

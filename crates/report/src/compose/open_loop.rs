@@ -1,0 +1,100 @@
+//! Open loops: how the schedule was kept beside the response times, and who could not serve it.
+
+use super::words;
+use crate::{Block, Column, Row, Table, Text, Unit, units};
+use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
+
+/// What the table means.
+const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
+     behind others is in them. Served: one connection, one round trip at a time; share: of what was due \
+     in the same launch. Late: begun more than 1 µs after it was due; begun: by how much, the median and \
+     the largest of all launches. On one CPU the sender sleeps until a message is due, and its way out of \
+     sleep is in the response.";
+
+/// A case that kept a schedule, and how.
+fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
+    let results = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
+    results.filter_map(|case| Some((case, case.rate?)))
+}
+
+/// One table for all places.
+pub fn tables(judged: &Judged) -> Vec<Block> {
+    let text = |name: &str| Column::text(name, 0);
+    let number = |name: &str, priority| Column::number(name, priority);
+    let mut table = Table {
+        caption: "How the schedule was kept".into(),
+        columns: vec![
+            text("case"),
+            number("asked", 0),
+            number("served", 0),
+            number("share", 1),
+            number("late", 0),
+            number("begun, median", 2),
+            number("largest", 1),
+        ],
+        notes: vec![Text::from(MEANING)],
+        ..Default::default()
+    };
+    for (case, rate) in cases(judged) {
+        let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
+        let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
+        let cells = [
+            Text::new().code(words::case(case)),
+            per_second(rate.asked_per_sec as f64).into(),
+            rate.served_per_sec.map_or("–".into(), per_second).into(),
+            share(rate.served_share).into(),
+            share(rate.late_share).into(),
+            time(rate.lateness_median_ns).into(),
+            time(rate.lateness_max_ns).into(),
+        ];
+        table.rows.push(Row::new(cells));
+    }
+    if table.rows.is_empty() { Vec::new() } else { vec![table.into()] }
+}
+
+/// A sentence for each case that was not offered, or could not serve, what was due.
+pub fn remarks(judged: &Judged) -> Vec<Block> {
+    let fell_short = cases(judged).filter(|(_, rate)| !rate.is_kept());
+    let told = fell_short.map(|(case, rate)| {
+        let why = match rate.void {
+            false => {
+                "what was due waited longer and longer, and its response times say how long a launch \
+                 was: ask for a lower --rate"
+            }
+            true => {
+                "the sender itself was late: nothing is said of the mechanism; measure on a quieter \
+                 machine, or ask for a lower --rate"
+            }
+        };
+        Block::warning(format!("{}: {}: {why}", words::case(case), shortfall(rate)))
+    });
+    told.collect()
+}
+
+/// `overloaded at 50.0 k/s, served 13.1 k/s`; void where the sender was too late to tell.
+pub fn shortfall(rate: RateSeen) -> String {
+    let served = rate.served_per_sec.map_or("–".into(), per_second);
+    format!("{}, served {served}", short_of(rate))
+}
+
+/// The same without what was served.
+pub fn short_of(rate: RateSeen) -> String {
+    let what = if rate.void { "void" } else { "overloaded" };
+    format!("{what} at {}", per_second(rate.asked_per_sec as f64))
+}
+
+/// The cases of a group that are not ranked, since their schedule was not kept.
+pub fn unranked<'a>(judged: &'a Judged, group: &GroupVerdict) -> Vec<&'a CaseResult> {
+    let here = |case: &CaseResult| {
+        case.workload == group.workload
+            && case.site == group.site
+            && case.workers == group.workers
+            && (case.message_bytes == group.message_bytes || case.message_bytes.is_none())
+    };
+    let of_group = cases(judged).filter(|(case, rate)| !rate.is_kept() && here(case));
+    of_group.map(|(case, _)| case).collect()
+}
+
+pub fn per_second(rate: f64) -> String {
+    Unit::PerSecond.format(rate)
+}

@@ -1,0 +1,156 @@
+//! The other host of a run: where it was, what it is, and what may be concluded of a distance.
+
+use super::background::facts;
+use super::findings;
+use crate::{Block, Section, Text, units};
+use analysis::Judged;
+use model::findings::Fitness;
+use model::host::Host;
+
+/// What a set-up between two hosts holds.
+pub const SET_UP: &str = "Between two hosts, by the initiator's clock: all until the far side has let \
+     this end in, and closing it again. tcp: connect, the launch's cookie there, an answer back. udp: \
+     the cookie there and an answer back. The far side's own work is in it as far as the answer waits \
+     for it.";
+
+fn name(host: &Host) -> String {
+    let name = host.hostname.clone().unwrap_or_else(|| "unknown".into());
+    let model = host.processor.name.as_deref().unwrap_or("unknown CPU");
+    let kernel = host.kernel.release.as_deref().unwrap_or("unknown");
+    format!(
+        "{name} ({model}, {} CPUs, Linux {kernel})",
+        host.cpus_online.as_ref().map_or(0, Vec::len)
+    )
+}
+
+/// Both hosts in a paragraph; None where all was on one.
+fn line(judged: &Judged) -> Option<Block> {
+    let peer = judged.run.peer.as_ref()?;
+    let addresses: Vec<String> =
+        [peer.ipv4, peer.ipv6].into_iter().flatten().map(|it| it.to_string()).collect();
+    let mut text = Text::new()
+        .strong("Between two hosts: ")
+        .plain(format!("initiators on {}, ", name(&judged.run.host)))
+        .plain(format!("responders on {}, reached by ", name(&peer.host)))
+        .code(peer.command.join(" "))
+        .plain(format!(" at {}.", addresses.join(" and ")));
+    if peer.one_network {
+        text = text.plain(
+            " Both are one machine and one network stack: what is measured is loopback, and no \
+             verdict on a distance.",
+        );
+    } else if peer.one_kernel {
+        text = text.plain(" Two network stacks, one machine: no verdict on physical distance.");
+    }
+    Some(Block::paragraph(text))
+}
+
+/// Every host between which was measured.
+pub fn hosts(judged: &Judged) -> impl Iterator<Item = Block> {
+    line(judged).into_iter().chain(laboratories(judged))
+}
+
+/// The laboratories in a paragraph; None where there were none.
+fn laboratories(judged: &Judged) -> Option<Block> {
+    let labs = &judged.run.labs;
+    if labs.is_empty() {
+        return None;
+    }
+    let told = labs.iter().map(|lab| {
+        let mtu = if lab.mtu_bytes == 1500 {
+            String::new()
+        } else {
+            format!(", MTU {} bytes", lab.mtu_bytes)
+        };
+        let line: String = lab.impairments.iter().map(|it| format!(", {it}")).collect();
+        format!("{} ({}{mtu}{line})", lab.chain, lab.reach)
+    });
+    let text = Text::new()
+        .strong("Laboratories that the run made: ")
+        .plain(told.collect::<Vec<_>>().join("; "))
+        .plain(
+            ". Two network stacks, one machine: they prove the tool and the protocols, and give no \
+             verdict on physical distance.",
+        );
+    Some(Block::paragraph(text))
+}
+
+/// What happened beside the launches, there and here, over all cases: the medians' range, and forks.
+pub fn noise_facts(judged: &Judged) -> Vec<(String, String)> {
+    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
+    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
+    if there().next().is_none() {
+        return Vec::new();
+    }
+    let launches: u64 = there().map(|(case, _)| case.launches).sum();
+    let forked: u64 = there().map(|(_, peer)| peer.launches_with_forks).sum();
+    let of = |what: &str, range: Option<String>| {
+        let range = range.unwrap_or_else(|| "not known: the worker was free".into());
+        (format!("{what} of a launch, at the peer (medians of the cases)"), range)
+    };
+    vec![
+        (
+            "launches during which somebody forked at the peer".into(),
+            format!("{forked} of {launches}"),
+        ),
+        of("interrupts on the used CPU", range(there().filter_map(|it| it.1.interrupts))),
+        of("softirqs on the used CPU", range(there().filter_map(|it| it.1.softirqs))),
+        of("context switches", range(there().filter_map(|it| it.1.context_switches))),
+    ]
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<String> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (values.first()?, values.last()?);
+    let count = |it: &f64| units::count(it.round() as u64);
+    Some(match least == most {
+        true => count(least),
+        false => format!("{} to {}", count(least), count(most)),
+    })
+}
+
+/// The noise of both hosts in a sentence.
+pub fn noise(judged: &Judged) -> Option<Block> {
+    let noisy = || judged.results.iter().filter_map(|case| Some((case, case.noise.as_ref()?)));
+    let there = || noisy().filter_map(|(case, noise)| Some((case, noise.peer.as_ref()?)));
+    let launches: u64 = there().map(|(case, _)| case.launches).sum();
+    let forks_here: u64 = noisy().map(|it| it.1.launches_with_forks).sum();
+    let forks_there: u64 = there().map(|it| it.1.launches_with_forks).sum();
+    let switches = range(there().filter_map(|it| it.1.context_switches));
+    let switches = switches.map_or(String::new(), |it| {
+        format!("; context switches of a launch there: {it} (medians of the cases)")
+    });
+    (launches > 0).then(|| {
+        Block::paragraph(Text::new().strong("Noise of both hosts: ").plain(format!(
+            "somebody forked during {forks_here} of {launches} launches here, {forks_there} there\
+             {switches}."
+        )))
+    })
+}
+
+/// All that is known of the other host.
+pub fn section(judged: &Judged) -> Option<Section> {
+    let peer = judged.run.peer.as_ref()?;
+    let mut section = Section::new("peer", "The other host");
+    section.blocks.extend(line(judged));
+    section = section.with(Block::paragraph(format!(
+        "One clock stamps every sample, the initiator's: a round trip and the acknowledgement of a \
+         transfer end where they began. The other host's own clock ({}, {} a read) stamps nothing. \
+         Commands went over the mechanism itself, between stretches; the control stream was silent \
+         while anything was timed.",
+        peer.clock.kind,
+        units::duration(peer.clock.cost_ns)
+    )));
+    let found = &peer.host.findings;
+    if !found.is_empty() {
+        section = section.with(Block::Details {
+            summary: format!("Before the run, there: {}", Fitness::sentence(found)).into(),
+            blocks: findings::sections(found)
+                .into_iter()
+                .flat_map(super::background::titled)
+                .collect(),
+        });
+    }
+    Some(section.with(Block::Facts(facts(&peer.host))))
+}

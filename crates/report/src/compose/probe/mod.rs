@@ -1,0 +1,128 @@
+//! What looking costs, as a document: verdicts in words, a table for each size, lines through
+//! doses, curves over size, and what could not be tried here.
+
+mod curves;
+mod figures;
+mod tables;
+mod verdicts;
+
+use super::{Extent, words};
+use crate::{Block, Section};
+use analysis::Judged;
+use analysis::probe::{Common, ProbeEffect};
+use model::request::Aim;
+use stats::Interval;
+
+/// The sections of a run that was made to tell what looking costs; none of any other.
+pub fn sections(judged: &Judged, extent: Extent) -> Vec<Section> {
+    let effect = match judged.run.request.aim {
+        Aim::ProbeEffect => ProbeEffect::of(&judged.results, &judged.observed),
+        _ => None,
+    };
+    effect.map_or_else(Vec::new, |effect| written(&effect, extent))
+}
+
+fn written(effect: &ProbeEffect, extent: Extent) -> Vec<Section> {
+    let mut answer = Section::new("price", "Verdict");
+    answer.blocks.extend(verdicts::blocks(effect).into_iter().map(Block::from));
+    let mut prices = Section::new("prices", "Prices");
+    prices.blocks.extend(effect.strands.iter().flat_map(tables::prices));
+    let mut doses = Section::new("doses", "Once, twice, four times over");
+    doses.blocks.extend(effect.strands.iter().filter_map(tables::doses));
+    let mut shapes = Section::new("shapes", "Curves");
+    for strand in &effect.strands {
+        shapes.blocks.extend(curves::blocks(strand, extent));
+    }
+    let mut drawn = Section::new("price-figures", "Figures");
+    if extent == Extent::Full {
+        drawn.blocks.extend(figures::all(effect).into_iter().map(Block::from));
+    }
+    let mut untested = Section::new("untested", "Not testable here");
+    untested.blocks.extend(tables::untested(effect));
+    let all = [answer, prices, doses, shapes, drawn, untested];
+    all.into_iter().filter(|section| !section.blocks.is_empty()).collect()
+}
+
+/// `pipe, one CPU`.
+fn strand_name(of: &Common) -> String {
+    let threads = if of.workers == "thread" { ", threads" } else { "" };
+    format!("{}, {}{threads}", of.variant, words::place(&of.placement))
+}
+
+/// What an operation is: `round trip`, `message`.
+fn operation(of: &Common) -> &'static str {
+    match of.workload.as_str() {
+        "latency" | "rate" => "round trip",
+        "connect" => "set-up",
+        _ => "message",
+    }
+}
+
+/// `+12 %`, `−0.4 %`; a factor where it is far from 1.
+fn percent(ratio: f64) -> String {
+    if ratio >= 3.0 {
+        return format!("{ratio:.1}×");
+    }
+    let hundred = 100.0 * (ratio - 1.0);
+    let text =
+        if hundred.abs() < 9.95 { format!("{hundred:+.1}") } else { format!("{hundred:+.0}") };
+    format!("{} %", text.replace('-', "−"))
+}
+
+/// An interval of ratios as [`percent`].
+fn percents(it: &Interval) -> String {
+    format!("{} [{}, {}]", percent(it.estimate), percent(it.low), percent(it.high))
+        .replace(" %", "")
+        + if it.estimate >= 3.0 { "" } else { " %" }
+}
+
+/// A p in little room.
+fn probability(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "<0.0001".into(),
+        p if p < 0.01 => format!("{p:.4}"),
+        p if p < 0.1 => format!("{p:.3}"),
+        p => format!("{p:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Document, terminal};
+    use analysis::testing::machine;
+
+    #[test]
+    fn the_document_says_prices_first_and_what_could_not_be_tried_last() {
+        let effect = machine(1).judged();
+        let mut document = Document::new("What looking costs");
+        document.sections = written(&effect, Extent::Summary);
+        let text = terminal::render(&document, &terminal::Style::default());
+        for words in [
+            "Looking costs up to",
+            "pipe, one CPU",
+            "64 KiB",
+            "trace-calls",
+            "Not testable here",
+            "no counter of l1d",
+            "as published",
+        ] {
+            assert!(text.contains(words), "`{words}` isn't in:\n{text}");
+        }
+        let wide = text.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None);
+        let full = written(&effect, Extent::Full);
+        assert!(full.iter().any(|it| it.id == "price-figures"));
+    }
+
+    #[test]
+    fn a_share_is_signed_and_a_multiple_is_one() {
+        assert_eq!(
+            (percent(1.004), percent(0.98), percent(1.5)),
+            ("+0.4 %".into(), "−2.0 %".into(), "+50 %".into())
+        );
+        assert_eq!(percent(4.25), "4.2×");
+        let interval = Interval { estimate: 1.12, low: 1.1, high: 1.14, coverage: 0.95 };
+        assert_eq!(percents(&interval), "+12 [+10, +14] %");
+    }
+}

@@ -1,0 +1,177 @@
+//! Tables of prices: one for each size, one for the lines through doses, one for what can't be
+//! tried.
+
+use super::{operation, percent, percents, probability, strand_name};
+use crate::document::ASIDE;
+use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, units};
+use analysis::probe::{Charge, Dose, Linear, ProbeEffect, Strand};
+use analysis::{ALPHA, EQUIVALENT_WITHIN};
+use stats::{Interval, smallest_holm_n};
+
+/// A table for each size.
+pub(super) fn prices(strand: &Strand) -> Vec<Block> {
+    let mut sizes: Vec<Option<u64>> = strand.charges.iter().map(|it| it.message_bytes).collect();
+    sizes.dedup();
+    let last = sizes.len().saturating_sub(1);
+    let table = |(nth, size): (usize, Option<u64>)| {
+        let here: Vec<&Charge> =
+            strand.charges.iter().filter(|it| it.message_bytes == size).collect();
+        let mut table = Table {
+            caption: caption(strand, size, &here),
+            columns: vec![
+                Column::text("level", 0),
+                Column::number("added [95 %]", 0),
+                Column::number("share", 0),
+                Column::number("its [95 %]", ASIDE),
+                Column::number("p, Holm", 1),
+                Column::number("firings", 2),
+                Column::number("a firing", 1),
+                Column::number("its [95 %]", ASIDE),
+            ],
+            rows: here.iter().map(|it| row(it)).collect(),
+            ..Default::default()
+        };
+        if nth == last {
+            table.notes = notes(strand);
+        }
+        Block::from(table)
+    };
+    sizes.into_iter().enumerate().map(table).collect()
+}
+
+fn caption(strand: &Strand, size: Option<u64>, here: &[&Charge]) -> String {
+    let size = size.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    let plain = here.first().map_or(f64::NAN, |it| it.plain_ns);
+    format!(
+        "{}{size}: a {} takes {} unobserved",
+        strand_name(&strand.of),
+        operation(&strand.of),
+        units::duration(plain)
+    )
+}
+
+fn row(charge: &Charge) -> Row {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".into());
+    let each = charge.per_firing();
+    let cells = [
+        Text::new().code(charge.probe.to_string()),
+        or_dash(charge.shift.as_ref().map(added)).into(),
+        or_dash(charge.ratio.map(|it| percent(it.estimate))).into(),
+        or_dash(charge.ratio.as_ref().map(percents)).into(),
+        or_dash(charge.p_holm.map(probability)).into(),
+        or_dash(charge.firings.map(|it| format!("{it:.1}"))).into(),
+        or_dash(each.map(|it| units::duration(it.estimate))).into(),
+        or_dash(each.map(|it| Unit::Nanoseconds.interval(it.estimate, it.low, it.high))).into(),
+    ];
+    let emphasis =
+        if charge.is_sure() || charge.is_less() { Emphasis::Normal } else { Emphasis::Muted };
+    Row::new(cells).emphasis(emphasis)
+}
+
+/// `+1.23 µs [1.20, 1.26]`.
+fn added(it: &Interval) -> String {
+    let sign = if it.estimate > 0.0 { "+" } else { "" };
+    format!("{sign}{}", Unit::Nanoseconds.interval(it.estimate, it.low, it.high))
+}
+
+fn notes(strand: &Strand) -> Vec<Text> {
+    let family = strand.charges.iter().filter(|it| it.p.is_some()).count();
+    let rounds = strand.charges.iter().map(|it| it.rounds).min().unwrap_or(0);
+    let mut notes = vec![Text::from(format!(
+        "added: Hodges–Lehmann shift of {rounds} paired launches; p: exact signed-rank, corrected \
+         over the {family} prices of these tables."
+    ))];
+    if strand.charges.iter().any(|it| it.firings.is_some()) {
+        notes.push(
+            "firings: per operation, both workers, counted in launches of their own. a firing: all \
+             of the price, divided by them; what a switch of counters costs is in it."
+                .into(),
+        );
+    }
+    let needed = smallest_holm_n(family, ALPHA);
+    if rounds < needed {
+        notes.push(
+            format!("With {rounds} rounds no p of so many survives: --launches {needed}.").into(),
+        );
+    }
+    notes
+}
+
+/// Lines through doses.
+pub(super) fn doses(strand: &Strand) -> Option<Block> {
+    let row = |dose: &Dose| {
+        let interval = |it: &Interval| Unit::Nanoseconds.interval(it.estimate, it.low, it.high);
+        let doses: Vec<String> = dose.doses.iter().map(ToString::to_string).collect();
+        Row::new([
+            Text::from(dose.message_bytes.map_or("–".into(), units::size)),
+            Text::new().code(dose.probe.to_string()),
+            doses.join(", ").into(),
+            interval(&dose.slope).into(),
+            interval(&dose.at_none).into(),
+            units::duration(dose.plain_ns).into(),
+            linear(dose),
+        ])
+    };
+    if strand.doses.is_empty() {
+        return None;
+    }
+    let margin = 100.0 * EQUIVALENT_WITHIN;
+    let table = Table {
+        caption: format!(
+            "{}: a line through the doses, led back to none, beside what was measured there",
+            strand_name(&strand.of)
+        ),
+        columns: vec![
+            Column::number("size", 0),
+            Column::text("level", 0),
+            Column::text("doses", ASIDE),
+            Column::number("a dose [95 %]", 1),
+            Column::number("at none [95 %]", ASIDE),
+            Column::number("measured", ASIDE),
+            Column::text("the line ends", 0),
+        ],
+        rows: strand.doses.iter().map(row).collect(),
+        notes: vec![
+            format!(
+                "at it: within {margin:.0} % of the unobserved time, so that the price is linear and \
+                 may be subtracted. above: the first dose costs more than each further one; below: \
+                 less. open <x: a miss smaller than x could not have been seen."
+            )
+            .into(),
+        ],
+        ..Default::default()
+    };
+    Some(table.into())
+}
+
+fn linear(dose: &Dose) -> Text {
+    let by = format!(", {}", percent(1.0 + dose.miss.estimate));
+    match dose.linear {
+        Linear::Yes => "at it".into(),
+        Linear::FirstCostsMore => Text::new().strong(format!("above{by}")),
+        Linear::FirstCostsLess => Text::new().strong(format!("below{by}")),
+        Linear::Open(effect) => Text::new().muted(format!("open <{:.0} %", 100.0 * effect)),
+    }
+}
+
+/// Levels that could not be tried, each with its reason; those with the same in one row.
+pub(super) fn untested(effect: &ProbeEffect) -> Option<Block> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for it in &effect.untested {
+        match reasons.iter_mut().find(|(reason, _)| *reason == it.reason) {
+            Some((_, probes)) => probes.push(it.probe.to_string()),
+            None => reasons.push((&it.reason, vec![it.probe.to_string()])),
+        }
+    }
+    let row = |(reason, probes): (&str, Vec<String>)| {
+        Row::new([Text::new().code(probes.join(", ")), Text::from(reason)])
+            .emphasis(Emphasis::Muted)
+    };
+    let table = Table {
+        caption: "Levels that could not look here, and why".into(),
+        columns: vec![Column::text("level", 0), Column::text("not testable here", 0)],
+        rows: reasons.into_iter().map(row).collect(),
+        ..Default::default()
+    };
+    (!effect.untested.is_empty()).then(|| table.into())
+}

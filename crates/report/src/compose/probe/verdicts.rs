@@ -1,0 +1,348 @@
+//! What looking costs, in words: the range of prices, whether shapes and orders survive, whether a
+//! price may be subtracted, and two surprises.
+
+use super::{operation, percent, probability, strand_name};
+use crate::compose::words;
+use crate::{Text, Unit, Verdict, VerdictKind, units};
+use analysis::probe::{Charge, Common, CurveUnder, Kept, Linear, Order, ProbeEffect, Surprise};
+
+/// How far a curve may be off a constant factor and still be called rescaled.
+const SHAPE_WITHIN: f64 = 0.1;
+
+pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
+    let mut verdicts = vec![price(effect)];
+    verdicts.extend(shape(effect));
+    verdicts.extend(dose(effect));
+    verdicts.extend(order(effect));
+    verdicts.extend(effect.surprises.iter().map(surprise));
+    verdicts
+}
+
+/// The least and the most that looking costs.
+fn price(effect: &ProbeEffect) -> Verdict {
+    let mut all: Vec<(&Common, &Charge, f64)> = Vec::new();
+    for strand in &effect.strands {
+        let ratios = strand.charges.iter().filter_map(|it| Some((it, it.ratio?.estimate)));
+        all.extend(ratios.map(|(charge, ratio)| (&strand.of, charge, ratio)));
+    }
+    all.sort_by(|a, b| a.2.total_cmp(&b.2));
+    let bare = |ratio| percent(ratio).trim_start_matches('+').to_string();
+    let Some(most) = all.last() else {
+        let head = Text::new().strong("What looking costs can't be told: ");
+        return Verdict::new(
+            VerdictKind::Unknown,
+            head.plain("no level was measured in six rounds beside unobserved launches."),
+            "The reasons stand below; --launches 12 are twelve rounds.",
+        );
+    };
+    let sure: Vec<_> = all.iter().filter(|it| it.1.is_sure()).collect();
+    let head = match (sure.first(), sure.last()) {
+        (Some(least), Some(most)) => Text::new()
+            .strong(format!("Looking costs up to {}: ", bare(most.2)))
+            .plain(format!("{}. The least that surely is a price is ", told(most)))
+            .plain(format!("{}, under {}.", bare(least.2), told(least))),
+        _ => Text::new().strong("No price can be told from none: ").plain(format!(
+            "the largest seen is {}, under {}.",
+            bare(most.2),
+            told(most)
+        )),
+    };
+    let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
+    let less = match all.iter().filter(|it| it.1.is_less()).count() {
+        0 => String::new(),
+        less => format!(" {less} surely are less: what is looked at is quicker."),
+    };
+    let detail = format!(
+        "{} of {} prices surely are more than nothing (Holm): {rounds} rounds, each with observed and \
+         unobserved launches in random order.{less}{}",
+        sure.len(),
+        all.len(),
+        firings(&all)
+    );
+    let sure = sure.len();
+    let kind = if sure > 0 { VerdictKind::Neutral } else { VerdictKind::Unknown };
+    Verdict::new(kind, head, detail)
+}
+
+/// `trace-calls (pipe, one CPU, 64 B)`.
+fn told((of, charge, _): &(&Common, &Charge, f64)) -> String {
+    let size = charge.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    format!("{} ({}{size})", charge.probe, strand_name(of))
+}
+
+/// What a firing costs, from the least to the most, of prices that are sure.
+fn firings(all: &[(&Common, &Charge, f64)]) -> String {
+    let sure = all.iter().filter(|it| it.1.is_sure());
+    let each = sure.filter_map(|(of, charge, _)| Some((of, charge, charge.per_firing()?.estimate)));
+    let mut each: Vec<_> = each.collect();
+    each.sort_by(|a, b| a.2.total_cmp(&b.2));
+    match each.as_slice() {
+        [] => String::new(),
+        [least, .., most] => format!(
+            " A firing costs from {} ({}) to {} ({}).",
+            units::duration(least.2),
+            least.1.probe,
+            units::duration(most.2),
+            most.1.probe
+        ),
+        [one] => format!(" A firing costs {} ({}).", units::duration(one.2), one.1.probe),
+    }
+}
+
+/// Whether curves are only rescaled, and whether their peaks stay.
+fn shape(effect: &ProbeEffect) -> Option<Verdict> {
+    let curves: Vec<(&Common, &CurveUnder)> = effect
+        .strands
+        .iter()
+        .flat_map(|strand| strand.curves.iter().map(|curve| (&strand.of, curve)))
+        .filter(|(_, curve)| curve.rescaled.is_some())
+        .collect();
+    if curves.is_empty() {
+        return None;
+    }
+    let name = |(of, curve): &(&Common, &CurveUnder)| format!("{} ({})", curve.probe, of.variant);
+    let bent: Vec<String> = curves.iter().filter(|it| it.1.is_bent()).map(name).collect();
+    let most = curves.iter().filter_map(|it| it.1.most_off()).fold(0.0, f64::max);
+    let off = format!("at most {:.0} % off a constant factor at any size", 100.0 * most);
+    let unknown: Vec<&CurveUnder> =
+        curves.iter().map(|it| it.1).filter(|it| it.most_off().is_none()).collect();
+    let (kind, head) = match (bent.len(), most < SHAPE_WITHIN) {
+        (0, _) if !unknown.is_empty() => (VerdictKind::Unknown, too_few(&unknown, curves.len())),
+        (0, true) => (
+            VerdictKind::Good,
+            Text::new().strong("Curves over size are only rescaled: ").plain(off + "."),
+        ),
+        (0, false) => (
+            VerdictKind::Unknown,
+            Text::new()
+                .strong("No curve over size shows another shape")
+                .plain(format!(", though one may be off: {off}.")),
+        ),
+        (count, _) => (
+            VerdictKind::Bad,
+            Text::new()
+                .strong(format!(
+                    "{count} of {} curves over size change their shape: ",
+                    curves.len()
+                ))
+                .plain(words::few(&bent))
+                .plain("."),
+        ),
+    };
+    Some(Verdict::new(kind, head, peaks(&curves)))
+}
+
+/// Of curves of which no size's interval is known.
+fn too_few(unknown: &[&CurveUnder], all: usize) -> Text {
+    let takes = unknown.iter().map(|it| it.rounds_for_off()).max().unwrap_or(0);
+    Text::new().strong("No curve over size shows another shape").plain(format!(
+        ", but of {} of {all} it can't be told how far they are off a constant factor: it takes \
+         {takes} rounds (--launches {takes}).",
+        unknown.len()
+    ))
+}
+
+fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
+    let inside: Vec<_> = curves.iter().filter(|it| it.1.has_peak()).collect();
+    let moved: Vec<String> = inside
+        .iter()
+        .filter(|(_, curve)| curve.peak.is_some_and(|it| it.low > 0 || it.high < 0))
+        .map(|(of, curve)| format!("{} ({})", curve.probe, of.variant))
+        .collect();
+    let stays = inside
+        .iter()
+        .filter(|(_, curve)| curve.peak.is_some_and(|it| it.low == 0 && it.high == 0))
+        .count();
+    let global = "By one test for each curve, Holm-corrected; see the tables for single points.";
+    match (inside.len(), moved.as_slice()) {
+        (0, _) => format!("{global} None has a peak inside its sizes that could move."),
+        (all, []) => format!("{global} No peak moved: {stays} of {all} surely stay."),
+        (all, some) => {
+            format!("{global} {} of {all} peaks moved: {}.", some.len(), words::few(some))
+        }
+    }
+}
+
+/// Whether prices are linear in their doses.
+fn dose(effect: &ProbeEffect) -> Option<Verdict> {
+    let doses: Vec<_> = effect.strands.iter().flat_map(|it| &it.doses).collect();
+    if doses.is_empty() {
+        return None;
+    }
+    let count = |of: fn(&Linear) -> bool| doses.iter().filter(|it| of(&it.linear)).count();
+    let meets = count(|it| *it == Linear::Yes);
+    let more = count(|it| *it == Linear::FirstCostsMore);
+    let less = count(|it| *it == Linear::FirstCostsLess);
+    let open = doses.len() - meets - more - less;
+    let all = doses.len();
+    let (kind, head) = match (more + less, meets) {
+        (0, 0) => (VerdictKind::Unknown, "Whether prices are linear can't be told"),
+        (0, _) if meets == all => (VerdictKind::Good, "Prices are linear in their doses"),
+        (0, _) => (VerdictKind::Neutral, "No price is surely other than linear in its doses"),
+        _ => (VerdictKind::Bad, "Not every price is linear in its doses"),
+    };
+    let parts: Vec<String> = [
+        (meets, "meet the unobserved time"),
+        (more, "end above it (the first dose costs more)"),
+        (less, "end below it (the first dose costs less)"),
+        (open, "can't tell"),
+    ]
+    .into_iter()
+    .filter(|(many, _)| *many > 0)
+    .map(|(many, what)| format!("{many} {what}"))
+    .collect();
+    let head = Text::new()
+        .strong(format!("{head}: "))
+        .plain(format!("of {all} lines through doses, led back to none, {}.", words::list(&parts)));
+    let detail = match more + less {
+        0 => "Lines are fitted to the doses alone: the unobserved time is what tests them.",
+        _ => {
+            "Where a line misses, the price of looking once can't be subtracted as a multiple of \
+             firings."
+        }
+    };
+    Some(Verdict::new(kind, head, detail))
+}
+
+/// Whether looking changes which of two is faster.
+fn order(effect: &ProbeEffect) -> Option<Verdict> {
+    if effect.orders.is_empty() {
+        return None;
+    }
+    let all = effect.orders.len();
+    let of = |kept| effect.orders.iter().filter(move |it| it.kept == kept);
+    let told = |it: &Order| {
+        let size = it.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        format!("{} over {}{size} ({})", it.first, it.second, it.probe)
+    };
+    let turned: Vec<String> = of(Kept::Turned).map(told).collect();
+    let blurred: Vec<String> = of(Kept::Blurred).map(told).collect();
+    let open = of(Kept::Open).count();
+    let (kind, head) = match (turned.as_slice(), blurred.len()) {
+        ([], 0) if open == all => (
+            VerdictKind::Unknown,
+            Text::new()
+                .strong("Whether looking changes which of two mechanisms is faster can't be told")
+                .plain(format!(": none of {all} comparisons shows which is.")),
+        ),
+        ([], 0) if open > 0 => (
+            VerdictKind::Neutral,
+            Text::new()
+                .strong("Looking turns no order round")
+                .plain(format!(", but {open} of {all} comparisons are open.")),
+        ),
+        ([], 0) => (
+            VerdictKind::Good,
+            Text::new()
+                .strong("Looking doesn't change which of two mechanisms is faster")
+                .plain(format!(": {all} comparisons.")),
+        ),
+        ([], _) => (
+            VerdictKind::Neutral,
+            Text::new().strong("Looking turns no order round").plain(format!(
+                ", but {} of {all} comparisons say more or less than unobserved: {}.",
+                blurred.len(),
+                words::few(&blurred)
+            )),
+        ),
+        (some, _) => (
+            VerdictKind::Bad,
+            Text::new()
+                .strong(format!("Looking turns {} of {all} orders round: ", some.len()))
+                .plain(words::few(some))
+                .plain("."),
+        ),
+    };
+    let open = match open {
+        0 => String::new(),
+        open => format!(" Open: {open}, where neither of the two tells which is faster."),
+    };
+    let detail = format!(
+        "Each comparison unobserved and observed, by the same test, corrected together.{open}"
+    );
+    Some(Verdict::new(kind, head, detail))
+}
+
+/// One of the two surprises.
+fn surprise(it: &Surprise) -> Verdict {
+    let kind = words::kind(it.decision);
+    let of = it.of.as_ref().map_or(String::new(), |of| format!(" ({})", strand_name(of)));
+    let head = Text::new()
+        .strong(format!("{}: ", words::capital(it.decision.name())))
+        .plain(format!("{}{of}.", it.statement));
+    let detail = match (&it.ratio, it.p_holm, &it.reason) {
+        (Some(ratio), Some(p), _) => format!(
+            "A {} takes {} as long, all sizes together; corrected p = {}.",
+            it.of.as_ref().map_or("message", operation),
+            Unit::Ratio.interval(ratio.estimate, ratio.low, ratio.high),
+            probability(p)
+        ),
+        (_, _, Some(reason)) => format!("{reason}."),
+        _ => "Too few rounds.".into(),
+    };
+    Verdict::new(kind, head, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::testing::Machine;
+
+    /// What looks on takes `times` as long, of two mechanisms at three sizes.
+    fn rescaled(times: f64) -> ProbeEffect {
+        let mut machine = Machine::seeded(11);
+        for bytes in [64, 1024, 65_536] {
+            for (mechanism, ns) in [("pipe", 4000.0), ("tcp", 9000.0)] {
+                let at = machine.plain(mechanism, bytes, ns + bytes as f64);
+                machine.under("trace", at, times * (ns + bytes as f64), &[]);
+            }
+        }
+        machine.judged()
+    }
+
+    fn text(it: &Verdict) -> String {
+        format!("{it:?}")
+    }
+
+    #[test]
+    fn curves_of_too_few_rounds_are_not_called_rescaled() {
+        let mut effect = rescaled(1.5);
+        assert_eq!(shape(&effect).unwrap().kind, VerdictKind::Good);
+        effect.strands[1].curves[0].off.clear();
+        let told = shape(&effect).unwrap();
+        assert_eq!(told.kind, VerdictKind::Unknown);
+        assert!(text(&told).contains("of 1 of 2 it can't be told"), "{told:?}");
+        assert!(text(&told).contains("--launches 7"), "{told:?}");
+    }
+
+    #[test]
+    fn the_rounds_that_a_curve_takes_are_those_of_its_intervals() {
+        let curve = &rescaled(1.5).strands[0].curves[0];
+        let takes = curve.rounds_for_off() as usize;
+        let rounds = |count: usize| vec![vec![1.0, 2.0, 3.0]; count];
+        let off = |count| stats::peak::shape_differences(&rounds(count), &rounds(count), 0.05);
+        assert!(off(takes).is_some() && off(takes - 1).is_none(), "{takes}");
+    }
+
+    #[test]
+    fn open_orders_are_no_kept_ones() {
+        let mut effect = rescaled(1.5);
+        assert_eq!(order(&effect).unwrap().kind, VerdictKind::Good);
+        effect.orders[0].kept = Kept::Open;
+        let told = order(&effect).unwrap();
+        assert_eq!(told.kind, VerdictKind::Neutral);
+        assert!(text(&told).contains("1 of 3 comparisons are open"), "{told:?}");
+        effect.orders.iter_mut().for_each(|it| it.kept = Kept::Open);
+        assert_eq!(order(&effect).unwrap().kind, VerdictKind::Unknown);
+    }
+
+    #[test]
+    fn what_is_quicker_while_looked_at_is_no_price() {
+        let effect = rescaled(0.8);
+        let charges = effect.strands.iter().flat_map(|it| &it.charges);
+        assert!(charges.clone().all(|it| it.is_less() && !it.is_sure()));
+        let told = text(&price(&effect));
+        assert!(told.contains("No price can be told from none"), "{told}");
+        assert!(told.contains("6 surely are less"), "{told}");
+    }
+}

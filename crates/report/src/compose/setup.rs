@@ -1,0 +1,155 @@
+//! Set-up: what it and its steps take, and the first message after it.
+
+use super::signs::{best_in_words, cell};
+use super::words;
+use crate::{Block, Column, Row, Table, Text, units};
+use analysis::{CaseResult, Judged, OncePerLaunch, Status};
+
+/// What a set-up holds, for those who read its figures.
+const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to have both ends, and to \
+     close them again: bind, listen, connect, accept and close for tcp and for Unix sockets with \
+     a name (bind=…), open and close for all others; with the calls that ask what the kernel \
+     granted. A path costs what the file system of its folder takes, and making the folder. What \
+     remains to do before a first message isn't in it: faulting in shared memory, and meeting the \
+     partner (signal, process-vm). io-uring and tcp leave some of the end to the kernel.";
+
+/// What each step holds.
+const STEPS: &str = "bind: a socket made, bound, and listening. connect: another one made, and \
+     connected to it. accept: with the check that the peer is our own. rest: options, what was \
+     granted, the listener closed, the name removed.";
+
+/// The same between two hosts.
+const STEPS_APART: &str = "connect: a socket made, and connected. accept: the cookie shown, until the \
+     far side answers. rest: what was granted.";
+
+/// Two tables per placement: what a set-up takes, and the steps of those that have some.
+pub fn tables(judged: &Judged) -> Vec<Block> {
+    let measured =
+        |it: &&CaseResult| it.workload == "connect" && it.status == Status::Ok && !it.twin;
+    let cases: Vec<&CaseResult> = judged.results.iter().filter(measured).collect();
+    let mut tables = Vec::new();
+    for (workers, placement) in words::places(&cases) {
+        let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
+        let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
+        let threads = if workers == "thread" { ", threads" } else { "" };
+        let where_ = format!("{}{threads}", alone(placement));
+        tables.push(wholes(judged, &here, &where_).into());
+        tables.extend(steps(&here, &where_).map(Block::from));
+    }
+    tables
+}
+
+/// Whether each of them is between two hosts.
+fn apart(cases: &[&CaseResult]) -> bool {
+    cases.iter().all(|it| !it.reach.is_local())
+}
+
+fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
+    let mut table = Table {
+        caption: format!("Set-up and tear-down, {place}: median over launches [interval]"),
+        columns: vec![
+            Column::text("mechanism", 0),
+            Column::number("both", 0),
+            Column::number("open", 1),
+            Column::number("close", 1),
+        ],
+        notes: vec![Text::from(match apart(cases) {
+            true => super::peer::SET_UP,
+            false => WHAT_IT_HOLDS,
+        })],
+        ..Default::default()
+    };
+    for case in cases {
+        let opening = case.setup_phases_ns.iter().filter(|it| it.phase != CLOSE);
+        let open: f64 = opening.map(|it| it.time.median).sum();
+        let close = of(case, CLOSE);
+        table.rows.push(Row::new([
+            Text::new().code(&case.variant),
+            cell(judged, case, words::cell_value(case)),
+            told(close.map(|_| open)),
+            told(close),
+        ]));
+    }
+    let best = best_in_words(&table);
+    table.notes.extend(best);
+    table
+}
+
+/// None where no mechanism has steps.
+fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
+    const NAMES: [&str; 5] = ["bind", "connect", "accept", "rest", CLOSE];
+    let mut table = Table {
+        caption: format!("Steps of a set-up, {place}: median over launches"),
+        columns: vec![Column::text("mechanism", 0)],
+        notes: vec![Text::from(if apart(cases) { STEPS_APART } else { STEPS })],
+        ..Default::default()
+    };
+    table.columns.extend(NAMES.map(|name| Column::number(name, 0)));
+    for case in cases.iter().filter(|case| of(case, NAMES[1]).is_some()) {
+        let cells = NAMES.map(|name| told(of(case, name)));
+        table.rows.push(Row::new([Text::new().code(&case.variant)].into_iter().chain(cells)));
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+const CLOSE: &str = "close";
+
+fn of(case: &CaseResult, phase: &str) -> Option<f64> {
+    case.setup_phases_ns.iter().find(|it| it.phase == phase).map(|it| it.time.median)
+}
+
+fn told(ns: Option<f64>) -> Text {
+    ns.map_or(Text::new(), |ns| Text::from(units::duration(ns)))
+}
+
+/// Where the worker ran that sets up: its partner's place doesn't matter.
+pub fn alone(placement: &str) -> String {
+    match placement {
+        "free" => words::place(placement),
+        between if between.contains('/') => words::place(between),
+        _ => "one pinned worker".into(),
+    }
+}
+
+/// The first round trip of each launch, beside what the later ones took; None where no launch
+/// kept it.
+pub fn first_messages(judged: &Judged) -> Option<Block> {
+    let mut table = Table {
+        columns: vec![
+            Column::text("mechanism", 0),
+            Column::text("where", 0),
+            Column::number("size", 0),
+            Column::number("first [interval]", 0),
+            Column::number("× later ones", 1),
+            Column::number("min … max of launches", 2),
+        ],
+        ..Default::default()
+    };
+    let cases = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
+    for (case, first) in cases.filter_map(|case| Some((case, case.first_message_ns?))) {
+        let later = case.latency_ns.as_ref().map(|it| it.median);
+        let threads = if case.workers == "thread" { ", threads" } else { "" };
+        table.rows.push(Row::new([
+            Text::new().code(&case.variant),
+            Text::from(format!("{}{threads}", words::place(&case.site))),
+            Text::from(case.message_bytes.map_or(String::new(), units::size)),
+            Text::from(interval(&first)),
+            Text::from(later.map_or("–".into(), |later| units::ratio(first.median / later))),
+            Text::from(format!("{} … {}", units::duration(first.min), units::duration(first.max))),
+        ]));
+    }
+    table.notes.push(Text::from(
+        "The very first round trip of a launch, to a partner that already waits: cold code and \
+         cold memory, one value per launch, with one clock read in it. What null shows is the \
+         harness's own part.",
+    ));
+    let summary = Text::from("First message after set-up");
+    (!table.rows.is_empty()).then(|| Block::Details { summary, blocks: vec![table.into()] })
+}
+
+fn interval(time: &OncePerLaunch) -> String {
+    match (time.low, time.high) {
+        (Some(low), Some(high)) => crate::Unit::Nanoseconds.interval(time.median, low, high),
+        _ => format!("{} (too few launches)", units::duration(time.median)),
+    }
+}

@@ -1,0 +1,254 @@
+//! Cells of a study's tables: what one case comes to, or several together.
+
+use super::find;
+use crate::compose::observed::{exactly, number, with_interval};
+use crate::compose::{percentiles, words};
+use crate::{Text, Unit, units};
+use analysis::hypothesis::{gain, level, takes};
+use analysis::{CaseResult, OverRounds, Returned, Status};
+use study::counted::{Count, SHARES};
+use study::factor::{Chosen, Factor};
+
+use super::published::NOTHING;
+
+/// What a table compares and ranks with.
+pub struct Table<'a> {
+    /// Every case.
+    pub results: &'a [CaseResult],
+    /// Those that are put in order, of what `rank` shows; all, if none is named.
+    pub ranked: &'a [Chosen],
+    /// What the cases of a row are held against, where it shows gains.
+    pub against: &'a [Chosen],
+}
+
+/// Statistics of gains: over all pairs of cases.
+pub const GAINS: [&str; 4] = ["average", "q1", "median", "q3"];
+
+impl Table<'_> {
+    /// What stands at `here`; `column` chooses all cases of its column.
+    pub fn cell(&self, here: &Chosen, show: &str, column: &Chosen) -> Text {
+        if !self.against.is_empty() {
+            return self.gain(here, show);
+        }
+        let ok = |it: &&CaseResult| it.status == Status::Ok;
+        match show {
+            "lowest" | "highest" => self.end(here, show == "highest"),
+            _ => match find(here, self.results).filter(ok) {
+                Some(case) => self.of_case(case, show, column),
+                None => Text::new().muted("n/a"),
+            },
+        }
+    }
+
+    /// One measured value.
+    fn of_case(&self, case: &CaseResult, show: &str, column: &Chosen) -> Text {
+        if let Some(count) = Count::parse(show) {
+            return counted(case, show, &count);
+        }
+        let unit = words::unit(case);
+        let Some(estimate) = case.estimate() else { return Text::new().muted("n/a") };
+        let plain = |value: f64| Text::from(unit.format(value));
+        if let Some(derived) = case.derived.get(show) {
+            return Text::from(derived.to_string());
+        }
+        match show {
+            "median" => Text::from(words::cell_value(case)),
+            "mean" => case.mean.map_or(Text::from(NOTHING), plain),
+            "min" => plain(estimate.min),
+            "q1" => plain(estimate.q1),
+            "q3" => plain(estimate.q3),
+            "max" => plain(estimate.max),
+            "granted" => granted(case),
+            "rank" | "rank-min" => Text::from(self.rank(case, show, column)),
+            "switches" => Text::from(switches(case)),
+            percentile => Text::from(percentile_of(case, percentile, unit)),
+        }
+    }
+
+    /// The place of a case in its column, 1 for the quickest: by the median over launches of their
+    /// medians, or of their quickest operations. None of a case that isn't put in order.
+    fn rank(&self, case: &CaseResult, show: &str, column: &Chosen) -> String {
+        let ranked = |case: &CaseResult| {
+            self.ranked.is_empty() || self.ranked.iter().any(|it| takes(it, case))
+        };
+        let time = |case: &CaseResult| {
+            let rounds = match show {
+                "rank-min" => case.others_by_round.get("min")?,
+                _ => &case.by_round,
+            };
+            over_launches(rounds)
+        };
+        let Some(own) = time(case).filter(|_| ranked(case)) else { return NOTHING.into() };
+        let ahead = self
+            .results
+            .iter()
+            .filter(|it| !it.twin && it.status == Status::Ok && !it.carries.is_control())
+            .filter(|it| takes(column, it) && it.workload == case.workload && ranked(it))
+            .filter(|it| time(it).is_some_and(|other| other < own))
+            .count();
+        (ahead + 1).to_string()
+    }
+
+    /// The lowest or the highest median of all cases at `here`, and where it is.
+    fn end(&self, here: &Chosen, highest: bool) -> Text {
+        let ok = |it: &&CaseResult| !it.twin && it.status == Status::Ok && takes(here, it);
+        let cases: Vec<&CaseResult> = self.results.iter().filter(ok).collect();
+        let value = |case: &&CaseResult| case.estimate().map(|it| it.median);
+        let known = cases.iter().filter_map(|it| Some((value(it)?, *it)));
+        let ordered = |a: &(f64, &CaseResult), b: &(f64, &CaseResult)| a.0.total_cmp(&b.0);
+        let end = if highest { known.max_by(ordered) } else { known.min_by(ordered) };
+        let Some((value, case)) = end else { return Text::new().muted("n/a") };
+        let differs = |it: &Factor| {
+            !it.follows() && cases.iter().any(|other| level(other, *it) != level(case, *it))
+        };
+        let levels: Vec<String> =
+            Factor::ALL.into_iter().filter(differs).map(|it| level(case, it)).collect();
+        let at =
+            if levels.is_empty() { String::new() } else { format!(" ({})", levels.join(", ")) };
+        Text::from(format!("{}{at}", words::unit(case).format(value)))
+    }
+
+    /// By how much the cases at `here` are better than those that they are held against.
+    fn gain(&self, here: &Chosen, show: &str) -> Text {
+        let Ok(found) = gain(here, self.against, self.results) else {
+            return Text::new().muted("n/a");
+        };
+        let percent = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0));
+        let of_pairs = |share: f64| percent(stats::quantile(&found.of_pairs, share));
+        Text::from(match show {
+            "q1" => format!("{} %", of_pairs(0.25)),
+            "median" => format!("{} %", of_pairs(0.5)),
+            "q3" => format!("{} %", of_pairs(0.75)),
+            _ => {
+                let it = &found.average;
+                format!("{} % [{}, {}]", percent(it.estimate), percent(it.low), percent(it.high))
+            }
+        })
+    }
+}
+
+/// The median of what each launch came to; None where there is none.
+pub fn over_launches(rounds: &[Option<f64>]) -> Option<f64> {
+    let mut known: Vec<f64> = rounds.iter().flatten().copied().collect();
+    known.sort_by(f64::total_cmp);
+    (!known.is_empty()).then(|| stats::median(&known))
+}
+
+pub fn is_dash(cell: &Text) -> bool {
+    [NOTHING, "n/a"].contains(&cell.to_plain().as_str())
+}
+
+/// What observed launches beside a case counted.
+fn counted(case: &CaseResult, name: &str, count: &Count) -> Text {
+    let absent = || match case.counted.refusal(name) {
+        Some(_) => Text::new().muted("not testable"),
+        None => Text::new().muted(NOTHING),
+    };
+    if let Count::Values(call) = count {
+        let Ok((values, others)) = case.counted.values(call) else { return absent() };
+        return told_values(&values, others).map_or_else(|| Text::from("none"), Text::from);
+    }
+    let Ok(found) = case.counted.of(name) else { return absent() };
+    Text::from(match (count, found.low, found.high) {
+        (Count::Bytes(_), ..) => exactly(found.median),
+        (Count::Carried(name), ..) if SHARES.contains(name) => share(&found),
+        (_, Some(low), Some(high)) if name.ends_with("-ns") => {
+            Unit::Nanoseconds.interval(found.median, low, high)
+        }
+        _ if name.ends_with("-ns") => units::duration(found.median),
+        (_, Some(low), Some(high)) if name == "goodput" => {
+            Unit::BytesPerSecond.interval(found.median, low, high)
+        }
+        _ => with_interval(found.median, found.low, found.high),
+    })
+}
+
+/// A share in percent, with its interval.
+fn share(found: &OverRounds) -> String {
+    let percent = |share: f64| match 100.0 * share {
+        0.0 => "0".to_string(),
+        tiny if tiny < 0.005 => "<0.01".to_string(),
+        small if small < 0.1 => format!("{small:.2}"),
+        some if some < 9.95 => format!("{some:.1}"),
+        many => format!("{many:.0}"),
+    };
+    let value = percent(found.median);
+    match found.low.zip(found.high) {
+        Some((low, high)) => format!("{value} % [{}, {}]", percent(low), percent(high)),
+        None => format!("{value} %"),
+    }
+}
+
+/// How many calls returned what, the most frequent first: `256.0 × 64 KiB`.
+fn told_values(values: &[Returned], others: f64) -> Option<String> {
+    const NAMED: usize = 2;
+    let named = values.iter().take(NAMED).map(|it| {
+        let what = match it.value {
+            Some(value) if value >= 0 => exactly(value as f64),
+            Some(_) => "an error".into(),
+            None => "an address".into(),
+        };
+        format!("{} × {what}", number(it.per_operation))
+    });
+    let mut told: Vec<String> = named.collect();
+    let rest: f64 = values.iter().skip(NAMED).map(|it| it.per_operation).sum::<f64>() + others;
+    let all: f64 = values.iter().map(|it| it.per_operation).sum::<f64>() + others;
+    if rest >= 0.01 * all && rest > 0.0 {
+        told.push(format!("{} other", number(rest)));
+    }
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// Voluntary switches of both workers for each operation.
+fn switches(case: &CaseResult) -> String {
+    case.switches_per_operation().map_or(NOTHING.into(), |it| format!("{it:.2}"))
+}
+
+/// What the kernel gave: `pipe capacity 64 KiB`.
+fn granted(case: &CaseResult) -> Text {
+    let one = |(name, value): (&String, &u64)| match name.strip_suffix("_bytes") {
+        Some(name) => format!("{} {}", name.replace('_', " "), units::size(*value)),
+        None => format!("{} {}", name.replace('_', " "), units::count(*value)),
+    };
+    let told: Vec<String> = case.granted.iter().map(one).collect();
+    Text::from(if told.is_empty() { NOTHING.into() } else { told.join(", ") })
+}
+
+/// A percentile of a case, whichever it is: the median over launches of each launch's. Of launches
+/// that hold too few samples, how many they hold of those that it needs.
+fn percentile_of(case: &CaseResult, name: &str, unit: Unit) -> String {
+    if let Some(words) = percentiles::lacking(case, name) {
+        return words;
+    }
+    // Batches of operations have medians, and no percentiles.
+    let single = case.others_by_round.contains_key("p75");
+    let rounds = match name {
+        "p50" => Some(&case.by_round).filter(|_| single),
+        _ => case.others_by_round.get(name),
+    };
+    rounds.and_then(|it| over_launches(it)).map_or(NOTHING.into(), |it| unit.format(it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::testing::case;
+
+    #[test]
+    fn each_percentile_of_a_row_is_the_median_over_launches_and_none_falls() {
+        let mut made = case("pipe", "same-cpu", None);
+        let over = |values: [f64; 5]| values.map(Some).to_vec();
+        made.by_round = over([4000.0, 4100.0, 4200.0, 9000.0, 9100.0]);
+        made.others_by_round.insert("p75", over([4300.0, 4350.0, 4400.0, 9500.0, 9600.0]));
+        made.others_by_round.insert("p90", over([4500.0, 4600.0, 4700.0, 9900.0, 9950.0]));
+        // Pooled, the slow launches make the upper quartile one of theirs.
+        made.curve = vec![(0.5, 4350.0), (0.75, 9050.0), (0.9, 9600.0)];
+        let row = ["p50", "p75", "p90"].map(|it| percentile_of(&made, it, Unit::Nanoseconds));
+        assert_eq!(row, ["4.20 µs", "4.40 µs", "4.70 µs"]);
+        made.samples_missing.insert("p99".into(), 102);
+        let few = percentile_of(&made, "p99", Unit::Nanoseconds);
+        assert_eq!(few, "266 of the 368 needed");
+        made.others_by_round.remove("p75");
+        assert_eq!(percentile_of(&made, "p50", Unit::Nanoseconds), NOTHING, "of batches");
+    }
+}

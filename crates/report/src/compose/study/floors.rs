@@ -1,0 +1,70 @@
+//! A study's tables of the machine's bounds, with the published figures beside.
+
+use super::Written;
+use super::published::{self, NOTHING};
+use crate::{Column, Emphasis, Row, Table, Text, units};
+use analysis::Judged;
+use analysis::floor_rows::{FloorRow, Repeats, rows};
+use study::format::{FloorSpec, Published};
+
+impl Written {
+    /// The table that `spec` asks for; a run without floors has none of its rows.
+    pub(super) fn floor(&self, spec: &FloorSpec, judged: &Judged) -> Table {
+        let study = &self.declared.study;
+        let floors = judged.run.floors.as_ref();
+        let beside = published::named(study, &spec.beside).into_iter().next();
+        let mut table = Table { caption: spec.title.clone(), ..Default::default() };
+        table.columns = vec![Column::text("bound", 0), Column::number("here", 0)];
+        if let Some(beside) = beside {
+            table.columns.push(Column::text(&beside.name, 0));
+            table.notes.push(published::note(beside));
+            let same = |it: &&FloorSpec| it.beside.as_ref() == spec.beside.as_ref();
+            let last = study.floor.iter().rfind(same).is_some_and(|it| std::ptr::eq(it, spec));
+            let of_all = beside.figures.iter().filter(|it| it.floor.is_none());
+            let of_all = published::told(beside, of_all).filter(|_| last);
+            table.notes.extend(of_all.map(|it| Text::from(format!("Of none by name: {it}."))));
+        }
+        let Some(floors) = floors else {
+            table.notes.push(Text::from("The run holds no floors."));
+            return table;
+        };
+        for name in &spec.of {
+            for row in rows(floors, name.get_ref()) {
+                let printed = beside.map(|it| printed(it, name.get_ref()));
+                let mut cells = vec![Text::from(row.what.as_str()), found(&row)];
+                cells.extend(printed.map(Text::from));
+                let emphasis = if row.found.is_ok() { Emphasis::Normal } else { Emphasis::Muted };
+                table.rows.push(Row::new(cells).emphasis(emphasis));
+            }
+        }
+        table
+    }
+}
+
+/// The median with its interval; of two modes the quicker; or why there is nothing.
+fn found(row: &FloorRow) -> Text {
+    let found = match &row.found {
+        Ok(found) => found,
+        Err(why) => return Text::new().muted(why.as_str()),
+    };
+    let of = |value: f64| match row.unit {
+        "ns" => units::duration(value),
+        _ => units::Unit::BytesPerSecond.format(value),
+    };
+    match found {
+        Repeats { median: Some(median), low: Some(low), high: Some(high), .. } => {
+            Text::from(format!("{} [{}, {}]", of(*median), of(*low), of(*high)))
+        }
+        Repeats { median: Some(median), .. } => Text::from(of(*median)),
+        Repeats { modes: Some(modes), .. } => {
+            Text::from(format!("{} and {} (two modes)", of(modes.low), of(modes.high)))
+        }
+        _ => Text::new().muted("–"),
+    }
+}
+
+/// What the source prints of a bound.
+fn printed(published: &Published, name: &str) -> String {
+    let figures = published.figures.iter().filter(|it| it.floor.as_deref() == Some(name));
+    published::told(published, figures).unwrap_or_else(|| NOTHING.into())
+}

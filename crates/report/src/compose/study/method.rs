@@ -1,0 +1,263 @@
+//! How a study was measured, and where the run departs from what was declared: the machine, the
+//! variables, the order, when it ended.
+
+use std::collections::BTreeMap;
+
+use super::Written;
+use crate::compose::{absences, over_time, peer, words};
+use crate::{Block, Column, Figure, Row, Section, Table, Target, Text, units};
+use analysis::{CaseResult, Judged, Status};
+use store::{Closed, RunStatus};
+use study::factor::Factor;
+
+/// The id of the table of variables.
+const VARIABLES: &str = "variables";
+
+impl Written {
+    /// Apparatus, variables, what is timed, order, stopping.
+    pub(super) fn method(&self, judged: &Judged) -> Section {
+        let run = &judged.run;
+        let mut section = Section::new("method", "Method");
+        section.blocks.push(headed("Apparatus.", apparatus(judged)));
+        section.blocks.extend(peer::hosts(judged));
+        let told = Text::new()
+            .strong("Variables. ")
+            .refer(Target::Table(VARIABLES.into()))
+            .plain(format!(" names what was set and what was seen. {}", self.held_fixed(judged)));
+        section.blocks.push(Block::Paragraph(told));
+        section.blocks.push(self.variable_table().into());
+        let told = headed("Measurement.", measurement(judged));
+        section.blocks.push(self.diagrams().fold(told, |told, it| refer(told, &it.id)));
+        section.blocks.extend(self.diagrams().cloned().map(Block::from));
+        let order = Text::new().strong("Order. ").plain(format!(
+            "The unit of every statistic is the launch: fresh processes, descriptors and mappings. A \
+             round launches every case of a group of comparable cases once, in a new random order, so \
+             that a drift of the machine meets all of them alike and every comparison is paired \
+             within its rounds. The order follows from the seed {}; the command is given in ",
+            run.request.seed
+        ));
+        let order = order.refer(Target::Work(self.own_reference())).plain(".");
+        section.blocks.push(Block::Paragraph(order));
+        section.blocks.push(headed("Stopping.", self.stopping(judged)));
+        section.blocks.push(headed("Statistics.",
+            "A value is the median over launches of each launch's median; the interval beside it is \
+             made of order statistics and covers with at least 95 %. Two cases are compared by the \
+             ratio of their rounds (Hodges–Lehmann) with an exact signed-rank test. The p values of \
+             all claims are one family, corrected by Holm; a claim counts as supported or refuted by \
+             a difference only if its corrected p is below 0.05."));
+        section
+    }
+
+    /// Figures of what is measured: they hold no results.
+    pub(super) fn diagrams(&self) -> impl Iterator<Item = &Figure> {
+        self.figures.iter().filter(|it| it.series.is_empty())
+    }
+
+    fn held_fixed(&self, judged: &Judged) -> String {
+        let request = &judged.run.request;
+        let mut fixed: Vec<String> = Factor::ALL
+            .into_iter()
+            .filter_map(|factor| match self.declared.levels[&factor].as_slice() {
+                [one] if factor != Factor::Observe && !factor.follows() => {
+                    Some(format!("{} ({one})", factor.name()))
+                }
+                _ => None,
+            })
+            .collect();
+        if request.workloads.iter().any(|it| it.0.name() == "throughput") {
+            fixed.push(format!("the payload ({})", request.payload.name()));
+        }
+        match fixed.is_empty() {
+            true => String::new(),
+            false => {
+                format!(
+                    "Held fixed were {}.{}",
+                    words::list(&fixed),
+                    self.combinations_told(judged)
+                )
+            }
+        }
+    }
+
+    /// That not all combinations were measured, where the study leaves some out.
+    fn combinations_told(&self, judged: &Judged) -> &'static str {
+        match judged.run.request.except.is_empty() {
+            true => "",
+            false => " Of their combinations the study leaves out some of which it claims nothing.",
+        }
+    }
+
+    /// The varied factors with their levels, then what was seen.
+    fn variable_table(&self) -> Table {
+        let variables = &self.declared.study.variables;
+        let mut table = Table {
+            id: VARIABLES.into(),
+            caption: "What was set (causes) and what was seen (effects)".into(),
+            columns: vec![
+                Column::text("variable", 0),
+                Column::text("role", 0),
+                Column::text("levels", 0),
+                Column::text("what it is", 0),
+            ],
+            ..Default::default()
+        };
+        for (name, what) in &variables.cause {
+            let levels = Factor::parse(name).map(|it| self.declared.levels[&it].join(", "));
+            table.rows.push(Row::new([name.as_str(), "cause", &levels.unwrap_or_default(), what]));
+        }
+        for (name, what) in &variables.effect {
+            table.rows.push(Row::new([name.as_str(), "effect", "", what]));
+        }
+        table
+    }
+
+    fn stopping(&self, judged: &Judged) -> String {
+        let declared = &self.declared.request.stopping;
+        let stopping = &judged.run.request.stopping;
+        let asked = match stopping.launches {
+            Some(launches) => format!("Each case was to be launched {launches} times"),
+            None => "Launches went on for as long as there was time, 100 a case at most; where 30 or more \
+                     were to come, a group was analysed after 22 too, and ended there if each of its \
+                     cases had the precision asked, ±2 % on one CPU and ±5 % across; the error \
+                     probability was spent across both analyses"
+                .into(),
+        };
+        let budget = match stopping.budget_ns {
+            Some(ns) => format!(", within a budget of {}", units::duration(ns as f64)),
+            None => String::new(),
+        };
+        let groups = &judged.run.groups;
+        let closed = |why: Closed| groups.iter().filter(|it| it.closed == Some(why)).count();
+        let cut = closed(Closed::Budget);
+        let ended = match (cut, closed(Closed::Precise)) {
+            (0, 0) => "Every group ended as asked.".to_string(),
+            (0, precise) => {
+                format!("{} reached the precision asked.", groups_of(precise, groups.len()))
+            }
+            (cut, _) => format!("The budget ended {} before that.", groups_of(cut, groups.len())),
+        };
+        let changed = match declared == stopping {
+            true => "",
+            false => " These limits were given on the command line; the study declares others.",
+        };
+        format!("{asked}{budget}. {ended}{changed}")
+    }
+
+    /// Where the run departs from what was declared; empty where it doesn't.
+    pub(super) fn deviations(&self, judged: &Judged) -> Vec<Text> {
+        let run = &judged.run;
+        let mut told = Vec::new();
+        if run.status != RunStatus::Complete {
+            told.push("The run was interrupted; what was measured until then is used.".into());
+        }
+        if run.groups.iter().any(|it| it.closed == Some(Closed::Budget)) {
+            let measured: Vec<u64> =
+                judged.results.iter().map(|it| it.launches).filter(|it| *it > 0).collect();
+            let (least, most) = (measured.iter().min(), measured.iter().max());
+            if let (Some(least), Some(most)) = (least, most) {
+                told.push(Text::from(match least == most {
+                    true => {
+                        format!("The budget ended the run after {least} launches of each case.")
+                    }
+                    false => format!(
+                        "The budget ended the run after {least} to {most} launches of each case."
+                    ),
+                }));
+            }
+        }
+        for (what, why) in absences::absences(judged) {
+            told.push(Text::from("Not measured: ").code(what).plain(format!(" ({why}).")));
+        }
+        let failed = |it: &&CaseResult| it.status == Status::Failed;
+        let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for case in judged.results.iter().filter(failed) {
+            let why = case.reason.clone().unwrap_or_else(|| "no launch was made".into());
+            without.entry(why).or_default().push(words::case(case));
+        }
+        let none = without.iter().map(|(why, cases)| {
+            Text::from("No result: ").code(words::few(cases)).plain(format!(" ({why})."))
+        });
+        told.extend(none);
+        told.extend(over_time::lines(judged).into_iter().map(|line| line.plain(".")));
+        told.extend(run.warnings.iter().map(|it| Text::of_prose(&sentence(it))));
+        told
+    }
+}
+
+/// A warning of the run as a sentence.
+fn sentence(warning: &str) -> String {
+    format!("{}.", words::capital(warning.trim_end_matches('.')))
+}
+
+fn groups_of(some: usize, all: usize) -> String {
+    match (some, all) {
+        (some, all) if some == all => "all groups".into(),
+        (some, all) => format!("{some} of {all} groups"),
+    }
+}
+
+/// A paragraph that goes on with a word on a diagram.
+fn refer(told: Block, id: &str) -> Block {
+    let Block::Paragraph(text) = told else { return told };
+    let text = text.plain(" ").refer(Target::Figure(id.into()));
+    Block::Paragraph(text.plain(" shows what is sent, and what is timed."))
+}
+
+fn headed(head: &str, told: impl Into<String>) -> Block {
+    Block::Paragraph(Text::new().strong(format!("{head} ")).plain(told))
+}
+
+/// The machine and its clock.
+fn apparatus(judged: &Judged) -> String {
+    let run = &judged.run;
+    let host = &run.host;
+    let cpus = host.cpus_online.as_ref().map_or(0, Vec::len);
+    let last = host.caches.iter().max_by_key(|it| it.level);
+    let cache = last.and_then(|it| Some((it.level, it.size_bytes?)));
+    let cache = cache.map_or(String::new(), |(level, bytes)| {
+        format!(", a level-{level} cache of {}", units::size(bytes))
+    });
+    let governor: Vec<&str> = host.frequency.governors.keys().map(String::as_str).collect();
+    let governor = match governor.is_empty() {
+        true => String::new(),
+        false => format!(" Frequency governor: {}.", governor.join(", ")),
+    };
+    let guest = host.hypervisor.kind.as_ref().or(host.hypervisor.vendor.as_ref());
+    let guest = guest.map_or(String::new(), |it| format!(", a guest of {it}"));
+    let clock = &run.clock;
+    format!(
+        "{}{}, {cpus} CPUs{cache}{guest}, under Linux {}.{governor} Measured by {} on {}. \
+         Time was read from {} at {} a read, in steps of {}.",
+        if run.peer.as_ref().is_some_and(|it| !it.one_kernel) { "Here: " } else { "One machine: " },
+        host.processor.name.as_deref().unwrap_or("a CPU that doesn't say its name"),
+        host.kernel.release.as_deref().unwrap_or("of unknown release"),
+        run.tool,
+        run.started.split('T').next().unwrap_or(&run.started),
+        clock.kind,
+        units::duration(clock.cost_ns),
+        units::duration(clock.step_ns),
+    )
+}
+
+/// What is timed, of the workloads that were run.
+fn measurement(judged: &Judged) -> String {
+    let request = &judged.run.request;
+    let mut told = Vec::new();
+    for (workload, _) in &request.workloads {
+        told.push(match workload.name() {
+            "latency" => "A latency is a whole round trip on one clock, one message at a time.",
+            "throughput" => {
+                "A throughput is the bytes counted at the receiver over the time from before the \
+                 first send to the acknowledgement of the last byte."
+            }
+            "rate" => {
+                "A response time is from when a message was due, by a fixed rate, to its answer."
+            }
+            _ => "A set-up is all that one worker does to have both ends, and to close them again.",
+        });
+    }
+    told.push("Each launch checked its messages end to end, then warmed up, then was timed;");
+    let quiet = units::duration(judged.run.settle.quiet_ns as f64);
+    let quiet = format!("launches across CPUs waited {quiet} after the last fork on the machine.");
+    format!("{} {quiet}", told.join(" "))
+}

@@ -1,0 +1,166 @@
+//! A study's own part of the document: what it asked, what became of each claim, its tables with
+//! the published figures beside, and what the original could not see.
+
+mod cells;
+mod claims;
+mod floors;
+mod method;
+mod order;
+mod paper;
+mod published;
+mod results;
+mod search;
+mod tables;
+
+use super::figures::study_figures;
+use crate::{Block, Column, Figure, Row, Section, Table, Text};
+use analysis::hypothesis::{Decision, Finding, Ground, decide, level, takes};
+use analysis::{CaseResult, Judged};
+use study::declared::{Declared, declare};
+use study::factor::{Chosen, Factor};
+use study::paper::Form;
+
+/// A run's study, judged.
+pub struct Written {
+    declared: Declared,
+    findings: Vec<Finding>,
+    figures: Vec<Figure>,
+    /// The results, and behind them the cases at which something looked.
+    cases: Vec<CaseResult>,
+}
+
+impl Written {
+    /// The study that the run was made for, if it was.
+    pub fn of(judged: &Judged) -> Option<Written> {
+        let text = judged.run.request.study.as_ref()?;
+        let declared = declare(&text.text, &text.name, &judged.run.catalogue).ok()?;
+        let copy = judged.run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
+        let caches = copy.iter().flat_map(|copy| &copy.levels).filter_map(|it| it.cache_bytes);
+        let observed = judged.observed.iter().map(|it| it.case.clone());
+        let cases: Vec<CaseResult> = judged.results.iter().cloned().chain(observed).collect();
+        let ground = Ground { declared: &declared, results: &cases, llc_bytes: caches.max() };
+        let findings = decide(&ground);
+        let figures = study_figures(&declared, &cases);
+        Some(Written { declared, findings, figures, cases })
+    }
+
+    /// Its title.
+    pub fn title(&self) -> &str {
+        &self.declared.study.title
+    }
+
+    /// Its form on paper.
+    pub fn form(&self) -> Form {
+        self.declared.form
+    }
+
+    /// What comes first: the question, and what became of the claims.
+    pub fn opening(&self) -> Vec<Section> {
+        let study = &self.declared.study;
+        let mut question = Section::new("question", "Question");
+        question.blocks.push(Block::paragraph(study.question.trim()));
+        if !self.findings.is_empty() {
+            question.blocks.push(Block::paragraph(self.in_brief()));
+        }
+        let mut claims = Section::new("claims", "Claims");
+        claims.blocks.extend(self.findings.iter().map(claims::verdict));
+        let mut sections = vec![question];
+        if !self.findings.is_empty() {
+            sections.push(claims);
+        }
+        sections
+    }
+
+    fn in_brief(&self) -> String {
+        let count = |decision| self.findings.iter().filter(|it| it.decision == decision).count();
+        let told: Vec<String> = Decision::ALL
+            .into_iter()
+            .filter(|it| count(*it) > 0)
+            .map(|it| format!("{} {}", count(it), it.name()))
+            .collect();
+        format!("Of {} claims here: {}.", self.findings.len(), told.join(", "))
+    }
+
+    /// Its tables, what it searched for, the variables, the critique and the source.
+    pub fn results(&self, judged: &Judged) -> Vec<Section> {
+        let study = &self.declared.study;
+        let mut tables = Section::new("study-tables", "Tables");
+        for spec in &study.floor {
+            tables.blocks.push(self.floor(spec, judged).into());
+        }
+        for spec in &study.table {
+            tables.blocks.push(self.table(spec, &self.cases).into());
+        }
+        for search in &study.search {
+            tables.blocks.push(self.search(search, &judged.results).into());
+        }
+        let figures = self.figures.iter().cloned();
+        let figures = figures.fold(Section::new("study-figures", "Figures"), Section::with);
+        let unseen = match &study.source {
+            Some(_) => "What the original could not see",
+            None => "What this study can't show",
+        };
+        let mut discussion = Section::new("discussion", unseen);
+        let points = study.critique.iter().map(|it| Text::from(it.trim())).collect::<Vec<_>>();
+        if !points.is_empty() {
+            discussion.blocks.push(Block::List(points));
+        }
+        let mut variables = Section::new("variables", "Variables");
+        variables.blocks.push(self.variables().into());
+        let mut source = Section::new("source", "Source");
+        source.blocks.extend(self.source());
+        [tables, figures, discussion, variables, source]
+            .into_iter()
+            .filter(|section| !section.blocks.is_empty())
+            .collect()
+    }
+
+    fn variables(&self) -> Table {
+        let variables = &self.declared.study.variables;
+        let mut table = Table {
+            caption: "What was set, and what was seen".into(),
+            columns: vec![
+                Column::text("variable", 0),
+                Column::text("role", 0),
+                Column::text("what it is", 0),
+            ],
+            ..Default::default()
+        };
+        for (role, list) in [("cause", &variables.cause), ("effect", &variables.effect)] {
+            for (name, what) in list {
+                table.rows.push(Row::new([name.as_str(), role, what.as_str()]));
+            }
+        }
+        table
+    }
+
+    fn source(&self) -> Option<Block> {
+        self.source_told().map(Block::paragraph)
+    }
+
+    fn source_told(&self) -> Option<String> {
+        let source = self.declared.study.source.as_ref()?;
+        let year = source.year.map(|it| format!(", {it}")).unwrap_or_default();
+        let machine = source.machine.as_ref().map(|it| format!(" Measured on {it}."));
+        let address = source.address.as_ref().map(|it| format!(" {it}"));
+        Some(format!(
+            "{}: {}{year}.{}{}",
+            source.author,
+            source.title,
+            machine.unwrap_or_default(),
+            address.unwrap_or_default()
+        ))
+    }
+}
+
+fn factor(name: &str) -> Factor {
+    Factor::parse(name).unwrap_or(Factor::Mechanism)
+}
+
+fn is_at(case: &CaseResult, factor: Factor, wanted: &str) -> bool {
+    level(case, factor) == wanted
+}
+
+fn find<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Option<&'a CaseResult> {
+    results.iter().find(|case| !case.twin && takes(chosen, case))
+}

@@ -1,0 +1,83 @@
+//! A table of places: in each row some cases in their order, best first, each with its median; and
+//! below, the order that was printed elsewhere.
+
+use super::{Written, factor, find, published};
+use crate::compose::words;
+use crate::{Column, Emphasis, Row, Table, Text};
+use analysis::{CaseResult, Status};
+use study::factor::{Chosen, Factor, chosen};
+use study::format::{Published, TableSpec};
+
+/// What a published figure that is a place in an order says of itself.
+const PLACE: &str = "place";
+
+impl Written {
+    pub(super) fn order(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
+        let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
+        let among: Vec<Chosen> = spec.among.iter().map(chosen).collect();
+        let mut table = Table { caption: spec.title.clone(), ..Default::default() };
+        table.columns.push(Column::text(rows.name(), 0));
+        table.columns.extend((1..=among.len()).map(|place| Column::text(place.to_string(), 0)));
+        let beside = published::named(&self.declared.study, &spec.beside);
+        for level in &self.declared.levels[&rows] {
+            if only.level(rows).is_some_and(|it| it != level) {
+                continue;
+            }
+            let here = only.with(rows, level);
+            let mut cells = vec![Text::new().code(level)];
+            cells.extend(places(&here, &among, results));
+            let missing = cells.len() == 1;
+            cells.resize(1 + among.len(), Text::new().muted("n/a"));
+            let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
+            table.rows.push(Row::new(cells).emphasis(emphasis));
+            let printed = beside.iter().filter_map(|it| printed(it, &here, &among));
+            table.rows.extend(printed.map(|it| Row::new(it).emphasis(Emphasis::Muted)));
+        }
+        table.notes.extend(beside.into_iter().map(published::note));
+        table
+    }
+}
+
+/// The measured cases at `here`, best first: by the median over launches.
+fn places(here: &Chosen, among: &[Chosen], results: &[CaseResult]) -> Vec<Text> {
+    let measured = among.iter().filter_map(|it| {
+        let case = find(&joined(here, it), results)?;
+        let mut known: Vec<f64> = case.by_round.iter().flatten().copied().collect();
+        known.sort_by(f64::total_cmp);
+        let ok = case.status == Status::Ok && !known.is_empty();
+        ok.then(|| (stats::median(&known), name(it), case))
+    });
+    let mut measured: Vec<(f64, String, &CaseResult)> = measured.collect();
+    measured.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let told = measured
+        .iter()
+        .map(|(_, name, case)| Text::from(format!("{name}, {}", words::brief_value(case))));
+    told.collect()
+}
+
+/// The printed order at `here`, under the name of its source; None where nothing was printed.
+fn printed(published: &Published, here: &Chosen, among: &[Chosen]) -> Option<Vec<Text>> {
+    let mut cells = vec![Text::from(published.name.clone())];
+    for place in 1..=among.len() {
+        let figures = published
+            .figures
+            .iter()
+            .filter(|it| it.show.as_deref() == Some(PLACE) && it.value == place as f64);
+        let mut there = figures.filter_map(|it| Chosen::of_words(&it.levels).ok());
+        let found = there.find(|it| it.agrees_with(here))?;
+        let of = among.iter().find(|it| it.agrees_with(&found))?;
+        cells.push(Text::from(name(of)));
+    }
+    Some(cells)
+}
+
+fn joined(here: &Chosen, of: &Chosen) -> Chosen {
+    let levels = Factor::ALL.into_iter().filter_map(|it| Some((it, of.level(it)?)));
+    levels.fold(here.clone(), |all, (factor, level)| all.with(factor, level))
+}
+
+/// What sets a case apart, in the words of the study: `local udp`.
+fn name(of: &Chosen) -> String {
+    let levels = [Factor::Reach, Factor::Mechanism].into_iter().filter_map(|it| of.level(it));
+    levels.collect::<Vec<_>>().join(" ")
+}

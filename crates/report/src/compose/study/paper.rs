@@ -1,0 +1,374 @@
+//! The study as a paper: abstract, introduction, method, results, discussion, conclusions,
+//! references. Composed from the study's words and the results; it says no more than the
+//! verdicts do.
+//!
+//! A paper may have to fit on few pages. Then the least important is left out, which is what was
+//! declared last, and the paper says what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Written, claims};
+use crate::compose::{subtitle, words};
+use crate::{Block, Document, Figure, Section, Target, Text, units};
+use analysis::Judged;
+use analysis::hypothesis::{Decision, Finding};
+use store::command_line;
+
+/// Findings that the abstract tells with their effects, and the conclusions where pages are few.
+const TOLD_IN_BRIEF: usize = 3;
+
+/// A part that a paper can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Floor(usize),
+    Table(usize),
+    Figure(usize),
+    Search(usize),
+    Claim(usize),
+    Critique(usize),
+}
+
+/// Parts of a kind: of which number they are made, how many of the first stay, and how many there are.
+type Kind = (fn(usize) -> Part, usize, usize);
+
+/// How much later figures go than what stands at the same place in its list.
+const FIGURES_LAST: f64 = 0.02;
+
+impl Written {
+    /// How many parts [`Written::paper`] can leave out.
+    pub fn dispensable(&self) -> usize {
+        self.parts().len()
+    }
+
+    /// The paper without some of its parts, counted from 0, the least important first.
+    pub fn paper(&self, judged: &Judged, leaving: &BTreeSet<usize>) -> Document {
+        let parts = self.parts().into_iter().enumerate();
+        let left: Vec<Part> =
+            parts.filter(|(at, _)| leaving.contains(at)).map(|(_, part)| part).collect();
+        let left = left.as_slice();
+        let mut document = Document::new(self.title());
+        document.subtitle = subtitle(judged);
+        document.byline = self.author().unwrap_or_default();
+        document.summary = self.summary(judged);
+        document.references = self.references(judged);
+        document.sections = vec![
+            self.introduction(),
+            self.method(judged),
+            self.results_told(judged, left),
+            self.discussion(judged, left),
+            self.conclusions(judged, left),
+        ];
+        document.number();
+        document
+    }
+
+    fn author(&self) -> Option<String> {
+        self.declared.study.paper.as_ref()?.author.clone()
+    }
+
+    /// What can be left out, the least important first: what stands later in the list of its kind
+    /// is less important, a figure shows more than a table, and a diagram of what is measured stays.
+    fn parts(&self) -> Vec<Part> {
+        let study = &self.declared.study;
+        let kinds: [Kind; 6] = [
+            (Part::Floor, 0, study.floor.len()),
+            (Part::Search, 0, study.search.len()),
+            (Part::Critique, 1, study.critique.len()),
+            (
+                Part::Claim,
+                self.declared.form.claims_kept.min(self.findings.len()),
+                self.findings.len(),
+            ),
+            (Part::Table, 0, study.table.len()),
+            (Part::Figure, 0, self.drawn().count()),
+        ];
+        let of_kind = |(part, kept, all): Kind| {
+            let place = move |at: usize| (at - kept) as f64 / all as f64;
+            (kept..all).map(move |at| match part(at) {
+                it @ Part::Figure(_) => (FIGURES_LAST * place(at), it),
+                it => (place(at), it),
+            })
+        };
+        let mut parts: Vec<(f64, Part)> = kinds.into_iter().flat_map(of_kind).collect();
+        // A stable order: of the same place in its list, kinds go as they stand above.
+        parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+        parts.into_iter().map(|it| it.1).collect()
+    }
+
+    /// The figures of results.
+    pub(super) fn drawn(&self) -> impl Iterator<Item = &Figure> {
+        self.figures.iter().filter(|it| !it.series.is_empty())
+    }
+
+    fn decided(&self, decision: Decision) -> Vec<(usize, &Finding)> {
+        let numbered = self.findings.iter().enumerate().map(|(at, it)| (at + 1, it));
+        numbered.filter(|(_, it)| it.decision == decision).collect()
+    }
+
+    fn summary(&self, judged: &Judged) -> Vec<Text> {
+        let host = &judged.run.host;
+        let measured = judged.results.iter().filter(|it| it.launches > 0 && !it.twin).count();
+        let launches: u64 = judged.results.iter().map(|it| it.launches).sum();
+        let mut told = format!(
+            "The effect of {} on {} was measured on {} under Linux {}, in {} and {}, in random \
+             order within paired rounds.",
+            names(&self.declared.study.variables.cause),
+            names(&self.declared.study.variables.effect),
+            host.processor.name.as_deref().unwrap_or("one machine"),
+            host.kernel.release.as_deref().unwrap_or("of unknown release"),
+            counted(measured, "case"),
+            counted(launches as usize, "launch"),
+        );
+        if !self.findings.is_empty() {
+            told.push(' ');
+            told.push_str(&self.counted_verdicts());
+        }
+        let firm = [Decision::Supported, Decision::Refuted].map(|it| self.decided(it)).concat();
+        for (_, finding) in firm.iter().take(TOLD_IN_BRIEF) {
+            let holds = match finding.decision {
+                Decision::Supported => "Supported",
+                _ => "Refuted",
+            };
+            told.push_str(&format!(
+                " {holds}: {} ({}).",
+                finding.statement.trim_end_matches('.'),
+                finding.brief.trim_end_matches('.')
+            ));
+        }
+        vec![Text::from(told)]
+    }
+
+    /// `Of 5 claims, 2 are supported, 1 is refuted and 2 can't be tested here.`
+    fn counted_verdicts(&self) -> String {
+        let told = [
+            (Decision::Supported, ["is supported", "are supported"]),
+            (Decision::Refuted, ["is refuted", "are refuted"]),
+            (Decision::Inconclusive, ["stays open", "stay open"]),
+            (Decision::TooFewRounds, ["had too few rounds", "had too few rounds"]),
+            (Decision::TooFewSamples, ["had too few samples", "had too few samples"]),
+            (Decision::NotTestable, ["could not be tested", "could not be tested"]),
+        ];
+        let told = told.into_iter().filter_map(|(decision, [one, many])| {
+            match self.decided(decision).len() {
+                0 => None,
+                1 => Some(format!("1 {one}")),
+                n => Some(format!("{n} {many}")),
+            }
+        });
+        let told: Vec<String> = told.collect();
+        format!("Of {}, {}.", counted(self.findings.len(), "claim"), words::list(&told))
+    }
+
+    fn introduction(&self) -> Section {
+        let study = &self.declared.study;
+        let mut section = Section::new("introduction", "Introduction");
+        section.blocks.push(Block::paragraph(study.question.trim()));
+        if let Some(source) = &study.source {
+            let machine =
+                source.machine.as_ref().map_or(String::new(), |it| format!(", measured on {it}"));
+            let told = Text::from(format!("The question is that of {} ", source.author))
+                .refer(Target::Work(1))
+                .plain(format!(
+                    "{machine}. Figures that are printed there stand here beside those of this run. \
+                     They come from other machines, and no test compares the two; what is tested is \
+                     what that work claims."
+                ));
+            section.blocks.push(Block::Paragraph(told));
+        }
+        let mut told = format!(
+            "The study sets {} and observes {}.",
+            names(&study.variables.cause),
+            names(&study.variables.effect)
+        );
+        if !self.findings.is_empty() {
+            told.push_str(&format!(
+                " It states {}, each with the test that decides it, written down before anything \
+                 was measured.",
+                counted(self.findings.len(), "claim")
+            ));
+        }
+        section.blocks.push(Block::paragraph(told));
+        section
+    }
+
+    fn discussion(&self, judged: &Judged, left: &[Part]) -> Section {
+        let study = &self.declared.study;
+        let mut section = Section::new("discussion", "Discussion");
+        if !self.findings.is_empty() {
+            let shown: Vec<(usize, &Finding)> = self
+                .findings
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| !left.contains(&Part::Claim(*at)))
+                .collect();
+            let numbers: Vec<usize> = shown.iter().map(|(at, _)| at + 1).collect();
+            let on = match numbers.len() == self.findings.len() {
+                true => "each claim".into(),
+                false => which(&numbers).unwrap_or_else(|| "no claim".into()),
+            };
+            let told = Text::new()
+                .strong("Claims. ")
+                .refer(Target::Table("claims".into()))
+                .plain(format!(" gives the verdict on {on}, the effect with its interval, and p."))
+                .plain(self.by_verdict());
+            section.blocks.push(Block::Paragraph(told));
+            let at_length = self.declared.form.pages.is_none();
+            section.blocks.push(claims::table(&shown, at_length).into());
+        }
+        let deviations = self.deviations(judged);
+        match deviations.is_empty() {
+            true => section.blocks.push(Block::Paragraph(
+                Text::new().strong("Deviations. ").plain("The run went as declared."),
+            )),
+            false => {
+                let head = Text::new()
+                    .strong("Deviations. ")
+                    .plain("The run departs from the plan, or was disturbed:");
+                section.blocks.push(Block::Paragraph(head));
+                section.blocks.push(Block::List(deviations));
+            }
+        }
+        let kept = study.critique.iter().enumerate();
+        let kept = kept.filter(|(at, _)| !left.contains(&Part::Critique(*at)));
+        let points: Vec<Text> = kept.map(|(_, it)| Text::of_prose(it.trim())).collect();
+        if !points.is_empty() {
+            let about = match &study.source {
+                Some(_) => "What the original could not see, and what remains unseen here:",
+                None => "What this study can't show:",
+            };
+            let head = Text::new().strong("Critique. ").plain(about);
+            section.blocks.push(Block::Paragraph(head));
+            section.blocks.push(Block::List(points));
+        }
+        section
+    }
+
+    fn by_verdict(&self) -> String {
+        let told = |decision: Decision| {
+            let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
+            let one = numbers.len() == 1;
+            let verb = match decision {
+                Decision::TooFewRounds | Decision::TooFewSamples => "had",
+                _ if one => "is",
+                _ => "are",
+            };
+            which(&numbers).map(|which| format!("{which} {verb} {}", decision.name()))
+        };
+        let all: Vec<String> = Decision::ALL.into_iter().filter_map(told).collect();
+        format!(" {}.", words::capital(&all.join("; ")))
+    }
+
+    fn conclusions(&self, judged: &Judged, left: &[Part]) -> Section {
+        let mut section = Section::new("conclusions", "Conclusions");
+        let host = &judged.run.host;
+        let here = host.processor.name.as_deref().unwrap_or("this machine");
+        let firm = [
+            (Decision::Supported, "These claims hold here:"),
+            (Decision::Refuted, "These don't hold here:"),
+        ];
+        let firm: Vec<_> = firm.map(|(it, head)| (self.decided(it), head)).into();
+        if !self.findings.is_empty() && firm.iter().all(|(found, _)| found.is_empty()) {
+            section.blocks.push(Block::paragraph("This run decides none of the claims."));
+        }
+        for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
+            // Where pages are few the table says the rest.
+            let few = self.declared.form.pages.is_some();
+            let told_at_all: Vec<usize> = match few {
+                true => found.iter().map(|it| it.0).take(TOLD_IN_BRIEF).collect(),
+                false => found.iter().map(|it| it.0).collect(),
+            };
+            let is_left = |number: usize| {
+                left.contains(&Part::Claim(number - 1)) || !told_at_all.contains(&number)
+            };
+            let told = found.iter().filter(|(number, _)| !is_left(*number));
+            let told = told
+                .map(|(number, it)| format!("{} ({number})", it.statement.trim_end_matches('.')));
+            let others: Vec<usize> =
+                found.iter().map(|it| it.0).filter(|number| is_left(*number)).collect();
+            let told = told.chain(which(&others)).collect::<Vec<_>>().join("; ");
+            section.blocks.push(Block::paragraph(format!("{head} {told}.")));
+        }
+        let open = [
+            (Decision::Inconclusive, "the launches of this run decide neither way"),
+            (Decision::TooFewRounds, "this run had too few rounds for a test"),
+            (Decision::TooFewSamples, "its launches held too few samples for that percentile"),
+            (Decision::NotTestable, "not testable in this run, for the reasons in the table"),
+        ];
+        for (decision, why) in open {
+            let numbers: Vec<usize> = self.decided(decision).iter().map(|it| it.0).collect();
+            if let Some(which) = which(&numbers) {
+                section.blocks.push(Block::paragraph(format!(
+                    "{} remain{} open: {why}.",
+                    words::capital(&which),
+                    if numbers.len() == 1 { "s" } else { "" }
+                )));
+            }
+        }
+        section.blocks.push(Block::paragraph(format!(
+            "All of this is said of one machine ({here}) and one run; another kernel or another \
+             processor may answer otherwise."
+        )));
+        section
+    }
+
+    /// The number of this run itself among the references.
+    pub(super) fn own_reference(&self) -> usize {
+        1 + usize::from(self.declared.study.source.is_some())
+    }
+
+    fn references(&self, judged: &Judged) -> Vec<Text> {
+        let run = &judged.run;
+        let own = Text::from(format!(
+            "{}, run {} of {}, seed {}: ",
+            run.tool, run.id, run.started, run.request.seed
+        ))
+        .code(command_line(&run.argv))
+        .plain(". Every sample is stored; written up again by ")
+        .code(format!("ipcmark report {}", run.id))
+        .plain(".");
+        let source = self.source_told().map(Text::from);
+        source.into_iter().chain([own]).collect()
+    }
+}
+
+/// The variables of one role.
+fn names(all: &BTreeMap<String, String>) -> String {
+    words::list(&all.keys().cloned().collect::<Vec<_>>())
+}
+
+/// `claim 3`, `claims 1, 2 and 5 to 9`; None of none.
+fn which(numbers: &[usize]) -> Option<String> {
+    let stretch = |run: &[usize]| match run {
+        [first, _, .., last] => vec![format!("{first} to {last}")],
+        few => few.iter().map(usize::to_string).collect(),
+    };
+    let told: Vec<String> = numbers.chunk_by(|a, b| a + 1 == *b).flat_map(stretch).collect();
+    match numbers.len() {
+        0 => None,
+        1 => Some(format!("claim {}", told[0])),
+        _ => Some(format!("claims {}", words::list(&told))),
+    }
+}
+
+/// `1 case`, `12 launches`.
+fn counted(number: usize, what: &str) -> String {
+    let ending = match number {
+        1 => "",
+        _ if what.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{} {what}{ending}", units::count(number as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_follow_each_other_are_a_stretch() {
+        assert_eq!(which(&[]), None);
+        assert_eq!(which(&[3]).unwrap(), "claim 3");
+        assert_eq!(which(&[1, 2]).unwrap(), "claims 1 and 2");
+        assert_eq!(which(&[1, 2, 3, 5, 7, 8, 9]).unwrap(), "claims 1 to 3, 5 and 7 to 9");
+    }
+}

@@ -1,0 +1,192 @@
+//! The results of a paper: figures and tables with a sentence each, and what was left out.
+
+use super::paper::Part;
+use super::{Written, factor, find};
+use crate::compose::words;
+use crate::{Block, Figure, FigureKind, Run, Section, Target, Text};
+use analysis::{CaseResult, Judged, Status};
+use study::factor::chosen;
+use study::format::TableSpec;
+
+/// Left out parts that are named one by one.
+const NAMED_AT_MOST: usize = 6;
+
+impl Written {
+    /// Figures first, which show the whole, then tables, then what was searched for.
+    pub(super) fn results_told(&self, judged: &Judged, left: &[Part]) -> Section {
+        let study = &self.declared.study;
+        let results = &self.cases;
+        let mut section = Section::new("results", "Results");
+        let mut missing = Vec::new();
+        if results.iter().all(|case| case.launches == 0) {
+            section.blocks.push(Block::warning("Nothing was measured in this run."));
+        }
+        let is_left = |at: usize| left.contains(&Part::Figure(at));
+        let (out, shown): (Vec<_>, Vec<_>) =
+            self.drawn().enumerate().partition(|(at, _)| is_left(*at));
+        missing.extend(out.iter().map(|(_, it)| format!("the figure “{}”", it.title)));
+        let shown: Vec<&Figure> = shown.into_iter().map(|it| it.1).collect();
+        // Boxes stand side by side: one sentence says what all of a stretch show.
+        let both = |a: &&Figure, b: &&Figure| [a.kind, b.kind] == [FigureKind::Boxes; 2];
+        for stretch in shown.chunk_by(both) {
+            section.blocks.push(Block::Paragraph(introduced(stretch)));
+            section.blocks.extend(stretch.iter().map(|it| Block::from((*it).clone())));
+        }
+        for (at, spec) in study.floor.iter().enumerate() {
+            if left.contains(&Part::Floor(at)) {
+                missing.push(format!("the table “{}”", spec.title.trim()));
+                continue;
+            }
+            let mut table = self.floor(spec, judged);
+            table.id = format!("floor-{}", at + 1);
+            section.blocks.push(Block::Paragraph(
+                Text::new().refer(Target::Table(table.id.clone())).plain(
+                    " holds what the machine itself allows, measured before the first round.",
+                ),
+            ));
+            section.blocks.push(table.into());
+        }
+        let is_left = |at: usize| left.contains(&Part::Table(at));
+        let (out, shown): (Vec<_>, Vec<_>) =
+            study.table.iter().enumerate().partition(|(at, _)| is_left(*at));
+        missing.extend(out.iter().map(|(_, it)| format!("the table “{}”", it.title.trim())));
+        section.blocks.extend(self.read_off(&shown, results).map(Block::Paragraph));
+        let mut told = Vec::new();
+        for (at, spec) in shown {
+            let mut table = self.table(spec, results);
+            table.id = table_id(at);
+            // What holds for several tables is said under the first.
+            table.notes.retain(|note| !told.contains(note));
+            told.extend(table.notes.iter().cloned());
+            table.notes = table.notes.iter().map(|it| Text::of_prose(&it.to_plain())).collect();
+            section.blocks.push(table.into());
+        }
+        for (at, search) in study.search.iter().enumerate() {
+            if left.contains(&Part::Search(at)) {
+                missing.push(format!("the search “{}”", search.title.trim()));
+                continue;
+            }
+            let mut table = self.search(search, results);
+            table.id = format!("search-{at}");
+            section.blocks.push(Block::Paragraph(
+                Text::new().refer(Target::Table(table.id.clone())).plain(format!(
+                    " gives, for each {}, the {} at which it is best, and those that these launches \
+                     can't tell from it.",
+                    search.each.get_ref(),
+                    search.factor.get_ref()
+                )),
+            ));
+            section.blocks.push(table.into());
+        }
+        // Many names would take the room of what they stand for.
+        if missing.len() > NAMED_AT_MOST {
+            let parts = |of: fn(&Part) -> bool| left.iter().filter(|it| of(it)).count();
+            let of = [
+                (parts(|it| matches!(it, Part::Figure(_))), self.drawn().count(), "figures"),
+                (parts(|it| matches!(it, Part::Floor(_))), study.floor.len(), "tables of bounds"),
+                (parts(|it| matches!(it, Part::Table(_))), study.table.len(), "tables"),
+                (parts(|it| matches!(it, Part::Search(_))), study.search.len(), "searches"),
+            ];
+            let some = of.into_iter().filter(|it| it.0 > 0);
+            missing = some.map(|(left, all, what)| format!("{left} of {all} {what}")).collect();
+        }
+        let points = left.iter().filter(|it| matches!(it, Part::Critique(_))).count();
+        if points > 0 {
+            missing.push(format!("{points} of {} points of the critique", study.critique.len()));
+        }
+        let claims = left.iter().filter(|it| matches!(it, Part::Claim(_))).count();
+        if claims > 0 {
+            missing.push(format!("the effects of {claims} of {} claims", self.findings.len()));
+        }
+        if !missing.is_empty() {
+            section.blocks.push(Block::Paragraph(Text::of_prose(&format!(
+                "Left out, because the form allows no more pages: {}. `ipcmark report {} --html FILE` \
+                 shows all of it.",
+                words::list(&missing),
+                judged.run.id
+            ))));
+        }
+        section
+    }
+
+    /// The tables in words: what they show, and from where to where their medians reach.
+    fn read_off(&self, shown: &[(usize, &TableSpec)], results: &[CaseResult]) -> Option<Text> {
+        let refer = |text: Text, at: usize| text.refer(Target::Table(table_id(at)));
+        let mut told = Text::new();
+        for (nth, (at, _)) in shown.iter().enumerate() {
+            let before = match nth {
+                0 => "",
+                _ if nth + 1 == shown.len() => " and ",
+                _ => ", ",
+            };
+            told = refer(told.plain(before), *at);
+        }
+        let beside = shown.iter().filter(|(_, spec)| !spec.beside.is_empty()).count();
+        let verb = if shown.len() == 1 { "holds" } else { "hold" };
+        told = told.plain(match beside {
+            0 => format!(" {verb} the results."),
+            n if n == shown.len() => format!(" {verb} the results beside the published figures."),
+            _ => format!(" {verb} the results, some beside published figures."),
+        });
+        let ranges = shown.iter().filter_map(|(at, spec)| Some((*at, self.range(spec, results)?)));
+        for (nth, (at, [least, most])) in ranges.enumerate() {
+            let head = if nth == 0 { " The medians reach from " } else { "; from " };
+            told = told.plain(head).plain(least.0).plain(" (").code(least.1).plain(") to ");
+            told = refer(told.plain(most.0).plain(" (").code(most.1).plain(") in "), at);
+        }
+        let ends = told.runs.last().is_some_and(|it| matches!(it, Run::Link { .. }));
+        (!shown.is_empty()).then(|| if ends { told.plain(".") } else { told })
+    }
+
+    /// The smallest and the largest median of a table of one measure, and where they are.
+    fn range(&self, spec: &TableSpec, results: &[CaseResult]) -> Option<[(String, String); 2]> {
+        let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
+        let mut medians: Vec<(f64, &CaseResult, &String)> = self.declared.levels[&rows]
+            .iter()
+            .filter(|level| only.level(rows).is_none_or(|it| it == *level))
+            .filter_map(|level| {
+                let case = find(&only.with(rows, level), results)?;
+                let ok = case.status == Status::Ok && !case.carries.is_control();
+                Some((case.estimate().filter(|_| ok)?.median, case, level))
+            })
+            .collect();
+        medians.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let one_kind = medians.windows(2).all(|it| words::unit(it[0].1) == words::unit(it[1].1));
+        let told = |it: &(f64, &CaseResult, &String)| (words::brief_value(it.1), it.2.clone());
+        match medians.as_slice() {
+            [least, .., most] if one_kind && spec.columns.is_none() && spec.among.is_empty() => {
+                Some([told(least), told(most)])
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Figures of one kind in words: what is drawn over what.
+fn introduced(figures: &[&Figure]) -> Text {
+    let figure = figures[0];
+    if let [first, .., last] = figures {
+        let between = if figures.len() == 2 { " and " } else { " to " };
+        let told = Text::new().refer(Target::Figure(first.id.clone())).plain(between);
+        let told = told.refer(Target::Figure(last.id.clone()));
+        return told.plain(format!(
+            " show smallest launch, quartiles, median and largest by {}.",
+            figure.x.label
+        ));
+    }
+    let (x, y) = (&figure.x.label, &figure.y.label);
+    let names: Vec<String> = figure.series.iter().map(|it| it.name.clone()).collect();
+    let told = match (figure.kind, names.as_slice()) {
+        (FigureKind::Heatmap, _) => format!(" maps {y} by {x}."),
+        (FigureKind::Curves, [_, _, ..]) => {
+            format!(" draws {y} over {x}, a curve each for {}.", words::few(&names))
+        }
+        (FigureKind::Curves, _) => format!(" draws {y} over {x}."),
+        _ => format!(" shows {y} by {x}."),
+    };
+    Text::new().refer(Target::Figure(figure.id.clone())).plain(told)
+}
+
+fn table_id(at: usize) -> String {
+    format!("study-{}", at + 1)
+}

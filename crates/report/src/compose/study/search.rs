@@ -1,0 +1,84 @@
+//! The level of a factor at which a measure is best, for each level of another.
+
+use super::cells::over_launches;
+use super::published::{self, NOTHING};
+use super::{Written, factor, find};
+use crate::compose::words;
+use crate::{Column, Emphasis, Row, Table, Text};
+use analysis::{CaseResult, Status};
+use study::factor::{Chosen, Factor, chosen};
+use study::format::{Published, PublishedFigure, Search};
+
+impl Written {
+    pub(super) fn search(&self, search: &Search, results: &[CaseResult]) -> Table {
+        let (along, each) = (factor(search.factor.get_ref()), factor(search.each.get_ref()));
+        let only = chosen(&search.only);
+        let mut table = Table {
+            caption: search.title.clone(),
+            columns: vec![
+                Column::text(each.name(), 0),
+                Column::text(format!("best {along}"), 0),
+                Column::number("there", 0),
+                Column::text("may also be", 0),
+            ],
+            ..Default::default()
+        };
+        let beside = published::named(&self.declared.study, &search.beside);
+        table.notes.extend(beside.iter().map(|set| published::note(set)));
+        for row in &self.declared.levels[&each] {
+            let here = only.with(each, row);
+            let found = best(&here, along, &self.declared.levels[&along], results);
+            // What was printed stands below.
+            let printed = |set: &&Published| {
+                let of = |it: &&PublishedFigure| {
+                    published::names(it, each) && published::is_of(it, &here, None)
+                };
+                let told = published::told(set, set.figures.iter().filter(of))?;
+                let name = Text::new().muted(format!("  {}", set.name));
+                let cells = [name, Text::from(told), Text::new(), Text::new()];
+                Some(Row::new(cells).emphasis(Emphasis::Muted))
+            };
+            let printed: Vec<Row> = beside.iter().filter_map(printed).collect();
+            let found = match found {
+                None if printed.is_empty() => continue,
+                None => [(); 3].map(|()| Text::new().muted("n/a")),
+                Some(found) => found.map(Text::from),
+            };
+            table.rows.push(Row::new(std::iter::once(Text::new().code(row)).chain(found)));
+            table.rows.extend(printed);
+        }
+        table
+    }
+}
+
+/// The best level of `along`, what is reached there, and the levels that can't be told from it.
+fn best(
+    here: &Chosen,
+    along: Factor,
+    order: &[String],
+    results: &[CaseResult],
+) -> Option<[String; 3]> {
+    let columns: Vec<(&String, &CaseResult)> = order
+        .iter()
+        .filter_map(|it| Some((it, find(&here.with(along, it), results)?)))
+        .filter(|(_, case)| case.status == Status::Ok)
+        .collect();
+    // Time per byte, so that sizes compare.
+    let per_byte = |case: &CaseResult| -> Vec<Option<f64>> {
+        let bytes = case.message_bytes.unwrap_or(1) as f64;
+        let scale = if case.workload == "throughput" { bytes } else { 1.0 };
+        case.by_round.iter().map(|ns| ns.map(|ns| ns / scale)).collect()
+    };
+    let times: Vec<Vec<Option<f64>>> = columns.iter().map(|(_, case)| per_byte(case)).collect();
+    let times: Vec<&[Option<f64>]> = times.iter().map(Vec::as_slice).collect();
+    let best = stats::best_set(&times, analysis::ALPHA);
+    let typical = |values: &[Option<f64>]| over_launches(values).unwrap_or(f64::INFINITY);
+    let leader =
+        (0..columns.len()).min_by(|a, b| typical(times[*a]).total_cmp(&typical(times[*b])))?;
+    let others: Vec<String> = (0..columns.len())
+        .filter(|nth| best[*nth] && *nth != leader)
+        .map(|nth| columns[nth].0.clone())
+        .collect();
+    let others = if others.is_empty() { NOTHING.into() } else { others.join(", ") };
+    Some([columns[leader].0.clone(), words::cell_value(columns[leader].1), others])
+}

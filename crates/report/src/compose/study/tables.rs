@@ -1,0 +1,190 @@
+//! A study's own tables: measured values with the published figures beside.
+
+use std::collections::BTreeSet;
+
+use super::cells;
+use super::published::{self, NOTHING, is_of, names, note, statistic, told};
+use super::{Written, factor, find, is_at};
+use crate::compose::observed::merged;
+use crate::compose::words;
+use crate::{Column, Emphasis, Row, Table, Text};
+use analysis::hypothesis::takes;
+use analysis::{CaseResult, Status};
+use study::counted::Count;
+use study::expression::is_percentile;
+use study::factor::{Chosen, Factor, chosen};
+use study::format::{Published, PublishedFigure, TableSpec};
+
+/// What a percentile of a case is, for a caption.
+const PERCENTILES: &str = "; each percentile is the median over launches of each launch's own";
+
+/// So many columns, published ones among them, fit beside each other.
+const COLUMNS: usize = 4;
+
+impl Written {
+    pub(super) fn table(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
+        if !spec.among.is_empty() {
+            return self.order(spec, results);
+        }
+        let only = chosen(&spec.only);
+        let rows = factor(spec.rows.get_ref());
+        let shown: Vec<&str> = match spec.show.as_slice() {
+            [] if !spec.against.is_empty() => cells::GAINS.to_vec(),
+            [] => vec!["median"],
+            named => named.iter().map(|it| it.get_ref().as_str()).collect(),
+        };
+        let ranked: Vec<Chosen> = spec.ranked.iter().map(chosen).collect();
+        let against: Vec<Chosen> = spec.against.iter().map(chosen).collect();
+        let of = cells::Table { results, ranked: &ranked, against: &against };
+        let columns = spec.columns.as_ref().map(|it| factor(it.get_ref()));
+        let beside = published::named(&self.declared.study, &spec.beside);
+        let heads = self.heads(columns, &only, &shown, results);
+        let percentiles = shown.iter().any(|it| is_percentile(it));
+        let definition = if percentiles { PERCENTILES } else { "" };
+        let caption = format!("{}{definition}", spec.title);
+        let mut table = Table { caption, ..Default::default() };
+        table.columns.push(Column::text(rows.name(), 0));
+        for head in &heads {
+            table.columns.push(Column::number(&head.name, 0));
+        }
+        // Few columns stand beside each other; many would not fit, and stand below each other.
+        let wide = heads.iter().any(|it| matches!(Count::parse(&it.show), Some(Count::Values(_))));
+        let told = |set: &Published| heads.iter().filter(|head| told_of(set, head)).count();
+        let below = heads.len() + beside.iter().map(|it| told(it)).sum::<usize>() > COLUMNS || wide;
+        for published in &beside {
+            let told = heads.iter().filter(|head| !below && told_of(published, head));
+            table.columns.extend(told.map(|head| published_column(published, head, heads.len())));
+            table.notes.push(note(published));
+        }
+        let counts_only = heads.iter().all(|it| Count::parse(&it.show).is_some());
+        let mut refusals = BTreeSet::new();
+        let shared = words::shared_prefix(&self.declared.levels[&rows]);
+        if let Some(shared) = shared {
+            table.notes.push(Text::from("… stands for ").code(shared).plain("."));
+        }
+        for row in &self.declared.levels[&rows] {
+            if only.level(rows).is_some_and(|it| it != row) {
+                continue;
+            }
+            let here = only.with(rows, row);
+            let mut cells = vec![Text::new().code(words::without_shared(row, shared))];
+            let at: Vec<Chosen> = heads.iter().map(|it| it.at(&here)).collect();
+            let found: Vec<Option<&CaseResult>> = at.iter().map(|it| find(it, results)).collect();
+            for ((head, at), case) in heads.iter().zip(&at).zip(&found) {
+                let refusal = case.and_then(|it| it.counted.refusal(&head.show));
+                refusals.extend(refusal.map(|it| (head.show.clone(), it.to_string())));
+                cells.push(of.cell(at, &head.show, &head.at(&only)));
+            }
+            let printed: Vec<Vec<Text>> = beside
+                .iter()
+                .map(|set| {
+                    let each = heads.iter().zip(&at).zip(&found);
+                    each.map(|((head, at), case)| printed(set, head, rows, at, *case)).collect()
+                })
+                .collect();
+            let planned = found.iter().any(Option::is_some);
+            if !planned && printed.iter().flatten().all(cells::is_dash) {
+                continue; // the study leaves it out
+            }
+            for (published, printed) in beside.iter().zip(&printed).filter(|_| !below) {
+                let told = heads.iter().zip(printed).filter(|(head, _)| told_of(published, head));
+                cells.extend(told.map(|(_, text)| text.clone()));
+            }
+            let missing = found.iter().flatten().all(|it| it.status != Status::Ok);
+            let emphasis = if missing { Emphasis::Muted } else { Emphasis::Normal };
+            table.rows.push(Row::new(cells).emphasis(emphasis));
+            for (published, printed) in beside.iter().zip(printed).filter(|_| below) {
+                if !printed.iter().all(cells::is_dash) {
+                    let name = Text::new().muted(format!("  {}", published.name));
+                    let cells = std::iter::once(name).chain(printed);
+                    table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+                }
+            }
+        }
+        let told = merged(refusals.into_iter().collect()).into_iter();
+        table.notes.extend(told.map(|it| Text::from(format!("Not testable here: {}.", it.1))));
+        if counts_only {
+            // What nothing looked at would be a row of dashes.
+            table.rows.retain(|row| row.cells[1..].iter().any(|it| !cells::is_dash(it)));
+        }
+        table
+    }
+
+    /// The columns of measured values: levels of a factor, statistics, or both.
+    fn heads(
+        &self,
+        columns: Option<Factor>,
+        only: &Chosen,
+        shown: &[&str],
+        results: &[CaseResult],
+    ) -> Vec<Head> {
+        let Some(factor) = columns else {
+            return shown
+                .iter()
+                .map(|show| Head { name: show.to_string(), level: None, show: show.to_string() })
+                .collect();
+        };
+        let present = |level: &&String| {
+            only.level(factor).is_none_or(|it| it == *level)
+                && results.iter().any(|case| is_at(case, factor, level) && takes(only, case))
+        };
+        let mut heads = Vec::new();
+        for level in self.declared.levels[&factor].iter().filter(present) {
+            for show in shown {
+                let name = if shown.len() == 1 { level.clone() } else { format!("{level} {show}") };
+                let at = Some((factor, level.clone()));
+                heads.push(Head { name, level: at, show: show.to_string() });
+            }
+        }
+        heads
+    }
+}
+
+/// A column of measured values.
+struct Head {
+    name: String,
+    level: Option<(Factor, String)>,
+    show: String,
+}
+
+impl Head {
+    fn at(&self, chosen: &Chosen) -> Chosen {
+        match &self.level {
+            Some((factor, level)) => chosen.with(*factor, level),
+            None => chosen.clone(),
+        }
+    }
+}
+
+/// Whether a published table has something to stand beside a column: of the same statistic.
+fn told_of(published: &Published, head: &Head) -> bool {
+    published.figures.iter().any(|figure| statistic(published, figure) == head.show)
+}
+
+fn published_column(published: &Published, head: &Head, heads: usize) -> Column {
+    let of = match heads {
+        1 => published.name.clone(),
+        _ => format!("{} {}", published.name, head.name),
+    };
+    Column::number(of, 0)
+}
+
+/// What its source prints at `here`, of the rows' factor.
+fn printed(
+    published: &Published,
+    head: &Head,
+    rows: Factor,
+    here: &Chosen,
+    case: Option<&CaseResult>,
+) -> Text {
+    let fits = |figure: &&PublishedFigure| {
+        statistic(published, figure) == head.show
+            && names(figure, rows)
+            && head.level.as_ref().is_none_or(|(factor, _)| names(figure, *factor))
+            && is_of(figure, here, case)
+    };
+    match told(published, published.figures.iter().filter(fits)) {
+        Some(told) => Text::from(told),
+        None => Text::new().muted(NOTHING),
+    }
+}

@@ -1,0 +1,426 @@
+//! Tables: one per workload that fits a terminal, and one per group with everything.
+
+use std::collections::BTreeSet;
+
+use super::absences::absent;
+use super::{open_loop, percentiles, ratios, setup, signs, words};
+use crate::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
+use analysis::{Bound, BoundKind, Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
+
+/// One table per workload and placement. Up to three sizes stand side by side, mechanisms
+/// down; more sizes run down, mechanisms across.
+pub fn summaries(judged: &Judged) -> Vec<Block> {
+    let mut tables = Vec::new();
+    for workload in ["latency", "throughput", "rate"] {
+        let cases: Vec<&CaseResult> = judged
+            .results
+            .iter()
+            .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin)
+            .collect();
+        for (workers, placement) in words::places(&cases) {
+            let here: Vec<&CaseResult> = cases
+                .iter()
+                .filter(|it| it.workers == workers && it.site == placement)
+                .copied()
+                .collect();
+            let head = Head { workload, workers, placement };
+            let by_ratio = ratios::lead(judged, &here);
+            if by_ratio {
+                let (what, place) = (head.what(), head.place());
+                tables.push(ratios::table(judged, (what, &place), &here).into());
+            }
+            if workload == "rate" {
+                let caption = match by_ratio {
+                    true => format!("Percentiles of a response, {}", head.place()),
+                    false => head.caption(),
+                };
+                tables.push(percentiles::table(judged, caption, &here).into());
+                continue;
+            }
+            if !by_ratio {
+                tables.push(summary(judged, &head, &here).into());
+            }
+            if percentiles::are_shown(judged, workload, &here) {
+                let mut what = "Percentiles of a round trip".to_string();
+                if by_ratio {
+                    what = ratios::of_size(&what, &here);
+                }
+                let caption = format!("{what}, {}", head.place());
+                tables.push(percentiles::table(judged, caption, &here).into());
+            }
+        }
+    }
+    let aside = |it: &Block| match it {
+        Block::Table(table) => table.columns.iter().any(|column| column.priority == ASIDE),
+        _ => false,
+    };
+    let has_asides = tables.iter().any(aside);
+    let signs = signs::in_words(&tables);
+    if let Some(Block::Table(last)) = tables.last_mut() {
+        last.notes.extend(signs);
+        let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
+        let explained = asides_in_words(&all).filter(|_| has_asides);
+        last.notes.extend(explained);
+    }
+    tables
+}
+
+/// What the cases of one table share.
+struct Head<'a> {
+    workload: &'a str,
+    workers: &'a str,
+    placement: &'a str,
+}
+
+impl Head<'_> {
+    fn caption(&self) -> String {
+        format!("{}, {}: median over launches [interval]", self.what(), self.place())
+    }
+
+    fn what(&self) -> &'static str {
+        match self.workload {
+            "latency" => "Round trip",
+            "rate" => "Response time, open loop",
+            _ => "Throughput one way",
+        }
+    }
+
+    fn place(&self) -> String {
+        let threads = if self.workers == "thread" { ", threads" } else { "" };
+        format!("{}{threads}", words::place(self.placement))
+    }
+}
+
+fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
+    let sizes: BTreeSet<u64> = cases.iter().filter_map(|it| it.message_bytes).collect();
+    let sizes: Vec<u64> = sizes.into_iter().collect();
+    let mut table = Table { caption: head.caption(), ..Default::default() };
+    if sizes.len() > 3 {
+        by_size(judged, &mut table, cases, &sizes);
+        return table;
+    }
+    table.columns.push(Column::text("mechanism", 0));
+    let headings: Vec<String> = match sizes.as_slice() {
+        [] => vec!["wake-up".into()],
+        sizes => sizes.iter().map(|size| units::size(*size)).collect(),
+    };
+    // A wake-up has no size: it stands once, in the first column.
+    let in_column = |it: &CaseResult, at: usize| match it.carries {
+        carries if carries.has_size() => it.message_bytes == sizes.get(at).copied(),
+        _ => at == 0,
+    };
+    let asides: Vec<Asides> = (0..headings.len())
+        .map(|at| Asides::of(cases.iter().filter(|it| in_column(it, at)).copied()))
+        .collect();
+    for (heading, asides) in headings.iter().zip(&asides) {
+        table.columns.push(Column::number(heading, 0));
+        table.columns.extend(asides.columns());
+    }
+    for name in names(cases) {
+        let here = || cases.iter().filter(|it| it.variant == name);
+        let bytes = here().any(|it| it.carries == Carries::Bytes);
+        let cells = asides.iter().enumerate().flat_map(|(at, asides)| {
+            let found = here().find(|it| in_column(it, at)).copied();
+            let value = match found {
+                Some(case) => signs::cell(judged, case, words::cell_value(case)),
+                None if bytes => Text::new().muted("n/a"),
+                None => Text::new(),
+            };
+            std::iter::once(value).chain(asides.cells(found))
+        });
+        let shown = here().next().map_or(name.to_string(), |it| shown_name(it));
+        let cells = std::iter::once(Text::new().code(shown)).chain(cells);
+        table.rows.push(Row::new(cells));
+    }
+    table
+}
+
+/// The variant, and a sign where it is not one that carries bytes.
+pub fn shown_name(case: &CaseResult) -> String {
+    match case.carries {
+        Carries::Signal => format!("{} +", case.variant),
+        Carries::Own => format!("{} (control)", case.variant),
+        _ => case.variant.clone(),
+    }
+}
+
+/// Columns beside each value, where there is room and something to put there.
+pub struct Asides {
+    bound: Option<&'static str>,
+    cpu: bool,
+}
+
+impl Asides {
+    /// What there is of all these cases.
+    pub fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
+        let mut kinds = cases.clone().filter(|it| bound_ratio(it).is_some());
+        let floors = |it: &CaseResult| it.bound.as_ref().is_some_and(is_floor);
+        Asides {
+            bound: kinds.next().map(|first| match floors(first) && kinds.all(floors) {
+                true => FLOOR,
+                false => YARDSTICK,
+            }),
+            cpu: cases.clone().any(|it| it.cpu_ns_per_operation.is_some()),
+        }
+    }
+
+    /// Their columns.
+    pub fn columns(&self) -> impl Iterator<Item = Column> {
+        let named = [self.bound, self.cpu.then_some(CPU)].into_iter().flatten();
+        named.map(|name| Column::number(name, ASIDE))
+    }
+
+    /// Their cells, of one case.
+    pub fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
+        let bound = case.and_then(bound_ratio).map_or(String::new(), units::ratio);
+        let cpu = case.and_then(|it| it.cpu_ns_per_operation);
+        let cpu = cpu.map_or(String::new(), |it| units::duration(it.total));
+        let cells = [(self.bound.is_some(), bound), (self.cpu, cpu)];
+        let cells = cells.into_iter().filter(|(it, _)| *it);
+        cells.map(|(_, words)| Text::new().muted(words))
+    }
+}
+
+const FLOOR: &str = "× floor";
+const YARDSTICK: &str = "× yardstick";
+const CPU: &str = "CPU";
+
+fn is_floor(bound: &Bound) -> bool {
+    bound.kind == BoundKind::Floor
+}
+
+fn bound_ratio(case: &CaseResult) -> Option<f64> {
+    case.bound.as_ref().and_then(|it| it.ratio).filter(|_| case.is_kept())
+}
+
+/// What the asides of `cases` mean, bounds by their names and values.
+fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
+    let asides = Asides::of(cases.iter().copied());
+    let mut words = String::new();
+    if asides.cpu {
+        words += "CPU, where there is room: time of both workers per round trip, or per message. ";
+    }
+    let bounds = || {
+        let held = cases.iter().filter(|it| bound_ratio(it).is_some());
+        held.filter_map(|it| Some((words::unit(it), it.bound.as_ref()?)))
+    };
+    for (column, floors) in [(FLOOR, true), (YARDSTICK, false)] {
+        let told: BTreeSet<String> = bounds()
+            .filter(|(_, it)| is_floor(it) == floors)
+            .map(|(unit, it)| named_bound(unit, it))
+            .collect();
+        if !told.is_empty() {
+            let may = if floors { "" } else { ", which a result may beat" };
+            let told: Vec<String> = told.into_iter().collect();
+            words += &format!(
+                "{column}: the time over that of {}, measured in the same rounds{may}. ",
+                words::list(&told)
+            );
+        }
+    }
+    (!words.is_empty()).then(|| Text::from(words.trim_end()))
+}
+
+/// `futex wake-up round trip, one CPU (3.02 µs [2.98, 3.10], 12 rounds)`.
+fn named_bound(unit: Unit, bound: &Bound) -> String {
+    let value = match (bound.low, bound.high) {
+        (Some(low), Some(high)) => unit.interval(bound.value, low, high),
+        _ => unit.format(bound.value),
+    };
+    let rounds = if bound.rounds == 1 { "round" } else { "rounds" };
+    format!("{} ({value}, {} {rounds})", bound.name, bound.rounds)
+}
+
+/// The ratio with its interval.
+fn times_bound(case: &CaseResult) -> Text {
+    let Some(bound) = case.bound.as_ref().filter(|_| case.is_kept()) else { return "–".into() };
+    match (bound.ratio, bound.ratio_low, bound.ratio_high) {
+        (Some(ratio), Some(low), Some(high)) => {
+            format!("{} [{low:.2}, {high:.2}]", units::ratio(ratio)).into()
+        }
+        (Some(ratio), ..) => units::ratio(ratio).into(),
+        (None, ..) => "–".into(),
+    }
+}
+
+/// Sizes down, mechanisms across, with the half-width only: curves have many cells.
+fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u64]) {
+    let with_bytes: Vec<&CaseResult> =
+        cases.iter().filter(|it| it.message_bytes.is_some()).copied().collect();
+    let names = names(&with_bytes);
+    table.columns.push(Column::number("size", 0));
+    for (nth, name) in names.iter().enumerate() {
+        table.columns.push(Column::number(*name, nth as u8 / 3));
+    }
+    for size in sizes {
+        let mut cells = vec![Text::from(units::size(*size))];
+        for name in &names {
+            let of = |it: &&&CaseResult| it.variant == *name && it.message_bytes == Some(*size);
+            cells.push(match with_bytes.iter().find(of) {
+                Some(case) => signs::cell(judged, case, words::short_value(case)),
+                None => Text::new().muted("n/a"),
+            });
+        }
+        table.rows.push(Row::new(cells));
+    }
+}
+
+/// Variants, in the order of the results.
+fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for case in cases {
+        if !names.contains(&case.variant.as_str()) {
+            names.push(case.variant.as_str());
+        }
+    }
+    names
+}
+
+/// Groups up to which each has a line of its own.
+const GROUPS_LISTED: usize = 12;
+
+/// Everything about every group, folded.
+pub fn details(judged: &Judged) -> Section {
+    let mut section = Section::new("tables", "Every number");
+    let groups = judged.groups.iter().map(|group| Block::Details {
+        summary: Text::from(words::group(group)),
+        blocks: vec![detail(judged, group).into()],
+    });
+    let groups: Vec<Block> = groups.collect();
+    match groups.len() {
+        ..=GROUPS_LISTED => section.blocks.extend(groups),
+        many => section.blocks.push(Block::Details {
+            summary: Text::from(format!("Each of the {many} comparisons in full")),
+            blocks: groups,
+        }),
+    }
+    section.blocks.extend(setup::first_messages(judged));
+    let absent = absent(judged);
+    if !absent.rows.is_empty() {
+        section = section.with(absent);
+    }
+    section
+}
+
+/// Which column of a group in full holds its ratios.
+const RATIO: usize = 4;
+
+fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
+    let timed = group.workload != "throughput";
+    let mut table = Table {
+        caption: format!("{}, {} rounds", words::group(group), group.rounds),
+        columns: vec![
+            Column::text("mechanism", 0),
+            Column::number(if timed { "p50 [interval]" } else { "median [interval]" }, 0),
+            Column::text("beside it", 3),
+            Column::number("coverage", 4),
+            Column::number("× reference [interval]", 1),
+            Column::number("slower than best", 2),
+            Column::number("p (Holm)", 3),
+        ],
+        ..Default::default()
+    };
+    let cases: Vec<&CaseResult> =
+        group.standings.iter().map(|it| &judged.results[it.result]).collect();
+    let asides = Asides::of(cases.iter().copied());
+    if let Some(column) = asides.bound {
+        table.columns.push(Column::number(column, 2));
+    }
+    table.columns.push(Column::number("CPU [interval]", 2));
+    table.columns.push(Column::number("user + system", 5));
+    if timed {
+        let priority = |name: &str| if name == "p99" { 0 } else { 4 };
+        let shown = PERCENTILES[..4].iter();
+        table.columns.extend(shown.map(|(name, _)| Column::number(*name, priority(name))));
+        table.columns.push(Column::number("max", 0));
+    }
+    table.columns.push(Column::number("min … max of launches", 5));
+    table.columns.push(Column::number("launches", 4));
+    table.columns.push(Column::number("n", if timed { 0 } else { 5 }));
+    table.columns.push(Column::number("clock", 5));
+    for standing in &group.standings {
+        let case = &judged.results[standing.result];
+        let mut cells = vec![
+            Text::new().code(&case.variant),
+            Text::from(words::value(case)),
+            Text::from(beside(case)),
+            Text::from(coverage(case)),
+            Text::from(words::ratio(group, standing).unwrap_or("–".into())),
+            Text::from(standing.slower_than_best_at_most.map_or("–".to_string(), at_most)),
+            Text::from(standing.p.map_or("–".to_string(), |p| format!("{p:.2e}"))),
+        ];
+        if asides.bound.is_some() {
+            cells.push(times_bound(case));
+        }
+        cells.extend(cpu(case));
+        if timed {
+            cells.extend(PERCENTILES[..4].iter().map(|(name, _)| percentiles::cell(case, name)));
+            cells.push(percentiles::largest(case));
+        }
+        cells.extend(spread(case));
+        let best = standing.among_best && !group.is_disturbed();
+        let emphasis = if best { Emphasis::Best } else { Emphasis::Normal };
+        table.rows.push(Row::new(cells).emphasis(emphasis));
+    }
+    for case in open_loop::unranked(judged, group) {
+        let cells = [Text::new().code(&case.variant), Text::from(words::value(case))];
+        table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
+    }
+    if group.by_ratio {
+        ratios::first(&mut table, RATIO);
+        table.caption += ratios::AT_ONCE;
+    }
+    let reference = group.reference.map_or("–", |it| judged.results[it].variant.as_str());
+    table.notes.push(Text::from(format!(
+        "× reference: time per operation over that of {reference}, paired by round. Ratios, and how much \
+         slower than the best a mechanism is at most, hold for all {} comparisons of the group together \
+         (95 %); an interval of a median holds by itself. A percentile is the median over launches of \
+         each launch's own, where a launch has the independent samples that it needs; max is the largest \
+         of all launches, and n counts their samples. clock: share of a sample that is the clock's own \
+         cost.",
+        group.family
+    )));
+    table.notes.extend(asides_in_words(&cases));
+    table
+}
+
+/// The CPU time with its interval, and its division.
+fn cpu(case: &CaseResult) -> [Text; 2] {
+    let Some(cost) = case.cpu_ns_per_operation else { return ["–".into(), "–".into()] };
+    let total = match (cost.low, cost.high) {
+        (Some(low), Some(high)) => Unit::Nanoseconds.interval(cost.total, low, high),
+        _ => units::duration(cost.total),
+    };
+    let parts = format!("{} + {}", units::duration(cost.user), units::duration(cost.system));
+    [total.into(), parts.into()]
+}
+
+/// `≤ 8 %`, rounded up.
+fn at_most(share: f64) -> String {
+    format!("≤ {:.0} %", (100.0 * share).ceil())
+}
+
+/// What else its launches, its sessions and earlier runs tell of a value.
+fn beside(case: &CaseResult) -> String {
+    let told = [words::remark, words::stratified, words::sessions, words::earlier];
+    told.iter().filter_map(|of| of(case)).collect::<Vec<_>>().join("; ")
+}
+
+fn coverage(case: &CaseResult) -> String {
+    let coverage = case.estimate().and_then(|it| it.coverage);
+    coverage.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it))
+}
+
+fn spread(case: &CaseResult) -> [Text; 4] {
+    let unit = words::unit(case);
+    let range = case
+        .estimate()
+        .map_or("–".into(), |it| format!("{} … {}", unit.format(it.min), unit.format(it.max)));
+    let share = case.clock_share.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
+    [
+        range.into(),
+        units::count(case.launches).into(),
+        units::count(case.samples).into(),
+        share.into(),
+    ]
+}

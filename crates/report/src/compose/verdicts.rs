@@ -1,0 +1,265 @@
+//! What is best, by how much, how sure: one verdict per group, then what stayed open.
+
+use super::{Extent, open_loop, over_time, ratios, words};
+use crate::{Block, Text, Verdict, VerdictKind};
+use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
+use store::Closed;
+
+/// Cases with the widest intervals that a terminal names.
+const WORST_NAMED: usize = 3;
+
+/// The blocks of the section.
+pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
+    let mut blocks: Vec<Block> = judged
+        .groups
+        .iter()
+        .filter(|group| {
+            !group.standings.is_empty() || !open_loop::unranked(judged, group).is_empty()
+        })
+        .map(|group| Block::Verdict(verdict(judged, group)))
+        .collect();
+    blocks.extend(over_time::remarks(judged, extent));
+    blocks.extend(open_cases(judged, extent));
+    blocks.extend(failures(judged));
+    blocks
+}
+
+fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
+    let head = Text::new().strong(format!("{}: ", words::group(group)));
+    let (Some(leader), _) = group.leaders() else {
+        let headline = head.plain("nothing could be compared");
+        return Verdict::new(VerdictKind::Unknown, headline, not_ranked(judged, group));
+    };
+    if group.standings.len() == 1 {
+        let value = ratios::headline(judged, group, leader);
+        let headline = head.code(&leader.variant).plain(format!(", {value}"));
+        let detail = format!("Nothing to compare it with. {}", not_ranked(judged, group));
+        return Verdict::new(VerdictKind::Neutral, headline, detail.trim_end());
+    }
+    let headline = ending(head, judged, group);
+    Verdict::new(kind(group), headline, detail(judged, group))
+}
+
+/// A tie is a finding too; too few rounds to tell anything apart is not, nor is what others disturbed
+/// in every round.
+fn kind(group: &GroupVerdict) -> VerdictKind {
+    if group.is_disturbed() {
+        return VerdictKind::Unknown;
+    }
+    let best = group.standings.iter().filter(|it| it.among_best).count();
+    if best == group.standings.len() { VerdictKind::Unknown } else { VerdictKind::Good }
+}
+
+fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
+    let best: Vec<&Standing> = group.standings.iter().filter(|it| it.among_best).collect();
+    let leader = &judged.results[best[0].result];
+    let mut text = match best.as_slice() {
+        [one] => {
+            let earlier = words::earlier(leader).filter(|_| !group.by_ratio);
+            let earlier = earlier.map_or(String::new(), |it| format!(" ({it})"));
+            let value = ratios::headline(judged, group, one);
+            head.code(&one.variant).plain(format!(", {value}{earlier}"))
+        }
+        several => {
+            let names: Vec<String> = several.iter().map(|it| it.variant.clone()).collect();
+            let (median, value) =
+                (ratios::best_by(group, leader), ratios::headline(judged, group, best[0]));
+            words::few_codes(head, &names)
+                .plain(" can't be told apart; ")
+                .code(&names[0])
+                .plain(format!(" has the {median}, {value}"))
+        }
+    };
+    // Nobody waits while a mechanism is set up.
+    if group.workload != "connect" {
+        let spins = |it: &&Standing| judged.results[it.result].spins;
+        let spinning = best.iter().copied().filter(spins).map(|it| it.variant.clone());
+        text = burning(text, best.len() == 1, &spinning.collect::<Vec<_>>());
+        if leader.spins {
+            text = best_asleep(text, judged, group);
+        }
+    }
+    if let Some(bytes) = first_with_bytes(judged, group) {
+        let case = &judged.results[bytes.result];
+        text = text.plain(format!("; {} that carries bytes: ", ratios::best_by(group, case)));
+        let value = ratios::headline(judged, group, bytes);
+        text = text.code(&bytes.variant).plain(format!(", {value}"));
+    }
+    text.plain(".")
+}
+
+/// Which of the best use up two CPUs.
+fn burning(text: Text, alone: bool, spinning: &[String]) -> Text {
+    match spinning {
+        [] => text,
+        [_] if alone => text.plain(", and burns both CPUs"),
+        [one] => text.plain("; ").code(one).plain(" burns both CPUs"),
+        several => words::few_codes(text.plain("; "), several).plain(" burn both CPUs"),
+    }
+}
+
+fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
+    let asleep: Vec<&Standing> =
+        group.standings.iter().filter(|it| it.among_best_sleeping).collect();
+    let Some(first) = asleep.first() else { return text };
+    let case = &judged.results[first.result];
+    let value = ratios::headline(judged, group, first);
+    match asleep.len() {
+        1 => text.plain("; best that sleeps: ").code(&first.variant).plain(format!(", {value}")),
+        _ => {
+            let names: Vec<String> = asleep.iter().map(|it| it.variant.clone()).collect();
+            words::few_codes(text.plain("; of those that sleep, "), &names)
+                .plain(" can't be told apart; ")
+                .code(&first.variant)
+                .plain(format!(" has the {}, {value}", ratios::best_by(group, case)))
+        }
+    }
+}
+
+/// Named beside the leader when the leading sleeper carries a wake-up only.
+fn first_with_bytes<'a>(judged: &Judged, group: &'a GroupVerdict) -> Option<&'a Standing> {
+    let carries = |it: &Standing| judged.results[it.result].carries;
+    let (_, asleep) = group.leaders();
+    asleep.filter(|it| carries(it) == Carries::Signal)?;
+    let with_bytes = |it: &&Standing| carries(it) == Carries::Bytes;
+    group.standings.iter().filter(with_bytes).find(|it| !judged.results[it.result].spins)
+}
+
+fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
+    let mut text = against_reference(judged, group);
+    let best = group.standings.iter().filter(|it| it.among_best);
+    let most = best
+        .map(|it| it.slower_than_best_at_most)
+        .try_fold(0.0, |most: f64, it| it.map(|it| most.max(it)));
+    if let Some(most) = most.filter(|most| *most > 0.0) {
+        text = text.plain(format!(
+            "What may be the best is at most {} slower than the best. ",
+            percent(most)
+        ));
+    }
+    let unranked = not_ranked(judged, group);
+    if !unranked.is_empty() {
+        text = text.plain(format!("{unranked} "));
+    }
+    if group.is_disturbed() {
+        text = text.plain("Others disturbed every round: none of them is called best. ");
+    }
+    text.plain(format!(
+        "{} rounds, paired; 95 % for all of the {} mechanisms together{}.",
+        group.rounds,
+        group.standings.len(),
+        match group.closed {
+            Some(Closed::Precise) => "; every interval as narrow as asked",
+            Some(Closed::Budget) => "; the budget ended first",
+            Some(Closed::Launches) => "",
+            None => "; not finished",
+        }
+    ))
+}
+
+/// `Not ranked: pipe, overloaded at 50.0 k/s, served 13.1 k/s.`, or nothing.
+fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
+    let cases = open_loop::unranked(judged, group);
+    let told = cases.iter().map(|it| format!("{}, {}", it.variant, words::value(it)));
+    match cases.is_empty() {
+        true => String::new(),
+        false => format!("Not ranked: {}.", told.collect::<Vec<_>>().join("; ")),
+    }
+}
+
+/// How the leader stands to the reference, which nobody chose by looking; nothing where the headline says it.
+fn against_reference(judged: &Judged, group: &GroupVerdict) -> Text {
+    let leader = group.leaders().0.filter(|_| !group.by_ratio);
+    let told = leader.and_then(|it| Some((it, words::times_reference(judged, group, it)?)));
+    told.map_or(Text::new(), |(leader, times)| {
+        Text::new().code(&leader.variant).plain(format!(" takes {times}. "))
+    })
+}
+
+/// Rounded up: a bound doesn't get smaller by being printed.
+fn percent(share: f64) -> String {
+    format!("{:.0} %", (100.0 * share).ceil())
+}
+
+/// Cases whose interval is wider than asked: all of them, or their count and the worst.
+fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
+    let all: Vec<&CaseResult> = judged.groups.iter().flat_map(|it| open(judged, it)).collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let way_out = "More time (--budget) narrows intervals.";
+    let asked = Text::new().strong("Less precise than asked");
+    if extent == Extent::Full {
+        let lines = judged.groups.iter().filter_map(|group| {
+            let names: Vec<String> = open(judged, group).map(name_with_reason).collect();
+            let head = format!("{}: ", words::group(group));
+            (!names.is_empty()).then(|| Text::new().strong(head).plain(names.join(", ")))
+        });
+        let asked = asked.strong(". ").plain(way_out);
+        return vec![Block::paragraph(asked), Block::List(lines.collect())];
+    }
+    let ranked: usize = judged.groups.iter().map(|group| group.standings.len()).sum();
+    let counted = format!(": {} of {ranked} cases; {}.", all.len(), worst(&all));
+    let rest = format!(
+        " {way_out} `ipcmark report {} -v` and the page (--html) name them all.",
+        judged.run.id
+    );
+    vec![Block::paragraph(asked.plain(counted + &rest))]
+}
+
+/// The cases of a group that are less precise than asked.
+fn open<'a>(
+    judged: &'a Judged,
+    group: &'a GroupVerdict,
+) -> impl Iterator<Item = &'a CaseResult> + 'a {
+    let cases = group.standings.iter().map(|it| &judged.results[it.result]);
+    cases.filter(|case| case.precision_reached.is_some_and(|it| !it.reached))
+}
+
+/// The widest intervals by name, and how many have none: `the widest: pipe, 64 B, one CPU (±9 %)`.
+fn worst(cases: &[&CaseResult]) -> String {
+    let half = |case: &CaseResult| case.precision_reached.and_then(|it| it.half_width);
+    let mut wide: Vec<(f64, &CaseResult)> =
+        cases.iter().filter_map(|case| Some((half(case)?, *case))).collect();
+    wide.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let named = |(half, case): &(f64, &CaseResult)| {
+        format!("{} (±{:.0} %)", words::case(case), 100.0 * half)
+    };
+    let widest: Vec<String> = wide.iter().take(WORST_NAMED).map(named).collect();
+    let few = cases.len() - wide.len();
+    let mut parts = Vec::new();
+    if !widest.is_empty() {
+        parts.push(format!("the widest: {}", widest.join("; ")));
+    }
+    parts.extend((few > 0).then(|| format!("{few} with too few launches for an interval")));
+    parts.join("; ")
+}
+
+fn name_with_reason(case: &CaseResult) -> String {
+    match case.precision_reached.and_then(|it| it.half_width) {
+        Some(half) => format!("{} ±{:.1} %", case.variant, 100.0 * half),
+        None => format!("{} (too few launches)", case.variant),
+    }
+}
+
+fn failures(judged: &Judged) -> Vec<Block> {
+    judged
+        .results
+        .iter()
+        .filter(|case| case.failed_launches > 0 || case.status == analysis::Status::Failed)
+        .map(|case| {
+            let of = case.failed_launches + case.launches;
+            let failed = match of {
+                0 => "its pilot failed, or none was made".into(),
+                of => format!("{} of {of} launches failed", case.failed_launches),
+            };
+            Block::warning(format!(
+                "{} {} {}: {failed}: {}",
+                case.variant,
+                case.workload,
+                case.site,
+                case.reason.as_deref().unwrap_or("no reason was given")
+            ))
+        })
+        .collect()
+}

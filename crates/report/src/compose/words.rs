@@ -1,0 +1,405 @@
+//! Names and values as the report says them.
+
+use crate::{Text, Unit, VerdictKind, units};
+use analysis::hypothesis::Decision;
+use analysis::time::Course;
+use analysis::{CaseResult, Estimate, GroupVerdict, Judged, Standing};
+
+/// The unit of a case's estimate.
+pub fn unit(case: &CaseResult) -> Unit {
+    if matches!(case.workload.as_str(), "latency" | "connect" | "rate") {
+        Unit::Nanoseconds
+    } else if case.message_bytes.is_some() {
+        Unit::BytesPerSecond
+    } else {
+        Unit::PerSecond
+    }
+}
+
+/// What the best of a group has: times are small, rates are large.
+pub fn best_median(case: &CaseResult) -> &'static str {
+    match unit(case) {
+        Unit::Nanoseconds => "smallest median",
+        _ => "largest median",
+    }
+}
+
+/// A placement in words: `one CPU`, `two CPUs (same-llc)`.
+pub fn place(placement: &str) -> String {
+    if let Some((reach, placement)) = placement.rsplit_once('/') {
+        return format!("{}, {}", self::reach(reach), place(placement));
+    }
+    match placement {
+        "same-cpu" => "one CPU".into(),
+        "free" => "placed freely".into(),
+        "smt-sibling" => "two threads of a core".into(),
+        "same-llc" => "two CPUs, one cache".into(),
+        "cross-llc" => "two CPUs, two caches".into(),
+        "cross-node" => "two memory nodes".into(),
+        pair => format!("CPUs {pair}"),
+    }
+}
+
+/// Where the two halves are, in words: `this host`, `to the peer`, `lab: 2 routers, 1 switch`.
+pub fn reach(reach: &str) -> String {
+    match reach.split_once(':') {
+        None if reach == "local" => "this host".into(),
+        None if reach == "peer" => "to the peer".into(),
+        None => "lab: a cable".into(),
+        Some((lab, options)) => {
+            let told = options.split(',').map(|option| match option.split_once('=') {
+                Some((what @ ("routers" | "switches"), "1")) => {
+                    format!("1 {}", what.trim_end_matches("es").trim_end_matches('s'))
+                }
+                Some((what @ ("routers" | "switches"), count)) => format!("{count} {what}"),
+                Some((what, value)) => format!("{what} {value}"),
+                None => option.to_string(),
+            });
+            format!("{lab}: {}", told.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// The head of a group: `64-byte messages, one CPU`.
+pub fn group(group: &GroupVerdict) -> String {
+    let what = match (group.workload.as_str(), group.message_bytes) {
+        ("latency", Some(bytes)) => format!("Round trips of {}", units::size(bytes)),
+        ("latency", None) => "Round trips of a wake-up".into(),
+        ("rate", bytes) => {
+            let of = bytes.map_or("a wake-up".into(), units::size);
+            format!("Responses to {of}, {} a second", units::count(group.rate.unwrap_or(0)))
+        }
+        (_, Some(bytes)) => format!("Transfers of {} messages", units::size(bytes)),
+        (_, None) => "Wake-ups".into(),
+    };
+    if group.workload == "connect" {
+        let threads = if group.workers == "thread" { ", threads" } else { "" };
+        return format!("Set-up and tear-down, {}{threads}", super::setup::alone(&group.site));
+    }
+    let workers = if group.workers == "thread" { ", threads" } else { "" };
+    format!("{what}, {}{workers}", place(&group.site))
+}
+
+/// The headline value: `4.12 µs [4.10, 4.15]`, or a dash.
+pub fn value(case: &CaseResult) -> String {
+    let unit = unit(case);
+    if let Some(words) = not_kept(case) {
+        return words;
+    }
+    match case.estimate() {
+        Some(Estimate { median, low: Some(low), high: Some(high), .. }) => {
+            unit.interval(*median, *low, *high)
+        }
+        Some(estimate) => format!("{} (too few launches)", unit.format(estimate.median)),
+        None => "–".into(),
+    }
+}
+
+/// What stands in the place of a value where a schedule was not kept.
+fn not_kept(case: &CaseResult) -> Option<String> {
+    case.rate.filter(|it| !it.is_kept()).map(super::open_loop::shortfall)
+}
+
+/// As [`value`] in a table, with a sign where more is said of its launches than fits there.
+pub fn cell_value(case: &CaseResult) -> String {
+    value(case) + sign(case)
+}
+
+/// `36.0–52.0 µs, 5 runs`: what earlier runs came to, where there were any.
+pub fn earlier_runs(case: &CaseResult) -> Option<String> {
+    let it = case.earlier?;
+    let runs = if it.runs == 1 { "run" } else { "runs" };
+    Some(format!("{}, {} {runs}", unit(case).range(it.low, it.high), it.runs))
+}
+
+/// The same with its heading: `earlier here: 36.0–52.0 µs, 5 runs`.
+pub fn earlier(case: &CaseResult) -> Option<String> {
+    earlier_runs(case).map(|runs| format!("earlier here: {runs}"))
+}
+
+/// `0.978× [0.644, 1.29]`: how a case stands to the reference of its group, which itself has `1`.
+pub fn ratio(group: &GroupVerdict, standing: &Standing) -> Option<String> {
+    match (standing.ratio, standing.low, standing.high) {
+        (Some(ratio), Some(low), Some(high)) => Some(Unit::Ratio.interval(ratio, low, high)),
+        _ => (group.reference == Some(standing.result)).then(|| "1".into()),
+    }
+}
+
+/// `0.978× [0.644, 1.29] the time of pipe`; None of the reference itself.
+pub fn times_reference(
+    judged: &Judged,
+    group: &GroupVerdict,
+    standing: &Standing,
+) -> Option<String> {
+    let reference = group.reference.filter(|at| *at != standing.result)?;
+    let ratio = ratio(group, standing)?;
+    Some(format!("{ratio} the time of {}", judged.results[reference].variant))
+}
+
+/// `3 sessions: 41.0 µs [36.0, 52.0]`, where there were several.
+pub fn sessions(case: &CaseResult) -> Option<String> {
+    let it = case.sessions.as_ref()?;
+    Some(format!("{} sessions: {}", it.sessions, unit(case).interval(it.median, it.low, it.high)))
+}
+
+/// `in the 17 undisturbed launches: 41.0 µs [36.0, 52.0]`, where many were disturbed.
+pub fn stratified(case: &CaseResult) -> Option<String> {
+    let (it, unit) = (case.stratified?, unit(case));
+    Some(match (it.median, it.low, it.high) {
+        (Some(median), Some(low), Some(high)) => format!(
+            "in its {} undisturbed launches: {}",
+            it.launches,
+            unit.interval(median, low, high)
+        ),
+        (Some(median), ..) => {
+            format!("in its {} undisturbed launches: {}", it.launches, unit.format(median))
+        }
+        (None, ..) => "every launch was disturbed".into(),
+    })
+}
+
+/// The headline value in little room: `4.12 µs ±0.8%`.
+pub fn short_value(case: &CaseResult) -> String {
+    let unit = unit(case);
+    if let Some(words) = not_kept(case) {
+        return words;
+    }
+    match case.estimate() {
+        Some(Estimate { median, low: Some(low), high: Some(high), .. }) => {
+            let half = 50.0 * (high - low) / median;
+            let half = if half < 9.95 { format!("{half:.1}") } else { format!("{half:.0}") };
+            format!("{} ±{half}%{}", unit.format(*median), sign(case))
+        }
+        Some(estimate) => unit.format(estimate.median) + sign(case),
+        None => "–".into(),
+    }
+}
+
+/// The headline value alone: `4.12 µs`.
+pub fn brief_value(case: &CaseResult) -> String {
+    if !case.is_kept() {
+        return short_value(case);
+    }
+    case.estimate().map_or("–".into(), |it| unit(case).format(it.median))
+}
+
+/// Stands behind a value of which more is said than fits a table.
+pub const CHANGES: &str = " ~";
+
+fn sign(case: &CaseResult) -> &'static str {
+    if case.over_time.is_some() || case.modes.is_some() { CHANGES } else { "" }
+}
+
+/// What the launches of a case show beside their median: a change over the rounds, or two modes.
+pub fn remark(case: &CaseResult) -> Option<String> {
+    let unit = unit(case);
+    if let Some(it) = &case.over_time {
+        let (first, last) = (unit.format(it.first), unit.format(it.last));
+        return Some(match it.verdict {
+            Some(Course::Changed) => {
+                format!("changed after round {}: {first} → {last}", it.after_round)
+            }
+            Some(Course::Drifted) => format!(
+                "drifted: {first} in the first {} launches, {last} in the last {}",
+                it.first_launches, it.last_launches
+            ),
+            None => {
+                format!("first {}: {first}, last {}: {last}", it.first_launches, it.last_launches)
+            }
+        });
+    }
+    let modes = case.modes.as_ref()?;
+    let all = modes.low_launches + modes.high_launches;
+    Some(format!(
+        "two modes: {} in {} of {all} launches, {} in {}",
+        unit.format(modes.low),
+        modes.low_launches,
+        unit.format(modes.high),
+        modes.high_launches
+    ))
+}
+
+/// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
+pub fn case(case: &CaseResult) -> String {
+    let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    let workload = match case.workload.as_str() {
+        "latency" => "",
+        "connect" => ", set-up",
+        "rate" => ", open loop",
+        _ => ", throughput",
+    };
+    let threads = if case.workers == "thread" { ", threads" } else { "" };
+    format!("{}{workload}{size}, {}{threads}", case.variant, place(&case.site))
+}
+
+/// The names of a group's best set: `pipe`, or `pipe ≈ futex ≈ 3 more`; none of what others disturbed.
+pub fn best_of(group: &GroupVerdict) -> String {
+    if group.is_disturbed() {
+        return "undecided, every round was disturbed".into();
+    }
+    together(group, |it| it.among_best)
+}
+
+/// The names of the standings that `belong`, as of those that can't be told apart.
+pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
+    let best = group.standings.iter().filter(|it| belong(it));
+    let names: Vec<&str> = best.map(|it| it.variant.as_str()).collect();
+    match names.as_slice() {
+        [first, second, _, rest @ ..] if !rest.is_empty() => {
+            format!("{first} ≈ {second} ≈ {} more", names.len() - 2)
+        }
+        few => few.join(" ≈ "),
+    }
+}
+
+/// `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache).`, or nothing.
+pub fn best_by_place(judged: &Judged, workload: &str, size: Option<u64>) -> String {
+    let here = judged
+        .groups
+        .iter()
+        .filter(|it| it.workload == workload && it.message_bytes == size && it.standings.len() > 1);
+    let threads = |it: &GroupVerdict| if it.workers == "thread" { ", threads" } else { "" };
+    let named: Vec<String> =
+        here.map(|it| format!("{} ({}{})", best_of(it), place(&it.site), threads(it))).collect();
+    best(&named)
+}
+
+/// `Best: pipe (64 B to 1 KiB); tcp (4 KiB).`, or nothing.
+pub fn best_by_size(judged: &Judged, workload: &str, at: (&str, &str)) -> String {
+    let mut stretches: Vec<(String, u64, u64)> = Vec::new();
+    for group in &judged.groups {
+        let here = (group.workers.as_str(), group.site.as_str()) == at;
+        let Some(size) = group.message_bytes.filter(|_| here && group.workload == workload) else {
+            continue;
+        };
+        let names = best_of(group);
+        match stretches.last_mut() {
+            Some(last) if last.0 == names => last.2 = size,
+            _ if group.standings.len() > 1 => stretches.push((names, size, size)),
+            _ => {}
+        }
+    }
+    let named: Vec<String> = stretches
+        .into_iter()
+        .map(|(names, from, to)| match from == to {
+            true => format!("{names} ({})", units::size(from)),
+            false => format!("{names} ({} to {})", units::size(from), units::size(to)),
+        })
+        .collect();
+    best(&named)
+}
+
+fn best(named: &[String]) -> String {
+    match named {
+        [] => String::new(),
+        // ≈ is explained where it first stands.
+        _ if named.iter().any(|it| it.contains('≈')) => {
+            format!("Best (≈: can't be told apart): {}.", named.join("; "))
+        }
+        _ => format!("Best: {}.", named.join("; ")),
+    }
+}
+
+/// With a capital first letter.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |it| it.to_uppercase().chain(letters).collect())
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// As [`list`], but of a long one only the first few and how many more there are.
+pub fn few(names: &[String]) -> String {
+    match cut(names) {
+        (named, 0) => list(named),
+        (named, more) => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// As [`few`], after `text`, with each name as code.
+pub fn few_codes(mut text: Text, names: &[String]) -> Text {
+    let (named, more) = cut(names);
+    for (nth, name) in named.iter().enumerate() {
+        text = match nth {
+            0 => text,
+            _ if nth + 1 == named.len() && more == 0 => text.plain(" and "),
+            _ => text.plain(", "),
+        };
+        text = text.code(name);
+    }
+    if more > 0 { text.plain(format!(" and {more} more")) } else { text }
+}
+
+/// Those worth naming, and how many more there are: never just one.
+fn cut(names: &[String]) -> (&[String], usize) {
+    const NAMED: usize = 4;
+    match names.len().checked_sub(NAMED) {
+        Some(more @ 2..) => (&names[..NAMED], more),
+        _ => (names, 0),
+    }
+}
+
+/// Workers and placements, in the order of the results.
+pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
+    let mut places = Vec::new();
+    for case in cases {
+        let place = (case.workers.as_str(), case.site.as_str());
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// What at least three names begin with, up to the value of their first option: it stands there once.
+pub(super) fn shared_prefix(names: &[String]) -> Option<&str> {
+    let prefix = |name: &'_ String| name.find('=').map(|at| at + 1);
+    let prefixes = names.iter().filter_map(|name| Some(&name[..prefix(name)?]));
+    let alike = |it: &&str| names.iter().filter(|name| name.starts_with(*it)).count() >= 3;
+    prefixes.into_iter().find(alike)
+}
+
+/// A name without what it shares with others, which an ellipsis stands for.
+pub(super) fn without_shared(name: &str, shared: Option<&str>) -> String {
+    match shared.and_then(|it| name.strip_prefix(it)) {
+        Some(rest) => format!("…{rest}"),
+        None => name.to_string(),
+    }
+}
+
+/// How the decision on a claim is marked.
+pub fn kind(decision: Decision) -> VerdictKind {
+    match decision {
+        Decision::Supported => VerdictKind::Good,
+        Decision::Refuted => VerdictKind::Bad,
+        Decision::Inconclusive => VerdictKind::Unknown,
+        Decision::TooFewRounds | Decision::TooFewSamples | Decision::NotTestable => {
+            VerdictKind::Neutral
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Run;
+
+    #[test]
+    fn names_as_code_read_as_names_do() {
+        for count in 0..8 {
+            let names: Vec<String> = (0..count).map(|nth| format!("m{nth}")).collect();
+            let text = few_codes(Text::new(), &names);
+            let read: String = text.runs.iter().map(Run::as_str).collect();
+            assert_eq!(read, few(&names));
+            let codes = text.runs.iter().filter(|run| matches!(run, Run::Code(_)));
+            assert_eq!(codes.count(), if count < 6 { count } else { 4 }, "{read}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Bencher's metric format: benchmark, measure, value with its ends.
+//!
+//! `latency` is Bencher's own measure, in ns. Its `throughput` is operations per second, so
+//! that bytes and wake-ups per second go under names of their own. What wasn't
+//! measured is left out, as are controls' second names: a metric must be a number.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::name;
+use analysis::{Estimate, Judged};
+
+#[derive(Serialize)]
+struct Metric {
+    value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_value: Option<f64>,
+}
+
+impl Metric {
+    fn headline(estimate: &Estimate) -> Metric {
+        Metric { value: estimate.median, lower_value: estimate.low, upper_value: estimate.high }
+    }
+
+    fn percentile(estimate: &Estimate, name: &str) -> Option<Metric> {
+        let over = estimate.percentiles.get(name).copied().flatten()?;
+        Some(Metric {
+            value: over.value,
+            lower_value: Some(over.low),
+            upper_value: Some(over.high),
+        })
+    }
+}
+
+/// Benchmarks and their measures.
+pub fn text(judged: &Judged) -> String {
+    let mut benchmarks = BTreeMap::new();
+    for case in judged.results.iter().filter(|case| !case.twin) {
+        let mut measures = BTreeMap::new();
+        let mut put = |measure: &'static str, metric: Option<Metric>| {
+            if let Some(metric) = metric {
+                measures.insert(measure, metric);
+            }
+        };
+        if let Some(latency) = &case.latency_ns {
+            put("latency", Some(Metric::headline(latency)));
+            put("latency-p99", Metric::percentile(latency, "p99"));
+        }
+        if let Some(response) = &case.response_ns {
+            put("response", Some(Metric::headline(response)));
+            put("response-p99", Metric::percentile(response, "p99"));
+        }
+        let throughput = case.throughput_bytes_per_sec.as_ref();
+        put("throughput-bytes-per-sec", throughput.map(Metric::headline));
+        put("wakeups-per-sec", case.wakeups_per_sec.as_ref().map(Metric::headline));
+        if !measures.is_empty() {
+            benchmarks.insert(name(judged, case), measures);
+        }
+    }
+    let mut text = serde_json::to_string_pretty(&benchmarks).expect("numbers are always JSON");
+    text.push('\n');
+    text
+}

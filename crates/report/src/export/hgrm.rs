@@ -1,0 +1,110 @@
+//! HdrHistogram's percentile spectrum as text, which its plotter draws: per case, all launches
+//! pooled, in ns.
+//!
+//! Values are those of the samples themselves, not of buckets. The spectrum goes as deep as
+//! the pool supports (docs/METHOD.md, percentiles) and ends with the largest sample.
+
+use std::fmt::Write;
+
+use super::{name, single, stored, without_percentiles};
+use analysis::{CaseResult, Judged};
+use store::{Store, StoreError};
+
+/// Lines per halving of the distance to 100 %, as HdrHistogram prints by default.
+const LINES_PER_HALF: f64 = 5.0;
+
+/// Every spectrum of a run, one after the other, each under a comment that names its case;
+/// then comments on the cases that have none.
+pub fn text(judged: &Judged, store: &Store) -> Result<String, StoreError> {
+    let mut text = String::new();
+    for (_, spectrum) in spectra(judged, store)? {
+        text.push_str(&spectrum);
+        text.push('\n');
+    }
+    for case in &judged.results {
+        if let Some(why) = without_percentiles(judged, case) {
+            let _ = writeln!(text, "# {why}");
+        }
+    }
+    Ok(text)
+}
+
+/// One spectrum per case that has one: a name fit for a file, and the text.
+pub fn spectra(judged: &Judged, store: &Store) -> Result<Vec<(String, String)>, StoreError> {
+    let mut found = Vec::new();
+    for (case, result) in stored(judged).filter(|(_, it)| single(it) && it.launches > 0) {
+        let mut ticks = Vec::new();
+        for launch in store.launches(case.id)? {
+            if launch.round > 0 && launch.status == "ok" {
+                ticks.extend(store.samples(launch.id)?);
+            }
+        }
+        ticks.sort_unstable();
+        let title = name(judged, result);
+        let fit = |c: char| if c.is_alphanumeric() || "-=.+".contains(c) { c } else { '_' };
+        let file = title.chars().map(fit).collect();
+        found.push((file, spectrum(judged, result, &title, &ticks)));
+    }
+    Ok(found)
+}
+
+fn spectrum(judged: &Judged, case: &CaseResult, title: &str, ticks: &[u64]) -> String {
+    let run = &judged.run;
+    let (scale, total) = (run.clock.ns_per_tick, ticks.len());
+    let mut text = format!(
+        "# {title}\n# {}, run {}: round trips in ns, {} launches pooled\n",
+        run.tool, run.id, case.launches
+    );
+    let independent = case.effective_samples / case.samples.max(1) as f64;
+    let supported = total as f64 * independent;
+    let _ = writeln!(
+        text,
+        "{:>12} {:>14} {:>10} {:>14}\n",
+        "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+    );
+    let deep = |p: f64| p > 0.5 && stats::samples_needed(p) as f64 > supported;
+    for p in levels().take_while(|p| !deep(*p)) {
+        let rank = (p * total as f64).ceil().clamp(1.0, total as f64) as usize;
+        let ticks_there = ticks[rank - 1];
+        let count = ticks.partition_point(|it| *it <= ticks_there);
+        let value = ticks_there as f64 * scale;
+        let _ = writeln!(text, "{value:12.3} {p:14.12} {count:10} {:14.2}", 1.0 / (1.0 - p));
+    }
+    let largest = ticks.last().copied().unwrap_or(0) as f64 * scale;
+    let _ = writeln!(text, "{largest:12.3} {:14.12} {total:10}", 1.0);
+    let (mean, deviation) = moments(ticks, scale);
+    let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {deviation:12.3}]");
+    let _ = writeln!(text, "#[Max     = {largest:12.3}, Total count    = {total:12}]");
+    text
+}
+
+/// The probabilities at which HdrHistogram prints: five steps to each halving of what is left.
+fn levels() -> impl Iterator<Item = f64> {
+    let next = |p: &f64| {
+        let half = (1.0 / (1.0 - p)).log2().floor().exp2() * 2.0;
+        Some(p + 1.0 / (LINES_PER_HALF * half))
+    };
+    std::iter::successors(Some(0.0), next).take_while(|p| *p < 1.0)
+}
+
+/// What the format's last lines hold; ipcmark judges nothing by them.
+fn moments(ticks: &[u64], scale: f64) -> (f64, f64) {
+    let count = ticks.len().max(1) as f64;
+    let mean = ticks.iter().map(|it| *it as f64 * scale).sum::<f64>() / count;
+    let squares = ticks.iter().map(|it| (*it as f64 * scale - mean).powi(2)).sum::<f64>();
+    (mean, (squares / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_those_of_the_reference() {
+        let found: Vec<f64> = levels().take(12).collect();
+        let expected = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.775];
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A judged run in the formats of other tools: one file per format, each a pure function of
+//! the run, and of the store where single samples are needed. docs/FORMAT.md describes them.
+
+mod bmf;
+mod csv;
+mod hdr;
+mod hgrm;
+mod hlog;
+mod json;
+pub mod ndjson;
+
+use crate::compose::{Extent, compose};
+use analysis::{CaseResult, Judged};
+use model::size;
+use store::{Store, StoreError, StoredCase, StoredLaunch};
+
+pub use crate::markdown::render as markdown;
+pub use hgrm::spectra;
+
+/// A format that a run can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One object: docs/results.schema.json.
+    Json,
+    /// One event a line: docs/events.schema.json.
+    Ndjson,
+    /// One row per result, RFC 4180.
+    Csv,
+    /// Verdicts and tables as GitHub shows them.
+    Markdown,
+    /// HdrHistogram's percentile spectrum, one per case.
+    Hgrm,
+    /// HdrHistogram's interval log, one interval per launch.
+    Hlog,
+    /// Bencher's metric format.
+    Bmf,
+}
+
+impl Format {
+    /// Every format, as the command line names it.
+    pub const NAMES: [(&'static str, Format); 7] = [
+        ("json", Format::Json),
+        ("ndjson", Format::Ndjson),
+        ("csv", Format::Csv),
+        ("markdown", Format::Markdown),
+        ("hgrm", Format::Hgrm),
+        ("hlog", Format::Hlog),
+        ("bmf", Format::Bmf),
+    ];
+
+    /// The format called `name`.
+    pub fn named(name: &str) -> Option<Format> {
+        Format::NAMES.into_iter().find(|it| it.0 == name).map(|it| it.1)
+    }
+}
+
+/// A run in a format; `store` is the one that it was judged from.
+///
+/// # Errors
+/// Where samples, or launches, can't be read.
+pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, StoreError> {
+    Ok(match format {
+        Format::Json => json::text(judged),
+        Format::Ndjson => ndjson::text(judged, store)?,
+        Format::Csv => csv::text(judged),
+        Format::Markdown => markdown(&compose(judged, Extent::Summary)),
+        Format::Hgrm => hgrm::text(judged, store)?,
+        Format::Hlog => hlog::text(judged, store)?,
+        Format::Bmf => bmf::text(judged),
+    })
+}
+
+/// One name per case, the same in every run that asks for the same:
+/// `pipe/latency/64B/same-cpu/process`. It holds no space and no comma.
+fn name(judged: &Judged, case: &CaseResult) -> String {
+    let mut parts = vec![case.variant.clone(), case.workload.clone()];
+    parts.extend(case.message_bytes.map(|bytes| {
+        let size = size::format(bytes);
+        let unit = if size.ends_with(|it: char| it.is_ascii_digit()) { "B" } else { "iB" };
+        format!("{size}{unit}")
+    }));
+    parts.extend(case.rate.map(|it| format!("{}-a-second", it.asked_per_sec)));
+    // Names of runs without a total of their own stay as they were before there were any.
+    let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
+    parts.extend(total.map(|it| format!("of-{it}")));
+    parts.extend((!case.reach.is_local()).then(|| case.reach.to_string()));
+    parts.extend([case.placement.clone(), case.workers.clone()]);
+    if case.workload == "throughput" && case.payload != "untouched" {
+        parts.push(case.payload.clone());
+    }
+    if judged.run.request.verify {
+        parts.push("verify".into());
+    }
+    if case.twin {
+        parts.push("twin".into());
+    }
+    parts.join("/").replace(',', "+")
+}
+
+/// Whether each sample of a case is one round trip, so that it has percentiles of one.
+fn single(case: &CaseResult) -> bool {
+    matches!(case.workload.as_str(), "latency" | "rate") && case.batch == Some(1)
+}
+
+/// Why a latency case is missing where percentiles are shown; None where it isn't.
+fn without_percentiles(judged: &Judged, case: &CaseResult) -> Option<String> {
+    let why = match (case.workload.as_str(), case.launches, case.batch) {
+        ("latency" | "rate", 0, _) => "not measured".to_string(),
+        ("latency" | "rate", _, Some(1)) => return None,
+        ("latency", _, batch) => format!(
+            "timed in batches of {} round trips, which have no percentiles of a single one",
+            batch.unwrap_or(0)
+        ),
+        _ => "a throughput has no round trips".to_string(),
+    };
+    Some(format!("{}: {why}", name(judged, case)))
+}
+
+/// The stored side of each result, in the order of the results.
+fn stored(judged: &Judged) -> impl Iterator<Item = (&StoredCase, &CaseResult)> {
+    judged.run.results().map(|(_, case)| case).zip(&judged.results)
+}
+
+/// Every launch that is a result, with the index of its result, in the order in which they were
+/// stored, which is the order in which they were timed.
+fn launches(judged: &Judged, store: &Store) -> Result<Vec<(usize, StoredLaunch)>, StoreError> {
+    let mut found = Vec::new();
+    for (nth, (case, _)) in stored(judged).enumerate() {
+        let launches = store.launches(case.id)?.into_iter();
+        found.extend(launches.filter(|it| it.round > 0).map(|it| (nth, it)));
+    }
+    found.sort_by_key(|(_, launch)| launch.id);
+    Ok(found)
+}

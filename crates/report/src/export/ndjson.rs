@@ -1,0 +1,231 @@
+//! Events, one JSON object a line, as a run prints them while it measures and as the export
+//! prints them again: `start`, its `warning`s, a `launch` each, a `result` per case, `end`.
+//! docs/events.schema.json describes them.
+
+use model::launch::Workers;
+use model::placement::Placement;
+use model::request::Absence;
+use model::workload::{Policy, Workload};
+use serde::Serialize;
+
+use super::{launches, stored};
+use analysis::{CaseResult, GroupVerdict, Judged, Observed};
+use analysis::{Reach, Total};
+use model::clock::{Kind, Reading, TscUnavailable};
+use model::host::Host;
+use store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
+
+/// Version of the events: grows when a reader could misread the next one.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What every line has in common.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    event: &'a str,
+    schema_version: u32,
+    run: i64,
+    #[serde(flatten)]
+    body: T,
+}
+
+fn line(event: &str, run: i64, body: impl Serialize) -> String {
+    let line = Line { event, schema_version: SCHEMA_VERSION, run, body };
+    let mut text = serde_json::to_string(&line).expect("an event is always JSON");
+    text.push('\n');
+    text
+}
+
+/// Which case a line is about.
+#[derive(Serialize)]
+struct Identity<'a> {
+    /// Position among the planned cases and among the results, from 0.
+    case: usize,
+    variant: &'a str,
+    workload: Workload,
+    message_bytes: Option<u64>,
+    total: Option<Total>,
+    reach: &'a Reach,
+    placement: Placement,
+    workers: Workers,
+    twin: bool,
+}
+
+impl Identity<'_> {
+    fn of(case: usize, stored: &StoredCase) -> Identity<'_> {
+        Identity {
+            case,
+            variant: &stored.case.variant,
+            workload: stored.case.workload,
+            message_bytes: stored.case.message_bytes,
+            total: stored.case.total,
+            reach: &stored.case.reach,
+            placement: stored.case.placement,
+            workers: stored.case.workers,
+            twin: stored.case.twin,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Start<'a> {
+    tool: &'a str,
+    argv: &'a [String],
+    seed: u64,
+    started: &'a str,
+    host: &'a Host,
+    clock: StartClock<'a>,
+    cases: Vec<Planned<'a>>,
+}
+
+/// The clock without its scale, which is known at the end.
+#[derive(Serialize)]
+struct StartClock<'a> {
+    kind: Kind,
+    tsc_unavailable: &'a Option<TscUnavailable>,
+    cost_ns: f64,
+    step_ns: f64,
+    readings: &'a [Reading],
+}
+
+#[derive(Serialize)]
+struct Planned<'a> {
+    #[serde(flatten)]
+    identity: Identity<'a>,
+    group: usize,
+    cpus: Option<[u32; 2]>,
+    payload: Policy,
+    absence: Option<Absence>,
+    reason: Option<&'a str>,
+}
+
+impl Planned<'_> {
+    fn of(nth: usize, group: usize, case: &StoredCase) -> Planned<'_> {
+        Planned {
+            identity: Identity::of(nth, case),
+            group,
+            cpus: case.case.place.cpus.map(|(a, b)| [a, b]),
+            payload: case.case.payload,
+            absence: case.absence,
+            reason: case.reason.as_deref(),
+        }
+    }
+}
+
+/// What is about to be measured, where, and by which clock.
+pub fn start(run: &StoredRun) -> String {
+    let cases = run.results().enumerate();
+    let body = Start {
+        tool: &run.tool,
+        argv: &run.argv,
+        seed: run.request.seed,
+        started: &run.started,
+        host: &run.host,
+        clock: StartClock {
+            kind: run.clock.kind,
+            tsc_unavailable: &run.clock.tsc_unavailable,
+            cost_ns: run.clock.cost_ns,
+            step_ns: run.clock.step_ns,
+            readings: &run.clock.readings,
+        },
+        cases: cases.map(|(nth, (group, case))| Planned::of(nth, group.nth, case)).collect(),
+    };
+    line("start", run.id, body)
+}
+
+/// Something that the reader of the results should know.
+pub fn warning(run: i64, text: &str) -> String {
+    #[derive(Serialize)]
+    struct Warning<'a> {
+        text: &'a str,
+    }
+    line("warning", run, Warning { text })
+}
+
+/// One launch of a case.
+#[derive(Clone, Debug, Serialize)]
+pub struct Launch<'a> {
+    /// The round, from 1.
+    pub round: u64,
+    /// Whether the initiator had the second CPU of the pair.
+    pub swapped: bool,
+    /// `ok`, `failed`, `not_applicable`, `unavailable`.
+    pub status: &'a str,
+    /// Why it isn't `ok`.
+    pub reason: Option<&'a str>,
+    /// Median of its samples, in ns per operation.
+    pub median_ns: Option<f64>,
+    /// Samples taken.
+    pub samples: u64,
+}
+
+/// A launch of the case that is planned as number `case`.
+pub fn launch(run: i64, case: usize, stored: &StoredCase, launch: &Launch) -> String {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        #[serde(flatten)]
+        identity: Identity<'a>,
+        #[serde(flatten)]
+        launch: &'a Launch<'a>,
+    }
+    line("launch", run, Body { identity: Identity::of(case, stored), launch })
+}
+
+/// A `result` per case, then `end`.
+pub fn conclusion(judged: &Judged) -> String {
+    #[derive(Serialize)]
+    struct Result<'a> {
+        case: usize,
+        result: &'a CaseResult,
+    }
+    #[derive(Serialize)]
+    struct End<'a> {
+        status: &'a str,
+        ended: Option<&'a str>,
+        timed_share: Option<f64>,
+        settle_ns: u64,
+        clock: &'a model::clock::Record,
+        observed: &'a [Observed],
+        comparisons: &'a [GroupVerdict],
+    }
+    let run = &judged.run;
+    let results = judged.results.iter().enumerate();
+    let mut text: String =
+        results.map(|(case, result)| line("result", run.id, Result { case, result })).collect();
+    let complete = run.status == RunStatus::Complete;
+    let body = End {
+        status: if complete { "complete" } else { "interrupted" },
+        ended: run.ended.as_deref(),
+        timed_share: judged.timed_share,
+        settle_ns: run.settle.quiet_ns,
+        clock: &run.clock,
+        observed: &judged.observed,
+        comparisons: &judged.groups,
+    };
+    text.push_str(&line("end", run.id, body));
+    text
+}
+
+/// The events of a stored run, in the order in which it told them.
+pub fn text(judged: &Judged, store: &Store) -> std::result::Result<String, StoreError> {
+    let run = &judged.run;
+    let mut text = start(run);
+    for told in &run.warnings {
+        text.push_str(&warning(run.id, told));
+    }
+    let cases: Vec<(&StoredCase, &CaseResult)> = stored(judged).collect();
+    for (nth, stored) in launches(judged, store)? {
+        let (case, result) = cases[nth];
+        let at = stored.round as usize - 1;
+        let told = Launch {
+            round: stored.round,
+            swapped: stored.swapped,
+            status: &stored.status,
+            reason: stored.reason.as_deref(),
+            median_ns: result.by_round.get(at).copied().flatten(),
+            samples: stored.record.initiator.samples,
+        };
+        text.push_str(&launch(run.id, nth, case, &told));
+    }
+    text.push_str(&conclusion(judged));
+    Ok(text)
+}

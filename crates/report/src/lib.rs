@@ -1,0 +1,29 @@
+//! The report: one document model, one figure model, several renderers.
+//!
+//! Nothing here knows where a number comes from. Whoever has results builds a
+//! [`Document`] (base units, no formatting of numbers inside figures), and a renderer turns
+//! it into text for a terminal or into one page that works offline; figures that are printed are
+//! drawn by [`svg`]. The renderers share
+//! [`units`], so a duration reads the same wherever it is shown.
+
+#![forbid(unsafe_code)]
+
+pub mod compose;
+pub mod document;
+pub mod export;
+pub mod figure;
+pub mod html;
+pub mod markdown;
+pub mod svg;
+pub mod terminal;
+pub mod typst;
+pub mod units;
+
+pub use document::{
+    ASIDE, Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Target, Text,
+    Verdict, VerdictKind,
+};
+pub use figure::{
+    Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Span, Step,
+};
+pub use units::Unit;

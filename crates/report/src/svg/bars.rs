@@ -1,0 +1,126 @@
+//! Bars: stacked by series, or beside each other with whiskers and signs from elsewhere.
+
+use super::intervals::{reason, said, words_behind};
+use super::sheet::{INK, Sheet, stroke};
+use super::{frame, legend};
+use crate::figure::{Drawn, Figure, Point, Series, finite};
+
+pub(super) fn stacked(sheet: &mut Sheet, figure: &Figure) -> f64 {
+    let rows = figure.x.categories.len().max(1) as f64;
+    let tall = if figure.horizontal { rows * 22.0 } else { 0.5 * sheet.width };
+    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let half = (0.34 * frame.varied.step()).min(9.0);
+    let mut reached = vec![0.0; figure.x.categories.len()];
+    let mut beside = 0;
+    for (nth, series) in figure.series.iter().enumerate() {
+        if series.drawn == Drawn::Signs {
+            sheet.named(&series.name, |sheet| {
+                signs(sheet, figure, &frame, series, beside);
+            });
+            beside += 1;
+            continue;
+        }
+        sheet.named(&series.name, |sheet| {
+            for point in &series.points {
+                let at = reached.get_mut(point.x.max(0.0).round() as usize);
+                let (Some(y), Some(from)) = (point.y.and_then(finite), at) else { continue };
+                let ends = [*from, *from + y].map(|it| frame.spot(point.x, it, 0.0));
+                *from += y;
+                let [Some(low), Some(high)] = ends else { continue };
+                let said = said(figure, series, point);
+                sheet.named(&said, |sheet| sheet.fill(nth, frame.bar(low, high, half)));
+            }
+        });
+    }
+    frame.bottom
+}
+
+pub(super) fn grouped(sheet: &mut Sheet, figure: &Figure) -> f64 {
+    let slots = figure.series.iter().filter(|it| it.drawn == Drawn::AsKind).count().max(1);
+    let rows = figure.x.categories.len().max(1) as f64;
+    let tall = match figure.horizontal {
+        true => rows * (slots as f64 * 14.0 + 7.0),
+        false => 0.5 * sheet.width,
+    };
+    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let half = (0.35 * frame.varied.step() / slots as f64).min(8.0);
+    let mut slot = 0;
+    for (nth, series) in figure.series.iter().enumerate() {
+        if series.drawn != Drawn::AsKind {
+            continue;
+        }
+        let aside = Figure::slot(slot, slots) * frame.varied.step();
+        sheet.named(&series.name, |sheet| {
+            for point in &series.points {
+                bar(sheet, figure, &frame, (series, nth), point, (aside, half));
+            }
+        });
+        slot += 1;
+    }
+    // Signs lie above the bars.
+    let elsewhere = figure.series.iter().filter(|it| it.drawn == Drawn::Signs);
+    for (nth, series) in elsewhere.enumerate() {
+        sheet.named(&series.name, |sheet| signs(sheet, figure, &frame, series, nth));
+    }
+    frame.bottom
+}
+
+fn bar(
+    sheet: &mut Sheet,
+    figure: &Figure,
+    frame: &frame::Frame,
+    (series, nth): (&Series, usize),
+    point: &Point,
+    (aside, half): (f64, f64),
+) {
+    let Some(y) = point.y.and_then(finite) else {
+        return reason(sheet, figure, frame, point, aside);
+    };
+    let spot = |value| frame.spot(point.x, value, aside);
+    let (Some(zero), Some(mid)) = (spot(0.0), spot(y)) else { return };
+    let end = |value: Option<f64>| value.and_then(spot).unwrap_or(mid);
+    let (low, high) = (end(point.low), end(point.high));
+    sheet.named(&said(figure, series, point), |sheet| {
+        sheet.fill(nth, frame.bar(zero, mid, half));
+        if point.low.is_some() {
+            let line = stroke(INK, 1.0);
+            sheet.line(low, high, &line);
+            for spot in [low, high] {
+                let [a, b] = frame.cap(spot, 2.5);
+                sheet.line(a, b, &line);
+            }
+        }
+        if figure.horizontal {
+            let from = clear_of_signs(figure, frame, point, aside, high[0].max(mid[0]));
+            words_behind(sheet, figure, y, [from, mid[1]]);
+        }
+    });
+}
+
+/// Where words may begin behind `from`: beyond the signs that stand at this bar.
+fn clear_of_signs(
+    figure: &Figure,
+    frame: &frame::Frame,
+    point: &Point,
+    aside: f64,
+    from: f64,
+) -> f64 {
+    const WORDS: f64 = 40.0;
+    let bar = frame.varied.at(point.x).unwrap_or(f64::NAN) + aside;
+    let signs = figure.series.iter().filter(|it| it.drawn == Drawn::Signs);
+    let here = signs.flat_map(|it| &it.points).filter_map(|it| frame.spot(it.x, it.y?, 0.0));
+    let mut here: Vec<f64> = here.filter(|it| (it[1] - bar).abs() < 2.0).map(|it| it[0]).collect();
+    here.sort_by(f64::total_cmp);
+    let near = |from: f64, sign: f64| sign > from - 5.0 && sign < from + WORDS;
+    here.into_iter().fold(from, |from, sign| if near(from, sign) { sign + 3.5 } else { from })
+}
+
+/// Signs of what comes from elsewhere; a fraction of `x` puts them at a bar.
+fn signs(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Series, nth: usize) {
+    for point in &series.points {
+        let spot = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0));
+        let Some(spot) = spot else { continue };
+        let said = said(figure, series, point);
+        sheet.named(&said, |sheet| sheet.shape(3 + nth, spot, 6.5, "#ffffff", INK));
+    }
+}

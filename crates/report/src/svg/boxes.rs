@@ -1,0 +1,68 @@
+//! A box per category and series: quartiles, the median within, whiskers to both ends.
+
+use super::intervals::{ROW, reason, said, words_behind};
+use super::sheet::{INK, Sheet, color, stroke};
+use super::{frame, legend};
+use crate::figure::{Figure, Point, Series, finite};
+
+pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
+    let slots = figure.series.len().max(1);
+    let rows = figure.x.categories.len().max(1) as f64;
+    let tall = match figure.horizontal {
+        true => rows * (slots as f64 * ROW + 5.0),
+        false => 0.55 * sheet.width,
+    };
+    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let half = (0.34 * frame.varied.step() / slots as f64).min(8.0);
+    for (nth, series) in figure.series.iter().enumerate() {
+        let aside = Figure::slot(nth, slots) * frame.varied.step();
+        sheet.named(&series.name, |sheet| {
+            for point in &series.points {
+                one(sheet, figure, &frame, (series, nth), point, (aside, half));
+            }
+        });
+    }
+    frame.bottom
+}
+
+fn one(
+    sheet: &mut Sheet,
+    figure: &Figure,
+    frame: &frame::Frame,
+    (series, nth): (&Series, usize),
+    point: &Point,
+    (aside, half): (f64, f64),
+) {
+    let Some(y) = point.y.and_then(finite) else {
+        return reason(sheet, figure, frame, point, aside);
+    };
+    let Some(mid) = frame.spot(point.x, y, aside) else { return };
+    let spot = |value: Option<f64>| {
+        value.and_then(finite).and_then(|value| frame.spot(point.x, value, aside))
+    };
+    let (low, high) = (spot(point.low).unwrap_or(mid), spot(point.high).unwrap_or(mid));
+    let ends = point.ends.map(|ends| ends.map(Some)).unwrap_or([None, None]);
+    let [least, most] = ends.map(spot);
+    let (least, most) = (least.unwrap_or(low), most.unwrap_or(high));
+    let ends = point.ends.map(|[least, most]| {
+        let words = |value| figure.y.unit.format(value);
+        format!("; from {} to {}", words(least), words(most))
+    });
+    sheet.named(&(said(figure, series, point) + &ends.unwrap_or_default()), |sheet| {
+        let line = stroke(color(nth), 1.1);
+        sheet.line(least, low, &line);
+        sheet.line(high, most, &line);
+        for spot in [least, most] {
+            let [a, b] = frame.cap(spot, half / 2.0);
+            sheet.line(a, b, &line);
+        }
+        sheet.fill(nth, frame.bar(low, high, half));
+        let [a, b] = frame.cap(mid, half);
+        // White below, so that the median shows on any fill.
+        sheet.line(a, b, &stroke("#ffffff", 3.2));
+        sheet.line(a, b, &stroke(INK, 1.6));
+        if figure.horizontal {
+            words_behind(sheet, figure, y, [most[0], mid[1]]);
+        }
+    });
+}

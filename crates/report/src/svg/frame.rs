@@ -1,0 +1,134 @@
+//! The frame of a figure with axes: where the plot lies, and what stands around it.
+
+use super::axes;
+use super::legend::{self, Entry};
+use super::sheet::{Area, Sheet, Spot, TEXT, width_of, wrap};
+use super::track::Track;
+use crate::figure::{Drawn, Figure, FigureKind, Scale, finite};
+
+/// Room that a value in words takes behind its interval.
+const WORDS: f64 = 62.0;
+/// The height of a line of labels.
+pub(super) const LINE: f64 = 10.0;
+
+/// A plot with its two axes.
+pub(super) struct Frame<'a> {
+    pub plot: Area,
+    pub varied: Track<'a>,
+    pub measured: Track<'a>,
+    pub horizontal: bool,
+    /// Where all of it ends.
+    pub bottom: f64,
+}
+
+impl Frame<'_> {
+    /// Where a value stands, `aside` points off along the varied axis.
+    pub fn spot(&self, varied: f64, measured: f64, aside: f64) -> Option<Spot> {
+        let (across, along) = (self.varied.at(varied)? + aside, self.measured.at(measured)?);
+        Some(if self.horizontal { [along, across] } else { [across, along] })
+    }
+
+    /// The ends of a short line across the measured direction at a spot.
+    pub fn cap(&self, [x, y]: Spot, half: f64) -> [Spot; 2] {
+        match self.horizontal {
+            true => [[x, y - half], [x, y + half]],
+            false => [[x - half, y], [x + half, y]],
+        }
+    }
+
+    /// A bar between two values of one category.
+    pub fn bar(&self, from: Spot, to: Spot, half: f64) -> Area {
+        let [[x1, y1], _] = self.cap(from, half);
+        let [_, [x2, y2]] = self.cap(to, half);
+        Area::between([x1, y1], [x2, y2])
+    }
+}
+
+/// Everything that was measured, whose range the axis must hold.
+fn measured_values(figure: &Figure) -> Vec<f64> {
+    let frontier = |drawn| figure.kind == FigureKind::Scatter && drawn == Drawn::Line;
+    let points = figure.series.iter().filter(|it| !frontier(it.drawn)).flat_map(|it| &it.points);
+    let mut values: Vec<f64> = points
+        .flat_map(|it| [it.y, it.low, it.high, it.ends.map(|it| it[0]), it.ends.map(|it| it[1])])
+        .flatten()
+        .chain(figure.marks.iter().map(|it| it.value))
+        .collect();
+    if figure.kind == FigureKind::Bars {
+        let stacked = || figure.series.iter().filter(|it| it.drawn == Drawn::AsKind);
+        for nth in 0..figure.x.categories.len() {
+            let here = stacked().flat_map(|it| &it.points).filter(|it| it.x == nth as f64);
+            values.push(here.filter_map(|it| it.y.and_then(finite)).sum());
+        }
+    }
+    values
+}
+
+fn varied_values(figure: &Figure) -> impl Iterator<Item = f64> {
+    let frontier = |drawn| figure.kind == FigureKind::Scatter && drawn == Drawn::Line;
+    let shown = figure.series.iter().filter(move |it| !frontier(it.drawn));
+    shown.flat_map(|it| &it.points).map(|it| it.x)
+}
+
+/// Draws legend, grid and axes around a plot of the given height.
+pub(super) fn lay<'a>(
+    sheet: &mut Sheet,
+    figure: &'a Figure,
+    entries: &[Entry],
+    tall: f64,
+) -> Frame<'a> {
+    let top = legend::draw(sheet, entries, 4.0);
+    lay_below(sheet, figure, top, tall)
+}
+
+/// The same below what was drawn already.
+pub(super) fn lay_below<'a>(
+    sheet: &mut Sheet,
+    figure: &'a Figure,
+    top: f64,
+    tall: f64,
+) -> Frame<'a> {
+    let horizontal = figure.horizontal;
+    let names = figure.x.scale == Scale::Category;
+    let width = sheet.width;
+    let right = width - 12.0;
+    let labels: Vec<Vec<String>> = match (names, horizontal) {
+        (true, true) => {
+            figure.x.categories.iter().map(|it| wrap(it, 0.3 * width, TEXT, 3)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let widest = |words: &mut dyn Iterator<Item = &String>| {
+        words.map(|it| width_of(it, TEXT)).fold(0.0, f64::max)
+    };
+    let measured = Track::of(figure, &figure.y, measured_values(figure).into_iter(), 0.05);
+    let (left, air) = match horizontal {
+        true => {
+            let left = widest(&mut labels.iter().flatten()) + 10.0;
+            (left, (WORDS / (right - left - WORDS).max(WORDS)).min(1.0))
+        }
+        false => {
+            let ticks = measured.along(0.0, tall).ticks(34.0);
+            (widest(&mut ticks.iter().map(|it| &it.1)).min(0.35 * width) + 24.0, 0.05)
+        }
+    };
+    // What stands on the page from left to right, and from the foot to the head.
+    let measured = Track::of(figure, &figure.y, measured_values(figure).into_iter(), air);
+    let varied = Track::of(figure, &figure.x, varied_values(figure), 0.03);
+    if horizontal {
+        let measured = measured.along(left, right);
+        let (head, lanes) = axes::mark_lanes(figure, &measured, top, width);
+        let plot = Area { left, top: head, right, bottom: head + tall };
+        let varied = varied.along(plot.top, plot.bottom);
+        let mut frame = Frame { plot, varied, measured, horizontal, bottom: 0.0 };
+        axes::horizontal(sheet, figure, &mut frame, &labels);
+        axes::draw_lanes(sheet, figure, &frame, &lanes);
+        frame
+    } else {
+        let plot = Area { left, top: top + 6.0, right, bottom: top + 6.0 + tall };
+        let measured = measured.along(plot.bottom, plot.top);
+        let varied = varied.along(plot.left, plot.right);
+        let mut frame = Frame { plot, varied, measured, horizontal, bottom: 0.0 };
+        axes::upright(sheet, figure, &mut frame);
+        frame
+    }
+}

@@ -1,0 +1,153 @@
+//! A field of cells: its colours grow darker evenly, so that a grey print keeps their order.
+
+use super::frame::LINE;
+use super::sheet::{
+    Anchor, Area, INK, MUTED, Sheet, TEXT, Words, fit, shorten, stroke, width_of, wrap,
+};
+use super::track::Track;
+use crate::figure::{Figure, Point, finite};
+
+/// Cividis, from the smallest to the largest.
+const FIELD: [[f64; 3]; 7] = [
+    [0.0, 34.0, 78.0],
+    [42.0, 63.0, 109.0],
+    [87.0, 93.0, 109.0],
+    [125.0, 124.0, 120.0],
+    [166.0, 157.0, 117.0],
+    [211.0, 193.0, 100.0],
+    [254.0, 232.0, 56.0],
+];
+const CELL: f64 = 22.0;
+
+/// The colour of a share, from 0 to 1.
+fn shade(share: f64) -> String {
+    let at = share.clamp(0.0, 1.0) * (FIELD.len() - 1) as f64;
+    let low = (at.floor() as usize).min(FIELD.len() - 2);
+    let mixed =
+        |nth: usize| FIELD[low][nth] + (at - low as f64) * (FIELD[low + 1][nth] - FIELD[low][nth]);
+    format!("rgb({:.0},{:.0},{:.0})", mixed(0), mixed(1), mixed(2))
+}
+
+pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
+    let width = sheet.width;
+    let rows: Vec<Vec<String>> =
+        figure.series.iter().map(|it| wrap(&it.name, 0.28 * width, TEXT, 2)).collect();
+    let widest = rows.iter().flatten().map(|it| width_of(it, TEXT)).fold(0.0, f64::max);
+    let plot = Area {
+        left: widest + 12.0,
+        top: 4.0,
+        right: width - 4.0,
+        bottom: 4.0 + CELL * rows.len().max(1) as f64,
+    };
+    let columns = figure.x.categories.len().max(1) as f64;
+    let wide = plot.width() / columns;
+    let values = || figure.series.iter().flat_map(|it| &it.points).filter_map(|it| it.y);
+    let colours = Track::of(figure, &figure.y, values(), 0.0).along(0.0, 1.0);
+    let shares = values().filter_map(|it| colours.at(it));
+    let (least, most) =
+        shares.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
+    for (row, (series, lines)) in figure.series.iter().zip(&rows).enumerate() {
+        let top = plot.top + CELL * row as f64;
+        sheet.named(&series.name, |sheet| {
+            let head = top + CELL / 2.0 - 0.5 * LINE * (lines.len() as f64 - 1.0);
+            for (nth, line) in lines.iter().enumerate() {
+                let at = [plot.left - 6.0, head + LINE * nth as f64];
+                sheet.text(at, Words::new(Anchor::End, INK), line);
+            }
+            for point in series.points.iter().filter(|it| (0.0..columns).contains(&it.x)) {
+                let left = plot.left + wide * point.x;
+                let area = Area {
+                    left: left + 0.75,
+                    top: top + 0.75,
+                    right: left + wide - 0.75,
+                    bottom: top + CELL - 0.75,
+                };
+                let share = point.y.and_then(finite).and_then(|it| colours.at(it));
+                let share = share.map(|it| (it - least) / (most - least).max(1e-9));
+                cell(sheet, figure, point, area, share);
+            }
+        });
+    }
+    let foot = columns_below(sheet, figure, plot, wide);
+    scale_below(sheet, figure, plot, foot, values())
+}
+
+fn cell(sheet: &mut Sheet, figure: &Figure, point: &Point, area: Area, share: Option<f64>) {
+    let middle = [(area.left + area.right) / 2.0, (area.top + area.bottom) / 2.0];
+    let Some(share) = share else {
+        let why = point.label.as_deref().unwrap_or("not measured");
+        sheet.named(why, |sheet| {
+            sheet.rect(area, 0.0, "fill=\"#f2f2f2\"");
+            sheet.hatch(area, "#b0b4ba", 5.0, false);
+            let words = Words { halo: true, ..Words::new(Anchor::Middle, MUTED) };
+            sheet.text(middle, words, "n/a");
+        });
+        return;
+    };
+    let measured = figure.y.unit.format(point.y.unwrap_or(f64::NAN));
+    let said = point.label.clone().unwrap_or_else(|| measured.clone());
+    let full = width_of(&said, TEXT);
+    let size = (TEXT * (area.width() - 4.0) / full).clamp(5.5, TEXT);
+    let letters = if share > 0.5 { "#111111" } else { "#ffffff" };
+    sheet.named(&format!("{said} ({measured})"), |sheet| {
+        sheet.rect(area, 0.0, &format!("fill=\"{}\"", shade(share)));
+        let words = Words { size, ..Words::new(Anchor::Middle, letters) };
+        sheet.text(middle, words, &shorten(&said, area.width() - 2.0, size));
+    });
+}
+
+fn columns_below(sheet: &mut Sheet, figure: &Figure, plot: Area, wide: f64) -> f64 {
+    let mut rows = 1;
+    let (size, names) = fit(figure.x.categories.iter(), wide - 4.0, 4);
+    for (nth, (name, lines)) in figure.x.categories.iter().zip(&names).enumerate() {
+        rows = rows.max(lines.len());
+        sheet.named(name, |sheet| {
+            for (row, line) in lines.iter().enumerate() {
+                let at =
+                    [plot.left + wide * (nth as f64 + 0.5), plot.bottom + 8.0 + LINE * row as f64];
+                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, INK) }, line);
+            }
+        });
+    }
+    let foot = plot.bottom + 8.0 + LINE * rows as f64;
+    let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
+    sheet.text(middle, Words::new(Anchor::Middle, MUTED), &figure.x.label);
+    foot + 12.0
+}
+
+/// What the colours mean: a bar with its ends in words.
+fn scale_below(
+    sheet: &mut Sheet,
+    figure: &Figure,
+    plot: Area,
+    top: f64,
+    values: impl Iterator<Item = f64>,
+) -> f64 {
+    const STEPS: usize = 40;
+    let finite = values.filter(|it| it.is_finite());
+    let (least, most) =
+        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
+    if least > most {
+        return top;
+    }
+    let long = (0.4 * plot.width()).min(160.0);
+    let left = (plot.left + plot.right - long) / 2.0;
+    for nth in 0..STEPS {
+        let step = long / STEPS as f64;
+        let x = left + step * nth as f64;
+        // A little wider than a step, so that no seam shows; the last ends where the bar does.
+        let right = (x + step + 0.3).min(left + long);
+        let area = Area { left: x, top: top + 4.0, right, bottom: top + 12.0 };
+        let share = nth as f64 / (STEPS - 1) as f64;
+        sheet.rect(area, 0.0, &format!("fill=\"{}\" shape-rendering=\"crispEdges\"", shade(share)));
+    }
+    let frame = Area { left, top: top + 4.0, right: left + long, bottom: top + 12.0 };
+    sheet.rect(frame, 0.0, &stroke(MUTED, 0.5));
+    let words = |value: f64| figure.y.unit.format(value);
+    sheet.text([left - 5.0, top + 8.0], Words::new(Anchor::End, MUTED), &words(least));
+    sheet.text([left + long + 5.0, top + 8.0], Words::new(Anchor::Start, MUTED), &words(most));
+    let name = shorten(&figure.y.label, sheet.width - 10.0, TEXT);
+    let middle = [left + long / 2.0, top + 19.0];
+    sheet.text(middle, Words::new(Anchor::Middle, MUTED), &name);
+    top + 27.0
+}

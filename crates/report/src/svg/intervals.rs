@@ -1,0 +1,91 @@
+//! A sign with a bar from low to high per category and series, the value in words behind it.
+
+use super::sheet::{Anchor, MUTED, Sheet, Spot, TEXT, Words, color, shorten, stroke};
+use super::{frame, legend};
+use crate::figure::{Figure, Point, Series, finite};
+
+/// The height of one interval's row.
+pub(super) const ROW: f64 = 11.0;
+
+pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
+    let many = figure.series.len().max(1) as f64;
+    let tall = match figure.horizontal {
+        true => figure.x.categories.len().max(1) as f64 * (many * ROW + 5.0),
+        false => 0.55 * sheet.width,
+    };
+    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    let band = (frame.varied.step() - 3.0) / many;
+    for (nth, series) in figure.series.iter().enumerate() {
+        let aside = (nth as f64 - (many - 1.0) / 2.0) * band;
+        sheet.named(&series.name, |sheet| {
+            for point in &series.points {
+                interval(sheet, figure, &frame, series, point, nth, aside);
+            }
+        });
+    }
+    frame.bottom
+}
+
+/// What a viewer says of a point.
+pub(super) fn said(figure: &Figure, series: &Series, point: &Point) -> String {
+    let remark = point.label.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+    let (x, y) = (figure.x.format(point.x), point.describe(figure.y.unit));
+    format!("{}, {x}: {y}{remark}", series.name)
+}
+
+/// The reason in the place of a value that is absent.
+pub(super) fn reason(
+    sheet: &mut Sheet,
+    figure: &Figure,
+    frame: &frame::Frame,
+    point: &Point,
+    aside: f64,
+) {
+    let (Some(label), Some(across), true) =
+        (&point.label, frame.varied.at(point.x), figure.horizontal)
+    else {
+        return;
+    };
+    let words = Words { size: TEXT - 1.0, ..Words::new(Anchor::Start, MUTED) };
+    let short = shorten(label, frame.plot.width() - 10.0, TEXT - 1.0);
+    sheet.named(label, |sheet| {
+        sheet.text([frame.plot.left + 5.0, across + aside], words, &short);
+    });
+}
+
+/// The value in words to the right of what is drawn.
+pub(super) fn words_behind(sheet: &mut Sheet, figure: &Figure, y: f64, [x, mid]: Spot) {
+    let words = Words { size: TEXT - 1.0, halo: true, ..Words::new(Anchor::Start, MUTED) };
+    sheet.text([x + 4.0, mid], words, &figure.y.unit.format(y));
+}
+
+fn interval(
+    sheet: &mut Sheet,
+    figure: &Figure,
+    frame: &frame::Frame,
+    series: &Series,
+    point: &Point,
+    nth: usize,
+    aside: f64,
+) {
+    let Some(y) = point.y.and_then(finite) else {
+        return reason(sheet, figure, frame, point, aside);
+    };
+    let Some(mid) = frame.spot(point.x, y, aside) else { return };
+    let end = |value: Option<f64>| {
+        value.and_then(|value| frame.spot(point.x, value, aside)).unwrap_or(mid)
+    };
+    let (low, high) = (end(point.low), end(point.high));
+    sheet.named(&said(figure, series, point), |sheet| {
+        let line = stroke(color(nth), 1.2);
+        sheet.line(low, high, &line);
+        for spot in [low, high] {
+            let [a, b] = frame.cap(spot, 2.5);
+            sheet.line(a, b, &line);
+        }
+        sheet.sign(nth, mid, 5.0);
+        if figure.horizontal {
+            words_behind(sheet, figure, y, [high[0].max(mid[0] + 2.5), mid[1]]);
+        }
+    });
+}

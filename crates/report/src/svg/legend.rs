@@ -1,0 +1,112 @@
+//! The legend above a figure: a sample of each series with its name, in as many rows as it takes.
+
+use super::sheet::{
+    Anchor, Area, INK, MUTED, Sheet, TEXT, Words, color, dash, shorten, stroke, width_of,
+};
+use crate::figure::{Drawn, Figure, FigureKind, Span};
+
+/// How a series shows in the legend.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sample {
+    /// A line with or without its sign.
+    Line { nth: usize, signed: bool },
+    /// A sign alone.
+    Sign(usize),
+    /// A filled area.
+    Fill(usize),
+    /// A quiet dashed line.
+    Quiet,
+    /// A hollow sign of what comes from elsewhere, counted among its like.
+    Beside(usize),
+    /// A stretch that is set off.
+    Stretch,
+}
+
+/// One line of a legend.
+pub(super) struct Entry {
+    pub sample: Sample,
+    pub name: String,
+}
+
+const SAMPLE: f64 = 22.0;
+const ROW: f64 = 13.0;
+
+/// What a reader must tell apart; nothing where there is one series only.
+pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
+    let mut beside = 0;
+    let mut entry = |(nth, series): (usize, &crate::figure::Series)| {
+        let signed = series.points.len() <= super::lines::SIGNED;
+        let sample = match (series.drawn, figure.kind) {
+            (Drawn::Line, _) => Sample::Quiet,
+            (Drawn::Signs, _) => {
+                beside += 1;
+                Sample::Beside(beside - 1)
+            }
+            (_, FigureKind::Curves | FigureKind::Percentiles) => Sample::Line { nth, signed },
+            (_, FigureKind::Ecdf) => Sample::Line { nth, signed: false },
+            (_, FigureKind::Bars | FigureKind::GroupedBars | FigureKind::Boxes) => {
+                Sample::Fill(nth)
+            }
+            _ => Sample::Sign(nth),
+        };
+        Entry { sample, name: series.name.clone() }
+    };
+    let all: Vec<Entry> = figure.series.iter().enumerate().map(&mut entry).collect();
+    if all.len() > 1 { all } else { Vec::new() }
+}
+
+/// The labels of the stretches that are set off, each once.
+pub(super) fn stretches<'a>(spans: impl Iterator<Item = &'a Span>) -> Vec<Entry> {
+    let mut names: Vec<&str> = Vec::new();
+    for span in spans {
+        if !names.contains(&span.label.as_str()) {
+            names.push(&span.label);
+        }
+    }
+    names.into_iter().map(|it| Entry { sample: Sample::Stretch, name: it.into() }).collect()
+}
+
+/// Draws the entries from `top` down; gives the height at which they end.
+pub(super) fn draw(sheet: &mut Sheet, entries: &[Entry], top: f64) -> f64 {
+    if entries.is_empty() {
+        return top;
+    }
+    let (mut x, mut y) = (4.0, top + ROW / 2.0);
+    for entry in entries {
+        let name = shorten(&entry.name, sheet.width - SAMPLE - 16.0, TEXT);
+        let wide = SAMPLE + 4.0 + width_of(&name, TEXT);
+        if x > 4.0 && x + wide > sheet.width - 4.0 {
+            (x, y) = (4.0, y + ROW);
+        }
+        sheet.named(&entry.name, |sheet| {
+            sample(sheet, entry.sample, x, y);
+            sheet.text([x + SAMPLE + 4.0, y], Words::new(Anchor::Start, INK), &name);
+        });
+        x += wide + 14.0;
+    }
+    y + ROW / 2.0 + 4.0
+}
+
+fn sample(sheet: &mut Sheet, sample: Sample, x: f64, y: f64) {
+    let middle = [x + SAMPLE / 2.0, y];
+    let (left, right) = ([x, y], [x + SAMPLE, y]);
+    let swatch = Area { left: x + 5.0, top: y - 4.0, right: x + SAMPLE - 4.0, bottom: y + 4.0 };
+    match sample {
+        Sample::Line { nth, signed } => {
+            sheet.line(left, right, &(stroke(color(nth), 1.3) + &dash(nth)));
+            if signed {
+                sheet.sign(nth, middle, 5.0);
+            }
+        }
+        Sample::Sign(nth) => sheet.sign(nth, middle, 5.5),
+        Sample::Fill(nth) => sheet.fill(nth, swatch),
+        Sample::Quiet => {
+            sheet.line(left, right, &(stroke(MUTED, 1.0) + " stroke-dasharray=\"3 3\""));
+        }
+        Sample::Beside(nth) => sheet.shape(3 + nth, middle, 6.5, "#ffffff", INK),
+        Sample::Stretch => {
+            sheet.rect(swatch, 0.0, "fill=\"#e4e4e4\"");
+            sheet.hatch(swatch, MUTED, 4.0, false);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Signs: two quantities against each other with names beside them, or single samples over time.
+
+use super::intervals::said;
+use super::lines::{runs, stairs};
+use super::sheet::{
+    Anchor, Area, INK, MUTED, Sheet, Spot, TEXT, Words, color, shorten, stroke, width_of,
+};
+use super::{frame, legend};
+use crate::figure::{Drawn, Figure, FigureKind, finite};
+
+pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
+    let strip = figure.kind == FigureKind::Strip;
+    let tall = if strip { 0.42 } else { 0.62 } * sheet.width;
+    let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
+    for (nth, series) in figure.series.iter().enumerate() {
+        let spots = runs(&frame, &series.points);
+        sheet.named(&series.name, |sheet| match series.drawn {
+            Drawn::Line => {
+                let style = stroke(MUTED, 1.0) + " stroke-dasharray=\"3 3\"";
+                spots.iter().for_each(|run| sheet.polyline(&stairs(run), &style));
+            }
+            _ if strip => sheet.dots(&spots.concat(), color(nth), nth % 2 == 0),
+            _ => {
+                for point in &series.points {
+                    let at = |value: Option<f64>| frame.spot(point.x, finite(value?)?, 0.0);
+                    let Some(spot) = at(point.y) else { continue };
+                    sheet.named(&said(figure, series, point), |sheet| {
+                        if let (Some(low), Some(high)) = (at(point.low), at(point.high)) {
+                            sheet.line(low, high, &stroke(color(nth), 1.1));
+                        }
+                        sheet.sign(nth, spot, 7.0);
+                    });
+                }
+            }
+        });
+    }
+    if !strip {
+        names(sheet, figure, &frame);
+    }
+    frame.bottom
+}
+
+/// Names beside their signs: the first place around each that is free of signs and other names.
+fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
+    let signs = figure.series.iter().filter(|it| it.drawn != Drawn::Line);
+    let named: Vec<(Spot, &str)> = signs
+        .flat_map(|it| &it.points)
+        .filter_map(|it| Some((frame.spot(it.x, it.y?, 0.0)?, it.label.as_deref()?)))
+        .collect();
+    let around =
+        |[x, y]: Spot, r: f64| Area { left: x - r, top: y - r, right: x + r, bottom: y + r };
+    let mut taken: Vec<Area> = named.iter().map(|(spot, _)| around(*spot, 5.0)).collect();
+    for (spot, name) in named {
+        let short = shorten(name, frame.plot.width() / 2.0, TEXT);
+        let places = places(spot, width_of(&short, TEXT));
+        let room = frame.plot;
+        let free = |area: &&(Area, bool)| {
+            let area = area.0;
+            area.left >= room.left
+                && area.right <= room.right
+                && area.top >= room.top
+                && area.bottom <= room.bottom
+                && !taken.iter().any(|it| it.touches(&area))
+        };
+        let (area, far) = *places.iter().find(free).unwrap_or(&places[0]);
+        taken.push(area);
+        let middle = [area.left, (area.top + area.bottom) / 2.0];
+        if far {
+            let near = spot[0].clamp(area.left, area.right);
+            let edge = if area.top > spot[1] { area.top } else { area.bottom };
+            let end = if (area.top..=area.bottom).contains(&spot[1]) { middle[1] } else { edge };
+            sheet.line(spot, [near, end], &stroke(MUTED, 0.5));
+        }
+        let words = Words { halo: true, ..Words::new(Anchor::Start, INK) };
+        sheet.named(name, |sheet| sheet.text(middle, words, &short));
+    }
+}
+
+/// Places for a name around its sign, the nearest first; and whether it is so far off that a line
+/// must lead there.
+fn places([x, y]: Spot, wide: f64) -> Vec<(Area, bool)> {
+    let mut places = Vec::new();
+    for off in [0.0, 10.0, 20.0, 32.0, 46.0, 62.0] {
+        let (right, left) = (x + 7.0 + off, x - 7.0 - off - wide);
+        for (left, middle) in [
+            (right, y - off),
+            (left, y - off),
+            (right, y + off),
+            (left, y + off),
+            (x - wide / 2.0, y - 11.0 - off),
+            (x - wide / 2.0, y + 11.0 + off),
+        ] {
+            let half = TEXT / 2.0 + 0.5;
+            let area = Area { left, top: middle - half, right: left + wide, bottom: middle + half };
+            places.push((area, off > 0.0));
+        }
+    }
+    places
+}

@@ -1,0 +1,166 @@
+//! A table for a terminal: aligned columns, a rule under the heading, nothing else.
+//!
+//! Where the natural widths don't fit, the columns of the highest priority number go first,
+//! and a line under the table names them. Columns of priority 0 never go; if even they are
+//! too wide, the widest is narrowed and its cells are wrapped.
+
+use super::wrap::{Ink, Line, width, wrap_text};
+use crate::document::{ASIDE, Align, Emphasis, Row, Table, Text};
+use model::visible::visible;
+
+const GAP: usize = 2;
+/// No column is narrowed below this many cells.
+const NARROWEST: usize = 6;
+
+pub(super) fn render(table: &Table, room: usize) -> Vec<Line> {
+    let marked = table.rows.iter().any(|row| sign(row.emphasis).is_some());
+    let lead = if marked { GAP } else { 0 };
+    let (shown, dropped) = choose_columns(table, room - lead);
+    let widths = fit(natural_widths(table, &shown), room - lead);
+
+    let mut lines = wrap_text(&Text::new().strong(&table.caption), room, Ink::Plain);
+    if table.caption.is_empty() {
+        lines.clear();
+    }
+    let headings: Vec<Text> =
+        shown.iter().map(|&at| Text::from(table.columns[at].heading())).collect();
+    let heading = layout(table, &headings, &shown, &widths, Ink::Strong);
+    lines.extend(heading.into_iter().map(|line| led(None, lead, line)));
+    let across = lead + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+    let mut rule = Line::default();
+    rule.push(&"─".repeat(across.min(room)), Ink::Muted);
+    lines.push(rule);
+    for row in &table.rows {
+        lines.extend(render_row(table, row, &shown, &widths, lead));
+    }
+    lines.extend(remarks(table, &dropped, room));
+    lines
+}
+
+fn render_row(
+    table: &Table,
+    row: &Row,
+    shown: &[usize],
+    widths: &[usize],
+    lead: usize,
+) -> Vec<Line> {
+    let ink = match row.emphasis {
+        Emphasis::Best => Ink::Strong,
+        Emphasis::Muted => Ink::Muted,
+        Emphasis::Normal | Emphasis::Warning => Ink::Plain,
+    };
+    let cells: Vec<Text> =
+        shown.iter().map(|&at| row.cells.get(at).cloned().unwrap_or_default()).collect();
+    let mut sign = sign(row.emphasis);
+    layout(table, &cells, shown, widths, ink)
+        .into_iter()
+        .map(|line| led(sign.take(), lead, line))
+        .collect()
+}
+
+/// The sign in front of a row; colour only repeats it.
+fn sign(emphasis: Emphasis) -> Option<(&'static str, Ink)> {
+    match emphasis {
+        Emphasis::Best => Some(("✓", Ink::Good)),
+        Emphasis::Warning => Some(("!", Ink::Warning)),
+        Emphasis::Normal | Emphasis::Muted => None,
+    }
+}
+
+fn led(sign: Option<(&str, Ink)>, lead: usize, line: Line) -> Line {
+    let mut full = Line::default();
+    if let Some((sign, ink)) = sign {
+        full.push(sign, ink);
+    }
+    full.pad(lead);
+    full.append(line);
+    full
+}
+
+/// The columns that fit, and those that had to go, both by index.
+fn choose_columns(table: &Table, room: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut shown: Vec<usize> = (0..table.columns.len()).collect();
+    let mut dropped = Vec::new();
+    while total(&natural_widths(table, &shown)) > room {
+        let least = shown
+            .iter()
+            .copied()
+            .filter(|&at| table.columns[at].priority > 0)
+            .max_by_key(|&at| (table.columns[at].priority, at));
+        let Some(least) = least else { break };
+        shown.retain(|&at| at != least);
+        dropped.push(least);
+    }
+    dropped.sort_unstable();
+    (shown, dropped)
+}
+
+fn natural_widths(table: &Table, shown: &[usize]) -> Vec<usize> {
+    let cell = |row: &Row, at: usize| {
+        row.cells.get(at).map_or(0, |text| width(&visible(&text.to_plain())))
+    };
+    let column = |&at: &usize| {
+        let heading = width(&visible(&table.columns[at].heading()));
+        table.rows.iter().map(|row| cell(row, at)).fold(heading, usize::max)
+    };
+    shown.iter().map(column).collect()
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+/// Narrows the widest columns until the table fits.
+fn fit(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
+    while total(&widths) > room {
+        let floor = if widths.iter().any(|&w| w > NARROWEST) { NARROWEST } else { 1 };
+        match widths.iter_mut().rev().max() {
+            Some(widest) if *widest > floor => *widest -= 1,
+            _ => break,
+        }
+    }
+    widths
+}
+
+/// One row of cells, wrapped where narrowed, as lines.
+fn layout(table: &Table, cells: &[Text], shown: &[usize], widths: &[usize], ink: Ink) -> Vec<Line> {
+    let wrapped: Vec<Vec<Line>> =
+        cells.iter().zip(widths).map(|(cell, &cells)| wrap_text(cell, cells, ink)).collect();
+    let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+    let mut lines = vec![Line::default(); height];
+    let mut start = 0;
+    for ((column, &at), &cells) in wrapped.into_iter().zip(shown).zip(widths) {
+        for (line, cell) in lines.iter_mut().zip(column) {
+            let free = cells.saturating_sub(cell.width());
+            let before = match table.columns[at].align {
+                Align::Left => 0,
+                Align::Right => free,
+                Align::Center => free / 2,
+            };
+            line.pad(start + before);
+            line.append(cell);
+        }
+        start += cells + GAP;
+    }
+    lines
+}
+
+fn remarks(table: &Table, dropped: &[usize], room: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for note in &table.notes {
+        let mut wrapped = wrap_text(note, room, Ink::Plain);
+        wrapped.iter_mut().for_each(|line| line.tint(Ink::Muted));
+        lines.append(&mut wrapped);
+    }
+    if !dropped.is_empty() {
+        let columns = dropped.iter().map(|&at| &table.columns[at]);
+        let missed = columns.filter(|column| column.priority < ASIDE);
+        let names: Vec<&str> = missed.map(|column| column.name.as_str()).collect();
+        if names.is_empty() {
+            return lines;
+        }
+        let text = format!("Not shown at this width: {}.", names.join(", "));
+        lines.append(&mut wrap_text(&Text::new().muted(text), room, Ink::Plain));
+    }
+    lines
+}

@@ -1,0 +1,100 @@
+//! A table in Typst source: three rules, words left and numbers right, as wide as it needs.
+
+use super::escape::label;
+use super::{inline, words};
+use crate::document::{Align, Emphasis, Row, Table};
+
+/// Between the lines of a cell, a caption and a note, in points.
+pub(super) const TIGHT_PT: f64 = 2.0;
+/// What a letter takes on average, in points, at ten points.
+const LETTER_PT: f64 = 5.0;
+/// A column of cells longer than this takes what room is left, and breaks its lines.
+const WIDE: usize = 26;
+/// Rows from which a table may go on on the next page.
+const LONG: usize = 16;
+
+pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: bool) {
+    let numbered = numbered && !table.id.is_empty();
+    let breaks = table.rows.len() >= LONG;
+    let floats = numbered && !breaks;
+    if !floats {
+        out.push_str("#block(above: 12pt, below: 12pt, breakable: true)[");
+    }
+    out.push_str("#figure(\n");
+    out.push_str(&format!(
+        "  kind: table, supplement: [Table], numbering: {}, placement: {},\n",
+        if numbered { "\"1\"" } else { "none" },
+        if floats { "auto" } else { "none" },
+    ));
+    if !table.caption.is_empty() {
+        out.push_str(&format!("  caption: [{}.],\n", words(table.caption.trim_end_matches('.'))));
+    }
+    out.push_str("  [\n");
+    out.push_str(&format!(
+        "    #table(\n      columns: ({}),\n      align: ({}),\n      stroke: none,\n      \
+         inset: (x: 4pt, y: 2.5pt),\n      table.hline(stroke: 0.8pt),\n",
+        widths(table, room_pt).join(", ") + ",",
+        table.columns.iter().map(|it| align(it.align)).collect::<Vec<_>>().join(", ") + ",",
+    ));
+    let heads: Vec<String> =
+        table.columns.iter().map(|it| format!("[*{}*]", words(&it.heading()))).collect();
+    out.push_str(&format!("      table.header({}),\n", heads.join(", ")));
+    out.push_str("      table.hline(stroke: 0.4pt),\n");
+    for row in &table.rows {
+        out.push_str(&format!("      {},\n", cells(row, table.columns.len()).join(", ")));
+    }
+    out.push_str("      table.hline(stroke: 0.8pt),\n    )\n");
+    if !table.notes.is_empty() {
+        let notes: Vec<String> = table.notes.iter().map(inline).collect();
+        out.push_str(&format!(
+            "    #set par(leading: {TIGHT_PT}pt, first-line-indent: 0pt)\n    \
+             #block(width: 100%, above: 4pt, align(left)[{}])\n",
+            notes.join(" ")
+        ));
+    }
+    out.push_str("  ],\n)");
+    if !table.id.is_empty() {
+        out.push_str(&format!(" <table-{}>", label(&table.id)));
+    }
+    out.push_str(if floats { "\n\n" } else { "]\n\n" });
+}
+
+fn cells(row: &Row, columns: usize) -> Vec<String> {
+    let of = |at: usize| row.cells.get(at).map_or(String::new(), inline);
+    let cell = |at| match row.emphasis {
+        Emphasis::Muted => format!("text(fill: luma(40%))[{}]", of(at)),
+        Emphasis::Best => format!("[#strong[{}];]", of(at)),
+        Emphasis::Normal | Emphasis::Warning => format!("[{}]", of(at)),
+    };
+    (0..columns).map(cell).collect()
+}
+
+/// Each column as wide as its longest cell; where that doesn't fit, those of long words share
+/// what the others leave, by the length that three cells of four don't exceed.
+fn widths(table: &Table, room_pt: f64) -> Vec<String> {
+    let lengths = |at: usize| -> Vec<usize> {
+        let cells = table.rows.iter().filter_map(|it| it.cells.get(at));
+        let cells = cells.map(|it| it.to_plain().chars().count());
+        let heading = table.columns[at].heading().chars().count();
+        let mut lengths: Vec<usize> = cells.chain([heading]).collect();
+        lengths.sort_unstable();
+        lengths
+    };
+    let all: Vec<Vec<usize>> = (0..table.columns.len()).map(lengths).collect();
+    let longest = |cells: &Vec<usize>| cells[cells.len() - 1];
+    let together: usize = all.iter().map(longest).sum();
+    let fits = together as f64 * LETTER_PT + 8.0 * all.len() as f64 <= room_pt;
+    let width = |cells: &Vec<usize>| match fits || longest(cells) <= WIDE {
+        true => "auto".to_string(),
+        false => format!("{}fr", cells[cells.len() * 3 / 4].clamp(WIDE, 4 * WIDE)),
+    };
+    all.iter().map(width).collect()
+}
+
+fn align(align: Align) -> &'static str {
+    match align {
+        Align::Left => "left",
+        Align::Right => "right",
+        Align::Center => "center",
+    }
+}
