@@ -20,11 +20,6 @@ use rand_chacha::ChaCha8Rng;
 
 use analysis::Judged;
 use analysis::explain::{Cost, Difference, explain};
-use ipcmark::campaign::now_utc;
-use ipcmark::floor::{self, Order};
-use ipcmark::launch::plant::Plant;
-use ipcmark::launch::{Ending, Interrupt, Launcher, Spec, Stage};
-use ipcmark::plan::Case;
 use mechanisms::Variant;
 use model::floors::Extent;
 use model::host::Host;
@@ -35,6 +30,11 @@ use model::probe::Probe;
 use model::reach::Reach;
 use model::request::Request;
 use model::workload::{Policy, Workload};
+use run::campaign::now_utc;
+use run::floor::{self, Order};
+use run::launch::plant::Plant;
+use run::launch::{Ending, Interrupt, Launcher, Spec, Stage};
+use run::plan::Case;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
 use common::{Machine, PROGRAM, SEED, launch_spec, names, quick};
@@ -207,7 +207,7 @@ impl Bench {
         let (request, host) = (Request::default(), machine::host::read(Path::new("/")));
         let run = NewRun {
             started: now_utc(),
-            tool: ipcmark::campaign::TOOL,
+            tool: run::campaign::TOOL,
             argv: &[],
             request: &request,
             host: &host,

@@ -27,8 +27,6 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use ipcmark::campaign::lasting_ns;
-use ipcmark::launch::{Interrupt, Launch, Launcher, Page, Stage};
 use mechanisms::fd::{OneFd, TwoFds};
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
@@ -36,6 +34,8 @@ use mechanisms::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, o
 use model::clock::Kind;
 use model::launch::Warmup;
 use model::placement::Placement;
+use run::campaign::lasting_ns;
+use run::launch::{Interrupt, Launch, Launcher, Page, Stage};
 use stats::{Comparison, compare_paired, two_modes};
 
 use common::bare::Bare;

@@ -20,9 +20,6 @@ use std::time::Instant;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use ipcmark::campaign::{TOOL, now_utc};
-use ipcmark::launch::{Ending, Interrupt, Launch, Launcher, SETTLED, Stage};
-use ipcmark::plan::Case;
 use mechanisms::Variant;
 use model::launch::{Outcome, Warmup, Workers};
 use model::placement::Place;
@@ -30,6 +27,9 @@ use model::placement::Placement;
 use model::reach::Reach;
 use model::request::Request;
 use model::workload::{Policy, Workload};
+use run::campaign::{TOOL, now_utc};
+use run::launch::{Ending, Interrupt, Launch, Launcher, SETTLED, Stage};
+use run::plan::Case;
 use store::{NewCase, NewLaunch, NewRun, Store};
 
 use common::{Machine, PROGRAM, SEED, quartiles};

@@ -19,12 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use ipcmark::launch::Page;
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
 use mechanisms::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
 use model::clock::Kind;
 use model::launch::Warmup;
+use run::launch::Page;
 use stats::{compare_paired, two_modes};
 use sys::shared::{LINE, Mapping};
 

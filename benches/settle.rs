@@ -14,8 +14,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use ipcmark::launch::{Interrupt, Launcher, Spec, Stage};
 use model::launch::{SampleCount, Warmup};
+use run::launch::{Interrupt, Launcher, Spec, Stage};
 use stats::{compare_paired, median};
 
 use common::{Machine, PROGRAM, SEED, quick, ratio};

@@ -1,18 +1,20 @@
 //! The program: parse, dispatch, exit code.
 
+mod cli;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     sys::process::survive_file_size_limit();
     // A launch starts a thousand times a run: it doesn't wait for the argument parser.
     if std::env::args_os().nth(1).is_some_and(|word| word == "launch") {
-        return ExitCode::from(ipcmark::launch::serve() as u8);
+        return ExitCode::from(run::launch::serve() as u8);
     }
     if std::env::args_os().nth(1).is_some_and(|word| word == "peer") {
-        return ExitCode::from(ipcmark::launch::peer::serve() as u8);
+        return ExitCode::from(run::launch::peer::serve() as u8);
     }
-    if std::env::args_os().nth(1).is_some_and(|word| word == ipcmark::launch::peer::keeper::WORD) {
-        return ExitCode::from(ipcmark::launch::peer::keeper::serve() as u8);
+    if std::env::args_os().nth(1).is_some_and(|word| word == run::launch::peer::keeper::WORD) {
+        return ExitCode::from(run::launch::peer::keeper::serve() as u8);
     }
-    ipcmark::command::main()
+    cli::main()
 }

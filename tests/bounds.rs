@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use cli_support::{Bench, Said, output};
-use ipcmark::fleet::{network, nodes};
 use machine::parse_cpu_list;
 use mechanisms::Variant;
 use model::placement::Placement;
@@ -20,6 +19,7 @@ use model::total::Total;
 use model::{duration, size};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use run::fleet::{network, nodes};
 use store::Label;
 use study::builtin;
 use study::declared::declare;

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said};
-use ipcmark::plan::Case;
 use mechanisms::Variant;
 use model::host::Host;
 use model::launch::{Outcome, Record, Workers};
@@ -19,6 +18,7 @@ use model::request::{Absence, Request, Stopping};
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use run::plan::Case;
 use serde_json::Value;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 

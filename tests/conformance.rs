@@ -14,11 +14,11 @@ use common::ends::{End, HANG, Pair, await_threads, both, open, try_open};
 use common::launching::{conclude, quick, start};
 use common::proc::{Held, Process, listening, lying_around};
 use common::{Rng, alone, contents, largest, say, sizes, variants};
-use ipcmark::launch::Spec;
 use mechanisms::{MECHANISMS, OpenError, Variant, probe};
 use model::launch::{Outcome, SampleCount, Workers};
 use model::mechanism::{Carries, Framing, Waits};
 use model::workload::Workload;
+use run::launch::Spec;
 
 /// Which way a message goes; its contents depend on it, so that nobody reads back his own.
 const THERE: u64 = 1;

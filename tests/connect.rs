@@ -15,9 +15,6 @@ use analysis::{Judged, Status};
 use common::launching::{conclude, endless, finish, interrupt, quick, reach, start};
 use common::proc::{Held, Process, children, lying_around, soon};
 use common::{Rng, alone, say, variants};
-use ipcmark::campaign::{Campaign, Conditions, Progress, Roads, Turn};
-use ipcmark::launch::{Launcher, Spec, Stage};
-use ipcmark::plan::{Machine, Ways, plan};
 use machine::Topology;
 use mechanisms::workload::connect;
 use mechanisms::{OpenError, OpenSpec, Variant};
@@ -25,6 +22,9 @@ use model::launch::{Outcome, Warmup, Workers};
 use model::mechanism::{Carries, Cause};
 use model::request::{Request, Stopping};
 use model::workload::Workload;
+use run::campaign::{Campaign, Conditions, Progress, Roads, Turn};
+use run::launch::{Launcher, Spec, Stage};
+use run::plan::{Machine, Ways, plan};
 use rustix::process::{Pid, Signal, kill_process};
 use store::Store;
 
@@ -201,7 +201,7 @@ struct Silent;
 
 impl Progress for Silent {
     fn stage(&mut self, _text: &str) {}
-    fn round(&mut self, _status: &ipcmark::campaign::Status) {}
+    fn round(&mut self, _status: &run::campaign::Status) {}
     fn warning(&mut self, _text: &str) {}
     fn done(&mut self) {}
 }

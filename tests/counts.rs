@@ -8,12 +8,12 @@ use std::path::Path;
 
 use common::launching::{LEAD, conclude, quick};
 use common::say;
-use ipcmark::launch::Spec;
 use machine::counts::Counting;
 use model::counts::{Counts, Family};
 use model::launch::{Outcome, SampleCount, WorkerReport, Workers};
 use model::probe::Probe;
 use model::workload::Workload;
+use run::launch::Spec;
 use sys::perf::Kernel;
 
 const ROUND_TRIPS: u64 = 500;

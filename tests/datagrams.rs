@@ -15,10 +15,10 @@ use boon::{Compiler, Schemas};
 use cli_support::{Bench, Said, output};
 use common::launching::{conclude, quick, start};
 use common::say;
-use ipcmark::launch::Spec;
 use model::launch::{Outcome, Record, SampleCount};
 use model::mechanism::Datagrams;
 use model::workload::Workload;
+use run::launch::Spec;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 

@@ -22,9 +22,9 @@ use common::inventory::Inventory;
 use common::launching::{endless, reach};
 use common::proc::Process;
 use common::{Rng, say};
-use ipcmark::launch::{Launch, Launcher, Stage};
 use model::launch::Workers;
 use model::workload::Workload;
+use run::launch::{Launch, Launcher, Stage};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use sys::system_v::{self, Envelope, Kind, Object};
@@ -275,7 +275,7 @@ fn a_folder_of_names_that_a_kill_left_is_removed() {
     let site = Site::new();
     let empty = site.inventory();
     for mechanism in ["fifo", "unix-stream:bind=path"] {
-        let connect = ipcmark::launch::Spec {
+        let connect = run::launch::Spec {
             workload: Workload::Connect,
             message_bytes: mechanisms::workload::connect::OPENED_FOR as usize,
             ..endless(mechanism, Workers::Process)

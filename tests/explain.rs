@@ -7,10 +7,10 @@ mod common;
 use cli_support::{Bench, rows};
 use common::launching::{conclude, quick, start};
 use common::say;
-use ipcmark::launch::Spec;
-use ipcmark::launch::plant::Plant;
 use machine::trace;
 use model::launch::{Outcome, SampleCount};
+use run::launch::Spec;
+use run::launch::plant::Plant;
 use serde_json::Value;
 
 fn can_trace() -> bool {

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use common::launching::{conclude, endless, finish, quick, reach, start};
 use common::proc::{Process, children, soon};
 use common::{Rng, say};
-use ipcmark::launch::spec::BUILD;
-use ipcmark::launch::wire::{self, Kind, write_frame};
-use ipcmark::launch::{Ending, Launch, Spec, Stage};
 use mechanisms::Variant;
 use model::launch::{Outcome, SampleCount, Workers};
 use model::mechanism::Carries;
+use run::launch::spec::BUILD;
+use run::launch::wire::{self, Kind, write_frame};
+use run::launch::{Ending, Launch, Spec, Stage};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Random moments tried of each kind of fault.

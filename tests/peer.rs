@@ -214,7 +214,7 @@ fn frame(kind: char, payload: &str) -> String {
 #[test]
 fn another_build_is_refused_by_both_sides_and_both_are_named() {
     let bench = Bench::new();
-    let own = ipcmark::launch::spec::BUILD;
+    let own = run::launch::spec::BUILD;
     let hello = frame('H', "{\"build\":\"0.0.7/wire-1\",\"other\":1}");
     let line = refused(&bench, &format!("sh -c \"printf '{hello}'; cat >&2\""), 1);
     assert!(line.contains("0.0.7/wire-1") && line.contains(own), "{line}");
@@ -248,7 +248,7 @@ fn a_control_stream_of_nonsense_ends_whoever_reads_it() {
         assert!(line.contains(what), "{said}: {line}");
     }
     // … and to the agent.
-    let hello = format!("{{\"build\":\"{}\"}}", ipcmark::launch::spec::BUILD);
+    let hello = format!("{{\"build\":\"{}\"}}", run::launch::spec::BUILD);
     let hello = [b"H", &(hello.len() as u32).to_le_bytes()[..], hello.as_bytes()].concat();
     for nonsense in [
         &b"X\xff\xff\xff\x7f"[..],

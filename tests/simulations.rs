@@ -7,7 +7,7 @@ mod simulation_support;
 use std::cmp::Ordering;
 
 use analysis::interval_of;
-use ipcmark::campaign::stopping::{Bound, Next, Progressed};
+use run::campaign::stopping::{Bound, Next, Progressed};
 use simulation_support::Draw;
 use stats::{Interval, Look};
 use store::Closed;

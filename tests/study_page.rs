@@ -12,11 +12,11 @@ use std::sync::OnceLock;
 
 use analysis::{CaseResult, Judged, Status};
 use cli_support::Bench;
-use ipcmark::plan::{Case, Machine, Ways, plan};
 use machine::Topology;
 use model::request::StudyText;
 use report::compose::{Extent, compose};
 use report::{Block, Document, Table, html};
+use run::plan::{Case, Machine, Ways, plan};
 use store::Store;
 use study::builtin;
 use study::declared::{Declared, declare};

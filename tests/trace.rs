@@ -15,11 +15,11 @@ use std::time::Duration;
 use common::launching::{LEAD, conclude, endless, finish, quick, reach, start};
 use common::proc::soon;
 use common::say;
-use ipcmark::launch::{Launch, Launcher, Spec, Stage};
 use machine::trace;
 use model::launch::{Outcome, Record, SampleCount, Warmup, Workers};
 use model::trace::{Deeds, Direction, Traced};
 use model::workload::Workload;
+use run::launch::{Launch, Launcher, Spec, Stage};
 use rustix::process::{Pid, Signal, kill_process};
 use sys::bpf::program_ids;
 

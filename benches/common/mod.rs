@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use rustix::thread::sched_getaffinity;
 
-use ipcmark::campaign::find_quiet;
-use ipcmark::launch::spec::BUILD;
-use ipcmark::launch::{Ending, Interrupt, Launcher, Spec, Stage};
 use machine::{Topology, noise};
 use model::host::Host;
 use model::launch::{Outcome, SampleCount, Warmup, Workers};
 use model::placement::Placement;
 use model::workload::{Policy, Workload};
+use run::campaign::find_quiet;
+use run::launch::spec::BUILD;
+use run::launch::{Ending, Interrupt, Launcher, Spec, Stage};
 use stats::{Comparison, Interval};
 
 /// Seed of every order drawn here.
@@ -59,7 +59,7 @@ impl Machine {
         let allowed: Vec<u32> =
             topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect();
         let place = |it: Placement| {
-            ipcmark::launch::placement::resolve(it, &topology, &allowed)
+            run::launch::placement::resolve(it, &topology, &allowed)
                 .map(|place| (it, place.cpus.expect("pinned")))
         };
         let one_cpu = place(Placement::SameCpu).expect("at least one CPU").1;

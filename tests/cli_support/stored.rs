@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use ipcmark::plan::Case;
 use mechanisms::Variant;
 use model::host::Host;
 use model::launch::{Outcome, Record, Workers};
@@ -13,6 +12,7 @@ use model::placement::Placement;
 use model::reach::Reach;
 use model::request::{Request, Stopping};
 use model::workload::{Policy, Workload};
+use run::plan::Case;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
 
 /// This machine, read once.

@@ -4,10 +4,10 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use ipcmark::launch::spec::BUILD;
-use ipcmark::launch::{Ending, Interrupt, Launch, Launcher, Spec, Stage};
 use model::launch::{SampleCount, Warmup, Workers};
 use model::workload::{Policy, Workload};
+use run::launch::spec::BUILD;
+use run::launch::{Ending, Interrupt, Launch, Launcher, Spec, Stage};
 
 /// Untimed operations right before the first sample, which the responder's window holds too: fewer
 /// where they take long.

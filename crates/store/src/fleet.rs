@@ -54,7 +54,7 @@ impl Store {
     }
 
     /// Adds cases of a fleet, all at once.
-    pub fn add_fleet_cases<'a>(
+    pub fn add_fleet_cases(
         &mut self,
         run: i64,
         cases: impl Iterator<Item = NewFleetCase>,

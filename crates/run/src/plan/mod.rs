@@ -1,9 +1,11 @@
 //! From a request to groups of cases.
 
 mod across;
+mod case;
 pub mod waited;
 
 pub use across::{Across, Ways};
+pub use case::Case;
 
 use crate::launch::placement;
 use model::request::Absence;
@@ -11,93 +13,14 @@ use std::collections::BTreeMap;
 
 use across::{reached, resolve};
 use machine::Topology;
-use mechanisms::workload::connect;
 use mechanisms::{OpenError, Variant, probe};
 use model::launch::Workers;
 use model::mechanism::Carries;
 use model::placement::{Place, Placement};
-use model::probe::Probe;
 use model::reach::{Chain, Reach};
 use model::request::Request;
 use model::total::Total;
-use model::workload::{Policy, Workload};
-
-/// One combination of factor levels.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Case {
-    /// The mechanism with its options.
-    pub variant: Variant,
-    /// What is done.
-    pub workload: Workload,
-    /// Bytes of a message; None where the mechanism carries none, or nothing is sent.
-    pub message_bytes: Option<u64>,
-    /// What one transfer carries; None where no bytes are transferred.
-    pub total: Option<Total>,
-    /// Messages due per second; None of other workloads than a rate.
-    pub rate: Option<u64>,
-    /// Where the workers run.
-    pub placement: Placement,
-    /// The CPUs of that placement here.
-    pub place: Place,
-    /// Processes or threads.
-    pub workers: Workers,
-    /// What happens to the bytes.
-    pub payload: Policy,
-    /// Second name of another case of the group: the pair shows the machine's own noise.
-    pub twin: bool,
-    /// Where the two halves are.
-    pub reach: Reach,
-    /// What looks on; such a case is no result, but stands beside one.
-    pub observe: Option<Probe>,
-}
-
-impl Case {
-    /// The same, as it is kept.
-    pub fn kept(&self) -> model::case::Case {
-        model::case::Case {
-            variant: self.variant.to_string(),
-            workload: self.workload,
-            message_bytes: self.message_bytes,
-            total: self.total,
-            rate: self.rate,
-            placement: self.placement,
-            place: self.place,
-            workers: self.workers,
-            payload: self.payload,
-            twin: self.twin,
-            reach: self.reach.clone(),
-            observe: self.observe,
-        }
-    }
-
-    /// A case as it was kept; None where its variant is none of this build's.
-    pub fn of_kept(kept: &model::case::Case) -> Option<Case> {
-        Some(Case {
-            variant: Variant::parse(&kept.variant).ok()?,
-            workload: kept.workload,
-            message_bytes: kept.message_bytes,
-            total: kept.total,
-            rate: kept.rate,
-            placement: kept.placement,
-            place: kept.place,
-            workers: kept.workers,
-            payload: kept.payload,
-            twin: kept.twin,
-            reach: kept.reach.clone(),
-            observe: kept.observe,
-        })
-    }
-
-    /// Bytes of the message that the mechanism is opened for; 1 where messages have no size.
-    pub fn opened_for(&self) -> usize {
-        let sized = self.variant.traits().carries.has_size();
-        match self.message_bytes {
-            Some(bytes) => bytes as usize,
-            None if sized && self.workload == Workload::Connect => connect::OPENED_FOR as usize,
-            None => 1,
-        }
-    }
-}
+use model::workload::Workload;
 
 /// A case that isn't measured.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::io;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Failure;
-use crate::launch::Interrupt;
+use ::run::launch::Interrupt;
 
 const LEFT: &[u8] =
     b"ipcmark: after the signal something stood still (a reader, a disk, another host): \

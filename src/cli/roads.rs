@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::peer::{Met, PeerArgs};
 use super::{Failure, complain};
-use crate::campaign::Roads;
-use crate::launch::peer::Peer;
-use crate::launch::{Interrupt, Way};
-use crate::plan::{Across, Ways};
+use ::run::campaign::Roads;
+use ::run::launch::peer::Peer;
+use ::run::launch::{Interrupt, Way};
+use ::run::plan::{Across, Ways};
 use machine::lab::{self, LabError, State, own};
 use mechanisms::Cleaned;
 use model::peer::Asked;

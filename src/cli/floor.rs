@@ -9,9 +9,9 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Common, Failure, complain, output, print, signals};
-use crate::campaign::{TOOL, now_utc};
-use crate::floor::{self, Order};
 use ::report::{html, terminal};
+use ::run::campaign::{TOOL, now_utc};
+use ::run::floor::{self, Order};
 use model::floors::{Extent, Floors};
 
 /// Flags of `floor`.

@@ -1,6 +1,5 @@
 //! A run as a document in a file: Markdown with its figures beside, Typst source, PDF.
 
-use model::counts::Figure;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::campaign::{Progress, Status};
+use ::run::campaign::{Progress, Status};
 use model::visible::one_line;
 
 /// How often a line is written where nobody can rewrite it.

@@ -5,7 +5,7 @@ use clap::Args;
 use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
-use crate::plan::Ways;
+use ::run::plan::Ways;
 use model::counts::{FAMILIES, Family};
 use model::duration::in_ns;
 use model::launch::Workers;

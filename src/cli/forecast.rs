@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::plan::{Case, Plan};
 use ::report::units;
+use ::run::plan::{Case, Plan};
 use analysis::hypothesis::needed;
 use model::request::Request;
 use stats::LEAST_LAUNCHES;

@@ -6,7 +6,7 @@ use super::args::RunArgs;
 use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
-use crate::plan::Ways;
+use ::run::plan::Ways;
 use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;

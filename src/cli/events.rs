@@ -15,9 +15,9 @@ use rustix::pipe::PIPE_BUF;
 use super::Failure;
 use super::output::{Output, Unwritten};
 use super::progress::StderrProgress;
-use crate::campaign::{Launched, Progress, Status};
-use crate::launch::Interrupt;
 use ::report::export::ndjson;
+use ::run::campaign::{Launched, Progress, Status};
+use ::run::launch::Interrupt;
 use analysis::Judged;
 use store::{RunStatus, StoredCase, StoredRun};
 

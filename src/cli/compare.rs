@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{Common, Failure, output, print};
-use crate::input;
+use crate::cli::input;
 use ::report::compose::{Extent, comparison};
 use ::report::export;
 use ::report::html;

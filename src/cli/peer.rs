@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use clap::Args;
 
 use super::Failure;
-use crate::launch::Interrupt;
-use crate::launch::peer::Peer;
+use ::run::launch::Interrupt;
+use ::run::launch::peer::Peer;
 use model::peer::Asked;
 
 /// Flags of the other host.

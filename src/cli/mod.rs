@@ -12,6 +12,7 @@ mod fleet;
 mod fleet_report;
 mod floor;
 mod forecast;
+mod input;
 mod lab;
 mod list;
 mod man;
@@ -173,7 +174,7 @@ pub fn main() -> ExitCode {
         Some(Command::Clean) => clean::run(common),
         Some(Command::Completions(args)) => completions::completions(args),
         Some(Command::Man(args)) => man::man(args),
-        Some(Command::FloorWorker) => Ok(crate::floor::serve()),
+        Some(Command::FloorWorker) => Ok(::run::floor::serve()),
     };
     match result {
         Ok(code) => ExitCode::from(code),

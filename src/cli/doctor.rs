@@ -76,7 +76,7 @@ fn named(root: &Path, list: &str) -> Result<Vec<u32>, Failure> {
 fn json(cpus: &[u32], findings: &[Finding]) -> Result<String, Failure> {
     let answer = Answer {
         schema_version: 1,
-        tool: crate::campaign::TOOL,
+        tool: ::run::campaign::TOOL,
         fitness: Fitness::of(findings),
         sentence: Fitness::sentence(findings),
         cpus,

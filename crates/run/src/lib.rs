@@ -1,0 +1,20 @@
+//! What is measured: one launch at a time, the floors beside them, campaigns on this machine and between two,
+//! fleets of many.
+//!
+//! ```text
+//! request ──plan──▶ cases in groups ──campaign, fleet──▶ launches ──▶ store
+//! ```
+//!
+//! | room | what it does |
+//! | --- | --- |
+//! | [`plan`] | from what is asked to cases that this machine can measure |
+//! | [`launch`] | one fresh execution of a case, here or between two hosts |
+//! | [`floor`] | what no result can undercut |
+//! | [`campaign`] | rounds of launches until a group is precise, or the time is up |
+//! | [`fleet`] | the same on many nodes |
+
+pub mod campaign;
+pub mod fleet;
+pub mod floor;
+pub mod launch;
+pub mod plan;
