@@ -124,6 +124,7 @@ fn at_work() -> model::clock::Record {
 fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
     let mut store = Store::open(path).unwrap();
     let argv = ["ipcmark".to_string(), "run".into()];
+    let variants: Vec<String> = cases.iter().map(|it| it.variant.into()).collect();
     let run = store
         .begin_run(&NewRun {
             started: "2026-01-01T00:00:00Z".into(),
@@ -134,7 +135,7 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
             clock: &at_work(),
             peer: None,
             labs: &[],
-            catalogue: &mechanisms::catalogue(&setting.request.mechanisms),
+            catalogue: &mechanisms::catalogue(&variants),
         })
         .unwrap();
     if let Some(label) = setting.label {

@@ -449,6 +449,34 @@ fn equal_medians_differ_in_at_most_six_percent_where_rounds_hang_together() {
     }
 }
 
+/// A machine of two speeds, which most rounds see as one: cases that are equal stay so, and a fourth is found in at
+/// least four of five.
+#[test]
+fn a_machine_of_two_speeds_hides_no_difference_and_makes_none() {
+    let runs = if cfg!(debug_assertions) { 400 } else { 4_000 };
+    for (ratio, least, most) in [(1.0_f64, 0.0, 0.06), (1.25, 0.8, 1.0)] {
+        let mut draw = Draw::seeded(900);
+        let mut found = 0;
+        for _ in 0..runs {
+            let round = |draw: &mut Draw| {
+                let slow = draw.uniform() < 0.4;
+                // In one of twenty launches the speed changes before its turn.
+                let mut launch = |times: f64| {
+                    let slow = slow != (draw.uniform() < 0.05);
+                    times * (0.02 * draw.normal()).exp() * if slow { 1.5 } else { 1.0 }
+                };
+                (launch(ratio), launch(1.0))
+            };
+            let (a, b): (Vec<f64>, Vec<f64>) = (0..20).map(|_| round(&mut draw)).unzip();
+            found += usize::from(stats::compare_paired(&a, &b, ALPHA).unwrap().p < ALPHA);
+        }
+        let share = found as f64 / runs as f64;
+        println!("two speeds, ratio {ratio}: {share:.4} found");
+        let slack = 3.0 * standard_error(0.06, runs);
+        assert!((least..=most + slack).contains(&share), "ratio {ratio}: {share}");
+    }
+}
+
 /// What is said of the best holds for a whole group at once: the best is in the set, and no case is slower than
 /// it by more than it says. Eight cases, equal or a few percent apart, of one shape or of all.
 #[test]

@@ -6,12 +6,13 @@
 //! the difference of two medians that their own order-statistic intervals give (Donner and Zou 2012, "Closed-form
 //! confidence intervals for functions of the normal mean and standard deviation"; the method of variance
 //! estimates recovery needs no shape), narrower where rounds surely move both alike. Where either case has two
-//! modes its median may jump from one to the other, and only intervals that don't overlap count.
+//! modes its median may jump from one to the other, and only intervals that don't overlap count; but modes that both
+//! have in the same rounds are the machine's, and are taken out of both first.
 
 use std::cmp::Ordering;
 
 use super::interval::{Interval, median_interval};
-use super::modes::two_modes;
+use super::modes::{Modes, two_modes};
 use super::signed_rank::{hodges_lehmann, signed_rank};
 use super::switch::centered_ranks;
 
@@ -28,7 +29,8 @@ impl Medians {
     /// The difference of the medians of the logarithms of positive values that are paired by index, at 95 %. `None`
     /// where there are too few for an interval of either.
     pub fn ratio(a: &[f64], b: &[f64]) -> Option<Medians> {
-        Medians::of(a, b, f64::ln, correlation(a, b))
+        let (a, b) = without_common_modes(a, b);
+        Medians::of(&a, &b, f64::ln, correlation(&a, &b))
     }
 
     /// The same of values that share no rounds.
@@ -82,6 +84,63 @@ impl Medians {
         };
         if differ { p } else { 1.0 }
     }
+}
+
+/// Two cases whose modes fall into the same rounds by chance are taken for cases of one machine with two speeds no
+/// more often than this.
+const SAME_ROUNDS_ALPHA: f64 = 0.05;
+/// Least agreement beyond chance (Cohen's kappa) of what is called the same rounds: cases of which one is slow in most
+/// rounds and the other in few have modes of their own.
+const LEAST_AGREEMENT: f64 = 0.5;
+
+/// Two cases without what a machine of two speeds did to both: where each has two modes, and the same rounds are slow
+/// ones of both, those rounds are divided by the ratio of the modes, which is that of the two cases together. Ratios
+/// within rounds stay as they are.
+fn without_common_modes(a: &[f64], b: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let same = || (a.to_vec(), b.to_vec());
+    let (Some(of_a), Some(of_b)) = (two_modes(a), two_modes(b)) else { return same() };
+    if a.len() != b.len() {
+        return same();
+    }
+    let is_slow = |modes: &Modes, x: f64| x > (modes.low.center * modes.high.center).sqrt();
+    let slow: Vec<(bool, bool)> =
+        a.iter().zip(b).map(|(a, b)| (is_slow(&of_a, *a), is_slow(&of_b, *b))).collect();
+    if !agree(&slow) {
+        return same();
+    }
+    let speed = |modes: &Modes| modes.high.center / modes.low.center;
+    let common = (speed(&of_a) * speed(&of_b)).sqrt();
+    let apart = |values: &[f64]| -> Vec<f64> {
+        let each = values.iter().zip(&slow);
+        each.map(|(x, (a, b))| if *a && *b { x / common } else { *x }).collect()
+    };
+    (apart(a), apart(b))
+}
+
+/// Whether two labels of each round agree, beyond chance and beyond a part of them.
+fn agree(rounds: &[(bool, bool)]) -> bool {
+    let count = |of: fn(&(bool, bool)) -> bool| rounds.iter().filter(|it| of(it)).count();
+    let (n, in_a, in_b) = (rounds.len(), count(|it| it.0), count(|it| it.1));
+    let share = |part: usize| part as f64 / n as f64;
+    let agreed = share(count(|it| it.0 == it.1));
+    let by_chance = share(in_a) * share(in_b) + share(n - in_a) * share(n - in_b);
+    let kappa = (agreed - by_chance) / (1.0 - by_chance);
+    let chance = chance_of_as_many_common(n, in_a, in_b, count(|it| it.0 && it.1));
+    kappa >= LEAST_AGREEMENT && chance <= SAME_ROUNDS_ALPHA
+}
+
+/// The probability that of `n` rounds `in_a` and `in_b`, drawn independently, have at least `both` in common: Fisher's
+/// exact test of association, one-sided.
+fn chance_of_as_many_common(n: usize, in_a: usize, in_b: usize, both: usize) -> f64 {
+    let ln_choose = |n: usize, k: usize| -> f64 {
+        (0..k).map(|it| ((n - it) as f64).ln() - ((it + 1) as f64).ln()).sum()
+    };
+    let of = |common: usize| {
+        let ways = ln_choose(in_a, common) + ln_choose(n - in_a, in_b - common);
+        (ways - ln_choose(n, in_b)).exp()
+    };
+    let possible = |common: &usize| in_b - common <= n - in_a;
+    (both..=in_a.min(in_b)).filter(possible).map(of).sum()
 }
 
 /// One-sided 1 % of the normal distribution.
@@ -261,6 +320,34 @@ mod tests {
         let other: Vec<f64> = (0..12).map(|nth| 110.0 + f64::from(nth)).collect();
         let Medians(found) = Medians::ratio(&modes, &other).unwrap();
         assert!(found.low < 0.0 && found.high > 1.0, "{found:?}");
+    }
+
+    #[test]
+    fn two_speeds_of_the_machine_hide_no_ratio() {
+        // Microseconds of a round trip by round, of a run whose host had two speeds.
+        let udp = [
+            7.47, 6.2, 7.48, 4.87, 7.35, 4.87, 7.62, 4.84, 7.28, 6.24, 4.89, 4.88, 7.88, 4.89,
+            4.91, 4.87, 4.83, 5.03, 7.65, 4.86, 4.7, 4.86, 5.07, 4.85,
+        ];
+        let tcp = [
+            9.6, 6.23, 9.08, 6.26, 9.54, 6.34, 10.06, 6.26, 6.3, 8.49, 6.64, 6.31, 10.23, 6.33,
+            9.38, 6.28, 6.25, 9.47, 9.56, 6.23, 6.24, 6.27, 6.25, 6.3,
+        ];
+        let found = paired_log_ratio(&tcp, &udp, 0.05).unwrap();
+        assert!(found.low.exp() > 1.1 && found.high.exp() < 1.5, "{found:?}");
+        assert!(paired_p(&tcp, &udp).unwrap() < 0.001);
+        // The same times in rounds of their own.
+        let mut elsewhere = udp;
+        elsewhere.rotate_left(1);
+        let found = paired_log_ratio(&tcp, &elsewhere, 0.05).unwrap();
+        assert!(found.low < 0.0, "{found:?}");
+    }
+
+    #[test]
+    fn the_same_rounds_are_the_same_beyond_chance() {
+        // scipy.stats.fisher_exact([[7, 3], [3, 8]], "greater"), and [[6, 0], [8, 6]].
+        assert!((chance_of_as_many_common(21, 10, 10, 7) - 0.063467).abs() < 1e-6);
+        assert!((chance_of_as_many_common(20, 6, 14, 6) - 0.077477).abs() < 1e-6);
     }
 
     #[test]
