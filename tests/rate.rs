@@ -203,7 +203,7 @@ fn arrivals_are_poisson_unless_asked_otherwise_and_stored() {
 #[test]
 fn unbatched_round_trips_of_a_spinning_mechanism_have_a_tail() {
     let bench = Bench::new();
-    let line = "run shm-ring:wait=spin -w latency -s 64 -p free --launches 6 --samples 2000 -q";
+    let line = "run shm-ring:wait=spin -w latency -s 64 -p free --launches 6 --samples 400 -q";
     bench.must(line);
     bench.must(&format!("{line} --unbatched"));
     let batches = rows(&bench.open(), "SELECT batch FROM cases WHERE twin = 0 ORDER BY run");

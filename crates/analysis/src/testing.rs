@@ -3,8 +3,9 @@
 use crate::probe::ProbeEffect;
 use crate::{CaseResult, EventCount, Observed, Price, Status};
 use model::case::Case;
-use model::catalogue::Catalogue;
+use model::catalogue::{Catalogue, Described};
 use model::launch::Workers;
+use model::mechanism::{Carries, Framing, Traits, Waits};
 use model::placement::{Place, Placement};
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
@@ -39,13 +40,24 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
             samples_per_launch: None,
             operation_ns: None,
         },
-        &Catalogue::default(),
+        &described(mechanism),
     );
     result.latency_ns = Some(estimate(9_000.0));
     result.by_round = vec![Some(9_000.0); 12];
     result.launches = 12;
-    result.spins = mechanism.contains("wait=spin");
     result
+}
+
+/// What a mechanism is by nature, as far as its name tells.
+fn described(mechanism: &str) -> Catalogue {
+    let carries = if mechanism == "null" { Carries::Nothing } else { Carries::Bytes };
+    let spins = mechanism.contains("wait=spin");
+    let described = Described {
+        variant: mechanism.into(),
+        traits: Traits::host(carries, Framing::Stream),
+        waits: if spins { Waits::Spinning } else { Waits::Asleep },
+    };
+    Catalogue { mechanisms: Vec::new(), variants: vec![described] }
 }
 
 /// A median with an interval of 1 %.
