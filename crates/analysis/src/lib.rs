@@ -6,6 +6,7 @@
 mod blank;
 mod carried;
 mod case;
+mod claims;
 pub mod compare;
 mod counted;
 mod course;
@@ -39,6 +40,7 @@ use serde::Serialize;
 
 use model::floors::Floors;
 use model::host::Host;
+pub use claims::{Claim, JudgedStudy};
 pub use model::mechanism::Carries;
 pub use model::noise::Traffic;
 use model::peer::PeerRecord;
@@ -99,6 +101,8 @@ pub struct Judged {
     pub sweeps: Vec<Sweep>,
     /// Sum over launches of the timed parts, over the wall time of measuring.
     pub timed_share: Option<f64>,
+    /// The study that it was made for, with its claims decided; None of other runs.
+    pub study: Option<JudgedStudy>,
 }
 
 /// A run as one JSON object; docs/results.schema.json describes it.
@@ -128,6 +132,7 @@ pub struct Export<'a> {
     rounds: &'a [JudgedRound],
     sweeps: &'a [Sweep],
     explanation: Option<Explanation>,
+    claims: Option<Vec<Claim<'a>>>,
 }
 
 impl Judged {
@@ -186,7 +191,12 @@ impl Judged {
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
         let sweeps = sweeps(&results, &run.host);
-        Ok(Judged { run, results, observed, groups, rounds, sweeps, timed_share })
+        let study = JudgedStudy::of(&run, &results, &observed).map_err(|why| {
+            StoreError::unreadable(format!(
+                "the study of run {id} can't be read: {why}; `ipcmark export {id} --format csv` gives its results"
+            ))
+        })?;
+        Ok(Judged { run, results, observed, groups, rounds, sweeps, timed_share, study })
     }
 
     /// The run as one object for JSON.
@@ -223,6 +233,7 @@ impl Judged {
                 Aim::Explanation { .. } => Some(explain::explain(self)),
                 _ => None,
             },
+            claims: self.study.as_ref().map(JudgedStudy::claims),
         }
     }
 }

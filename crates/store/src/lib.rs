@@ -114,6 +114,11 @@ impl StoreError {
         StoreError { line, kind: Kind::Damaged }
     }
 
+    /// What is stored, and whole, but can't be understood: a sentence that ends with the way out.
+    pub fn unreadable(line: String) -> StoreError {
+        StoreError::unusable(line)
+    }
+
     fn other(line: String) -> StoreError {
         StoreError { line, kind: Kind::Other }
     }

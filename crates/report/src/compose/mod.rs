@@ -154,7 +154,7 @@ fn cautions(judged: &Judged) -> Vec<Block> {
 /// A run that is written up for paper: the paper of its study, else all of the report.
 pub struct Draft<'a> {
     judged: &'a Judged,
-    study: Option<study::Written>,
+    study: Option<study::Written<'a>>,
 }
 
 impl<'a> Draft<'a> {

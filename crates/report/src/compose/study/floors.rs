@@ -7,7 +7,7 @@ use analysis::Judged;
 use analysis::floor_rows::{FloorRow, Repeats, rows};
 use study::format::{FloorSpec, Published};
 
-impl Written {
+impl Written<'_> {
     /// The table that `spec` asks for; a run without floors has none of its rows.
     pub(super) fn floor(&self, spec: &FloorSpec, judged: &Judged) -> Table {
         let study = &self.declared.study;

@@ -13,7 +13,7 @@ use study::factor::Factor;
 /// The id of the table of variables.
 const VARIABLES: &str = "variables";
 
-impl Written {
+impl Written<'_> {
     /// Apparatus, variables, what is timed, order, stopping.
     pub(super) fn method(&self, judged: &Judged) -> Section {
         let run = &judged.run;

@@ -14,33 +14,29 @@ mod tables;
 
 use super::figures::study_figures;
 use crate::{Block, Column, Figure, Row, Section, Table, Text};
-use analysis::hypothesis::{Decision, Finding, Ground, decide, level, takes};
+use analysis::JudgedStudy;
+use analysis::hypothesis::{Decision, Finding, level, takes};
 use analysis::{CaseResult, Judged};
 use study::declared::{Declared, declare};
 use study::factor::{Chosen, Factor};
 use study::paper::Form;
 
 /// A run's study, judged.
-pub struct Written {
-    declared: Declared,
-    findings: Vec<Finding>,
+pub struct Written<'a> {
+    declared: &'a Declared,
+    findings: &'a [Finding],
     figures: Vec<Figure>,
     /// The results, and behind them the cases at which something looked.
     cases: Vec<CaseResult>,
 }
 
-impl Written {
+impl<'a> Written<'a> {
     /// The study that the run was made for, if it was.
-    pub fn of(judged: &Judged) -> Option<Written> {
-        let text = judged.run.request.study.as_ref()?;
-        let declared = declare(&text.text, &text.name, &judged.run.catalogue).ok()?;
-        let copy = judged.run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
-        let caches = copy.iter().flat_map(|copy| &copy.levels).filter_map(|it| it.cache_bytes);
+    pub fn of(judged: &'a Judged) -> Option<Written<'a>> {
+        let JudgedStudy { declared, findings } = judged.study.as_ref()?;
         let observed = judged.observed.iter().map(|it| it.case.clone());
         let cases: Vec<CaseResult> = judged.results.iter().cloned().chain(observed).collect();
-        let ground = Ground { declared: &declared, results: &cases, llc_bytes: caches.max() };
-        let findings = decide(&ground);
-        let figures = study_figures(&declared, &cases);
+        let figures = study_figures(declared, &cases);
         Some(Written { declared, findings, figures, cases })
     }
 

@@ -11,7 +11,7 @@ use study::format::{Published, TableSpec};
 /// What a published figure that is a place in an order says of itself.
 const PLACE: &str = "place";
 
-impl Written {
+impl Written<'_> {
     pub(super) fn order(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
         let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
         let among: Vec<Chosen> = spec.among.iter().map(chosen).collect();

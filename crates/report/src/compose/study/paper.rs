@@ -34,7 +34,7 @@ type Kind = (fn(usize) -> Part, usize, usize);
 /// How much later figures go than what stands at the same place in its list.
 const FIGURES_LAST: f64 = 0.02;
 
-impl Written {
+impl Written<'_> {
     /// How many parts [`Written::paper`] can leave out.
     pub fn dispensable(&self) -> usize {
         self.parts().len()

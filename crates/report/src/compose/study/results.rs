@@ -11,7 +11,7 @@ use study::format::TableSpec;
 /// Left out parts that are named one by one.
 const NAMED_AT_MOST: usize = 6;
 
-impl Written {
+impl Written<'_> {
     /// Figures first, which show the whole, then tables, then what was searched for.
     pub(super) fn results_told(&self, judged: &Judged, left: &[Part]) -> Section {
         let study = &self.declared.study;

@@ -9,7 +9,7 @@ use analysis::{CaseResult, Status};
 use study::factor::{Chosen, Factor, chosen};
 use study::format::{Published, PublishedFigure, Search};
 
-impl Written {
+impl Written<'_> {
     pub(super) fn search(&self, search: &Search, results: &[CaseResult]) -> Table {
         let (along, each) = (factor(search.factor.get_ref()), factor(search.each.get_ref()));
         let only = chosen(&search.only);

@@ -21,7 +21,7 @@ const PERCENTILES: &str = "; each percentile is the median over launches of each
 /// So many columns, published ones among them, fit beside each other.
 const COLUMNS: usize = 4;
 
-impl Written {
+impl Written<'_> {
     pub(super) fn table(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
         if !spec.among.is_empty() {
             return self.order(spec, results);
