@@ -2,7 +2,7 @@
 //! listener lives only while the pair is opened, and takes no stranger's connection.
 //! `mptcp=on` makes it a Multipath TCP connection (RFC 8684), and is content with nothing less.
 
-mod apart;
+mod remote;
 
 use crate::cause_of;
 use std::io;
@@ -14,7 +14,7 @@ use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, listen, socket_with,
 };
 
-pub use apart::{no_address, unreachable};
+pub use remote::{no_address, unreachable};
 
 use super::fd::OneFd;
 use super::network::{Call, Cookie, Guest, Porter};
@@ -87,11 +87,11 @@ impl Mechanism for Tcp {
         cookie: Cookie,
         porter: P,
     ) -> Result<P::Output, OpenError> {
-        Ok(porter.visit(apart::Door::open(spec, address, cookie)?))
+        Ok(porter.visit(remote::Door::open(spec, address, cookie)?))
     }
 
     fn connect<G: Guest>(spec: &OpenSpec, call: &Call, guest: G) -> Result<G::Output, OpenError> {
-        apart::connect(spec, call, guest)
+        remote::connect(spec, call, guest)
     }
 }
 

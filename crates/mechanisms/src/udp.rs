@@ -8,10 +8,10 @@
 //! carries nothing but the two messages. A wait is bounded: after [`PATIENCE`] a datagram
 //! counts as lost, and the launch fails with the kernel's count of drops.
 
-mod apart;
 mod fragments;
 mod path;
 mod reliable;
+mod remote;
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};
@@ -156,11 +156,11 @@ impl Mechanism for Udp {
         cookie: Cookie,
         porter: P,
     ) -> Result<P::Output, OpenError> {
-        apart::listen(spec, address, cookie, porter)
+        remote::listen(spec, address, cookie, porter)
     }
 
     fn connect<G: Guest>(spec: &OpenSpec, call: &Call, guest: G) -> Result<G::Output, OpenError> {
-        apart::connect(spec, call, guest)
+        remote::connect(spec, call, guest)
     }
 }
 

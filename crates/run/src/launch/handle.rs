@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::peer::{Apart, Peer};
+use super::peer::{Peer, RemoteLaunch};
 use super::spec::Spec;
 use super::wire::{Kind, Missing, Reader, write_frame};
 use machine::interrupt::{Interrupt, Interrupted};
@@ -90,7 +90,7 @@ impl Launcher {
 
     /// Starts a launch of two halves, one at each end of `way`.
     pub fn start_between(&self, spec: &Spec, padding: usize, way: &Way) -> Launch {
-        Launch::Apart(Box::new(Apart::begin(self.clone(), way, spec, padding)))
+        Launch::Remote(Box::new(RemoteLaunch::begin(self.clone(), way, spec, padding)))
     }
 
     /// Starts a supervisor here, for all of a launch or for half of it.
@@ -145,10 +145,10 @@ impl Launcher {
 
 /// A running launch.
 pub enum Launch {
-    /// All of it is on this host.
+    /// Both workers run on this host.
     Here(Box<Supervised>),
-    /// Its responder is on another host.
-    Apart(Box<Apart>),
+    /// The responder runs on the peer.
+    Remote(Box<RemoteLaunch>),
 }
 
 impl Launch {
@@ -156,7 +156,7 @@ impl Launch {
     pub fn pid(&self) -> u32 {
         match self {
             Launch::Here(it) => it.pid(),
-            Launch::Apart(it) => it.pid(),
+            Launch::Remote(it) => it.pid(),
         }
     }
 
@@ -164,7 +164,7 @@ impl Launch {
     pub fn reach(&mut self, stage: Stage, interrupt: &Interrupt) -> Result<(), Interrupted> {
         match self {
             Launch::Here(it) => it.reach(stage, interrupt),
-            Launch::Apart(it) => it.reach(stage, interrupt),
+            Launch::Remote(it) => it.reach(stage, interrupt),
         }
     }
 
@@ -172,7 +172,7 @@ impl Launch {
     pub fn hang_up(&mut self) {
         match self {
             Launch::Here(it) => it.hang_up(),
-            Launch::Apart(it) => it.hang_up(),
+            Launch::Remote(it) => it.hang_up(),
         }
     }
 
@@ -180,7 +180,7 @@ impl Launch {
     pub fn is_over(&self) -> bool {
         match self {
             Launch::Here(it) => it.is_over(),
-            Launch::Apart(it) => it.is_over(),
+            Launch::Remote(it) => it.is_over(),
         }
     }
 
@@ -188,7 +188,7 @@ impl Launch {
     pub fn go(&mut self) {
         match self {
             Launch::Here(it) => it.tell(Kind::Go),
-            Launch::Apart(it) => it.go(),
+            Launch::Remote(it) => it.go(),
         }
     }
 
@@ -196,7 +196,7 @@ impl Launch {
     pub fn end(&mut self) {
         match self {
             Launch::Here(it) => it.tell(Kind::End),
-            Launch::Apart(it) => it.end(),
+            Launch::Remote(it) => it.end(),
         }
     }
 
@@ -205,7 +205,7 @@ impl Launch {
     pub fn collect(self, interrupt: &Interrupt) -> Ending {
         match self {
             Launch::Here(it) => it.collect(interrupt),
-            Launch::Apart(it) => it.collect(interrupt),
+            Launch::Remote(it) => it.collect(interrupt),
         }
     }
 }

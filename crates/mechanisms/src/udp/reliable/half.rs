@@ -7,7 +7,7 @@ use super::path::Path;
 use super::{Plan, Way, again, once, told};
 use crate::OpenError;
 use crate::network::Granted;
-use crate::udp::apart::Make;
+use crate::udp::remote::Make;
 
 /// What an end is made by.
 #[derive(Clone)]

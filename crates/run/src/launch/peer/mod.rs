@@ -13,11 +13,11 @@
 
 mod address;
 mod agent;
-mod apart;
 mod deploy;
 pub mod keeper;
 mod link;
 pub mod process;
+mod remote;
 
 use model::peer::Asked;
 use model::peer::{FarHost, PeerRecord};
@@ -29,7 +29,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 pub use agent::serve;
-pub use apart::Apart;
+pub use remote::RemoteLaunch;
 
 use link::Link;
 use machine::interrupt::Interrupt;

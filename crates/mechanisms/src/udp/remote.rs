@@ -1,6 +1,6 @@
-//! `udp` between two hosts: one socket on one port of one address, which connects itself to whoever
-//! showed the cookie; what others sent until then is thrown away, and what they send later the
-//! kernel drops. Both sides then have the smaller one of their windows.
+//! `udp` between two hosts. The far side binds one port of one address and connects that socket to the
+//! first caller that shows the cookie. It discards what others sent before; the kernel drops what they
+//! send later. Both sides then use the smaller of their two windows.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

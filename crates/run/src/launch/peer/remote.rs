@@ -1,5 +1,5 @@
-//! A launch between two hosts: the responder's half is begun there and tells its port, the
-//! initiator's half is then started here; both say when they are ready, and both go.
+//! A launch between two hosts. The responder's half starts first, on the peer, and reports its port.
+//! The initiator's half then starts here. When both are ready, both start to measure.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -25,8 +25,8 @@ use model::launch::{FarSide, Outcome, Record};
 /// A half that fails is often only the echo of the other one: how long to wait for that news.
 const ECHO: Duration = Duration::from_millis(500);
 
-/// A launch of two halves.
-pub struct Apart {
+/// A launch whose responder runs on the peer and whose initiator runs here.
+pub struct RemoteLaunch {
     launcher: Launcher,
     /// The network of the near half, where that isn't this process's own.
     network: Option<Arc<File>>,
@@ -41,9 +41,9 @@ pub struct Apart {
     over: Option<Record>,
 }
 
-impl Apart {
-    /// Has the far half begun.
-    pub fn begin(launcher: Launcher, way: &Way, spec: &Spec, padding: usize) -> Apart {
+impl RemoteLaunch {
+    /// Asks the peer to start the responder's half.
+    pub fn begin(launcher: Launcher, way: &Way, spec: &Spec, padding: usize) -> RemoteLaunch {
         let link = way.peer.link.clone();
         let number = {
             let mut link = link.borrow_mut();
@@ -53,7 +53,7 @@ impl Apart {
             number
         };
         let time = Duration::from_millis(spec.deadline_ms);
-        let mut it = Apart {
+        let mut it = RemoteLaunch {
             launcher,
             network: way.near.clone(),
             link,
@@ -317,7 +317,7 @@ impl Apart {
     }
 }
 
-impl Drop for Apart {
+impl Drop for RemoteLaunch {
     fn drop(&mut self) {
         self.link.borrow_mut().over(self.number);
     }

@@ -1,5 +1,5 @@
-//! `tcp` between two hosts: the far side listens on one port of one address, and hears out several
-//! callers at once, so that one who says nothing keeps nobody waiting.
+//! `tcp` between two hosts. The far side listens on one port of one address and reads from several
+//! callers at once, so that a silent caller does not block the others.
 
 use crate::cause_of;
 use std::io::{self, Read, Write};
