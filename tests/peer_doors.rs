@@ -1,5 +1,5 @@
-//! The far side's door, and who stands before it: whoever has the cookie comes in, at once, whatever
-//! strangers do meanwhile; nobody else ever does.
+//! The far side's listener accepts the holder of the cookie at once, whatever strangers do meanwhile,
+//! and accepts nobody else.
 
 mod common;
 
@@ -11,23 +11,25 @@ use std::time::{Duration, Instant};
 
 use common::ends::HANG;
 use common::say;
-use mechanisms::network::{Call, Cookie, Door, Granted, Guest, Porter, Purpose, Wait};
+use mechanisms::network::{
+    Call, ConnectVisitor, Cookie, Granted, ListenVisitor, Listener, Purpose, Wait,
+};
 use mechanisms::{Endpoint, OpenError, OpenSpec, Variant};
 
-/// Admits its partner, and answers messages of 64 bytes until it is gone.
+/// Accepts its partner, and answers messages of 64 bytes until it is gone.
 struct Answering {
     port: Sender<u16>,
     until: Duration,
 }
 
-impl Porter for Answering {
+impl ListenVisitor for Answering {
     type Output = Result<(), OpenError>;
 
-    fn visit<D: Door>(self, door: D) -> Self::Output {
-        self.port.send(door.port()).unwrap();
+    fn visit<L: Listener>(self, listener: L) -> Self::Output {
+        self.port.send(listener.port()).unwrap();
         let (owner, _hold) = std::io::pipe().unwrap();
         let wait = Wait { until: Instant::now() + self.until, owner: owner.as_fd() };
-        let (mut end, _) = door.admit(&wait)?;
+        let (mut end, _) = listener.accept(&wait)?;
         end.start().unwrap();
         for _ in 0..100 {
             let mut message = [0; 64];
@@ -41,7 +43,7 @@ impl Porter for Answering {
 /// Sends a hundred messages, and holds the answers against them.
 struct Asking;
 
-impl Guest for Asking {
+impl ConnectVisitor for Asking {
     type Output = ();
 
     fn visit<E: Endpoint + 'static>(self, mut end: E, _granted: Granted) {
@@ -71,7 +73,7 @@ fn families() -> Vec<(&'static str, IpAddr)> {
     families
 }
 
-/// Opens a door of each kind, lets `disturb` do its worst at it, and then has the partner come.
+/// Opens a listener of each kind, lets `disturb` do its worst at it, and then has the partner come.
 fn undisturbed(disturb: impl Fn(&str, SocketAddr) -> Box<dyn std::any::Any>) {
     for name in ["tcp", "udp"] {
         for (family, at) in families() {
@@ -91,7 +93,7 @@ fn undisturbed(disturb: impl Fn(&str, SocketAddr) -> Box<dyn std::any::Any>) {
                 mechanisms::connect(name, &spec, &call, Asking).expect("let in");
                 responder.join().unwrap().expect("the partner came");
                 if name == "tcp" {
-                    // Behind the partner the door is closed.
+                    // After the partner nobody is accepted.
                     assert!(TcpStream::connect(to).is_err(), "{to} still listens");
                 }
             });
@@ -129,7 +131,7 @@ fn rubbish_is_thrown_out() {
             "tcp" => {
                 for length in [1, 20, 21, 22, 5_000] {
                     let mut stream = TcpStream::connect(to).unwrap();
-                    // The door may close before all of it is written.
+                    // The listener may close before all of it is written.
                     let _ = stream.write_all(&vec![0x5A; length]);
                     if length >= 21 {
                         stream.set_read_timeout(Some(HANG)).unwrap();
@@ -168,7 +170,7 @@ fn a_flood_keeps_nobody_out() {
 }
 
 #[test]
-fn the_wrong_cookie_opens_nothing_and_the_deadline_closes_the_door() {
+fn the_wrong_cookie_opens_nothing_and_the_deadline_closes_the_listener() {
     for name in ["tcp", "udp"] {
         let (name, spec) = to_open(name);
         let at = IpAddr::from([127, 0, 0, 1]);
@@ -192,14 +194,14 @@ fn the_wrong_cookie_opens_nothing_and_the_deadline_closes_the_door() {
 }
 
 #[test]
-fn a_door_whose_owner_is_gone_closes_at_once() {
+fn a_listener_whose_owner_is_gone_closes_at_once() {
     struct Orphan;
-    impl Porter for Orphan {
+    impl ListenVisitor for Orphan {
         type Output = String;
-        fn visit<D: Door>(self, door: D) -> String {
+        fn visit<L: Listener>(self, listener: L) -> String {
             let (owner, _) = std::io::pipe().unwrap();
             let wait = Wait { until: Instant::now() + 10 * HANG, owner: owner.as_fd() };
-            door.admit(&wait).err().expect("nobody came").to_string()
+            listener.accept(&wait).err().expect("nobody came").to_string()
         }
     }
     for name in ["tcp", "udp"] {

@@ -56,7 +56,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use model::mechanism::{Carries, Cause, Datagrams, Framing, Reach, Traits, Unavailable, Waits};
-use network::{Call, Cookie, Guest, Porter};
+use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;
@@ -196,12 +196,12 @@ pub trait Mechanism {
     }
 
     /// The far side of a network: one port on `address`, for whoever shows `cookie`.
-    fn listen<P: Porter>(
+    fn listen<V: ListenVisitor>(
         _spec: &OpenSpec,
         _address: IpAddr,
         _cookie: Cookie,
-        _porter: P,
-    ) -> Result<P::Output, OpenError>
+        _visitor: V,
+    ) -> Result<V::Output, OpenError>
     where
         Self: Sized,
     {
@@ -209,7 +209,11 @@ pub trait Mechanism {
     }
 
     /// The near side of a network: an end that the far side has let in.
-    fn connect<G: Guest>(_spec: &OpenSpec, _call: &Call, _guest: G) -> Result<G::Output, OpenError>
+    fn connect<V: ConnectVisitor>(
+        _spec: &OpenSpec,
+        _call: &Call,
+        _visitor: V,
+    ) -> Result<V::Output, OpenError>
     where
         Self: Sized,
     {
@@ -325,31 +329,31 @@ macro_rules! mechanisms {
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
         }
 
-        /// Opens the far side of the mechanism called `name`, and hands it to `porter`.
-        pub fn listen<P: Porter>(
+        /// Opens the far side of the mechanism called `name`, and hands it to `visitor`.
+        pub fn listen<V: ListenVisitor>(
             name: &str,
             spec: &OpenSpec,
             address: IpAddr,
             cookie: Cookie,
-            porter: P,
-        ) -> Result<P::Output, OpenError> {
+            visitor: V,
+        ) -> Result<V::Output, OpenError> {
             check_over_network(name, spec)?;
             $(if name == <$mechanism>::NAME {
-                return <$mechanism>::listen(spec, address, cookie, porter);
+                return <$mechanism>::listen(spec, address, cookie, visitor);
             })+
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
         }
 
-        /// Opens the near side of the mechanism called `name`, and hands it to `guest`.
-        pub fn connect<G: Guest>(
+        /// Opens the near side of the mechanism called `name`, and hands it to `visitor`.
+        pub fn connect<V: ConnectVisitor>(
             name: &str,
             spec: &OpenSpec,
             call: &Call,
-            guest: G,
-        ) -> Result<G::Output, OpenError> {
+            visitor: V,
+        ) -> Result<V::Output, OpenError> {
             check_over_network(name, spec)?;
             $(if name == <$mechanism>::NAME {
-                return <$mechanism>::connect(spec, call, guest);
+                return <$mechanism>::connect(spec, call, visitor);
             })+
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
         }

@@ -1,9 +1,9 @@
 //! Over a network: one end here, the other on another host, opened for one launch.
 //!
-//! The far side binds one port, on one address ([`Door`]), and lets nobody in but the partner that
-//! shows the launch's [`Cookie`]. Whoever else comes, says nothing, or says something else, is
-//! dropped and holds up nobody. All of it happens before anything is timed, but for the workload
-//! connect, which times just that.
+//! The far side binds one port on one address ([`Listener`]) and accepts only a partner that shows the
+//! launch's [`Cookie`]. It drops every other caller, silent or not, and none of them delays the
+//! partner. All of this happens before anything is timed, except in the workload connect, which times
+//! exactly this.
 
 use std::fmt;
 use std::io;
@@ -127,25 +127,25 @@ impl Answer {
 /// What the kernel granted, by name.
 pub type Granted = Vec<(String, u64)>;
 
-/// The far side of a launch: one port, and who may come in.
-pub trait Door: Send + 'static {
-    /// The end of a partner that stays.
+/// The far side's listening socket: one port, open to the holder of one cookie.
+pub trait Listener: Send + 'static {
+    /// The endpoint of an accepted connection.
     type End: Endpoint + 'static;
 
-    /// The port.
+    /// The port that it listens on.
     fn port(&self) -> u16;
 
-    /// Lets the partner in, and closes the door.
+    /// Accepts the partner's connection and closes the listening socket.
     ///
     /// # Errors
-    /// Where nobody showed the cookie in time, or an option can't be had.
-    fn admit(self, wait: &Wait) -> Result<(Self::End, Granted), OpenError>;
+    /// The deadline passed before anyone showed the cookie, or the kernel refused an option.
+    fn accept(self, wait: &Wait) -> Result<(Self::End, Granted), OpenError>;
 
-    /// Lets one in, and lets it leave; gives what it came for. Waits for as long as it takes.
+    /// Accepts one connection, closes it, and returns its kind. Waits without a deadline.
     ///
     /// # Errors
-    /// As those of sockets.
-    fn pass(&mut self) -> io::Result<Purpose>;
+    /// As accept(2), recv(2) and send(2).
+    fn accept_and_close(&mut self) -> io::Result<Purpose>;
 }
 
 /// How long to wait, and for whom besides.
@@ -203,21 +203,21 @@ pub(super) fn readable<'a>(
     }
 }
 
-/// Code that is generic over the door of whichever mechanism was asked for.
-pub trait Porter {
+/// Code that is generic over the listener of the mechanism asked for.
+pub trait ListenVisitor {
     /// What comes of it.
     type Output;
-    /// Called once, with the door open.
-    fn visit<D: Door>(self, door: D) -> Self::Output;
+    /// Called once, with the listener open.
+    fn visit<L: Listener>(self, listener: L) -> Self::Output;
 }
 
-/// Code that is generic over the near end of whichever mechanism was asked for.
-pub trait Guest {
+/// Code that is generic over the near endpoint of the mechanism asked for.
+pub trait ConnectVisitor {
     /// What comes of it.
     type Output;
-    /// Called on the way: connected, and then let in.
+    /// Called after each [`Step`]: connected, then accepted.
     fn passed(&mut self, _step: Step) {}
-    /// Called once, with the near end.
+    /// Called once, with the near endpoint.
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output;
 }
 

@@ -17,7 +17,7 @@ use rustix::net::{
 pub use remote::{no_address, unreachable};
 
 use super::fd::OneFd;
-use super::network::{Call, Cookie, Guest, Porter};
+use super::network::{Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::{
     Carries, Cause, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
     Reach, Step, Traits, Unavailable, Visitor, socket,
@@ -81,17 +81,21 @@ impl Mechanism for Tcp {
         Ok(visitor.visit(Opened::new(OneFd(near.into()), OneFd(far.into())).granted(granted)))
     }
 
-    fn listen<P: Porter>(
+    fn listen<V: ListenVisitor>(
         spec: &OpenSpec,
         address: IpAddr,
         cookie: Cookie,
-        porter: P,
-    ) -> Result<P::Output, OpenError> {
-        Ok(porter.visit(remote::Door::open(spec, address, cookie)?))
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
+        Ok(visitor.visit(remote::LaunchListener::open(spec, address, cookie)?))
     }
 
-    fn connect<G: Guest>(spec: &OpenSpec, call: &Call, guest: G) -> Result<G::Output, OpenError> {
-        remote::connect(spec, call, guest)
+    fn connect<V: ConnectVisitor>(
+        spec: &OpenSpec,
+        call: &Call,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
+        remote::connect(spec, call, visitor)
     }
 }
 

@@ -1,4 +1,5 @@
-//! The table and the door: names, variants that parse, sizes that are refused.
+//! The table, and what is checked before a mechanism opens: names, variants that parse, sizes that are
+//! refused.
 
 use super::*;
 use std::collections::BTreeSet;

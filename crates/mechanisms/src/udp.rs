@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
-use super::network::{self, Call, Cookie, Guest, Porter};
+use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::tcp::{FAMILY, loopback};
 use super::{
     Carries, Choice, Datagrams, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
@@ -150,17 +150,21 @@ impl Mechanism for Udp {
         }
     }
 
-    fn listen<P: Porter>(
+    fn listen<V: ListenVisitor>(
         spec: &OpenSpec,
         address: IpAddr,
         cookie: Cookie,
-        porter: P,
-    ) -> Result<P::Output, OpenError> {
-        remote::listen(spec, address, cookie, porter)
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
+        remote::listen(spec, address, cookie, visitor)
     }
 
-    fn connect<G: Guest>(spec: &OpenSpec, call: &Call, guest: G) -> Result<G::Output, OpenError> {
-        remote::connect(spec, call, guest)
+    fn connect<V: ConnectVisitor>(
+        spec: &OpenSpec,
+        call: &Call,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
+        remote::connect(spec, call, visitor)
     }
 }
 

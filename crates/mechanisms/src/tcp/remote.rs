@@ -11,7 +11,7 @@ use rustix::net::{bind, connect as connect_socket, listen};
 
 use super::{OneFd, is_multipath, set_nodelay, stream_socket, subflows};
 use crate::network::{
-    self, Answer, Call, Cookie, Granted, Guest, Hello, MEETING, Purpose, Wait, readable,
+    self, Answer, Call, ConnectVisitor, Cookie, Granted, Hello, MEETING, Purpose, Wait, readable,
 };
 use crate::{Mechanism, OpenError, OpenSpec, Step, socket};
 use model::mechanism::Unavailable;
@@ -21,8 +21,8 @@ const HEARD_OUT: Duration = Duration::from_secs(2);
 /// Callers that are heard out at once; of more, those that came first must go.
 const MOST: usize = 64;
 
-/// The listening socket, and the callers that haven't said yet who they are.
-pub struct Door {
+/// The listening socket, and the connections that have not shown a cookie yet.
+pub struct LaunchListener {
     listener: TcpListener,
     port: u16,
     spec: OpenSpec,
@@ -67,10 +67,14 @@ impl Caller {
     }
 }
 
-impl Door {
+impl LaunchListener {
     /// Binds a port of `address`, and listens. Buffers are set before: the window scale is fixed
     /// by the handshake (tcp(7)).
-    pub fn open(spec: &OpenSpec, address: IpAddr, cookie: Cookie) -> Result<Door, OpenError> {
+    pub fn open(
+        spec: &OpenSpec,
+        address: IpAddr,
+        cookie: Cookie,
+    ) -> Result<LaunchListener, OpenError> {
         let failed = |call| OpenError::call::<rustix::io::Errno>(call, "none known");
         let socket = stream_socket(address, spec)?;
         bind(&socket, &SocketAddr::new(address, 0)).map_err(|error| no_address(address, error))?;
@@ -79,10 +83,10 @@ impl Door {
         let also_failed = |call| OpenError::call::<io::Error>(call, "none known");
         listener.set_nonblocking(true).map_err(also_failed("fcntl O_NONBLOCK"))?;
         let port = listener.local_addr().map_err(also_failed("getsockname"))?.port();
-        Ok(Door { listener, port, spec: spec.clone(), cookie, callers: Vec::new() })
+        Ok(LaunchListener { listener, port, spec: spec.clone(), cookie, callers: Vec::new() })
     }
 
-    /// Takes in who has come, and hears what they say; gives the partner if it is among them.
+    /// Accepts new connections and reads from the waiting ones. Returns the partner's, if it is there.
     fn look(&mut self) -> Option<(TcpStream, Purpose)> {
         for _ in 0..MOST {
             match self.listener.accept() {
@@ -126,14 +130,14 @@ impl Door {
     }
 }
 
-impl network::Door for Door {
+impl network::Listener for LaunchListener {
     type End = OneFd;
 
     fn port(&self) -> u16 {
         self.port
     }
 
-    fn admit(mut self, wait: &Wait) -> Result<(OneFd, Granted), OpenError> {
+    fn accept(mut self, wait: &Wait) -> Result<(OneFd, Granted), OpenError> {
         let failed = |call| OpenError::call::<io::Error>(call, "none known");
         loop {
             wait.for_any(&self.fds(), self.soonest())?;
@@ -148,7 +152,7 @@ impl network::Door for Door {
         }
     }
 
-    fn pass(&mut self) -> io::Result<Purpose> {
+    fn accept_and_close(&mut self) -> io::Result<Purpose> {
         loop {
             readable(self.fds(), self.soonest())?;
             let Some((mut stream, purpose)) = self.look() else { continue };
@@ -159,12 +163,12 @@ impl network::Door for Door {
     }
 }
 
-/// Connects to the far side, and is let in.
-pub fn connect<G: Guest>(
+/// Connects to the far side, shows the cookie, and waits until it is accepted.
+pub fn connect<V: ConnectVisitor>(
     spec: &OpenSpec,
     call: &Call,
-    mut guest: G,
-) -> Result<G::Output, OpenError> {
+    mut visitor: V,
+) -> Result<V::Output, OpenError> {
     let failed = |call| OpenError::call::<io::Error>(call, "see what ended the far side");
     let mut stream = TcpStream::from(stream_socket(call.to.ip(), spec)?);
     let bounded = call.purpose == Purpose::Stay;
@@ -174,7 +178,7 @@ pub fn connect<G: Guest>(
         stream.set_read_timeout(Some(MEETING)).map_err(failed("setsockopt SO_RCVTIMEO"))?;
     }
     connect_socket(&stream, &call.to).map_err(|error| unreachable(call.to, error.into()))?;
-    guest.passed(Step::Connected);
+    visitor.passed(Step::Connected);
     let granted = prepare(&stream, spec)?;
     let hello = Hello { purpose: call.purpose, window: 0 };
     stream.write_all(&hello.to_bytes(&call.cookie)).map_err(failed("write the cookie"))?;
@@ -184,12 +188,12 @@ pub fn connect<G: Guest>(
         let error = io::Error::other("it is somebody else");
         return Err(failed("read whether the far side lets us in")(error));
     }
-    guest.passed(Step::Accepted);
+    visitor.passed(Step::Accepted);
     if bounded {
         stream.set_write_timeout(None).map_err(failed("setsockopt SO_SNDTIMEO"))?;
         stream.set_read_timeout(None).map_err(failed("setsockopt SO_RCVTIMEO"))?;
     }
-    Ok(guest.visit(OneFd(stream.into()), granted))
+    Ok(visitor.visit(OneFd(stream.into()), granted))
 }
 
 /// Applies the options of a connected socket; gives what was granted.

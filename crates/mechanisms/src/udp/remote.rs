@@ -11,7 +11,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
 use super::{End, PATIENCE, fragmented, fragments, reliable, set_failed, set_options, window};
 use crate::network::{
-    Answer, Call, Cookie, Door, Granted, Guest, Hello, MEETING, Porter, Purpose, Wait,
+    Answer, Call, ConnectVisitor, Cookie, Granted, Hello, ListenVisitor, Listener, MEETING,
+    Purpose, Wait,
 };
 use crate::tcp::{no_address, unreachable};
 use crate::{Endpoint, OpenError, OpenSpec, Step};
@@ -21,7 +22,7 @@ use model::mechanism::{Cause, Unavailable};
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often a set-up that is timed shows the cookie, each time for [`PATIENCE`].
 const TIMED_TRIES: u64 = 4;
-/// Datagrams of strangers that are thrown away before the door looks up, at its deadline and its owner.
+/// Most datagrams of strangers that are discarded between two checks of the deadline and the owner.
 const STRANGERS: usize = 256;
 
 /// What becomes of a connected socket, by what the spec asks.
@@ -126,33 +127,33 @@ fn failed(call: &'static str) -> impl Fn(io::Error) -> OpenError {
 // ---- the far side ----------------------------------------------------------------------------
 
 /// Binds one port of `address`.
-pub fn listen<P: Porter>(
+pub fn listen<V: ListenVisitor>(
     spec: &OpenSpec,
     address: IpAddr,
     cookie: Cookie,
-    porter: P,
-) -> Result<P::Output, OpenError> {
-    struct Listen<P> {
+    visitor: V,
+) -> Result<V::Output, OpenError> {
+    struct Listen<V> {
         socket: UdpSocket,
         granted: Granted,
         port: u16,
         cookie: Cookie,
-        porter: P,
+        visitor: V,
     }
-    impl<P: Porter> With for Listen<P> {
-        type Output = P::Output;
-        fn with(self, make: impl Make) -> P::Output {
-            let Listen { socket, granted, port, cookie, porter } = self;
-            porter.visit(Bound { socket, granted, port, cookie, make })
+    impl<V: ListenVisitor> With for Listen<V> {
+        type Output = V::Output;
+        fn with(self, make: impl Make) -> V::Output {
+            let Listen { socket, granted, port, cookie, visitor } = self;
+            visitor.visit(Bound { socket, granted, port, cookie, make })
         }
     }
     let (socket, granted) = open_socket(address, spec)?;
     bind(&socket, &SocketAddr::new(address, 0)).map_err(|error| no_address(address, error))?;
     let port = socket.local_addr().map_err(failed("getsockname"))?.port();
-    choose(spec, true, Listen { socket, granted, port, cookie, porter })
+    choose(spec, true, Listen { socket, granted, port, cookie, visitor })
 }
 
-/// A socket that waits for the cookie.
+/// A bound socket that waits for a datagram with the cookie.
 struct Bound<M> {
     socket: UdpSocket,
     granted: Granted,
@@ -189,14 +190,14 @@ impl<M: Make> Bound<M> {
     }
 }
 
-impl<M: Make> Door for Bound<M> {
+impl<M: Make> Listener for Bound<M> {
     type End = M::End;
 
     fn port(&self) -> u16 {
         self.port
     }
 
-    fn admit(self, wait: &Wait) -> Result<(M::End, Granted), OpenError> {
+    fn accept(self, wait: &Wait) -> Result<(M::End, Granted), OpenError> {
         let own = self.own_window()?;
         self.socket.set_nonblocking(true).map_err(failed("fcntl O_NONBLOCK"))?;
         let theirs = loop {
@@ -235,7 +236,7 @@ impl<M: Make> Door for Bound<M> {
         Ok((end, self.granted.into_iter().chain(more).collect()))
     }
 
-    fn pass(&mut self) -> io::Result<Purpose> {
+    fn accept_and_close(&mut self) -> io::Result<Purpose> {
         self.socket.set_read_timeout(None)?;
         loop {
             if let Some((hello, from)) = self.hello() {
@@ -248,33 +249,33 @@ impl<M: Make> Door for Bound<M> {
 
 // ---- the near side ---------------------------------------------------------------------------
 
-/// Shows the cookie until it is let in.
-pub fn connect<G: Guest>(
+/// Sends the cookie until the far side accepts.
+pub fn connect<V: ConnectVisitor>(
     spec: &OpenSpec,
     call: &Call,
-    mut guest: G,
-) -> Result<G::Output, OpenError> {
-    struct Connect<'a, G> {
+    mut visitor: V,
+) -> Result<V::Output, OpenError> {
+    struct Connect<'a, V> {
         call: &'a Call,
         socket: UdpSocket,
         granted: Granted,
-        guest: G,
+        visitor: V,
     }
-    impl<G: Guest> With for Connect<'_, G> {
-        type Output = Result<G::Output, OpenError>;
+    impl<V: ConnectVisitor> With for Connect<'_, V> {
+        type Output = Result<V::Output, OpenError>;
         fn with(self, make: impl Make) -> Self::Output {
-            let Connect { call, socket, granted, mut guest } = self;
+            let Connect { call, socket, granted, mut visitor } = self;
             let theirs = let_in(&socket, call, make.datagram())?;
-            guest.passed(Step::Accepted);
+            visitor.passed(Step::Accepted);
             let (end, more) = make.make(socket, theirs)?;
-            Ok(guest.visit(end, granted.into_iter().chain(more).collect()))
+            Ok(visitor.visit(end, granted.into_iter().chain(more).collect()))
         }
     }
     let (socket, granted) = open_socket(call.to.ip(), spec)?;
     // It gets a port, and the one address from which the partner is reached.
     socket.connect(call.to).map_err(|error| unreachable(call.to, error))?;
-    guest.passed(Step::Connected);
-    choose(spec, false, Connect { call, socket, granted, guest })?
+    visitor.passed(Step::Connected);
+    choose(spec, false, Connect { call, socket, granted, visitor })?
 }
 
 /// Says who it is; gives how many datagrams may be under way to the far side.

@@ -13,7 +13,7 @@ use clock::Now;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::network::{Call, Granted, Guest};
+use crate::network::{Call, ConnectVisitor, Granted};
 use crate::{
     Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose, keep_record,
 };
@@ -85,7 +85,7 @@ impl Visitor for Close {
     }
 }
 
-impl Guest for Close {
+impl ConnectVisitor for Close {
     type Output = ();
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) {
         drop(black_box((end, granted)));
@@ -160,7 +160,7 @@ impl Visitor for Stamp<'_> {
     }
 }
 
-impl Guest for Stamp<'_> {
+impl ConnectVisitor for Stamp<'_> {
     type Output = ();
 
     fn passed(&mut self, step: Step) {

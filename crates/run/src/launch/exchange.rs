@@ -3,8 +3,8 @@
 //! initiator does alone, and the responder sleeps.
 //!
 //! Between two hosts there is no page: commands go over the mechanism itself, between stretches too,
-//! and are acknowledged, so that the responder waits for what follows. Of a `connect` the responder
-//! is told by those who come through its door.
+//! and are acknowledged, so that the responder waits for what follows. The responder of a `connect`
+//! learns from each connection that it accepts what the next ones are for.
 
 use clock::Now;
 use std::io;

@@ -1,15 +1,15 @@
-//! What the workers of a half launch hold where they hold no end: nothing on the near side of a
-//! `connect`, which sets up what it times; a door on its far side.
+//! The endpoints of the workload `connect` between two hosts. The near side has none before it is
+//! timed, because it times the set-up itself; the far side only accepts.
 
 use std::io;
 
 use mechanisms::Endpoint;
-use mechanisms::network::Door;
+use mechanisms::network::Listener;
 
-/// Nobody to talk to.
-pub struct Nobody;
+/// The near side's endpoint: none. Sending and receiving fail with `NotConnected`.
+pub struct NoEndpoint;
 
-impl Endpoint for Nobody {
+impl Endpoint for NoEndpoint {
     fn send(&mut self, _message: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::NotConnected.into())
     }
@@ -19,16 +19,17 @@ impl Endpoint for Nobody {
     }
 }
 
-/// A door; each message is a caller's, and one byte: what it came for.
-pub struct Porch<D>(pub D);
+/// The far side's endpoint: a listener. Each `recv` accepts and closes one connection and fills the
+/// message with its kind. Sending fails with `NotConnected`.
+pub struct AcceptOnly<L>(pub L);
 
-impl<D: Door> Endpoint for Porch<D> {
+impl<L: Listener> Endpoint for AcceptOnly<L> {
     fn send(&mut self, _message: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::NotConnected.into())
     }
 
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        let purpose = self.0.pass()?;
+        let purpose = self.0.accept_and_close()?;
         message.fill(purpose as u8);
         Ok(())
     }

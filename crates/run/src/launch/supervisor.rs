@@ -13,14 +13,16 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::crew::{Crew, OWNER_GONE};
-use super::halves::{Nobody, Porch};
+use super::halves::{AcceptOnly, NoEndpoint};
 use super::page::Page;
 use super::spec::{BUILD, Half, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::{Life, Post, life};
 use machine::Ledger;
-use mechanisms::network::{Call, Door, Granted, Guest, MEETING, Porter, Purpose, Wait};
+use mechanisms::network::{
+    Call, ConnectVisitor, Granted, ListenVisitor, Listener, MEETING, Purpose, Wait,
+};
 use mechanisms::{Endpoint, OpenError, Opened, Residue, Visitor};
 use model::launch::{Outcome, Record, Role, SampleCount};
 use model::mechanism::{Carries, Framing};
@@ -94,8 +96,9 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
         Some(Half::Far { at, cookie }) => mechanisms::listen(name, &open, at, cookie, launching),
         // It sets up what it times.
         Some(Half::Near { .. }) if workload == Workload::Connect => {
-            mechanisms::check_over_network(name, &open)
-                .map(|()| launching.with(vec![(Role::Initiator, life(Nobody))], Vec::new(), None))
+            mechanisms::check_over_network(name, &open).map(|()| {
+                launching.with(vec![(Role::Initiator, life(NoEndpoint))], Vec::new(), None)
+            })
         }
         Some(Half::Near { to, cookie }) => {
             let call = Call { to, cookie, purpose: Purpose::Stay };
@@ -135,8 +138,8 @@ impl Visitor for Launching<'_> {
     }
 }
 
-/// The near half.
-impl Guest for Launching<'_> {
+/// The near half: starts the initiator on the connected endpoint.
+impl ConnectVisitor for Launching<'_> {
     type Output = Told;
 
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output {
@@ -144,18 +147,22 @@ impl Guest for Launching<'_> {
     }
 }
 
-/// The far half: it tells its port, and waits for its partner.
-impl Porter for Launching<'_> {
+/// The far half: reports its port, accepts its partner, and starts the responder.
+impl ListenVisitor for Launching<'_> {
     type Output = Told;
 
-    fn visit<D: Door>(self, door: D) -> Self::Output {
+    fn visit<L: Listener>(self, listener: L) -> Self::Output {
         // A closed pipe shows at the next read of the owner's stream.
-        let _ = write_frame(io::stdout(), Kind::Bound, &door.port().to_le_bytes());
+        let _ = write_frame(io::stdout(), Kind::Bound, &listener.port().to_le_bytes());
         if self.spec.workload == Workload::Connect {
-            return self.with(vec![(Role::Responder, life(Porch(door)))], Vec::new(), None);
+            return self.with(
+                vec![(Role::Responder, life(AcceptOnly(listener)))],
+                Vec::new(),
+                None,
+            );
         }
         let wait = Wait { until: Instant::now() + MEETING, owner: self.owner.as_fd() };
-        let (end, granted) = door.admit(&wait).map_err(not_opened)?;
+        let (end, granted) = listener.accept(&wait).map_err(not_opened)?;
         self.with(vec![(Role::Responder, life(end))], granted, None)
     }
 }
