@@ -1,6 +1,6 @@
 //! The timed loops, compiled for one endpoint and payload, behind a table of calls.
 //!
-//! What surrounds a loop (`exchange`) is the same for all of them and compiled once. A call through
+//! What surrounds a loop (`protocol`) is the same for all of them and compiled once. A call through
 //! the table covers a whole stretch of operations; inside it nothing is looked up any more.
 
 use std::io;

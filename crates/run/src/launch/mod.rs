@@ -2,9 +2,9 @@
 //!
 //! The coordinator never measures. It starts this program again (`handle`), hands over a spec
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
-//! single-threaded, it opens the mechanism, forks the workers (`crew`) and watches them until
-//! the end. The workers (`worker`) talk (`exchange`): they command each other over a shared page
-//! (`page`) and run the timed loops (`loops`), an open loop by its schedule (`paced`); set-ups are timed
+//! single-threaded, it opens the mechanism, forks the workers (`workers`) and watches them until
+//! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a shared
+//! page (`page`), and both run the timed loops (`loops`), an open loop by its schedule (`paced`); set-ups are timed
 //! by one of them alone (`set_up`).
 //! A launch that is observed has `onlookers` in its workers, and may be traced (`tracing`) by its
 //! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`).
@@ -18,8 +18,6 @@
 //!             ◀─record, samples──
 //! ```
 
-mod crew;
-mod exchange;
 mod halves;
 mod handle;
 mod loops;
@@ -27,19 +25,21 @@ mod onlookers;
 mod paced;
 mod page;
 pub mod peer;
+mod protocol;
 mod set_up;
 mod supervisor;
 mod tracing;
 mod worker;
+mod workers;
 
 pub mod placement;
 pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use exchange::SETTLED;
 pub use handle::{Ending, Launch, Launcher, Stage, Supervised, Way};
 pub use machine::interrupt::Interrupt;
 pub use page::{Command, Page};
+pub use protocol::SETTLED;
 pub use spec::{Spec, not_started};
 pub use supervisor::serve;

@@ -2,7 +2,7 @@
 //! workers, and carries word between them and its owner.
 //!
 //! Whatever happens to a worker becomes a record that names it. Nothing outlives this process:
-//! workers ask the kernel to be killed with their parent, and are killed and reaped with the crew.
+//! workers ask the kernel to be killed with their parent, and are killed and reaped with their group.
 
 use crate::launch::not_started;
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::crew::{Crew, OWNER_GONE};
 use super::halves::{AcceptOnly, NoEndpoint};
 use super::page::Page;
 use super::spec::{BUILD, Half, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
-use super::worker::{Life, Post, life};
+use super::worker::{WorkerContext, WorkerFn, worker_fn};
+use super::workers::{OWNER_GONE, WorkerGroup};
 use machine::Ledger;
 use mechanisms::network::{
     Call, ConnectVisitor, Granted, ListenVisitor, Listener, MEETING, Purpose, Wait,
@@ -97,7 +97,7 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
         // It sets up what it times.
         Some(Half::Near { .. }) if workload == Workload::Connect => {
             mechanisms::check_over_network(name, &open).map(|()| {
-                launching.with(vec![(Role::Initiator, life(NoEndpoint))], Vec::new(), None)
+                launching.with(vec![(Role::Initiator, worker_fn(NoEndpoint))], Vec::new(), None)
             })
         }
         Some(Half::Near { to, cookie }) => {
@@ -132,8 +132,8 @@ impl Visitor for Launching<'_> {
     type Output = Told;
 
     fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
-        let initiator = (Role::Initiator, life(opened.initiator));
-        let responder = (Role::Responder, life(opened.responder));
+        let initiator = (Role::Initiator, worker_fn(opened.initiator));
+        let responder = (Role::Responder, worker_fn(opened.responder));
         self.with(vec![initiator, responder], opened.granted, Some(opened.residue))
     }
 }
@@ -143,7 +143,7 @@ impl ConnectVisitor for Launching<'_> {
     type Output = Told;
 
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output {
-        self.with(vec![(Role::Initiator, life(end))], granted, None)
+        self.with(vec![(Role::Initiator, worker_fn(end))], granted, None)
     }
 }
 
@@ -156,20 +156,25 @@ impl ListenVisitor for Launching<'_> {
         let _ = write_frame(io::stdout(), Kind::Bound, &listener.port().to_le_bytes());
         if self.spec.workload == Workload::Connect {
             return self.with(
-                vec![(Role::Responder, life(AcceptOnly(listener)))],
+                vec![(Role::Responder, worker_fn(AcceptOnly(listener)))],
                 Vec::new(),
                 None,
             );
         }
         let wait = Wait { until: Instant::now() + MEETING, owner: self.owner.as_fd() };
         let (end, granted) = listener.accept(&wait).map_err(not_opened)?;
-        self.with(vec![(Role::Responder, life(end))], granted, None)
+        self.with(vec![(Role::Responder, worker_fn(end))], granted, None)
     }
 }
 
 impl Launching<'_> {
-    /// Forks the workers that live `lives`, and sees them through.
-    fn with(self, lives: Vec<(Role, Life)>, granted: Granted, residue: Option<Residue>) -> Told {
+    /// Forks a worker for each of `functions` and supervises the launch until it ends.
+    fn with(
+        self,
+        functions: Vec<(Role, WorkerFn)>,
+        granted: Granted,
+        residue: Option<Residue>,
+    ) -> Told {
         let failed = |reason: String| Outcome::Failed { reason };
         let room = match self.spec.samples {
             SampleCount::Exactly(samples) => samples,
@@ -183,7 +188,7 @@ impl Launching<'_> {
         }
         let (spec, carries) = (&self.spec, self.carries);
         let tracing = Tracing::of(spec).map_err(failed)?;
-        let post = |role, link| Post {
+        let context = |role, link| WorkerContext {
             role,
             spec: spec.clone(),
             carries,
@@ -191,14 +196,14 @@ impl Launching<'_> {
             link,
             marks: tracing.as_ref().map(|it| it.marks().clone()),
         };
-        let mut crew = Crew::muster(spec.workers, lives, post)
+        let mut workers = WorkerGroup::spawn(spec.workers, functions, context)
             .map_err(|error| not_started("start the workers", &error))?;
         let (owner, family) = (self.owner, self.family);
         let conversation =
-            Conversation { crew: &mut crew, owner, spec, page: &page, tracing, family };
-        let outcome = conversation.hold(self.started, granted);
+            Conversation { workers: &mut workers, owner, spec, page: &page, tracing, family };
+        let outcome = conversation.run(self.started, granted);
         // The workers are gone before what they used is removed.
-        drop(crew);
+        drop(workers);
         drop(residue);
         if outcome.is_err() {
             // A worker that was killed may have been in the midst of a set-up of its own.
@@ -208,9 +213,9 @@ impl Launching<'_> {
     }
 }
 
-/// The talk with the owner on one side and the workers on the other.
+/// The supervisor's connections: to its owner, and to the workers.
 struct Conversation<'a> {
-    crew: &'a mut Crew,
+    workers: &'a mut WorkerGroup,
     owner: &'a mut Reader<io::Stdin>,
     spec: &'a Spec,
     page: &'a Page,
@@ -219,8 +224,8 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    fn hold(mut self, started: Instant, granted: BTreeMap<String, u64>) -> Told {
-        self.crew.gather(self.owner, Instant::now() + READY_WITHIN)?;
+    fn run(mut self, started: Instant, granted: BTreeMap<String, u64>) -> Told {
+        self.workers.gather(self.owner, Instant::now() + READY_WITHIN)?;
         let ledger = Ledger::open(Path::new("/"));
         // The workers are there already: descriptors of programs are this process's alone.
         self.tracing.as_mut().map_or(Ok(()), |it| it.load(self.spec))?;
@@ -233,12 +238,12 @@ impl Conversation<'_> {
         let counted = || self.family.map(|ipv6| machine::udp_counters(Path::new("/"), ipv6));
         let sent = counted();
         let before = ledger.take();
-        self.crew.say_all();
+        self.workers.say_all();
         if let Some(Half::Far { .. }) = self.spec.half {
             self.tell_owner(Kind::Going);
         }
         let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
-        let gathered = self.crew.gather(self.owner, deadline);
+        let gathered = self.workers.gather(self.owner, deadline);
         let after = ledger.take();
         let traffic = counted().zip(sent).map(|(after, before)| after.since(&before));
         let cpus = self.watched_cpus();
@@ -247,7 +252,7 @@ impl Conversation<'_> {
             Ok(reports) => reports,
             Err(outcome) => {
                 // What was seen until then tells why.
-                let [mut initiator, responder] = self.crew.last_words();
+                let [mut initiator, responder] = self.workers.last_words();
                 initiator.samples = 0;
                 let (noise, known) = (noise(), Record::without_samples(outcome));
                 let seen =
@@ -260,7 +265,7 @@ impl Conversation<'_> {
         }
         self.tell_owner(Kind::Timed);
         self.await_owner(Kind::End)?;
-        self.crew.say_all();
+        self.workers.say_all();
 
         let samples = initiator.samples as usize;
         let trace = match self.tracing.take() {

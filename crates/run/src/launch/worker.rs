@@ -1,5 +1,5 @@
-//! A worker's life: pin, fault in, say ready, wait for go; then the exchange with its partner;
-//! report, wait for the end.
+//! One worker: pins itself, faults its pages in, reports that it is ready and waits for go. Then it runs
+//! the protocol with its partner, reports, and waits until it is told to exit.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,10 +10,10 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use super::exchange::Exchange;
 use super::loops::{Compiled, Loops};
 use super::onlookers::Onlookers;
 use super::page::Page;
+use super::protocol::WorkerProtocol;
 use super::spec::Spec;
 use machine::trace::Marks;
 use mechanisms::Endpoint;
@@ -32,9 +32,9 @@ pub enum Message {
     Report(Box<WorkerReport>),
 }
 
-/// What a worker needs beside its end of the mechanism.
-pub struct Post {
-    /// Its side of the exchange.
+/// What a worker needs besides its endpoint.
+pub struct WorkerContext {
+    /// Its role in the protocol.
     pub role: Role,
     /// The launch.
     pub spec: Arc<Spec>,
@@ -48,23 +48,24 @@ pub struct Post {
     pub marks: Option<Marks>,
 }
 
-/// A worker's life, with its end inside: only what is compiled for that end differs between them.
-pub type Life = Box<dyn FnOnce(Post) + Send>;
+/// What a worker runs. The endpoint is inside, so that one type covers all mechanisms.
+pub type WorkerFn = Box<dyn FnOnce(WorkerContext) + Send>;
 
-/// The life of a worker that holds `end`. It ends when the supervisor says so, or is gone.
-pub fn life<E: Endpoint + 'static>(mut end: E) -> Life {
-    Box::new(move |post| {
-        let started = post.pin().and_then(|()| end.start());
-        if let Some(onlookers) = post.stand_ready(started) {
+/// The function of a worker with the endpoint `end`. It returns when the supervisor tells it to exit or
+/// hangs up.
+pub fn worker_fn<E: Endpoint + 'static>(mut end: E) -> WorkerFn {
+    Box::new(move |context| {
+        let started = context.pin().and_then(|()| end.start());
+        if let Some(onlookers) = context.stand_ready(started) {
             // Whoever ends it at its deadline hears nothing more of what it found.
-            end.give_up_by(Instant::now() + Duration::from_millis(post.spec.deadline_ms));
-            let report = post.measure(&mut end, onlookers);
-            post.report(report);
+            end.give_up_by(Instant::now() + Duration::from_millis(context.spec.deadline_ms));
+            let report = context.measure(&mut end, onlookers);
+            context.report(report);
         }
     })
 }
 
-impl Post {
+impl WorkerContext {
     fn pin(&self) -> io::Result<()> {
         let cpu = match self.role {
             Role::Initiator => self.spec.initiator_cpu,
@@ -122,11 +123,11 @@ impl Post {
         let touched = match self.touch() {
             None => {
                 let mut loops = Compiled::new(end, Untouched, buffers, clock);
-                return self.hold(&mut loops, onlookers);
+                return self.run(&mut loops, onlookers);
             }
             Some(touched) => touched,
         };
-        self.hold(&mut Compiled::new(end, touched, buffers, clock), onlookers)
+        self.run(&mut Compiled::new(end, touched, buffers, clock), onlookers)
     }
 
     /// What is done to each message; None if nothing is.
@@ -145,7 +146,7 @@ impl Post {
         }
     }
 
-    fn hold(&self, loops: &mut dyn Loops, onlookers: Onlookers) -> WorkerReport {
-        Exchange::new(loops, &self.spec, self.carries, &self.page, onlookers).hold(self.role)
+    fn run(&self, loops: &mut dyn Loops, onlookers: Onlookers) -> WorkerReport {
+        WorkerProtocol::new(loops, &self.spec, self.carries, &self.page, onlookers).run(self.role)
     }
 }

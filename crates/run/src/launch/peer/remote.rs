@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use super::Peer;
 use super::link::{Frame, Link};
-use crate::launch::crew::OWNER_GONE;
 use crate::launch::handle::{
     COLLECTED_WITHIN, Ending, GRACE, Launcher, READY_WITHIN, Stage, Supervised, Way, failure,
     parse_record, said_nothing,
 };
 use crate::launch::spec::{Half, Spec};
 use crate::launch::wire::{Kind, Missing};
+use crate::launch::workers::OWNER_GONE;
 use machine::interrupt::{Interrupt, Interrupted};
 use mechanisms::Variant;
 use mechanisms::network::Cookie;

@@ -1,6 +1,6 @@
-//! The exchange of one worker with its partner: the first message, verify, warm up, time. The
-//! initiator leads, by commands over the page; the responder follows. Set-ups (`connect`) the
-//! initiator does alone, and the responder sleeps.
+//! The protocol between the two workers: the first message, verify, warm up, time. The initiator sends
+//! commands over the page; the responder executes them. In the workload `connect` the initiator works
+//! alone and the responder sleeps.
 //!
 //! Between two hosts there is no page: commands go over the mechanism itself, between stretches too,
 //! and are acknowledged, so that the responder waits for what follows. The responder of a `connect`
@@ -46,8 +46,8 @@ const LAST_WORD: Duration = Duration::from_millis(1_000);
 /// Stretches into which the timed part of a free worker is cut, to see where it runs.
 const STRETCHES: u64 = 16;
 
-/// The conversation of one worker with its partner.
-pub struct Exchange<'a> {
+/// One worker's side of the protocol with its partner.
+pub struct WorkerProtocol<'a> {
     loops: &'a mut dyn Loops,
     spec: &'a Spec,
     carries: Carries,
@@ -58,8 +58,8 @@ pub struct Exchange<'a> {
     last_word: Instant,
 }
 
-impl<'a> Exchange<'a> {
-    /// An exchange over `loops`, commanded over `page`, of a mechanism that `carries` so much;
+impl<'a> WorkerProtocol<'a> {
+    /// A protocol over `loops`, with commands over `page`, for a mechanism that `carries` this;
     /// `onlookers` look on while it is timed.
     pub fn new(
         loops: &'a mut dyn Loops,
@@ -67,14 +67,14 @@ impl<'a> Exchange<'a> {
         carries: Carries,
         page: &'a Page,
         onlookers: Onlookers,
-    ) -> Exchange<'a> {
+    ) -> WorkerProtocol<'a> {
         let report = WorkerReport::default();
         let last_word = Instant::now() + Duration::from_millis(spec.deadline_ms) - LAST_WORD;
-        Exchange { loops, spec, carries, page, onlookers, report, last_word }
+        WorkerProtocol { loops, spec, carries, page, onlookers, report, last_word }
     }
 
-    /// Plays `role` to the end; gives what was found, or how far it came.
-    pub fn hold(mut self, role: Role) -> WorkerReport {
+    /// Runs the protocol in `role`. Returns the report, which holds the error where one ended it early.
+    pub fn run(mut self, role: Role) -> WorkerReport {
         let result = match role {
             Role::Initiator => self.lead(),
             Role::Responder => self.follow(),

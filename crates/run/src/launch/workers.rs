@@ -1,8 +1,8 @@
-//! The workers of a launch: forked, watched, and never outlived by their launch.
+//! The workers of a launch: forks them, watches them, and kills and reaps them when dropped.
 //!
-//! One poll(2) hears a worker's word, a worker's death (pidfd), the owner's hang-up and the
-//! deadline. A worker's error is often only the echo of its partner's death, so the cause is
-//! taken from the wait status where there is one.
+//! One poll(2) waits for a worker's message, a worker's death (pidfd), the owner's hang-up and the
+//! deadline. A worker's error is often a consequence of its partner's death, so the wait status, where
+//! there is one, takes precedence over the error.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use rustix::process::{
 };
 
 use super::wire::{Reader, time_left};
-use super::worker::{Life, Message, Post};
+use super::worker::{Message, WorkerContext, WorkerFn};
 use model::launch::{Outcome, Role, WorkerReport, Workers};
 use sys::process::{Fork, exit_now, fork};
 
@@ -59,64 +59,67 @@ impl Process {
     }
 }
 
-/// The workers of a launch, and the links to them.
-pub struct Crew {
+/// The workers of a launch (two, or one in half of a launch), and a socket to each.
+pub struct WorkerGroup {
     processes: Vec<Process>,
-    /// One to each worker, the initiator's first; a half of a launch has one worker.
+    /// One socket per worker, the initiator's first.
     links: Vec<(Role, OwnedFd)>,
-    /// Reports and readiness as they come in, in the order of the links.
+    /// The last message of each worker, in the order of the links; None until it arrives.
     heard: Vec<Option<Message>>,
-    /// Set once the workers have been told to exit: then deaths are expected.
+    /// Set once the workers have been told to exit: from then on deaths are expected.
     dismissed: bool,
     told: u32,
 }
 
-impl Crew {
-    /// Forks a worker for each of `lives`, or one that lives them all as threads. Each child keeps
-    /// only its own end.
-    pub fn muster(
+impl WorkerGroup {
+    /// Forks one process per function, or one process that runs each function in a thread. `context`
+    /// gives a worker its context, from its role and its socket. A child keeps only its own endpoint.
+    ///
+    /// # Errors
+    /// As socketpair(2), fork(2) and pidfd_open(2).
+    pub fn spawn(
         workers: Workers,
-        lives: Vec<(Role, Life)>,
-        post: impl Fn(Role, OwnedFd) -> Post,
-    ) -> io::Result<Crew> {
+        functions: Vec<(Role, WorkerFn)>,
+        context: impl Fn(Role, OwnedFd) -> WorkerContext,
+    ) -> io::Result<WorkerGroup> {
         let mut links = Vec::new();
-        // In options, so that each child can drop the others' before it lives.
+        // Options, so that each child can drop what belongs to the others before it starts.
         let mut theirs = Vec::new();
-        for (role, life) in lives {
+        for (role, function) in functions {
             let (ours, its) =
                 socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
             links.push((role, ours));
-            theirs.push(Some((life, post(role, its))));
+            theirs.push(Some((function, context(role, its))));
         }
         let heard = links.iter().map(|_| None).collect();
-        let crew = |processes| Crew { processes, links, heard, dismissed: false, told: 0 };
+        let group = |processes| WorkerGroup { processes, links, heard, dismissed: false, told: 0 };
         let owner = getpid();
         if workers == Workers::Thread {
-            let process = spawn(owner, None, || {
+            let process = fork_worker(owner, None, || {
                 std::thread::scope(|scope| {
-                    let mut lives = theirs.into_iter().flatten();
-                    let first = lives.next();
-                    for (life, post) in lives {
-                        scope.spawn(move || life(post));
+                    let mut functions = theirs.into_iter().flatten();
+                    let first = functions.next();
+                    for (function, context) in functions {
+                        scope.spawn(move || function(context));
                     }
-                    if let Some((life, post)) = first {
-                        life(post);
+                    if let Some((function, context)) = first {
+                        function(context);
                     }
                 });
             })?;
-            return Ok(crew(vec![process]));
+            return Ok(group(vec![process]));
         }
         let mut processes = Vec::new();
         for at in 0..theirs.len() {
-            let role = theirs[at].as_ref().map(|(_, post)| post.role);
-            let process = spawn(owner, role, || {
-                let (life, post) = theirs[at].take().expect("each end is taken once");
+            let role = theirs[at].as_ref().map(|(_, context)| context.role);
+            let process = fork_worker(owner, role, || {
+                let (function, context) = theirs[at].take().expect("each end is taken once");
                 theirs.clear();
-                life(post);
+                function(context);
             })?;
             processes.push(process);
         }
-        Ok(crew(processes))
+        Ok(group(processes))
     }
 
     /// Sends one byte to each worker: `go` the first time, `end` the second.
@@ -269,7 +272,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for WorkerGroup {
     fn drop(&mut self) {
         for process in &self.processes {
             if !self.dismissed {
@@ -296,8 +299,8 @@ fn exits_soon(process: &Process) -> bool {
     matches!(poll(&mut fds, time_left(within).as_ref()), Ok(1))
 }
 
-/// Forks a worker process that runs `life` and exits.
-fn spawn(owner: Pid, role: Option<Role>, life: impl FnOnce()) -> io::Result<Process> {
+/// Forks a process that runs `function` and exits. The kernel kills it when its parent dies.
+fn fork_worker(owner: Pid, role: Option<Role>, function: impl FnOnce()) -> io::Result<Process> {
     match fork()? {
         Fork::Parent(pid) => {
             let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
@@ -309,7 +312,7 @@ fn spawn(owner: Pid, role: Option<Role>, life: impl FnOnce()) -> io::Result<Proc
             if set_parent_process_death_signal(Some(Signal::KILL)).is_ok()
                 && getppid() == Some(owner)
             {
-                life();
+                function();
             }
             exit_now(0);
         }
