@@ -76,7 +76,7 @@ struct LiveGroup {
 }
 
 impl LiveCase {
-    /// Whether something looks on: then it is no result.
+    /// Whether instrumentation is active: then it is no result.
     fn is_observed(&self) -> bool {
         self.case.observe.is_some()
     }

@@ -109,7 +109,7 @@ impl Campaign<'_> {
     }
 
     /// The round's launches in their random order, from the run's seed alone, cut into those that
-    /// are set up together. What looks on may be felt by every process of the machine for as long
+    /// are set up together. Instrumentation may slow every process of the machine for as long
     /// as its launch lives: an observed launch is alone.
     fn batches(&self, nth: usize, round: u64) -> Vec<Vec<Turn>> {
         let group = &self.groups[nth];

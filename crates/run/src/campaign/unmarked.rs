@@ -16,7 +16,7 @@ pub(super) struct Forks {
 }
 
 impl Forks {
-    /// Takes a launch into account. A set-up may fork itself, and so may what looks on.
+    /// Takes a launch into account. A set-up may fork itself, and so may instrumentation.
     pub(super) fn heard(&mut self, live: &LiveCase, record: &Record) {
         let Some(noise) = record.noise.as_ref().filter(|_| record.outcome == Outcome::Ok) else {
             return;

@@ -6,7 +6,7 @@
 //! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a shared
 //! page (`page`), and both run the timed loops (`loops`), an open loop by its schedule (`paced`); set-ups are timed
 //! by one of them alone (`set_up`).
-//! A launch that is observed has `onlookers` in its workers, and may be traced (`tracing`) by its
+//! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
 //! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`).
 //!
 //! ```text
@@ -20,8 +20,8 @@
 
 mod halves;
 mod handle;
+mod instrumentation;
 mod loops;
-mod onlookers;
 mod paced;
 mod page;
 pub mod peer;

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{sched_getcpu, sched_yield};
 
+use super::instrumentation::Instrumentation;
 use super::loops::{Loops, With};
-use super::onlookers::Onlookers;
 use super::paced::Paced;
 use super::page::{Command, Page};
 use super::set_up;
@@ -52,7 +52,7 @@ pub struct WorkerProtocol<'a> {
     spec: &'a Spec,
     carries: Carries,
     page: &'a Page,
-    onlookers: Onlookers,
+    instrumentation: Instrumentation,
     report: WorkerReport,
     /// When it must have said what it found: the launch ends soon after.
     last_word: Instant,
@@ -60,17 +60,17 @@ pub struct WorkerProtocol<'a> {
 
 impl<'a> WorkerProtocol<'a> {
     /// A protocol over `loops`, with commands over `page`, for a mechanism that `carries` this;
-    /// `onlookers` look on while it is timed.
+    /// `instrumentation` is active while it is timed.
     pub fn new(
         loops: &'a mut dyn Loops,
         spec: &'a Spec,
         carries: Carries,
         page: &'a Page,
-        onlookers: Onlookers,
+        instrumentation: Instrumentation,
     ) -> WorkerProtocol<'a> {
         let report = WorkerReport::default();
         let last_word = Instant::now() + Duration::from_millis(spec.deadline_ms) - LAST_WORD;
-        WorkerProtocol { loops, spec, carries, page, onlookers, report, last_word }
+        WorkerProtocol { loops, spec, carries, page, instrumentation, report, last_word }
     }
 
     /// Runs the protocol in `role`. Returns the report, which holds the error where one ended it early.
@@ -285,7 +285,7 @@ impl<'a> WorkerProtocol<'a> {
         self.announce(Purpose::Begin)?;
         let before = sys::process::thread_usage();
         let mut closed = Vec::new();
-        self.onlookers.start()?;
+        self.instrumentation.start()?;
         for samples in page.samples(samples as usize).chunks(chunk) {
             self.report.cpus.push(sched_getcpu() as u32);
             match &mut paced {
@@ -293,7 +293,7 @@ impl<'a> WorkerProtocol<'a> {
                 Some(paced) => paced.fill(self.loops, samples)?,
             }
         }
-        self.onlookers.stop(samples * batch, closed, &mut self.report)?;
+        self.instrumentation.stop(samples * batch, closed, &mut self.report)?;
         self.report.usage = sys::process::thread_usage().since(&before);
         self.report.cpus.push(sched_getcpu() as u32);
         let filled = page.samples(samples as usize);
@@ -339,16 +339,20 @@ impl<'a> WorkerProtocol<'a> {
                     self.loops.answer(With::Pattern(!self.spec.seed), count)?;
                 }
                 Command::Respond(count) => {
-                    self.onlookers.start()?;
+                    self.instrumentation.start()?;
                     self.respond(count)?;
-                    self.onlookers.stop(count, Vec::new(), &mut self.report)?;
+                    self.instrumentation.stop(count, Vec::new(), &mut self.report)?;
                 }
                 Command::Receive { lead, transfers, messages } => {
                     self.receive(1, lead)?;
                     before = sys::process::thread_usage();
-                    self.onlookers.start()?;
+                    self.instrumentation.start()?;
                     self.receive(transfers, messages)?;
-                    self.onlookers.stop(transfers * messages, Vec::new(), &mut self.report)?;
+                    self.instrumentation.stop(
+                        transfers * messages,
+                        Vec::new(),
+                        &mut self.report,
+                    )?;
                 }
                 Command::Stop => return Ok(()),
             }

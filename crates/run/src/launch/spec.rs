@@ -61,7 +61,7 @@ pub struct Spec {
     pub buffer_offset: usize,
     /// Seed of what a launch draws: the pattern of the check, losses, when messages are due.
     pub seed: u64,
-    /// What looks on while the workers are timed; a launch that is observed isn't a result.
+    /// The instrumentation while the workers are timed; an observed launch isn't a result.
     #[serde(default)]
     pub observe: Option<Probe>,
     /// Work in every message that a proof looks for; see [`Plant`].

@@ -10,8 +10,8 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
+use super::instrumentation::Instrumentation;
 use super::loops::{Compiled, Loops};
-use super::onlookers::Onlookers;
 use super::page::Page;
 use super::protocol::WorkerProtocol;
 use super::spec::Spec;
@@ -56,10 +56,10 @@ pub type WorkerFn = Box<dyn FnOnce(WorkerContext) + Send>;
 pub fn worker_fn<E: Endpoint + 'static>(mut end: E) -> WorkerFn {
     Box::new(move |context| {
         let started = context.pin().and_then(|()| end.start());
-        if let Some(onlookers) = context.stand_ready(started) {
+        if let Some(instrumentation) = context.stand_ready(started) {
             // Whoever ends it at its deadline hears nothing more of what it found.
             end.give_up_by(Instant::now() + Duration::from_millis(context.spec.deadline_ms));
-            let report = context.measure(&mut end, onlookers);
+            let report = context.measure(&mut end, instrumentation);
             context.report(report);
         }
     })
@@ -84,15 +84,15 @@ impl WorkerContext {
             .map_err(|error| io::Error::other(format!("pin to CPU {cpu}: {error}")))
     }
 
-    /// Faults in, opens what is to look on, and waits for the word to go; None if it doesn't come.
-    fn stand_ready(&self, started: io::Result<()>) -> Option<Onlookers> {
+    /// Faults pages in, opens the instrumentation and waits for go; None if go doesn't come.
+    fn stand_ready(&self, started: io::Result<()>) -> Option<Instrumentation> {
         let faulted_in = started.and_then(|()| self.page.populate(0));
-        let prepared =
-            faulted_in.and_then(|()| Onlookers::open(&self.spec, self.role, self.marks.as_ref()));
+        let prepared = faulted_in
+            .and_then(|()| Instrumentation::open(&self.spec, self.role, self.marks.as_ref()));
         match prepared {
-            Ok(onlookers) => {
+            Ok(instrumentation) => {
                 self.tell(&Message::Ready);
-                self.hear().then_some(onlookers)
+                self.hear().then_some(instrumentation)
             }
             Err(error) => {
                 self.report(WorkerReport { error: Some(error.to_string()), ..Default::default() });
@@ -117,17 +117,17 @@ impl WorkerContext {
         matches!(recv(&self.link, &mut [0u8; 1][..], RecvFlags::empty()), Ok((1, _)))
     }
 
-    fn measure<E: Endpoint>(&self, end: &mut E, onlookers: Onlookers) -> WorkerReport {
+    fn measure<E: Endpoint>(&self, end: &mut E, instrumentation: Instrumentation) -> WorkerReport {
         let buffers = Buffers::new(self.spec.message_bytes, self.spec.buffer_offset);
         let clock = self.spec.clock;
         let touched = match self.touch() {
             None => {
                 let mut loops = Compiled::new(end, Untouched, buffers, clock);
-                return self.run(&mut loops, onlookers);
+                return self.run(&mut loops, instrumentation);
             }
             Some(touched) => touched,
         };
-        self.run(&mut Compiled::new(end, touched, buffers, clock), onlookers)
+        self.run(&mut Compiled::new(end, touched, buffers, clock), instrumentation)
     }
 
     /// What is done to each message; None if nothing is.
@@ -146,7 +146,8 @@ impl WorkerContext {
         }
     }
 
-    fn run(&self, loops: &mut dyn Loops, onlookers: Onlookers) -> WorkerReport {
-        WorkerProtocol::new(loops, &self.spec, self.carries, &self.page, onlookers).run(self.role)
+    fn run(&self, loops: &mut dyn Loops, instrumentation: Instrumentation) -> WorkerReport {
+        WorkerProtocol::new(loops, &self.spec, self.carries, &self.page, instrumentation)
+            .run(self.role)
     }
 }

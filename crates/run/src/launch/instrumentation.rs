@@ -1,5 +1,5 @@
-//! What looks on while a worker is timed: its own counters, and the marks by which a trace follows
-//! it. Neither makes a call in a launch that isn't observed.
+//! The instrumentation of a worker while it is timed: its own counters, and the marks by which a trace
+//! follows it. Neither makes a system call in a launch that isn't observed.
 
 use clock::Now;
 use std::io;
@@ -15,20 +15,20 @@ use model::probe::{Onlooker, Probe};
 use model::trace::{Instant, Marked};
 use sys::perf::Kernel;
 
-/// The onlookers of one worker.
-pub struct Onlookers {
+/// The counters and trace marks of one worker.
+pub struct Instrumentation {
     counting: Option<Counting<'static>>,
     marking: Option<Marking>,
     clock: model::clock::Kind,
     begun: Option<Instant>,
 }
 
-impl Onlookers {
-    /// Opens what `spec` asks for, in the worker itself; a trace knows it by its `marks`.
+impl Instrumentation {
+    /// Opens what `spec` asks for. The worker itself must call it. `marks` identify the worker in a trace.
     ///
     /// # Errors
-    /// What is in the way of counting, and the way out.
-    pub fn open(spec: &Spec, role: Role, marks: Option<&Marks>) -> io::Result<Onlookers> {
+    /// Why counters can't be opened, and the remedy.
+    pub fn open(spec: &Spec, role: Role, marks: Option<&Marks>) -> io::Result<Instrumentation> {
         let counting = match spec.observe {
             Some(Probe { onlooker: Onlooker::Counters(family), times, .. }) => {
                 Counting::open(&Kernel, family, times, Path::new("/")).map(Some)
@@ -39,7 +39,7 @@ impl Onlookers {
             // The first look at a system clock asks the kernel where it lies.
             instant(spec.clock);
         }
-        Ok(Onlookers {
+        Ok(Instrumentation {
             counting: counting.map_err(|refusal| io::Error::other(refusal.to_string()))?,
             marking: marks.map(|marks| Marking::of(marks.clone(), who(role))),
             clock: spec.clock,
@@ -47,10 +47,10 @@ impl Onlookers {
         })
     }
 
-    /// The timed part begins.
+    /// Starts counting and marks the start of the timed part.
     ///
     /// # Errors
-    /// A counter that found no room in the hardware.
+    /// A counter did not fit into the hardware.
     pub fn start(&mut self) -> io::Result<()> {
         if let Some(marking) = &self.marking {
             marking.begin()?;
@@ -59,11 +59,11 @@ impl Onlookers {
         self.counting.as_mut().map_or(Ok(()), Counting::start)
     }
 
-    /// It ended, after so many `operations`, of which stretches were `closed` by these stamps: `report` is
-    /// told what was counted, and where it lies.
+    /// Stops counting, marks the end of the timed part, and stores both in `report`. `operations` is how
+    /// many were timed; `closed` holds the closing stamp of each stretch of them.
     ///
     /// # Errors
-    /// A counter that had to share the hardware.
+    /// A counter had to share the hardware.
     pub fn stop(
         &mut self,
         operations: u64,
@@ -82,7 +82,7 @@ impl Onlookers {
     }
 }
 
-/// The trace's word for a role.
+/// The role as traces name it.
 pub fn who(role: Role) -> Who {
     match role {
         Role::Initiator => Who::Initiator,
