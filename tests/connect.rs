@@ -238,7 +238,7 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
         progress: &mut Silent,
     };
     let campaign = Campaign::begin(with, request, &plan, &[]).expect("it begins");
-    let (id, _) = campaign.conduct().expect("it ends");
+    let (id, _) = campaign.run().expect("it ends");
     let judged = Judged::of(&store, id).expect("it is judged");
     let of = |name: &str| judged.results.iter().find(|it| it.variant == name).expect("a row");
     assert_eq!(of("futex").status, Status::Ok);

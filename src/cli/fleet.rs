@@ -185,7 +185,7 @@ impl FleetArgs {
             placements,
             rounds: self.rounds.unwrap_or(if self.simulate.is_some() { 1 } else { ROUNDS }),
             concurrent: match self.simulate {
-                // What is asked of a stub one at a time would be the same.
+                // A simulated agent answers the same when asked one at a time.
                 Some(_) => vec![Concurrent::All],
                 None => concurrent,
             },
@@ -228,7 +228,7 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
         }
     };
     let with = Conditions { store: &mut store, interrupt: &interrupt, tell: &mut tell };
-    let status = Fleet::conduct(with, run, stored.asked, kinds)?;
+    let status = Fleet::run(with, run, stored.asked, kinds)?;
     let found = fleet_report::judged(&store, run)?;
     let shown = fleet_report::show(common, &found, args.format, args.output.as_deref());
     let page = args.html.as_ref().map_or(Ok(()), |it| fleet_report::write_page(it, &found));

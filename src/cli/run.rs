@@ -137,7 +137,7 @@ fn measure_with(
     if let Some(label) = &args.label {
         campaign.label(label)?;
     }
-    let (id, status) = campaign.conduct()?;
+    let (id, status) = campaign.run()?;
     let lost = peers.iter().find_map(Peer::lost);
     // Nothing is measured any more: what was only made for that goes before anybody reads.
     drop((peers, open));

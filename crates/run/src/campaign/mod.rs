@@ -308,9 +308,12 @@ impl<'a> Campaign<'a> {
         self.measured_before + self.began.elapsed().as_nanos() as u64
     }
 
-    /// Measures until every group is closed, the budget ends or a signal comes. Gives the
-    /// run's number and how it ended.
-    pub fn conduct(mut self) -> Result<(i64, RunStatus), StoreError> {
+    /// Measures until every group is closed, the budget ends or a signal comes. Returns the run's number
+    /// and its status.
+    ///
+    /// # Errors
+    /// The store can't be read or written.
+    pub fn run(mut self) -> Result<(i64, RunStatus), StoreError> {
         let interrupted = self.measure()?.is_err();
         // A signal to the whole process group is the end of an agent, too.
         let lost = self.with.roads.lost().filter(|_| self.with.interrupt.signal().is_none());

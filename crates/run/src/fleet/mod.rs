@@ -1,22 +1,22 @@
 //! Many machines: the same experiment on every node of an allocation, and between all pairs of them.
 //!
-//! Nothing is scheduled here: an engine such as Slurm gives the nodes, and its own command starts an
-//! agent on each (`nodes`, `line`). The coordinator relays between the agents (`board`, `play`) who
-//! meets whom in a round-robin tournament (`tournament`), keeps every launch as it ends (`conduct`),
-//! and takes a node that fails, hangs or has another build for what it is: a row with its reason.
-//! A fleet that isn't at hand can be simulated over the same bytes (`stub`, `simulated`).
+//! Nothing is scheduled here: an engine such as Slurm allocates the nodes, and its own command starts an
+//! agent on each (`nodes`, `connection`). The coordinator relays between the agents (`agent_pool`,
+//! `launch_state`). Pairs meet in a round-robin tournament (`tournament`). Every launch is stored as it
+//! ends (`run`). A node that fails, hangs or has another build becomes a row with the reason. A fleet that
+//! isn't at hand can be simulated over the same wire format (`simulated_agent`, `simulated`).
 
 mod address;
-mod board;
-mod conduct;
+mod agent_pool;
+mod connection;
 mod floors;
-mod line;
+mod launch_state;
 pub mod nodes;
 pub mod plan;
-mod play;
+mod run;
 pub mod simulated;
-pub mod stub;
+pub mod simulated_agent;
 pub mod tournament;
 
 pub use address::network;
-pub use conduct::{Conditions, Fleet};
+pub use run::{Conditions, Fleet};

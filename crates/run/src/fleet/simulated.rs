@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::stub::{Planted, address};
+use super::simulated_agent::{Planted, address};
 use model::peer::Address;
 use model::peer::FarHost;
 

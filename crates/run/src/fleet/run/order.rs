@@ -23,8 +23,8 @@ impl Fleet<'_> {
     pub(super) fn waves(&self) -> Vec<Vec<usize>> {
         let mut kernels: BTreeMap<String, usize> = BTreeMap::new();
         let mut waves: Vec<Vec<usize>> = Vec::new();
-        for nth in (0..self.asked.nodes.len()).filter(|it| self.board.is_here(*it)) {
-            let boot = self.board.far[nth].as_ref().and_then(|it| it.host.boot_id.clone());
+        for nth in (0..self.asked.nodes.len()).filter(|it| self.agents.is_here(*it)) {
+            let boot = self.agents.far[nth].as_ref().and_then(|it| it.host.boot_id.clone());
             let before = kernels.entry(boot.unwrap_or_default()).or_insert(0);
             if waves.len() <= *before {
                 waves.push(Vec::new());

@@ -1,13 +1,13 @@
-//! A node that only answers: for simulations of fleets that aren't at hand. It takes in the bytes that
-//! an agent would, decodes them, and gives back the bytes that an agent would; what it "measured" is
-//! drawn from a seed, with one slow node and one slow pair planted.
+//! A simulated agent, for fleets that aren't at hand. It decodes the bytes that an agent would receive and
+//! returns the bytes that an agent would send. Its results are drawn from a seed, with one slow node and
+//! one slow pair planted.
 
 use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::line::Frame;
+use super::connection::Frame;
 use crate::launch::Spec;
 use crate::launch::spec::{BUILD, Half};
 use crate::launch::wire::{Kind, Missing, take_frame, write_frame};
@@ -53,8 +53,8 @@ pub fn address(nth: usize) -> std::net::IpAddr {
     std::net::Ipv4Addr::from_bits(0x0a00_0001 + nth as u32).into()
 }
 
-/// A node that only answers.
-pub struct Stub {
+/// An agent in this process that answers without measuring.
+pub struct SimulatedAgent {
     nth: usize,
     planted: Planted,
     far: FarHost,
@@ -65,13 +65,13 @@ pub struct Stub {
     charges: BTreeMap<u32, Spec>,
 }
 
-impl Stub {
-    /// The stub of node `nth`, that says it is `far`.
-    pub fn new(nth: usize, planted: Planted, far: FarHost, seed: u64) -> Stub {
+impl SimulatedAgent {
+    /// The agent of node `nth`, which describes its host as `far`.
+    pub fn new(nth: usize, planted: Planted, far: FarHost, seed: u64) -> SimulatedAgent {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(1 << 40 | nth as u64);
         let (inbox, outbox, charges) = Default::default();
-        Stub { nth, planted, far, rng, inbox, outbox, charges }
+        SimulatedAgent { nth, planted, far, rng, inbox, outbox, charges }
     }
 
     /// Takes in a frame, as bytes.

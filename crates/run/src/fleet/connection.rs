@@ -1,10 +1,10 @@
-//! The way to a node: frames to its agent and back. The agent is a process behind the launcher's
-//! command, or a stub in this one for simulations; both speak the same bytes.
+//! A connection to the agent of a node: frames to it and back. The agent is a process behind the
+//! launcher's command or, in simulations, an object in this process; both use the same wire format.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use super::stub::Stub;
+use super::simulated_agent::SimulatedAgent;
 use crate::launch::peer::process::Process;
 use crate::launch::wire::{Kind, Missing};
 
@@ -14,29 +14,29 @@ pub type Frame = (Kind, Vec<u8>);
 /// How long an agent that has closed its output may take to say how it ended.
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
 
-/// The way to a node.
-pub enum Line {
+/// The coordinator's end of a connection to one agent.
+pub enum AgentConnection {
     /// An agent behind a command.
     Process(Box<Process>),
-    /// A node that only answers.
-    Stub(Box<Stub>),
+    /// A simulated agent in this process.
+    Simulated(Box<SimulatedAgent>),
 }
 
-impl Line {
-    /// Starts `words` with the agent's behind them.
+impl AgentConnection {
+    /// Starts `words`, followed by the agent's own.
     ///
     /// # Errors
     /// Why it couldn't be started.
-    pub fn start(words: &[String], program: &str) -> Result<Line, String> {
+    pub fn start(words: &[String], program: &str) -> Result<AgentConnection, String> {
         // In a group of its own: a signal from a terminal is the coordinator's to handle first.
-        Process::start(words, program, true).map(|it| Line::Process(Box::new(it)))
+        Process::start(words, program, true).map(|it| AgentConnection::Process(Box::new(it)))
     }
 
     /// Says something. What can't be said shows at the next read.
     pub fn say(&mut self, kind: Kind, payload: &[u8]) {
         match self {
-            Line::Process(it) => it.say(kind, payload),
-            Line::Stub(it) => it.hear(kind, payload),
+            AgentConnection::Process(it) => it.say(kind, payload),
+            AgentConnection::Simulated(it) => it.hear(kind, payload),
         }
     }
 
@@ -46,8 +46,8 @@ impl Line {
     /// Where the stream is broken.
     pub fn held(&mut self) -> Result<Option<Frame>, Missing> {
         match self {
-            Line::Process(it) => it.stdout.held(),
-            Line::Stub(it) => it.said(),
+            AgentConnection::Process(it) => it.stdout.held(),
+            AgentConnection::Simulated(it) => it.said(),
         }
     }
 
@@ -57,22 +57,23 @@ impl Line {
     /// Where nothing will come any more.
     pub fn fill(&mut self) -> Result<(), Missing> {
         match self {
-            Line::Process(it) => it.stdout.fill(),
-            Line::Stub(_) => Ok(()),
+            AgentConnection::Process(it) => it.stdout.fill(),
+            AgentConnection::Simulated(_) => Ok(()),
         }
     }
 
-    /// What becomes readable when the node says something; None of a stub, which answers at once.
+    /// The descriptor that becomes readable when the agent sends; None of a simulated one, which answers
+    /// at once.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Line::Process(it) => Some(it.stdout.as_fd()),
-            Line::Stub(_) => None,
+            AgentConnection::Process(it) => Some(it.stdout.as_fd()),
+            AgentConnection::Simulated(_) => None,
         }
     }
 
     /// How it came to its end, in words; nothing is said to it any more.
     pub fn how_it_ended(&mut self, missing: &Missing) -> String {
-        let Line::Process(it) = self else { return "the stub broke".into() };
+        let AgentConnection::Process(it) = self else { return "the stub broke".into() };
         let how = match missing {
             Missing::Broken(error) => {
                 it.hang_up();
@@ -87,17 +88,17 @@ impl Line {
     }
 }
 
-/// Ends the agents of `lines`: each ends with its standard input. All are told before any is
-/// waited for; one that doesn't end `within` that time is killed.
-pub fn end_all(mut lines: Vec<Line>, within: Duration) {
-    for line in &mut lines {
-        if let Line::Process(process) = line {
+/// Ends the agents of `connections` by closing their standard input, all of them before it waits for any.
+/// Kills those that don't end `within` this time.
+pub fn end_all(mut connections: Vec<AgentConnection>, within: Duration) {
+    for connection in &mut connections {
+        if let AgentConnection::Process(process) = connection {
             process.let_go();
         }
     }
     let until = Instant::now() + within;
-    for line in &mut lines {
-        if let Line::Process(process) = line {
+    for connection in &mut connections {
+        if let AgentConnection::Process(process) = connection {
             process.end(until);
         }
     }

@@ -1,5 +1,5 @@
-//! Launches on many nodes at a time, each on one node or between two: begun, timed and ended together.
-//! One thread waits for all of them; while anything is timed it only waits.
+//! The state of a launch that runs on one node or between two. Many are begun, timed and ended together;
+//! one thread waits for all of them, and does nothing else while any is timed.
 //!
 //! ```text
 //! begin ─▶ far: bound ─▶ begin near ─▶ both ready … quiet … go far ─▶ going ─▶ go near ─▶ timed
@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use super::line::Frame;
+use super::connection::Frame;
 use crate::launch::spec::Half;
 use crate::launch::wire::Kind;
 use crate::launch::{Ending, Spec};
@@ -68,31 +68,31 @@ impl Side {
     }
 }
 
-/// A launch under way.
-pub struct Play {
-    /// As it was wanted; the near half's spec once the port is known.
+/// The state of one launch in progress.
+pub struct LaunchState {
+    /// The request; its spec is completed once the far half has reported its port.
     pub wanted: Wanted,
     number: u32,
     near: Side,
     far: Side,
-    /// Why it came to nothing, where no record says so.
+    /// Why it failed, where no record says so.
     failure: Option<String>,
 }
 
-/// What is to be said to a node.
-pub struct Saying(pub usize, pub Kind, pub Vec<u8>);
+/// A frame to send: to which node, its kind, and its payload.
+pub struct Outgoing(pub usize, pub Kind, pub Vec<u8>);
 
-impl Play {
-    /// A launch that is begun by the first sayings.
+impl LaunchState {
+    /// The state of a new launch, and the frames that begin it.
     pub fn begin(
         mut wanted: Wanted,
         number: u32,
         clocks: &[Option<FarHost>],
-    ) -> (Play, Vec<Saying>) {
-        let mut sayings = Vec::new();
+    ) -> (LaunchState, Vec<Outgoing>) {
+        let mut outgoing = Vec::new();
         let mut failure = None;
         match wanted.far {
-            None => sayings.push(begin(wanted.near, number, &wanted.spec, wanted.padding)),
+            None => outgoing.push(begin(wanted.near, number, &wanted.spec, wanted.padding)),
             Some((node, at)) => match (Cookie::drawn(), &clocks[node]) {
                 (Ok(cookie), Some(there)) => {
                     let far = Spec {
@@ -103,14 +103,14 @@ impl Play {
                     };
                     // The port is to be told.
                     wanted.spec.half = Some(Half::Near { to: SocketAddr::new(at, 0), cookie });
-                    sayings.push(begin(node, number, &far, wanted.padding));
+                    outgoing.push(begin(node, number, &far, wanted.padding));
                 }
                 (Err(error), _) => failure = Some(format!("getrandom: {error}")),
                 (_, None) => failure = Some("the other node never answered".into()),
             },
         }
         let (near, far) = Default::default();
-        (Play { wanted, number, near, far, failure }, sayings)
+        (LaunchState { wanted, number, near, far, failure }, outgoing)
     }
 
     fn is_far(&self, node: usize) -> bool {
@@ -122,8 +122,8 @@ impl Play {
         node == self.wanted.near || self.is_far(node)
     }
 
-    /// Takes in what a node says of it; gives what is to be said then.
-    pub fn hear(&mut self, node: usize, kind: Kind, payload: &[u8]) -> Option<Saying> {
+    /// Takes in a frame of `node`. Returns the frame to send in reply, if any.
+    pub fn hear(&mut self, node: usize, kind: Kind, payload: &[u8]) -> Option<Outgoing> {
         let (near, number, padding) = (self.wanted.near, self.number, self.wanted.padding);
         let is_far = self.is_far(node);
         let side = if is_far { &mut self.far } else { &mut self.near };
@@ -175,32 +175,32 @@ impl Play {
         self.failed() || (self.near.timed && (self.wanted.far.is_none() || self.far.timed))
     }
 
-    /// Whether everything has been said of it.
+    /// Whether every node has reported, or it has failed.
     pub fn is_told(&self) -> bool {
         let far = self.wanted.far.is_none() || self.far.ended();
         self.failure.is_some() || (self.near.ended() && far)
     }
 
-    /// Gives it up.
+    /// Marks it as failed, unless it is already.
     pub fn fail(&mut self, why: String) {
         if self.failure.is_none() {
             self.failure = Some(why);
         }
     }
 
-    /// Lets it go; of two the far side first, which says when it has.
-    pub fn go(&self) -> Saying {
+    /// The frame that lets it go. Of two halves the far one goes first and reports that it has.
+    pub fn go(&self) -> Outgoing {
         let first = self.wanted.far.map_or(self.wanted.near, |(far, _)| far);
         relay(first, self.number, Kind::Go)
     }
 
-    /// Says something to every node that has a part in it.
-    pub fn to_all(&self, kind: Kind) -> Vec<Saying> {
+    /// A frame of `kind` to every node that takes part.
+    pub fn to_all(&self, kind: Kind) -> Vec<Outgoing> {
         let far = self.wanted.far.map(|(far, _)| far);
         let nodes = std::iter::once(self.wanted.near).chain(far);
         nodes
             .map(|node| match kind {
-                Kind::Over => Saying(node, Kind::Over, self.number.to_le_bytes().to_vec()),
+                Kind::Over => Outgoing(node, Kind::Over, self.number.to_le_bytes().to_vec()),
                 kind => relay(node, self.number, kind),
             })
             .collect()
@@ -259,7 +259,7 @@ impl Play {
         }
     }
 
-    /// Of which node something is still missing, and what it is that hasn't happened.
+    /// The nodes that have neither been timed nor ended.
     pub fn waits_for(&self) -> Vec<usize> {
         let far = self.wanted.far.map(|(node, _)| (node, &self.far));
         let silent = |side: &Side| !side.ended() && !side.timed;
@@ -270,34 +270,34 @@ impl Play {
     }
 }
 
-fn begin(node: usize, number: u32, spec: &Spec, padding: usize) -> Saying {
+fn begin(node: usize, number: u32, spec: &Spec, padding: usize) -> Outgoing {
     let mut payload = number.to_le_bytes().to_vec();
     payload.extend_from_slice(&(padding as u32).to_le_bytes());
     payload.extend(serde_json::to_vec(spec).expect("a spec is always JSON"));
-    Saying(node, Kind::Begin, payload)
+    Outgoing(node, Kind::Begin, payload)
 }
 
-fn relay(node: usize, number: u32, kind: Kind) -> Saying {
+fn relay(node: usize, number: u32, kind: Kind) -> Outgoing {
     let mut payload = number.to_le_bytes().to_vec();
     payload.push(kind as u8);
-    Saying(node, Kind::Relay, payload)
+    Outgoing(node, Kind::Relay, payload)
 }
 
-/// Hands a frame of `node` to the launch it is of.
-pub fn sort(
-    plays: &mut HashMap<u32, Play>,
+/// Passes a frame of `node` to its launch. Returns the frame to send in reply, if any.
+pub fn dispatch(
+    launches: &mut HashMap<u32, LaunchState>,
     node: usize,
     (kind, payload): &Frame,
-) -> Option<Saying> {
+) -> Option<Outgoing> {
     let (number, rest) = payload.split_first_chunk::<4>()?;
     // Of a launch that nobody asks for any more nothing is kept.
-    let play = plays.get_mut(&u32::from_le_bytes(*number)).filter(|it| it.is_of(node))?;
+    let launch = launches.get_mut(&u32::from_le_bytes(*number)).filter(|it| it.is_of(node))?;
     match kind {
         Kind::Relay => {
             let (inner, rest) = rest.split_first()?;
-            play.hear(node, Kind::from_byte(*inner)?, rest)
+            launch.hear(node, Kind::from_byte(*inner)?, rest)
         }
-        Kind::Over => play.hear(node, Kind::Over, &[]),
+        Kind::Over => launch.hear(node, Kind::Over, &[]),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
-//! A run on many nodes from its first hello to its last round: who plays when, what is kept, and what
-//! a lost node costs. Launches that were set up together are kept together, as soon as they have ended:
-//! after any kill the store opens, and the run goes on with what is missing.
+//! A run on many nodes, from the first hello to the last round: the order of the launches, what is stored,
+//! and what happens when a node is lost. Launches that were set up together are stored together, as soon as
+//! they have ended. After any kill the store opens, and the run can be resumed.
 
 mod live;
 mod order;
@@ -12,9 +12,9 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::board::{Board, Interrupted};
+use super::agent_pool::{AgentPool, Interrupted};
+use super::launch_state::Wanted;
 use super::plan::Kind;
-use super::play::Wanted;
 use super::tournament::{self, index};
 use super::{address, floors};
 use crate::campaign::{
@@ -52,7 +52,7 @@ pub struct Fleet<'a> {
     run: i64,
     asked: FleetAsked,
     kinds: Vec<Kind>,
-    board: Board<'a>,
+    agents: AgentPool<'a>,
     network: Option<model::peer::Address>,
     /// Cases, group by group.
     live: Vec<Vec<Live>>,
@@ -66,12 +66,12 @@ pub struct Fleet<'a> {
 }
 
 impl<'a> Fleet<'a> {
-    /// Takes up run `run`, whose cases are stored: meets the nodes, and measures what is missing.
-    /// Gives how it ended.
+    /// Runs or resumes run `run`, whose cases are stored: starts the agents and measures every launch that
+    /// is not stored yet. Returns the run's status.
     ///
     /// # Errors
-    /// Where the store can't be read or written.
-    pub fn conduct(
+    /// The store can't be read or written.
+    pub fn run(
         with: Conditions<'a>,
         run: i64,
         asked: FleetAsked,
@@ -81,17 +81,17 @@ impl<'a> Fleet<'a> {
         let stored = with.store.fleet(run)?;
         let measured_before = stored.as_ref().map_or(0, |it| it.measuring_ns);
         (with.tell)(&format!("starting an agent on each of {} nodes", asked.nodes.len()));
-        let Ok(mut board) = Board::start(&asked, with.interrupt) else {
+        let Ok(mut agents) = AgentPool::start(&asked, with.interrupt) else {
             with.store.end_fleet(run, RunStatus::Interrupted, &now_utc(), measured_before)?;
             return Ok(RunStatus::Interrupted);
         };
         // Its clock is another after a boot: what was measured before has the old one's scale.
         for (nth, before) in stored.iter().flat_map(|it| it.nodes.iter().enumerate()) {
             let boot = |far: &model::peer::FarHost| far.host.boot_id.clone();
-            if let (Some(before), Some(now)) = (&before.far, &board.far[nth])
+            if let (Some(before), Some(now)) = (&before.far, &agents.far[nth])
                 && boot(before) != boot(now)
             {
-                board.give_up(nth, "it was started anew since the run began: measure anew".into());
+                agents.give_up(nth, "it was started anew since the run began: measure anew".into());
             }
         }
         let live = revive(with.store, run, &kinds, asked.nodes.len())?;
@@ -102,7 +102,7 @@ impl<'a> Fleet<'a> {
             run,
             asked,
             kinds,
-            board,
+            agents,
             network,
             live,
             done,
@@ -126,12 +126,12 @@ impl<'a> Fleet<'a> {
     fn keep_nodes(&mut self, before: Vec<store::StoredNode>) -> Result<(), StoreError> {
         for nth in 0..self.asked.nodes.len() {
             let known = before.get(nth).is_some_and(|it| it.far.is_some());
-            match &self.board.far[nth] {
+            match &self.agents.far[nth] {
                 // Samples are scaled by the clock as it was met first.
                 Some(far) if !known => self.with.store.set_node(self.run, nth, far)?,
-                Some(_) if self.board.is_here(nth) => {
+                Some(_) if self.agents.is_here(nth) => {
                     self.with.store.clear_node_reason(self.run, nth)?;
-                    self.board.far[nth].clone_from(&before[nth].far);
+                    self.agents.far[nth].clone_from(&before[nth].far);
                 }
                 _ => {}
             }
@@ -141,7 +141,7 @@ impl<'a> Fleet<'a> {
             return Ok(());
         }
         let lacking = |nth: &usize| {
-            before.get(*nth).is_none_or(|it| it.floors.is_none()) && self.board.is_here(*nth)
+            before.get(*nth).is_none_or(|it| it.floors.is_none()) && self.agents.is_here(*nth)
         };
         for wave in self.waves() {
             let wave: Vec<usize> = wave.into_iter().filter(lacking).collect();
@@ -206,7 +206,7 @@ impl<'a> Fleet<'a> {
                 };
                 let endings = match set.is_empty() {
                     true => Vec::new(),
-                    false => match self.board.play(set, quiet) {
+                    false => match self.agents.run_launches(set, quiet) {
                         Ok(endings) => endings,
                         Err(Interrupted) => return Ok(Err(Interrupted)),
                     },
@@ -253,7 +253,7 @@ impl<'a> Fleet<'a> {
         };
         let mut turns = Vec::new();
         for (nth, near, far, swapped) in ends {
-            if !self.board.is_here(near) || far.is_some_and(|it| !self.board.is_here(it)) {
+            if !self.agents.is_here(near) || far.is_some_and(|it| !self.agents.is_here(it)) {
                 continue;
             }
             for (slot, group) in groups.iter().enumerate() {
@@ -278,7 +278,7 @@ impl<'a> Fleet<'a> {
                         refused: None,
                     },
                     Some((far, Err(why))) => {
-                        let why = format!("{}: {why}", self.board.names[far]);
+                        let why = format!("{}: {why}", self.agents.names[far]);
                         Turn { group: *group, nth, swapped, wanted, refused: Some(why) }
                     }
                     None => Turn { group: *group, nth, swapped, wanted, refused: None },
@@ -295,7 +295,7 @@ impl<'a> Fleet<'a> {
         mechanism: &str,
     ) -> Result<std::net::IpAddr, String> {
         let ipv6 = mechanisms::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
-        match (&self.board.far[near], &self.board.far[far]) {
+        match (&self.agents.far[near], &self.agents.far[far]) {
             (Some(near), Some(far)) => address::between(near, far, self.network.as_ref(), ipv6),
             _ => Err("it never answered".into()),
         }
@@ -303,7 +303,7 @@ impl<'a> Fleet<'a> {
 
     fn spec(&self, group: usize, near: usize, live: &Live, pilot: bool, offset: usize) -> Spec {
         let case = &self.kinds[group].case;
-        let far = self.board.far[near].as_ref().expect("a node that is here has said what it is");
+        let far = self.agents.far[near].as_ref().expect("a node that is here has said what it is");
         let cpu = case.place.cpus.and_then(|_| far.allowed_cpus.first().copied());
         let expected = live.operation_ns * (live.batch * live.samples) as f64;
         let launch = Spec {
@@ -349,7 +349,7 @@ impl<'a> Fleet<'a> {
         }
         if round == 0 && ending.record.outcome == Outcome::Ok {
             let case = &self.kinds[group].case;
-            let clock = &self.board.far[wanted.near].as_ref().expect("it was here").clock;
+            let clock = &self.agents.far[wanted.near].as_ref().expect("it was here").clock;
             if let Some(operation) = operation_ns(case, &ending, clock) {
                 live.operation_ns = operation;
                 let lasting = lasting_ns(case.place.shares_one_cpu());
@@ -391,12 +391,12 @@ impl<'a> Fleet<'a> {
 
     /// Keeps and tells why nodes take no part any more.
     fn tell_lost(&mut self) -> Result<(), StoreError> {
-        for nth in 0..self.board.lost.len() {
-            let Some(why) = &self.board.lost[nth] else { continue };
+        for nth in 0..self.agents.lost.len() {
+            let Some(why) = &self.agents.lost[nth] else { continue };
             if self.told_lost.insert(nth) {
                 (self.with.tell)(&format!(
                     "{} takes no part any more: {why}",
-                    self.board.names[nth]
+                    self.agents.names[nth]
                 ));
                 self.with.store.set_node_reason(self.run, nth, why)?;
             }

@@ -1,7 +1,7 @@
 //! The cases of a run on many nodes while they are measured, and the launches of them that are wanted.
 
+use crate::fleet::launch_state::Wanted;
 use crate::fleet::plan::Kind;
-use crate::fleet::play::Wanted;
 use crate::launch::Ending;
 use model::launch::{Outcome, Record};
 use store::{Store, StoreError};

@@ -1,15 +1,15 @@
-//! The coordinator's end of all lines: agents are started, greeted, waited for, and given up when they
-//! are gone or say nothing. A node that is lost is a reason; the others go on.
+//! The agents of a fleet, as the coordinator sees them: starts them, greets them, waits for them, and gives
+//! one up when it is gone or silent. A lost node is recorded with its reason; the others continue.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::line::{Line, end_all};
+use super::connection::{AgentConnection, end_all};
+use super::launch_state::{LaunchState, Outgoing, Wanted, dispatch};
 use super::nodes;
-use super::play::{Play, Saying, Wanted, sort};
-use super::stub::{Planted, Stub};
+use super::simulated_agent::{Planted, SimulatedAgent};
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing, time_left};
 use crate::launch::{Ending, Interrupt};
@@ -35,60 +35,70 @@ const ECHO: Duration = Duration::from_millis(300);
 #[derive(Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
-/// All lines, and the launches that are under way.
-pub struct Board<'a> {
-    /// As the nodes were named.
+/// The connections to all agents, and the launches in progress.
+pub struct AgentPool<'a> {
+    /// The nodes' names, in the order of all other lists here.
     pub names: Vec<String>,
-    /// What each is; None where it never answered.
+    /// What each host is; None where its agent never answered.
     pub far: Vec<Option<FarHost>>,
-    /// Why each takes no part any more.
+    /// Why each node is lost; None while it takes part.
     pub lost: Vec<Option<String>>,
-    lines: Vec<Option<Line>>,
+    connections: Vec<Option<AgentConnection>>,
     answered: Vec<bool>,
-    plays: HashMap<u32, Play>,
+    launches: HashMap<u32, LaunchState>,
     next: u32,
     interrupt: &'a Interrupt,
 }
 
-impl<'a> Board<'a> {
-    /// Starts an agent on every node, and hears who it is.
-    pub fn start(asked: &FleetAsked, interrupt: &'a Interrupt) -> Result<Board<'a>, Interrupted> {
+impl<'a> AgentPool<'a> {
+    /// Starts an agent on every node and waits for its hello.
+    ///
+    /// # Errors
+    /// A signal came.
+    pub fn start(
+        asked: &FleetAsked,
+        interrupt: &'a Interrupt,
+    ) -> Result<AgentPool<'a>, Interrupted> {
         let many = asked.nodes.len();
-        let mut board = Board {
+        let mut pool = AgentPool {
             names: asked.nodes.clone(),
             far: vec![None; many],
             lost: vec![None; many],
-            lines: Vec::new(),
+            connections: Vec::new(),
             answered: vec![false; many],
-            plays: HashMap::new(),
+            launches: HashMap::new(),
             next: 0,
             interrupt,
         };
-        let stub = asked.simulated.then(super::simulated::host);
+        let simulated = asked.simulated.then(super::simulated::host);
         for (nth, name) in asked.nodes.iter().enumerate() {
-            let line = match &stub {
+            let connection = match &simulated {
                 Some(host) => {
                     let far = super::simulated::node(host, nth, name);
                     let planted = Planted::among(many);
-                    Ok(Line::Stub(Box::new(Stub::new(nth, planted, far, asked.seed))))
+                    Ok(AgentConnection::Simulated(Box::new(SimulatedAgent::new(
+                        nth, planted, far, asked.seed,
+                    ))))
                 }
-                None => Line::start(&nodes::command(&asked.launcher, name), &asked.program),
+                None => {
+                    AgentConnection::start(&nodes::command(&asked.launcher, name), &asked.program)
+                }
             };
-            board.lost[nth] = line.as_ref().err().cloned();
-            board.lines.push(line.ok());
+            pool.lost[nth] = connection.as_ref().err().cloned();
+            pool.connections.push(connection.ok());
         }
-        board.greet()?;
-        Ok(board)
+        pool.greet()?;
+        Ok(pool)
     }
 
     fn greet(&mut self) -> Result<(), Interrupted> {
         let hello = serde_json::json!({ "build": BUILD }).to_string();
-        let all: Vec<usize> = (0..self.lines.len()).collect();
+        let all: Vec<usize> = (0..self.connections.len()).collect();
         for node in &all {
-            self.say(Saying(*node, Kind::Hello, hello.clone().into_bytes()));
+            self.say(Outgoing(*node, Kind::Hello, hello.clone().into_bytes()));
         }
         let deadline = Instant::now() + ANSWERS_WITHIN;
-        self.until(&all, deadline, |board| all.iter().all(|it| board.has_answered(*it)))?;
+        self.until(&all, deadline, |pool| all.iter().all(|it| pool.has_answered(*it)))?;
         for node in all {
             if self.lost[node].is_none() && self.far[node].is_none() {
                 let why = format!("it didn't answer in {} s", ANSWERS_WITHIN.as_secs());
@@ -107,21 +117,21 @@ impl<'a> Board<'a> {
         self.lost[node].is_none() && self.far[node].is_some()
     }
 
-    fn say(&mut self, Saying(node, kind, payload): Saying) {
-        if let Some(line) = &mut self.lines[node] {
-            line.say(kind, &payload);
+    fn say(&mut self, Outgoing(node, kind, payload): Outgoing) {
+        if let Some(connection) = &mut self.connections[node] {
+            connection.say(kind, &payload);
         }
     }
 
     /// Takes a node out, for this reason.
     pub fn give_up(&mut self, node: usize, why: String) {
         let name = &self.names[node];
-        for play in self.plays.values_mut().filter(|it| it.is_of(node)) {
-            play.fail(format!("{name} is gone: {why}"));
+        for launch in self.launches.values_mut().filter(|it| it.is_of(node)) {
+            launch.fail(format!("{name} is gone: {why}"));
         }
         self.lost[node] = Some(why);
-        if let Some(line) = self.lines[node].take() {
-            end_all(vec![line], self.end_within());
+        if let Some(connection) = self.connections[node].take() {
+            end_all(vec![connection], self.end_within());
         }
     }
 
@@ -131,23 +141,23 @@ impl<'a> Board<'a> {
     }
 
     fn lose(&mut self, node: usize, missing: &Missing) {
-        let told = self.lines[node].as_mut().map(|it| it.how_it_ended(missing));
+        let told = self.connections[node].as_mut().map(|it| it.how_it_ended(missing));
         self.give_up(node, told.unwrap_or_default());
     }
 
     /// Everything that has come from `node`; whether there was anything.
     fn drain(&mut self, node: usize) -> bool {
         let mut any = false;
-        while let Some(line) = &mut self.lines[node] {
-            match line.held() {
+        while let Some(connection) = &mut self.connections[node] {
+            match connection.held() {
                 Ok(Some((Kind::Hello, text))) => {
                     self.meet(node, &text);
                     any = true;
                 }
                 Ok(Some(frame)) => {
                     any = true;
-                    if let Some(saying) = sort(&mut self.plays, node, &frame) {
-                        self.say(saying);
+                    if let Some(outgoing) = dispatch(&mut self.launches, node, &frame) {
+                        self.say(outgoing);
                     }
                 }
                 Ok(None) => break,
@@ -181,7 +191,7 @@ impl<'a> Board<'a> {
         &mut self,
         active: &[usize],
         deadline: Instant,
-        done: impl Fn(&Board) -> bool,
+        done: impl Fn(&AgentPool) -> bool,
     ) -> Result<(), Interrupted> {
         loop {
             // One node's word may be followed by another's at once: until nothing has come.
@@ -194,10 +204,12 @@ impl<'a> Board<'a> {
             }
             let ready = self.readable(active, deadline);
             if ready.is_empty() && active.iter().all(|it| self.fd(*it).is_none()) {
-                return Ok(()); // stubs have said all they will
+                return Ok(()); // simulated agents have sent all they will
             }
             for node in ready {
-                if let Some(Err(missing)) = self.lines[node].as_mut().map(Line::fill) {
+                if let Some(Err(missing)) =
+                    self.connections[node].as_mut().map(AgentConnection::fill)
+                {
                     // What came before its end counts.
                     self.drain(node);
                     self.lose(node, &missing);
@@ -207,7 +219,7 @@ impl<'a> Board<'a> {
     }
 
     fn fd(&self, node: usize) -> Option<std::os::fd::BorrowedFd<'_>> {
-        self.lines[node].as_ref().and_then(Line::fd)
+        self.connections[node].as_ref().and_then(AgentConnection::fd)
     }
 
     /// Waits until a node of `active` says something, a signal comes, or the deadline passes.
@@ -228,9 +240,16 @@ impl<'a> Board<'a> {
         said.map(|((node, _), _)| *node).collect()
     }
 
-    /// Launches all of `set` together, leaves them alone for `quiet`, times them slot by slot, and
-    /// gives what each came to, in their order.
-    pub fn play(&mut self, set: Vec<Wanted>, quiet: Duration) -> Result<Vec<Ending>, Interrupted> {
+    /// Starts all of `set` together, waits for `quiet`, times them slot by slot, and returns their results
+    /// in the order of `set`.
+    ///
+    /// # Errors
+    /// A signal came.
+    pub fn run_launches(
+        &mut self,
+        set: Vec<Wanted>,
+        quiet: Duration,
+    ) -> Result<Vec<Ending>, Interrupted> {
         let mut active: Vec<usize> = Vec::new();
         let (mut numbers, mut slots, mut lasting) = (Vec::new(), 0, Duration::ZERO);
         for wanted in set {
@@ -239,10 +258,10 @@ impl<'a> Board<'a> {
             slots = slots.max(wanted.slot + 1);
             lasting = lasting.max(Duration::from_millis(wanted.spec.deadline_ms));
             self.next = self.next.wrapping_add(1);
-            let (play, sayings) = Play::begin(wanted, self.next, &self.far);
-            self.plays.insert(self.next, play);
+            let (launch, outgoing) = LaunchState::begin(wanted, self.next, &self.far);
+            self.launches.insert(self.next, launch);
             numbers.push(self.next);
-            sayings.into_iter().for_each(|it| self.say(it));
+            outgoing.into_iter().for_each(|it| self.say(it));
         }
         active.sort_unstable();
         active.dedup();
@@ -251,26 +270,29 @@ impl<'a> Board<'a> {
                 self.give_up(*node, why);
             }
         }
-        self.all(&active, READY_WITHIN, "get ready", Play::is_ready)?;
+        self.all(&active, READY_WITHIN, "get ready", LaunchState::is_ready)?;
         self.interrupt.sleep(quiet);
         for slot in 0..slots {
-            let going = self.plays.values().filter(|it| it.wanted.slot == slot && !it.failed());
-            let sayings: Vec<Saying> = going.map(Play::go).collect();
-            sayings.into_iter().for_each(|it| self.say(it));
-            let of_slot = move |play: &Play| play.wanted.slot != slot || play.is_timed();
+            let going = self.launches.values().filter(|it| it.wanted.slot == slot && !it.failed());
+            let outgoing: Vec<Outgoing> = going.map(LaunchState::go).collect();
+            outgoing.into_iter().for_each(|it| self.say(it));
+            let of_slot =
+                move |launch: &LaunchState| launch.wanted.slot != slot || launch.is_timed();
             self.all(&active, lasting + GRACE, "be timed", of_slot)?;
         }
-        let ends: Vec<Saying> = self.plays.values().flat_map(|it| it.to_all(Kind::End)).collect();
+        let ends: Vec<Outgoing> =
+            self.launches.values().flat_map(|it| it.to_all(Kind::End)).collect();
         ends.into_iter().for_each(|it| self.say(it));
-        let fine = |play: &Play| play.failed() || play.is_told();
+        let fine = |launch: &LaunchState| launch.failed() || launch.is_told();
         self.all(&active, TOLD_WITHIN, "tell what they found", fine)?;
         let echo = Instant::now() + ECHO;
-        self.until(&active, echo, |board| board.plays.values().all(Play::is_told))?;
-        let overs: Vec<Saying> = self.plays.values().flat_map(|it| it.to_all(Kind::Over)).collect();
+        self.until(&active, echo, |pool| pool.launches.values().all(LaunchState::is_told))?;
+        let overs: Vec<Outgoing> =
+            self.launches.values().flat_map(|it| it.to_all(Kind::Over)).collect();
         overs.into_iter().for_each(|it| self.say(it));
-        let plays = &mut self.plays;
-        let ended = numbers.iter().filter_map(|number| plays.remove(number));
-        Ok(ended.map(|play| play.ending(&self.names)).collect())
+        let launches = &mut self.launches;
+        let ended = numbers.iter().filter_map(|number| launches.remove(number));
+        Ok(ended.map(|launch| launch.ending(&self.names)).collect())
     }
 
     /// Waits for all launches; those that are late are given up, with the nodes that don't even say
@@ -280,12 +302,12 @@ impl<'a> Board<'a> {
         active: &[usize],
         within: Duration,
         what: &str,
-        done: impl Fn(&Play) -> bool,
+        done: impl Fn(&LaunchState) -> bool,
     ) -> Result<(), Interrupted> {
         let deadline = Instant::now() + within;
-        self.until(active, deadline, |board| board.plays.values().all(&done))?;
-        let late = |board: &Board| -> Vec<u32> {
-            board.plays.iter().filter(|(_, it)| !done(it)).map(|(number, _)| *number).collect()
+        self.until(active, deadline, |pool| pool.launches.values().all(&done))?;
+        let late = |pool: &AgentPool| -> Vec<u32> {
+            pool.launches.iter().filter(|(_, it)| !done(it)).map(|(number, _)| *number).collect()
         };
         if late(self).is_empty() {
             return Ok(());
@@ -293,10 +315,10 @@ impl<'a> Board<'a> {
         self.roll_call(active)?;
         let names = self.names.clone();
         for number in late(self) {
-            let Some(play) = self.plays.get_mut(&number) else { continue };
-            let of: Vec<&str> = play.waits_for().into_iter().map(|it| &*names[it]).collect();
+            let Some(launch) = self.launches.get_mut(&number) else { continue };
+            let of: Vec<&str> = launch.waits_for().into_iter().map(|it| &*names[it]).collect();
             let why = format!("{} didn't {what} within {} s", of.join(" and "), within.as_secs());
-            play.fail(why);
+            launch.fail(why);
         }
         Ok(())
     }
@@ -305,10 +327,10 @@ impl<'a> Board<'a> {
     fn roll_call(&mut self, active: &[usize]) -> Result<(), Interrupted> {
         for node in active {
             self.answered[*node] = false;
-            self.say(Saying(*node, Kind::Hello, Vec::new()));
+            self.say(Outgoing(*node, Kind::Hello, Vec::new()));
         }
         let deadline = Instant::now() + PONG_WITHIN;
-        self.until(active, deadline, |board| active.iter().all(|it| board.has_answered(*it)))?;
+        self.until(active, deadline, |pool| active.iter().all(|it| pool.has_answered(*it)))?;
         for node in active {
             if !self.has_answered(*node) {
                 self.give_up(*node, "it says nothing any more".into());
@@ -318,8 +340,8 @@ impl<'a> Board<'a> {
     }
 }
 
-impl Drop for Board<'_> {
+impl Drop for AgentPool<'_> {
     fn drop(&mut self) {
-        end_all(self.lines.drain(..).flatten().collect(), self.end_within());
+        end_all(self.connections.drain(..).flatten().collect(), self.end_within());
     }
 }
