@@ -91,9 +91,9 @@ fn choose<W: With>(spec: &OpenSpec, answers: bool, what: W) -> Result<W::Output,
     let message_bytes = spec.message_bytes;
     if let Some(plan) = reliable::Plan::of(&spec.options)? {
         let half = reliable::Half { plan, message_bytes, answers, seed: spec.seed };
-        return Ok(match half.sends_again() {
-            true => what.with(reliable::SendsAgain(half)),
-            false => what.with(reliable::SendsOnce(half)),
+        return Ok(match half.is_arq() {
+            true => what.with(reliable::MakeArq(half)),
+            false => what.with(reliable::MakeFec(half)),
         });
     }
     // A launch between hosts says what the path decides: both must cut alike.

@@ -4,7 +4,7 @@
 use std::net::UdpSocket;
 
 use super::path::Path;
-use super::{Plan, Way, again, once, told};
+use super::{Plan, Strategy, arq, fec, told};
 use crate::OpenError;
 use crate::network::Granted;
 use crate::udp::remote::Make;
@@ -23,9 +23,9 @@ pub struct Half {
 }
 
 impl Half {
-    /// Whether it sends again what is lost.
-    pub fn sends_again(&self) -> bool {
-        matches!(self.plan.way, Way::Again { .. })
+    /// Whether it retransmits what is lost.
+    pub fn is_arq(&self) -> bool {
+        matches!(self.plan.strategy, Strategy::Arq { .. })
     }
 
     fn datagram(&self) -> usize {
@@ -43,16 +43,16 @@ impl Half {
     }
 }
 
-/// An end that sends once.
+/// Makes an endpoint without retransmission.
 #[derive(Clone)]
-pub struct SendsOnce(pub Half);
+pub struct MakeFec(pub Half);
 
-/// An end that sends again what is lost.
+/// Makes an endpoint that retransmits what is lost.
 #[derive(Clone)]
-pub struct SendsAgain(pub Half);
+pub struct MakeArq(pub Half);
 
-impl Make for SendsOnce {
-    type End = once::End;
+impl Make for MakeFec {
+    type End = fec::End;
 
     fn datagram(&self) -> usize {
         self.0.datagram()
@@ -60,12 +60,12 @@ impl Make for SendsOnce {
 
     fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
         let (path, window, granted) = self.0.path(socket, window)?;
-        Ok((self.0.plan.once(path, self.0.answers, window), granted))
+        Ok((self.0.plan.fec_end(path, self.0.answers, window), granted))
     }
 }
 
-impl Make for SendsAgain {
-    type End = again::End;
+impl Make for MakeArq {
+    type End = arq::End;
 
     fn datagram(&self) -> usize {
         self.0.datagram()
@@ -73,6 +73,6 @@ impl Make for SendsAgain {
 
     fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
         let (path, window, granted) = self.0.path(socket, window)?;
-        Ok((self.0.plan.again(path, self.0.answers, window), granted))
+        Ok((self.0.plan.arq_end(path, self.0.answers, window), granted))
     }
 }

@@ -1,13 +1,13 @@
-//! `udp:reliability=…`: messages whose loss is mended, by sending again (`again`) or by repair that
-//! travels with them (`once`), over the same sockets and under the same losses.
+//! `udp:reliability=…`: messages whose loss is recovered by retransmission (`arq`) or by forward error
+//! correction (`fec`), over the same sockets and under the same losses.
 //!
 //! What is lost is drawn from one seeded trace at each receiver (`path`): the n-th datagram that an end
 //! sends meets the n-th draw, whatever the scheme. docs/RELIABILITY.md says what that means for results.
 
-mod again;
+mod arq;
+mod fec;
 mod half;
 mod inbox;
-mod once;
 mod path;
 mod shape;
 mod timer;
@@ -17,8 +17,8 @@ use std::io;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-pub use self::half::{Half, SendsAgain, SendsOnce};
-use self::once::Guard;
+use self::fec::Guard;
+pub use self::half::{Half, MakeArq, MakeFec};
 use self::path::{Mishaps, Path};
 use self::shape::Shape;
 use self::timer::Timer;
@@ -91,20 +91,20 @@ pub const RESEND_AFTER: OptionSpec = OptionSpec {
     takes_size: false,
 };
 
-/// What is done about losses.
+/// How lost datagrams are recovered.
 #[derive(Clone, Copy, Debug)]
-enum Way {
-    /// Nothing is sent again.
-    Once,
-    /// Sent again, so many datagrams under way.
-    Again { window: u64 },
+enum Strategy {
+    /// Nothing is retransmitted: forward error correction, or none.
+    Fec,
+    /// Retransmission (automatic repeat request), with at most `window` datagrams in flight.
+    Arq { window: u64 },
 }
 
 /// What the options ask for.
 #[derive(Clone, Debug)]
 pub struct Plan {
     scheme: Option<Scheme>,
-    way: Way,
+    strategy: Strategy,
     losses: Option<LossModel>,
     flips: Option<f64>,
     /// After so long without an answer the initiator asks for it; learned where none is named.
@@ -141,7 +141,7 @@ impl Plan {
                 return Err(format!("{name}=on is for fragments: leave it out beside reliability"));
             }
         }
-        let (name, again) = match word.strip_suffix("+arq") {
+        let (name, arq) = match word.strip_suffix("+arq") {
             Some(name) => (name, true),
             None => (word, matches!(word, "stop-and-wait" | "selective-repeat")),
         };
@@ -149,21 +149,21 @@ impl Plan {
             "none" | "stop-and-wait" | "selective-repeat" => None,
             name => Some(Scheme::parse(name)?),
         };
-        let way = match (again, name) {
-            (false, _) => Way::Once,
-            (true, "stop-and-wait") => Way::Again { window: 1 },
-            (true, _) => Way::Again { window: again::WINDOW },
+        let strategy = match (arq, name) {
+            (false, _) => Strategy::Fec,
+            (true, "stop-and-wait") => Strategy::Arq { window: 1 },
+            (true, _) => Strategy::Arq { window: arq::WINDOW },
         };
         let number = |name| options.number(Udp::OPTIONS, name);
         let micros = |name| number(name).map(|it| Duration::from_micros(it.into()));
         let flips = Some(text("flips")).filter(|_| options.chosen().contains_key("flips"));
         let flips: Option<f64> = flips.map(|it| it.parse().expect("checked at the door"));
-        check_flips(flips, scheme, again)?;
+        check_flips(flips, scheme, arq)?;
         let whole = datagram_here(options);
-        let payload = whole.saturating_sub(HEADER + if again { ACK } else { 0 });
+        let payload = whole.saturating_sub(HEADER + if arq { ACK } else { 0 });
         let plan = Plan {
             scheme: scheme.filter(|_| flips.is_none()),
-            way,
+            strategy,
             losses: losses(text("loss"), text("burst"))?,
             flips,
             deadline: micros("deadline"),
@@ -204,15 +204,15 @@ impl Plan {
     fn guarded(&self, bytes: usize) -> usize {
         match self.guard() {
             None => bytes,
-            Some(Guard::Checksum) => bytes + once::TRUTH + 4,
-            Some(Guard::Shield(shield)) => once::TRUTH + shield.datagram_bytes(bytes),
+            Some(Guard::Checksum) => bytes + fec::TRUTH + 4,
+            Some(Guard::Shield(shield)) => fec::TRUTH + shield.datagram_bytes(bytes),
         }
     }
 
     /// The largest message.
     pub fn largest(&self) -> usize {
         // One datagram holds all of what is guarded.
-        let room = self.payload.saturating_sub(once::TRUTH);
+        let room = self.payload.saturating_sub(fec::TRUTH);
         match self.guard() {
             None => self.shape().largest(),
             Some(Guard::Checksum) => room.saturating_sub(4),
@@ -225,9 +225,9 @@ impl Plan {
 
     /// The most bytes of a datagram for messages of at most so many.
     pub fn datagram_bytes(&self, message_bytes: usize) -> usize {
-        let own = match self.way {
-            Way::Once => HEADER,
-            Way::Again { .. } => HEADER + ACK,
+        let own = match self.strategy {
+            Strategy::Fec => HEADER,
+            Strategy::Arq { .. } => HEADER + ACK,
         };
         own + self.shape().datagram_bytes(self.guarded(message_bytes))
     }
@@ -242,7 +242,7 @@ impl Plan {
         let seed = (seed << 1) | u64::from(answers);
         let flips = self.flips.map(|share| {
             let flips = FlipTrace::new(share, seed).expect("checked when planned");
-            (flips, once::TRUTH)
+            (flips, fec::TRUTH)
         });
         let losses = self.losses.map(|model| LossTrace::new(model, seed));
         Path::new(socket, Mishaps { losses, flips }).map_err(set_failed)
@@ -251,9 +251,9 @@ impl Plan {
     /// How many datagrams may be under way to `socket`, for messages of at most so many bytes.
     fn window(&self, socket: &UdpSocket, message_bytes: usize) -> Result<u64, OpenError> {
         let room = window(socket, self.datagram_bytes(message_bytes)).map_err(set_failed)?;
-        Ok(match self.way {
-            Way::Once => room.into(),
-            Way::Again { window } => window.min(room.into()),
+        Ok(match self.strategy {
+            Strategy::Fec => room.into(),
+            Strategy::Arq { window } => window.min(room.into()),
         })
     }
 
@@ -262,9 +262,9 @@ impl Plan {
         Some([Coder::new(scheme), Coder::new(scheme)])
     }
 
-    fn once(&self, path: Path, answers: bool, window: u64) -> once::End {
+    fn fec_end(&self, path: Path, answers: bool, window: u64) -> fec::End {
         let (shape, coders) = (self.shape(), self.coders());
-        once::End::new(
+        fec::End::new(
             path,
             shape,
             coders,
@@ -274,16 +274,16 @@ impl Plan {
         )
     }
 
-    fn again(&self, path: Path, answers: bool, window: u64) -> again::End {
+    fn arq_end(&self, path: Path, answers: bool, window: u64) -> arq::End {
         let timer = Timer::new(self.resend_after);
-        again::End::new(path, self.shape(), self.coders(), answers, (timer, window))
+        arq::End::new(path, self.shape(), self.coders(), answers, (timer, window))
     }
 }
 
-fn check_flips(flips: Option<f64>, scheme: Option<Scheme>, again: bool) -> Result<(), String> {
+fn check_flips(flips: Option<f64>, scheme: Option<Scheme>, arq: bool) -> Result<(), String> {
     let Some(share) = flips else { return Ok(()) };
     FlipTrace::new(share, 0)?;
-    if again {
+    if arq {
         return Err(
             "flips are counted, not mended by sending again: choose reliability=none or a \
                     code without +arq"
@@ -309,13 +309,13 @@ pub fn open<V: Visitor>(spec: &OpenSpec, plan: &Plan, visitor: V) -> Result<V::O
     granted.extend(told(plan, window, spec.message_bytes));
     let near = plan.path(near, false, spec.seed)?;
     let far = plan.path(far, true, spec.seed)?;
-    Ok(match plan.way {
-        Way::Once => {
-            let (near, far) = (plan.once(near, false, window), plan.once(far, true, window));
+    Ok(match plan.strategy {
+        Strategy::Fec => {
+            let (near, far) = (plan.fec_end(near, false, window), plan.fec_end(far, true, window));
             visitor.visit(Opened::new(near, far).granted(granted))
         }
-        Way::Again { .. } => {
-            let (near, far) = (plan.again(near, false, window), plan.again(far, true, window));
+        Strategy::Arq { .. } => {
+            let (near, far) = (plan.arq_end(near, false, window), plan.arq_end(far, true, window));
             visitor.visit(Opened::new(near, far).granted(granted))
         }
     })

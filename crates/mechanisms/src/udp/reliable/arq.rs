@@ -1,13 +1,13 @@
-//! Messages that are sent again until they are there: stop-and-wait, selective repeat, and codes whose
-//! repair doesn't always suffice (`+arq`).
+//! Automatic repeat request: messages are retransmitted until they are acknowledged. Stop-and-wait,
+//! selective repeat, and codes whose repair doesn't always suffice (`+arq`).
 //!
-//! Each datagram has a number of its own, resent ones too; an acknowledgement says which came, and
-//! which messages are whole. It travels with data where the receiver answers, else by itself: for every
-//! half window, before its sender sleeps, and at once where something is missing. A datagram counts as
-//! lost where a later one was acknowledged, or nothing was for as long as [`Timer`] says. Without a code
-//! it is resent then; with one only where all of its message was sent and didn't suffice.
+//! Each datagram has a number of its own, resent ones too. An acknowledgement says which datagrams came
+//! and which messages are whole. It travels with data where the receiver answers, else by itself: for
+//! every half window, before its sender sleeps, and at once where something is missing. A datagram counts
+//! as lost when a later one was acknowledged, or when none was for as long as [`Timer`] says. Without a
+//! code it is resent then; with a code only if its whole message was sent and didn't suffice.
 //!
-//! A responder stays with its answer until it is acknowledged: who goes away resends nothing.
+//! A responder waits until its answer is acknowledged, because an endpoint that is gone resends nothing.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,8 +22,8 @@ use super::{GIVE_UP, Patience, not_ours};
 use crate::{Endpoint, socket};
 use codes::Coder;
 
-/// How many times more the last word is said: nobody asks for it again.
-const AGAIN_AT_THE_END: usize = 2;
+/// How many times the final acknowledgement is repeated: nobody asks for it again.
+const FINAL_REPEATS: usize = 2;
 /// Most datagrams under way: what an acknowledgement can tell of.
 pub const WINDOW: u64 = 64;
 
@@ -413,7 +413,7 @@ impl Endpoint for End {
                 self.send_ack(Kind::Status)?;
                 // A line may lose it, and the partner would then wait for it until it gives up.
                 self.path.spare(true);
-                (0..AGAIN_AT_THE_END).try_for_each(|_| self.send_ack(Kind::Status))
+                (0..FINAL_REPEATS).try_for_each(|_| self.send_ack(Kind::Status))
             }
             false if self.owed > 0 => self.send_ack(Kind::Ack),
             false => Ok(()),

@@ -1,10 +1,10 @@
-//! Messages that are sent once: bare (`none`), or with repair by a code. What can't be put together
-//! is lost, and the exchange goes on without it.
+//! Forward error correction: messages are sent once, with the repair data of a code, or bare (`none`). A
+//! message that can't be reassembled is lost, and the next ones follow without it.
 //!
-//! A message is known to be lost where something of a later one has come. Where nothing follows, the
-//! initiator says after each deadline, fixed or learned by [`Timer`], that it has sent so many; whatever
-//! the responder then lacks is lost, and instead of an answer to it it says so. What merely takes its
-//! time arrives before that word: a slow partner is no loss.
+//! A message counts as lost when a datagram of a later one has arrived. When nothing follows, the initiator
+//! states after each deadline, fixed or learned by [`Timer`], how many messages it has sent. The responder
+//! reports what it then lacks as lost, instead of answering it. A late message arrives before that
+//! statement, so a slow partner does not count as a loss.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
@@ -49,9 +49,9 @@ pub struct End {
     patience: Patience,
     /// Most datagrams under way.
     window: u64,
-    /// Of the own datagrams the partner has read so many.
+    /// Number of own datagrams that the peer has acknowledged.
     heard: u64,
-    /// Of the partner's this end has told that it read so many.
+    /// Number of the peer's datagrams acknowledged so far.
     told: u64,
     /// Messages sent.
     outgoing: u64,
