@@ -15,15 +15,15 @@
 //! No mechanism sees a clock, a statistic or the store. What is done over them, timed, is in [`workload`].
 
 mod counts;
-mod kin;
-mod lent;
 mod opened;
 mod options;
+mod partner_ids;
 mod residue;
 mod socket;
 #[cfg(test)]
 mod tests;
 mod unavailable;
+mod zero_copy_pipe;
 
 pub mod condvar;
 pub mod eventfd;

@@ -5,7 +5,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::kin::Kin;
+use super::partner_ids::PartnerIds;
 use super::socket::wrong_length;
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Traits,
@@ -20,7 +20,7 @@ pub struct ProcessVm;
 
 /// One side; `READS` tells who copies: the receiver, or the sender.
 pub struct End<const READS: bool> {
-    kin: Kin,
+    kin: PartnerIds,
     partner: i32,
     out: Window,
     into: Window,
@@ -52,7 +52,7 @@ fn pair<const READS: bool>(spec: &OpenSpec) -> Result<Opened<End<READS>>, OpenEr
     let flags = parking::flags(spec.same_process);
     let (there, back) =
         (Window::new(&mapping, 0, flags), Window::new(&mapping, Window::BYTES, flags));
-    let (first, second) = Kin::pair()?;
+    let (first, second) = PartnerIds::pair()?;
     let end = |kin, out, into| End { kin, partner: 0, out, into };
     Ok(Opened::new(end(first, there.clone(), back.clone()), end(second, back, there)))
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use rustix::process::{Resource, getrlimit};
 
-use super::kin::Kin;
+use super::partner_ids::PartnerIds;
 use super::{
     Carries, Cause, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Unavailable,
     Visitor,
@@ -18,7 +18,7 @@ pub struct Signal;
 
 /// One side, which meets its partner in `start`.
 pub struct End {
-    kin: Kin,
+    ids: PartnerIds,
     partner: Thread,
     set: Option<Set>,
 }
@@ -37,8 +37,8 @@ impl Mechanism for Signal {
                 way_out: "raise it: ulimit -i 1024".into(),
             }));
         }
-        let (first, second) = Kin::pair()?;
-        let end = |kin| End { kin, partner: Thread::default(), set: None };
+        let (first, second) = PartnerIds::pair()?;
+        let end = |ids| End { ids, partner: Thread::default(), set: None };
         Ok(visitor.visit(Opened::new(end(first), end(second))))
     }
 }
@@ -47,7 +47,7 @@ impl Endpoint for End {
     fn start(&mut self) -> io::Result<()> {
         // Blocked before the partner learns whom to signal: an unblocked one would kill.
         self.set = Some(Set::block()?);
-        self.partner = self.kin.meet()?;
+        self.partner = self.ids.meet()?;
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! `splice`: two pipes whose writers splice the pages of a memory file into them (splice(2)):
 //! one copy, by the reader, instead of two.
 
-use super::lent::{PAGES, opened};
 use super::pipe::CAPACITY;
+use super::zero_copy_pipe::{PAGES, opened};
 use super::{Carries, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor};
 use sys::lent::Way;
 

@@ -1,8 +1,8 @@
 //! `vmsplice`: two pipes whose writers lend their pages (vmsplice(2)) instead of copying: one
 //! copy, by the reader, instead of two. `gift=on` gives the pages away (SPLICE_F_GIFT).
 
-use super::lent::{PAGES, opened};
 use super::pipe::CAPACITY;
+use super::zero_copy_pipe::{PAGES, opened};
 use super::{
     Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor,
 };

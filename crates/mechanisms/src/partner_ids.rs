@@ -1,4 +1,4 @@
-//! Partners that must know each other's process: met once, in `start`.
+//! Partners that must know each other's process and thread ids exchange them once, in `start`.
 
 use std::io;
 use std::sync::Arc;
@@ -11,41 +11,43 @@ use sys::parking::Parking;
 use sys::shared::{LINE, Mapping, Word};
 use sys::signal::Thread;
 
-/// One side's view of the meeting place.
-pub struct Kin {
-    mine: Place,
-    partners: Place,
+/// One side's view of the shared ids.
+pub struct PartnerIds {
+    mine: IdSlot,
+    partners: IdSlot,
 }
 
-/// Where one side says who it is.
+/// Where one side stores its ids.
 #[derive(Clone)]
-struct Place {
+struct IdSlot {
     process: Word,
-    /// Zero until the place is taken.
+    /// Zero until both ids are stored.
     thread: Word,
-    /// Where the other side waits for that.
+    /// Where the other side waits for them.
     waiting: Word,
 }
 
-impl Place {
-    fn new(mapping: &Arc<Mapping>, offset: usize) -> Place {
+impl IdSlot {
+    fn new(mapping: &Arc<Mapping>, offset: usize) -> IdSlot {
         let word = |at| Word::new(mapping, offset + at);
-        Place { process: word(0), thread: word(4), waiting: word(LINE) }
+        IdSlot { process: word(0), thread: word(4), waiting: word(LINE) }
     }
 }
 
-impl Kin {
+impl PartnerIds {
     /// The initiator's and the responder's view.
-    pub fn pair() -> Result<(Kin, Kin), OpenError> {
+    pub fn pair() -> Result<(PartnerIds, PartnerIds), OpenError> {
         let mapping = Mapping::new(4 * LINE).map_err(OpenError::call("mmap", "free memory"))?;
         let mapping = Arc::new(mapping);
-        let (first, second) = (Place::new(&mapping, 0), Place::new(&mapping, 2 * LINE));
-        let kin =
-            |mine: &Place, partners: &Place| Kin { mine: mine.clone(), partners: partners.clone() };
-        Ok((kin(&first, &second), kin(&second, &first)))
+        let (first, second) = (IdSlot::new(&mapping, 0), IdSlot::new(&mapping, 2 * LINE));
+        let ids = |mine: &IdSlot, partners: &IdSlot| PartnerIds {
+            mine: mine.clone(),
+            partners: partners.clone(),
+        };
+        Ok((ids(&first, &second), ids(&second, &first)))
     }
 
-    /// Says who the calling thread is, and waits for the partner to do the same.
+    /// Stores the ids of the calling thread, waits for the partner's, and returns those.
     pub fn meet(&self) -> io::Result<Thread> {
         let this = Thread::current();
         self.mine.process.store(this.process as u32, Release);

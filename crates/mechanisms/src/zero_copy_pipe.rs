@@ -1,5 +1,5 @@
-//! What `vmsplice` and `splice` share: two pipes whose writers hand over pages instead of
-//! bytes, filled in place. The reader copies them out with read(2).
+//! What `vmsplice` and `splice` share: two pipes whose writers pass pages to the kernel instead of copying
+//! bytes into it, and fill them in place. The reader copies them out with read(2).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,7 +11,7 @@ use super::pipe::two_pipes;
 use super::{Choice, Endpoint, OpenError, OpenSpec, Opened, OptionSpec};
 use sys::lent::{Pool, Way};
 
-/// Which pages are handed over.
+/// The option `pages=normal|huge`: which pages are passed.
 pub const PAGES: OptionSpec = OptionSpec {
     name: "pages",
     summary: "pages of the usual size, or huge ones (vm.nr_hugepages)",
@@ -19,13 +19,13 @@ pub const PAGES: OptionSpec = OptionSpec {
     takes_size: false,
 };
 
-/// One side: a pool of pages for its own pipe, and the partner's pipe.
+/// One side: a pool of pages for the pipe that it writes, and the pipe that it reads.
 pub struct End {
     pool: Pool,
     from: OwnedFd,
 }
 
-/// Two pipes and their pools.
+/// Opens two pipes and their pools of pages.
 pub fn opened(
     spec: &OpenSpec,
     specs: &'static [OptionSpec],
