@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use common::ends::HANG;
 use common::say;
 use mechanisms::network::{
-    Call, ConnectVisitor, Cookie, Granted, ListenVisitor, Listener, Purpose, Wait,
+    Call, ConnectVisitor, ConnectionKind, Cookie, Granted, ListenVisitor, Listener, Wait,
 };
 use mechanisms::{Endpoint, OpenError, OpenSpec, Variant};
 
@@ -89,7 +89,7 @@ fn undisturbed(disturb: impl Fn(&str, SocketAddr) -> Box<dyn std::any::Any>) {
                 });
                 let to = SocketAddr::new(at, told.recv_timeout(HANG).unwrap());
                 let _held = disturb(name, to);
-                let call = Call { to, cookie, purpose: Purpose::Stay };
+                let call = Call { to, cookie, kind: ConnectionKind::Persistent };
                 mechanisms::connect(name, &spec, &call, Asking).expect("let in");
                 responder.join().unwrap().expect("the partner came");
                 if name == "tcp" {
@@ -184,7 +184,7 @@ fn the_wrong_cookie_opens_nothing_and_the_deadline_closes_the_listener() {
             });
             let to = SocketAddr::new(at, told.recv_timeout(HANG).unwrap());
             let cookie = Cookie::drawn().unwrap();
-            let call = Call { to, cookie, purpose: Purpose::Stay };
+            let call = Call { to, cookie, kind: ConnectionKind::Persistent };
             let error = mechanisms::connect(name, &spec, &call, Asking).unwrap_err();
             assert!(matches!(error, OpenError::Unavailable(_)), "{name}: {error}");
             let error = responder.join().unwrap().unwrap_err().to_string();

@@ -36,7 +36,7 @@ fn streamed(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
         move |end| {
             (0..count).for_each(|nth| end.send(contents(1, nth, bytes)).expect("send"));
             end.recv(&mut [0]).expect("the answer");
-            end.settle(true).expect("settle");
+            end.flush(true).expect("flush");
             tell.send((0, tally(end))).unwrap();
         },
         move |end| {
@@ -79,7 +79,7 @@ fn in_turns(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
                 end.send(contents(1, nth, bytes)).expect("send");
                 wrong += u64::from(!expect(end, 2, nth, &mut into));
             }
-            end.settle(true).expect("settle");
+            end.flush(true).expect("flush");
             let mut told = tally(end);
             told.insert("answers that were none", wrong);
             tell.send((0, told)).unwrap();
@@ -159,7 +159,7 @@ fn who_hears_nothing_gives_up_before_the_launch_ends() {
         let mut pair = pair(&format!("reliability={scheme},loss=100%"), 64);
         pair.start();
         let begun = Instant::now();
-        pair.initiator.give_up_by(begun + Duration::from_secs(3));
+        pair.initiator.set_deadline(begun + Duration::from_secs(3));
         pair.initiator.send(contents(1, 0, 64)).expect("it is kept");
         let error = pair.initiator.recv(&mut [0; 64]).expect_err("nobody has heard it");
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{scheme}: {error}");

@@ -92,7 +92,7 @@ pub fn both(
             end.start().expect("start");
             role(&mut end);
             // Its partner may be gone already.
-            let _ = end.settle(true);
+            let _ = end.flush(true);
             end
         })
     };

@@ -115,20 +115,23 @@ pub trait Endpoint: Send {
         None
     }
 
-    /// Says when the launch ends: whoever bounds its waits gives up before, and so has its say.
-    fn give_up_by(&mut self, _deadline: Instant) {}
+    /// Sets when the launch ends. An endpoint with its own time-outs must give up before `deadline`, so
+    /// that its error is reported instead of the supervisor's.
+    fn set_deadline(&mut self, _deadline: Instant) {}
 
-    /// From now on this end is (or isn't) spared the losses that were asked for: what a launch says
-    /// for itself, before it is timed, comes through.
-    fn spare(&mut self, _spared: bool) {}
+    /// Switches the injection of the losses asked for, and the counting of them, on or off. It is off for
+    /// messages that a launch sends for its own use, outside the timed part.
+    fn set_loss_injection(&mut self, _enabled: bool) {}
 
-    /// The owner turns to something else, for a while or (`over`) for good: what this end owes its
-    /// partner it says now.
-    fn settle(&mut self, _over: bool) -> io::Result<()> {
+    /// Flushes pending acknowledgements. With `last`, also sends the final one.
+    ///
+    /// # Errors
+    /// As those of sockets.
+    fn flush(&mut self, _last: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// What this end has counted of what it sent and received while it wasn't spared, under names
+    /// What this end has counted of what it sent and received while losses were injected, under names
     /// with units; nothing where nothing can be lost.
     fn tally(&self) -> Vec<(&'static str, u64)> {
         Vec::new()

@@ -44,34 +44,34 @@ impl fmt::Debug for Cookie {
     }
 }
 
-/// What a partner comes for.
+/// What a connection is for. The discriminants are part of the wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Purpose {
-    /// To stay, and exchange messages.
-    Stay,
-    /// It has heard that it is let in, and stays (datagrams only: nothing else tells).
-    Stays,
-    /// To be let in, and leave: a set-up that somebody times.
-    Pass,
-    /// The same; those that follow count.
-    Begin,
-    /// The same; those that follow don't count any more.
-    Finish,
-    /// The same, for the last time.
-    Leave,
+pub enum ConnectionKind {
+    /// It stays open and carries messages.
+    Persistent,
+    /// A persistent connection's reply to the answer (datagrams only: no handshake confirms it).
+    Confirm,
+    /// It is closed once accepted: a set-up of the workload connect.
+    SetUp,
+    /// As `SetUp`; the set-ups after it are timed.
+    TimingStarts,
+    /// As `SetUp`; the set-ups after it are not timed any more.
+    TimingEnds,
+    /// As `SetUp`; none follows.
+    Last,
 }
 
-const PURPOSES: [Purpose; 6] = {
-    use Purpose::*;
-    [Stay, Stays, Pass, Begin, Finish, Leave]
+const CONNECTION_KINDS: [ConnectionKind; 6] = {
+    use ConnectionKind::*;
+    [Persistent, Confirm, SetUp, TimingStarts, TimingEnds, Last]
 };
 
-/// What a partner says first.
+/// The first bytes on a connection: the cookie, the kind and the caller's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hello {
-    /// What it comes for.
-    pub purpose: Purpose,
+    /// What the connection is for.
+    pub kind: ConnectionKind,
     /// How many datagrams may be under way to it; 0 where nobody counts them.
     pub window: u32,
 }
@@ -84,7 +84,7 @@ impl Hello {
     pub fn to_bytes(self, cookie: &Cookie) -> [u8; Hello::BYTES] {
         let mut bytes = [0; Hello::BYTES];
         bytes[..16].copy_from_slice(&cookie.0);
-        bytes[16] = self.purpose as u8;
+        bytes[16] = self.kind as u8;
         bytes[17..].copy_from_slice(&self.window.to_le_bytes());
         bytes
     }
@@ -94,9 +94,9 @@ impl Hello {
         let bytes: &[u8; Hello::BYTES] = bytes.try_into().ok()?;
         // As long for a cookie that begins right as for any other.
         let differs = bytes.iter().zip(&cookie.0).fold(0, |sum, (a, b)| sum | (a ^ b));
-        let purpose = PURPOSES.into_iter().find(|it| *it as u8 == bytes[16])?;
+        let kind = CONNECTION_KINDS.into_iter().find(|it| *it as u8 == bytes[16])?;
         let window = u32::from_le_bytes([bytes[17], bytes[18], bytes[19], bytes[20]]);
-        (differs == 0).then_some(Hello { purpose, window })
+        (differs == 0).then_some(Hello { kind, window })
     }
 }
 
@@ -145,7 +145,7 @@ pub trait Listener: Send + 'static {
     ///
     /// # Errors
     /// As accept(2), recv(2) and send(2).
-    fn accept_and_close(&mut self) -> io::Result<Purpose>;
+    fn accept_and_close(&mut self) -> io::Result<ConnectionKind>;
 }
 
 /// How long to wait, and for whom besides.
@@ -221,15 +221,15 @@ pub trait ConnectVisitor {
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output;
 }
 
-/// Where the partner waits, how to prove who one is, and what one comes for.
+/// How to connect: the far side's address, the launch's cookie, and the kind of connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The far side's address and port.
     pub to: SocketAddr,
     /// The launch's cookie.
     pub cookie: Cookie,
-    /// What for.
-    pub purpose: Purpose,
+    /// What the connection is for.
+    pub kind: ConnectionKind,
 }
 
 /// Why a mechanism without a network can't be had between hosts.
@@ -264,7 +264,7 @@ mod tests {
     fn only_the_whole_cookie_opens() {
         let cookie = Cookie::drawn().unwrap();
         assert_ne!(cookie, Cookie::drawn().unwrap());
-        let hello = Hello { purpose: Purpose::Pass, window: 77 };
+        let hello = Hello { kind: ConnectionKind::SetUp, window: 77 };
         let bytes = hello.to_bytes(&cookie);
         assert_eq!(Hello::parse(&bytes, &cookie), Some(hello));
         for at in 0..16 {

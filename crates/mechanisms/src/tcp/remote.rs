@@ -11,7 +11,8 @@ use rustix::net::{bind, connect as connect_socket, listen};
 
 use super::{OneFd, is_multipath, set_nodelay, stream_socket, subflows};
 use crate::network::{
-    self, Answer, Call, ConnectVisitor, Cookie, Granted, Hello, MEETING, Purpose, Wait, readable,
+    self, Answer, Call, ConnectVisitor, ConnectionKind, Cookie, Granted, Hello, MEETING, Wait,
+    readable,
 };
 use crate::{Mechanism, OpenError, OpenSpec, Step, socket};
 use model::mechanism::Unavailable;
@@ -42,8 +43,8 @@ struct Caller {
 enum Said {
     /// Not enough yet.
     Little,
-    /// The cookie, and what it comes for.
-    Cookie(Purpose),
+    /// The cookie, with the kind of connection.
+    Cookie(ConnectionKind),
     /// Something else, or it has hung up.
     Nonsense,
 }
@@ -55,7 +56,7 @@ impl Caller {
             Ok(more) => {
                 self.bytes += more;
                 match Hello::parse(&self.heard[..self.bytes], cookie) {
-                    Some(hello) => Said::Cookie(hello.purpose),
+                    Some(hello) => Said::Cookie(hello.kind),
                     None if self.bytes == Hello::BYTES => Said::Nonsense,
                     None => Said::Little,
                 }
@@ -87,7 +88,7 @@ impl LaunchListener {
     }
 
     /// Accepts new connections and reads from the waiting ones. Returns the partner's, if it is there.
-    fn look(&mut self) -> Option<(TcpStream, Purpose)> {
+    fn look(&mut self) -> Option<(TcpStream, ConnectionKind)> {
         for _ in 0..MOST {
             match self.listener.accept() {
                 Ok((stream, _)) => {
@@ -109,7 +110,7 @@ impl LaunchListener {
         while at < self.callers.len() && found.is_none() {
             let caller = &mut self.callers[at];
             match caller.hear(&self.cookie) {
-                Said::Cookie(purpose) => found = Some((self.callers.remove(at).stream, purpose)),
+                Said::Cookie(kind) => found = Some((self.callers.remove(at).stream, kind)),
                 Said::Little if caller.since.elapsed() < HEARD_OUT => at += 1,
                 Said::Little | Said::Nonsense => drop(self.callers.remove(at)),
             }
@@ -141,8 +142,8 @@ impl network::Listener for LaunchListener {
         let failed = |call| OpenError::call::<io::Error>(call, "none known");
         loop {
             wait.for_any(&self.fds(), self.soonest())?;
-            let Some((mut stream, purpose)) = self.look() else { continue };
-            if purpose != Purpose::Stay {
+            let Some((mut stream, kind)) = self.look() else { continue };
+            if kind != ConnectionKind::Persistent {
                 continue;
             }
             stream.set_nonblocking(false).map_err(failed("fcntl O_NONBLOCK"))?;
@@ -152,13 +153,13 @@ impl network::Listener for LaunchListener {
         }
     }
 
-    fn accept_and_close(&mut self) -> io::Result<Purpose> {
+    fn accept_and_close(&mut self) -> io::Result<ConnectionKind> {
         loop {
             readable(self.fds(), self.soonest())?;
-            let Some((mut stream, purpose)) = self.look() else { continue };
+            let Some((mut stream, kind)) = self.look() else { continue };
             prepare(&stream, &self.spec).map_err(|error| io::Error::other(error.to_string()))?;
             stream.write_all(&Answer { window: 0 }.to_bytes())?;
-            return Ok(purpose);
+            return Ok(kind);
         }
     }
 }
@@ -171,7 +172,7 @@ pub fn connect<V: ConnectVisitor>(
 ) -> Result<V::Output, OpenError> {
     let failed = |call| OpenError::call::<io::Error>(call, "see what ended the far side");
     let mut stream = TcpStream::from(stream_socket(call.to.ip(), spec)?);
-    let bounded = call.purpose == Purpose::Stay;
+    let bounded = call.kind == ConnectionKind::Persistent;
     if bounded {
         // It holds for connecting too (socket(7), SO_SNDTIMEO).
         stream.set_write_timeout(Some(MEETING)).map_err(failed("setsockopt SO_SNDTIMEO"))?;
@@ -180,7 +181,7 @@ pub fn connect<V: ConnectVisitor>(
     connect_socket(&stream, &call.to).map_err(|error| unreachable(call.to, error.into()))?;
     visitor.passed(Step::Connected);
     let granted = prepare(&stream, spec)?;
-    let hello = Hello { purpose: call.purpose, window: 0 };
+    let hello = Hello { kind: call.kind, window: 0 };
     stream.write_all(&hello.to_bytes(&call.cookie)).map_err(failed("write the cookie"))?;
     let mut answer = [0; Answer::BYTES];
     stream.read_exact(&mut answer).map_err(failed("read whether the far side lets us in"))?;

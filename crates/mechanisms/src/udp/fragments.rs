@@ -427,7 +427,7 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for End<SEND, TAKE> {
         })
     }
 
-    fn give_up_by(&mut self, deadline: Instant) {
+    fn set_deadline(&mut self, deadline: Instant) {
         self.deadline = Some(deadline);
     }
 }

@@ -11,8 +11,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
 use super::{End, PATIENCE, fragmented, fragments, reliable, set_failed, set_options, window};
 use crate::network::{
-    Answer, Call, ConnectVisitor, Cookie, Granted, Hello, ListenVisitor, Listener, MEETING,
-    Purpose, Wait,
+    Answer, Call, ConnectVisitor, ConnectionKind, Cookie, Granted, Hello, ListenVisitor, Listener,
+    MEETING, Wait,
 };
 use crate::tcp::{no_address, unreachable};
 use crate::{Endpoint, OpenError, OpenSpec, Step};
@@ -202,7 +202,8 @@ impl<M: Make> Listener for Bound<M> {
         self.socket.set_nonblocking(true).map_err(failed("fcntl O_NONBLOCK"))?;
         let theirs = loop {
             wait.for_any(&[self.socket.as_fd()], None)?;
-            let Some((Hello { purpose: Purpose::Stay, window }, from)) = self.hello() else {
+            let Some((Hello { kind: ConnectionKind::Persistent, window }, from)) = self.hello()
+            else {
                 continue;
             };
             self.socket.connect(from).map_err(failed("connect"))?;
@@ -221,10 +222,10 @@ impl<M: Make> Listener for Bound<M> {
             if Instant::now() >= heard || self.has_begun() {
                 break;
             }
-            match self.hello().map(|(hello, _)| hello.purpose) {
-                Some(Purpose::Stays) => break,
+            match self.hello().map(|(hello, _)| hello.kind) {
+                Some(ConnectionKind::Confirm) => break,
                 // The answer was lost on its way.
-                Some(Purpose::Stay) if answered.elapsed() > AGAIN / 2 => {
+                Some(ConnectionKind::Persistent) if answered.elapsed() > AGAIN / 2 => {
                     answered = Instant::now();
                     self.socket.send(&answer).map_err(failed("send"))?;
                 }
@@ -236,12 +237,12 @@ impl<M: Make> Listener for Bound<M> {
         Ok((end, self.granted.into_iter().chain(more).collect()))
     }
 
-    fn accept_and_close(&mut self) -> io::Result<Purpose> {
+    fn accept_and_close(&mut self) -> io::Result<ConnectionKind> {
         self.socket.set_read_timeout(None)?;
         loop {
             if let Some((hello, from)) = self.hello() {
                 self.socket.send_to(&Answer { window: 1 }.to_bytes(), from)?;
-                return Ok(hello.purpose);
+                return Ok(hello.kind);
             }
         }
     }
@@ -281,23 +282,23 @@ pub fn connect<V: ConnectVisitor>(
 /// Says who it is; gives how many datagrams may be under way to the far side.
 fn let_in(socket: &UdpSocket, call: &Call, datagram: usize) -> Result<u32, OpenError> {
     let own = window(socket, datagram).map_err(set_failed)?;
-    let say = |purpose| {
-        let bytes = Hello { purpose, window: own }.to_bytes(&call.cookie);
+    let say = |kind| {
+        let bytes = Hello { kind, window: own }.to_bytes(&call.cookie);
         socket.send(&bytes).map(drop).map_err(|error| unreachable(call.to, error))
     };
-    let stays = call.purpose == Purpose::Stay;
-    let (patience, tries) = match stays {
+    let persistent = call.kind == ConnectionKind::Persistent;
+    let (patience, tries) = match persistent {
         true => (AGAIN, MEETING.as_secs()),
         false => (PATIENCE, TIMED_TRIES),
     };
     socket.set_read_timeout(Some(patience)).map_err(failed("setsockopt SO_RCVTIMEO"))?;
     for _ in 0..tries {
-        say(call.purpose)?;
+        say(call.kind)?;
         let mut bytes = [0; Answer::BYTES + 1];
         match socket.recv(&mut bytes).map(|length| Answer::parse(&bytes[..length])) {
             Ok(Some(answer)) => {
-                if stays {
-                    say(Purpose::Stays)?;
+                if persistent {
+                    say(ConnectionKind::Confirm)?;
                 }
                 return Ok(answer.window);
             }

@@ -29,7 +29,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     for (sample, late) in samples.iter().zip(lateness) {
         let due = schedule.next_due();
         if clock.now() < due {
-            end.settle(false)?; // what it owes it can say while it waits
+            end.flush(false)?; // pending acknowledgements cost nothing while it waits
             schedule.wait_until(due);
         }
         *late = clock.now().saturating_sub(due);

@@ -29,8 +29,8 @@ impl<L: Listener> Endpoint for AcceptOnly<L> {
     }
 
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        let purpose = self.0.accept_and_close()?;
-        message.fill(purpose as u8);
+        let kind = self.0.accept_and_close()?;
+        message.fill(kind as u8);
         Ok(())
     }
 }

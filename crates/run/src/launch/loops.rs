@@ -50,8 +50,8 @@ pub trait Loops {
     fn lost(&self) -> u64;
     /// What became of the datagrams on their way here; None where there are none.
     fn datagrams(&self) -> Option<Datagrams>;
-    /// Says what is owed to the partner: nothing more is done over the mechanism.
-    fn settle(&mut self) -> io::Result<()>;
+    /// Sends the final acknowledgement: nothing more is sent over the mechanism.
+    fn flush(&mut self) -> io::Result<()>;
     /// What the endpoint has counted, by name.
     fn tally(&self) -> Vec<(&'static str, u64)>;
 }
@@ -79,7 +79,7 @@ impl<'a, E, P> Compiled<'a, E, P> {
 impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<u64> {
         let Compiled { end, payload, buffers, clock } = self;
-        end.spare(!matches!(with, With::Asked));
+        end.set_loss_injection(matches!(with, With::Asked));
         match with {
             With::Nothing => {
                 latency::initiate(*end, &mut Untouched, buffers, *clock, samples, batch)
@@ -94,7 +94,7 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
         let Compiled { end, payload, buffers, .. } = self;
-        end.spare(!matches!(with, With::Asked));
+        end.set_loss_injection(matches!(with, With::Asked));
         match with {
             With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
             With::Pattern(seed) => {
@@ -111,28 +111,28 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
         lateness: &mut [u64],
     ) -> io::Result<()> {
         let Compiled { end, payload, buffers, clock } = self;
-        end.spare(false);
+        end.set_loss_injection(true);
         rate::initiate(*end, payload, buffers, *clock, schedule, (samples, lateness))
     }
 
     fn transfers(&mut self, samples: &[AtomicU64], messages: u64) -> io::Result<()> {
         let Compiled { end, payload, buffers, clock } = self;
-        end.spare(false);
+        end.set_loss_injection(true);
         throughput::initiate(*end, payload, buffers, *clock, samples, messages)
     }
 
     fn take(&mut self, messages: u64) -> io::Result<()> {
-        self.end.spare(false);
+        self.end.set_loss_injection(true);
         throughput::respond(self.end, &mut self.payload, &mut self.buffers, 1, messages)
     }
 
     fn say(&mut self, message: &[u8]) -> io::Result<()> {
-        self.end.spare(true);
+        self.end.set_loss_injection(false);
         self.end.send(message)
     }
 
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()> {
-        self.end.spare(true);
+        self.end.set_loss_injection(false);
         self.end.recv(message)
     }
 
@@ -144,8 +144,8 @@ impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
         self.end.datagrams()
     }
 
-    fn settle(&mut self) -> io::Result<()> {
-        self.end.settle(true)
+    fn flush(&mut self) -> io::Result<()> {
+        self.end.flush(true)
     }
 
     fn tally(&self) -> Vec<(&'static str, u64)> {

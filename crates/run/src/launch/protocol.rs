@@ -19,7 +19,7 @@ use super::paced::Paced;
 use super::page::{Command, Page};
 use super::set_up;
 use super::spec::Spec;
-use mechanisms::network::Purpose;
+use mechanisms::network::ConnectionKind;
 use model::launch::{Role, SampleCount, WorkerReport};
 use model::mechanism::Carries;
 use model::workload::Workload;
@@ -81,7 +81,7 @@ impl<'a> WorkerProtocol<'a> {
         };
         if result.is_ok() {
             // The partner may be gone already: then nothing is owed any more.
-            let _ = self.loops.settle();
+            let _ = self.loops.flush();
         }
         self.report.lost = self.loops.lost();
         self.report.datagrams = self.loops.datagrams();
@@ -118,7 +118,7 @@ impl<'a> WorkerProtocol<'a> {
         }
         if self.spec.workload == Workload::Connect {
             return match command {
-                Command::Stop => self.announce(Purpose::Leave),
+                Command::Stop => self.announce(ConnectionKind::Last),
                 _ => Ok(()),
             };
         }
@@ -132,11 +132,11 @@ impl<'a> WorkerProtocol<'a> {
         }
     }
 
-    /// Tells the far side of a `connect` what its next callers are for.
-    fn announce(&mut self, purpose: Purpose) -> io::Result<()> {
+    /// Tells the far side of a `connect` what the next connections are for.
+    fn announce(&mut self, kind: ConnectionKind) -> io::Result<()> {
         match self.spec.half {
             Some(_) if self.spec.workload == Workload::Connect => {
-                set_up::announce(self.spec, &mut self.report, purpose)
+                set_up::announce(self.spec, &mut self.report, kind)
             }
             _ => Ok(()),
         }
@@ -282,7 +282,7 @@ impl<'a> WorkerProtocol<'a> {
         self.fill(&[AtomicU64::new(0)], lead)?;
         self.report.untimed_ns += led.elapsed().as_nanos() as f64;
         self.report.lead_operations = lead;
-        self.announce(Purpose::Begin)?;
+        self.announce(ConnectionKind::TimingStarts)?;
         let before = sys::process::thread_usage();
         let mut closed = Vec::new();
         self.instrumentation.start()?;
@@ -299,7 +299,7 @@ impl<'a> WorkerProtocol<'a> {
         let filled = page.samples(samples as usize);
         self.report.punctuality = paced.and_then(|it| it.end(filled));
         (self.report.samples, self.report.batch) = (samples, batch);
-        self.announce(Purpose::Finish)
+        self.announce(ConnectionKind::TimingEnds)
     }
 
     /// Untimed operations before the first sample.
@@ -327,7 +327,7 @@ impl<'a> WorkerProtocol<'a> {
     /// The responder: does what it is told, until told to stop.
     fn follow(&mut self) -> io::Result<()> {
         if self.spec.half.is_some() && self.spec.workload == Workload::Connect {
-            return self.let_in();
+            return self.accept_set_ups();
         }
         for taken in 0.. {
             let command = self.next_command(taken)?;
@@ -362,22 +362,22 @@ impl<'a> WorkerProtocol<'a> {
         Ok(())
     }
 
-    /// The responder of set-ups from another host: lets callers in until one says that it leaves.
-    fn let_in(&mut self) -> io::Result<()> {
+    /// The responder of set-ups from another host: accepts connections up to the last one.
+    fn accept_set_ups(&mut self) -> io::Result<()> {
         let mut before = sys::process::thread_usage();
         loop {
-            let mut purpose = [0];
-            self.loops.hear(&mut purpose)?;
-            match purpose[0] {
-                it if it == Purpose::Begin as u8 => {
+            let mut kind = [0];
+            self.loops.hear(&mut kind)?;
+            match kind[0] {
+                it if it == ConnectionKind::TimingStarts as u8 => {
                     self.report.cpus.push(sched_getcpu() as u32);
                     before = sys::process::thread_usage();
                 }
-                it if it == Purpose::Finish as u8 => {
+                it if it == ConnectionKind::TimingEnds as u8 => {
                     self.report.usage = sys::process::thread_usage().since(&before);
                     self.report.cpus.push(sched_getcpu() as u32);
                 }
-                it if it == Purpose::Leave as u8 => return Ok(()),
+                it if it == ConnectionKind::Last as u8 => return Ok(()),
                 _ => {}
             }
         }

@@ -1,12 +1,12 @@
 //! The initiator's part in a connect: set-ups of the spec's mechanism, timed, and cut into their
-//! parts. The responder sleeps meanwhile; on another host it lets callers in.
+//! parts. The responder sleeps meanwhile; on another host it accepts them.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
 
 use super::spec::{Half, Spec};
 use mechanisms::OpenError;
-use mechanisms::network::{Call, Purpose};
+use mechanisms::network::{Call, ConnectionKind};
 use mechanisms::workload::connect;
 use model::launch::WorkerReport;
 
@@ -21,28 +21,28 @@ pub fn initiate(
     batch: u64,
 ) -> io::Result<()> {
     let (variant, open) = spec.to_open().map_err(io::Error::other)?;
-    let call = call(spec, Purpose::Pass);
+    let call = call(spec, ConnectionKind::SetUp);
     connect::initiate(variant.entry.name, &open, call.as_ref(), spec.clock, samples, batch)
         .map_err(|error| refused(report, error))
 }
 
-/// Tells the far side, by one more set-up, what the next ones are for.
-pub fn announce(spec: &Spec, report: &mut WorkerReport, purpose: Purpose) -> io::Result<()> {
+/// Makes one untimed set-up that tells the far side what the next ones are for.
+pub fn announce(spec: &Spec, report: &mut WorkerReport, kind: ConnectionKind) -> io::Result<()> {
     let (variant, open) = spec.to_open().map_err(io::Error::other)?;
-    let call = call(spec, purpose);
+    let call = call(spec, kind);
     let untimed = [AtomicU64::new(0)];
     let said = connect::initiate(variant.entry.name, &open, call.as_ref(), spec.clock, &untimed, 1);
-    match (said, purpose) {
-        // The answer may be lost, and who has left gives no other.
-        (Err(_), Purpose::Leave) => Ok(()),
+    match (said, kind) {
+        // The answer may be lost, and the far side, which is gone, gives no other.
+        (Err(_), ConnectionKind::Last) => Ok(()),
         (said, _) => said.map_err(|error| refused(report, error)),
     }
 }
 
 /// Where the far side is, if it is on another host.
-fn call(spec: &Spec, purpose: Purpose) -> Option<Call> {
+fn call(spec: &Spec, kind: ConnectionKind) -> Option<Call> {
     match spec.half {
-        Some(Half::Near { to, cookie }) => Some(Call { to, cookie, purpose }),
+        Some(Half::Near { to, cookie }) => Some(Call { to, cookie, kind }),
         _ => None,
     }
 }
@@ -50,7 +50,7 @@ fn call(spec: &Spec, purpose: Purpose) -> Option<Call> {
 /// Reports what each part of a set-up takes.
 pub fn dissect(spec: &Spec, report: &mut WorkerReport) -> io::Result<()> {
     let (variant, open) = spec.to_open().map_err(io::Error::other)?;
-    let call = call(spec, Purpose::Pass);
+    let call = call(spec, ConnectionKind::SetUp);
     let all = connect::phases(variant.entry.name, &open, call.as_ref(), spec.clock, DISSECTED)
         .map_err(|error| refused(report, error))?;
     let median = |at: usize| {

@@ -21,7 +21,7 @@ use super::worker::{WorkerContext, WorkerFn, worker_fn};
 use super::workers::{OWNER_GONE, WorkerGroup};
 use machine::Ledger;
 use mechanisms::network::{
-    Call, ConnectVisitor, Granted, ListenVisitor, Listener, MEETING, Purpose, Wait,
+    Call, ConnectVisitor, ConnectionKind, Granted, ListenVisitor, Listener, MEETING, Wait,
 };
 use mechanisms::{Endpoint, OpenError, Opened, Residue, Visitor};
 use model::launch::{Outcome, Record, Role, SampleCount};
@@ -101,7 +101,7 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
             })
         }
         Some(Half::Near { to, cookie }) => {
-            let call = Call { to, cookie, purpose: Purpose::Stay };
+            let call = Call { to, cookie, kind: ConnectionKind::Persistent };
             mechanisms::connect(name, &open, &call, launching)
         }
     }

@@ -98,7 +98,7 @@ fn a_partner_may_be_busy_but_not_for_ever() {
 fn who_waits_has_its_say_before_the_launch_ends() {
     let (near, mut far) = by_hand::<2>();
     let begun = Instant::now();
-    far.give_up_by(begun + 3 * PATIENCE);
+    far.set_deadline(begun + 3 * PATIENCE);
     let error = far.recv(&mut vec![0; 3 * PAYLOAD]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(begun.elapsed() < SILENCE as u32 * PATIENCE, "long before its patience ends");

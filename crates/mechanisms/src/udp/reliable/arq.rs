@@ -398,26 +398,23 @@ impl Endpoint for End {
         self.path.counts.lost_messages
     }
 
-    fn give_up_by(&mut self, deadline: Instant) {
+    fn set_deadline(&mut self, deadline: Instant) {
         self.patience = Patience::before(deadline);
     }
 
-    fn spare(&mut self, spared: bool) {
-        self.path.spare(spared);
+    fn set_loss_injection(&mut self, enabled: bool) {
+        self.path.set_loss_injection(enabled);
     }
 
-    fn settle(&mut self, over: bool) -> io::Result<()> {
-        match over {
+    fn flush(&mut self, last: bool) -> io::Result<()> {
+        if last {
             // No loss is injected into it: nobody would send it again.
-            true => {
-                self.send_ack(Kind::Status)?;
-                // A line may lose it, and the partner would then wait for it until it gives up.
-                self.path.spare(true);
-                (0..FINAL_REPEATS).try_for_each(|_| self.send_ack(Kind::Status))
-            }
-            false if self.owed > 0 => self.send_ack(Kind::Ack),
-            false => Ok(()),
+            self.send_ack(Kind::Status)?;
+            // The network may lose it, and the partner would then wait for it until it gives up.
+            self.path.set_loss_injection(false);
+            return (0..FINAL_REPEATS).try_for_each(|_| self.send_ack(Kind::Status));
         }
+        if self.owed > 0 { self.send_ack(Kind::Ack) } else { Ok(()) }
     }
 
     fn tally(&self) -> Vec<(&'static str, u64)> {

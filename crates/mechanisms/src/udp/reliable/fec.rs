@@ -170,10 +170,11 @@ impl End {
     fn ask(&mut self, waited: Duration) -> io::Result<()> {
         let next = self.inbox.next();
         let went_by = self.path.ended.is_some_and(|it| widened(next, it) == next);
-        let silence = match self.path.is_spared() {
-            true => GIVE_UP,
-            // A long way has long silences.
-            false => SILENCE.max(4 * self.timer.wait()),
+        let silence = if self.path.injects_losses() {
+            // A long path has long silences.
+            SILENCE.max(4 * self.timer.wait())
+        } else {
+            GIVE_UP
         };
         self.timer.back_off();
         if went_by || waited > silence {
@@ -264,7 +265,7 @@ impl End {
     }
 }
 
-/// What is spared no injected loss, and no count, both ends must have.
+/// A message into which no loss was injected was lost by the path itself, and both ends must have it.
 #[cold]
 fn must_not_be_lost() -> io::Error {
     let text = "udp: the path itself lost what both ends must know: choose a reliability that sends \
@@ -382,7 +383,7 @@ impl Endpoint for End {
                 return taken;
             }
             if self.is_over() {
-                return if self.path.is_spared() { Err(must_not_be_lost()) } else { Ok(()) };
+                return if self.path.injects_losses() { Ok(()) } else { Err(must_not_be_lost()) };
             }
             self.give_credit()?;
             match self.path.receive(began.map(|_| self.timer.wait()))? {
@@ -401,12 +402,12 @@ impl Endpoint for End {
         self.path.counts.lost_messages
     }
 
-    fn give_up_by(&mut self, deadline: Instant) {
+    fn set_deadline(&mut self, deadline: Instant) {
         self.patience = Patience::before(deadline);
     }
 
-    fn spare(&mut self, spared: bool) {
-        self.path.spare(spared);
+    fn set_loss_injection(&mut self, enabled: bool) {
+        self.path.set_loss_injection(enabled);
     }
 
     fn tally(&self) -> Vec<(&'static str, u64)> {

@@ -2,7 +2,7 @@
 //!
 //! Losses are injected at the receiver, after the kernel has handed a datagram over: data and
 //! acknowledgements meet the next draw of the trace each, in the order in which they were sent.
-//! What only keeps the buffers from overflowing, or ends a wait for what is lost, is spared.
+//! None is injected into what only keeps buffers from overflowing or ends a wait for a lost message.
 
 use std::io::{self, IoSlice};
 use std::net::UdpSocket;
@@ -19,7 +19,7 @@ use codes::{FlipTrace, LossTrace};
 /// More bytes than a datagram has.
 const ROOM: usize = 65_536;
 
-/// What was counted, from the first that isn't spared on.
+/// What was counted while losses were injected.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub sent_messages: u64,
@@ -83,8 +83,8 @@ pub struct Mishaps {
 pub struct Path {
     socket: UdpSocket,
     mishaps: Mishaps,
-    /// Nothing happens to what comes now, and nothing is counted.
-    spared: bool,
+    /// Whether losses and flips are injected, and counted.
+    injects: bool,
     /// Datagrams sent so far that have a number.
     sent: u64,
     /// The number of the next that is expected.
@@ -105,7 +105,7 @@ impl Path {
         Ok(Path {
             socket,
             mishaps,
-            spared: false,
+            injects: true,
             sent: 0,
             read: 0,
             below,
@@ -121,13 +121,14 @@ impl Path {
         self.mishaps.flips.is_some()
     }
 
-    pub fn spare(&mut self, spared: bool) {
-        self.spared = spared;
+    /// Switches the injection of losses and flips, and all counting, on or off.
+    pub fn set_loss_injection(&mut self, enabled: bool) {
+        self.injects = enabled;
     }
 
-    /// Whether nothing is lost here but what the network itself loses.
-    pub fn is_spared(&self) -> bool {
-        self.spared
+    /// Whether losses are injected, beyond those of the network itself.
+    pub fn injects_losses(&self) -> bool {
+        self.injects
     }
 
     /// How large a packet the way takes, as far as the kernel knows.
@@ -135,9 +136,9 @@ impl Path {
         super::super::path::mtu(&self.socket).ok()
     }
 
-    /// Counts something, unless this end is spared.
+    /// Counts something, if losses are injected.
     pub fn count(&mut self, with: impl FnOnce(&mut Counts)) {
-        if !self.spared {
+        if self.injects {
             with(&mut self.counts);
         }
     }
@@ -233,7 +234,7 @@ impl Path {
             }
             return Ok(None);
         }
-        if header.kind == Kind::Data && !self.spared {
+        if header.kind == Kind::Data && self.injects {
             self.flip();
         }
         Ok(Some(header))
@@ -245,7 +246,7 @@ impl Path {
         let draws = (number + 1).saturating_sub(self.read).max(1);
         self.read = self.read.max(number + 1);
         match &mut self.mishaps.losses {
-            Some(trace) if !self.spared => trace.nth(draws as usize - 1).unwrap_or(false),
+            Some(trace) if self.injects => trace.nth(draws as usize - 1).unwrap_or(false),
             _ => false,
         }
     }
