@@ -33,7 +33,7 @@ use model::workload::{Policy, Workload};
 use run::campaign::now_utc;
 use run::floor::{self, Order};
 use run::launch::plant::Plant;
-use run::launch::{Ending, Interrupt, Launcher, Spec, Stage};
+use run::launch::{Interrupt, LaunchResult, Launcher, Spec, Stage};
 use run::plan::Case;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store};
 
@@ -136,7 +136,7 @@ struct Bench {
 struct Arm {
     case: Case,
     spec: Spec,
-    rows: Vec<(u64, Ending)>,
+    rows: Vec<(u64, LaunchResult)>,
 }
 
 impl Bench {
@@ -184,7 +184,7 @@ impl Bench {
         sides.iter().flat_map(|side| looks.map(|look| arm(*side, look))).collect()
     }
 
-    fn launch(&self, spec: &Spec) -> Result<Ending, String> {
+    fn launch(&self, spec: &Spec) -> Result<LaunchResult, String> {
         let mut launch = self.launcher.start(spec, 0).map_err(|error| error.to_string())?;
         let stopped = |_| "interrupted".to_string();
         launch.reach(Stage::Ready, &self.interrupt).map_err(stopped)?;
@@ -225,7 +225,7 @@ impl Bench {
             let case = NewCase { group: 0, nth, case: &arm.case, absence: None };
             let id = store.add_cases(run, &[case]).map_err(failed)?[0];
             store.set_pilot(id, 1, SAMPLES, 1.0).map_err(failed)?;
-            let row = |(round, ending): (u64, Ending)| NewLaunch {
+            let row = |(round, ending): (u64, LaunchResult)| NewLaunch {
                 case: id,
                 round,
                 position: 0,

@@ -28,7 +28,7 @@ use model::reach::Reach;
 use model::request::Request;
 use model::workload::{Policy, Workload};
 use run::campaign::{TOOL, now_utc};
-use run::launch::{Ending, Interrupt, Launch, Launcher, SETTLED, Stage};
+use run::launch::{Interrupt, Launch, LaunchResult, Launcher, SETTLED, Stage};
 use run::plan::Case;
 use store::{NewCase, NewLaunch, NewRun, Store};
 
@@ -48,7 +48,7 @@ fn launches<const N: usize>(
     machine: &Machine,
     programs: [&Path; N],
     count: usize,
-) -> Result<([Vec<f64>; N], Vec<Ending>), String> {
+) -> Result<([Vec<f64>; N], Vec<LaunchResult>), String> {
     let interrupt = Interrupt::install().map_err(|error| error.to_string())?;
     let launchers = programs.map(|program| Launcher::new(program.into()));
     let spec = common::launch_spec(&machine.clock, "pipe", machine.one_cpu, WARMUP, 1);
@@ -73,7 +73,7 @@ fn launches<const N: usize>(
             reach(launch, Stage::Timed)?;
         }
         batch.iter_mut().for_each(Launch::end);
-        let endings: Vec<Ending> =
+        let endings: Vec<LaunchResult> =
             batch.into_iter().map(|launch| launch.collect(&interrupt)).collect();
         let wall = began.elapsed();
         if let Some(bad) = endings.iter().find(|it| it.record.outcome != Outcome::Ok) {
@@ -87,7 +87,7 @@ fn launches<const N: usize>(
 }
 
 /// What a launch has timed, and its warm-up, in ns.
-fn beside_ns(ending: &Ending, machine: &Machine) -> f64 {
+fn beside_ns(ending: &LaunchResult, machine: &Machine) -> f64 {
     let report = &ending.record.initiator;
     let ticks: u64 = ending.samples.iter().sum();
     let first = report.first_ns.map_or(0.0, |ns| SETTLED.as_nanos() as f64 + ns);
@@ -95,7 +95,7 @@ fn beside_ns(ending: &Ending, machine: &Machine) -> f64 {
 }
 
 /// What storing a launch takes in ms, in batches as they come.
-fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> {
+fn appends(machine: &Machine, endings: Vec<LaunchResult>) -> Result<Vec<f64>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let failed = |error: store::StoreError| error.to_string();
     let mut store = Store::open(&folder.path().join("runs.sqlite")).map_err(failed)?;
@@ -116,7 +116,7 @@ fn appends(machine: &Machine, endings: Vec<Ending>) -> Result<Vec<f64>, String> 
     let case = store.add_cases(run, &[case]).map_err(failed)?[0];
 
     let mut rows: Vec<NewLaunch> = Vec::new();
-    for (round, Ending { record, samples }) in (1..).zip(endings) {
+    for (round, LaunchResult { record, samples }) in (1..).zip(endings) {
         let (swapped, padding, offset) = (false, 0, 0);
         rows.push(NewLaunch {
             case,

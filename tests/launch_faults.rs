@@ -19,7 +19,7 @@ use model::launch::{Outcome, SampleCount, Workers};
 use model::mechanism::Carries;
 use run::launch::spec::BUILD;
 use run::launch::wire::{self, Kind, write_frame};
-use run::launch::{Ending, Launch, Spec, Stage};
+use run::launch::{Launch, LaunchResult, Spec, Stage};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Random moments tried of each kind of fault.
@@ -46,7 +46,7 @@ fn sleep_below(rng: &mut Rng, most: Duration) {
     thread::sleep(Duration::from_micros(rng.below(most.as_micros() as u64)));
 }
 
-fn reason(what: &str, ending: &Ending) -> String {
+fn reason(what: &str, ending: &LaunchResult) -> String {
     assert!(ending.samples.is_empty(), "{what}: it failed, and gave samples");
     match &ending.record.outcome {
         Outcome::Failed { reason } => reason.clone(),

@@ -20,7 +20,7 @@ use model::placement::Placement;
 use model::workload::{Policy, Workload};
 use run::campaign::find_quiet;
 use run::launch::spec::BUILD;
-use run::launch::{Ending, Interrupt, Launcher, Spec, Stage};
+use run::launch::{Interrupt, LaunchResult, Launcher, Spec, Stage};
 use stats::{Comparison, Interval};
 
 /// Seed of every order drawn here.
@@ -162,7 +162,7 @@ pub fn interrupted<T>(_: T) -> io::Error {
 }
 
 /// The samples of a launch that worked.
-pub fn samples(ending: Ending) -> io::Result<Vec<u64>> {
+pub fn samples(ending: LaunchResult) -> io::Result<Vec<u64>> {
     match ending.record.outcome {
         Outcome::Ok => Ok(ending.samples),
         other => Err(io::Error::other(format!("{other:?}"))),

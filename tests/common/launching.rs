@@ -1,4 +1,4 @@
-//! Real launches: specs that are quick, and a coordinator's steps from start to ending.
+//! Real launches: specs that are quick, and a coordinator's steps from start to result.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use model::launch::{SampleCount, Warmup, Workers};
 use model::workload::{Policy, Workload};
 use run::launch::spec::BUILD;
-use run::launch::{Ending, Interrupt, Launch, Launcher, Spec, Stage};
+use run::launch::{Interrupt, Launch, LaunchResult, Launcher, Spec, Stage};
 
 /// Untimed operations right before the first sample, which the responder's window holds too: fewer
 /// where they take long.
@@ -78,15 +78,15 @@ pub fn reach(launch: &mut Launch, stage: Stage) {
     launch.reach(stage, interrupt()).expect("nobody interrupts a test");
 }
 
-/// Brings `launch` from wherever it is before timing to its ending.
-pub fn conclude(mut launch: Launch) -> Ending {
+/// Brings `launch` from wherever it is before timing to its result.
+pub fn conclude(mut launch: Launch) -> LaunchResult {
     reach(&mut launch, Stage::Ready);
     launch.go();
     finish(launch)
 }
 
-/// Brings a timing launch to its ending.
-pub fn finish(mut launch: Launch) -> Ending {
+/// Brings a timing launch to its result.
+pub fn finish(mut launch: Launch) -> LaunchResult {
     reach(&mut launch, Stage::Timed);
     launch.end();
     launch.collect(interrupt())

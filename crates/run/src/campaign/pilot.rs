@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::round::Sent;
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
-use crate::launch::{Ending, Spec};
+use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
 use model::launch::{Outcome, SampleCount, Warmup};
 use model::workload::Workload;
@@ -52,33 +52,33 @@ impl Campaign<'_> {
             self.groups[nth].results().map(|live| self.pilot_spec(live)).collect();
         let quiet = self.groups[nth].wants_quiet;
         let began = Instant::now();
-        let mut endings = Vec::new();
+        let mut measured = Vec::new();
         for specs in specs.chunks(self.together(nth)) {
             match self.launch_together(specs, &[], quiet) {
-                Ok(some) => endings.extend(some),
+                Ok(some) => measured.extend(some),
                 Err(interrupted) => return Ok(Err(interrupted)),
             }
         }
         let took = began.elapsed();
         // A case is given up for good where its pilot fails: a mishap gets a second chance.
-        for (spec, ending) in specs.iter().zip(&mut endings) {
-            if matches!(ending.record.outcome, Outcome::Failed { .. }) {
+        for (spec, result) in specs.iter().zip(&mut measured) {
+            if matches!(result.record.outcome, Outcome::Failed { .. }) {
                 match self.launch_together(std::slice::from_ref(spec), &[], quiet) {
-                    Ok(mut again) => *ending = again.remove(0),
+                    Ok(mut again) => *result = again.remove(0),
                     Err(interrupted) => return Ok(Err(interrupted)),
                 }
             }
         }
-        let timed = endings.iter().flat_map(|it| &it.samples).sum::<u64>() as f64;
+        let timed = measured.iter().flat_map(|it| &it.samples).sum::<u64>() as f64;
         let beside = took.as_secs_f64() - timed * self.clock.ns_per_tick / 1e9;
         let mut rows = Vec::new();
         let (request, pace) = (self.request.clone(), self.pace());
         let results = self.groups[nth].cases.iter_mut().filter(|live| !live.is_observed());
-        for (live, mut ending) in results.zip(endings) {
+        for (live, mut result) in results.zip(measured) {
             if !request.unbatched {
-                refuse_coarse(live.case.workload, &mut ending, &self.clock);
+                refuse_coarse(live.case.workload, &mut result, &self.clock);
             }
-            live.fix(&ending, &request, &self.clock, pace);
+            live.fix(&result, &request, &self.clock, pace);
             self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
             rows.push(NewLaunch {
                 case: live.id,
@@ -87,8 +87,8 @@ impl Campaign<'_> {
                 swapped: false,
                 padding: 0,
                 offset: 0,
-                record: ending.record,
-                samples: ending.samples,
+                record: result.record,
+                samples: result.samples,
             });
         }
         self.with.store.add_launches(&rows)?;
@@ -154,7 +154,7 @@ impl LiveCase {
     /// case: its record says why.
     fn fix(
         &mut self,
-        pilot: &Ending,
+        pilot: &LaunchResult,
         request: &model::request::Request,
         clock: &model::clock::Record,
         pace: f64,
@@ -216,7 +216,11 @@ fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
 }
 
 /// Time per operation by a pilot of `case`, in ns; None where it timed nothing.
-pub fn operation_ns(case: &Case, pilot: &Ending, clock: &model::clock::Record) -> Option<f64> {
+pub fn operation_ns(
+    case: &Case,
+    pilot: &LaunchResult,
+    clock: &model::clock::Record,
+) -> Option<f64> {
     let report = &pilot.record.initiator;
     let batch = report.batch.max(1);
     let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
@@ -266,7 +270,7 @@ fn transfers(transfer_ns: f64) -> u64 {
 }
 
 /// Responses are never batched: what is too short for the clock has no open loop.
-fn refuse_coarse(workload: Workload, pilot: &mut Ending, clock: &model::clock::Record) {
+fn refuse_coarse(workload: Workload, pilot: &mut LaunchResult, clock: &model::clock::Record) {
     let measured = workload == Workload::Rate && pilot.record.outcome == Outcome::Ok;
     let response = value_ns(&mut pilot.samples.clone(), 1, clock.ns_per_tick);
     let (true, Some(ns), shortest) = (measured, response, clock.shortest_ns()) else { return };
@@ -344,7 +348,7 @@ pub mod tests {
             (Workload::Latency, 100, false), // those are batched
         ] {
             let record = model::launch::Record::without_samples(Outcome::Ok);
-            let mut pilot = Ending { record, samples: vec![ns; 5] };
+            let mut pilot = LaunchResult { record, samples: vec![ns; 5] };
             refuse_coarse(workload, &mut pilot, &clock());
             let reason = match pilot.record.outcome {
                 Outcome::NotApplicable { reason } => reason,
@@ -363,12 +367,12 @@ pub mod tests {
         record.initiator.batch = 10;
         (record.initiator.warmup_operations, record.initiator.lead_operations) = (18, 2);
         record.initiator.untimed_ns = 6_000.0;
-        let pilot = Ending { record, samples: vec![900, 1_000, 22_100] };
+        let pilot = LaunchResult { record, samples: vec![900, 1_000, 22_100] };
         let of = |mechanism, workload| operation_ns(&case(mechanism, workload), &pilot, &clock());
         assert_eq!(of("udp:reliability=raptorq+arq", Workload::Throughput), Some(100.0));
         assert_eq!(of("udp:reliability=raptorq+arq,loss=5%", Workload::Throughput), Some(600.0));
         assert_eq!(of("udp:reliability=raptorq+arq,loss=5%", Workload::Latency), Some(100.0));
-        let nothing = Ending { samples: Vec::new(), ..pilot };
+        let nothing = LaunchResult { samples: Vec::new(), ..pilot };
         assert_eq!(operation_ns(&case("tcp", Workload::Latency), &nothing, &clock()), None);
     }
 

@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::unmarked::Forks;
 use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
-use crate::launch::{Ending, Launch, Spec, Stage};
+use crate::launch::{Launch, LaunchResult, Spec, Stage};
 use crate::plan::Case;
 use machine::doctor::Watch;
 use model::findings::tally;
@@ -59,12 +59,12 @@ impl Campaign<'_> {
         let mut forks = Forks::default();
         for turns in &self.batches(nth, round) {
             let specs = turns.iter().map(|turn| self.spec_of(nth, round, turn)).collect::<Vec<_>>();
-            let Ok(endings) = self.launch_together(&specs, turns, self.groups[nth].wants_quiet)
+            let Ok(results) = self.launch_together(&specs, turns, self.groups[nth].wants_quiet)
             else {
                 self.tell_launches();
                 return Ok(Err(Interrupted));
             };
-            self.keep(nth, round, turns, endings, &mut forks)?;
+            self.keep(nth, round, turns, results, &mut forks)?;
         }
         let after = machine::spin_gaps(SPIN);
         let stretch = watch.look().since(&earlier);
@@ -174,7 +174,7 @@ impl Campaign<'_> {
         specs: &[Sent],
         turns: &[Turn],
         wants_quiet: bool,
-    ) -> Result<Vec<Ending>, Interrupted> {
+    ) -> Result<Vec<LaunchResult>, Interrupted> {
         self.launch_after(specs, turns, if wants_quiet { self.settle } else { Duration::ZERO })
     }
 
@@ -184,7 +184,7 @@ impl Campaign<'_> {
         specs: &[Sent],
         turns: &[Turn],
         quiet: Duration,
-    ) -> Result<Vec<Ending>, Interrupted> {
+    ) -> Result<Vec<LaunchResult>, Interrupted> {
         let mut launches: Vec<_> = specs
             .iter()
             .enumerate()
@@ -197,7 +197,7 @@ impl Campaign<'_> {
         }
         let collect = |launch: std::io::Result<Launch>| match launch {
             Ok(launch) => launch.collect(self.with.interrupt),
-            Err(error) => Ending::not_started(&error),
+            Err(error) => LaunchResult::not_started(&error),
         };
         Ok(launches.into_iter().map(collect).collect())
     }
@@ -246,12 +246,12 @@ impl Campaign<'_> {
         nth: usize,
         round: u64,
         turns: &[Turn],
-        endings: Vec<Ending>,
+        results: Vec<LaunchResult>,
         forks: &mut Forks,
     ) -> Result<(), StoreError> {
         let group = &self.groups[nth];
         let mut rows = Vec::new();
-        for (turn, Ending { mut record, samples }) in turns.iter().zip(endings) {
+        for (turn, LaunchResult { mut record, samples }) in turns.iter().zip(results) {
             let live = &group.cases[turn.case];
             let batch = record.initiator.batch.max(1);
             record.initiator.median_ns =

@@ -61,8 +61,8 @@ impl Campaign<'_> {
         };
         find_quiet(self.clock.ns_per_tick, |lasting_ns, quiet| {
             let spec = Spec { samples: SampleCount::Lasting(lasting_ns), ..spec.clone() };
-            let mut endings = self.launch_after(&[Sent { spec, reach }], &[], quiet).ok()?;
-            Some(endings.remove(0).samples)
+            let mut results = self.launch_after(&[Sent { spec, reach }], &[], quiet).ok()?;
+            Some(results.remove(0).samples)
         })
     }
 }

@@ -12,7 +12,7 @@ use super::nodes;
 use super::simulated_agent::{Planted, SimulatedAgent};
 use crate::launch::spec::BUILD;
 use crate::launch::wire::{Kind, Missing, time_left};
-use crate::launch::{Ending, Interrupt};
+use crate::launch::{Interrupt, LaunchResult};
 use machine::interrupt::INTERRUPTED_WITHIN;
 use model::peer::FarHost;
 use store::FleetAsked;
@@ -249,7 +249,7 @@ impl<'a> AgentPool<'a> {
         &mut self,
         set: Vec<Wanted>,
         quiet: Duration,
-    ) -> Result<Vec<Ending>, Interrupted> {
+    ) -> Result<Vec<LaunchResult>, Interrupted> {
         let mut active: Vec<usize> = Vec::new();
         let (mut numbers, mut slots, mut lasting) = (Vec::new(), 0, Duration::ZERO);
         for wanted in set {
@@ -292,7 +292,7 @@ impl<'a> AgentPool<'a> {
         overs.into_iter().for_each(|it| self.say(it));
         let launches = &mut self.launches;
         let ended = numbers.iter().filter_map(|number| launches.remove(number));
-        Ok(ended.map(|launch| launch.ending(&self.names)).collect())
+        Ok(ended.map(|launch| launch.result(&self.names)).collect())
     }
 
     /// Waits for all launches; those that are late are given up, with the nodes that don't even say

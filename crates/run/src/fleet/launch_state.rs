@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use super::connection::Frame;
 use crate::launch::spec::Half;
 use crate::launch::wire::Kind;
-use crate::launch::{Ending, Spec};
+use crate::launch::{LaunchResult, Spec};
 use mechanisms::network::Cookie;
 use model::launch::FarSide;
 use model::launch::{Outcome, Record};
@@ -206,10 +206,12 @@ impl LaunchState {
             .collect()
     }
 
-    /// What it came to; `names` are those of the nodes.
-    pub fn ending(self, names: &[String]) -> Ending {
-        let failed =
-            |outcome| Ending { record: Record::without_samples(outcome), samples: Vec::new() };
+    /// Its result; `names` are those of the nodes.
+    pub fn result(self, names: &[String]) -> LaunchResult {
+        let failed = |outcome| LaunchResult {
+            record: Record::without_samples(outcome),
+            samples: Vec::new(),
+        };
         let name = |node: usize| names[node].as_str();
         let parts = [
             Some((self.wanted.near, &self.near)),
@@ -245,12 +247,12 @@ impl LaunchState {
         }
         match (self.wanted.far, self.far.record) {
             _ if !reasons.is_empty() => failed(Outcome::Failed { reason: reasons.join("; ") }),
-            (None, _) => Ending { record, samples },
+            (None, _) => LaunchResult { record, samples },
             (Some(_), Some(far)) => {
                 let Record { granted, noise, traffic, setup_ns, responder, .. } = far;
                 record.responder = responder;
                 record.far = Some(Box::new(FarSide { granted, noise, traffic, setup_ns }));
-                Ending { record, samples }
+                LaunchResult { record, samples }
             }
             (Some((node, _)), None) => {
                 let reason = format!("{}: it sent no record", name(node));

@@ -21,7 +21,7 @@ use crate::campaign::{
     deadline_ms, deadline_of, drawn_in, lasting_ns, now_utc, operation_ns, pilot_of, sized,
 };
 use crate::launch::spec::BUILD;
-use crate::launch::{Ending, Interrupt, Spec};
+use crate::launch::{Interrupt, LaunchResult, Spec};
 use live::{Live, Turn, revive};
 use model::launch::{Outcome, SampleCount, Warmup};
 use model::workload::Workload;
@@ -204,20 +204,20 @@ impl<'a> Fleet<'a> {
                     (false, false) => Duration::from_nanos(self.asked.settle_ns),
                     _ => Duration::ZERO,
                 };
-                let endings = match set.is_empty() {
+                let results = match set.is_empty() {
                     true => Vec::new(),
                     false => match self.agents.run_launches(set, quiet) {
-                        Ok(endings) => endings,
+                        Ok(results) => results,
                         Err(Interrupted) => return Ok(Err(Interrupted)),
                     },
                 };
                 let round = if pilot { 0 } else { round };
-                for (turn, ending) in turns.into_iter().zip(endings) {
-                    self.take(turn, ending, round, position)?;
+                for (turn, result) in turns.into_iter().zip(results) {
+                    self.take(turn, result, round, position)?;
                 }
                 for turn in refused {
-                    let ending = turn.not_had();
-                    self.take(turn, ending, round, position)?;
+                    let result = turn.not_had();
+                    self.take(turn, result, round, position)?;
                 }
                 self.since.get_or_insert_with(Instant::now);
                 if !self.asked.simulated || self.since.is_some_and(|it| it.elapsed() > KEPT_WITHIN)
@@ -337,23 +337,23 @@ impl<'a> Fleet<'a> {
     fn take(
         &mut self,
         turn: Turn,
-        ending: Ending,
+        result: LaunchResult,
         round: u64,
         position: usize,
     ) -> Result<(), StoreError> {
         let Turn { group, nth, swapped, wanted, .. } = turn;
         let live = &mut self.live[group][nth];
-        match ending.record.outcome {
+        match result.record.outcome {
             Outcome::Ok => live.worked = true,
             _ => live.failures += 1,
         }
-        if round == 0 && ending.record.outcome == Outcome::Ok {
+        if round == 0 && result.record.outcome == Outcome::Ok {
             let case = &self.kinds[group].case;
             let clock = &self.agents.far[wanted.near].as_ref().expect("it was here").clock;
-            if let Some(operation) = operation_ns(case, &ending, clock) {
+            if let Some(operation) = operation_ns(case, &result, clock) {
                 live.operation_ns = operation;
                 let lasting = lasting_ns(case.place.shares_one_cpu());
-                let found = (operation, ending.record.initiator.ack_ns);
+                let found = (operation, result.record.initiator.ack_ns);
                 (live.batch, live.samples) = sized(case, found, clock, lasting);
                 if let Some(samples) =
                     self.asked.samples.filter(|_| case.workload != Workload::Throughput)
@@ -369,7 +369,7 @@ impl<'a> Fleet<'a> {
             self.done.insert((case, round));
         }
         let (padding, offset) = (wanted.padding, wanted.spec.buffer_offset);
-        let Ending { record, samples } = ending;
+        let LaunchResult { record, samples } = result;
         self.pending.push(NewLaunch {
             case,
             round,

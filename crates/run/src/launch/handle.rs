@@ -55,24 +55,24 @@ pub enum Stage {
     Timed,
 }
 
-/// How a launch ended: its record and its samples, in ticks.
+/// The result of a launch: its record, and its samples in ticks.
 #[derive(Debug)]
-pub struct Ending {
-    /// What it said of itself.
+pub struct LaunchResult {
+    /// The record that the launch reported.
     pub record: Record,
     /// Every sample, in ticks, in the order they were taken. Empty unless the outcome is `Ok`.
     pub samples: Vec<u64>,
 }
 
-impl Ending {
-    /// The ending of a launch whose process couldn't be started.
-    pub fn not_started(error: &io::Error) -> Ending {
+impl LaunchResult {
+    /// The result of a launch whose process couldn't be started.
+    pub fn not_started(error: &io::Error) -> LaunchResult {
         let outcome = not_started("start the launch", error);
-        Ending::without_samples(Record::without_samples(outcome))
+        LaunchResult::without_samples(Record::without_samples(outcome))
     }
 
-    pub(super) fn without_samples(record: Record) -> Ending {
-        Ending { record, samples: Vec::new() }
+    pub(super) fn without_samples(record: Record) -> LaunchResult {
+        LaunchResult { record, samples: Vec::new() }
     }
 }
 
@@ -202,7 +202,7 @@ impl Launch {
 
     /// Reads the record and the samples, and reaps the supervisor. A signal shortens the
     /// patience with one that doesn't answer.
-    pub fn collect(self, interrupt: &Interrupt) -> Ending {
+    pub fn collect(self, interrupt: &Interrupt) -> LaunchResult {
         match self {
             Launch::Here(it) => it.collect(interrupt),
             Launch::Remote(it) => it.collect(interrupt),
@@ -308,15 +308,17 @@ impl Supervised {
 
     /// Reads the record and the samples, and reaps the supervisor. A signal shortens the
     /// patience with one that doesn't answer.
-    pub fn collect(mut self, interrupt: &Interrupt) -> Ending {
-        let ending = match self.over.take() {
-            Some(record) if record.outcome != Outcome::Ok => Ok(Ending::without_samples(record)),
-            _ => self.read_ending(interrupt),
+    pub fn collect(mut self, interrupt: &Interrupt) -> LaunchResult {
+        let result = match self.over.take() {
+            Some(record) if record.outcome != Outcome::Ok => {
+                Ok(LaunchResult::without_samples(record))
+            }
+            _ => self.read_result(interrupt),
         };
-        ending.unwrap_or_else(|reason| Ending::without_samples(failure(reason)))
+        result.unwrap_or_else(|reason| LaunchResult::without_samples(failure(reason)))
     }
 
-    fn read_ending(&mut self, interrupt: &Interrupt) -> Result<Ending, String> {
+    fn read_result(&mut self, interrupt: &Interrupt) -> Result<LaunchResult, String> {
         let mut deadline = Some(Instant::now() + COLLECTED_WITHIN);
         let mut wanted = Some(interrupt.fd());
         let mut record: Option<Record> = None;
@@ -346,8 +348,8 @@ impl Supervised {
             true if samples.len() as u64 != record.initiator.samples => {
                 Err(format!("{} samples came of {}", samples.len(), record.initiator.samples))
             }
-            true => Ok(Ending { record, samples }),
-            false => Ok(Ending::without_samples(record)),
+            true => Ok(LaunchResult { record, samples }),
+            false => Ok(LaunchResult::without_samples(record)),
         }
     }
 }

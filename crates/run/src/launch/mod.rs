@@ -37,7 +37,7 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use handle::{Ending, Launch, Launcher, Stage, Supervised, Way};
+pub use handle::{Launch, LaunchResult, Launcher, Stage, Supervised, Way};
 pub use machine::interrupt::Interrupt;
 pub use page::{Command, Page};
 pub use protocol::SETTLED;

@@ -2,7 +2,7 @@
 
 use crate::fleet::launch_state::Wanted;
 use crate::fleet::plan::Kind;
-use crate::launch::Ending;
+use crate::launch::LaunchResult;
 use model::launch::{Outcome, Record};
 use store::{Store, StoreError};
 
@@ -29,10 +29,10 @@ pub struct Turn {
 
 impl Turn {
     /// How it ends where it can't be had.
-    pub fn not_had(&self) -> Ending {
+    pub fn not_had(&self) -> LaunchResult {
         let reason = self.refused.clone().unwrap_or_default();
         let record = Record::without_samples(Outcome::NotApplicable { reason });
-        Ending { record, samples: Vec::new() }
+        LaunchResult { record, samples: Vec::new() }
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::thread::sched_getaffinity;
 
 use super::deploy::remove_own;
 use super::{Build, FarHost, network};
-use crate::launch::handle::{Ending, Launcher, Supervised};
+use crate::launch::handle::{LaunchResult, Launcher, Supervised};
 use crate::launch::spec::{BUILD, Spec};
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame_line};
 use machine::Topology;
@@ -208,7 +208,7 @@ impl Agent {
                 Ok(())
             }
             Err(error) => {
-                let record: Record = Ending::not_started(&error).record;
+                let record: Record = LaunchResult::not_started(&error).record;
                 let text = serde_json::to_vec(&record).expect("a record is always JSON");
                 relay(number, Kind::Record, &text)?;
                 relay(number, Kind::Done, &[])

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::Peer;
 use super::link::{Frame, Link};
 use crate::launch::handle::{
-    COLLECTED_WITHIN, Ending, GRACE, Launcher, READY_WITHIN, Stage, Supervised, Way, failure,
+    COLLECTED_WITHIN, GRACE, LaunchResult, Launcher, READY_WITHIN, Stage, Supervised, Way, failure,
     parse_record, said_nothing,
 };
 use crate::launch::spec::{Half, Spec};
@@ -132,7 +132,7 @@ impl RemoteLaunch {
         match started {
             Ok(near) => self.near = Some(near),
             Err(error) => {
-                self.over = Some(Ending::not_started(&error).record);
+                self.over = Some(LaunchResult::not_started(&error).record);
                 return Ok(());
             }
         }
@@ -291,14 +291,14 @@ impl RemoteLaunch {
     }
 
     /// The record of both halves, and the samples of the near one.
-    pub fn collect(mut self, interrupt: &Interrupt) -> Ending {
+    pub fn collect(mut self, interrupt: &Interrupt) -> LaunchResult {
         if let Some(record) = self.over.take() {
-            return Ending::without_samples(record);
+            return LaunchResult::without_samples(record);
         }
         let Some(near) = self.near.take() else {
-            return Ending::without_samples(failure("it was never started".into()));
+            return LaunchResult::without_samples(failure("it was never started".into()));
         };
-        let mut ending = near.collect(interrupt);
+        let mut result = near.collect(interrupt);
         let far = loop {
             let deadline = Instant::now() + COLLECTED_WITHIN;
             match self.link.borrow_mut().next(self.number, deadline, &[interrupt.fd()]) {
@@ -307,12 +307,12 @@ impl RemoteLaunch {
                 Err(missing) => break failure(said_nothing(&missing)),
             }
         };
-        match (&ending.record.outcome, &far.outcome) {
+        match (&result.record.outcome, &far.outcome) {
             (Outcome::Ok, Outcome::Ok) => {
-                take_far(&mut ending.record, far);
-                ending
+                take_far(&mut result.record, far);
+                result
             }
-            _ => Ending::without_samples(together(Some(ending.record), Some(far))),
+            _ => LaunchResult::without_samples(together(Some(result.record), Some(far))),
         }
     }
 }
