@@ -125,9 +125,9 @@ impl Endpoint for Packets {
                 Err(error) => return Err(error.into()),
             }
         };
-        match length == message.len() {
-            true => Ok(()),
-            false => Err(wrong_length("read a packet", length, message.len())),
+        if length != message.len() {
+            return Err(wrong_length("read a packet", length, message.len()));
         }
+        Ok(())
     }
 }

@@ -89,14 +89,15 @@ fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
     });
     made.map_err(|error| {
         let used_up = Errno::from_io_error(&error) == Some(Errno::MFILE);
-        let reason = match used_up {
+        let reason = if used_up {
             // Here this error means another limit than that on files (mq_open(3)).
-            true => format!(
+            format!(
                 "mq_open: a queue of {depth} messages of {bytes} bytes exceeds the limit of {} \
                  bytes in POSIX queues",
                 limit_in_force(Resource::Msgqueue)
-            ),
-            false => format!("mq_open: {error}"),
+            )
+        } else {
+            format!("mq_open: {error}")
         };
         let cause = if used_up { Cause::Limit } else { cause_of(&error) };
         let way_out = "raise it (ulimit -q), or sysctl fs.mqueue.queues_max".into();

@@ -91,9 +91,10 @@ fn choose<W: With>(spec: &OpenSpec, answers: bool, what: W) -> Result<W::Output,
     let message_bytes = spec.message_bytes;
     if let Some(plan) = reliable::Plan::of(&spec.options)? {
         let half = reliable::Half { plan, message_bytes, answers, seed: spec.seed };
-        return Ok(match half.is_arq() {
-            true => what.with(reliable::MakeArq(half)),
-            false => what.with(reliable::MakeFec(half)),
+        return Ok(if half.is_arq() {
+            what.with(reliable::MakeArq(half))
+        } else {
+            what.with(reliable::MakeFec(half))
         });
     }
     // A launch between hosts says what the path decides: both must cut alike.
@@ -287,10 +288,8 @@ fn let_in(socket: &UdpSocket, call: &Call, datagram: usize) -> Result<u32, OpenE
         socket.send(&bytes).map(drop).map_err(|error| unreachable(call.to, error))
     };
     let persistent = call.kind == ConnectionKind::Persistent;
-    let (patience, tries) = match persistent {
-        true => (AGAIN, MEETING.as_secs()),
-        false => (PATIENCE, TIMED_TRIES),
-    };
+    let (patience, tries) =
+        if persistent { (AGAIN, MEETING.as_secs()) } else { (PATIENCE, TIMED_TRIES) };
     socket.set_read_timeout(Some(patience)).map_err(failed("setsockopt SO_RCVTIMEO"))?;
     for _ in 0..tries {
         say(call.kind)?;

@@ -88,10 +88,12 @@ impl Schedule {
         loop {
             let left = due.saturating_sub(self.clock.now());
             let asleep = left as f64 * self.ns_per_tick - spun;
-            match asleep > 0.0 {
-                true => std::thread::sleep(Duration::from_nanos(asleep as u64 + 1)),
-                false if left == 0 => return,
-                false => std::hint::spin_loop(),
+            if asleep > 0.0 {
+                std::thread::sleep(Duration::from_nanos(asleep as u64 + 1));
+            } else if left == 0 {
+                return;
+            } else {
+                std::hint::spin_loop();
             }
         }
     }

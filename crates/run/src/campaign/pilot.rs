@@ -251,10 +251,8 @@ pub fn sized(
         }
         Workload::Rate => (1, (LASTING_PACED / operation_ns).ceil().max(1.0) as u64),
         Workload::Throughput => {
-            let ack_ns = match waited::are_waited_for(&case.variant, &case.reach) {
-                true => ack_ns.min(LOSING_ACK_NS),
-                false => ack_ns,
-            };
+            let waits = waited::are_waited_for(&case.variant, &case.reach);
+            let ack_ns = if waits { ack_ns.min(LOSING_ACK_NS) } else { ack_ns };
             let transfer = TRANSFER.max(TRANSFER_ACKS * ack_ns);
             let messages = (transfer / operation_ns).ceil().max(1.0);
             (messages as u64, transfers(messages * operation_ns))
@@ -301,10 +299,8 @@ pub fn deadline_of(expected_ns: f64) -> u64 {
 /// lost is sent again a launch that met few losses promises too much, and to give up the slow ones
 /// would flatter the rest.
 pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
-    match waited::are_waited_for(&case.variant, &case.reach) {
-        true => promised_ms.max(LOSING_DEADLINE_MS),
-        false => promised_ms,
-    }
+    let waits = waited::are_waited_for(&case.variant, &case.reach);
+    if waits { promised_ms.max(LOSING_DEADLINE_MS) } else { promised_ms }
 }
 
 #[cfg(test)]

@@ -103,9 +103,10 @@ pub fn find_quiet(
 /// The mechanism by which it can be seen how long a path like that of `case` takes to settle; None where
 /// each loses something on its way, which never does.
 fn settles(case: &Case) -> Option<String> {
-    let mechanism = match case.reach.is_local() {
-        true => "pipe".to_string(),
-        false => losses::without(&case.variant.to_string()),
+    let mechanism = if case.reach.is_local() {
+        "pipe".to_string()
+    } else {
+        losses::without(&case.variant.to_string())
     };
     let variant = Variant::parse(&mechanism).expect("a variant without its losses is one");
     (!waited::are_waited_for(&variant, &case.reach)).then_some(mechanism)

@@ -81,10 +81,10 @@ pub fn kinds(asked: &FleetAsked) -> Result<Vec<Kind>, String> {
             }
         }
     }
-    match kinds.is_empty() {
-        true => Err("nothing to measure: name a mechanism".into()),
-        false => Ok(kinds),
+    if kinds.is_empty() {
+        return Err("nothing to measure: name a mechanism".into());
     }
+    Ok(kinds)
 }
 
 fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Result<Case, String> {

@@ -204,13 +204,13 @@ impl<'a> Fleet<'a> {
                     (false, false) => Duration::from_nanos(self.asked.settle_ns),
                     _ => Duration::ZERO,
                 };
-                let results = match set.is_empty() {
-                    true => Vec::new(),
-                    false => match self.agents.run_launches(set, quiet) {
-                        Ok(results) => results,
+                let mut results = Vec::new();
+                if !set.is_empty() {
+                    match self.agents.run_launches(set, quiet) {
+                        Ok(these) => results = these,
                         Err(Interrupted) => return Ok(Err(Interrupted)),
-                    },
-                };
+                    }
+                }
                 let round = if pilot { 0 } else { round };
                 for (turn, result) in turns.into_iter().zip(results) {
                     self.take(turn, result, round, position)?;

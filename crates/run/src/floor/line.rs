@@ -32,13 +32,13 @@ pub(super) fn measure(setting: &Setting) -> Result<Lines, String> {
     if all.is_empty() {
         return Err(setting.topology.why_not(Relation::SameLlc, &setting.allowed));
     }
-    let (wanted, mut chosen) = match setting.is_full() {
-        false => (quick(setting), Some("the pairs that the run uses".to_string())),
-        true if setting.allowed.len() <= FEW_CPUS => (all.clone(), None),
-        true => {
-            let told = format!("at most {SAMPLED} of each relation, evenly spread");
-            (sample(&all, SAMPLED), Some(told))
-        }
+    let (wanted, mut chosen) = if !setting.is_full() {
+        (quick(setting), Some("the pairs that the run uses".to_string()))
+    } else if setting.allowed.len() <= FEW_CPUS {
+        (all.clone(), None)
+    } else {
+        let told = format!("at most {SAMPLED} of each relation, evenly spread");
+        (sample(&all, SAMPLED), Some(told))
     };
     let began = Instant::now();
     let mut pairs = Vec::new();

@@ -93,9 +93,10 @@ pub(super) fn stop(memory: &Mapping) {
 fn round_trip(setting: &Setting, cpus: (u32, u32)) -> Result<RoundTrip, String> {
     let memory = Mapping::new(4 * LINE).map_err(|error| format!("mmap: {error}"))?;
     let across = cpus.0 != cpus.1;
-    let (repeats, lasting) = match across {
-        false => (setting.by_extent(12, 30), setting.by_extent(3e6, 5e6)),
-        true => (setting.by_extent(12, 20), setting.by_extent(10e6, 20e6)),
+    let (repeats, lasting) = if across {
+        (setting.by_extent(12, 20), setting.by_extent(10e6, 20e6))
+    } else {
+        (setting.by_extent(12, 30), setting.by_extent(3e6, 5e6))
     };
     let follow = || answer(&memory);
     let lead = || {

@@ -62,9 +62,10 @@ pub(super) struct Setting {
 /// Serves one order over standard input and output; gives the exit code.
 pub fn serve() -> u8 {
     let mut owner = Reader::new(io::stdin());
-    let asked = match io::stdin().is_terminal() {
-        true => None,
-        false => owner.next(Some(Instant::now() + ORDERED_WITHIN), None).ok(),
+    let asked = if io::stdin().is_terminal() {
+        None
+    } else {
+        owner.next(Some(Instant::now() + ORDERED_WITHIN), None).ok()
     };
     let order = match asked {
         Some((wire::Kind::Spec, text)) => serde_json::from_slice::<WireOrder>(&text).ok(),
@@ -78,10 +79,7 @@ pub fn serve() -> u8 {
     if !dies_with_owner || getppid() != Pid::from_raw(asker as i32) {
         return 1;
     }
-    let done = match rounds {
-        true => super::rounds::serve(order, &mut owner),
-        false => work(order),
-    };
+    let done = if rounds { super::rounds::serve(order, &mut owner) } else { work(order) };
     u8::from(done.is_err())
 }
 

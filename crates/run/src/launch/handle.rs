@@ -344,13 +344,13 @@ impl Supervised {
             }
         }
         let record = record.ok_or("the supervisor sent no record")?;
-        match record.outcome == Outcome::Ok {
-            true if samples.len() as u64 != record.initiator.samples => {
-                Err(format!("{} samples came of {}", samples.len(), record.initiator.samples))
-            }
-            true => Ok(LaunchResult { record, samples }),
-            false => Ok(LaunchResult::without_samples(record)),
+        if record.outcome != Outcome::Ok {
+            return Ok(LaunchResult::without_samples(record));
         }
+        if samples.len() as u64 != record.initiator.samples {
+            return Err(format!("{} samples came of {}", samples.len(), record.initiator.samples));
+        }
+        Ok(LaunchResult { record, samples })
     }
 }
 

@@ -39,9 +39,10 @@ const SHORTEST_NS: u64 = 15;
 pub fn serve() -> i32 {
     let started = Instant::now();
     let mut owner = Reader::new(io::stdin());
-    let asked = match io::stdin().is_terminal() {
-        true => None,
-        false => owner.next(Some(started + READY_WITHIN), None).ok(),
+    let asked = if io::stdin().is_terminal() {
+        None
+    } else {
+        owner.next(Some(started + READY_WITHIN), None).ok()
     };
     let spec: Spec = match asked {
         Some((Kind::Spec, text)) => match serde_json::from_slice(&text) {

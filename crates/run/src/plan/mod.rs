@@ -308,12 +308,14 @@ fn absence(
         let reason = format!("{what} {total} is less than one message of {size} bytes");
         return Some((Absence::NotApplicable, reason));
     }
-    let opened = match case.reach.is_local() {
+    let opened = if !case.reach.is_local() {
+        reached(case, ways)
+    } else if case.variant.options.chosen().contains_key("mtu") {
         // Opening it takes the process into a network of its own, and all that it starts later: the
         // launch tries.
-        true if case.variant.options.chosen().contains_key("mtu") => Ok(()),
-        true => probe(&case.variant, case.opened_for()),
-        false => reached(case, ways),
+        Ok(())
+    } else {
+        probe(&case.variant, case.opened_for())
     };
     match opened {
         Ok(()) => None,
@@ -347,9 +349,8 @@ const ONE_HOST: &str = "what looks on sees one network stack's workers: observe 
 fn add_observed(groups: &mut [Group], request: &Request) {
     for probe in &request.observe {
         let refused = machine::available(*probe).err().map(|refusal| refusal.to_string());
-        let refused = |case: &Case| match case.reach.is_local() {
-            true => refused.clone(),
-            false => Some(ONE_HOST.to_string()),
+        let refused = |case: &Case| {
+            if case.reach.is_local() { refused.clone() } else { Some(ONE_HOST.to_string()) }
         };
         for group in &mut *groups {
             let subject = |it: &&Case| {

@@ -274,9 +274,10 @@ fn bursts_arrive_whole<const SEND: usize, const TAKE: usize>() {
                 for number in 0..1 + below(6) as u64 {
                     let most = [3, 2 * PAYLOAD, 70 * PAYLOAD, 100_000][below(4)];
                     let bytes = 1 + below(most);
-                    match (burst % 2 == 0) == initiates {
-                        true => end.send(&contents(number, bytes)).unwrap(),
-                        false => expect(end, number, bytes),
+                    if (burst % 2 == 0) == initiates {
+                        end.send(&contents(number, bytes)).unwrap();
+                    } else {
+                        expect(end, number, bytes);
                     }
                 }
             }

@@ -350,10 +350,12 @@ impl Patience {
     fn bear(&self, since: Instant, what: &str) -> io::Result<()> {
         let waited = since.elapsed();
         let ends = self.until.is_some_and(|it| Instant::now() >= it);
-        let why = match () {
-            () if waited > GIVE_UP => format!("{what} in {:.1} s", waited.as_secs_f64()),
-            () if ends => format!("its launch took too long, and {what} had come when it ended"),
-            () => return Ok(()),
+        let why = if waited > GIVE_UP {
+            format!("{what} in {:.1} s", waited.as_secs_f64())
+        } else if ends {
+            format!("its launch took too long, and {what} had come when it ended")
+        } else {
+            return Ok(());
         };
         Err(io::Error::new(io::ErrorKind::TimedOut, format!("udp: {why}")))
     }

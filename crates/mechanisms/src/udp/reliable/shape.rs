@@ -49,10 +49,10 @@ impl Shape {
 
     /// Refuses a message that is longer: nobody would take its parts.
     pub fn check(&self, length: usize) -> io::Result<()> {
-        match length > self.largest() {
-            false => Ok(()),
-            true => Err(too_long(length, self.largest())),
+        if length > self.largest() {
+            return Err(too_long(length, self.largest()));
         }
+        Ok(())
     }
 
     fn block_bytes(&self) -> usize {

@@ -11,10 +11,7 @@ use sys::network::addresses;
 /// The address of `far`, or why there is none.
 pub fn learned(far: &FarHost, ipv6: bool) -> Result<IpAddr, String> {
     if boot_id().is_some() && far.host.boot_id == boot_id() && far.network == network() {
-        return match ipv6 {
-            true => Ok(Ipv6Addr::LOCALHOST.into()),
-            false => Ok(Ipv4Addr::LOCALHOST.into()),
-        };
+        return Ok(if ipv6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() });
     }
     let here = addresses().map_err(|error| format!("getifaddrs: {error}"))?;
     chosen(&here, far, ipv6, has_way)

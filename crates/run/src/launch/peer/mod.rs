@@ -88,9 +88,10 @@ impl Peer {
         let one_kernel = self.far.is_on(here);
         PeerRecord {
             command: self.asked.command.clone(),
-            program: match self.asked.deployed {
-                true => "a copy, removed once it ran".into(),
-                false => self.asked.program.clone(),
+            program: if self.asked.deployed {
+                "a copy, removed once it ran".into()
+            } else {
+                self.asked.program.clone()
             },
             ipv4: self.address(false).ok(),
             ipv6: self.address(true).ok(),
