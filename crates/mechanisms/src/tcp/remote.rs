@@ -17,9 +17,9 @@ use crate::network::{
 use crate::{Mechanism, OpenError, OpenSpec, Step, socket};
 use model::mechanism::Unavailable;
 
-/// How long a caller may take to say who it is.
+/// How long a caller may take to show the cookie.
 const HEARD_OUT: Duration = Duration::from_secs(2);
-/// Callers that are heard out at once; of more, those that came first must go.
+/// Most callers that are read from at once; beyond that the oldest are dropped.
 const MOST: usize = 64;
 
 /// The listening socket, and the connections that have not shown a cookie yet.
@@ -31,7 +31,7 @@ pub struct LaunchListener {
     callers: Vec<Caller>,
 }
 
-/// Somebody who has connected.
+/// A connection that has not shown a cookie yet.
 struct Caller {
     stream: TcpStream,
     since: Instant,
@@ -39,7 +39,7 @@ struct Caller {
     bytes: usize,
 }
 
-/// What a caller has come to.
+/// What a caller has sent so far.
 enum Said {
     /// Not enough yet.
     Little,
@@ -125,7 +125,7 @@ impl LaunchListener {
         std::iter::once(self.listener.as_fd()).chain(callers).collect()
     }
 
-    /// When the caller who came first must have said something.
+    /// When the oldest caller's time is over.
     fn soonest(&self) -> Option<Instant> {
         self.callers.first().map(|caller| caller.since + HEARD_OUT)
     }

@@ -18,9 +18,9 @@ use crate::tcp::{no_address, unreachable};
 use crate::{Endpoint, OpenError, OpenSpec, Step};
 use model::mechanism::{Cause, Unavailable};
 
-/// After so long without an answer the near side asks again.
+/// How long the near side waits for an answer before it sends the cookie again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often a set-up that is timed shows the cookie, each time for [`PATIENCE`].
+/// How often a timed set-up sends the cookie; it waits [`PATIENCE`] for each answer.
 const TIMED_TRIES: u64 = 4;
 /// Most datagrams of strangers that are discarded between two checks of the deadline and the owner.
 const STRANGERS: usize = 256;
@@ -164,7 +164,7 @@ struct Bound<M> {
 }
 
 impl<M: Make> Bound<M> {
-    /// The next datagram that says the cookie, if it is there, and not behind a flood of others.
+    /// The next datagram with the cookie, if it is among the next [`STRANGERS`].
     fn hello(&self) -> Option<(Hello, SocketAddr)> {
         // One byte more shows a datagram that is too long.
         let mut bytes = [0; Hello::BYTES + 1];
@@ -178,8 +178,8 @@ impl<M: Make> Bound<M> {
         None
     }
 
-    /// Whether the partner sends already: it has heard that it was let in, and its word for it is lost.
-    /// Only its datagrams come here by now.
+    /// Whether the partner sends messages already: it has the answer, and its confirmation was lost. The
+    /// socket is connected, so only the partner's datagrams arrive.
     fn has_begun(&self) -> bool {
         let mut bytes = [0; Hello::BYTES + 1];
         let came = self.socket.peek(&mut bytes);
@@ -280,7 +280,7 @@ pub fn connect<V: ConnectVisitor>(
     choose(spec, false, Connect { call, socket, granted, visitor })?
 }
 
-/// Says who it is; gives how many datagrams may be under way to the far side.
+/// Shows the cookie until it is answered. Returns how many datagrams may be under way to the far side.
 fn let_in(socket: &UdpSocket, call: &Call, datagram: usize) -> Result<u32, OpenError> {
     let own = window(socket, datagram).map_err(set_failed)?;
     let say = |kind| {

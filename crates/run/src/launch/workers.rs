@@ -27,9 +27,9 @@ use sys::process::{Fork, exit_now, fork};
 const PACKET: usize = 8 << 10;
 /// Why a launch ended whose coordinator did, or had it end.
 pub const OWNER_GONE: &str = "the coordinator is gone";
-/// A worker's error is often the echo of its partner's death: how long to wait for that news.
+/// How long to wait, after a worker's error, for the death of its partner, which may be the cause.
 const ECHO: Duration = Duration::from_millis(50);
-/// A worker that hangs up is ending: how long to wait for how, on a machine that is busy with others.
+/// How long to wait for the exit status of a worker that has hung up, on a busy machine.
 const ENDING: Duration = Duration::from_secs(2);
 
 /// A worker process, owned: killed and reaped when dropped.
@@ -122,7 +122,7 @@ impl WorkerGroup {
         Ok(group(processes))
     }
 
-    /// Sends one byte to each worker: `go` the first time, `end` the second.
+    /// Sends one byte to each worker. The first call tells them to go, the second to exit.
     pub fn say_all(&mut self) {
         self.told += 1;
         self.dismissed = self.told == 2;
@@ -131,8 +131,11 @@ impl WorkerGroup {
         }
     }
 
-    /// Waits until every worker has said something; gives the reports of the initiator and the
-    /// responder (empty for Ready, and for one that isn't here).
+    /// Waits for a message of every worker. Returns the reports of the initiator and the responder; empty
+    /// for a worker that reported Ready, and for one that isn't here.
+    ///
+    /// # Errors
+    /// The outcome of the launch, if a worker failed or died, the owner hung up or the deadline passed.
     pub fn gather(
         &mut self,
         owner: &Reader<io::Stdin>,
@@ -147,7 +150,7 @@ impl WorkerGroup {
         Ok(self.reports())
     }
 
-    /// The reports of the initiator and the responder that have come; empty for those that haven't.
+    /// The reports of the initiator and the responder; empty for those that have not arrived.
     fn reports(&mut self) -> [WorkerReport; 2] {
         let mut report_of = |wanted: Role| {
             let at = self.links.iter().position(|(role, _)| *role == wanted);
@@ -159,8 +162,8 @@ impl WorkerGroup {
         [report_of(Role::Initiator), report_of(Role::Responder)]
     }
 
-    /// The reports of those that stopped early, once one has: a partner that gives up too says so
-    /// right after.
+    /// The reports of the workers that stopped early. Waits briefly, because the partner of a worker that
+    /// stopped usually stops right after it.
     pub fn last_words(&mut self) -> [WorkerReport; 2] {
         let until = Instant::now() + ECHO;
         for at in 0..self.links.len() {
@@ -230,7 +233,7 @@ impl WorkerGroup {
         }
     }
 
-    /// Why a worker stopped early: what it lacks, its partner's death, or what it says itself.
+    /// Why a worker stopped early: what is unavailable to it, a worker's death, or its own error.
     fn stopped(&self, role: Role, report: WorkerReport) -> ControlFlow<Outcome> {
         match (report.unavailable, report.error.unwrap_or_default()) {
             (Some(why), _) => ControlFlow::Break(Outcome::Unavailable(why)),
@@ -240,7 +243,7 @@ impl WorkerGroup {
         }
     }
 
-    /// The worker that has died, and how. Its partner's complaint is only an echo.
+    /// The worker that has died, and how. Its partner's error is only a consequence.
     fn casualty(&self) -> Option<String> {
         let dead = |process: &Process| {
             let how = process.death(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)?;

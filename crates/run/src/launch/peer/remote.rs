@@ -22,13 +22,13 @@ use mechanisms::Variant;
 use mechanisms::network::Cookie;
 use model::launch::{FarSide, Outcome, Record};
 
-/// A half that fails is often only the echo of the other one: how long to wait for that news.
+/// How long to wait, after one half has failed, for the record of the other, which may hold the cause.
 const ECHO: Duration = Duration::from_millis(500);
 
 /// A launch whose responder runs on the peer and whose initiator runs here.
 pub struct RemoteLaunch {
     launcher: Launcher,
-    /// The network of the near half, where that isn't this process's own.
+    /// The network namespace of the near half; None for this process's own.
     network: Option<Arc<File>>,
     link: Rc<RefCell<Link>>,
     number: u32,
@@ -37,7 +37,7 @@ pub struct RemoteLaunch {
     padding: usize,
     time: Duration,
     going: bool,
-    /// The record, once the launch has ended before its time.
+    /// The record, once the launch has ended early.
     over: Option<Record>,
 }
 
@@ -95,12 +95,12 @@ impl RemoteLaunch {
         Ok(())
     }
 
-    /// The supervisor here; 0 where there is none yet.
+    /// The process id of the supervisor here; 0 while there is none.
     pub fn pid(&self) -> u32 {
         self.near.as_ref().map_or(0, Supervised::pid)
     }
 
-    /// Whether it has ended before its time.
+    /// Whether it has ended early.
     pub fn is_over(&self) -> bool {
         self.over.is_some()
     }
@@ -143,7 +143,7 @@ impl RemoteLaunch {
         Ok(())
     }
 
-    /// Tells the far half to go; the near one follows when that has gone.
+    /// Tells the far half to go. The near half is told once the far one has reported that it did.
     pub fn go(&mut self) {
         if self.over.is_none() {
             self.link.borrow_mut().relay(self.number, Kind::Go);
@@ -165,7 +165,7 @@ impl RemoteLaunch {
         Ok(())
     }
 
-    /// Lets both halves exit.
+    /// Tells both halves to exit.
     pub fn end(&mut self) {
         if let (None, Some(near)) = (&self.over, &mut self.near) {
             near.tell(Kind::End);
@@ -180,7 +180,7 @@ impl RemoteLaunch {
         }
     }
 
-    /// Waits for the near half, and hears the far one meanwhile.
+    /// Waits for the near half and reads the far half's frames meanwhile.
     fn near_reaches(
         &mut self,
         stage: Stage,
@@ -211,12 +211,12 @@ impl RemoteLaunch {
         }
     }
 
-    /// Err where the other host is gone: then nothing can be measured any more.
+    /// Fails if the connection to the peer is lost, because nothing can be measured then.
     fn still_there(&self) -> Result<(), Interrupted> {
         if self.link.borrow().lost.is_some() { Err(Interrupted) } else { Ok(()) }
     }
 
-    /// The record of a far half that ended before its time, if it has come; nothing else is lost.
+    /// The record of a far half that ended early, if it has arrived. Other frames stay queued.
     fn far_record(&mut self) -> Option<Record> {
         let mut link = self.link.borrow_mut();
         let heard = link.heard.get_mut(&self.number)?;
@@ -224,7 +224,7 @@ impl RemoteLaunch {
         Some(record_of(&heard.remove(at)?))
     }
 
-    /// Waits for a frame of the far half; None where the launch is over instead.
+    /// Waits for a frame of the far half; None if the launch ended instead.
     fn far_says(
         &mut self,
         expected: Kind,
@@ -254,18 +254,18 @@ impl RemoteLaunch {
         Ok(None)
     }
 
-    /// One half has ended before its time: hears the other, whose end may be the cause.
+    /// Ends the launch after one half ended early: waits for the other's record, which may hold the cause.
     fn ended(&mut self, near: Option<Record>, far: Option<Record>) {
         let near = near.or_else(|| self.last_of_near());
         let far = far.or_else(|| self.last_of_far(Instant::now() + ECHO)).or_else(|| {
-            // It waits for what no longer comes: let it say what it has seen.
+            // It may wait for a partner that is gone: told to end, it reports what it has seen.
             self.link.borrow_mut().relay(self.number, Kind::End);
             self.last_of_far(Instant::now() + ECHO)
         });
         self.over = Some(together(near, far));
     }
 
-    /// What the near half says, by itself or once it is told to end.
+    /// The near half's record, sent by itself or once it is told to end.
     fn last_of_near(&mut self) -> Option<Record> {
         let near = self.near.as_mut()?;
         if !near.speaks_within(ECHO) {
@@ -273,11 +273,11 @@ impl RemoteLaunch {
         }
         let until = Instant::now() + ECHO;
         let _ = near.reach_by(Stage::Timed, until, &[]);
-        // One that was only waited for too long has nothing to say.
+        // After the time-out the record is only that of the time-out itself.
         near.over().filter(|_| Instant::now() < until).cloned()
     }
 
-    /// What the far half says until then.
+    /// The far half's record, if it arrives before `until`.
     fn last_of_far(&mut self, until: Instant) -> Option<Record> {
         while Instant::now() < until {
             let next = self.link.borrow_mut().next(self.number, until, &[]);
@@ -330,7 +330,7 @@ fn record_of((kind, payload): &Frame) -> Record {
     }
 }
 
-/// The variant as both sides are to open it, its text.
+/// The variant that both sides open, as text: what the path decides is decided here.
 fn on_path(variant: Variant, to: IpAddr) -> Result<String, Outcome> {
     let options = (variant.entry.for_path)(&variant.options, to).map_err(|error| {
         let reason = format!("no way to {to}: {error}: name an address with --peer-address");
@@ -339,14 +339,14 @@ fn on_path(variant: Variant, to: IpAddr) -> Result<String, Outcome> {
     Ok(Variant { options, ..variant }.to_string())
 }
 
-/// What the far half says, beside what the near one does.
+/// Adds the far half's record to the near half's.
 fn take_far(record: &mut Record, far: Record) {
     let Record { granted, noise, traffic, setup_ns, responder, .. } = far;
     record.responder = responder;
     record.far = Some(Box::new(FarSide { granted, noise, traffic, setup_ns }));
 }
 
-/// The record of a launch of which a half failed, with what either has seen.
+/// The record of a launch of which a half failed, with the reports of both.
 fn together(near: Option<Record>, far: Option<Record>) -> Record {
     let outcome =
         both(near.as_ref().map(|it| it.outcome.clone()), far.as_ref().map(|it| it.outcome.clone()));
@@ -359,7 +359,7 @@ fn together(near: Option<Record>, far: Option<Record>) -> Record {
     record
 }
 
-/// What two halves came to: what can't be had stays that; of failures both are told.
+/// The outcome of two halves. Not applicable and unavailable take precedence; two failures are joined.
 fn both(near: Option<Outcome>, far: Option<Outcome>) -> Outcome {
     let there = |reason: String| format!("at the peer: {reason}");
     let far = far.map(|outcome| match outcome {
