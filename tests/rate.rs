@@ -4,8 +4,7 @@
 
 mod cli_support;
 
-use boon::{Compiler, Schemas};
-use cli_support::{Bench, number, rows};
+use cli_support::{Bench, must_fit_the_schema, number, rows};
 use serde_json::Value;
 
 fn of<'a>(document: &'a Value, variant: &str, workers: &str, placement: &str) -> &'a Value {
@@ -14,16 +13,6 @@ fn of<'a>(document: &'a Value, variant: &str, workers: &str, placement: &str) ->
     };
     let results = document["results"].as_array().expect("results");
     results.iter().find(is).unwrap_or_else(|| panic!("no {variant} {workers} {placement}"))
-}
-
-fn must_fit_the_schema(document: &Value) {
-    let schema = serde_json::from_str(include_str!("../docs/results.schema.json")).expect("JSON");
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    compiler.add_resource("results.schema.json", schema).expect("a resource");
-    let index = compiler.compile("results.schema.json", &mut schemas).expect("a valid schema");
-    if let Err(error) = schemas.validate(document, index) {
-        panic!("{error:#}\n{document:#}");
-    }
 }
 
 /// What must hold of every measured case, however slow the machine is.

@@ -3,7 +3,7 @@
 
 mod cli_support;
 
-use cli_support::{Bench, number};
+use cli_support::{Bench, must_fit_the_schema, number};
 
 const SMALL: &str = r#"
 version = 1
@@ -128,6 +128,14 @@ fn a_study_is_run_decided_and_written_up_again() {
     assert!(page.contains("Signs stand for what was printed: old (mean on an old one, 1999)."));
     assert!(page.contains("Launch 1 of each case is left out here, and here alone."));
     assert!(out.contains("┃ timed: one round trip"), "{out}");
+    // Other programs read the same claims.
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    let claims = document["claims"].as_array().expect("the claims");
+    let told: Vec<&str> = claims.iter().map(|it| it["verdict"].as_str().unwrap()).collect();
+    assert_eq!(told, [&*ring.to_lowercase(), &*tcp.to_lowercase(), "not_testable"]);
+    assert!(claims[0]["effect"].is_string() && claims[0]["p_holm"].is_number(), "{claims:#?}");
+    assert!(claims[2]["reason"].is_string() && claims[2]["effect"].is_null(), "{claims:#?}");
 }
 
 /// Transfers of three totals, two of which a message fits, with a derived column and bounds beside.

@@ -18,6 +18,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
+use boon::{Compiler, Schemas};
 use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -388,4 +389,16 @@ pub fn rows(db: &Connection, sql: &str) -> Vec<String> {
         Ok((0..columns).map(text).collect::<rusqlite::Result<Vec<_>>>()?.join("|"))
     });
     rows.unwrap().collect::<rusqlite::Result<_>>().unwrap()
+}
+
+/// An exported run is what its published schema says.
+pub fn must_fit_the_schema(document: &Value) {
+    let schema =
+        serde_json::from_str(include_str!("../../docs/results.schema.json")).expect("JSON");
+    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
+    compiler.add_resource("results.schema.json", schema).expect("a resource");
+    let index = compiler.compile("results.schema.json", &mut schemas).expect("a valid schema");
+    if let Err(error) = schemas.validate(document, index) {
+        panic!("{error:#}\n{document:#}");
+    }
 }

@@ -63,7 +63,8 @@ impl JudgedStudy {
         let claim = |(at, it): (usize, &'a Finding)| {
             // Of what was not tested the words say why.
             let words = Some(it.effect.as_str());
-            let (effect, reason) = if it.decision.is_tested() { (words, None) } else { (None, words) };
+            let (effect, reason) =
+                if it.decision.is_tested() { (words, None) } else { (None, words) };
             Claim {
                 id: at + 1,
                 statement: &it.statement,

@@ -38,9 +38,9 @@ pub mod time;
 
 use serde::Serialize;
 
+pub use claims::{Claim, JudgedStudy};
 use model::floors::Floors;
 use model::host::Host;
-pub use claims::{Claim, JudgedStudy};
 pub use model::mechanism::Carries;
 pub use model::noise::Traffic;
 use model::peer::PeerRecord;

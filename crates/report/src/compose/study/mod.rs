@@ -17,7 +17,7 @@ use crate::{Block, Column, Figure, Row, Section, Table, Text};
 use analysis::JudgedStudy;
 use analysis::hypothesis::{Decision, Finding, level, takes};
 use analysis::{CaseResult, Judged};
-use study::declared::{Declared, declare};
+use study::declared::Declared;
 use study::factor::{Chosen, Factor};
 use study::paper::Form;
 
