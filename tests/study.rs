@@ -138,6 +138,18 @@ fn a_study_is_run_decided_and_written_up_again() {
     assert!(claims[2]["reason"].is_string() && claims[2]["effect"].is_null(), "{claims:#?}");
 }
 
+#[test]
+fn the_gate_of_a_study_is_what_became_of_its_claims() {
+    let bench = Bench::new();
+    let file = small(&bench);
+    let said = bench.run(&format!("-q study run {file} --seed 5 --gate"));
+    let document = bench.export();
+    let claims = document["claims"].as_array().expect("the claims");
+    let refuted = claims.iter().any(|it| it["verdict"] == "refuted");
+    // One of them is not testable, so that all can't be supported.
+    assert_eq!(said.code, Some(if refuted { 3 } else { 4 }), "{}", said.err);
+}
+
 /// Transfers of three totals, two of which a message fits, with a derived column and bounds beside.
 const TRANSFERS: &str = r#"
 version = 1

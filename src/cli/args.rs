@@ -165,6 +165,9 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<std::path::PathBuf>,
     /// Where the PDF goes; studies have the flag.
+    /// Whether the claims of a study set the exit code.
+    #[arg(skip)]
+    pub gate: bool,
     #[arg(skip)]
     pub pdf: Option<std::path::PathBuf>,
 }

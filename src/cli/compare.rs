@@ -15,9 +15,9 @@ use analysis::{EQUIVALENT_WITHIN, Judged};
 use store::Store;
 
 /// Exit code where a case is slower by more than the gate.
-const REGRESSION: u8 = 3;
+pub const REGRESSION: u8 = 3;
 /// Exit code where it can't be told whether one is.
-const INCONCLUSIVE: u8 = 4;
+pub const INCONCLUSIVE: u8 = 4;
 
 /// Most bytes of a file written by `ipcmark export`: thousands of cases.
 const LONGEST_EXPORT: u64 = 64 << 20;

@@ -1,5 +1,7 @@
 //! `ipcmark` and `ipcmark run`: plan, measure, judge, show.
 
+use super::compare::{INCONCLUSIVE, REGRESSION};
+use analysis::hypothesis::Decision;
 use std::io::Write;
 use std::path::Path;
 
@@ -274,6 +276,20 @@ fn exit_code(args: &RunArgs, judged: &Judged) -> u8 {
     match (missing, failed) {
         (true, _) => UNAVAILABLE,
         (false, true) => 1,
+        (false, false) if args.gate => gate(judged),
         (false, false) => 0,
+    }
+}
+
+/// What the claims of a study come to: refuted, undecided, or all supported.
+fn gate(judged: &Judged) -> u8 {
+    let findings = judged.study.iter().flat_map(|it| &it.findings);
+    let decisions: Vec<Decision> = findings.map(|it| it.decision).collect();
+    if decisions.contains(&Decision::Refuted) {
+        REGRESSION
+    } else if decisions.iter().any(|it| *it != Decision::Supported) {
+        INCONCLUSIVE
+    } else {
+        0
     }
 }

@@ -59,6 +59,9 @@ struct StudyRunArgs {
     /// Samples of each launch [default: the study's]
     #[arg(long, value_name = "N", value_parser = samples, allow_negative_numbers = true)]
     samples: Option<u64>,
+    /// Exit with 3 where a claim is refuted, else with 4 where one is not supported
+    #[arg(long)]
+    gate: bool,
     /// Measure at once, also while another run measures on this machine
     #[arg(long)]
     no_wait: bool,
@@ -164,6 +167,7 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         output: args.output.clone(),
         peer: args.peer.clone(),
         no_wait: args.no_wait,
+        gate: args.gate,
         ..RunArgs::default()
     };
     run::ask(common, &args, request)
