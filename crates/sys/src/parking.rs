@@ -5,9 +5,7 @@
 //! true, *then* looks at the mark. Both sides are sequentially consistent, so at least one of
 //! them sees the other, and no wake-up is lost.
 
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst, fence};
-
-use rustix::thread::futex;
+use super::sync::{AtomicU32, Ordering::SeqCst, fence, futex};
 
 /// One side's parking place. The word lives wherever both workers can see it.
 #[derive(Clone, Copy)]

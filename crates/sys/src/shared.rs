@@ -1,12 +1,11 @@
 //! Memory shared between two workers: one anonymous mapping, typed views into it.
 //!
-//! Words are handed out as atomics. Message bytes live in [`Slots`]: the view proves that
-//! index and length stay inside the mapping, so the timed path carries no bounds arithmetic
-//! beyond a mask.
+//! Words are handed out as atomics, to whoever has the mapping. What isn't an atomic (messages of a
+//! ring, objects of the C library) lies in a mapping that its owner made and shows to nobody.
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::ptr::{NonNull, copy_nonoverlapping, null_mut};
+use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -25,10 +24,11 @@ pub struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping is plain memory without thread affinity; every access goes through
-// atomics or through `Slots`, whose protocol decides who may touch a slot when.
+// SAFETY: the mapping is memory of the process: any thread may use it, and unmap it.
 unsafe impl Send for Mapping {}
-// SAFETY: as above: shared references give out only atomics and protocol-guarded copies.
+// SAFETY: a shared reference gives atomics to everybody. To this crate it also gives places
+// (`place`), which are mere pointers: whoever dereferences one argues there that nobody else reaches
+// it (`ring`, `posix` and `lent` do so from mappings that they made and keep to themselves).
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -78,7 +78,8 @@ impl Mapping {
         Ok(())
     }
 
-    /// The byte at `offset`, for what lives in a mapping but isn't a word.
+    /// The byte at `offset`, for what lives in a mapping but isn't a word: in one that is shown to
+    /// nobody, since [`Mapping::words`] reaches every byte.
     ///
     /// # Panics
     /// If it lies outside.
@@ -129,7 +130,8 @@ pub struct Word {
     place: NonNull<AtomicU32>,
 }
 
-// SAFETY: as for `Mapping`, which the word keeps alive.
+// SAFETY: a word is a shared reference to an atomic, which is `Sync`, and a share of the mapping
+// behind it, which is `Send` and `Sync` and may be unmapped by whichever thread is the last.
 unsafe impl Send for Word {}
 
 impl Word {
@@ -153,169 +155,6 @@ impl std::ops::Deref for Word {
     }
 }
 
-/// A power-of-two number of equal slots in a mapping, each a 64-bit header word followed by
-/// room for one message. Cloning gives another view of the same memory.
-#[derive(Clone)]
-pub struct Slots {
-    mapping: Arc<Mapping>,
-    first: NonNull<u8>,
-    stride: usize,
-    mask: usize,
-}
-
-// SAFETY: as for `Mapping`, which the view keeps alive.
-unsafe impl Send for Slots {}
-
-impl Slots {
-    /// Bytes of the header word before each message.
-    pub const HEADER: usize = 8;
-
-    /// Bytes from one slot to the next, for messages of at most `room` bytes: whole lines. None where
-    /// no number holds them.
-    pub fn stride(room: usize) -> Option<usize> {
-        Self::HEADER.checked_add(room)?.checked_next_multiple_of(LINE)
-    }
-
-    /// Bytes that `count` slots take; None where no number holds them.
-    pub fn bytes(count: usize, room: usize) -> Option<usize> {
-        Self::stride(room)?.checked_mul(count)
-    }
-
-    /// `count` slots (a power of two) from byte `offset` of `mapping` on (a whole line).
-    ///
-    /// # Panics
-    /// If `count` or `offset` is off, or the slots don't fit.
-    pub fn new(mapping: Arc<Mapping>, offset: usize, count: usize, room: usize) -> Slots {
-        let end = Self::bytes(count, room).and_then(|bytes| bytes.checked_add(offset));
-        assert!(count.is_power_of_two() && offset.is_multiple_of(LINE), "slots: shape");
-        assert!(end.is_some_and(|it| it <= mapping.bytes()), "slots: outside the mapping");
-        let stride = Self::stride(room).expect("it was multiplied already");
-        // SAFETY: `offset` lies inside the mapping, as just asserted.
-        let first = unsafe { mapping.start.add(offset) };
-        Slots { mapping, first, stride, mask: count - 1 }
-    }
-
-    /// How many slots there are.
-    pub fn count(&self) -> usize {
-        self.mask + 1
-    }
-
-    /// The mapping behind the slots.
-    pub fn mapping(&self) -> &Mapping {
-        &self.mapping
-    }
-
-    #[inline(always)]
-    fn at(&self, index: usize) -> NonNull<u8> {
-        // SAFETY: the masked index is below the number of slots, all of which lie inside the
-        // mapping (asserted in `new`).
-        unsafe { self.first.add((index & self.mask) * self.stride) }
-    }
-
-    /// The header of slot `index` (modulo the number of slots).
-    #[inline(always)]
-    pub fn header(&self, index: usize) -> &AtomicU64 {
-        // SAFETY: a slot starts on a line, so the word is aligned and inside the mapping.
-        unsafe { AtomicU64::from_ptr(self.at(index).as_ptr().cast()) }
-    }
-
-    /// Asks for the line after the first of slot `index`, if the slot has one: a consumer that
-    /// polls the first line then has both on their way at once, instead of one after the other.
-    #[inline(always)]
-    pub fn prefetch(&self, index: usize) {
-        if self.stride == LINE {
-            return; // What lies there is the next slot, which is the producer's to write.
-        }
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch touches nothing but caches, and faults nowhere.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.at(index).as_ptr().wrapping_add(LINE).cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = index;
-    }
-
-    /// Copies `message` into slot `index`. The caller's protocol must own the slot: written
-    /// only while the reader has released it, published by a release store to the header.
-    ///
-    /// What lies beyond the first line is written first. The reader polls that line, so it must
-    /// not be taken until everything else is in place: else a poll steals it between the
-    /// message and the header, and it has to be fetched twice.
-    ///
-    /// # Panics
-    /// If the message is longer than a slot's room.
-    #[inline(always)]
-    pub fn write(&self, index: usize, message: &[u8]) {
-        assert!(message.len() <= self.stride - Self::HEADER, "message larger than its slot");
-        let (first, rest) = message.split_at(message.len().min(LINE - Self::HEADER));
-        // SAFETY: the length was checked against the slot; the source is an ordinary slice that
-        // can't overlap a mapping that is only reached through this view; nobody else touches
-        // the bytes until the header is published. `first` fits the line behind the header.
-        unsafe {
-            let to = self.at(index).as_ptr();
-            copy(rest.as_ptr(), to.add(LINE), rest.len());
-            copy_words(first.as_ptr(), to.add(Self::HEADER), first.len());
-        }
-    }
-
-    /// Copies slot `index` out into `message`. The caller has seen its header published.
-    ///
-    /// # Panics
-    /// If the message is longer than a slot's room.
-    #[inline(always)]
-    pub fn read(&self, index: usize, message: &mut [u8]) {
-        assert!(message.len() <= self.stride - Self::HEADER, "message larger than its slot");
-        let (first, rest) = message.split_at_mut(message.len().min(LINE - Self::HEADER));
-        // SAFETY: as in `write`; the acquire load of the header ordered the writer's bytes
-        // before this copy, and the writer leaves the slot alone until it is released.
-        unsafe {
-            let from = self.at(index).as_ptr();
-            copy_words(from.add(Self::HEADER), first.as_mut_ptr(), first.len());
-            copy(from.add(LINE), rest.as_mut_ptr(), rest.len());
-        }
-    }
-}
-
-/// Copies bytes in whichever way is quicker.
-///
-/// # Safety
-/// `from` and `to` are valid for `length` bytes and don't overlap.
-#[inline(always)]
-unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
-    // SAFETY: as the caller promised.
-    unsafe {
-        match length {
-            0..=LINE => copy_words(from, to, length),
-            _ => copy_nonoverlapping(from, to, length),
-        }
-    }
-}
-
-/// Copies a few bytes in words of eight, then bytes: a call to memcpy costs more than
-/// such a copy. Volatile stores keep the compiler from turning it back into that call.
-///
-/// # Safety
-/// `from` and `to` are valid for `length` bytes and don't overlap.
-#[inline(always)]
-unsafe fn copy_words(from: *const u8, to: *mut u8, length: usize) {
-    let mut done = 0;
-    while done + 8 <= length {
-        // SAFETY: eight bytes from `done` on lie within `length`; an unaligned place is read as
-        // it is, and written as bytes of an array, whose alignment is one.
-        unsafe {
-            let word = from.add(done).cast::<[u8; 8]>().read();
-            to.add(done).cast::<[u8; 8]>().write_volatile(word);
-        }
-        done += 8;
-    }
-    while done < length {
-        // SAFETY: `done` lies within `length`.
-        unsafe { to.add(done).write_volatile(from.add(done).read()) };
-        done += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,14 +170,6 @@ mod tests {
         assert!(Mapping::new(None).is_err());
         assert_eq!(Mapping::new(0).unwrap().bytes(), PAGE);
         assert_eq!(Mapping::new(PAGE + 1).unwrap().bytes(), 2 * PAGE);
-        assert_eq!((Slots::stride(0), Slots::stride(56)), (Some(LINE), Some(LINE)));
-        assert_eq!(Slots::stride(57), Some(2 * LINE));
-        for room in [usize::MAX, usize::MAX - Slots::HEADER, usize::MAX - Slots::HEADER - LINE + 2]
-        {
-            assert_eq!(Slots::stride(room), None, "{room}");
-        }
-        assert_eq!(Slots::bytes(1 << 63, 1), None);
-        assert_eq!(Slots::bytes(2, usize::MAX / 2), None);
     }
 
     /// What wraps round would lie inside again.
@@ -351,15 +182,5 @@ mod tests {
         assert!(outside(&|| _ = mapping.word(usize::MAX - 3)));
         assert!(outside(&|| _ = mapping.words(usize::MAX - 7)));
         assert!(outside(&|| _ = mapping.place(PAGE)));
-        for (offset, count, room) in [
-            (0, 1, PAGE),
-            (LINE, PAGE / LINE, 0),
-            (0, 1 << 58, 56),
-            (usize::MAX - LINE + 1, 1, 0),
-            (0, 2, usize::MAX / 2),
-        ] {
-            let slots = || drop(Slots::new(mapping.clone(), offset, count, room));
-            assert!(outside(&slots), "{offset} {count} {room}");
-        }
     }
 }

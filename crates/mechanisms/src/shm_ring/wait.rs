@@ -11,18 +11,15 @@ use rustix::thread::futex::Flags;
 
 use crate::{OpenError, OpenSpec};
 use sys::parking::{self, Parking};
+use sys::ring::Wait;
 use sys::shared::Word;
 
-/// One side's waiting place.
-pub trait Wait: Clone + Send + 'static {
+/// One side's waiting place, and what it wants of a ring.
+pub trait Place: Wait + Clone + Send + 'static {
     /// How far a producer may be ahead, in messages.
     const MOST_SLOTS: usize;
     /// A waiting place that may use `word`, which is zero.
     fn new(word: Word, spec: &OpenSpec) -> Result<Self, OpenError>;
-    /// Waits until `ready`.
-    fn wait(&self, ready: impl FnMut() -> bool);
-    /// Wakes whoever waits here.
-    fn wake(&self);
 }
 
 /// Every full ring costs a sleep: the more slots, the rarer.
@@ -45,26 +42,32 @@ const LOOKS: RangeInclusive<u32> = 2..=3;
 /// Between two looks at most this many pauses: a message is seen at once after a long wait, too.
 const MOST_PAUSES: u32 = 8;
 
-impl Wait for Spin {
+impl Place for Spin {
     const MOST_SLOTS: usize = SLOTS_TO_SPIN;
 
     fn new(_word: Word, _spec: &OpenSpec) -> Result<Spin, OpenError> {
         Ok(Spin { pauses: Cell::new(1) })
     }
+}
 
+impl Wait for Spin {
     #[inline(always)]
-    fn wait(&self, mut ready: impl FnMut() -> bool) {
+    fn wait<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
         let pauses = self.pauses.get();
         let mut looks = 0u32;
-        while !ready() {
+        let value = loop {
+            if let Some(value) = ready() {
+                break value;
+            }
             looks = looks.saturating_add(1);
             (0..pauses).for_each(|_| std::hint::spin_loop());
-        }
+        };
         if looks > *LOOKS.end() {
             self.pauses.set(MOST_PAUSES.min(pauses + 1));
         } else if looks < *LOOKS.start() {
             self.pauses.set(1.max(pauses - 1));
         }
+        value
     }
 
     #[inline(always)]
@@ -75,16 +78,21 @@ impl Wait for Spin {
 #[derive(Clone)]
 pub struct Yield;
 
-impl Wait for Yield {
+impl Place for Yield {
     const MOST_SLOTS: usize = SLOTS_TO_SPIN;
 
     fn new(_word: Word, _spec: &OpenSpec) -> Result<Yield, OpenError> {
         Ok(Yield)
     }
+}
 
+impl Wait for Yield {
     #[inline(always)]
-    fn wait(&self, mut ready: impl FnMut() -> bool) {
-        while !ready() {
+    fn wait<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(value) = ready() {
+                return value;
+            }
             rustix::thread::sched_yield();
         }
     }
@@ -100,16 +108,18 @@ pub struct Futex {
     flags: Flags,
 }
 
-impl Wait for Futex {
+impl Place for Futex {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, spec: &OpenSpec) -> Result<Futex, OpenError> {
         Ok(Futex { word, flags: parking::flags(spec.same_process) })
     }
+}
 
+impl Wait for Futex {
     #[inline(always)]
-    fn wait(&self, mut ready: impl FnMut() -> bool) {
-        Parking::new(&self.word, self.flags).wait_for(|| ready().then_some(()));
+    fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T {
+        Parking::new(&self.word, self.flags).wait_for(ready)
     }
 
     #[inline(always)]
@@ -126,7 +136,7 @@ pub struct Eventfd {
     counter: Arc<OwnedFd>,
 }
 
-impl Wait for Eventfd {
+impl Place for Eventfd {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, _spec: &OpenSpec) -> Result<Eventfd, OpenError> {
@@ -134,12 +144,14 @@ impl Wait for Eventfd {
             .map_err(OpenError::call("eventfd2", "raise the limit on open files (ulimit -n)"))?;
         Ok(Eventfd { word, counter: Arc::new(counter) })
     }
+}
 
+impl Wait for Eventfd {
     #[inline(always)]
-    fn wait(&self, mut ready: impl FnMut() -> bool) {
+    fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T {
         // A count left over from a wake that came too late only makes it look once more.
         let sleep = || _ = rustix::io::read(&*self.counter, &mut [0; 8]);
-        Parking::new(&self.word, Flags::empty()).wait_by(|| ready().then_some(()), sleep);
+        Parking::new(&self.word, Flags::empty()).wait_by(ready, sleep)
     }
 
     #[inline(always)]

@@ -1,0 +1,156 @@
+//! The protocol of a ring: who may touch a slot when.
+//!
+//! A slot starts with a word that holds the message's number and length. The producer fills the
+//! slot, then publishes it by a release store of that word; the consumer waits for the number it
+//! expects. The consumer counts what it has released, with a release store after its copy; the
+//! producer reads that count only when the ring looks full.
+
+use std::io;
+
+use super::sync::AtomicU64;
+use super::sync::Ordering::{Acquire, Release};
+use super::{Slots, Word};
+
+/// One side's waiting place.
+pub trait Wait {
+    /// Waits until `ready` returns a value, and returns it.
+    ///
+    /// Whoever implements this can return nothing else, since it is for any `T`: a ring's halves
+    /// rely on that.
+    fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T;
+    /// Wakes whoever waits here.
+    fn wake(&self);
+}
+
+/// The producer's half. There is one to a ring.
+pub struct Writer<W> {
+    slots: Slots,
+    /// How many messages the consumer has taken out.
+    count_released: Word,
+    /// Where the consumer waits for a message, and the producer for room.
+    consumer: W,
+    producer: W,
+    /// Messages put in.
+    next: u32,
+    /// The released count when last read.
+    released: u32,
+}
+
+/// The consumer's half. There is one to a ring.
+pub struct Reader<W> {
+    slots: Slots,
+    /// How many messages the consumer has taken out.
+    count_released: Word,
+    /// As in [`Writer`].
+    consumer: W,
+    producer: W,
+    /// Messages taken out.
+    next: u32,
+}
+
+/// The halves of a new ring.
+///
+/// # Safety
+/// The slots and the released count are zero, and nothing but these halves reaches them.
+pub(super) unsafe fn halves<W: Clone>(
+    slots: Slots,
+    count_released: Word,
+    consumer: W,
+    producer: W,
+) -> (Writer<W>, Reader<W>) {
+    let writer = Writer {
+        slots: slots.clone(),
+        count_released: count_released.clone(),
+        consumer: consumer.clone(),
+        producer: producer.clone(),
+        next: 0,
+        released: 0,
+    };
+    (writer, Reader { slots, count_released, consumer, producer, next: 0 })
+}
+
+/// The header of message `number`. A slot that was never filled holds zero, which is none that its
+/// reader waits for: it waits for the first `count` messages first, whose headers are not zero.
+#[inline(always)]
+fn header_of(number: u32, length: usize) -> u64 {
+    u64::from(number.wrapping_add(1)) << 32 | length as u64
+}
+
+/// The length of message `number`, once its header says that it is there.
+#[inline(always)]
+fn published(header: &AtomicU64, number: u32) -> Option<usize> {
+    let word = header.load(Acquire);
+    ((word >> 32) as u32 == number.wrapping_add(1)).then_some(word as u32 as usize)
+}
+
+impl<W: Wait> Writer<W> {
+    /// Faults in the memory of both rings.
+    pub fn populate(&self) -> io::Result<()> {
+        self.slots.populate()
+    }
+
+    /// Puts a message in; waits for room.
+    ///
+    /// # Panics
+    /// If the message is longer than the ring has room for.
+    #[inline(always)]
+    pub fn send(&mut self, message: &[u8]) {
+        let full = self.slots.count() as u32;
+        if self.next.wrapping_sub(self.released) == full {
+            let (next, released) = (self.next, &self.count_released);
+            self.released = self.producer.wait(|| {
+                let released = released.load(Acquire);
+                (next.wrapping_sub(released) < full).then_some(released)
+            });
+        }
+        let slot = self.next as usize;
+        // SAFETY: the slot is this side's. `released` is a count that the consumer stored: at first
+        // 0, later one that the closure above loaded, for `wait` has no other value to return.
+        // Fewer than `full` messages are beyond it: `next` grows by one a call, and never from
+        // where it is `full` ahead. So the message before in this slot, number `next - full`, is
+        // released or never was. The consumer's release store of the count comes after its copy,
+        // and the acquire load here before the write: the two copies are ordered. It looks at the
+        // slot's bytes again only after the store of the header below. No other producer exists:
+        // `halves` made one writer of these slots, which is not cloned, and `self` is borrowed
+        // mutably.
+        unsafe { self.slots.write(slot, message) };
+        self.slots.header(slot).store(header_of(self.next, message.len()), Release);
+        self.next = self.next.wrapping_add(1);
+        self.consumer.wake();
+    }
+}
+
+impl<W: Wait> Reader<W> {
+    /// Fills `message` with the next message; waits for it.
+    ///
+    /// # Errors
+    /// The next message's length where that isn't `message`'s: it stays in the ring.
+    ///
+    /// # Panics
+    /// If `message` is longer than the ring has room for.
+    #[inline(always)]
+    pub fn recv(&mut self, message: &mut [u8]) -> Result<(), usize> {
+        let slot = self.next as usize;
+        let (slots, next) = (&self.slots, self.next);
+        let header = slots.header(slot);
+        let length = self.consumer.wait(|| {
+            slots.prefetch(slot);
+            published(header, next)
+        });
+        if length != message.len() {
+            return Err(length);
+        }
+        // SAFETY: the slot is this side's. `length` comes from the closure above, for `wait` has
+        // no other value to return: the acquire load of the header saw message `next` published.
+        // (A header of the same number, 2^32 messages older, was overwritten since: a slot is
+        // filled again every `count` messages.) The producer's release store of that header comes
+        // after its copy, so the two copies are ordered. It fills the slot again only once it has
+        // seen a released count beyond `next`, stored below. No other consumer exists, as in
+        // `Writer::send`.
+        unsafe { self.slots.read(slot, message) };
+        self.next = next.wrapping_add(1);
+        self.count_released.store(self.next, Release);
+        self.producer.wake();
+        Ok(())
+    }
+}
