@@ -127,14 +127,22 @@ impl Perf for Kernel {
     }
 
     fn start(&self) {
-        // SAFETY: prctl takes plain integers here, and can only fail where there are no counters.
-        unsafe { libc::prctl(libc::PR_TASK_PERF_EVENTS_ENABLE, 0, 0, 0, 0) };
+        switch_counters(libc::PR_TASK_PERF_EVENTS_ENABLE);
     }
 
     fn stop(&self) {
-        // SAFETY: as in `start`.
-        unsafe { libc::prctl(libc::PR_TASK_PERF_EVENTS_DISABLE, 0, 0, 0, 0) };
+        switch_counters(libc::PR_TASK_PERF_EVENTS_DISABLE);
     }
+}
+
+/// Starts or stops the calling thread's counters (prctl(2)). Fails only where the kernel has none,
+/// which [`Perf::open`] has said before.
+fn switch_counters(option: libc::c_int) {
+    const NONE: libc::c_ulong = 0;
+    // SAFETY: both options refer to no memory: they change whether the calling thread's counters
+    // count. The arguments, which they ignore, have the type as which prctl(3) takes them: it is
+    // variadic, and a narrower integer would leave the rest of each undefined.
+    unsafe { libc::prctl(option, NONE, NONE, NONE, NONE) };
 }
 
 impl Count for perf_event::Counter {
@@ -198,8 +206,9 @@ fn cached(cache: Cache, result: CacheResult) -> events::Cache {
 fn set_filter(counter: &perf_event::Counter, filter: &str) -> io::Result<()> {
     const SET_FILTER: libc::Ioctl = 0x4008_2406u32 as libc::Ioctl;
     let filter = CString::new(filter)?;
-    // SAFETY: the descriptor is open, and the kernel reads a string that ends in a zero byte and
-    // outlives the call.
+    // SAFETY: the descriptor is open while `counter` is borrowed. The number is that of a request
+    // which takes a pointer to a string, of which the kernel copies what stands before its zero
+    // byte, and keeps no pointer; the string outlives the call.
     match unsafe { libc::ioctl(counter.as_raw_fd(), SET_FILTER, filter.as_ptr()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -4,10 +4,11 @@
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
-use super::shared::Mapping;
+use super::shared::{LINE, Mapping};
 
 fn checked(code: i64) -> io::Result<usize> {
     if code < 0 { Err(io::Error::last_os_error()) } else { Ok(code as usize) }
@@ -55,24 +56,67 @@ pub fn queue_recv(queue: BorrowedFd<'_>, message: &mut [u8]) -> io::Result<usize
     checked(length as i64)
 }
 
-/// Something of the C library's that lives in a mapping, which this keeps alive.
+/// Memory for two counts, one each way, on lines of their own: zeroed, and reached by nobody else.
+pub struct Counts<C> {
+    mapping: Mapping,
+    kind: PhantomData<C>,
+}
+
+impl<C: Count> Counts<C> {
+    /// Bytes from one count to the next. There is a line between the two: a CPU that fetches lines
+    /// in pairs fetches nothing of the other.
+    const STRIDE: usize = C::BYTES.next_multiple_of(LINE) + LINE;
+
+    /// Maps it.
+    ///
+    /// # Errors
+    /// What mmap(2) says.
+    pub fn new() -> io::Result<Counts<C>> {
+        Ok(Counts { mapping: Mapping::new(2 * Self::STRIDE)?, kind: PhantomData })
+    }
+
+    /// Makes the counts, both zero.
+    ///
+    /// # Errors
+    /// What the C library says.
+    pub fn pair(self) -> io::Result<(C, C)> {
+        let mapping = Arc::new(self.mapping);
+        let count =
+            |offset| C::make(Place { mapping: mapping.clone(), offset, bytes: Self::STRIDE });
+        Ok((count(0)?, count(Self::STRIDE)?))
+    }
+}
+
+/// The place of a count in its mapping: [`Counts`] alone makes one, each of another place.
+pub struct Place {
+    mapping: Arc<Mapping>,
+    offset: usize,
+    bytes: usize,
+}
+
+/// Something of the C library's that lives in a mapping, which this keeps alive. It may go to
+/// another thread if a `T` may, and isn't `Sync`: so says the `UnsafeCell`.
 struct Placed<T> {
     mapping: Arc<Mapping>,
     offset: usize,
-    kind: std::marker::PhantomData<UnsafeCell<T>>,
+    kind: PhantomData<UnsafeCell<T>>,
 }
 
 impl<T> Placed<T> {
-    fn new(mapping: &Arc<Mapping>, offset: usize) -> Placed<T> {
+    fn new(Place { mapping, offset, bytes }: Place) -> Placed<T> {
         let fits = offset.checked_add(size_of::<T>()).is_some_and(|end| end <= mapping.bytes());
-        assert!(fits, "an object outside its mapping");
+        assert!(fits && size_of::<T>() <= bytes, "an object outside its place");
         assert!(offset.is_multiple_of(align_of::<T>()), "an object out of line");
-        Placed { mapping: mapping.clone(), offset, kind: std::marker::PhantomData }
+        Placed { mapping, offset, kind: PhantomData }
     }
 
     #[inline(always)]
     fn place(&self) -> *mut T {
         self.mapping.place(self.offset).as_ptr().cast()
+    }
+
+    fn populate(&self) -> io::Result<()> {
+        self.mapping.populate(self.mapping.bytes())
     }
 }
 
@@ -82,9 +126,6 @@ impl<T> Clone for Placed<T> {
     }
 }
 
-// SAFETY: what lives at the place is a C library object made for use by many threads.
-unsafe impl<T> Send for Placed<T> {}
-
 /// A count in shared memory that one side raises and the other waits for.
 pub trait Count: Clone + Send {
     /// Bytes it takes in a mapping.
@@ -92,8 +133,17 @@ pub trait Count: Clone + Send {
     /// The call that makes it, for errors.
     const MADE_BY: &'static str;
 
-    /// A count of zero at byte `offset` of `mapping`; nothing else may live there.
-    fn new(mapping: &Arc<Mapping>, offset: usize) -> io::Result<Self>;
+    /// A count of zero at a place, whose bytes are zero.
+    ///
+    /// # Errors
+    /// What the C library says.
+    fn make(place: Place) -> io::Result<Self>;
+
+    /// Faults in the memory of both counts of a pair.
+    ///
+    /// # Errors
+    /// What madvise(2) says.
+    fn populate(&self) -> io::Result<()>;
 
     /// Adds one and wakes a sleeper.
     fn post(&self) -> io::Result<()>;
@@ -110,16 +160,22 @@ impl Count for Semaphore {
     const BYTES: usize = size_of::<libc::sem_t>();
     const MADE_BY: &'static str = "sem_init";
 
-    fn new(mapping: &Arc<Mapping>, offset: usize) -> io::Result<Semaphore> {
-        let placed = Placed::<libc::sem_t>::new(mapping, offset);
-        // SAFETY: the place is inside the mapping, aligned, and used for nothing else.
+    fn make(place: Place) -> io::Result<Semaphore> {
+        let placed = Placed::<libc::sem_t>::new(place);
+        // SAFETY: the place is inside the mapping and aligned. Only this object and its clones
+        // reach it: `Counts` keeps the mapping to itself, and gives each place out once.
         checked(i64::from(unsafe { libc::sem_init(placed.place(), 1, 0) }))?;
         Ok(Semaphore(placed))
     }
 
+    fn populate(&self) -> io::Result<()> {
+        self.0.populate()
+    }
+
     #[inline(always)]
     fn post(&self) -> io::Result<()> {
-        // SAFETY: the semaphore was initialised in `new` and is never destroyed.
+        // SAFETY: the semaphore was initialised in `make`, for many threads and processes to call
+        // at once, and is never destroyed; its memory lives as long as `self`.
         checked(i64::from(unsafe { libc::sem_post(self.0.place()) })).map(drop)
     }
 
@@ -151,11 +207,12 @@ impl Count for Condition {
     const BYTES: usize = size_of::<Shared>();
     const MADE_BY: &'static str = "pthread_cond_init";
 
-    fn new(mapping: &Arc<Mapping>, offset: usize) -> io::Result<Condition> {
-        let placed = Placed::<Shared>::new(mapping, offset);
+    fn make(place: Place) -> io::Result<Condition> {
+        let placed = Placed::<Shared>::new(place);
         let shared = placed.place();
-        // SAFETY: the place is inside the mapping, aligned, zeroed and used for nothing else;
-        // the attributes live until they have been used, and are initialised before.
+        // SAFETY: the place is inside the mapping, aligned and zeroed, and reached as in
+        // `Semaphore::make`; the attributes live until they have been used, and are initialised
+        // before.
         unsafe {
             let mut attributes: libc::pthread_mutexattr_t = std::mem::zeroed();
             returned(libc::pthread_mutexattr_init(&mut attributes))?;
@@ -175,11 +232,15 @@ impl Count for Condition {
         Ok(Condition(placed))
     }
 
+    fn populate(&self) -> io::Result<()> {
+        self.0.populate()
+    }
+
     #[inline(always)]
     fn post(&self) -> io::Result<()> {
         let shared = self.0.place();
-        // SAFETY: initialised in `new` and never destroyed; the count is touched only while the
-        // mutex is held.
+        // SAFETY: initialised in `make` and never destroyed; the memory lives as long as `self`. The
+        // count is touched only while the mutex is held, by whichever thread or process.
         unsafe {
             returned(libc::pthread_mutex_lock(&raw mut (*shared).mutex))?;
             (*shared).count += 1;

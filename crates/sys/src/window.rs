@@ -178,8 +178,8 @@ fn moved(code: isize) -> io::Result<usize> {
 /// Lets any process of this user reach this one's memory, where a security module would let
 /// only ancestors (prctl(2), PR_SET_PTRACER; an error without Yama, which then isn't needed).
 pub fn let_partners_in() {
-    // SAFETY: prctl takes plain integers here.
-    unsafe {
-        libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0);
-    }
+    const NONE: libc::c_ulong = 0;
+    // SAFETY: the option takes an integer, and refers to no memory. prctl(3) is variadic, and takes
+    // its arguments as unsigned long, which these are.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, NONE, NONE, NONE) };
 }
