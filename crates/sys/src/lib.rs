@@ -10,6 +10,8 @@ pub mod calls;
 pub mod counter;
 pub mod identity;
 pub mod lent;
+#[cfg(test)]
+mod models;
 pub mod namespace;
 pub mod network;
 pub mod parking;

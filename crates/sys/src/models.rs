@@ -1,0 +1,248 @@
+//! The protocols of [`crate::ring`] and [`crate::parking`], in the orders that two threads can have
+//! and with every value that a load may see: their very source, compiled with loom's atomics.
+//!
+//! loom reports a slot whose bytes are touched by both sides without an order between them (a
+//! message overwritten before it was read, or read before it was written), and a model in which
+//! everybody sleeps (a wake-up that is lost). Models are small: a slot or two, a few messages, and
+//! in all but the two smallest at most [`PREEMPTIONS`] forced switches. loom knows only the sequential
+//! consistency of fences, and takes other `SeqCst` accesses for acquire and release: what holds here
+//! holds with less than is promised. The kernel's futex is a lock and a condition variable here.
+
+#[path = "parking.rs"]
+#[allow(
+    dead_code,
+    clippy::duplicate_mod,
+    clippy::let_unit_value,
+    reason = "the same source, with other atomics and another futex"
+)]
+mod parking;
+#[path = "ring/protocol.rs"]
+#[allow(dead_code, clippy::duplicate_mod, reason = "the same source, with other atomics")]
+mod protocol;
+
+use std::io;
+
+use loom::cell::UnsafeCell;
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
+use rustix::thread::futex::Flags;
+
+use self::parking::Parking;
+use self::protocol::{Reader, Wait, Writer, halves};
+use self::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Switches from a thread that could go on: more take minutes.
+const PREEMPTIONS: usize = 3;
+
+/// What `crate::sync` is to the program.
+mod sync {
+    use loom::sync::{Condvar, Mutex, atomic};
+
+    pub(super) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+
+    /// A word, and who sleeps on it.
+    #[derive(Default)]
+    pub(super) struct AtomicU32 {
+        word: atomic::AtomicU32,
+        queue: Mutex<()>,
+        woken: Condvar,
+    }
+
+    impl AtomicU32 {
+        pub(super) fn load(&self, order: Ordering) -> u32 {
+            self.word.load(order)
+        }
+
+        pub(super) fn store(&self, value: u32, order: Ordering) {
+            self.word.store(value, order);
+        }
+
+        /// Of a word that is 0 or 1. Where it holds `value` already nothing is stored: loom 0.7 lets
+        /// a store of another thread slip in between what a swap reads and what it stores
+        /// (tokio-rs/loom, issue 254), which would then undo that store unseen.
+        pub(super) fn swap(&self, value: u32, order: Ordering) -> u32 {
+            match self.word.compare_exchange(1 - value, value, order, order) {
+                Ok(before) | Err(before) => before,
+            }
+        }
+    }
+
+    /// futex(2): the word is compared under the lock that a waker takes.
+    pub(super) mod futex {
+        use super::{AtomicU32, Ordering};
+
+        pub(in super::super) use rustix::thread::futex::Flags;
+
+        pub(in super::super) fn wait(word: &AtomicU32, _: Flags, value: u32, _: Option<()>) {
+            let queue = word.queue.lock().unwrap();
+            if word.load(Ordering::Relaxed) == value {
+                drop(word.woken.wait(queue).unwrap());
+            }
+        }
+
+        pub(in super::super) fn wake(word: &AtomicU32, _: Flags, _: u32) {
+            let _queue = word.queue.lock().unwrap();
+            word.woken.notify_one();
+        }
+    }
+}
+
+type Word = Arc<AtomicU32>;
+
+/// What `ring::slots` is to the program: every message has one byte.
+#[derive(Clone)]
+struct Slots(Arc<Vec<(AtomicU64, UnsafeCell<u8>)>>);
+
+#[allow(dead_code, reason = "the memory of a model needs no faulting in")]
+impl Slots {
+    fn new(count: usize) -> Slots {
+        Slots(Arc::new((0..count).map(|_| (AtomicU64::new(0), UnsafeCell::new(0))).collect()))
+    }
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn populate(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn prefetch(&self, _index: usize) {}
+
+    fn header(&self, index: usize) -> &AtomicU64 {
+        &self.0[index % self.count()].0
+    }
+
+    unsafe fn write(&self, index: usize, message: &[u8]) {
+        let place = &self.0[index % self.count()].1;
+        // SAFETY: loom fails where another access isn't ordered with this one.
+        place.with_mut(|byte| unsafe { *byte = message[0] });
+    }
+
+    unsafe fn read(&self, index: usize, message: &mut [u8]) {
+        let place = &self.0[index % self.count()].1;
+        // SAFETY: as in `write`.
+        place.with(|byte| message[0] = unsafe { *byte });
+    }
+}
+
+/// Lets others run at every look.
+#[derive(Clone)]
+struct Polls;
+
+impl Wait for Polls {
+    fn wait<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
+        loop {
+            if let Some(value) = ready() {
+                return value;
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn wake(&self) {}
+}
+
+/// Sleeps on a futex.
+#[derive(Clone, Default)]
+struct Parks(Word);
+
+impl Wait for Parks {
+    fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T {
+        Parking::new(&self.0, Flags::empty()).wait_for(ready)
+    }
+
+    fn wake(&self) {
+        Parking::new(&self.0, Flags::empty()).wake();
+    }
+}
+
+/// Sleeps on a count that remembers, as that of an eventfd.
+#[derive(Clone, Default)]
+struct Counts(Word, Arc<(Mutex<u64>, Condvar)>);
+
+impl Wait for Counts {
+    fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T {
+        let sleep = || {
+            let mut count = self.1.0.lock().unwrap();
+            while *count == 0 {
+                count = self.1.1.wait(count).unwrap();
+            }
+            *count = 0;
+        };
+        Parking::new(&self.0, Flags::empty()).wait_by(ready, sleep)
+    }
+
+    fn wake(&self) {
+        Parking::new(&self.0, Flags::empty()).wake_by(|| {
+            *self.1.0.lock().unwrap() += 1;
+            self.1.1.notify_one();
+        });
+    }
+}
+
+fn ring<W: Wait + Clone>(count: usize, consumer: W, producer: W) -> (Writer<W>, Reader<W>) {
+    // SAFETY: all is new, and goes nowhere else.
+    unsafe { halves(Slots::new(count), Word::default(), consumer, producer) }
+}
+
+fn every_order(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.check(model);
+}
+
+/// `messages` through a ring of `count` slots: all of them, in order.
+fn carry<W: Wait + Clone + Send + 'static>(
+    count: usize,
+    messages: u8,
+    preemptions: Option<usize>,
+    place: fn() -> W,
+) {
+    every_order(preemptions, move || {
+        let (mut writer, mut reader) = ring(count, place(), place());
+        let producer = thread::spawn(move || (1..=messages).for_each(|it| writer.send(&[it])));
+        for expected in 1..=messages {
+            let mut message = [0];
+            reader.recv(&mut message).unwrap();
+            assert_eq!(message, [expected]);
+        }
+        producer.join().unwrap();
+    });
+}
+
+#[test]
+fn no_message_of_a_ring_is_lost_or_overwritten() {
+    carry(1, 3, None, || Polls);
+    carry(2, 4, Some(PREEMPTIONS), || Polls);
+}
+
+#[test]
+fn no_side_of_a_ring_that_sleeps_on_a_futex_sleeps_for_ever() {
+    carry(1, 3, Some(PREEMPTIONS), Parks::default);
+    carry(2, 4, Some(PREEMPTIONS), Parks::default);
+}
+
+#[test]
+fn no_side_of_a_ring_that_sleeps_on_a_count_sleeps_for_ever() {
+    carry(1, 3, Some(PREEMPTIONS), Counts::default);
+}
+
+/// What is waited for stands in another word than the mark, as everywhere in the program.
+#[test]
+fn no_wake_up_is_lost() {
+    every_order(None, || {
+        let (word, parks) = (Word::default(), Parks::default());
+        let (theirs, place) = (word.clone(), parks.clone());
+        let waker = thread::spawn(move || {
+            for value in 1..=2 {
+                theirs.store(value, Ordering::Release);
+                place.wake();
+            }
+        });
+        for value in 1..=2 {
+            parks.wait(|| (word.load(Ordering::Acquire) >= value).then_some(()));
+        }
+        waker.join().unwrap();
+    });
+}
