@@ -3,7 +3,6 @@
 //! `call=writev` turns it round: the receiver offers its buffer, the sender writes into it.
 
 use std::io;
-use std::sync::Arc;
 
 use super::partner_ids::PartnerIds;
 use super::socket::wrong_length;
@@ -12,7 +11,6 @@ use super::{
     Visitor,
 };
 use sys::parking;
-use sys::shared::Mapping;
 use sys::window::{Window, let_partners_in};
 
 /// The mechanism's row.
@@ -48,10 +46,7 @@ impl Mechanism for ProcessVm {
 
 fn pair<const READS: bool>(spec: &OpenSpec) -> Result<Opened<End<READS>>, OpenError> {
     let failed = OpenError::call("mmap", "free memory");
-    let mapping = Arc::new(Mapping::new(2 * Window::BYTES).map_err(failed)?);
-    let flags = parking::flags(spec.same_process);
-    let (there, back) =
-        (Window::new(&mapping, 0, flags), Window::new(&mapping, Window::BYTES, flags));
+    let [there, back] = Window::two(parking::flags(spec.same_process)).map_err(failed)?;
     let (first, second) = PartnerIds::pair()?;
     let end = |kin, out, into| End { kin, partner: 0, out, into };
     Ok(Opened::new(end(first, there.clone(), back.clone()), end(second, back, there)))

@@ -23,6 +23,9 @@ pub enum Fork {
 
 /// Forks this process (fork(2)).
 ///
+/// Both processes have every value from then on. What owns a part of shared memory (a half of a
+/// [`crate::ring`]) is for one of them to use; no type can tell which.
+///
 /// # Errors
 /// When the process has more than one thread, or the kernel refuses (EAGAIN: a limit on
 /// processes).

@@ -44,10 +44,19 @@ pub struct Window {
 
 impl Window {
     /// Bytes of a window in a mapping: state, place, and a parking word for each side.
-    pub const BYTES: usize = 4 * LINE;
+    const BYTES: usize = 4 * LINE;
 
-    /// The window at byte `offset` of a zeroed `mapping`.
-    pub fn new(mapping: &Arc<Mapping>, offset: usize, flags: futex::Flags) -> Window {
+    /// Two windows, one each way, in a mapping of their own: the addresses in it are those of
+    /// buffers, since nobody else can write there.
+    ///
+    /// # Errors
+    /// What mmap(2) says.
+    pub fn two(flags: futex::Flags) -> io::Result<[Window; 2]> {
+        let mapping = Arc::new(Mapping::new(2 * Self::BYTES)?);
+        Ok([0, Self::BYTES].map(|offset| Window::new(&mapping, offset, flags)))
+    }
+
+    fn new(mapping: &Arc<Mapping>, offset: usize, flags: futex::Flags) -> Window {
         let word = |nth| Word::new(mapping, offset + nth * LINE);
         let (state, sender, receiver) = (word(0), word(2), word(3));
         Window { mapping: mapping.clone(), offset, state, sender, receiver, flags }
