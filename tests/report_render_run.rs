@@ -178,6 +178,7 @@ fn bound(name: &str, value: f64, ratio: f64) -> Bound {
         value,
         low: Some(0.9 * value),
         high: Some(1.1 * value),
+        ranks: Some([3, 10]),
         coverage: Some(0.96),
         rounds: 12,
         ratio: Some(ratio),

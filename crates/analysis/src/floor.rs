@@ -57,6 +57,8 @@ pub struct Bound {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of its ends among the rounds, sorted by time, counted from 1.
+    pub ranks: Option<[usize; 2]>,
     /// The coverage that the interval has.
     pub coverage: Option<f64>,
     /// Rounds in which it was measured.
@@ -139,6 +141,7 @@ fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
         value: unit(median(&values)?),
         low: ends.map(|(a, b)| a.min(b)),
         high: ends.map(|(a, b)| a.max(b)),
+        ranks: interval.and_then(|_| ranks_of(values.len())),
         coverage: interval.map(|it| it.coverage),
         rounds: values.len() as u64,
         ratio: median(&ratios).filter(|_| told),
@@ -148,6 +151,11 @@ fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
     };
     bound.undercut = lies_below(case, &bound);
     Some(bound)
+}
+
+/// Ranks of the ends of the interval of a median of `n` values, counted from 1.
+pub(super) fn ranks_of(n: usize) -> Option<[usize; 2]> {
+    stats::median_ranks(n, ALPHA).map(|(low, high, _)| [low, high])
 }
 
 /// Time per operation of a case in a round, from 1, in ns.

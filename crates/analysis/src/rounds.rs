@@ -1,5 +1,6 @@
 //! The rounds of a run: in which session they were measured, and what disturbed them.
 
+use super::floor::ranks_of;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult, GroupVerdict};
@@ -32,6 +33,8 @@ pub struct Stratified {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Ranks of its ends among these launches, sorted, counted from 1.
+    pub ranks: Option<[usize; 2]>,
     /// The coverage of that interval.
     pub coverage: Option<f64>,
     /// Launches in marked rounds.
@@ -85,6 +88,7 @@ impl Stratified {
             median: (!quiet.is_empty()).then(|| stats::median(&quiet)),
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
+            ranks: interval.and_then(|_| ranks_of(quiet.len())),
             coverage: interval.map(|it| it.coverage),
             marked_launches: disturbed.len() as u64,
             marked_median: stats::median(&disturbed),
