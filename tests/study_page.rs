@@ -90,6 +90,7 @@ fn as_if(name: &str, text: &str) -> (Declared, Judged) {
     judged.sweeps.clear();
     judged.run.request = declared.request.clone();
     judged.run.request.study = Some(StudyText { name: name.into(), text: text.into() });
+    judged.decide_claims().unwrap();
     (declared, judged)
 }
 

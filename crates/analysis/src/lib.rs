@@ -191,12 +191,26 @@ impl Judged {
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
         let sweeps = sweeps(&results, &run.host);
-        let study = JudgedStudy::of(&run, &results, &observed).map_err(|why| {
+        let study = None;
+        let mut judged =
+            Judged { run, results, observed, groups, rounds, sweeps, timed_share, study };
+        judged.decide_claims()?;
+        Ok(judged)
+    }
+
+    /// Reads the study that the run was made for, and decides its claims on the results as they are.
+    ///
+    /// # Errors
+    /// Where its text is no study of this build.
+    pub fn decide_claims(&mut self) -> Result<(), StoreError> {
+        let found = JudgedStudy::of(&self.run, &self.results, &self.observed);
+        self.study = found.map_err(|why| {
+            let id = self.run.id;
             StoreError::unreadable(format!(
                 "the study of run {id} can't be read: {why}; `ipcmark export {id} --format csv` gives its results"
             ))
         })?;
-        Ok(Judged { run, results, observed, groups, rounds, sweeps, timed_share, study })
+        Ok(())
     }
 
     /// The run as one object for JSON.
