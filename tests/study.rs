@@ -150,6 +150,20 @@ fn the_gate_of_a_study_is_what_became_of_its_claims() {
     assert_eq!(said.code, Some(if refuted { 3 } else { 4 }), "{}", said.err);
 }
 
+#[test]
+fn a_stored_study_that_can_not_be_read_is_one_line_and_no_missing_section() {
+    let bench = Bench::new();
+    let file = small(&bench);
+    bench.must(&format!("-q study run {file} --seed 5"));
+    bench.edit(r"UPDATE runs SET request = replace(request, 'left = {', 'lift = {')");
+    for line in ["report last", "export last --format csv"] {
+        let said = bench.run(line);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{line}: {}", said.err);
+        assert!(said.err.contains("`lift`") && said.err.contains("the build that measured it"));
+        assert_eq!(said.err.trim_end().lines().count(), 1, "{}", said.err);
+    }
+}
+
 /// Transfers of three totals, two of which a message fits, with a derived column and bounds beside.
 const TRANSFERS: &str = r#"
 version = 1

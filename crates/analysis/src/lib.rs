@@ -205,9 +205,9 @@ impl Judged {
     pub fn decide_claims(&mut self) -> Result<(), StoreError> {
         let found = JudgedStudy::of(&self.run, &self.results, &self.observed);
         self.study = found.map_err(|why| {
-            let id = self.run.id;
+            let (id, tool) = (self.run.id, &self.run.tool);
             StoreError::unreadable(format!(
-                "the study of run {id} can't be read: {why}; `ipcmark export {id} --format csv` gives its results"
+                "run {id}: its study is none of this build: {why}; read it with the build that measured it, {tool}"
             ))
         })?;
         Ok(())

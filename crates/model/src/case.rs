@@ -32,6 +32,6 @@ pub struct Case {
     pub twin: bool,
     /// Where the two halves are.
     pub reach: Reach,
-    /// What looks on; such a case is no result, but stands beside one.
+    /// The instrumentation; such a case is no result, but stands beside one.
     pub observe: Option<Probe>,
 }
