@@ -562,7 +562,7 @@ fn samples_can_be_decoded_by_hand() {
     let scale: f64 =
         db.query_row("SELECT clock ->> 'ns_per_tick' FROM runs", [], |row| row.get(0)).unwrap();
     let batch = number(&db, "SELECT batch FROM cases") as f64;
-    let estimate = &bench.export()["results"][0]["latency_ns"];
+    let estimate = &bench.export()["results"][0]["value"];
     let (mut smallest, mut largest) = (f64::INFINITY, 0.0_f64);
     for (count, blob) in blobs {
         let mut bytes = Vec::new();

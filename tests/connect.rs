@@ -242,7 +242,7 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let judged = Judged::of(&store, id).expect("it is judged");
     let of = |name: &str| judged.results.iter().find(|it| it.variant == name).expect("a row");
     assert_eq!(of("futex").status, Status::Ok);
-    assert!(of("futex").setup_ns.is_some());
+    assert!(of("futex").value.is_some());
     assert_eq!(of("tcp").status, Status::Unavailable);
     let reason = of("tcp").reason.as_deref().unwrap_or_default();
     assert!(reason.contains(&format!("the limit on open files is {files}")), "{reason}");

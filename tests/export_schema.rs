@@ -11,8 +11,6 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use stats::median_ranks;
 
-const ESTIMATES: [&str; 4] =
-    ["latency_ns", "throughput_bytes_per_sec", "wakeups_per_sec", "setup_ns"];
 const PERCENTILES: [&str; 5] = ["p90", "p99", "p99.9", "p99.99", "p99.999"];
 
 /// Mechanisms of every kind, with and without room for an interval, absent cases among them.
@@ -69,10 +67,9 @@ fn assert_consistent(document: &Value) {
             assert!((part("user") + part("system") - part("total")).abs() < 1e-6, "{of}: {cpu}");
             rising(&["low", "total", "high"].map(|end| &cpu[end]), &of);
         }
-        for phase in case["setup_phases_ns"].as_array().unwrap() {
-            assert_ordered(phase, &of);
+        for other in case["secondary"].as_array().unwrap() {
+            assert_ordered(other, &of);
         }
-        assert_ordered(&case["first_message_ns"], &of);
         if ok && case["placement"] == "free" && case["workload"] != "connect" {
             assert!(case["observed_placement"].is_object(), "{of}");
         }
@@ -80,10 +77,8 @@ fn assert_consistent(document: &Value) {
         assert_eq!(case["copies"].is_u64(), carried, "{of}");
         let name = case["variant"].as_str().unwrap();
         assert!(name.starts_with(case["mechanism"].as_str().unwrap()), "{of}");
-        for field in ESTIMATES {
-            assert_ordered(&case[field], &of);
-            assert_percentiles(&case[field], !field.ends_with("_ns"), &of);
-        }
+        assert_ordered(&case["value"], &of);
+        assert_percentiles(&case["value"], case["metric"]["better"] == "higher", &of);
     }
     for comparison in document["comparisons"].as_array().unwrap() {
         for standing in comparison["standings"].as_array().unwrap() {
@@ -206,9 +201,9 @@ fn throughput_and_wakeups_are_described_and_agree_with_themselves() {
     schema.must_accept(&document);
     assert_consistent(&document);
     let of = |variant| results(&document).iter().find(|it| it["variant"] == variant).unwrap();
-    assert!(of("pipe")["throughput_bytes_per_sec"].is_object());
+    assert!(of("pipe")["metric"]["unit"] == "bytes_per_sec");
     assert_eq!(of("pipe")["batch"], 16);
-    assert!(of("eventfd")["wakeups_per_sec"].is_object());
+    assert!(of("eventfd")["metric"]["name"] == "wakeups");
     assert_eq!(of("null")["status"], "not_applicable");
     assert_eq!(of("tcp:nodelay=off")["options"], json!({"nodelay": "off"}));
 }
@@ -253,18 +248,18 @@ fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
         of.next().expect("a row")
     };
     assert!(of("tcp", "connect")["message_bytes"].is_null());
-    let phases: Vec<_> = of("tcp", "connect")["setup_phases_ns"]
+    let phases: Vec<_> = of("tcp", "connect")["secondary"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| it["phase"].as_str().unwrap())
+        .map(|it| it["name"].as_str().unwrap())
         .collect();
     assert_eq!(phases, ["bind", "connect", "accept", "rest", "close"]);
     // Nobody waits in a set-up, so spinning on one CPU is no objection to it.
     assert_eq!(of("shm-ring:wait=spin", "connect")["status"], "ok");
     assert_eq!(of("shm-ring:wait=spin", "latency")["status"], "not_applicable");
     assert!(of("pipe", "connect")["bound"].is_null(), "a set-up has no bound");
-    assert!(of("pipe", "latency")["first_message_ns"]["median"].as_f64().unwrap() > 0.0);
+    assert!(of("pipe", "latency")["secondary"][0]["median"].as_f64().unwrap() > 0.0);
 }
 
 /// Stores of before have neither first messages nor parts.
@@ -313,7 +308,7 @@ fn launches_without_a_first_message_are_described_too() {
     let document = bench.export();
     schema.must_accept(&document);
     assert_consistent(&document);
-    assert!(results(&document)[0]["first_message_ns"].is_null());
+    assert!(results(&document)[0]["secondary"] == json!([]));
     assert_eq!(results(&document)[0]["status"], "ok");
 }
 
@@ -405,7 +400,7 @@ fn the_schema_refuses_documents_that_are_wrong() {
     schema.must_accept(&right);
     type Damage = (&'static str, fn(&mut Value));
     let damages: [Damage; 20] = [
-        ("another version", |it| it["schema_version"] = json!(2)),
+        ("another version", |it| it["schema_version"] = json!(1)),
         ("no seed", |it| drop(it.as_object_mut().unwrap().remove("seed"))),
         ("a seed beyond exact integers", |it| it["seed"] = json!(1_u64 << 53)),
         ("an unknown field", |it| it["extra"] = json!(1)),
@@ -419,16 +414,16 @@ fn the_schema_refuses_documents_that_are_wrong() {
         ("a negative count", |it| it["results"][0]["samples"] = json!(-1)),
         ("half a launch", |it| it["results"][0]["launches"] = json!(1.5)),
         ("ok without samples", |it| it["results"][0]["samples"] = json!(0)),
-        ("ok without a value", |it| it["results"][0]["latency_ns"] = Value::Null),
+        ("ok without a value", |it| it["results"][0]["value"] = Value::Null),
         ("absent with a value", |it| {
             it["results"][0]["status"] = json!("not_applicable");
             it["results"][0]["reason"] = json!("it can't");
         }),
-        ("text for a number", |it| it["results"][0]["latency_ns"]["min"] = json!("NaN")),
-        ("null where a number must be", |it| it["results"][0]["latency_ns"]["q1"] = Value::Null),
-        ("a coverage too small", |it| it["results"][0]["latency_ns"]["coverage"] = json!(0.9)),
+        ("text for a number", |it| it["results"][0]["value"]["min"] = json!("NaN")),
+        ("null where a number must be", |it| it["results"][0]["value"]["q1"] = Value::Null),
+        ("a coverage too small", |it| it["results"][0]["value"]["coverage"] = json!(0.9)),
         ("an unknown percentile", |it| {
-            it["results"][0]["latency_ns"]["percentiles"]["p50"] = Value::Null;
+            it["results"][0]["value"]["percentiles"]["p50"] = Value::Null;
         }),
         ("bytes without a size", |it| it["results"][0]["message_bytes"] = Value::Null),
         ("a verdict that is none", |it| {
@@ -535,7 +530,7 @@ fn earlier_runs_of_the_same_case_stand_beside_it() {
     Schema::read().must_accept(&again);
     let earlier = &results(&again)[0]["earlier"];
     assert_eq!(earlier["runs"], 1);
-    let before = results(&first)[0]["latency_ns"]["median"].as_f64().unwrap();
+    let before = results(&first)[0]["value"]["median"].as_f64().unwrap();
     // The clock's scale is settled at the end of a run.
     let near = |end: &str| (earlier[end].as_f64().unwrap() / before - 1.0).abs() < 0.001;
     assert!(near("low") && near("high"), "{earlier} of {before}");
@@ -566,7 +561,7 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
         (&case["stratified"]["launches"], &case["stratified"]["marked_launches"]),
         (&json!(6), &json!(2))
     );
-    assert_eq!(case["latency_ns"], results(&quiet)[0]["latency_ns"]);
+    assert_eq!(case["value"], results(&quiet)[0]["value"]);
     assert_eq!(some["rounds"][6]["marked"], "load");
     assert!(some["rounds"][5]["marked"].is_null());
     marks("true", r#"[{"check": "load", "level": "note", "found": "others used 0.3 CPUs"}]"#);

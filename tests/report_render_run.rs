@@ -3,6 +3,7 @@
 
 mod cli_support;
 
+use model::workload::Workload;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
@@ -83,14 +84,17 @@ fn kinds(document: &Document) -> Vec<FigureKind> {
 /// Sets a round trip to `ns` with an interval of ± `half`.
 fn set(case: &mut CaseResult, ns: f64, half: f64) {
     case.modes = None;
-    let estimate = case.latency_ns.as_mut().expect("a latency");
+    let estimate = case.value.as_mut().expect("a latency");
     estimate.median = ns;
     (estimate.low, estimate.high) = (Some(ns * (1.0 - half)), Some(ns * (1.0 + half)));
 }
 
 fn pipes<'a>(judged: &'a mut Judged, place: &str) -> impl Iterator<Item = &'a mut CaseResult> {
     let here = move |it: &CaseResult, place: &str| {
-        it.variant == "pipe" && it.workload == "latency" && it.placement == place && !it.twin
+        it.variant == "pipe"
+            && it.workload == Workload::Latency
+            && it.placement == place
+            && !it.twin
     };
     let place = place.to_string();
     judged.results.iter_mut().filter(move |it| here(it, &place))
@@ -197,7 +201,7 @@ fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhe
     let (document, bare) = page(&judged);
     assert!(!bare.contains("× yardstick") && figure(&document, "latency-64").marks.is_empty());
 
-    for case in judged.results.iter_mut().filter(|it| it.latency_ns.is_some()) {
+    for case in judged.results.iter_mut().filter(|it| it.value.is_some()) {
         set(case, 8_000.0, 0.01);
         case.bound = Some(bound("futex wake-up", 4_000.0, 2.0));
     }
@@ -219,12 +223,13 @@ fn floors_are_lines_and_a_column_where_they_are_and_leave_nothing_behind_elsewhe
 #[test]
 fn an_absent_place_is_hatched_with_its_reason() {
     let mut judged = over_sizes();
-    let absent = |it: &&CaseResult| it.status == Status::NotApplicable && it.workload == "latency";
+    let absent =
+        |it: &&CaseResult| it.status == Status::NotApplicable && it.workload == Workload::Latency;
     let case = judged.results.iter_mut().find(|it| {
         it.variant == "pipe" && it.placement == "free" && it.message_bytes == Some(64) && !it.twin
     });
     let case = case.expect("a pipe, placed freely");
-    (case.status, case.latency_ns) = (Status::NotApplicable, None);
+    (case.status, case.value) = (Status::NotApplicable, None);
     case.reason = Some("<b>no such place</b>".into());
     assert!(judged.results.iter().any(|it| absent(&it)));
     let (document, page) = page(&judged);
@@ -255,7 +260,7 @@ fn a_run_that_measured_nothing_says_so() {
         case.status = Status::Failed;
         case.reason = Some("killed".into());
         case.launches = 0;
-        (case.latency_ns, case.cpu_ns_per_operation) = (None, None);
+        (case.value, case.cpu_ns_per_operation) = (None, None);
         case.course.clear();
         case.curve.clear();
         case.by_round.clear();
@@ -303,7 +308,8 @@ fn sweep(variant: &str) -> Sweep {
         Candidate { name: "page".into(), bytes: 4096, source: "record of the machine".into() };
     Sweep {
         variant: variant.into(),
-        workload: "latency".into(),
+        workload: Workload::Latency,
+        metric: mechanisms::workload::latency::METRIC.clone(),
         workers: "process".into(),
         reach: Reach::Local,
         placement: "same-cpu".into(),

@@ -51,7 +51,8 @@ fn result(template: &CaseResult, case: &Case) -> CaseResult {
     made.variant = case.variant.to_string();
     made.mechanism = made.variant.split(':').next().unwrap_or_default().to_string();
     made.carries = case.variant.traits().carries;
-    made.workload = case.workload.name().to_string();
+    made.workload = case.workload;
+    made.metric = mechanisms::workload::metric(made.workload, made.carries).clone();
     made.workers = case.workers.name().to_string();
     made.reach = case.reach.clone();
     made.placement = case.placement.to_string();
@@ -62,12 +63,9 @@ fn result(template: &CaseResult, case: &Case) -> CaseResult {
     (made.status, made.reason) = (Status::Ok, None);
     made.by_round = vec![Some(ns); 6];
     made.others_by_round.insert("min", vec![Some(ns); 6]);
-    let mut estimate = template.latency_ns.clone().expect("a latency");
+    let mut estimate = template.value.clone().expect("a latency");
     estimate.median = ns;
-    (made.latency_ns, made.throughput_bytes_per_sec) = match case.workload.name() {
-        "throughput" => (None, Some(estimate)),
-        _ => (Some(estimate), None),
-    };
+    made.value = Some(estimate);
     made
 }
 

@@ -121,15 +121,15 @@ pub(super) fn by_round(
     add("resent", &|told, _| told.over(&["resent_datagrams"], "sent_messages"));
     add("wire-overhead", &|told, _| told.over(&["wire_bytes"], "payload_bytes"));
     let bytes = case.message_bytes.unwrap_or(1) as f64;
-    if case.workload == "throughput" {
+    let is_transfer = case.metric.is_transfer();
+    if is_transfer {
         let carried = |told: &Told, at: usize| {
             Some(bytes * 1e9 / case.by_round[at]? * delivered(told).unwrap_or(1.0))
         };
         add("goodput", &carried);
     }
     // A round trip is a message each way, and its responder's time is that of the lead too.
-    let is_transfer = case.workload == "throughput";
-    let messages = if is_transfer { 1.0 } else { 2.0 };
+    let messages = case.metric.operation.messages() as f64;
     add("cpu-per-byte", &|told, _| {
         let [near, far] = [&told.launch.record.initiator, &told.launch.record.responder];
         let operations = (near.samples * near.batch) as f64;

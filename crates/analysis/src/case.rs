@@ -15,7 +15,7 @@ use super::derived::Derived;
 use super::earlier::Earlier;
 use super::estimate::{Estimate, Precision, Status};
 use super::floor::Bound;
-use super::once::{self, OncePerLaunch, SetupPhase};
+use super::once::{self, Secondary};
 use super::percentile::{self, Curve, OfLaunch};
 use super::pool::{LaunchValue, Pool};
 use super::rate::RateSeen;
@@ -25,6 +25,7 @@ use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::{headline, look_of};
 use model::mechanism::Carries;
+use model::metric::Metric;
 use model::probe::Probe;
 use model::reach::Reach;
 use model::total::Total;
@@ -56,8 +57,11 @@ pub struct CaseResult {
     /// What looked on; null of a result, which nothing looks at.
     #[serde(skip)]
     pub observe: Option<Probe>,
-    /// `latency`, `throughput`, `connect`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
+    /// What it yields, and in which unit: of `value`, and of the launches.
+    #[serde(serialize_with = "brief")]
+    pub metric: Metric,
     /// `process`, `thread`.
     pub workers: String,
     /// Where its two halves were.
@@ -94,22 +98,13 @@ pub struct CaseResult {
     pub status: Status,
     /// Why it isn't ok.
     pub reason: Option<String>,
-    /// Round-trip time, in ns.
-    pub latency_ns: Option<Estimate>,
-    /// Bytes per second, counted at the receiver.
-    pub throughput_bytes_per_sec: Option<Estimate>,
-    /// Wake-ups per second, where no bytes are carried.
-    pub wakeups_per_sec: Option<Estimate>,
-    /// Time of a set-up and tear-down, in ns.
-    pub setup_ns: Option<Estimate>,
-    /// From when a message was due to its answer, in ns.
-    pub response_ns: Option<Estimate>,
+    /// The metric over launches, in its unit; null where nothing was measured.
+    pub value: Option<Estimate>,
+    /// Other quantities of the same launches, each with its own unit: the first message after set-up, the
+    /// steps of a set-up.
+    pub secondary: Vec<Secondary>,
     /// Its schedule, and how it was kept; null of other workloads than a rate.
     pub rate: Option<RateSeen>,
-    /// Its parts, in their order, by set-ups of their own; empty where they are too short.
-    pub setup_phases_ns: Vec<SetupPhase>,
-    /// The first round trip after set-up, in ns; null where none was made.
-    pub first_message_ns: Option<OncePerLaunch>,
     /// What each launch came to, by round, in the unit of the estimate; null where it failed.
     pub launch_medians: Vec<Option<f64>>,
     /// Effectively independent samples that each launch lacks for a percentile.
@@ -176,15 +171,20 @@ pub struct CaseResult {
     pub course: Vec<Course>,
 }
 
+/// What an export says of the metric of each result: all of it stands once, in `metrics`.
+pub(super) fn brief<S: serde::Serializer>(metric: &Metric, to: S) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeStruct;
+    let mut brief = to.serialize_struct("Metric", 3)?;
+    brief.serialize_field("name", &metric.name)?;
+    brief.serialize_field("unit", &metric.unit)?;
+    brief.serialize_field("better", &metric.better)?;
+    brief.end()
+}
+
 impl CaseResult {
-    /// The estimate, whatever its unit.
-    pub fn estimate(&self) -> Option<&Estimate> {
-        self.latency_ns
-            .as_ref()
-            .or(self.throughput_bytes_per_sec.as_ref())
-            .or(self.wakeups_per_sec.as_ref())
-            .or(self.setup_ns.as_ref())
-            .or(self.response_ns.as_ref())
+    /// A secondary quantity by its name.
+    pub fn secondary(&self, name: &str) -> Option<&Secondary> {
+        self.secondary.iter().find(|it| it.name == name)
     }
 
     /// Whether it may be held against others: measured, no second name of another, no control, and a
@@ -244,8 +244,7 @@ impl CaseResult {
                 continue;
             }
             let samples = store.samples(launch.id)?;
-            let single =
-                case.case.workload != Workload::Throughput && launch.record.initiator.batch == 1;
+            let single = result.metric.is_time() && launch.record.initiator.batch == 1;
             let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
             let scale = run.clock.ns_per_tick / launch.record.initiator.batch.max(1) as f64;
             result.course.push(Course::of(launch.round, &samples, scale, slices, steady));
@@ -342,7 +341,7 @@ impl CaseResult {
         let typical = ns.iter().sum::<f64>() / ns.len() as f64;
         let batch = self.batch.unwrap_or(1) as f64;
         self.clock_share = Some(run.clock.cost_ns / (typical * batch));
-        let single = self.workload != "throughput" && self.batch == Some(1);
+        let single = self.metric.is_time() && self.batch == Some(1);
         self.clock_limited = run.request.unbatched && single && typical < run.clock.shortest_ns();
         self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
         let told: Vec<bool> = self.course.iter().filter_map(|it| it.steady).collect();
@@ -358,27 +357,17 @@ impl CaseResult {
         self.carried = Carried::of(&ok);
         self.counted.add(carried::by_round(self, &ok));
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
-        self.first_message_ns = once::first_message(&ok, group);
-        self.setup_phases_ns = once::setup_phases(&ok, group);
-        if self.placement == "free" && self.workload != "connect" && !self.two_machines {
+        self.secondary = once::secondary(&ok, group);
+        if self.placement == "free" && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = Some(ObservedPlacement::of(&ok));
         }
-        match (self.workload.as_str(), self.carries) {
-            ("latency", _) => self.latency_ns = Some(estimate),
-            ("connect", _) => self.setup_ns = Some(estimate),
-            ("rate", _) => self.response_ns = Some(estimate),
-            (_, Carries::Bytes) => self.throughput_bytes_per_sec = Some(estimate),
-            _ => self.wakeups_per_sec = Some(estimate),
-        }
+        self.value = Some(estimate);
     }
 
     /// From ns per operation to the unit of the estimate.
     pub(super) fn unit(&self) -> impl Fn(f64) -> f64 + use<> {
-        let amount = match (self.workload.as_str(), self.message_bytes) {
-            ("latency" | "connect" | "rate", _) => None,
-            (_, bytes) => Some(bytes.unwrap_or(1) as f64),
-        };
-        move |ns| amount.map_or(ns, |amount| amount * 1e9 / ns)
+        let (metric, bytes) = (self.metric.clone(), self.message_bytes);
+        move |ns| metric.of_ns(ns, bytes)
     }
 
     fn estimate_of(
@@ -401,6 +390,7 @@ impl CaseResult {
             high: interval.map(|it| it.high),
             ranks: found.map(|it| it.ranks),
             coverage: interval.map(|it| it.coverage),
+            n: values.len() as u64,
             min: sorted[0],
             q1: stats::quantile(&sorted, 0.25),
             q3: stats::quantile(&sorted, 0.75),

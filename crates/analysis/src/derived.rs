@@ -69,7 +69,7 @@ fn getppid(floors: &Floors) -> Option<f64> {
 
 /// A statistic of a case; None where it has none.
 fn of_case(case: &CaseResult, machine: &Machine, statistic: &str) -> Option<f64> {
-    let estimate = case.estimate()?;
+    let estimate = case.value.as_ref()?;
     match statistic {
         "median" => Some(estimate.median),
         "mean" => case.mean,
@@ -109,17 +109,17 @@ mod tests {
     #[test]
     fn statistics_are_those_of_the_case_and_its_machine() {
         let mut case = crate::testing::case("pipe", "same-cpu", None);
-        case.throughput_bytes_per_sec = None;
         let machine = Machine { slice: Some(3e6), getppid: None };
         let of = |case: &CaseResult, text: &str| {
             Expression::parse(text).unwrap().value(&|it| of_case(case, &machine, it))
         };
-        case.latency_ns = Some(Estimate {
+        case.value = Some(Estimate {
             median: 4000.0,
             low: None,
             high: None,
             ranks: None,
             coverage: None,
+            n: 10,
             min: 3000.0,
             q1: 3500.0,
             q3: 4500.0,

@@ -34,6 +34,8 @@ pub struct Estimate {
     pub ranks: Option<[usize; 2]>,
     /// The coverage that the interval really has, the group's other analysis counted.
     pub coverage: Option<f64>,
+    /// Launches that it is made of.
+    pub n: u64,
     /// Smallest launch.
     pub min: f64,
     /// First quartile of the launches.

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::{ALPHA, CaseResult};
 use model::bound::{Beside, RoundBound};
 use model::floors::{Floors, LinePair, Part, Repeats};
+use model::metric::Better;
 
 /// Bytes of a message up to which a round trip is mostly waking or signalling, and from which on a
 /// transfer is mostly copying.
@@ -101,7 +102,7 @@ fn beside(case: &CaseResult) -> Option<Beside> {
         return None;
     }
     let cpus = case.cpus.map(|[a, b]| (a, b));
-    Beside::of(&case.workload, case.spins, cpus, case.message_bytes)
+    Beside::of(&case.metric, case.spins, cpus, case.message_bytes)
 }
 
 fn name(of: Beside) -> String {
@@ -173,10 +174,10 @@ fn has_ratio(of: Beside, message_bytes: Option<u64>) -> bool {
 /// Whether all of a case's interval is better than all of the bound's.
 fn lies_below(case: &CaseResult, bound: &Bound) -> bool {
     let ends = |low: Option<f64>, high: Option<f64>| low.zip(high);
-    let Some(estimate) = case.estimate() else { return false };
+    let Some(estimate) = &case.value else { return false };
     match (ends(estimate.low, estimate.high), ends(bound.low, bound.high)) {
-        (Some((low, _)), Some((_, most))) if case.workload == "throughput" => low > most,
-        (Some((_, high)), Some((least, _))) if case.workload != "throughput" => high < least,
+        (Some((low, _)), Some((_, most))) if case.metric.better == Better::Higher => low > most,
+        (Some((_, high)), Some((least, _))) if case.metric.better == Better::Lower => high < least,
         _ => false,
     }
 }
@@ -238,16 +239,16 @@ pub(super) fn refresh(floors: &mut Floors, rounds: &[Rounds]) {
 mod tests {
     use super::*;
     use crate::Status;
-    use crate::testing::{case, estimate};
+    use crate::testing::{case, estimate, redo};
     use model::mechanism::Carries;
+    use model::workload::Workload;
 
     /// A case that moves messages of so many bytes, each in `ns`.
     fn transfer(mechanism: &str, bytes: u64, ns: f64) -> CaseResult {
         let mut result = case(mechanism, "same-cpu", Some((1, 1)));
-        result.workload = "throughput".into();
+        redo(&mut result, Workload::Throughput);
         result.message_bytes = Some(bytes);
-        result.throughput_bytes_per_sec = Some(estimate(bytes as f64 * 1e9 / ns));
-        result.latency_ns = None;
+        result.value = Some(estimate(bytes as f64 * 1e9 / ns));
         result.by_round = vec![Some(ns); 12];
         result
     }

@@ -11,8 +11,10 @@ use serde::Serialize;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
+use model::metric::Metric;
 use model::reach::Reach;
 use model::total::Total;
+use model::workload::Workload;
 use stats::{AgainstBest, AgainstReference};
 use store::{Closed, StoredGroup};
 
@@ -63,8 +65,11 @@ pub struct TwinCheck {
 pub struct GroupVerdict {
     /// Its number in the run.
     pub group: usize,
-    /// `latency`, `throughput`, `connect`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
+    /// What it yields.
+    #[serde(skip)]
+    pub metric: Metric,
     /// Null for a group of wake-ups or set-ups.
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
@@ -142,7 +147,7 @@ impl GroupVerdict {
             .collect();
         let head = members.iter().find(here)?;
         let reference = reference_of(&ranked, members, asked);
-        let by_ratio = head.workload != "connect" && !head.is_on_one_cpu();
+        let by_ratio = !head.metric.is_set_up() && !head.is_on_one_cpu();
         let mut standings = standings(&ranked, members, reference);
         if by_ratio {
             let key = |it: &Standing| it.ratio.unwrap_or(f64::INFINITY);
@@ -153,7 +158,8 @@ impl GroupVerdict {
         }
         Some(GroupVerdict {
             group: group.nth,
-            workload: head.workload.clone(),
+            workload: head.workload,
+            metric: head.metric.clone(),
             message_bytes: members.iter().filter(here).find_map(|it| it.message_bytes),
             total: head.total,
             rate: head.rate.map(|it| it.asked_per_sec),

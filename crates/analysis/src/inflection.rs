@@ -11,8 +11,10 @@ use serde::Serialize;
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
 use model::host::Host;
+use model::metric::Metric;
 use model::reach::Reach;
 use model::total::Total;
+use model::workload::Workload;
 use stats::TooFew;
 
 /// A sweep over message sizes of one mechanism at one place.
@@ -20,8 +22,11 @@ use stats::TooFew;
 pub struct Sweep {
     /// With options: `tcp:nodelay=off`.
     pub variant: String,
-    /// `latency`, `throughput`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
+    /// What it yields.
+    #[serde(skip)]
+    pub metric: Metric,
     /// `process`, `thread`.
     pub workers: String,
     /// Where its two halves were.
@@ -101,7 +106,7 @@ pub fn sweeps(results: &[CaseResult], host: &Host) -> Vec<Sweep> {
 
 fn sweepable(case: &CaseResult) -> bool {
     let moves_bytes = case.carries == Carries::Bytes && case.message_bytes.is_some();
-    let timed = matches!(case.workload.as_str(), "latency" | "throughput");
+    let timed = case.metric.is_round_trip() || case.metric.is_transfer();
     moves_bytes && timed && case.status == Status::Ok && !case.twin
 }
 
@@ -109,7 +114,7 @@ fn same_curve(a: &CaseResult, b: &CaseResult) -> bool {
     let key = |it: &CaseResult| {
         (
             it.variant.clone(),
-            it.workload.clone(),
+            it.workload,
             it.workers.clone(),
             it.site.clone(),
             it.payload.clone(),
@@ -146,7 +151,8 @@ fn sweep(curve: &[&CaseResult], host: &Host) -> Sweep {
     let of = curve[0];
     Sweep {
         variant: of.variant.clone(),
-        workload: of.workload.clone(),
+        workload: of.workload,
+        metric: of.metric.clone(),
         workers: of.workers.clone(),
         reach: of.reach.clone(),
         placement: of.placement.clone(),

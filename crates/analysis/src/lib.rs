@@ -42,6 +42,7 @@ pub use claims::{Claim, JudgedStudy};
 use model::floors::Floors;
 use model::host::Host;
 pub use model::mechanism::Carries;
+use model::metric::Metric;
 pub use model::noise::Traffic;
 use model::peer::PeerRecord;
 use model::reach::LabRecord;
@@ -68,7 +69,7 @@ pub use observed::{
     Beyond, CallsHeard, CountFigure, EventCount, Heard, InterruptsHeard, Observed, Price, Returned,
     SocketHeard, Wait, WakeUps, Worker,
 };
-pub use once::{OncePerLaunch, SetupPhase};
+pub use once::{FIRST_MESSAGE, OncePerLaunch, Secondary};
 pub use over_rounds::OverRounds;
 pub use percentile::{Curve, PERCENTILES};
 pub use rate::RateSeen;
@@ -82,6 +83,9 @@ pub use time::{CommonChange, OverTime};
 pub const ALPHA: f64 = 0.05;
 /// Ratios within this distance of 1 are called equivalent.
 pub const EQUIVALENT_WITHIN: f64 = 0.02;
+
+/// The version of exports: docs/results.schema.json.
+pub const SCHEMA_VERSION: u32 = 2;
 
 const NO_FLOORS: &str = "no floors: the run was stored before they were measured, or ended first";
 
@@ -126,6 +130,7 @@ pub struct Export<'a> {
     clock: &'a model::clock::Record,
     floors: Option<&'a Floors>,
     warnings: &'a [String],
+    metrics: Vec<&'a Metric>,
     results: &'a [CaseResult],
     observed: &'a [Observed],
     comparisons: &'a [GroupVerdict],
@@ -213,10 +218,22 @@ impl Judged {
         Ok(())
     }
 
+    /// What its cases yield, each once.
+    fn metrics(&self) -> Vec<&Metric> {
+        let of_observed = self.observed.iter().map(|it| &it.case);
+        let mut found: Vec<&Metric> = Vec::new();
+        for metric in self.results.iter().chain(of_observed).map(|it| &it.metric) {
+            if !found.contains(&metric) {
+                found.push(metric);
+            }
+        }
+        found
+    }
+
     /// The run as one object for JSON.
     pub fn export(&self) -> Export<'_> {
         Export {
-            schema_version: 1,
+            schema_version: SCHEMA_VERSION,
             tool: &self.run.tool,
             run: self.run.id,
             label: self.run.label.as_deref(),
@@ -238,6 +255,7 @@ impl Judged {
             clock: &self.run.clock,
             floors: self.run.floors.as_ref(),
             warnings: &self.run.warnings,
+            metrics: self.metrics(),
             results: &self.results,
             observed: &self.observed,
             comparisons: &self.groups,

@@ -1,9 +1,10 @@
-//! Quantities of which each launch gives one value: the first message after set-up, and the
-//! parts of a set-up.
+//! Quantities of which each launch gives one value, beside its metric: the first message after set-up, and
+//! the steps of a set-up.
 
 use serde::Serialize;
 
 use super::headline;
+use model::metric::{Better, Unit};
 use store::{StoredGroup, StoredLaunch};
 
 /// A time over launches, one value each, in ns. The ends and the coverage of the interval of the
@@ -20,6 +21,8 @@ pub struct OncePerLaunch {
     pub ranks: Option<[usize; 2]>,
     /// The coverage that the interval really has, the group's other analysis counted.
     pub coverage: Option<f64>,
+    /// Launches that tell one.
+    pub n: u64,
     /// Smallest launch.
     pub min: f64,
     /// First quartile of the launches.
@@ -30,14 +33,21 @@ pub struct OncePerLaunch {
     pub max: f64,
 }
 
-/// A part of a set-up.
+/// The name of the first round trip after set-up, among secondary quantities.
+pub const FIRST_MESSAGE: &str = "first_message";
+
+/// A quantity of a case beside its metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SetupPhase {
-    /// `open`; or `bind`, `connect`, `accept`, `rest`; then `close`.
-    pub phase: String,
-    /// What it took: the median of a launch, over launches.
+pub struct Secondary {
+    /// `first_message`; of a set-up its steps: `open`, or `bind`, `connect`, `accept`, `rest`, then `close`.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// One value of each launch, over launches.
     #[serde(flatten)]
-    pub time: OncePerLaunch,
+    pub value: OncePerLaunch,
 }
 
 impl OncePerLaunch {
@@ -55,6 +65,7 @@ impl OncePerLaunch {
             high: interval.map(|it| it.high),
             ranks: found.map(|it| it.ranks),
             coverage: interval.map(|it| it.coverage),
+            n: values.len() as u64,
             min: values[0],
             q1: stats::quantile(&values, 0.25),
             q3: stats::quantile(&values, 0.75),
@@ -63,25 +74,19 @@ impl OncePerLaunch {
     }
 }
 
-/// The very first round trip of each launch; None where none was made, or it wasn't kept.
-pub(super) fn first_message(
-    launches: &[&StoredLaunch],
-    group: &StoredGroup,
-) -> Option<OncePerLaunch> {
-    let values = launches.iter().filter_map(|it| it.record.initiator.first_ns);
-    OncePerLaunch::of(values.collect(), group)
-}
-
-/// The parts of a set-up, in their order.
-pub(super) fn setup_phases(launches: &[&StoredLaunch], group: &StoredGroup) -> Vec<SetupPhase> {
-    let Some(first) = launches.first() else { return Vec::new() };
-    let of = |name: &str| {
-        let phases = launches.iter().flat_map(|it| &it.record.initiator.phases_ns);
-        phases.filter(|it| it.0 == name).map(|it| it.1).collect()
+/// What launches tell beside the metric: their very first round trip, where one was made and kept, and the
+/// steps of a set-up, in their order.
+pub(super) fn secondary(launches: &[&StoredLaunch], group: &StoredGroup) -> Vec<Secondary> {
+    let time = |name: &str, values: Vec<f64>| {
+        let value = OncePerLaunch::of(values, group)?;
+        let (unit, better) = (Unit::Nanoseconds, Better::Lower);
+        Some(Secondary { name: name.into(), unit, better, value })
     };
-    let phase = |(name, _): &(String, f64)| {
-        let time = OncePerLaunch::of(of(name), group)?;
-        Some(SetupPhase { phase: name.clone(), time })
+    let first = launches.iter().filter_map(|it| it.record.initiator.first_ns).collect();
+    let steps = launches.first().map_or(&[][..], |it| &it.record.initiator.phases_ns);
+    let step = |(name, _): &(String, f64)| {
+        let told = launches.iter().flat_map(|it| &it.record.initiator.phases_ns);
+        time(name, told.filter(|it| it.0 == *name).map(|it| it.1).collect())
     };
-    first.record.initiator.phases_ns.iter().filter_map(phase).collect()
+    time(FIRST_MESSAGE, first).into_iter().chain(steps.iter().filter_map(step)).collect()
 }

@@ -6,6 +6,7 @@ use model::case::Case;
 use model::catalogue::{Catalogue, Described};
 use model::launch::Workers;
 use model::mechanism::{Carries, Framing, Traits, Waits};
+use model::metric::{Better, Measured, Metric, Operation, Unit};
 use model::placement::{Place, Placement};
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
@@ -42,7 +43,7 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
         },
         &described(mechanism),
     );
-    result.latency_ns = Some(estimate(9_000.0));
+    result.value = Some(estimate(9_000.0));
     result.by_round = vec![Some(9_000.0); 12];
     result.launches = 12;
     result
@@ -57,7 +58,36 @@ fn described(mechanism: &str) -> Catalogue {
         traits: Traits::host(carries, Framing::Stream),
         waits: if spins { Waits::Spinning } else { Waits::Asleep },
     };
-    Catalogue { mechanisms: Vec::new(), variants: vec![described] }
+    Catalogue { mechanisms: Vec::new(), variants: vec![described], metrics: metrics() }
+}
+
+/// What workloads yield, in few words.
+fn metrics() -> Vec<Measured> {
+    let of = |workload| {
+        let (mut bytes, mut signals) = (Metric::undeclared(workload), Metric::undeclared(workload));
+        let is_transfer = workload == Workload::Throughput;
+        if is_transfer {
+            (bytes.unit, signals.unit) = (Unit::BytesPerSecond, Unit::PerSecond);
+        }
+        for it in [&mut bytes, &mut signals] {
+            it.better = if is_transfer { Better::Higher } else { Better::Lower };
+            it.paced = workload == Workload::Rate;
+            it.operation = match workload {
+                Workload::Throughput => Operation::Message,
+                Workload::Connect => Operation::SetUp,
+                _ => Operation::RoundTrip,
+            };
+        }
+        Measured { workload, bytes, signals }
+    };
+    Workload::ALL.into_iter().map(of).collect()
+}
+
+/// A case that yields something else: its metric with it, and no value yet.
+pub fn redo(case: &mut CaseResult, workload: Workload) {
+    case.workload = workload;
+    case.metric = described(&case.variant).metric(workload, &case.variant);
+    case.value = None;
 }
 
 /// A median with an interval of 1 %.
@@ -68,6 +98,7 @@ pub fn estimate(median: f64) -> Estimate {
         high: Some(1.01 * median),
         ranks: None,
         coverage: Some(0.96),
+        n: 12,
         min: median,
         q1: median,
         q3: median,
@@ -142,7 +173,7 @@ impl Machine {
         Observed {
             probe: probe.parse().unwrap(),
             variant: case.variant.clone(),
-            workload: case.workload.clone(),
+            workload: case.workload,
             message_bytes: case.message_bytes,
             total: case.total,
             placement: case.placement.clone(),

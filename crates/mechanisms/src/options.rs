@@ -11,6 +11,8 @@ use super::{Entry, MECHANISMS, Reach, Traits, Waits};
 use model::catalogue::{self, Catalogue, Described, MechanismWords, OptionWords};
 use model::size;
 
+use super::workload;
+
 /// One option that a mechanism knows.
 #[derive(Debug)]
 pub struct OptionSpec {
@@ -110,7 +112,7 @@ pub fn catalogue<'a>(variants: impl IntoIterator<Item = &'a String>) -> Catalogu
             found.push(described);
         }
     }
-    Catalogue { mechanisms: words().to_vec(), variants: found }
+    Catalogue { mechanisms: words().to_vec(), variants: found, metrics: workload::metrics() }
 }
 
 impl Entry {

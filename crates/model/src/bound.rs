@@ -1,6 +1,7 @@
 //! What every round measures beside its launches, to hold them against: which of it fits a case, and what
 //! was found. A floor can't be beaten; a yardstick can.
 
+use crate::metric::Metric;
 use serde::{Deserialize, Serialize};
 
 /// Something to hold results against.
@@ -37,17 +38,18 @@ impl Beside {
     /// What fits a case of this machine; None of one that nothing here is like: an open loop, a set-up,
     /// spinning on one CPU, workers placed freely, wake-ups one way.
     pub fn of(
-        workload: &str,
+        metric: &Metric,
         spins: bool,
         cpus: Option<(u32, u32)>,
         message_bytes: Option<u64>,
     ) -> Option<Beside> {
         let pair = cpus.map(|(a, b)| [a.min(b), a.max(b)]);
-        match (workload, pair, message_bytes) {
-            ("latency", Some([a, b]), _) if spins && a == b => None,
-            ("latency", Some(cpus), _) if spins => Some(Beside::CacheLine { cpus }),
-            ("latency", Some(cpus), _) => Some(Beside::WakeUp { cpus }),
-            ("throughput", _, Some(bytes)) => Some(Beside::Copy { bytes }),
+        match (pair, message_bytes) {
+            (_, Some(bytes)) if metric.is_transfer() => Some(Beside::Copy { bytes }),
+            _ if !metric.is_round_trip() => None,
+            (Some([a, b]), _) if spins && a == b => None,
+            (Some(cpus), _) if spins => Some(Beside::CacheLine { cpus }),
+            (Some(cpus), _) => Some(Beside::WakeUp { cpus }),
             _ => None,
         }
     }
@@ -56,19 +58,24 @@ impl Beside {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::Operation;
+    use crate::workload::Workload;
 
     #[test]
     fn each_case_is_held_against_its_own_kind() {
-        let of = |workload, spins, cpus| Beside::of(workload, spins, cpus, Some(64));
+        let round_trip = Metric::undeclared(Workload::Latency);
+        let transfer = Metric { operation: Operation::Message, ..round_trip.clone() };
+        let paced = Metric { paced: true, ..round_trip.clone() };
+        let of = |metric, spins, cpus| Beside::of(metric, spins, cpus, Some(64));
         let line = Beside::CacheLine { cpus: [0, 1] };
-        assert_eq!(of("latency", true, Some((1, 0))), Some(line));
-        assert_eq!(of("latency", true, Some((1, 1))), None, "only the scheduler bounds it");
+        assert_eq!(of(&round_trip, true, Some((1, 0))), Some(line));
+        assert_eq!(of(&round_trip, true, Some((1, 1))), None, "only the scheduler bounds it");
         let wake_up = Beside::WakeUp { cpus: [1, 1] };
-        assert_eq!(of("latency", false, Some((1, 1))), Some(wake_up));
-        assert_eq!(of("latency", false, None), None, "nobody knows where it ran");
-        assert_eq!(of("throughput", true, None), Some(Beside::Copy { bytes: 64 }));
-        assert_eq!(Beside::of("throughput", false, Some((0, 1)), None), None);
-        assert_eq!(of("rate", false, Some((0, 1))), None);
+        assert_eq!(of(&round_trip, false, Some((1, 1))), Some(wake_up));
+        assert_eq!(of(&round_trip, false, None), None, "nobody knows where it ran");
+        assert_eq!(of(&transfer, true, None), Some(Beside::Copy { bytes: 64 }));
+        assert_eq!(Beside::of(&transfer, false, Some((0, 1)), None), None);
+        assert_eq!(of(&paced, false, Some((0, 1))), None);
         let stored = serde_json::to_string(&RoundBound { of: line, ns: 52.0 }).unwrap();
         assert_eq!(stored, r#"{"of":{"cache_line":{"cpus":[0,1]}},"ns":52.0}"#);
     }

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::mechanism::{Carries, Traits, Waits};
+use crate::metric::{Measured, Metric};
 use crate::nearest::unknown;
 use crate::size;
+use crate::workload::Workload;
 
 /// What a build can measure, and what it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +19,8 @@ pub struct Catalogue {
     pub mechanisms: Vec<MechanismWords>,
     /// The variants that a run is about.
     pub variants: Vec<Described>,
+    /// What each workload yields.
+    pub metrics: Vec<Measured>,
 }
 
 /// A mechanism as a user may write it.
@@ -67,6 +71,16 @@ impl Catalogue {
     /// What a variant of the run carries; bytes, where nothing is known of it.
     pub fn carries(&self, text: &str) -> Carries {
         self.variant(text).map_or(Carries::Bytes, |it| it.traits.carries)
+    }
+
+    /// What a workload yields of a variant of the run.
+    pub fn metric(&self, workload: Workload, variant: &str) -> Metric {
+        let found = self.metrics.iter().find(|it| it.workload == workload);
+        match self.carries(variant) {
+            Carries::Bytes => found.map(|it| it.bytes.clone()),
+            _ => found.map(|it| it.signals.clone()),
+        }
+        .unwrap_or_else(|| Metric::undeclared(workload))
     }
 
     /// A variant in the one way it is written: `pipe:capacity=64K` for `pipe:capacity=65536`.

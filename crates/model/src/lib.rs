@@ -12,6 +12,7 @@ pub mod host;
 pub mod lab;
 pub mod launch;
 pub mod mechanism;
+pub mod metric;
 pub mod nearest;
 pub mod noise;
 pub mod peer;

@@ -53,6 +53,16 @@ const TIMES: Prefixes = &[(1.0, "×")];
 const PERCENT: Prefixes = &[(0.01, " %")];
 const NONE: Prefixes = &[(1.0, "")];
 
+impl From<model::metric::Unit> for Unit {
+    fn from(unit: model::metric::Unit) -> Unit {
+        match unit {
+            model::metric::Unit::Nanoseconds => Unit::Nanoseconds,
+            model::metric::Unit::BytesPerSecond => Unit::BytesPerSecond,
+            model::metric::Unit::PerSecond => Unit::PerSecond,
+        }
+    }
+}
+
 impl Unit {
     fn prefixes(self) -> Prefixes {
         match self {

@@ -1,6 +1,7 @@
 //! A study whose every word has been checked: what will be asked of the machine.
 
 use model::catalogue::Catalogue;
+use model::metric::{Better, Measured};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
@@ -52,6 +53,15 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Each of these workloads, and which way is better in it.
+    fn better<'b>(&self, workloads: &'b [String]) -> Vec<(&'b str, Better)> {
+        let found = |name: &'b String| {
+            let is = |it: &&Measured| it.workload.name() == name;
+            Some((name.as_str(), self.catalogue.metrics.iter().find(is)?.bytes.better))
+        };
+        workloads.iter().filter_map(found).collect()
+    }
+
     pub(super) fn at(&self, span: Range<usize>, what: impl fmt::Display) -> String {
         format!("{}:{}: {what}", self.file, line_at(self.text, span.start))
     }
@@ -98,7 +108,7 @@ impl Reader<'_> {
             table.beside.iter().try_for_each(|it| self.published(it, &study))?;
         }
         for figure in &study.figure {
-            figure::check(figure, &study, self.text, &levels[&Factor::Workload])
+            figure::check(figure, &study, self.text, &self.better(&levels[&Factor::Workload]))
                 .map_err(|(span, what)| self.at(span, what))?;
         }
         for search in &study.search {

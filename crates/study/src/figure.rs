@@ -7,6 +7,7 @@ use toml::Spanned;
 
 use super::factor::{Chosen, Factor, chosen};
 use super::format::{Published, Selector, Study, Words};
+use model::metric::Better;
 use model::nearest::unknown;
 
 /// A figure of the results.
@@ -117,9 +118,9 @@ impl Printed {
         time.or_else(|| scale(&rates).map(|it| Printed::Rate(value * it)))
     }
 
-    /// Whether results of a workload are of the same kind.
-    pub fn is_of(self, workload: &str) -> bool {
-        matches!(self, Printed::Rate(_)) == (workload == "throughput")
+    /// Whether results of which this is better are of the same kind.
+    pub fn is_of(self, better: Better) -> bool {
+        matches!(self, Printed::Rate(_)) == (better == Better::Higher)
     }
 }
 
@@ -127,12 +128,12 @@ impl Printed {
 type Wrong = (Range<usize>, String);
 
 /// Checks the words of a figure and whether its keys go with its kind; `workloads` are the levels
-/// of that factor.
+/// of that factor, and which way is better in each.
 pub(super) fn check(
     spec: &FigureSpec,
     study: &Study,
     text: &str,
-    workloads: &[String],
+    workloads: &[(&str, Better)],
 ) -> Result<(), Wrong> {
     let kind = *spec.kind.get_ref();
     let wrong = |span: Range<usize>, what: String| Err((span, what));
@@ -195,10 +196,11 @@ fn check_beside(
     spec: &FigureSpec,
     study: &Study,
     text: &str,
-    workloads: &[String],
+    workloads: &[(&str, Better)],
 ) -> Result<(), Wrong> {
     let only = chosen(&spec.only);
-    let shown = |workload: &&String| only.level(Factor::Workload).is_none_or(|it| it == *workload);
+    let shown =
+        |(name, _): &&(&str, Better)| only.level(Factor::Workload).is_none_or(|it| it == *name);
     for (name, span) in spec.beside.iter().flat_map(|it| it.each(text)) {
         if *spec.kind.get_ref() != FigureKind::Bars {
             return Err((span, "beside goes with kind = \"bars\"".into()));
@@ -207,7 +209,8 @@ fn check_beside(
             let names: Vec<&str> = study.published.iter().map(|it| it.name.as_str()).collect();
             return Err((span, unknown("published", name, &names)));
         };
-        let fits = |it: Printed| workloads.iter().filter(shown).any(|workload| it.is_of(workload));
+        let fits =
+            |it: Printed| workloads.iter().filter(shown).any(|(_, better)| it.is_of(*better));
         if !Printed::of(1.0, &published.unit).is_some_and(fits) {
             let what = format!("published `{name}` is in `{}`", published.unit);
             return Err((span, format!("{what}, which can't stand beside these results")));
@@ -309,7 +312,8 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
         assert_eq!(Printed::of(7.0, "us"), Some(Printed::Time(7000.0)));
         assert_eq!(Printed::of(108.0, "MB/s"), Some(Printed::Rate(108e6)));
         assert_eq!(Printed::of(3.0, "rank"), None);
-        assert!(Printed::Time(1.0).is_of("connect") && !Printed::Rate(1.0).is_of("latency"));
+        let times = Better::Lower;
+        assert!(Printed::Time(1.0).is_of(times) && !Printed::Rate(1.0).is_of(times));
     }
 
     #[test]

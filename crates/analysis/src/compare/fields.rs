@@ -69,13 +69,13 @@ pub fn of_the_case(
     let cpus = |case: &MeasuredCase| case.cpus.map(|it| it.to_vec()).into();
     take("CPUs", cpus(a.1), cpus(b.1));
     let samples = |run: &Measured, case: &MeasuredCase| {
-        let own = run.field(&format!("/request/samples_by_workload/{}", case.workload));
+        let own = run.field(&format!("/request/samples_by_workload/{}", case.workload.name()));
         let all = run.field("/request/samples");
         if own.is_null() { all.clone() } else { own.clone() }
     };
     take("--samples", samples(a.0, a.1), samples(b.0, b.1));
     let asked = [("--verify", "/request/verify"), ("--warmup", "/request/warmup")];
-    if a.1.workload == "throughput" {
+    if a.1.metric().is_transfer() {
         let total = |case: &MeasuredCase| case.total.map(|it| it.to_string()).into();
         take("--total", total(a.1), total(b.1));
     } else {

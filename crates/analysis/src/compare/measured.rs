@@ -4,13 +4,14 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::{Judged, ModesSeen};
+use super::super::{Judged, ModesSeen, SCHEMA_VERSION};
+use model::metric::{Better, Metric, Unit};
 use model::reach::Reach;
 use model::total::Total;
-use model::workload::Arrivals;
+use model::workload::{Arrivals, Workload};
 
 /// The version of exports that is read here.
-const VERSION: u64 = 1;
+const VERSION: u64 = SCHEMA_VERSION as u64;
 
 /// A run, as far as a comparison needs it.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +27,8 @@ pub struct Measured {
     pub started: String,
     /// `complete`, `interrupted`.
     pub status: String,
+    /// What its workloads yield.
+    pub metrics: Vec<Metric>,
     /// One entry per case.
     pub results: Vec<MeasuredCase>,
     /// One entry per group.
@@ -61,8 +64,13 @@ pub struct MeasuredCase {
     pub carries: String,
     /// Second name of another case.
     pub twin: bool,
-    /// `latency`, `throughput`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
+    /// What it yields, in brief.
+    metric: Brief,
+    /// All of it.
+    #[serde(skip)]
+    found: Option<Metric>,
     /// `process`, `thread`.
     pub workers: String,
     /// Where its two halves were; exports of before there were several don't say.
@@ -94,6 +102,13 @@ pub struct MeasuredCase {
     pub modes: Option<ModesSeen>,
 }
 
+/// What a result says of its metric.
+#[derive(Clone, Debug, Deserialize)]
+struct Brief {
+    name: String,
+    unit: Unit,
+}
+
 /// The schedule of an open loop.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct MeasuredRate {
@@ -113,8 +128,8 @@ pub struct MeasuredRate {
 /// A group of a run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct MeasuredGroup {
-    /// `latency`, `throughput`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
     /// Where its workers ran.
     pub placement: String,
     /// `process`, `thread`.
@@ -158,6 +173,12 @@ impl Measured {
     fn read(whole: Value, text: &str) -> Result<Measured, String> {
         match whole.get("schema_version").and_then(Value::as_u64) {
             Some(VERSION) => {}
+            Some(older) if older < VERSION => {
+                return Err(format!(
+                    "was written by an earlier ipcmark (schema_version {older}, this one reads \
+                     {VERSION}); {AGAIN}"
+                ));
+            }
             Some(newer) if newer > VERSION => {
                 return Err(format!(
                     "was written by a newer ipcmark (schema_version {newer}, this one knows \
@@ -174,6 +195,14 @@ impl Measured {
         let mut read = read.map_err(|error| format!("is damaged ({error}); {AGAIN}"))?;
         read.whole = whole;
         read.complete();
+        for case in &mut read.results {
+            let is = |it: &&Metric| it.name == case.metric.name && it.unit == case.metric.unit;
+            case.found = read.metrics.iter().find(is).cloned();
+            if case.found.is_none() {
+                let name = &case.metric.name;
+                return Err(format!("is damaged (no metric is called `{name}`); {AGAIN}"));
+            }
+        }
         Ok(read)
     }
 
@@ -185,7 +214,7 @@ impl Measured {
         let reach = if peer { Reach::Peer } else { Reach::Local };
         for case in &mut self.results {
             case.reach.get_or_insert_with(|| reach.clone());
-            if case.workload == "throughput" && case.message_bytes.is_some() {
+            if case.total.is_none() && case.metric.unit == Unit::BytesPerSecond {
                 case.total.get_or_insert(total);
             }
         }
@@ -232,6 +261,11 @@ impl MeasuredCase {
         !matches!(self.carries.as_str(), "bytes" | "signal")
     }
 
+    /// What it yields.
+    pub fn metric(&self) -> &Metric {
+        self.found.as_ref().expect("found when the export was read")
+    }
+
     /// Whether it was measured.
     pub fn is_ok(&self) -> bool {
         self.status == "ok" && self.shortfall().is_none()
@@ -252,7 +286,7 @@ impl MeasuredCase {
 
     /// The same by round; None where a launch failed.
     fn by_round(&self) -> impl Iterator<Item = Option<f64>> {
-        let is_rate = self.workload == "throughput";
+        let is_rate = self.metric().better == Better::Higher;
         let time = move |value: f64| if is_rate { 1.0 / value } else { value };
         self.launch_medians.iter().map(move |it| it.map(time))
     }
@@ -281,9 +315,10 @@ mod tests {
             ("{", "no JSON"),
             ("[1]", "no export"),
             ("{}", "no export"),
-            (r#"{"schema_version": 2, "results": []}"#, "newer ipcmark"),
-            (r#"{"schema_version": 1, "results": [{"variant": "pipe"}]}"#, "launches came to"),
-            (r#"{"schema_version": 1, "results": []}"#, "damaged"),
+            (r#"{"schema_version": 3, "results": []}"#, "newer ipcmark"),
+            (r#"{"schema_version": 1, "results": []}"#, "earlier ipcmark"),
+            (r#"{"schema_version": 2, "results": [{"variant": "pipe"}]}"#, "launches came to"),
+            (r#"{"schema_version": 2, "results": []}"#, "damaged"),
         ] {
             let error = Measured::parse(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

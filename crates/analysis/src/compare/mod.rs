@@ -9,11 +9,14 @@ mod fields;
 mod gate;
 mod measured;
 
+use crate::case::brief;
 use serde::Serialize;
 
 use super::ALPHA;
+use model::metric::Metric;
 use model::reach::Reach;
 use model::total::Total;
+use model::workload::Workload;
 use stats::{Shift, Verdict};
 
 pub use fields::Difference;
@@ -71,8 +74,11 @@ pub enum Change {
 pub struct CaseChange {
     /// With options.
     pub variant: String,
-    /// `latency`, `throughput`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
+    /// What it yields, and in which unit: of the medians.
+    #[serde(serialize_with = "brief")]
+    pub metric: Metric,
     /// Null where no bytes are carried.
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
@@ -127,8 +133,8 @@ pub struct Noise {
     pub side: &'static str,
     /// What was measured twice.
     pub variant: String,
-    /// `latency`, `throughput`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
     /// Null where no bytes are carried.
     pub message_bytes: Option<u64>,
     /// Where its workers ran.
@@ -231,7 +237,7 @@ fn noise(side: &'static str, run: &Measured) -> impl Iterator<Item = Noise> {
         Some(Noise {
             side,
             variant: twin.variant.clone(),
-            workload: group.workload.clone(),
+            workload: group.workload,
             message_bytes: group.message_bytes,
             placement: group.placement.clone(),
             ratio: twin.ratio,
@@ -276,7 +282,8 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
     };
     CaseChange {
         variant: any.variant.clone(),
-        workload: any.workload.clone(),
+        workload: any.workload,
+        metric: any.metric().clone(),
         message_bytes: any.message_bytes,
         total: any.total,
         reach: any.reach.clone().unwrap_or_default(),

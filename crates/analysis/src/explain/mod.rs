@@ -123,7 +123,7 @@ pub fn explain(judged: &Judged) -> Explanation {
 fn take_apart(results: &[CaseResult], all: &[Observed]) -> Explanation {
     let mut found = Explanation::default();
     let mut sources = Vec::new();
-    for observed in all.iter().filter(|it| it.probe == ONCE && it.workload == "latency") {
+    for observed in all.iter().filter(|it| it.probe == ONCE && it.case.metric.is_round_trip()) {
         match Source::of(results, all, observed) {
             Ok(source) => sources.push(source),
             Err(reason) => found.missing.push(Missing::of(observed, reason)),

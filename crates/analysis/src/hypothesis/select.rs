@@ -2,6 +2,7 @@
 
 use super::super::{CaseResult, Status};
 use super::{Decision, Told};
+use model::metric::Better;
 use model::size;
 use study::counted::Count;
 use study::factor::{Chosen, Factor, observed};
@@ -11,7 +12,7 @@ use study::losses;
 pub fn level(case: &CaseResult, factor: Factor) -> String {
     match factor {
         Factor::Mechanism => losses::without(&case.variant),
-        Factor::Workload => case.workload.clone(),
+        Factor::Workload => case.workload.name().to_string(),
         Factor::Size => case.message_bytes.map_or_else(String::new, size::format),
         Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
         Factor::Placement => case.placement.clone(),
@@ -75,11 +76,7 @@ pub fn quantity(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
     if Count::number(of).is_some() {
         return case.counted.of(of).map_or_else(|_| Vec::new(), |it| it.by_round);
     }
-    let amount = case.message_bytes.unwrap_or(1) as f64;
-    let in_unit = |ns: f64| match case.workload.as_str() {
-        "throughput" => amount * 1e9 / ns,
-        _ => ns,
-    };
+    let in_unit = |ns: f64| case.metric.of_ns(ns, case.message_bytes);
     let by_round = match of {
         "median" => Some(&case.by_round),
         other => case.others_by_round.get(other),
@@ -89,7 +86,10 @@ pub fn quantity(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
 
 /// How good it is: the quantity where more is better, else its inverse.
 pub fn goodness(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
-    let better = |value: f64| if case.workload == "throughput" { value } else { 1.0 / value };
+    let better = |value: f64| match case.metric.better {
+        Better::Higher => value,
+        Better::Lower => 1.0 / value,
+    };
     quantity(case, of).into_iter().map(|value| value.map(better)).collect()
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::testing::case;
 use model::host::Cache;
+use model::workload::Workload;
 
 /// A machine with pages of 4 KiB, 48 KiB of L1, 2 MiB of L2 for each CPU.
 fn host() -> Host {
@@ -29,7 +30,7 @@ fn swept(mechanism: &str, count: u32, place: u64) -> Vec<CaseResult> {
     let one = |nth: u32| {
         let bytes = 64u64 << nth;
         let mut case = case(mechanism, "same-cpu", Some((1, 1)));
-        case.workload = "throughput".into();
+        crate::testing::redo(&mut case, Workload::Throughput);
         case.message_bytes = Some(bytes);
         let ns = 1000.0 + 0.1 * bytes as f64 + 0.4 * bytes.saturating_sub(place) as f64;
         // Launches differ by up to 1.2 %, sizes of a round by a little.
@@ -162,16 +163,17 @@ fn each_mechanism_has_its_own() {
 /// Buffers of a message that share a cache: two of a transfer on one CPU, four of a round trip.
 #[test]
 fn a_message_has_a_part_of_a_cache() {
-    let l2 = |workload: &str, cpus| {
+    let l2 = |workload: Workload, cpus| {
         let mut cases = swept("pipe", 8, 0);
         for case in &mut cases {
-            (case.workload, case.cpus) = (workload.into(), Some(cpus));
+            crate::testing::redo(case, workload);
+            case.cpus = Some(cpus);
         }
         let known = known_of(&cases);
         names(&known).iter().find(|it| it.ends_with("the L2 cache")).map(|it| it.to_string())
     };
-    assert_eq!(l2("throughput", [1, 1]).as_deref(), Some("half the L2 cache"));
-    assert_eq!(l2("latency", [1, 1]).as_deref(), Some("a quarter of the L2 cache"));
-    assert_eq!(l2("latency", [0, 1]).as_deref(), Some("half the L2 cache"));
-    assert_eq!(l2("throughput", [0, 1]), None, "each worker's cache has its one buffer");
+    assert_eq!(l2(Workload::Throughput, [1, 1]).as_deref(), Some("half the L2 cache"));
+    assert_eq!(l2(Workload::Latency, [1, 1]).as_deref(), Some("a quarter of the L2 cache"));
+    assert_eq!(l2(Workload::Latency, [0, 1]).as_deref(), Some("half the L2 cache"));
+    assert_eq!(l2(Workload::Throughput, [0, 1]), None, "each worker's cache has its one buffer");
 }

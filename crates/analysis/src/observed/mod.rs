@@ -19,6 +19,7 @@ use model::counts::{Counts, FIGURES};
 use model::probe::Probe;
 use model::total::Total;
 use model::trace::{Traced, Trips};
+use model::workload::Workload;
 use store::StoredLaunch;
 
 pub(super) use figures::assign;
@@ -33,8 +34,8 @@ pub struct Observed {
     pub probe: Probe,
     /// The variant.
     pub variant: String,
-    /// `latency`, `throughput`, `connect`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
     /// Null where the mechanism carries none.
     pub message_bytes: Option<u64>,
     /// What one transfer carries; null where no bytes are transferred.
@@ -162,7 +163,7 @@ impl Observed {
         Observed {
             probe,
             variant: case.variant.clone(),
-            workload: case.workload.clone(),
+            workload: case.workload,
             message_bytes: case.message_bytes,
             total: case.total,
             placement: case.placement.clone(),
@@ -185,7 +186,7 @@ impl Observed {
     /// Whether both are of the same case, whatever looked on.
     pub fn is_same_case(&self, other: &Observed) -> bool {
         let key = |it: &Observed| {
-            let what = (it.variant.clone(), it.workload.clone(), it.message_bytes, it.total);
+            let what = (it.variant.clone(), it.workload, it.message_bytes, it.total);
             (what, it.placement.clone(), it.workers.clone())
         };
         key(self) == key(other)
@@ -261,11 +262,9 @@ fn events(case: &CaseResult, launches: &[StoredLaunch]) -> Vec<EventCount> {
 
 impl Load {
     fn of(case: &CaseResult) -> Load {
-        // A round trip carries its message there and back.
-        let messages = match case.workload.as_str() {
-            "latency" | "rate" => 2.0,
-            "connect" => return Load::default(),
-            _ => 1.0,
+        let messages = match case.metric.operation.messages() {
+            0 => return Load::default(),
+            messages => messages as f64,
         };
         let bytes = case.message_bytes.map(|bytes| bytes as f64 * messages);
         Load { messages: Some(messages), bytes }

@@ -28,7 +28,7 @@ fn counts_are_told_per_message_and_per_byte_of_every_way_it_went() {
     let read = observed.event("read").unwrap();
     assert_eq!((read.per_message, read.per_byte), (Some(1.0), Some(2.0 / 128.0)));
     let mut set_up = case("pipe", "same-cpu", None);
-    set_up.workload = "connect".into();
+    crate::testing::redo(&mut set_up, model::workload::Workload::Connect);
     let read = EventCount::of("read".into(), vec![Some(2.0)], Load::of(&set_up)).unwrap();
     assert_eq!((read.per_message, read.per_byte), (None, None));
 }

@@ -100,11 +100,11 @@ fn curve(probe: Probe, pairs: &[Pair]) -> Option<CurveUnder> {
         Some(both.into_iter().unzip::<f64, f64, Vec<f64>, Vec<f64>>())
     };
     let (observed, plain): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (0..known).filter_map(of_round).unzip();
-    let transfers = here[0].plain.workload == "throughput";
+    let metric = &here[0].plain.metric;
+    let transfers = metric.is_transfer();
     // Bandwidth where bytes are transferred, else trips per time: more is better.
     let better = |rounds: &[Vec<f64>]| -> Vec<Vec<f64>> {
-        let amount = |at: usize| if transfers { sizes[at] as f64 } else { 1.0 };
-        let rate = |(at, ns): (usize, &f64)| amount(at) * 1e9 / ns;
+        let rate = |(at, ns): (usize, &f64)| metric.rate_of_ns(*ns, Some(sizes[at]));
         rounds.iter().map(|it| it.iter().enumerate().map(rate).collect()).collect()
     };
     let (more, less) = (better(&observed), better(&plain));

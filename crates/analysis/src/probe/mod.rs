@@ -20,8 +20,10 @@ pub use price::Charge;
 pub use surprise::Surprise;
 
 use super::{CaseResult, Observed, Status};
+use model::metric::Metric;
 use model::probe::Probe;
 use model::total::Total;
+use model::workload::Workload;
 
 /// The price of looking in a run.
 #[derive(Clone, Debug)]
@@ -63,8 +65,10 @@ pub struct Strand {
 pub struct Common {
     /// The variant.
     pub variant: String,
-    /// `latency`, `throughput`, `connect`.
-    pub workload: String,
+    /// What was done.
+    pub workload: Workload,
+    /// What it yields.
+    pub metric: Metric,
     /// What one transfer carries.
     pub total: Option<Total>,
     /// Where the workers ran.
@@ -77,7 +81,8 @@ impl Common {
     fn of(case: &CaseResult) -> Common {
         Common {
             variant: case.variant.clone(),
-            workload: case.workload.clone(),
+            workload: case.workload,
+            metric: case.metric.clone(),
             total: case.total,
             placement: case.placement.clone(),
             workers: case.workers.clone(),

@@ -10,12 +10,32 @@
 //! more than one clock read.
 
 use clock::Now;
+use model::metric::{Better, Metric, Operation, Unit};
+use std::borrow::Cow;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::network::{Call, ConnectVisitor, Granted};
 use crate::{
     Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose, keep_record,
+};
+
+/// What it yields.
+pub static METRIC: Metric = Metric {
+    name: Cow::Borrowed("setup"),
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    operation: Operation::SetUp,
+    paced: false,
+    section: Cow::Borrowed("Set-up"),
+    title: Cow::Borrowed("Set-up and tear-down"),
+    plural: Cow::Borrowed("Set-ups"),
+    of: Cow::Borrowed(""),
+    axis: Cow::Borrowed("set-up"),
+    qualifier: Cow::Borrowed("set-up"),
+    definition: Cow::Borrowed(
+        "A set-up is all that one worker does to have both ends, and to close them again.",
+    ),
 };
 
 /// Bytes of the message that mechanisms are opened for: set-up has no size of its own.

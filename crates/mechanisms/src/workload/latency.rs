@@ -5,11 +5,31 @@
 //! a round trip is too short for the clock, a sample holds a batch of them.
 
 use clock::Now;
+use model::metric::{Better, Metric, Operation, Unit};
+use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Buffers, Payload};
 use crate::Endpoint;
+
+/// What it yields.
+pub static METRIC: Metric = Metric {
+    name: Cow::Borrowed("latency"),
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    operation: Operation::RoundTrip,
+    paced: false,
+    section: Cow::Borrowed("Latency"),
+    title: Cow::Borrowed("Round trip"),
+    plural: Cow::Borrowed("Round trips"),
+    of: Cow::Borrowed(" of {}"),
+    axis: Cow::Borrowed("round trip"),
+    qualifier: Cow::Borrowed(""),
+    definition: Cow::Borrowed(
+        "A latency is a whole round trip on one clock, one message at a time.",
+    ),
+};
 
 /// The initiator's side: fills `samples` with the ticks of `batch` round trips each, and gives the stamp
 /// that closed the last.

@@ -8,7 +8,32 @@ pub mod rate;
 pub mod schedule;
 pub mod throughput;
 
+use model::mechanism::Carries;
+use model::metric::{Measured, Metric};
+use model::workload::Workload;
 pub use payload::{Check, Payload};
+
+/// What a workload yields of a mechanism that carries this.
+pub fn metric(workload: Workload, carries: Carries) -> &'static Metric {
+    match workload {
+        Workload::Latency => &latency::METRIC,
+        Workload::Throughput if carries == Carries::Bytes => &throughput::METRIC,
+        Workload::Throughput => &throughput::OF_SIGNALS,
+        Workload::Connect => &connect::METRIC,
+        Workload::Rate => &rate::METRIC,
+    }
+}
+
+/// What each workload yields.
+pub fn metrics() -> Vec<Measured> {
+    let of = |workload, carries| metric(workload, carries).clone();
+    let both = |workload| Measured {
+        workload,
+        bytes: of(workload, Carries::Bytes),
+        signals: of(workload, Carries::Signal),
+    };
+    Workload::ALL.into_iter().map(both).collect()
+}
 
 /// A worker's message buffers: reused for every message, as the report says.
 pub struct Buffers {

@@ -7,12 +7,32 @@
 //! responder answers as in a latency.
 
 use clock::Now;
+use model::metric::{Better, Metric, Operation, Unit};
+use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::schedule::Schedule;
 use super::{Buffers, Payload};
 use crate::Endpoint;
+
+/// What it yields.
+pub static METRIC: Metric = Metric {
+    name: Cow::Borrowed("response"),
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    operation: Operation::RoundTrip,
+    paced: true,
+    section: Cow::Borrowed("Open loop"),
+    title: Cow::Borrowed("Response time"),
+    plural: Cow::Borrowed("Responses"),
+    of: Cow::Borrowed(" to {}"),
+    axis: Cow::Borrowed("response time"),
+    qualifier: Cow::Borrowed("open loop"),
+    definition: Cow::Borrowed(
+        "A response time is from when a message was due, by a fixed rate, to its answer.",
+    ),
+};
 
 /// The initiator's side: fills `samples` with the ticks of one response each, and `lateness` with
 /// those between when each message was due and when it was begun.

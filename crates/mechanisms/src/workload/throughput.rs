@@ -4,11 +4,49 @@
 //! responder sends when it has received the last byte: bytes are counted where they arrive.
 
 use clock::Now;
+use model::metric::{Better, Metric, Operation, Unit};
+use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Buffers, Payload};
 use crate::Endpoint;
+
+/// What it yields where bytes are carried.
+pub static METRIC: Metric = Metric {
+    name: Cow::Borrowed("throughput"),
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    operation: Operation::Message,
+    paced: false,
+    section: Cow::Borrowed("Throughput"),
+    title: Cow::Borrowed("Throughput"),
+    plural: Cow::Borrowed("Transfers"),
+    of: Cow::Borrowed(" of {} messages"),
+    axis: Cow::Borrowed("throughput"),
+    qualifier: Cow::Borrowed("throughput"),
+    definition: Cow::Borrowed(
+        "A throughput is the bytes counted at the receiver over the time from before the first send to the acknowledgement of the last byte.",
+    ),
+};
+
+/// What it yields where only wake-ups are.
+pub static OF_SIGNALS: Metric = Metric {
+    name: Cow::Borrowed("wakeups"),
+    unit: Unit::PerSecond,
+    better: Better::Higher,
+    operation: Operation::Message,
+    paced: false,
+    section: Cow::Borrowed("Throughput"),
+    title: Cow::Borrowed("Wake-ups one way"),
+    plural: Cow::Borrowed("Wake-ups one way"),
+    of: Cow::Borrowed(""),
+    axis: Cow::Borrowed("wake-ups"),
+    qualifier: Cow::Borrowed("throughput"),
+    definition: Cow::Borrowed(
+        "Wake-ups are counted where they arrive, over the time to the acknowledgement of the last.",
+    ),
+};
 
 /// The initiator's side: fills `samples` with the ticks of one transfer each, of `messages`.
 #[inline(never)]

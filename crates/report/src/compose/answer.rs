@@ -48,7 +48,7 @@ fn rows(judged: &Judged, mut questions: Vec<Question>, places: &[&str]) -> Vec<R
             && a.named(judged, places) == b.named(judged, places)
     };
     questions.sort_by_key(|it| it.first.message_bytes.is_none());
-    questions.sort_by_key(|it| it.first.workload != "latency");
+    questions.sort_by_key(|it| !it.first.metric.is_round_trip());
     let row = |stretch: &[Question]| {
         let (from, to) = (&stretch[0], &stretch[stretch.len() - 1]);
         let (first, last) = (from.answers(judged, places), to.answers(judged, places));
@@ -69,7 +69,7 @@ struct Question<'a> {
 
 impl Question<'_> {
     fn asks(&self, group: &GroupVerdict) -> bool {
-        let key = |it: &GroupVerdict| (it.workload.clone(), it.message_bytes, it.workers.clone());
+        let key = |it: &GroupVerdict| (it.workload, it.message_bytes, it.workers.clone());
         key(self.first) == key(group)
     }
 
@@ -102,17 +102,15 @@ fn head(stretch: &[Question]) -> String {
         (Some(a), _) => units::size(a),
         (None, _) => String::new(),
     };
-    match (from.first.workload.as_str(), from.first.message_bytes) {
-        ("latency", Some(_)) => format!("Round trip, {sizes}{threads}"),
-        ("latency", None) => format!("Round trip of a wake-up{threads}"),
-        ("rate", size) => {
-            let what = if size.is_some() { &sizes } else { "a wake-up" };
-            let rate = units::count(from.first.rate.unwrap_or(0));
-            format!("Response, {what}, {rate} a second{threads}")
-        }
-        (_, Some(_)) => format!("Throughput, {sizes} messages{threads}"),
-        (_, None) => format!("Wake-ups one way{threads}"),
-    }
+    let metric = &from.first.metric;
+    let what = match (from.first.message_bytes, metric.is_transfer()) {
+        (Some(_), true) => format!("{}, {sizes} messages", metric.title),
+        (Some(_), false) => format!("{}, {sizes}", metric.title),
+        (None, true) => metric.title.to_string(),
+        (None, false) => format!("{} of a wake-up", metric.title),
+    };
+    let rate = from.first.rate.map(|it| format!(", {} a second", units::count(it)));
+    format!("{what}{}{threads}", rate.unwrap_or_default())
 }
 
 /// The best of a group, and the one to take where that one won't do.
@@ -161,7 +159,7 @@ impl<'a> Answer<'a> {
 /// Who burns least CPU in a round trip of the smallest size.
 fn cheapest(judged: &Judged, places: &[&str]) -> Option<Row> {
     let counts =
-        |it: &&CaseResult| it.workload == "latency" && it.carries == Carries::Bytes && !it.twin;
+        |it: &&CaseResult| it.metric.is_round_trip() && it.carries == Carries::Bytes && !it.twin;
     let all = || judged.results.iter().filter(counts).filter(|it| price(it).is_some());
     let smallest = all().filter_map(|it| it.message_bytes).min()?;
     let cells = places.iter().map(|place| {

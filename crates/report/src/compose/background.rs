@@ -45,8 +45,9 @@ pub fn remarks(judged: &Judged) -> Option<Section> {
 /// Said where even the harness's own cost was not the same in every launch.
 fn unsteady_cpu(judged: &Judged) -> Option<Block> {
     let spread = |case: &&CaseResult| {
-        let estimate = case.latency_ns.as_ref()?;
-        (case.carries == Carries::Nothing).then_some(estimate.q3 / estimate.q1)
+        let estimate = case.value.as_ref()?;
+        (case.carries == Carries::Nothing && case.metric.is_round_trip())
+            .then_some(estimate.q3 / estimate.q1)
     };
     let widest = judged.results.iter().filter_map(|case| spread(&case)).reduce(f64::max)?;
     (widest > STEADY_CPU).then(|| {

@@ -41,7 +41,7 @@ type Cases<'a> = [(&'a CaseResult, &'a Carried)];
 fn named(case: &CaseResult) -> [Text; 2] {
     let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
     let place = words::place(&case.placement);
-    let what = format!("{}{size}, {place}", case.workload);
+    let what = format!("{}{size}, {place}", case.workload.name());
     [Text::new().code(&case.variant), Text::from(what)]
 }
 

@@ -172,11 +172,7 @@ fn differences(found: &RunComparison) -> Vec<Block> {
 }
 
 fn unit(case: &CaseChange) -> Unit {
-    match (case.workload.as_str(), case.message_bytes) {
-        ("latency" | "connect" | "rate", _) => Unit::Nanoseconds,
-        (_, Some(_)) => Unit::BytesPerSecond,
-        (_, None) => Unit::PerSecond,
-    }
+    case.metric.unit.into()
 }
 
 fn short_name(case: &CaseChange) -> String {
@@ -187,14 +183,9 @@ fn short_name(case: &CaseChange) -> String {
 
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.
 fn case_name(case: &CaseChange) -> String {
-    let workload = match case.workload.as_str() {
-        "latency" => "",
-        "connect" => ", set-up",
-        "rate" => ", open loop",
-        _ => ", throughput",
-    };
     let threads = if case.workers == "thread" { ", threads" } else { "" };
-    format!("{}{workload}, {}{threads}", short_name(case), words::place(&case.placement))
+    let what = words::qualifier(&case.metric);
+    format!("{}{what}, {}{threads}", short_name(case), words::place(&case.placement))
 }
 
 /// `+5.1 % [+4.0, +6.2]`; a ratio where it is far from 1.

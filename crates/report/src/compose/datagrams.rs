@@ -58,7 +58,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
         ));
     }
     let mut wire: Vec<String> = Vec::new();
-    for (case, seen) in cases.iter().filter(|it| it.0.workload == "throughput") {
+    for (case, seen) in cases.iter().filter(|it| it.0.metric.is_transfer()) {
         if let (Some(ratio), Some(size)) = (seen.wire_bytes_per_payload_byte, case.message_bytes) {
             let told = format!("{ratio:.3} at {}", units::size(size));
             if !wire.contains(&told) {
@@ -76,7 +76,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
     let lossy = cases.iter().filter(|it| has_lost(it.1)).map(|(case, seen)| {
         let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
         let place = words::place(&case.placement);
-        let text = format!(", {}{size}, {place}: {}.", case.workload, counts(seen));
+        let text = format!(", {}{size}, {place}: {}.", case.workload.name(), counts(seen));
         Block::paragraph(Text::new().code(variant).plain(text))
     });
     whole.into_iter().chain(lossy).collect()
@@ -159,7 +159,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
         let told: Vec<String> = here.into_iter().chain(there).collect();
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
-            format!("{}{size}, {}", case.workload, words::place(&case.placement)).into(),
+            format!("{}{size}, {}", case.workload.name(), words::place(&case.placement)).into(),
             format!("{} ({failed})", seen.launches.len()).into(),
             seen.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.3}")).into(),
             of_fragments(it.received).into(),

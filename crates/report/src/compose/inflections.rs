@@ -76,7 +76,7 @@ fn row(sweep: &Sweep, it: &Inflection) -> Row {
 
 /// `Throughput, one CPU`.
 fn place(sweep: &Sweep) -> String {
-    let what = if sweep.workload == "latency" { "Round trip" } else { "Throughput" };
+    let what = &sweep.metric.title;
     let threads = if sweep.workers == "thread" { ", threads" } else { "" };
     let total = match sweep.total {
         None | Some(Total::Long) => String::new(),

@@ -17,11 +17,12 @@ const MEANING: &str = "p50 and p99 are medians over launches of each launch's ow
 const BY_THE_CLOCK: &str = "!: a round trip is shorter than 20 clock reads or 50 clock steps, so that the \
      clock's cost and its step are a part of each percentile; clock is their share.";
 
-/// Whether a table of tails stands beside the medians of these cases of `workload`.
-pub fn are_shown(judged: &Judged, workload: &str, cases: &[&CaseResult]) -> bool {
+/// Whether a table of tails stands beside the medians of these cases.
+pub fn are_shown(judged: &Judged, cases: &[&CaseResult]) -> bool {
     let single = |it: &&&CaseResult| it.batch == Some(1) && !it.carries.is_control();
     let few = judged.run.request.unbatched || cases.len() <= FEW;
-    workload == "latency" && few && cases.iter().filter(single).count() > 0
+    let round_trips = cases.iter().all(|it| it.metric.is_round_trip());
+    round_trips && few && cases.iter().filter(single).count() > 0
 }
 
 /// One row per case, whatever the width: its percentiles, largest sample and samples.
@@ -80,7 +81,7 @@ pub fn table(judged: &Judged, caption: String, cases: &[&CaseResult]) -> Table {
 
 /// A percentile over launches; else what they lack for it.
 pub fn cell(case: &CaseResult, name: &str) -> Text {
-    let found = case.estimate().and_then(|it| it.percentiles.get(name).copied().flatten());
+    let found = case.value.as_ref().and_then(|it| it.percentiles.get(name).copied().flatten());
     match (found, lacking(case, name)) {
         _ if !case.is_kept() => Text::new().muted("–"),
         (Some(it), _) => Text::from(units::duration(it.value)),

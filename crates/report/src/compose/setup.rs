@@ -3,7 +3,7 @@
 use super::signs::{best_in_words, cell};
 use super::words;
 use crate::{Block, Column, Row, Table, Text, units};
-use analysis::{CaseResult, Judged, OncePerLaunch, Status};
+use analysis::{CaseResult, FIRST_MESSAGE, Judged, OncePerLaunch, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
 const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to have both ends, and to \
@@ -24,8 +24,7 @@ const STEPS_APART: &str = "connect: a socket made, and connected. accept: the co
 
 /// Two tables per placement: what a set-up takes, and the steps of those that have some.
 pub fn tables(judged: &Judged) -> Vec<Block> {
-    let measured =
-        |it: &&CaseResult| it.workload == "connect" && it.status == Status::Ok && !it.twin;
+    let measured = |it: &&CaseResult| it.metric.is_set_up() && it.status == Status::Ok && !it.twin;
     let cases: Vec<&CaseResult> = judged.results.iter().filter(measured).collect();
     let mut tables = Vec::new();
     for (workers, placement) in words::places(&cases) {
@@ -60,8 +59,8 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
         ..Default::default()
     };
     for case in cases {
-        let opening = case.setup_phases_ns.iter().filter(|it| it.phase != CLOSE);
-        let open: f64 = opening.map(|it| it.time.median).sum();
+        let opening = steps_of(case).filter(|it| it.name != CLOSE);
+        let open: f64 = opening.map(|it| it.value.median).sum();
         let close = of(case, CLOSE);
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
@@ -94,8 +93,13 @@ fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
 
 const CLOSE: &str = "close";
 
-fn of(case: &CaseResult, phase: &str) -> Option<f64> {
-    case.setup_phases_ns.iter().find(|it| it.phase == phase).map(|it| it.time.median)
+fn of(case: &CaseResult, step: &str) -> Option<f64> {
+    case.secondary(step).map(|it| it.value.median)
+}
+
+/// The steps of a set-up, in their order.
+pub(super) fn steps_of(case: &CaseResult) -> impl Iterator<Item = &Secondary> {
+    case.secondary.iter().filter(|it| it.name != FIRST_MESSAGE)
 }
 
 fn told(ns: Option<f64>) -> Text {
@@ -126,14 +130,16 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
         ..Default::default()
     };
     let cases = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
-    for (case, first) in cases.filter_map(|case| Some((case, case.first_message_ns?))) {
-        let later = case.latency_ns.as_ref().map(|it| it.median);
+    for (case, first) in
+        cases.filter_map(|case| Some((case, &case.secondary(FIRST_MESSAGE)?.value)))
+    {
+        let later = case.value.as_ref().map(|it| it.median);
         let threads = if case.workers == "thread" { ", threads" } else { "" };
         table.rows.push(Row::new([
             Text::new().code(&case.variant),
             Text::from(format!("{}{threads}", words::place(&case.site))),
             Text::from(case.message_bytes.map_or(String::new(), units::size)),
-            Text::from(interval(&first)),
+            Text::from(interval(first)),
             Text::from(later.map_or("–".into(), |later| units::ratio(first.median / later))),
             Text::from(format!("{} … {}", units::duration(first.min), units::duration(first.max))),
         ]));

@@ -6,30 +6,36 @@ use super::absences::absent;
 use super::{open_loop, percentiles, ratios, setup, signs, words};
 use crate::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
 use analysis::{Bound, BoundKind, Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
+use model::metric::Metric;
+use model::workload::Workload;
 
 /// One table per workload and placement. Up to three sizes stand side by side, mechanisms
 /// down; more sizes run down, mechanisms across.
 pub fn summaries(judged: &Judged) -> Vec<Block> {
     let mut tables = Vec::new();
-    for workload in ["latency", "throughput", "rate"] {
+    for workload in Workload::ALL {
         let cases: Vec<&CaseResult> = judged
             .results
             .iter()
             .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin)
             .collect();
+        // Set-ups have a table of their own.
+        let Some(metric) = cases.first().map(|it| &it.metric).filter(|it| !it.is_set_up()) else {
+            continue;
+        };
         for (workers, placement) in words::places(&cases) {
             let here: Vec<&CaseResult> = cases
                 .iter()
                 .filter(|it| it.workers == workers && it.site == placement)
                 .copied()
                 .collect();
-            let head = Head { workload, workers, placement };
+            let head = Head { metric, workers, placement };
             let by_ratio = ratios::lead(judged, &here);
             if by_ratio {
                 let (what, place) = (head.what(), head.place());
-                tables.push(ratios::table(judged, (what, &place), &here).into());
+                tables.push(ratios::table(judged, (&what, &place), &here).into());
             }
-            if workload == "rate" {
+            if metric.paced {
                 let caption = match by_ratio {
                     true => format!("Percentiles of a response, {}", head.place()),
                     false => head.caption(),
@@ -40,7 +46,7 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
             if !by_ratio {
                 tables.push(summary(judged, &head, &here).into());
             }
-            if percentiles::are_shown(judged, workload, &here) {
+            if percentiles::are_shown(judged, &here) {
                 let mut what = "Percentiles of a round trip".to_string();
                 if by_ratio {
                     what = ratios::of_size(&what, &here);
@@ -67,7 +73,7 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
 
 /// What the cases of one table share.
 struct Head<'a> {
-    workload: &'a str,
+    metric: &'a Metric,
     workers: &'a str,
     placement: &'a str,
 }
@@ -77,11 +83,10 @@ impl Head<'_> {
         format!("{}, {}: median over launches [interval]", self.what(), self.place())
     }
 
-    fn what(&self) -> &'static str {
-        match self.workload {
-            "latency" => "Round trip",
-            "rate" => "Response time, open loop",
-            _ => "Throughput one way",
+    fn what(&self) -> String {
+        match self.metric.paced {
+            true => format!("{}{}", self.metric.title, words::qualifier(self.metric)),
+            false => self.metric.title.to_string(),
         }
     }
 
@@ -306,7 +311,7 @@ pub fn details(judged: &Judged) -> Section {
 const RATIO: usize = 4;
 
 fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
-    let timed = group.workload != "throughput";
+    let timed = group.metric.is_time();
     let mut table = Table {
         caption: format!("{}, {} rounds", words::group(group), group.rounds),
         columns: vec![
@@ -407,14 +412,15 @@ fn beside(case: &CaseResult) -> String {
 }
 
 fn coverage(case: &CaseResult) -> String {
-    let coverage = case.estimate().and_then(|it| it.coverage);
+    let coverage = case.value.as_ref().and_then(|it| it.coverage);
     coverage.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it))
 }
 
 fn spread(case: &CaseResult) -> [Text; 4] {
     let unit = words::unit(case);
     let range = case
-        .estimate()
+        .value
+        .as_ref()
         .map_or("–".into(), |it| format!("{} … {}", unit.format(it.min), unit.format(it.max)));
     let share = case.clock_share.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
     [

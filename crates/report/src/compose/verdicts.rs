@@ -71,7 +71,7 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         }
     };
     // Nobody waits while a mechanism is set up.
-    if group.workload != "connect" {
+    if !group.metric.is_set_up() {
         let spins = |it: &&Standing| judged.results[it.result].spins;
         let spinning = best.iter().copied().filter(spins).map(|it| it.variant.clone());
         text = burning(text, best.len() == 1, &spinning.collect::<Vec<_>>());
@@ -256,7 +256,7 @@ fn failures(judged: &Judged) -> Vec<Block> {
             Block::warning(format!(
                 "{} {} {}: {failed}: {}",
                 case.variant,
-                case.workload,
+                case.workload.name(),
                 case.site,
                 case.reason.as_deref().unwrap_or("no reason was given")
             ))

@@ -4,16 +4,12 @@ use crate::{Text, Unit, VerdictKind, units};
 use analysis::hypothesis::Decision;
 use analysis::time::Course;
 use analysis::{CaseResult, Estimate, GroupVerdict, Judged, Standing};
+use model::metric::Metric;
+use model::workload::Workload;
 
 /// The unit of a case's estimate.
 pub fn unit(case: &CaseResult) -> Unit {
-    if matches!(case.workload.as_str(), "latency" | "connect" | "rate") {
-        Unit::Nanoseconds
-    } else if case.message_bytes.is_some() {
-        Unit::BytesPerSecond
-    } else {
-        Unit::PerSecond
-    }
+    case.metric.unit.into()
 }
 
 /// What the best of a group has: times are small, rates are large.
@@ -62,21 +58,13 @@ pub fn reach(reach: &str) -> String {
 
 /// The head of a group: `64-byte messages, one CPU`.
 pub fn group(group: &GroupVerdict) -> String {
-    let what = match (group.workload.as_str(), group.message_bytes) {
-        ("latency", Some(bytes)) => format!("Round trips of {}", units::size(bytes)),
-        ("latency", None) => "Round trips of a wake-up".into(),
-        ("rate", bytes) => {
-            let of = bytes.map_or("a wake-up".into(), units::size);
-            format!("Responses to {of}, {} a second", units::count(group.rate.unwrap_or(0)))
-        }
-        (_, Some(bytes)) => format!("Transfers of {} messages", units::size(bytes)),
-        (_, None) => "Wake-ups".into(),
-    };
-    if group.workload == "connect" {
-        let threads = if group.workers == "thread" { ", threads" } else { "" };
-        return format!("Set-up and tear-down, {}{threads}", super::setup::alone(&group.site));
-    }
     let workers = if group.workers == "thread" { ", threads" } else { "" };
+    if group.metric.is_set_up() {
+        return format!("{}, {}{workers}", group.metric.title, super::setup::alone(&group.site));
+    }
+    let of = group.message_bytes.map_or("a wake-up".into(), units::size);
+    let rate = group.rate.map(|it| format!(", {} a second", units::count(it)));
+    let what = group.metric.many(&of) + &rate.unwrap_or_default();
     format!("{what}, {}{workers}", place(&group.site))
 }
 
@@ -86,7 +74,7 @@ pub fn value(case: &CaseResult) -> String {
     if let Some(words) = not_kept(case) {
         return words;
     }
-    match case.estimate() {
+    match &case.value {
         Some(Estimate { median, low: Some(low), high: Some(high), .. }) => {
             unit.interval(*median, *low, *high)
         }
@@ -164,7 +152,7 @@ pub fn short_value(case: &CaseResult) -> String {
     if let Some(words) = not_kept(case) {
         return words;
     }
-    match case.estimate() {
+    match case.value.as_ref() {
         Some(Estimate { median, low: Some(low), high: Some(high), .. }) => {
             let half = 50.0 * (high - low) / median;
             let half = if half < 9.95 { format!("{half:.1}") } else { format!("{half:.0}") };
@@ -180,7 +168,7 @@ pub fn brief_value(case: &CaseResult) -> String {
     if !case.is_kept() {
         return short_value(case);
     }
-    case.estimate().map_or("–".into(), |it| unit(case).format(it.median))
+    case.value.as_ref().map_or("–".into(), |it| unit(case).format(it.median))
 }
 
 /// Stands behind a value of which more is said than fits a table.
@@ -222,14 +210,17 @@ pub fn remark(case: &CaseResult) -> Option<String> {
 /// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
 pub fn case(case: &CaseResult) -> String {
     let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
-    let workload = match case.workload.as_str() {
-        "latency" => "",
-        "connect" => ", set-up",
-        "rate" => ", open loop",
-        _ => ", throughput",
-    };
     let threads = if case.workers == "thread" { ", threads" } else { "" };
-    format!("{}{workload}{size}, {}{threads}", case.variant, place(&case.site))
+    let what = qualifier(&case.metric);
+    format!("{}{what}{size}, {}{threads}", case.variant, place(&case.site))
+}
+
+/// `, open loop`; nothing of a round trip.
+pub fn qualifier(metric: &Metric) -> String {
+    match &*metric.qualifier {
+        "" => String::new(),
+        qualifier => format!(", {qualifier}"),
+    }
 }
 
 /// The names of a group's best set: `pipe`, or `pipe ≈ futex ≈ 3 more`; none of what others disturbed.
@@ -253,7 +244,7 @@ pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
 }
 
 /// `Best: pipe (one CPU); tcp ≈ udp (two CPUs, one cache).`, or nothing.
-pub fn best_by_place(judged: &Judged, workload: &str, size: Option<u64>) -> String {
+pub fn best_by_place(judged: &Judged, workload: Workload, size: Option<u64>) -> String {
     let here = judged
         .groups
         .iter()
@@ -265,7 +256,7 @@ pub fn best_by_place(judged: &Judged, workload: &str, size: Option<u64>) -> Stri
 }
 
 /// `Best: pipe (64 B to 1 KiB); tcp (4 KiB).`, or nothing.
-pub fn best_by_size(judged: &Judged, workload: &str, at: (&str, &str)) -> String {
+pub fn best_by_size(judged: &Judged, workload: Workload, at: (&str, &str)) -> String {
     let mut stretches: Vec<(String, u64, u64)> = Vec::new();
     for group in &judged.groups {
         let here = (group.workers.as_str(), group.site.as_str()) == at;

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::name;
 use analysis::{Estimate, Judged};
+use model::metric::Unit;
 
 #[derive(Serialize)]
 struct Metric {
@@ -40,22 +41,19 @@ pub fn text(judged: &Judged) -> String {
     let mut benchmarks = BTreeMap::new();
     for case in judged.results.iter().filter(|case| !case.twin) {
         let mut measures = BTreeMap::new();
-        let mut put = |measure: &'static str, metric: Option<Metric>| {
+        let mut put = |measure: String, metric: Option<Metric>| {
             if let Some(metric) = metric {
                 measures.insert(measure, metric);
             }
         };
-        if let Some(latency) = &case.latency_ns {
-            put("latency", Some(Metric::headline(latency)));
-            put("latency-p99", Metric::percentile(latency, "p99"));
+        if let Some(value) = &case.value {
+            let name = match case.metric.unit {
+                Unit::Nanoseconds => case.metric.name.to_string(),
+                unit => format!("{}-{}", case.metric.name, unit.name().replace('_', "-")),
+            };
+            put(format!("{name}-p99"), Metric::percentile(value, "p99"));
+            put(name, Some(Metric::headline(value)));
         }
-        if let Some(response) = &case.response_ns {
-            put("response", Some(Metric::headline(response)));
-            put("response-p99", Metric::percentile(response, "p99"));
-        }
-        let throughput = case.throughput_bytes_per_sec.as_ref();
-        put("throughput-bytes-per-sec", throughput.map(Metric::headline));
-        put("wakeups-per-sec", case.wakeups_per_sec.as_ref().map(Metric::headline));
         if !measures.is_empty() {
             benchmarks.insert(name(judged, case), measures);
         }

@@ -56,23 +56,16 @@ fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells
     let mut cells = Cells::default();
     cells.put("run", judged.run.id);
     identity(&mut cells, case);
-    let estimates = [
-        ("latency", "ns", &case.latency_ns),
-        ("response", "ns", &case.response_ns),
-        ("throughput", "bytes_per_sec", &case.throughput_bytes_per_sec),
-        ("wakeups", "per_sec", &case.wakeups_per_sec),
-    ];
-    for (what, unit, estimate) in estimates {
-        spread(&mut cells, what, unit, estimate.as_ref());
-    }
-    for (what, estimate) in [("latency", &case.latency_ns), ("response", &case.response_ns)] {
-        for (name, _) in PERCENTILES {
-            let found =
-                estimate.as_ref().and_then(|it| it.percentiles.get(name).copied().flatten());
-            cells.maybe(format!("{what}_{name}_ns"), found.map(|it| it.value));
-            cells.maybe(format!("{what}_{name}_low_ns"), found.map(|it| it.low));
-            cells.maybe(format!("{what}_{name}_high_ns"), found.map(|it| it.high));
-        }
+    cells.put("metric", &case.metric.name);
+    cells.put("unit", case.metric.unit.name());
+    cells.put("better", word(&case.metric.better));
+    let value = case.value.as_ref();
+    spread(&mut cells, value);
+    for (name, _) in PERCENTILES {
+        let found = value.and_then(|it| it.percentiles.get(name).copied().flatten());
+        cells.maybe(format!("{name}_ns"), found.map(|it| it.value));
+        cells.maybe(format!("{name}_low_ns"), found.map(|it| it.low));
+        cells.maybe(format!("{name}_high_ns"), found.map(|it| it.high));
     }
     schedule(&mut cells, case);
     confidence(&mut cells, case);
@@ -104,7 +97,7 @@ fn schedule(cells: &mut Cells, case: &CaseResult) {
 fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("variant", &case.variant);
     cells.put("mechanism", &case.mechanism);
-    cells.put("workload", &case.workload);
+    cells.put("workload", case.workload.name());
     cells.maybe("message_bytes", case.message_bytes);
     cells.maybe("total", case.total.map(Total::stored));
     cells.put("reach", &case.reach);
@@ -124,9 +117,9 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("batch", case.batch);
 }
 
-fn spread(cells: &mut Cells, what: &str, unit: &str, estimate: Option<&Estimate>) {
+fn spread(cells: &mut Cells, estimate: Option<&Estimate>) {
     let mut put = |part: &str, value: Option<f64>| {
-        cells.maybe(format!("{what}_{part}_{unit}"), value);
+        cells.maybe(part, value);
     };
     put("median", estimate.map(|it| it.median));
     put("low", estimate.and_then(|it| it.low));
@@ -138,10 +131,10 @@ fn spread(cells: &mut Cells, what: &str, unit: &str, estimate: Option<&Estimate>
 }
 
 fn confidence(cells: &mut Cells, case: &CaseResult) {
-    let ranks = case.estimate().and_then(|it| it.ranks);
+    let ranks = case.value.as_ref().and_then(|it| it.ranks);
     cells.maybe("rank_low", ranks.map(|it| it[0]));
     cells.maybe("rank_high", ranks.map(|it| it[1]));
-    cells.maybe("coverage", case.estimate().and_then(|it| it.coverage));
+    cells.maybe("coverage", case.value.as_ref().and_then(|it| it.coverage));
     let precision = case.precision_reached;
     cells.maybe("precision_asked", precision.map(|it| it.asked));
     cells.maybe("precision_half_width", precision.and_then(|it| it.half_width));

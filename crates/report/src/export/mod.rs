@@ -11,6 +11,7 @@ pub mod ndjson;
 
 use crate::compose::{Extent, compose};
 use analysis::{CaseResult, Judged};
+use model::metric::Operation;
 use model::size;
 use store::{Store, StoreError, StoredCase, StoredLaunch};
 
@@ -73,7 +74,7 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
 /// One name per case, the same in every run that asks for the same:
 /// `pipe/latency/64B/same-cpu/process`. It holds no space and no comma.
 fn name(judged: &Judged, case: &CaseResult) -> String {
-    let mut parts = vec![case.variant.clone(), case.workload.clone()];
+    let mut parts = vec![case.variant.clone(), case.workload.name().to_string()];
     parts.extend(case.message_bytes.map(|bytes| {
         let size = size::format(bytes);
         let unit = if size.ends_with(|it: char| it.is_ascii_digit()) { "B" } else { "iB" };
@@ -85,7 +86,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     parts.extend(total.map(|it| format!("of-{it}")));
     parts.extend((!case.reach.is_local()).then(|| case.reach.to_string()));
     parts.extend([case.placement.clone(), case.workers.clone()]);
-    if case.workload == "throughput" && case.payload != "untouched" {
+    if case.metric.is_transfer() && case.payload != "untouched" {
         parts.push(case.payload.clone());
     }
     if judged.run.request.verify {
@@ -99,19 +100,19 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
 
 /// Whether each sample of a case is one round trip, so that it has percentiles of one.
 fn single(case: &CaseResult) -> bool {
-    matches!(case.workload.as_str(), "latency" | "rate") && case.batch == Some(1)
+    case.metric.operation == Operation::RoundTrip && case.batch == Some(1)
 }
 
 /// Why a latency case is missing where percentiles are shown; None where it isn't.
 fn without_percentiles(judged: &Judged, case: &CaseResult) -> Option<String> {
-    let why = match (case.workload.as_str(), case.launches, case.batch) {
-        ("latency" | "rate", 0, _) => "not measured".to_string(),
-        ("latency" | "rate", _, Some(1)) => return None,
-        ("latency", _, batch) => format!(
+    let why = match (case.metric.operation, case.launches, case.batch) {
+        (Operation::RoundTrip, 0, _) => "not measured".to_string(),
+        (Operation::RoundTrip, _, Some(1)) => return None,
+        (Operation::RoundTrip, _, batch) => format!(
             "timed in batches of {} round trips, which have no percentiles of a single one",
             batch.unwrap_or(0)
         ),
-        _ => "a throughput has no round trips".to_string(),
+        (operation, ..) => format!("a {} is no round trip", operation.noun()),
     };
     Some(format!("{}: {why}", name(judged, case)))
 }

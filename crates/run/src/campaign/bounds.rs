@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::{LiveCase, LiveGroup};
 use crate::floor::Rounds;
 use crate::launch::Interrupt;
+use mechanisms::workload::metric;
 use model::bound::{Beside, RoundBound};
 
 /// Rounds of each group in which bounds are measured whatever it costs.
@@ -82,6 +83,6 @@ impl LiveCase {
             return None;
         }
         let (spins, cpus) = (case.variant.burns(), case.place.cpus);
-        Beside::of(case.workload.name(), spins, cpus, case.message_bytes)
+        Beside::of(metric(case.workload, carries), spins, cpus, case.message_bytes)
     }
 }

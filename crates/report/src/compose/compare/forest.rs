@@ -3,37 +3,32 @@
 use super::{case_name, counted, short_name};
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::compare::{CaseChange, Change, RunComparison};
+use model::metric::Metric;
 
 /// A forest of ratios per workload; the colour is the verdict.
 pub(super) fn figures(found: &RunComparison) -> Vec<Figure> {
-    let mut workloads: Vec<&str> = Vec::new();
+    let mut metrics: Vec<&Metric> = Vec::new();
     for case in counted(found).filter(|case| case.ratio.is_some()) {
-        if !workloads.contains(&case.workload.as_str()) {
-            workloads.push(&case.workload);
+        if !metrics.contains(&&case.metric) {
+            metrics.push(&case.metric);
         }
     }
-    workloads.into_iter().map(|workload| figure(found, workload)).collect()
+    metrics.into_iter().map(|metric| figure(found, metric)).collect()
 }
 
-fn figure(found: &RunComparison, workload: &str) -> Figure {
-    let here = |case: &&CaseChange| case.workload == workload && case.ratio.is_some();
+fn figure(found: &RunComparison, metric: &Metric) -> Figure {
+    let here = |case: &&CaseChange| case.metric == *metric && case.ratio.is_some();
     let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
     let first = cases.first().map(|case| (&case.placement, &case.workers));
     let one_place = cases.iter().all(|case| Some((&case.placement, &case.workers)) == first);
     let name = if one_place { short_name } else { case_name };
     let x = Axis::categories("case", cases.iter().map(|case| name(case)));
     let y = Axis::new("time in B over time in A", Unit::Ratio, Scale::Log);
-    let what = match workload {
-        "latency" => "Round trips",
-        "connect" => "Set-ups",
-        "rate" => "Response times",
-        _ => "Transfers",
-    };
     let caption = "Right of 1 the second run is slower: the ratio of times, and the interval that \
          covers it with at least 95 %. Dashed: no change, the margin of equivalence, the gate.";
     let kind = FigureKind::Intervals;
-    let id = format!("ratios-{workload}");
-    let mut figure = Figure::new(kind, id, format!("{what}, B over A"), caption, x, y);
+    let id = format!("ratios-{}", metric.name);
+    let mut figure = Figure::new(kind, id, format!("{}, B over A", metric.plural), caption, x, y);
     for (change, name) in [
         (Change::Slower, "slower"),
         (Change::Faster, "faster"),

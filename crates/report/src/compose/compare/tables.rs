@@ -4,12 +4,13 @@ use super::{counted, effect, percent, probability, short_name, unit};
 use crate::compose::words;
 use crate::{Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
+use model::metric::Metric;
 
 /// Cases that stand in one table.
-fn sections(found: &RunComparison) -> Vec<(&str, &str, &str)> {
+fn sections(found: &RunComparison) -> Vec<(&Metric, &str, &str)> {
     let mut keys = Vec::new();
     for case in counted(found) {
-        let key = (case.workload.as_str(), case.placement.as_str(), case.workers.as_str());
+        let key = (&case.metric, case.placement.as_str(), case.workers.as_str());
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -20,24 +21,19 @@ fn sections(found: &RunComparison) -> Vec<(&str, &str, &str)> {
 /// A table for each.
 pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let mut blocks = Vec::new();
-    for (workload, placement, workers) in sections(found) {
+    for (metric, placement, workers) in sections(found) {
         let here = |case: &&CaseChange| {
-            (case.workload.as_str(), case.placement.as_str(), case.workers.as_str())
-                == (workload, placement, workers)
+            (&case.metric, case.placement.as_str(), case.workers.as_str())
+                == (metric, placement, workers)
         };
         let cases: Vec<&CaseChange> = counted(found).filter(here).collect();
-        blocks.push(table(workload, placement, workers, &cases).into());
+        blocks.push(table(metric, placement, workers, &cases).into());
     }
     blocks
 }
 
-fn table(workload: &str, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
-    let what = match workload {
-        "latency" => "Round trip",
-        "connect" => "Set-up",
-        "rate" => "Response time",
-        _ => "Transfers",
-    };
+fn table(metric: &Metric, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
+    let what = &metric.title;
     let threads = if workers == "thread" { ", threads" } else { "" };
     Table {
         id: String::new(),

@@ -18,7 +18,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
             figures.push(frontier(&here, place));
         }
     }
-    figures.extend(sizes::cpu(&super::measured(judged, "latency")));
+    figures.extend(sizes::cpu(&super::measured(judged, |it| it.metric.is_round_trip())));
     figures
 }
 

@@ -45,7 +45,7 @@ fn drift(here: &[&CaseResult], place: (&str, &str)) -> Figure {
 
 fn drift_finding(here: &[&CaseResult]) -> String {
     let range = |it: &&CaseResult| {
-        let estimate = it.estimate()?;
+        let estimate = it.value.as_ref()?;
         (it.launches > 1).then_some((it.variant.clone(), estimate.max / estimate.min))
     };
     let widest = here.iter().filter_map(range).max_by(|a, b| a.1.total_cmp(&b.1));
@@ -63,10 +63,10 @@ fn samples(judged: &Judged) -> Option<Figure> {
         .filter(|it| it.course.iter().any(|course| course.slices.len() > 1))
         .collect();
     let (first, last) = (cases.first()?, cases.last()?);
-    let label = match (first.workload.as_str(), last.workload.as_str()) {
-        ("latency", "latency") => "time per round trip",
-        ("throughput", "throughput") => "time per message",
-        _ => "time per round trip, or message",
+    let (first, last) = (first.metric.operation.noun(), last.metric.operation.noun());
+    let label = match first == last {
+        true => format!("time per {first}"),
+        false => format!("time per {first}, or {last}"),
     };
     let mut figure = Figure::new(
         FigureKind::Course,

@@ -2,19 +2,15 @@
 
 use super::{at, place_name};
 use crate::compose::words;
-use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
+use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, units};
 use analysis::{CaseResult, Judged};
+use model::metric::{Better, Metric};
 
 /// A bound farther than this from everything measured isn't drawn: it would squeeze the rest
 /// into a corner, and the column of the tables says as much.
 const NEAR: f64 = 30.0;
 
-pub(super) fn figure(
-    judged: &Judged,
-    cases: &[&CaseResult],
-    workload: &str,
-    size: Option<u64>,
-) -> Figure {
+pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) -> Figure {
     let mut names: Vec<&str> = Vec::new();
     for case in cases.iter().filter(|it| !it.carries.is_control()) {
         if !names.contains(&case.variant.as_str()) {
@@ -22,25 +18,10 @@ pub(super) fn figure(
         }
     }
     let what = size.map_or("a wake-up".to_string(), units::size);
-    let (title, axis) = match (workload, size) {
-        ("latency", _) => (format!("Round trips of {what}"), super::round_trip()),
-        ("connect", _) => (
-            "Set-up and tear-down of both ends".to_string(),
-            Axis::new("set-up", Unit::Nanoseconds, Scale::Log),
-        ),
-        ("rate", _) => (
-            format!("Responses to {what}, from when they were due"),
-            Axis::new("response time", Unit::Nanoseconds, Scale::Log),
-        ),
-        (_, None) => {
-            ("Wake-ups one way".to_string(), Axis::new("wake-ups", Unit::PerSecond, Scale::Log))
-        }
-        _ => (
-            format!("Transfers of {what} messages"),
-            Axis::new("throughput", Unit::BytesPerSecond, Scale::Log),
-        ),
-    };
-    let id = format!("{workload}-{}", size.map_or("signal".into(), |it| it.to_string()));
+    let head = cases.iter().find(|it| it.message_bytes == size).unwrap_or(&cases[0]);
+    let (workload, metric) = (head.workload, &head.metric);
+    let (title, axis) = (metric.many(&what), super::axis_of(metric, Scale::Log));
+    let id = format!("{}-{}", workload.name(), size.map_or("signal".into(), |it| it.to_string()));
     let x = Axis::categories("mechanism", names.iter().copied());
     let mut figure = Figure::new(FigureKind::Intervals, id, title, "", x, axis);
     for place in words::places(cases) {
@@ -53,13 +34,13 @@ pub(super) fn figure(
         figure.series.push(Series::new(place_name(place), points));
     }
     figure.marks = bounds(cases);
-    figure.caption = caption(workload, !figure.marks.is_empty());
+    figure.caption = caption(metric, !figure.marks.is_empty());
     figure.finding = words::best_by_place(judged, workload, size);
     figure
 }
 
-fn caption(workload: &str, bounds: bool) -> String {
-    let side = if workload != "throughput" { "left" } else { "right" };
+fn caption(metric: &Metric, bounds: bool) -> String {
+    let side = if metric.better == Better::Lower { "left" } else { "right" };
     let mut caption = format!("Farther {side} is faster: ");
     caption += "the median over launches, and the interval that covers it with at least 95 %.";
     if bounds {
@@ -73,7 +54,7 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
     let values: Vec<f64> = cases
         .iter()
         .filter(|it| !it.carries.is_control())
-        .filter_map(|it| it.estimate())
+        .filter_map(|it| it.value.as_ref())
         .flat_map(|it| [it.min, it.max])
         .collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -100,7 +81,7 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
 
 /// The value with its interval; what else its launches show in its label.
 pub(super) fn point_of(case: &CaseResult, x: f64) -> Option<Point> {
-    let estimate = case.estimate()?;
+    let estimate = case.value.as_ref()?;
     let launches = format!("{} launches", case.launches);
     let label = [Some(launches), words::remark(case)].into_iter().flatten().collect::<Vec<_>>();
     let point = Point::new(x, estimate.median).labelled(label.join("; "));

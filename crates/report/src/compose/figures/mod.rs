@@ -19,39 +19,43 @@ pub use study::study_figures;
 use super::words;
 use crate::{Axis, Figure, Scale, Section, Unit};
 use analysis::{Carries, CaseResult, Judged, Status};
+use model::metric::{Metric, Operation};
+use model::workload::Workload;
 
 /// Sizes up to which there is a figure for each; beyond, there is a curve over them.
 const FEW: usize = 3;
 
 /// What the data are there for: latency, throughput, placement, cost, tails, time.
 pub fn sections(judged: &Judged) -> Vec<Section> {
-    let parts = [
-        ("latency", "Latency", workload(judged, "latency")),
-        ("throughput", "Throughput", workload(judged, "throughput")),
-        ("rate", "Open loop", workload(judged, "rate")),
-        ("connect", "Set-up", workload(judged, "connect")),
+    let of_workload = |workload: Workload| {
+        let head = judged.results.iter().find(|it| it.workload == workload)?;
+        Some((workload.name(), &*head.metric.section, self::workload(judged, workload)))
+    };
+    let others = [
         ("placement", "What placement costs", placement::figures(judged)),
         ("cost", "What it costs in CPU time", cost::figures(judged)),
         ("tails", "Tails", tails::figures(judged)),
         ("time", "Over time", course::figures(judged)),
     ];
-    let drawn = parts.into_iter().filter(|(.., figures)| !figures.is_empty());
+    let parts = Workload::ALL.into_iter().filter_map(of_workload).chain(others);
+    let drawn = parts.filter(|(.., figures)| !figures.is_empty());
     let section = |(id, title, figures): (&str, &str, Vec<Figure>)| {
         figures.into_iter().fold(Section::new(id, title), Section::with)
     };
     drawn.map(section).collect()
 }
 
-fn workload(judged: &Judged, name: &str) -> Vec<Figure> {
-    let cases = measured(judged, name);
-    let counts = |it: &&&CaseResult| match name {
-        "latency" | "rate" => it.carries == Carries::Bytes,
-        _ => !it.carries.is_control(),
+fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
+    let cases = measured(judged, |it| it.workload == workload);
+    let answered = cases.iter().any(|it| it.metric.operation == Operation::RoundTrip);
+    let counts = |it: &&&CaseResult| match answered {
+        true => it.carries == Carries::Bytes,
+        false => !it.carries.is_control(),
     };
     let sizes: BTreeSet<Option<u64>> =
         cases.iter().filter(counts).map(|it| it.message_bytes).collect();
     if sizes.iter().flatten().count() > FEW {
-        return sizes::figures(judged, &cases, name);
+        return sizes::figures(judged, &cases);
     }
     let only_signals = cases.iter().any(|it| it.carries == Carries::Signal);
     let smallest = sizes.iter().flatten().next().copied();
@@ -60,28 +64,28 @@ fn workload(judged: &Judged, name: &str) -> Vec<Figure> {
     let alone = (sizes.is_empty() && only_signals).then_some(None);
     let all = with_size.into_iter().chain(signals).copied().chain(alone);
     all.map(|size| {
-        let signals = matches!(name, "latency" | "rate") && size == smallest;
+        let signals = answered && size == smallest;
         let here: Vec<&CaseResult> = cases
             .iter()
             .filter(|it| it.message_bytes == size || (signals && it.carries != Carries::Bytes))
             .copied()
             .collect();
-        intervals::figure(judged, &here, name, size)
+        intervals::figure(judged, &here, size)
     })
     .collect()
 }
 
-fn measured<'a>(judged: &'a Judged, workload: &str) -> Vec<&'a CaseResult> {
+fn measured(judged: &Judged, is: impl Fn(&CaseResult) -> bool) -> Vec<&CaseResult> {
     judged
         .results
         .iter()
-        .filter(|it| it.workload == workload && it.status == Status::Ok && !it.twin && it.is_kept())
+        .filter(|it| is(it) && it.status == Status::Ok && !it.twin && it.is_kept())
         .collect()
 }
 
 /// The round trips of the smallest size, wake-ups with them; without the harness's own cost.
 fn smallest_latency(judged: &Judged) -> Vec<&CaseResult> {
-    let mut cases = measured(judged, "latency");
+    let mut cases = measured(judged, |it| it.metric.is_round_trip());
     let smallest = cases.iter().filter_map(|it| it.message_bytes).min();
     cases.retain(|it| it.message_bytes.is_none() || it.message_bytes == smallest);
     cases.retain(|it| !it.carries.is_control());
@@ -108,9 +112,14 @@ fn round_trip() -> Axis {
     Axis::new("round trip", Unit::Nanoseconds, Scale::Log)
 }
 
+/// The axis of a metric.
+fn axis_of(metric: &Metric, scale: Scale) -> Axis {
+    Axis::new(&*metric.axis, metric.unit.into(), scale)
+}
+
 /// The median over launches.
 fn typical(case: &CaseResult) -> Option<f64> {
-    case.estimate().map(|it| it.median)
+    case.value.as_ref().map(|it| it.median)
 }
 
 /// A place in words, threads named.

@@ -19,7 +19,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     let all: Vec<&CaseResult> = judged
         .results
         .iter()
-        .filter(|it| it.workload == "latency" && !it.twin && !it.carries.is_control())
+        .filter(|it| it.metric.is_round_trip() && !it.twin && !it.carries.is_control())
         .filter(|it| it.message_bytes.is_none() || it.message_bytes == smallest)
         .collect();
     let places = words::places(&all);

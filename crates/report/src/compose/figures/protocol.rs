@@ -1,9 +1,11 @@
 //! The message sequence of a workload, as a study declares it: what is sent, and what is timed.
 
 use super::study::level_name;
+use crate::compose::setup::steps_of;
 use crate::{Figure, Protocol, Step};
 use analysis::CaseResult;
 use analysis::hypothesis::takes;
+use model::metric::Operation;
 use study::declared::Declared;
 use study::factor::{Chosen, Factor, chosen};
 use study::figure::FigureSpec;
@@ -22,11 +24,12 @@ pub(super) fn figures(
     let many = workloads.len() > 1;
     let figure = |workload: &&String| {
         let here = only.with(Factor::Workload, workload);
-        let protocol = match workload.as_str() {
-            "latency" => round_trip(size(&here, declared)),
-            "throughput" => transfer(size(&here, declared)),
-            "connect" => set_up(&phases(&here, results)),
-            _ => return None,
+        let metric = &results.iter().find(|it| it.workload.name() == *workload)?.metric;
+        let protocol = match metric.operation {
+            Operation::RoundTrip if metric.paced => return None,
+            Operation::RoundTrip => round_trip(size(&here, declared)),
+            Operation::Message => transfer(size(&here, declared)),
+            Operation::SetUp => set_up(&phases(&here, results)),
         };
         let id = if many { format!("{id}-{workload}") } else { id.to_string() };
         let title = if many { format!("{}, {workload}", spec.title) } else { spec.title.clone() };
@@ -82,18 +85,18 @@ fn transfer(size: String) -> Protocol {
 /// The steps that the set-ups were stamped at, in their order.
 fn phases(here: &Chosen, results: &[CaseResult]) -> Vec<String> {
     let cases = results.iter().filter(|case| !case.twin && takes(here, case));
-    let longest = cases.max_by_key(|case| case.setup_phases_ns.len());
-    longest.iter().flat_map(|it| &it.setup_phases_ns).map(|it| it.phase.clone()).collect()
+    let longest = cases.max_by_key(|case| steps_of(case).count());
+    longest.into_iter().flat_map(steps_of).map(|it| it.name.clone()).collect()
 }
 
 /// Both ends are set up in one worker: no message crosses but what the kernel's own calls send.
 fn set_up(phases: &[String]) -> Protocol {
     let act = |by, label: &str| Step::Act { by, label: label.into() };
-    let stepwise = phases.iter().any(|it| it == "connect");
+    let stepwise = phases.len() > 2;
     let steps = match stepwise {
         true => vec![
             act(1, "bind and listen"),
-            message(0, 1, "connect"),
+            message(0, 1, "connects"),
             act(1, "accept"),
             Step::More { label: "options are set".into() },
             act(0, "close"),

@@ -6,6 +6,7 @@ use super::{at, intervals, place_id, place_name};
 use crate::compose::{inflections, words};
 use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
 use analysis::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
+use model::workload::Workload;
 use stats::{Bend, CurvePoint};
 
 const RULE: &str = "Line: the median over launches; band: covers it with at least 95 %. A ring marks \
@@ -13,8 +14,8 @@ const RULE: &str = "Line: the median over launches; band: covers it with at leas
      and the slope (0: whatever the size; 1: in proportion to it) changes by 0.2 at least, or the last \
      size before an inflection.";
 
-pub(super) fn figures(judged: &Judged, cases: &[&CaseResult], workload: &str) -> Vec<Figure> {
-    let draw = |place| figure(judged, &at(cases, place), workload, place);
+pub(super) fn figures(judged: &Judged, cases: &[&CaseResult]) -> Vec<Figure> {
+    let draw = |place| figure(judged, &at(cases, place), place);
     words::places(cases).into_iter().map(draw).filter(|it| it.points() > 0).collect()
 }
 
@@ -62,15 +63,13 @@ fn names<'a>(here: &[&'a CaseResult]) -> Vec<&'a str> {
     names
 }
 
-fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &str)) -> Figure {
-    let (what, y) = match workload {
-        "latency" => ("Round trip", super::round_trip()),
-        "rate" => ("Response", Axis::new("response time", Unit::Nanoseconds, Scale::Log)),
-        _ => ("Throughput", Axis::new("throughput", Unit::BytesPerSecond, Scale::Log)),
-    };
+fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure {
+    let sized = here.iter().find(|it| it.message_bytes.is_some()).unwrap_or(&here[0]);
+    let (workload, metric) = (sized.workload, &sized.metric);
+    let (what, y) = (&metric.title, super::axis_of(metric, Scale::Log));
     let x = Axis::new("message size", Unit::Bytes, Scale::Log);
     let title = format!("{what} against message size, {}", place_name(place));
-    let id = format!("{workload}-sizes-{}", place_id(place));
+    let id = format!("{}-sizes-{}", workload.name(), place_id(place));
     let mut figure = Figure::new(FigureKind::Curves, id, title, RULE, x, y);
     let mut bent = Vec::new();
     for name in names(here) {
@@ -88,7 +87,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], workload: &str, place: (&str, &
     figure
 }
 
-fn finding(judged: &Judged, workload: &str, place: (&str, &str), bent: &[String]) -> String {
+fn finding(judged: &Judged, workload: Workload, place: (&str, &str), bent: &[String]) -> String {
     let best = words::best_by_size(judged, workload, place);
     let bends = match bent {
         [] => "No bend that the intervals are sure of.".to_string(),
@@ -110,7 +109,7 @@ fn slope(slope: f64) -> String {
 
 /// A point without an interval can't show a bend.
 fn curve_point(case: &CaseResult) -> CurvePoint {
-    let estimate = case.estimate();
+    let estimate = case.value.as_ref();
     let value = |it: Option<f64>| it.unwrap_or(f64::NAN);
     CurvePoint {
         x: case.message_bytes.unwrap_or(0) as f64,
@@ -124,11 +123,11 @@ fn curve_point(case: &CaseResult) -> CurvePoint {
 fn inflections_of<'a>(
     judged: &'a Judged,
     name: &str,
-    workload: &str,
+    workload: Workload,
     case: &CaseResult,
 ) -> &'a [Inflection] {
     let here = |it: &&Sweep| {
-        (it.variant.as_str(), it.workload.as_str()) == (name, workload)
+        (it.variant.as_str(), it.workload) == (name, workload)
             && (&it.workers, &it.site) == (&case.workers, &case.site)
             && (&it.payload, it.total) == (&case.payload, case.total)
     };
@@ -181,7 +180,7 @@ fn bounds(here: &[&CaseResult]) -> Vec<Series> {
 /// Wake-ups have no size: a line across.
 fn signals(here: &[&CaseResult]) -> Vec<Mark> {
     let signals =
-        here.iter().filter(|it| it.carries == Carries::Signal && it.workload == "latency");
+        here.iter().filter(|it| it.carries == Carries::Signal && it.metric.is_round_trip());
     let mark = |it: &&CaseResult| {
         Some(Mark::new(format!("{}, a wake-up", it.variant), super::typical(it)?))
     };

@@ -138,13 +138,8 @@ impl<'a> Panel<'a> {
     }
 
     fn y(&self, scale: Scale) -> Axis {
-        let connects = self.cases().any(|case| case.workload == "connect");
-        let label = match self.unit {
-            Unit::Nanoseconds if connects => "set-up and tear-down",
-            Unit::Nanoseconds => "round trip",
-            Unit::BytesPerSecond => "throughput",
-            _ => "wake-ups",
-        };
+        let told = self.cases().find(|case| words::unit(case) == self.unit);
+        let label = told.map_or("round trip", |it| &it.metric.axis);
         Axis::new(label, self.unit, scale)
     }
 
@@ -310,7 +305,7 @@ impl<'a> Panel<'a> {
                 let found = printed.iter().find(|(levels, ..)| takes(levels, case));
                 let Some((_, words, value)) = found else { continue };
                 let value = Printed::of(*value, &published.unit)
-                    .filter(|it| it.is_of(&case.workload))
+                    .filter(|it| it.is_of(case.metric.better))
                     .map(|it| match it {
                         Printed::Time(ns) => ns,
                         Printed::Rate(bytes) => bytes,

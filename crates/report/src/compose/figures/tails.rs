@@ -41,7 +41,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
 fn finding(here: &[&CaseResult]) -> String {
     // Over launches, with an interval: the curve itself pools them, and is only drawn.
     let stretch = |it: &&CaseResult| {
-        let estimate = it.latency_ns.as_ref()?;
+        let estimate = it.value.as_ref()?;
         let p99 = (*estimate.percentiles.get("p99")?)?;
         Some((it.variant.clone(), p99.value / estimate.median))
     };

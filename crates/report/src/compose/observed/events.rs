@@ -115,7 +115,7 @@ fn all_of(case: &Seen) -> Option<Table> {
         columns: vec![
             Column::text("event", 0),
             Column::text("counted with", 3),
-            Column::number(per(&of.workload), 0),
+            Column::number(format!("per {} [interval]", of.case.metric.operation.noun()), 0),
             Column::number("per message", 1),
             Column::number("per byte", 1),
         ],
@@ -127,14 +127,6 @@ fn all_of(case: &Seen) -> Option<Table> {
         table.rows.extend(happened.map(|event| row(event, it.probe.to_string())));
     }
     (!table.rows.is_empty()).then_some(table)
-}
-
-fn per(workload: &str) -> &'static str {
-    match workload {
-        "latency" | "rate" => "per round trip [interval]",
-        "connect" => "per set-up [interval]",
-        _ => "per message [interval]",
-    }
 }
 
 fn row(event: &EventCount, probe: String) -> Row {

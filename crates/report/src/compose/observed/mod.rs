@@ -16,6 +16,7 @@ pub(super) use untested::merged;
 use super::{Extent, words};
 use crate::{Block, Column, Section, Text, units};
 use analysis::{EventCount, Heard, Judged, Observed};
+use model::metric::Operation;
 use model::total::Total;
 
 /// The section of a run in which something looked on; None of any other.
@@ -63,8 +64,7 @@ struct Place<'a> {
 
 fn places<'a>(seen: &[&'a Observed]) -> Vec<Place<'a>> {
     let mut places: Vec<Place> = Vec::new();
-    let key =
-        |it: &Observed| (it.workload.clone(), it.total, it.placement.clone(), it.workers.clone());
+    let key = |it: &Observed| (it.workload, it.total, it.placement.clone(), it.workers.clone());
     for it in seen.iter().copied() {
         let at = places.iter().position(|place| key(place.of()) == key(it));
         let at = at.unwrap_or_else(|| {
@@ -118,6 +118,10 @@ impl<'a> Place<'a> {
         self.cases[0].of()
     }
 
+    fn done(&self) -> Operation {
+        self.of().case.metric.operation
+    }
+
     /// The size of all messages, if all have the same.
     fn size(&self) -> Option<u64> {
         let mut sizes = self.cases.iter().filter_map(|it| it.of().message_bytes);
@@ -127,12 +131,12 @@ impl<'a> Place<'a> {
 
     /// What counts are of: `a round trip`, `a transfer of 16 MiB`.
     fn operation(&self) -> String {
-        match (self.of().workload.as_str(), self.of().total) {
-            ("latency" | "rate", _) => "a round trip".into(),
-            ("connect", _) => "a set-up".into(),
-            (_, Some(Total::Bytes(bytes))) => format!("a transfer of {}", units::size(bytes)),
-            (_, Some(Total::Message)) => "a transfer of one message".into(),
-            (_, _) => "a message".into(),
+        match (self.done(), self.of().total) {
+            (Operation::Message, Some(Total::Bytes(bytes))) => {
+                format!("a transfer of {}", units::size(bytes))
+            }
+            (Operation::Message, Some(Total::Message)) => "a transfer of one message".into(),
+            (operation, _) => format!("a {}", operation.noun()),
         }
     }
 
@@ -150,11 +154,11 @@ impl<'a> Place<'a> {
 
     /// How a count becomes one of a message: said under a table of counts.
     fn per_message(&self) -> &'static str {
-        match (self.of().workload.as_str(), self.of().total) {
-            ("latency" | "rate", _) => {
+        match (self.done(), self.of().total) {
+            (Operation::RoundTrip, _) => {
                 "A round trip carries two messages: half of each is one message's."
             }
-            ("connect", _) => "A set-up carries no message.",
+            (Operation::SetUp, _) => "A set-up carries no message.",
             (_, Some(Total::Bytes(_))) => {
                 "Divided by the messages of a transfer it is a message's."
             }

@@ -38,9 +38,9 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
     let names = sizes.iter().map(|it| it.map_or("–".into(), units::size));
     let what = operation(&strand.of);
     // A message may be of any size: what is added to a large one would hide all others.
-    let (ratios, head) = match strand.of.workload.as_str() {
-        "throughput" => (true, format!("How much longer a {what} takes while something looks")),
-        _ => (false, format!("What looking adds to a {what}")),
+    let (ratios, head) = match strand.of.metric.is_transfer() {
+        true => (true, format!("How much longer a {what} takes while something looks")),
+        false => (false, format!("What looking adds to a {what}")),
     };
     let y = match ratios {
         true => Axis::new("time observed over time unobserved", Unit::Ratio, Scale::Log),
@@ -70,7 +70,7 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
 
 /// Medians over size under each level, and unobserved.
 fn curves(nth: usize, strand: &Strand) -> Figure {
-    let transfers = strand.of.workload == "throughput";
+    let transfers = strand.of.metric.is_transfer();
     let (label, unit) = match transfers {
         true => ("bandwidth", Unit::BytesPerSecond),
         false => ("round trip", Unit::Nanoseconds),

@@ -51,11 +51,7 @@ fn strand_name(of: &Common) -> String {
 
 /// What an operation is: `round trip`, `message`.
 fn operation(of: &Common) -> &'static str {
-    match of.workload.as_str() {
-        "latency" | "rate" => "round trip",
-        "connect" => "set-up",
-        _ => "message",
-    }
+    of.metric.operation.noun()
 }
 
 /// `+12 %`, `−0.4 %`; a factor where it is far from 1.

@@ -46,7 +46,7 @@ impl Table<'_> {
             return counted(case, show, &count);
         }
         let unit = words::unit(case);
-        let Some(estimate) = case.estimate() else { return Text::new().muted("n/a") };
+        let Some(estimate) = case.value.as_ref() else { return Text::new().muted("n/a") };
         let plain = |value: f64| Text::from(unit.format(value));
         if let Some(derived) = case.derived.get(show) {
             return Text::from(derived.to_string());
@@ -93,7 +93,7 @@ impl Table<'_> {
     fn end(&self, here: &Chosen, highest: bool) -> Text {
         let ok = |it: &&CaseResult| !it.twin && it.status == Status::Ok && takes(here, it);
         let cases: Vec<&CaseResult> = self.results.iter().filter(ok).collect();
-        let value = |case: &&CaseResult| case.estimate().map(|it| it.median);
+        let value = |case: &&CaseResult| case.value.as_ref().map(|it| it.median);
         let known = cases.iter().filter_map(|it| Some((value(it)?, *it)));
         let ordered = |a: &(f64, &CaseResult), b: &(f64, &CaseResult)| a.0.total_cmp(&b.0);
         let end = if highest { known.max_by(ordered) } else { known.min_by(ordered) };

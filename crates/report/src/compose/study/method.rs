@@ -64,7 +64,7 @@ impl Written<'_> {
                 _ => None,
             })
             .collect();
-        if request.workloads.iter().any(|it| it.0.name() == "throughput") {
+        if judged.results.iter().any(|it| it.metric.is_transfer()) {
             fixed.push(format!("the payload ({})", request.payload.name()));
         }
         match fixed.is_empty() {
@@ -242,19 +242,10 @@ fn apparatus(judged: &Judged) -> String {
 /// What is timed, of the workloads that were run.
 fn measurement(judged: &Judged) -> String {
     let request = &judged.run.request;
-    let mut told = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
     for (workload, _) in &request.workloads {
-        told.push(match workload.name() {
-            "latency" => "A latency is a whole round trip on one clock, one message at a time.",
-            "throughput" => {
-                "A throughput is the bytes counted at the receiver over the time from before the \
-                 first send to the acknowledgement of the last byte."
-            }
-            "rate" => {
-                "A response time is from when a message was due, by a fixed rate, to its answer."
-            }
-            _ => "A set-up is all that one worker does to have both ends, and to close them again.",
-        });
+        let case = judged.results.iter().find(|it| it.workload == *workload);
+        told.extend(case.map(|it| &*it.metric.definition));
     }
     told.push("Each launch checked its messages end to end, then warmed up, then was timed;");
     let quiet = units::duration(judged.run.settle.quiet_ns as f64);

@@ -147,7 +147,7 @@ impl Written<'_> {
             .filter_map(|level| {
                 let case = find(&only.with(rows, level), results)?;
                 let ok = case.status == Status::Ok && !case.carries.is_control();
-                Some((case.estimate().filter(|_| ok)?.median, case, level))
+                Some((case.value.as_ref().filter(|_| ok)?.median, case, level))
             })
             .collect();
         medians.sort_by(|a, b| a.0.total_cmp(&b.0));

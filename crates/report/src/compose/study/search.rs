@@ -66,7 +66,7 @@ fn best(
     // Time per byte, so that sizes compare.
     let per_byte = |case: &CaseResult| -> Vec<Option<f64>> {
         let bytes = case.message_bytes.unwrap_or(1) as f64;
-        let scale = if case.workload == "throughput" { bytes } else { 1.0 };
+        let scale = if case.metric.is_transfer() { bytes } else { 1.0 };
         case.by_round.iter().map(|ns| ns.map(|ns| ns / scale)).collect()
     };
     let times: Vec<Vec<Option<f64>>> = columns.iter().map(|(_, case)| per_byte(case)).collect();
