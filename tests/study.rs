@@ -134,8 +134,19 @@ fn a_study_is_run_decided_and_written_up_again() {
     let claims = document["claims"].as_array().expect("the claims");
     let told: Vec<&str> = claims.iter().map(|it| it["verdict"].as_str().unwrap()).collect();
     assert_eq!(told, [&*ring.to_lowercase(), &*tcp.to_lowercase(), "not_testable"]);
-    assert!(claims[0]["effect"].is_string() && claims[0]["p_holm"].is_number(), "{claims:#?}");
+    assert!(claims[0]["words"].is_string() && claims[0]["p_holm"].is_number(), "{claims:#?}");
+    let [low, effect, high] = ["low", "effect", "high"].map(|it| claims[0][it].as_f64().unwrap());
+    assert!(low <= effect && effect <= high && claims[0]["unit"] == "ratio", "{claims:#?}");
     assert!(claims[2]["reason"].is_string() && claims[2]["effect"].is_null(), "{claims:#?}");
+    let events = bench.must("export last --format ndjson").out;
+    let events =
+        events.lines().map(|it| serde_json::from_str::<serde_json::Value>(it).expect("JSON"));
+    let of_events: Vec<serde_json::Value> =
+        events.filter(|it| it["event"] == "claim").map(|mut it| it["claim"].take()).collect();
+    assert_eq!(&of_events, claims);
+    let table = bench.must("export last --format claims-csv").out;
+    assert_eq!(table.lines().count(), 4, "a header and three claims: {table}");
+    assert!(table.starts_with("id,statement,claimed,verdict,effect,low,high,unit,p,"), "{table}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub struct ExportArgs {
     /// The run: its number, label, `last`, or `last~1` for the one before it
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
-    /// json, ndjson (events), csv, markdown, hgrm and hlog (HdrHistogram's percentile spectrum
+    /// json, ndjson (events), csv, claims-csv (of a study), markdown, hgrm and hlog (HdrHistogram's percentile spectrum
     /// and interval log), bmf (Bencher); docs/FORMAT.md describes each
     #[arg(long, value_name = "FORMAT", default_value = "json", hide_possible_values = true,
           value_parser = args::exported())]

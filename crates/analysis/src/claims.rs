@@ -20,21 +20,30 @@ pub struct JudgedStudy {
 #[derive(Serialize)]
 pub struct Claim<'a> {
     /// Its number in the study, from 1.
-    id: usize,
+    pub id: usize,
     /// The claim, in the study's words.
-    statement: &'a str,
+    pub statement: &'a str,
     /// Where the source makes it.
-    claimed: Option<&'a str>,
+    pub claimed: Option<&'a str>,
     /// What became of it.
-    verdict: Decision,
-    /// The effect with its interval, in words; null where there is none.
-    effect: Option<&'a str>,
+    pub verdict: Decision,
+    /// The effect, in its `unit`; null where it is no number, or has no interval. Of a claim of several parts that
+    /// of the one which decides.
+    pub effect: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// What the effect is in: see [`super::hypothesis::Effect`].
+    pub unit: Option<&'static str>,
+    /// The effect with its interval, in words; null where nothing was tested.
+    pub words: Option<&'a str>,
     /// Two-sided, before correction; null where the test has none.
-    p: Option<f64>,
+    pub p: Option<f64>,
     /// Corrected over the study's claims.
-    p_holm: Option<f64>,
+    pub p_holm: Option<f64>,
     /// Why it could not be decided; null where it was tested.
-    reason: Option<&'a str>,
+    pub reason: Option<&'a str>,
 }
 
 impl JudgedStudy {
@@ -59,18 +68,23 @@ impl JudgedStudy {
     }
 
     /// Its claims for other programs.
-    pub(super) fn claims<'a>(&'a self) -> Vec<Claim<'a>> {
+    pub fn claims<'a>(&'a self) -> Vec<Claim<'a>> {
         let claim = |(at, it): (usize, &'a Finding)| {
             // Of what was not tested the words say why.
             let words = Some(it.effect.as_str());
-            let (effect, reason) =
+            let tested = it.measured.filter(|_| it.decision.is_tested());
+            let (words, reason) =
                 if it.decision.is_tested() { (words, None) } else { (None, words) };
             Claim {
                 id: at + 1,
                 statement: &it.statement,
                 claimed: it.claimed.as_deref(),
                 verdict: it.decision,
-                effect,
+                effect: tested.map(|it| it.value),
+                low: tested.map(|it| it.low),
+                high: tested.map(|it| it.high),
+                unit: tested.map(|it| it.unit),
+                words,
                 p: it.p,
                 p_holm: it.p_holm,
                 reason,

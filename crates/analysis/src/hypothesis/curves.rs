@@ -6,7 +6,7 @@ use super::needed::LEAST_ROUNDS;
 use super::parts::refuting;
 use super::ratio::{decided, interval, times};
 use super::select::{cases, level, quantity, shared_at};
-use super::{ALPHA, CaseResult, Decision, Told};
+use super::{ALPHA, CaseResult, Decision, Effect, Told};
 use stats::{Interval, peak};
 use study::factor::{Chosen, Factor, UNOBSERVED};
 
@@ -131,11 +131,13 @@ impl Curve {
             let (a, b) = (&self.levels[at], &self.levels[at + 1]);
             let text = format!("{text}; but it turns between {a} and {b}: {}", times(&ratio));
             let p = (p * last as f64).min(1.0);
-            return Told::new(Decision::Refuted, text, Some(p)).over_rounds(rounds);
+            let told = Told::new(Decision::Refuted, text, Some(p)).measuring(&ratio, "ratio");
+            return told.over_rounds(rounds);
         }
         let whole_turns = self.ratio(0, last, refuting(self.among));
         let turned = whole_turns.is_some_and(|(ratio, _)| against(&ratio));
-        Told::new(decided(along(&whole), turned), text, Some(p)).over_rounds(rounds)
+        let told = Told::new(decided(along(&whole), turned), text, Some(p));
+        told.measuring(&whole, "ratio").over_rounds(rounds)
     }
 
     /// Whether the curve rises to a peak inside and falls after it.
@@ -174,7 +176,9 @@ impl Curve {
                 "{text}: the sizes end below {most}, and it may lie beyond them"
             ));
         }
-        Told::new(decision, text, None)
+        let [value, low, high] = [top.at, top.low, top.high].map(|at| bytes(at) as f64);
+        let found = Effect { value, low, high, unit: "bytes" };
+        Told::new(decision, text, None).with(found)
     }
 
     /// The peak at the error of a claim of its own, and at that of a refutation.

@@ -3,7 +3,7 @@
 
 use super::super::CaseResult;
 use super::select::takes;
-use super::{Decision, Told};
+use super::{Decision, Effect, Told};
 use study::factor::Chosen;
 
 /// Whether the share lies in the claimed interval.
@@ -37,5 +37,6 @@ pub(super) fn failed(
         100.0 * least,
         100.0 * most
     );
-    Ok(Told::new(decision, effect, None))
+    let found = Effect { value: share.share, low: share.low, high: share.high, unit: "share" };
+    Ok(Told::new(decision, effect, None).with(found))
 }

@@ -17,6 +17,7 @@ mod tests;
 use serde::Serialize;
 
 use super::{ALPHA, CaseResult};
+use stats::Interval;
 use study::declared::Declared;
 use study::format::{Hypothesis, Test};
 
@@ -88,16 +89,34 @@ pub struct Finding {
     /// The same in a line: of many pairs their mean alone, of many parts the one that decides.
     #[serde(skip)]
     pub brief: String,
+    /// The effect as numbers; null where it is none, or has no interval.
+    pub measured: Option<Effect>,
     /// Two-sided, before correction; null where the test has none.
     pub p: Option<f64>,
     /// Corrected over the study's claims.
     pub p_holm: Option<f64>,
 }
 
+/// The effect that a claim is about, with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effect {
+    /// What was found.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// `ratio`: of goodness, more than 1 where the left side is better; `share`; `bytes`, of the place of a peak; else of
+    /// the quantity: `ns`, `bytes_per_sec`, `per_sec`, `count`.
+    pub unit: &'static str,
+}
+
 /// What a test found.
 pub(crate) struct Told {
     decision: Decision,
     effect: String,
+    /// The same as numbers; of several parts that of the one which decides.
+    measured: Option<Box<Effect>>,
     /// Where the effect can be said in fewer words.
     brief: Option<String>,
     p: Option<f64>,
@@ -107,7 +126,17 @@ pub(crate) struct Told {
 
 impl Told {
     fn new(decision: Decision, effect: impl Into<String>, p: Option<f64>) -> Told {
-        Told { decision, effect: effect.into(), brief: None, p, least_p: None }
+        Told { decision, effect: effect.into(), measured: None, brief: None, p, least_p: None }
+    }
+
+    /// With its effect as numbers.
+    fn measuring(self, it: &Interval, unit: &'static str) -> Told {
+        let measured = Effect { value: it.estimate, low: it.low, high: it.high, unit };
+        self.with(measured)
+    }
+
+    fn with(self, measured: Effect) -> Told {
+        Told { measured: Some(Box::new(measured)), ..self }
     }
 
     fn in_brief(self, brief: impl Into<String>) -> Told {
@@ -179,6 +208,7 @@ fn finding(
         decision: told.decision,
         brief: told.brief().to_string(),
         effect: told.effect,
+        measured: told.measured.map(|it| *it),
         p: told.p,
         p_holm,
     }

@@ -79,7 +79,18 @@ fn whole(parts: &[Told], text: String) -> Told {
             parts.iter().filter_map(|it| it.least_p).reduce(f64::max),
         ),
     };
-    Told { least_p, ..Told::new(decision, text, p) }
+    // Of a refutation the surest part decides, else the least sure.
+    let deciding = parts.iter().filter(|it| it.decision == decision && it.measured.is_some());
+    let sureness = |it: &&Told| it.p.unwrap_or(0.0);
+    let one = match decision {
+        Decision::Refuted => deciding.min_by(|a, b| sureness(a).total_cmp(&sureness(b))),
+        _ => deciding.max_by(|a, b| sureness(a).total_cmp(&sureness(b))),
+    };
+    Told {
+        least_p,
+        measured: one.and_then(|it| it.measured.clone()),
+        ..Told::new(decision, text, p)
+    }
 }
 
 /// It fails with any part, and holds only with all: a part that can't be tested is no support.

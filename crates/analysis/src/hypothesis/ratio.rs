@@ -204,9 +204,14 @@ impl Ratio {
         stats::equivalent((&self.left, &self.right), margin, alpha)
     }
 
+    /// What was found of this ratio, in its own few words.
+    fn found(&self, decision: Decision, text: String, p: Option<f64>) -> Told {
+        let told = Told::new(decision, text, p).in_brief(times(&self.interval));
+        told.measuring(&self.interval, "ratio")
+    }
+
     fn told(&self, decision: Decision, text: String, p: f64) -> Told {
-        let told = Told::new(decision, text, Some(p)).in_brief(times(&self.interval));
-        told.over_rounds(self.left.len())
+        self.found(decision, text, Some(p)).over_rounds(self.left.len())
     }
 
     /// The left is faster. Refuted where the right is, or where both are equivalent.
@@ -218,7 +223,8 @@ impl Ratio {
         if decision == Decision::Inconclusive && self.is_equivalent(EQUIVALENT_WITHIN, alpha) {
             let words = format!("equivalent within {} %", 100.0 * EQUIVALENT_WITHIN);
             let brief = format!("{}: {words}", times(&self.interval));
-            return Told::new(Decision::Refuted, format!("{text}: {words}"), None).in_brief(brief);
+            let told = self.found(Decision::Refuted, format!("{text}: {words}"), None);
+            return told.in_brief(brief);
         }
         self.told(decision, text, self.p_of(1.0))
     }
@@ -247,7 +253,7 @@ impl Ratio {
         let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
         let apart = self.side_of(low).below || self.side_of(high).above;
         if !apart && self.is_equivalent(margin, refuting(self.parts)) {
-            return Told::new(Decision::Refuted, text, None).in_brief(times(&self.interval));
+            return self.found(Decision::Refuted, text, None);
         }
         let nearer = if self.interval.estimate < 1.0 { low } else { high };
         self.told(decided(apart, false), text, self.p_of(nearer))
@@ -259,7 +265,7 @@ impl Ratio {
         let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
         let apart = self.side_of(low).below_for_sure || self.side_of(high).above_for_sure;
         let decision = decided(self.is_equivalent(margin, alpha), apart);
-        Told::new(decision, text, None).in_brief(times(&self.interval))
+        self.found(decision, text, None)
     }
 
     /// Between two ratios.
@@ -269,7 +275,7 @@ impl Ratio {
         let inside = low <= self.interval.low && self.interval.high <= high;
         let outside = self.side_of(low).below_for_sure || self.side_of(high).above_for_sure;
         let brief = format!("{}{claimed}", times(&self.interval));
-        Told::new(decided(inside, outside), text, None).in_brief(brief)
+        self.found(decided(inside, outside), text, None).in_brief(brief)
     }
 }
 

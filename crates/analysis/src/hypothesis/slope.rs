@@ -6,6 +6,7 @@ use super::curves::Curve;
 use super::parts::refuting;
 use super::ratio::decided;
 use super::{ALPHA, Decision, Told};
+use model::metric::Unit;
 use stats::Interval;
 use study::factor::Factor;
 
@@ -65,7 +66,7 @@ impl<'a> Steps<'a> {
                 format!("{text}; claimed {least} to {most}"),
             ),
         };
-        Told::new(decided(yes, no), text, None)
+        Told::new(decided(yes, no), text, None).measuring(&slope, unit(of_time))
     }
 
     /// Whether a step adds less than one of `other`, in the rounds that both have.
@@ -96,7 +97,7 @@ impl<'a> Steps<'a> {
             text,
             Some(stats::signed_rank(&differences).p),
         );
-        told.over_rounds(differences.len())
+        told.measuring(&difference, unit(of_time)).over_rounds(differences.len())
     }
 
     /// Whether all steps add the same: no level is farther from the straight line between the first
@@ -159,6 +160,11 @@ impl<'a> Steps<'a> {
 }
 
 /// `+1.94 µs [+1.90, +1.98]`; of a rate in MB/s, as throughputs are.
+/// The unit of a slope, per step.
+fn unit(of_time: bool) -> &'static str {
+    if of_time { Unit::Nanoseconds.name() } else { Unit::BytesPerSecond.name() }
+}
+
 fn amounts(it: &Interval, of_time: bool) -> String {
     let most = it.low.abs().max(it.high.abs());
     let (scale, unit) = match (of_time, most) {

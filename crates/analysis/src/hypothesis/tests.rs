@@ -6,7 +6,7 @@ use super::parts::{refuting, together};
 use super::ratio::{Sides, Test as Compared, Value, decided, ranking};
 use super::select::{cases, goodness, have, in_words, overloaded, quantity};
 use super::slope::Steps;
-use super::{ALPHA, CaseResult, Decision, Ground, Told, lost};
+use super::{ALPHA, CaseResult, Decision, Effect, Ground, Told, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use study::counted::{Count, FAILED_LAUNCHES};
 use study::extent::Extent;
@@ -185,7 +185,10 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
         many => stats::median_interval(&measured.values, refuting(many))
             .map_or((f64::NEG_INFINITY, f64::INFINITY), |it| (it.low, it.high)),
     };
-    Told::new(decided(low >= least && high <= most, to < least || from > most), text, None)
+    let decision = decided(low >= least && high <= most, to < least || from > most);
+    let unit = if Count::number(of).is_some() { "count" } else { case.metric.unit.name() };
+    let found = Effect { value: measured.median, low, high, unit };
+    Told::new(decision, text, None).with(found)
 }
 
 /// What the launches of a case come to.

@@ -9,7 +9,6 @@ mod curve;
 mod dose;
 mod order;
 mod price;
-mod surprise;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +16,6 @@ pub use curve::CurveUnder;
 pub use dose::{Dose, Linear};
 pub use order::{Kept, Order};
 pub use price::Charge;
-pub use surprise::Surprise;
 
 use super::{CaseResult, Observed, Status};
 use model::metric::Metric;
@@ -34,8 +32,6 @@ pub struct ProbeEffect {
     pub untested: Vec<Untested>,
     /// What each probe does to the order of mechanisms.
     pub orders: Vec<Order>,
-    /// What became of two surprises.
-    pub surprises: Vec<Surprise>,
 }
 
 /// A probe that couldn't be tried.
@@ -145,7 +141,6 @@ impl ProbeEffect {
         Some(ProbeEffect {
             strands: commons.into_iter().map(strand).collect(),
             orders: order::orders(&pairs),
-            surprises: surprise::surprises(&pairs, &untested),
             untested,
         })
     }

@@ -1,7 +1,6 @@
 //! A made-up machine whose price of looking is known, and what is said of it.
 
 use super::*;
-use crate::hypothesis::Decision;
 use crate::testing::{COUNTER_NS, FIRING_NS, Machine, ROUNDS, SIZES, machine};
 
 #[test]
@@ -77,32 +76,11 @@ fn an_order_that_looking_turns_is_told() {
 }
 
 #[test]
-fn surprises_are_decided_or_say_what_they_lack() {
-    let effect = machine(6).judged();
-    let told: Vec<_> = effect.surprises.iter().map(|it| it.decision).collect();
-    // Of the processor nothing can be told; of the kernel's counters, for both mechanisms.
-    use Decision::{NotTestable, Supported};
-    assert_eq!(told, [NotTestable, Supported, Supported, NotTestable]);
-    for it in effect.surprises.iter().filter(|it| it.decision == NotTestable) {
-        assert!(it.reason.as_ref().unwrap().contains("no counter of l1d"), "{it:?}");
-    }
-    let untested = &effect.untested;
+fn a_probe_that_the_machine_refuses_is_told_with_its_reason() {
+    let untested = machine(6).judged().untested;
     assert_eq!(untested.len(), 1);
     assert_eq!(untested[0].probe.to_string(), "l1d");
-}
-
-#[test]
-fn with_hardware_both_surprises_get_their_verdicts() {
-    let mut machine = Machine::seeded(7);
-    for size in SIZES {
-        let at = machine.plain("pipe", size, 4000.0);
-        for (probe, ns) in [("l1d", 4200.0), ("l1i", 4800.0), ("trace-calls", 5500.0)] {
-            machine.under(probe, at, ns, &[]);
-        }
-    }
-    let surprises = machine.judged().surprises;
-    let told: Vec<_> = surprises.iter().map(|it| it.decision).collect();
-    assert_eq!(told, [Decision::Refuted, Decision::NotTestable, Decision::Refuted]);
+    assert!(untested[0].reason.contains("no counter of l1d"), "{}", untested[0].reason);
 }
 
 #[test]

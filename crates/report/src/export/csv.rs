@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use analysis::Total;
-use analysis::{CaseResult, Estimate, Judged, PERCENTILES, Standing};
+use analysis::{CaseResult, Estimate, Judged, JudgedStudy, PERCENTILES, Standing};
 
 /// One cell after the other, with the names of their columns.
 #[derive(Default)]
@@ -20,12 +20,38 @@ impl Cells {
     }
 }
 
+/// The claims of the study that a run was made for, as a table; nothing of other runs.
+pub fn claims(judged: &Judged) -> String {
+    let claims = judged.study.iter().flat_map(JudgedStudy::claims);
+    table(claims.map(|it| {
+        let mut cells = Cells::default();
+        cells.put("id", it.id);
+        cells.put("statement", it.statement);
+        cells.maybe("claimed", it.claimed);
+        cells.put("verdict", word(&it.verdict));
+        cells.maybe("effect", it.effect);
+        cells.maybe("low", it.low);
+        cells.maybe("high", it.high);
+        cells.maybe("unit", it.unit);
+        cells.maybe("p", it.p);
+        cells.maybe("p_holm", it.p_holm);
+        cells.maybe("words", it.words);
+        cells.maybe("reason", it.reason);
+        cells
+    }))
+}
+
 /// The results of a run as a table.
 pub fn text(judged: &Judged) -> String {
+    let standings = || judged.groups.iter().flat_map(|group| &group.standings);
+    let results = judged.results.iter().enumerate();
+    table(results.map(|(nth, case)| row(judged, case, standings().find(|it| it.result == nth))))
+}
+
+/// A header, and the rows.
+fn table(rows: impl Iterator<Item = Cells>) -> String {
     let mut text = String::new();
-    for (nth, case) in judged.results.iter().enumerate() {
-        let standings = judged.groups.iter().flat_map(|group| &group.standings);
-        let row = row(judged, case, standings.clone().find(|it| it.result == nth)).0;
+    for (nth, Cells(row)) in rows.enumerate() {
         if nth == 0 {
             push(&mut text, row.iter().map(|(column, _)| column));
         }

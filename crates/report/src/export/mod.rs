@@ -27,6 +27,8 @@ pub enum Format {
     Ndjson,
     /// One row per result, RFC 4180.
     Csv,
+    /// One row per claim of the run's study, RFC 4180.
+    ClaimsCsv,
     /// Verdicts and tables as GitHub shows them.
     Markdown,
     /// HdrHistogram's percentile spectrum, one per case.
@@ -39,10 +41,11 @@ pub enum Format {
 
 impl Format {
     /// Every format, as the command line names it.
-    pub const NAMES: [(&'static str, Format); 7] = [
+    pub const NAMES: [(&'static str, Format); 8] = [
         ("json", Format::Json),
         ("ndjson", Format::Ndjson),
         ("csv", Format::Csv),
+        ("claims-csv", Format::ClaimsCsv),
         ("markdown", Format::Markdown),
         ("hgrm", Format::Hgrm),
         ("hlog", Format::Hlog),
@@ -64,6 +67,7 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
         Format::Json => json::text(judged),
         Format::Ndjson => ndjson::text(judged, store)?,
         Format::Csv => csv::text(judged),
+        Format::ClaimsCsv => csv::claims(judged),
         Format::Markdown => markdown(&compose(judged, Extent::Summary)),
         Format::Hgrm => hgrm::text(judged, store)?,
         Format::Hlog => hlog::text(judged, store)?,

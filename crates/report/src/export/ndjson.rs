@@ -1,5 +1,6 @@
 //! Events, one JSON object a line, as a run prints them while it measures and as the export
-//! prints them again: `start`, its `warning`s, a `launch` each, a `result` per case, `end`.
+//! prints them again: `start`, its `warning`s, a `launch` each, a `result` per case, a `claim` per claim of
+//! its study, `end`.
 //! docs/events.schema.json describes them.
 
 use model::launch::Workers;
@@ -9,14 +10,14 @@ use model::workload::{Policy, Workload};
 use serde::Serialize;
 
 use super::{launches, stored};
-use analysis::{CaseResult, GroupVerdict, Judged, Observed};
+use analysis::{CaseResult, Claim, GroupVerdict, Judged, JudgedStudy, Observed};
 use analysis::{Reach, Total};
 use model::clock::{Kind, Reading, TscUnavailable};
 use model::host::Host;
 use store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
 
 /// Version of the events: grows when a reader could misread the next one.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// What every line has in common.
 #[derive(Serialize)]
@@ -170,12 +171,16 @@ pub fn launch(run: i64, case: usize, stored: &StoredCase, launch: &Launch) -> St
     line("launch", run, Body { identity: Identity::of(case, stored), launch })
 }
 
-/// A `result` per case, then `end`.
+/// A `result` per case, a `claim` per claim, then `end`.
 pub fn conclusion(judged: &Judged) -> String {
     #[derive(Serialize)]
     struct Result<'a> {
         case: usize,
         result: &'a CaseResult,
+    }
+    #[derive(Serialize)]
+    struct Told<'a> {
+        claim: Claim<'a>,
     }
     #[derive(Serialize)]
     struct End<'a> {
@@ -191,6 +196,9 @@ pub fn conclusion(judged: &Judged) -> String {
     let results = judged.results.iter().enumerate();
     let mut text: String =
         results.map(|(case, result)| line("result", run.id, Result { case, result })).collect();
+    for claim in judged.study.iter().flat_map(JudgedStudy::claims) {
+        text.push_str(&line("claim", run.id, Told { claim }));
+    }
     let complete = run.status == RunStatus::Complete;
     let body = End {
         status: if complete { "complete" } else { "interrupted" },

@@ -1,10 +1,10 @@
 //! What looking costs, in words: the range of prices, whether shapes and orders survive, whether a
-//! price may be subtracted, and two surprises.
+//! price may be subtracted.
 
-use super::{operation, percent, probability, strand_name};
+use super::{percent, strand_name};
 use crate::compose::words;
-use crate::{Text, Unit, Verdict, VerdictKind, units};
-use analysis::probe::{Charge, Common, CurveUnder, Kept, Linear, Order, ProbeEffect, Surprise};
+use crate::{Text, Verdict, VerdictKind, units};
+use analysis::probe::{Charge, Common, CurveUnder, Kept, Linear, Order, ProbeEffect};
 
 /// How far a curve may be off a constant factor and still be called rescaled.
 const SHAPE_WITHIN: f64 = 0.1;
@@ -14,7 +14,6 @@ pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
     verdicts.extend(shape(effect));
     verdicts.extend(dose(effect));
     verdicts.extend(order(effect));
-    verdicts.extend(effect.surprises.iter().map(surprise));
     verdicts
 }
 
@@ -261,26 +260,6 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         "Each comparison unobserved and observed, by the same test, corrected together.{open}"
     );
     Some(Verdict::new(kind, head, detail))
-}
-
-/// One of the two surprises.
-fn surprise(it: &Surprise) -> Verdict {
-    let kind = words::kind(it.decision);
-    let of = it.of.as_ref().map_or(String::new(), |of| format!(" ({})", strand_name(of)));
-    let head = Text::new()
-        .strong(format!("{}: ", words::capital(it.decision.name())))
-        .plain(format!("{}{of}.", it.statement));
-    let detail = match (&it.ratio, it.p_holm, &it.reason) {
-        (Some(ratio), Some(p), _) => format!(
-            "A {} takes {} as long, all sizes together; corrected p = {}.",
-            it.of.as_ref().map_or("message", operation),
-            Unit::Ratio.interval(ratio.estimate, ratio.low, ratio.high),
-            probability(p)
-        ),
-        (_, _, Some(reason)) => format!("{reason}."),
-        _ => "Too few rounds.".into(),
-    };
-    Verdict::new(kind, head, detail)
 }
 
 #[cfg(test)]
