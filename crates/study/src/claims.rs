@@ -6,7 +6,7 @@ use super::counted::{Count, FAILED_LAUNCHES, unknown_or_count};
 use super::declared::Reader;
 use super::extent::Extent;
 use super::factor::Factor;
-use super::format::{Hypothesis, Test};
+use super::format::{Hypothesis, Interval, Test};
 use model::nearest::unknown;
 
 /// What a claim may be `of`: statistics of each launch.
@@ -33,54 +33,25 @@ impl Reader<'_> {
                 return Err(self.at(along.span(), format!("{factor} isn't varied")));
             }
         }
-        let needs_right = matches!(
-            claim.test,
-            Test::Faster
-                | Test::NotSlower
-                | Test::NotFaster
-                | Test::Differs
-                | Test::Equivalent
-                | Test::NearEither
-                | Test::Ratio
-                | Test::PeaksEarlier
-                | Test::SamePeak
-                | Test::SameShape
-                | Test::AddsLess
-        );
-        let needs_along = matches!(
-            claim.test,
-            Test::Rises
-                | Test::Falls
-                | Test::RisesThenFalls
-                | Test::Peak
-                | Test::PeaksEarlier
-                | Test::SamePeak
-                | Test::SameShape
-                | Test::Adds
-                | Test::AddsLess
-                | Test::Straight
-        );
-        if claim.levels.is_some() && !claim.test.compares_pairs() {
+        let needs = claim.test.needs();
+        if claim.levels.is_some() && !needs.pairs {
             return wanting("no levels: that goes with tests that compare cases");
         }
-        if claim.right.len() > 1 && !claim.test.compares_pairs() {
+        if claim.right.len() > 1 && !needs.pairs {
             return wanting("one right = { … }");
         }
-        match claim.test {
-            _ if needs_right && claim.right.is_empty() => wanting("right = { … }"),
-            _ if needs_along && claim.along.is_none() => wanting("along = FACTOR"),
-            Test::AddsLess if claim.than.is_none() => wanting("than = FACTOR"),
-            Test::NearEither if claim.or.is_none() => wanting("or = { … }"),
-            Test::Ranking if claim.order.len() < 2 => wanting("order = [ … ]"),
-            Test::Adds if claim.within.as_ref().is_some_and(|it| it.len() != 2) => {
+        let ends = claim.within.as_ref().map(Vec::len);
+        let none = ends.is_none() && needs.within_optional;
+        match () {
+            () if needs.right && claim.right.is_empty() => wanting("right = { … }"),
+            () if needs.along && claim.along.is_none() => wanting("along = FACTOR"),
+            () if needs.than && claim.than.is_none() => wanting("than = FACTOR"),
+            () if needs.or && claim.or.is_none() => wanting("or = { … }"),
+            () if needs.order && claim.order.len() < 2 => wanting("order = [ … ]"),
+            () if needs.within.is_some() && ends != Some(2) && !none => {
                 wanting("within = [LOW, HIGH]")
             }
-            Test::Within | Test::Ratio | Test::Peak
-                if claim.within.as_ref().is_none_or(|it| it.len() != 2) =>
-            {
-                wanting("within = [LOW, HIGH]")
-            }
-            _ => self.check_ends(claim, levels),
+            () => self.check_ends(claim, levels),
         }
     }
 
@@ -121,8 +92,8 @@ impl Reader<'_> {
         }
         let along = claim.along.as_ref().map(|it| self.factor(it)).transpose()?;
         let ends = claim.within.iter().flatten().map(|word| {
-            let end = match (claim.test, along) {
-                (Test::Ratio | Test::Within | Test::Adds, _) => number(word.get_ref()),
+            let end = match (claim.test.needs().within, along) {
+                (Some(Interval::Numbers), _) => number(word.get_ref()),
                 (_, Some(Factor::Size)) => Extent::parse(word.get_ref()).map(place_of),
                 (_, Some(factor)) => position(factor, word.get_ref(), &levels[&factor]),
                 (_, None) => Ok(None),

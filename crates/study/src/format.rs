@@ -12,6 +12,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Spanned;
 
+pub use super::claim_test::{Interval, Needs, Test};
 pub use super::figure::{Band, FigureKind, FigureSpec};
 use super::lengths;
 use super::paper::Paper;
@@ -307,61 +308,6 @@ pub enum Over {
     Every,
     /// Of the geometric mean of their ratios.
     Average,
-}
-
-impl Test {
-    /// Whether left and right are held against each other case by case.
-    pub fn compares_pairs(self) -> bool {
-        use Test::*;
-        matches!(
-            self,
-            Faster | NotSlower | NotFaster | Differs | Equivalent | NearEither | Ratio | Ranking
-        )
-    }
-}
-
-/// Tests that decide claims.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Test {
-    /// The left takes less time, or carries more, than the right.
-    Faster,
-    /// The left is slower than the right by no more than the margin.
-    NotSlower,
-    /// The left is faster than the right by no more than the margin.
-    NotFaster,
-    /// One of both is faster by more than the margin.
-    Differs,
-    /// Left and right are within the margin of each other.
-    Equivalent,
-    /// The left is within the margin of one or the other of two.
-    NearEither,
-    /// The measure itself lies within the claimed interval.
-    Within,
-    /// Left over right lies within the claimed interval.
-    Ratio,
-    /// Along the factor the measure never falls.
-    Rises,
-    /// Along the factor the measure never rises.
-    Falls,
-    /// Along the factor the measure rises to a peak and falls after it.
-    RisesThenFalls,
-    /// The peak along the factor lies within the claimed interval.
-    Peak,
-    /// The left's peak along the factor comes before the right's.
-    PeaksEarlier,
-    /// The left's peak along the factor lies where the right's does.
-    SamePeak,
-    /// The cases of `order` stand in that order, best first.
-    Ranking,
-    /// Along the factor left and right differ by a constant factor only.
-    SameShape,
-    /// Each step along the factor, which counts, adds something, or as much as is claimed.
-    Adds,
-    /// Each step along the factor adds less than one of the right along `than`.
-    AddsLess,
-    /// Each step along the factor adds the same.
-    Straight,
 }
 
 /// Reads a study; `file` names it in errors.

@@ -5,6 +5,7 @@
 //! measured stays in the plan as a row with its reason.
 
 pub mod builtin;
+mod claim_test;
 mod claims;
 mod columns;
 pub mod counted;

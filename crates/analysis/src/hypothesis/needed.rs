@@ -38,7 +38,7 @@ impl Needed {
 pub fn needed(declared: &Declared) -> Needed {
     let claims = &declared.study.hypothesis;
     let (differences, intervals): (Vec<&Hypothesis>, Vec<&Hypothesis>) =
-        claims.iter().partition(|it| rests_on_p(it.test));
+        claims.iter().partition(|it| it.test.needs().rests_on_p);
     let least =
         intervals.iter().map(|it| rounds_at(ALPHA / comparisons(it, declared) as f64)).min();
     Needed {
@@ -46,31 +46,6 @@ pub fn needed(declared: &Declared) -> Needed {
         for_differences: rounds_for(differences.len()),
         of_intervals: intervals.len(),
         for_intervals: least.unwrap_or(LEAST_ROUNDS),
-    }
-}
-
-/// Whether the p of such a claim belongs to the family that is corrected together.
-fn rests_on_p(test: Test) -> bool {
-    match test {
-        Test::Faster
-        | Test::NotSlower
-        | Test::NotFaster
-        | Test::Differs
-        | Test::Ranking
-        | Test::Rises
-        | Test::Falls
-        | Test::RisesThenFalls
-        | Test::PeaksEarlier
-        | Test::AddsLess => true,
-        Test::Equivalent
-        | Test::NearEither
-        | Test::Within
-        | Test::Ratio
-        | Test::Peak
-        | Test::SamePeak
-        | Test::SameShape
-        | Test::Adds
-        | Test::Straight => false,
     }
 }
 

@@ -81,7 +81,7 @@ fn pairs(claim: &Hypothesis, cases: &[Case]) -> usize {
 #[test]
 fn a_claim_about_several_cases_says_whether_of_each_or_of_their_mean() {
     for (name, declared, cases) in planned() {
-        for claim in declared.study.hypothesis.iter().filter(|it| it.test.compares_pairs()) {
+        for claim in declared.study.hypothesis.iter().filter(|it| it.test.needs().pairs) {
             let pairs = pairs(claim, &cases);
             let said = claim.levels.is_some();
             if said != (pairs > 1) {
