@@ -27,6 +27,10 @@ pub enum Test {
     Rises,
     /// Along the factor the measure never rises.
     Falls,
+    /// Along the factor no step falls by more than the margin.
+    NearlyRises,
+    /// Along the factor no step rises by more than the margin.
+    NearlyFalls,
     /// Along the factor the measure rises to a peak and falls after it.
     RisesThenFalls,
     /// The peak along the factor lies within the claimed interval.
@@ -102,7 +106,7 @@ impl Test {
             Test::SamePeak | Test::SameShape => curves,
             Test::Adds => Needs { within: numbers, within_optional: true, ..curve },
             Test::AddsLess => Needs { than: true, rests_on_p: true, ..curves },
-            Test::Straight => curve,
+            Test::Straight | Test::NearlyRises | Test::NearlyFalls => curve,
         }
     }
 }

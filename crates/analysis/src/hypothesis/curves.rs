@@ -140,6 +140,39 @@ impl Curve {
         told.measuring(&whole, "ratio").over_rounds(rounds)
     }
 
+    /// Whether no step goes down (or up) by more than `margin`: all must be shown to, and any one that surely
+    /// does refutes it.
+    pub fn nearly_monotone(&self, up: bool, margin: f64) -> Told {
+        // The ratio of a step along the direction, so that less than 1 is against it.
+        let along = |ratio: Interval| match up {
+            true => ratio,
+            false => {
+                let (estimate, low, high) =
+                    (1.0 / ratio.estimate, 1.0 / ratio.high, 1.0 / ratio.low);
+                Interval { estimate, low, high, ..ratio }
+            }
+        };
+        let steps = |alpha| -> Option<Vec<Interval>> {
+            (0..self.last()).map(|at| Some(along(self.ratio(at, at + 1, alpha)?.0))).collect()
+        };
+        let surest = steps(refuting(self.among * self.last()));
+        let (Some(each), Some(surest)) = (steps(ALPHA), surest) else { return self.too_few() };
+        let bound = 1.0 / (1.0 + margin);
+        let worst = each.iter().enumerate().min_by(|a, b| a.1.low.total_cmp(&b.1.low));
+        let Some((at, worst)) = worst else { return self.too_few() };
+        let text = format!(
+            "{}: the step farthest against it, from {} to {}, is {}; {:.3} at least asked",
+            self.name,
+            self.levels[at],
+            self.levels[at + 1],
+            times(worst),
+            bound
+        );
+        let holds = each.iter().all(|it| it.low >= bound);
+        let fails = surest.iter().any(|it| it.high < bound);
+        Told::new(decided(holds, fails), text, None).measuring(worst, "ratio")
+    }
+
     /// Whether the curve rises to a peak inside and falls after it.
     pub fn hill(&self) -> Told {
         let Some((top, surest)) = self.peak() else { return self.too_few() };
@@ -355,6 +388,23 @@ mod tests {
         assert_eq!(within(&rising, "4K", "4K"), Decision::Supported);
         assert_eq!(within(&rising, "4K", "64K"), Decision::NotTestable, "or beyond");
         assert_eq!(within(&rising, "16K", "64K"), Decision::NotTestable, "it may lie there");
+    }
+
+    #[test]
+    fn a_step_back_within_the_margin_is_allowed_and_a_larger_one_is_not() {
+        let nearly = [("64", 10.0), ("1K", 40.0), ("4K", 39.0), ("16K", 80.0)];
+        let mut quiet = curve(&nearly, &[]);
+        for (round, row) in quiet.rounds.iter_mut().enumerate() {
+            row.iter_mut().for_each(|it| *it /= 1.0 + 0.5 * (round % 3) as f64);
+        }
+        let told = |up: bool, margin| quiet.nearly_monotone(up, margin);
+        let by_ten = told(true, 0.10);
+        assert_eq!(by_ten.decision, Decision::Supported, "{}", by_ten.effect);
+        assert!(by_ten.effect.contains("from 1K to 4K, is 0.97"), "{}", by_ten.effect);
+        assert_eq!(told(true, 0.01).decision, Decision::Refuted);
+        assert_eq!(told(false, 0.10).decision, Decision::Refuted, "it rises by far more");
+        let two = curve(&nearly, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]).nearly_monotone(true, 0.1);
+        assert_eq!(two.decision, Decision::TooFewRounds);
     }
 
     #[test]

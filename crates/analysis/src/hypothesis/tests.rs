@@ -108,6 +108,11 @@ fn along(
     match claim.test {
         Test::Rises => Ok(each(&|curve| curve.monotone(true))),
         Test::Falls => Ok(each(&|curve| curve.monotone(false))),
+        Test::NearlyRises | Test::NearlyFalls => {
+            let (up, margin) =
+                (claim.test == Test::NearlyRises, margin.unwrap_or(EQUIVALENT_WITHIN));
+            Ok(each(&|curve| curve.nearly_monotone(up, margin)))
+        }
         Test::RisesThenFalls => Ok(each(&Curve::hill)),
         Test::Peak => {
             let within = claim.within.as_deref().unwrap_or_default();
