@@ -653,7 +653,7 @@ fn cases_that_are_not_precise_are_counted_here_and_named_in_the_page() {
     let run = "run pipe unix-stream fifo unix-dgram eventfd -w latency -s 64 -p same-cpu \
         --launches 6 --samples 10 --precision 0.01% --html page.html";
     let said = bench.must(run).out.replace('\n', " ");
-    let short = said.split("Less precise than asked").nth(1).expect("it is said");
+    let short = said.split("Precision not reached").nth(1).expect("it is said");
     let short = short.split("More time").next().unwrap();
     assert!(short.contains(" of 5 cases; "), "{short}");
     let named = |text: &str, name: &str| text.contains(&format!("{name}, 64 B, one CPU (±"));
@@ -663,14 +663,14 @@ fn cases_that_are_not_precise_are_counted_here_and_named_in_the_page() {
     let results = bench.export();
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     let full = bench.must("report 1 -v").out;
-    let told = full.split("Less precise than asked").nth(1).expect("it is said");
+    let told = full.split("Precision not reached").nth(1).expect("it is said");
     for case in results["results"].as_array().unwrap() {
         let name = case["variant"].as_str().unwrap();
         if case["precision_reached"]["reached"] == false && case["twin"] == false {
             assert!(told.contains(name), "no {name}: {told}");
         }
     }
-    assert!(page.contains("Less precise than asked"));
+    assert!(page.contains("Precision not reached"));
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
     for section in [
         "Where the time goes",
         "Where the differences come from",
-        "The price of looking",
+        "Tracing overhead",
         "What the parts are",
     ] {
         assert!(said.out.contains(section), "{section}: {}", said.out);

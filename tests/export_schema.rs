@@ -286,7 +286,7 @@ fn what_was_observed_is_described_and_what_could_not_be_too() {
         for event in row["events"].as_array().unwrap() {
             rising(&["low", "per_operation", "high"].map(|end| &event[end]), &of);
         }
-        for call in row["heard"]["calls"].as_array().into_iter().flatten() {
+        for call in row["trace"]["calls"].as_array().into_iter().flatten() {
             let shown = call["returned"].as_array().unwrap().iter();
             let shown: f64 = shown.map(|it| it["per_operation"].as_f64().unwrap()).sum();
             let all = call["per_operation"].as_f64().unwrap();

@@ -76,7 +76,7 @@ fn a_round_trip_over_a_pipe_is_two_reads_and_two_writes_whoever_counts() {
     let calls = named(&counted["events"], "calls")["per_operation"].as_f64().unwrap();
     assert!((4.0..4.1).contains(&calls), "{calls}");
 
-    let heard = &seen(&document, "trace", "pipe", 64)["heard"];
+    let heard = &seen(&document, "trace", "pipe", 64)["trace"];
     assert_eq!((&heard["launches"], &heard["lost"]), (&LAUNCHES.into(), &0.into()));
     for call in ["read", "write"] {
         let row = named(&heard["calls"], call);
@@ -112,11 +112,11 @@ fn a_message_of_128_kib_comes_out_of_a_pipe_in_two_reads_of_64_kib() {
     let words =
         "run pipe -w throughput --total 16M -s 128K -p same-cpu --samples 3 --observe trace";
     let (said, document) = run(&bench, &format!("{words} --launches {LAUNCHES}"));
-    let read = named(&seen(&document, "trace", "pipe", 128 << 10)["heard"]["calls"], "read");
+    let read = named(&seen(&document, "trace", "pipe", 128 << 10)["trace"]["calls"], "read");
     let full = &read["returned"][0];
     assert_eq!(full["value"], 64 << 10);
     counts_exactly(full, 2.0);
-    let write = named(&seen(&document, "trace", "pipe", 128 << 10)["heard"]["calls"], "write");
+    let write = named(&seen(&document, "trace", "pipe", 128 << 10)["trace"]["calls"], "write");
     counts_exactly(&write["returned"][0], 1.0);
     // A transfer of 16 MiB is 128 such messages.
     let row = said.out.lines().find(|it| it.contains("64 KiB") && it.contains("read"));
@@ -139,7 +139,7 @@ fn what_cannot_be_counted_is_a_row_with_its_reason_and_no_failure() {
         assert_eq!(row["status"], "unavailable");
         assert!(row["reason"].as_str().is_some_and(|it| !it.is_empty()), "{row:#}");
         assert_eq!(row["events"].as_array().map(Vec::len), Some(0));
-        assert!(row["heard"].is_null());
+        assert!(row["trace"].is_null());
     }
     let told = said.out.replace('\n', " ");
     assert!(told.contains("Not testable here: core, l1d, and with them"), "{}", said.out);

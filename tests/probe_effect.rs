@@ -7,7 +7,7 @@ use cli_support::{Bench, rows};
 
 /// Whether the kernel's software counters can be had here; else says that a test is skipped.
 fn counts_here(bench: &Bench) -> bool {
-    let said = bench.run("probe-effect pipe -s 64 --levels software --launches 1 --doses 1");
+    let said = bench.run("probe-effect pipe -s 64 --levels software --launches 1 --times 1");
     if said.code == Some(5) {
         eprintln!("skipped: no software counters here: {}", said.err);
         return false;
@@ -23,9 +23,9 @@ fn levels_stand_beside_unobserved_launches_in_every_round() {
         return;
     }
     let said = bench.must("probe-effect pipe -s 64,4K --levels software --launches 6 --seed 7");
-    assert!(said.out.contains("Prices"), "{}", said.out);
+    assert!(said.out.contains("Overheads"), "{}", said.out);
     assert!(said.out.contains("pipe, one CPU, 4 KiB"), "{}", said.out);
-    assert!(said.out.contains("a line through the doses"), "{}", said.out);
+    assert!(said.out.contains("a line through the levels"), "{}", said.out);
     let each = "SELECT ifnull(c.observe, 'none') AS level, count(*) FROM launches l
                 JOIN cases c ON l.case_id = c.id
                 WHERE c.run = 2 AND l.round > 0 AND c.twin = 0 GROUP BY level ORDER BY level";
@@ -36,7 +36,7 @@ fn levels_stand_beside_unobserved_launches_in_every_round() {
     let again = bench.must(&format!("report last --html {}", page.display()));
     assert_eq!(again.out, said.out);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("What looking adds to a round trip"));
+    assert!(page.contains("What instrumentation adds to a round trip"));
     assert_eq!(rows(&bench.open(), "SELECT count(*) FROM runs"), ["2"]);
 }
 
@@ -49,12 +49,12 @@ fn what_cannot_look_is_a_row_with_its_reason() {
         return;
     }
     assert_eq!(said.code, Some(5), "{}", said.err);
-    assert!(said.err.contains("can look here: core: "), "{}", said.err);
+    assert!(said.err.contains("is available here: core: "), "{}", said.err);
     if !counts_here(&bench) {
         return;
     }
-    let said = bench.must("probe-effect pipe -s 64 --levels l1d,software --launches 1 --doses 1");
-    assert!(said.out.contains("Not testable here"), "{}", said.out);
+    let said = bench.must("probe-effect pipe -s 64 --levels l1d,software --launches 1 --times 1");
+    assert!(said.out.contains("Levels that are unavailable here"), "{}", said.out);
     assert!(said.out.lines().any(|line| line.starts_with("l1d  ")), "{}", said.out);
 }
 
@@ -64,7 +64,7 @@ fn wrong_words_end_with_the_way_out() {
     for (line, word) in [
         ("probe-effect --levels tracee", "trace-scheduler"),
         ("probe-effect --levels none", "--levels"),
-        ("probe-effect --doses 3", "1, 2 or 4"),
+        ("probe-effect --times 3", "1, 2 or 4"),
         ("probe-effect -w connect", "latency"),
         ("probe-effect pip", "pipe"),
         ("probe-effect null", "moves nothing"),

@@ -30,7 +30,7 @@ fn counted(document: &Value) -> Vec<(String, &Value)> {
             let what = format!("{} {} {}", case["variant"], case["workload"], case["reach"]);
             assert_eq!(case["status"], "ok", "{what}: {}", case["reason"]);
             assert_eq!(case["failed_launches"], 0, "{what}");
-            (what, &case["carried"]["counts"])
+            (what, &case["delivery"]["counts"])
         })
         .collect()
 }

@@ -123,12 +123,12 @@ fn verdicts_name_the_largest_rate_and_only_what_spins_as_burning() {
             .fold(line.to_string(), |line, (nth, name)| line.replace(name, &format!("m{nth}")))
     };
     let tie = said(&[1], 2);
-    assert!(tie.contains("m0 and m1 can't be told apart; m0 has the largest median"), "{tie}");
-    assert!(tie.contains("; m1 burns both CPUs") && !tie.contains("sleeps"), "{tie}");
+    assert!(tie.contains("m0 and m1 are not separated; m0 has the largest median"), "{tie}");
+    assert!(tie.contains("; m1 busy-waits (uses both CPUs)") && !tie.contains("sleeps"), "{tie}");
     let alone = said(&[0], 1);
-    assert!(alone.contains(", and burns both CPUs; best that sleeps: m1"), "{alone}");
+    assert!(alone.contains(", and busy-waits (uses both CPUs); best blocking: m1"), "{alone}");
     let none = said(&[], 2);
-    assert!(!none.contains("burn") && !none.contains("smallest"), "{none}");
+    assert!(!none.contains("busy-wait") && !none.contains("smallest"), "{none}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 mod simulation_support;
 
-use analysis::time::{ByRound, Course, GroupFound, over_time};
+use analysis::time::{ByRound, GroupFound, Shift, over_time};
 use simulation_support::Draw;
 
 /// Simulated runs of each kind.
@@ -128,14 +128,14 @@ fn a_switch_of_the_machine_is_said_once_even_after_twelve_rounds() {
     let run: Vec<_> = (0..8).map(|_| switched(&mut draw, 6, 12)).collect();
     let found = judged(&run);
     let common = found.common.expect("a change");
-    assert_eq!((common.verdict, common.after_round), (Some(Course::Changed), 6));
+    assert_eq!((common.verdict, common.after_round), (Some(Shift::Changed), 6));
     assert!(found.single.iter().all(Option::is_none), "{found:?}");
     assert!(!says_modes(&found), "{found:?}");
 }
 
 #[test]
 fn a_case_that_switched_once_has_no_modes_and_twelve_launches_are_too_few_for_a_verdict() {
-    let sure = Some(Course::Changed);
+    let sure = Some(Shift::Changed);
     for (after, rounds, verdict) in [(6, 12, None), (9, 18, sure), (10, 24, sure)] {
         let mut draw = Draw::seeded(3);
         let mut run = run(&mut draw, 12, rounds, |d| (0.05 * d.normal()).exp());
@@ -153,7 +153,7 @@ fn a_slow_drift_is_not_called_a_switch() {
     let mut run = run(&mut draw, 3, 30, |d| (0.05 * d.normal()).exp());
     run[1] = (0..30).map(|at| Some((0.02 * at as f64 + 0.03 * draw.normal()).exp())).collect();
     let found = judged(&run);
-    assert_eq!(found.single[1].expect("a change").verdict, Some(Course::Drifted));
+    assert_eq!(found.single[1].expect("a change").verdict, Some(Shift::Drifted));
 }
 
 /// A round in which a launch failed keeps its number.

@@ -132,7 +132,7 @@ pub struct RunArgs {
     /// Seed of every random choice [default: drawn]
     #[arg(long, value_name = "N", value_parser = seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// What looks on, in launches of their own: counters, hardware, trace, or single families
+    /// Instrumentation, in launches of their own: counters, hardware, trace, or single families
     /// (software, calls, l1d and so on)
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
           conflicts_with = "command",

@@ -45,17 +45,19 @@ pub struct OwnArgs {
 }
 
 impl OwnArgs {
-    /// Refuses another host: what looks on sees one.
+    /// Refuses another host: instrumentation sees one.
     ///
     /// # Errors
     /// Why, and the way out.
     pub fn check_here(&self) -> Result<(), String> {
         match self.peer {
             None => Ok(()),
-            Some(_) => Err("--peer: what looks on sees the workers of one kernel, and half of a \
+            Some(_) => {
+                Err("--peer: instrumentation sees the workers of one kernel, and half of a \
                             round trip can't be told from a wait: leave it out, or measure with \
                             ipcmark run --peer"
-                .into()),
+                    .into())
+            }
         }
     }
 

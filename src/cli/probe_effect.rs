@@ -39,15 +39,15 @@ pub struct ProbeEffectArgs {
     #[arg(long, value_name = "KIND", default_value = "process",
           value_parser = ["process", "thread"], hide_possible_values = true)]
     workers: String,
-    /// What looks on: counters, hardware, single families (software, calls, l1d and so on),
+    /// Instrumentation: counters, hardware, single families (software, calls, l1d and so on),
     /// trace-calls, trace-scheduler, trace; :empty makes a trace do nothing
     /// [default: all of these, each trace also empty]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = level)]
     levels: Vec<Probes>,
-    /// How many times over each level of the kernel looks on [default: 1,2,4]
+    /// How many times each level of the kernel is attached [default: 1,2,4]
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [1, 2, 4],
           value_parser = dose, hide_default_value = true)]
-    doses: Vec<u8>,
+    times: Vec<u8>,
     #[command(flatten)]
     own: OwnArgs,
 }
@@ -61,7 +61,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
     if refused.len() == request.observe.len() {
         // Of what is only refused there is nothing to measure.
         let (probe, why) = &refused[0];
-        let line = format!("nothing that was named can look here: {probe}: {why}");
+        let line = format!("no level that was named is available here: {probe}: {why}");
         return Err(Failure { line, code: run::UNAVAILABLE });
     }
     let plan = run::planned(&request, &Ways::default())?;
@@ -71,7 +71,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
         .flat_map(|group| group.cases.iter().chain(group.absent.iter().map(|it| &it.case)));
     if cases.all(|it| it.variant.traits().carries == Carries::Nothing) {
         return Err(Failure::usage(format!(
-            "{}: it moves nothing that could be looked at: name one that does, as pipe",
+            "{}: it moves nothing that could be observed: name one that does, as pipe",
             request.mechanisms.join(", ")
         )));
     }
@@ -85,7 +85,7 @@ fn dose(text: &str) -> Result<u8, String> {
         "1" => Ok(1),
         "2" => Ok(2),
         "4" => Ok(4),
-        _ => Err(format!("`{text}`: a dose is 1, 2 or 4")),
+        _ => Err(format!("`{text}`: a multiple is 1, 2 or 4")),
     }
 }
 
@@ -106,9 +106,7 @@ impl ProbeEffectArgs {
         let sizes = self.size.as_ref().map_or(SIZES.to_vec(), |it| it.0.clone());
         let observe = self.levels();
         if observe.is_empty() {
-            return Err(
-                "--levels: nothing is to look on: name software, trace, … (see --help)".into()
-            );
+            return Err("--levels: no level is named: name software, trace, … (see --help)".into());
         }
         let mechanisms = match self.mechanisms.is_empty() {
             true => vec!["pipe".into(), "unix-stream".into()],
@@ -152,7 +150,7 @@ impl ProbeEffectArgs {
                 && !probe.empty
                 && !probe.family().is_some_and(Family::is_hardware);
             // Once is the price; more often only shows what once costs.
-            let more: &[u8] = if dosed { &self.doses } else { &[] };
+            let more: &[u8] = if dosed { &self.times } else { &[] };
             for times in [probe.times].iter().chain(more) {
                 levels.push(Probe { times: *times, ..probe });
             }

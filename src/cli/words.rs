@@ -130,7 +130,7 @@ pub fn every_shown_variant() -> Vec<String> {
     Variant::shown().iter().map(ToString::to_string).collect()
 }
 
-/// What looks on, one or several by one word.
+/// Instrumentation, one or several by one word.
 pub fn probes(text: &str) -> Result<Probes, String> {
     Probe::each_of(text).map(Probes)
 }

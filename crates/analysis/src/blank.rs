@@ -64,7 +64,7 @@ impl CaseResult {
             steady: None,
             noise: None,
             datagrams: None,
-            carried: None,
+            delivery: None,
             derived: BTreeMap::new(),
             mean: None,
             granted: BTreeMap::new(),

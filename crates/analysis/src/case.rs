@@ -6,23 +6,23 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::carried::{self, Carried};
+use super::conditions::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use super::counted::Counted;
-use super::course::Course;
 use super::cpu::CpuCost;
 use super::datagrams::DatagramsSeen;
+use super::delivery::{self, DeliveryCounters};
 use super::derived::Derived;
 use super::earlier::Earlier;
 use super::estimate::{Estimate, Precision, Status};
 use super::floor::Bound;
-use super::once::{self, Secondary};
+use super::per_launch::{self, Secondary};
 use super::percentile::{self, Curve, OfLaunch};
 use super::pool::{LaunchValue, Pool};
 use super::rate::RateSeen;
 use super::rounds::Stratified;
-use super::seen::{ModesSeen, NoiseSeen, ObservedPlacement, SteadySeen};
 use super::sessions::SessionsSeen;
 use super::time::OverTime;
+use super::time_series::TimeSeries;
 use super::{headline, look_of};
 use model::mechanism::Carries;
 use model::metric::Metric;
@@ -50,11 +50,11 @@ pub struct CaseResult {
     pub carries: Carries,
     /// How often the mechanism copies a message; null where there is none to copy.
     pub copies: Option<u8>,
-    /// Whether a waiting worker burns its CPU.
+    /// Whether a waiting worker busy-waits.
     pub spins: bool,
     /// Second name of another case (A/A).
     pub twin: bool,
-    /// What looked on; null of a result, which nothing looks at.
+    /// Instrumentation; null of a result, which nothing looks at.
     #[serde(skip)]
     pub observe: Option<Probe>,
     /// What was done.
@@ -140,7 +140,7 @@ pub struct CaseResult {
     /// What became of its datagrams; null of mechanisms that send none over a network.
     pub datagrams: Option<DatagramsSeen>,
     /// What its ends counted of messages and datagrams; null where they count nothing.
-    pub carried: Option<Carried>,
+    pub delivery: Option<DeliveryCounters>,
     /// The columns that its study derives, by name; empty without one.
     pub derived: BTreeMap<String, Derived>,
     /// What observed launches beside it counted, for studies.
@@ -168,7 +168,7 @@ pub struct CaseResult {
     pub curve: Curve,
     /// Its samples over time, launch by launch.
     #[serde(skip)]
-    pub course: Vec<Course>,
+    pub course: Vec<TimeSeries>,
 }
 
 /// What an export says of the metric of each result: all of it stands once, in `metrics`.
@@ -247,7 +247,7 @@ impl CaseResult {
             let single = result.metric.is_time() && launch.record.initiator.batch == 1;
             let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
             let scale = run.clock.ns_per_tick / launch.record.initiator.batch.max(1) as f64;
-            result.course.push(Course::of(launch.round, &samples, scale, slices, steady));
+            result.course.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
             let value = pool.take(samples, launch, run.clock.ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
             result.keep_others(at, &value);
@@ -354,10 +354,10 @@ impl CaseResult {
         self.cpu_ns_per_operation = CpuCost::of(&ok, group);
         self.noise = Some(NoiseSeen::of(&ok));
         self.rate = self.rate.map(|it| it.with(&ok));
-        self.carried = Carried::of(&ok);
-        self.counted.add(carried::by_round(self, &ok));
+        self.delivery = DeliveryCounters::of(&ok);
+        self.counted.add(delivery::by_round(self, &ok));
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
-        self.secondary = once::secondary(&ok, group);
+        self.secondary = per_launch::secondary(&ok, group);
         if self.placement == "free" && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = Some(ObservedPlacement::of(&ok));
         }

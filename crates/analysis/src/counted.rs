@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::observed::Returned;
-use super::{CaseResult, Heard, Observed, OverRounds, Status};
+use super::{CaseResult, Observed, OverRounds, Status, TraceSummary};
 use model::probe::Probe;
 use model::probe::Scope;
 use study::counted::Count;
@@ -13,7 +13,7 @@ use study::counted::Count;
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     events: BTreeMap<String, OverRounds>,
-    heard: Option<(Scope, Heard)>,
+    trace: Option<(Scope, TraceSummary)>,
     /// Operations of what counts are told of: messages of a transfer, where that is fixed.
     operations: f64,
     refused: Vec<(Probe, String)>,
@@ -62,11 +62,11 @@ impl Counted {
             let counted = OverRounds::of(figure.by_round.clone());
             self.events.extend(counted.map(|it| (figure.name.clone(), it.scaled(scale))));
         }
-        let fuller = |scope: Scope| self.heard.as_ref().is_none_or(|(other, _)| scope > *other);
-        if let (Some(heard), Some(scope)) = (&it.heard, it.probe.scope())
+        let fuller = |scope: Scope| self.trace.as_ref().is_none_or(|(other, _)| scope > *other);
+        if let (Some(trace), Some(scope)) = (&it.trace, it.probe.scope())
             && fuller(scope)
         {
-            self.heard = Some((scope, heard.clone()));
+            self.trace = Some((scope, trace.clone()));
         }
     }
 
@@ -76,7 +76,7 @@ impl Counted {
     /// What was in the way.
     pub fn of(&self, name: &str) -> Result<OverRounds, String> {
         let count = Count::number(name).ok_or_else(|| format!("{name} is no number"))?;
-        let known = self.events.get(name).cloned().or_else(|| self.heard(&count));
+        let known = self.events.get(name).cloned().or_else(|| self.trace(&count));
         known.ok_or_else(|| self.reason(&count, name))
     }
 
@@ -85,35 +85,35 @@ impl Counted {
     /// # Errors
     /// What was in the way.
     pub fn values(&self, call: &str) -> Result<(Vec<Returned>, f64), String> {
-        let heard = self.heard.as_ref().filter(|it| it.0 != Scope::Scheduler);
-        let Some((_, heard)) = heard else {
+        let trace = self.trace.as_ref().filter(|it| it.0 != Scope::Scheduler);
+        let Some((_, trace)) = trace else {
             return Err(self.reason(&Count::Values(call), call));
         };
         let scaled = |it: &Returned| Returned {
             per_operation: it.per_operation * self.operations,
             ..it.clone()
         };
-        let found = heard.call(call);
+        let found = trace.call(call);
         let others = found.map_or(0.0, |it| it.others_per_operation * self.operations);
         Ok((found.map_or_else(Vec::new, |it| it.returned.iter().map(scaled).collect()), others))
     }
 
-    fn heard(&self, count: &Count) -> Option<OverRounds> {
-        let (scope, heard) = self.heard.as_ref()?;
+    fn trace(&self, count: &Count) -> Option<OverRounds> {
+        let (scope, trace) = self.trace.as_ref()?;
         let calls = *scope != Scope::Scheduler;
         let by_round = match count {
-            Count::Event(call) if calls => heard.rounds_of(call, |it| it.by_round.clone()),
+            Count::Event(call) if calls => trace.rounds_of(call, |it| it.by_round.clone()),
             Count::Returned(call, bytes) if calls => {
-                heard.rounds_of(call, |it| it.returning(*bytes as i64))
+                trace.rounds_of(call, |it| it.returning(*bytes as i64))
             }
             Count::Bytes(call) if calls => {
-                return OverRounds::of(heard.call(call)?.returned_by_round.clone());
+                return OverRounds::of(trace.call(call)?.returned_by_round.clone());
             }
             Count::Wait(name) => {
                 let wait = match *name {
-                    "run-delay-ns" => &heard.delay,
-                    "asleep-ns" => &heard.asleep,
-                    _ => &heard.displaced,
+                    "run-delay-ns" => &trace.delay,
+                    "asleep-ns" => &trace.asleep,
+                    _ => &trace.displaced,
                 };
                 return OverRounds::of(wait.as_ref()?.by_round.clone());
             }

@@ -4,14 +4,14 @@
 //! Pilots (round 0) are kept in the store and left out here.
 
 mod blank;
-mod carried;
 mod case;
 mod claims;
 pub mod compare;
+mod conditions;
 mod counted;
-mod course;
 mod cpu;
 mod datagrams;
+mod delivery;
 mod derived;
 mod earlier;
 mod estimate;
@@ -23,18 +23,18 @@ mod group;
 pub mod hypothesis;
 mod inflection;
 mod observed;
-mod once;
 mod over_rounds;
+mod per_launch;
 mod percentile;
 mod pool;
 pub mod probe;
 mod rate;
 mod rounds;
-mod seen;
 mod sessions;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod time;
+mod time_series;
 
 use serde::Serialize;
 
@@ -52,12 +52,12 @@ pub use model::total::Total;
 use stats::{End, Interval, Look};
 use store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
-pub use carried::Carried;
 pub use case::CaseResult;
+pub use conditions::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
 pub use counted::Counted;
-pub use course::{Course, Slice};
 pub use cpu::CpuCost;
 pub use datagrams::{DatagramsSeen, LaunchDatagrams};
+pub use delivery::DeliveryCounters;
 pub use derived::Derived;
 pub use earlier::Earlier;
 pub use estimate::{Estimate, Status};
@@ -66,18 +66,18 @@ pub use floor::{Bound, BoundKind};
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
-    Beyond, CallsHeard, CountFigure, EventCount, Heard, InterruptsHeard, Observed, Price, Returned,
-    SocketHeard, Wait, WakeUps, Worker,
+    Beyond, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Price, Returned,
+    SocketSummary, TraceSummary, Wait, WakeUps, Worker,
 };
-pub use once::{FIRST_MESSAGE, OncePerLaunch, Secondary};
 pub use over_rounds::OverRounds;
+pub use per_launch::{FIRST_MESSAGE, PerLaunch, Secondary};
 pub use percentile::{Curve, PERCENTILES};
 pub use rate::RateSeen;
 pub use rounds::{JudgedRound, Stratified};
-pub use seen::{ModesSeen, NoiseSeen, ObservedPlacement, PeerNoise, SteadySeen};
 pub use sessions::SessionsSeen;
 pub use stats::Share;
 pub use time::{CommonChange, OverTime};
+pub use time_series::{Slice, TimeSeries};
 
 /// Error probability of every family of claims.
 pub const ALPHA: f64 = 0.05;
@@ -95,7 +95,7 @@ pub struct Judged {
     pub run: StoredRun,
     /// One per case, in the order of the groups; absent cases included.
     pub results: Vec<CaseResult>,
-    /// The launches that something looked at, by case; absent ones included.
+    /// The launches that were instrumented, by case; absent ones included.
     pub observed: Vec<Observed>,
     /// One per group that was measured.
     pub groups: Vec<GroupVerdict>,
@@ -157,7 +157,7 @@ impl Judged {
         let mut groups = Vec::new();
         let mut timed_ns = 0.0;
         let mut beside = Vec::new();
-        let slices = course::slices_each(launches_of(&run));
+        let slices = time_series::slices_each(launches_of(&run));
         for group in &run.groups {
             let first = results.len();
             for case in &group.cases {

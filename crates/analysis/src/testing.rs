@@ -149,7 +149,7 @@ impl Machine {
         self.results.len() - 1
     }
 
-    /// The same while `probe` looks on, with what it counted per operation.
+    /// The same under `probe`, with what it counted per operation.
     pub fn under(&mut self, probe: &str, beside: usize, ns: f64, events: &[(&str, f64)]) {
         let mut case = self.results[beside].clone();
         case.by_round = self.launches(ns);
@@ -183,7 +183,7 @@ impl Machine {
             launches: ROUNDS as u64,
             events: Vec::new(),
             figures: Vec::new(),
-            heard: None,
+            trace: None,
             price: None::<Price>,
             firings: None,
             trips: Vec::new(),

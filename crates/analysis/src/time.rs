@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::seen::ModesSeen;
+use super::conditions::ModesSeen;
 use super::{CaseResult, GroupVerdict};
 use stats::Switch;
 
@@ -24,7 +24,7 @@ const GOES_ALONG: f64 = 2.0;
 /// How launches change over the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Course {
+pub enum Shift {
     /// Once, from one level to another.
     Changed,
     /// Along the run, more like a straight line than like one step.
@@ -35,7 +35,7 @@ pub enum Course {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OverTime {
     /// What is sure; null where so few launches can't tell it from chance over a whole run.
-    pub verdict: Option<Course>,
+    pub verdict: Option<Shift>,
     /// The last round before the change.
     pub after_round: u64,
     /// Launches up to that round.
@@ -55,7 +55,7 @@ pub struct OverTime {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CommonChange {
     /// As of [`OverTime`].
-    pub verdict: Option<Course>,
+    pub verdict: Option<Shift>,
     /// The last round before the change.
     pub after_round: u64,
     /// Rounds after it.
@@ -73,7 +73,7 @@ pub type ByRound = [Option<f64>];
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangeFound {
     /// As of [`OverTime`].
-    pub verdict: Option<Course>,
+    pub verdict: Option<Shift>,
     /// The last round before the change, from 1.
     pub after_round: usize,
     /// Corrected over the run.
@@ -138,7 +138,7 @@ fn corrected(family: &[Tested], error: f64) -> Vec<Option<ChangeFound>> {
     let told = |tested: &Tested| {
         let (switch, after_round) = (*tested)?;
         let p = holm.next()?;
-        let course = if switch.drifts { Course::Drifted } else { Course::Changed };
+        let course = if switch.drifts { Shift::Drifted } else { Shift::Changed };
         let verdict = (p <= error).then_some(course);
         (switch.p < REMARKABLE).then_some(ChangeFound { verdict, after_round, p })
     };

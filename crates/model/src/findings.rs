@@ -32,7 +32,7 @@ pub enum Level {
     Fine,
     /// It couldn't be read: hidden, not permitted, not shown to a guest.
     Unknown,
-    /// It colours the figures: they hold, but for this setting, or in wider intervals.
+    /// It minor: they hold, but for this setting, or in wider intervals.
     Note,
     /// It spoils them: what is measured is the disturbance too.
     Warning,

@@ -1,4 +1,4 @@
-//! How a launch is observed: what looks on, how many times over, and whether it does its work.
+//! How a launch is observed: instrumentation, how many times over, and whether it does its work.
 //!
 //! Observing has a price, so that a launch which is observed is never a result: it stands beside
 //! launches of the same case that are not, in the same rounds.
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::{FAMILIES, Family};
 
-/// What looks on.
+/// Instrumentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Onlooker {
     /// Counters of a family (perf_event_open(2)).
@@ -35,7 +35,7 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Probe {
-    /// What looks on.
+    /// Instrumentation.
     pub onlooker: Onlooker,
     /// How many times over: 1, 2 or 4. More than once only shows what once costs.
     pub times: u8,

@@ -55,7 +55,7 @@ pub struct Request {
     /// The same of single workloads, before the one above.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub samples_by_workload: BTreeMap<Workload, u64>,
-    /// What looks on in launches of their own, beside those of every case that are results.
+    /// Instrumentation in launches of their own, beside those of every case that are results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observe: Vec<Probe>,
     /// Levels, by the name of their factor, to which observing keeps; all of a factor that has none.

@@ -1,5 +1,5 @@
 //! What a traced launch tells of itself: counts and times that the kernel's programs summed up
-//! while the workers were timed. Times are of CLOCK_MONOTONIC and hold the price of looking.
+//! while the workers were timed. Times are of CLOCK_MONOTONIC and hold the tracing overhead.
 
 use std::collections::BTreeMap;
 

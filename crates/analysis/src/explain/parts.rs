@@ -137,7 +137,7 @@ impl Rounds {
     }
 }
 
-/// The costs of one round: they add up to the traced round trip less the price of tracing it.
+/// The costs of one round: they add up to the traced round trip less the overhead of tracing it.
 fn costs(trips: &Trips, prices: &Prices, copied_ns: impl Fn(Part) -> f64) -> Costs {
     let net = |part: Part| {
         let share = trips.parts.get(&part).copied().unwrap_or_default();

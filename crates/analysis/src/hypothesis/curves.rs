@@ -6,7 +6,7 @@ use super::needed::LEAST_ROUNDS;
 use super::parts::refuting;
 use super::ratio::{decided, interval, times};
 use super::select::{cases, level, quantity, shared_at};
-use super::{ALPHA, CaseResult, Decision, Effect, Told};
+use super::{ALPHA, CaseResult, Decision, Effect, TestResult};
 use stats::{Interval, peak};
 use study::factor::{Chosen, Factor, UNOBSERVED};
 
@@ -31,7 +31,7 @@ pub fn curves(
     order: &[String],
     results: &[CaseResult],
     of: &str,
-) -> Result<Vec<Curve>, Told> {
+) -> Result<Vec<Curve>, TestResult> {
     let mut series: BTreeMap<Vec<String>, Vec<&CaseResult>> = BTreeMap::new();
     for case in cases(chosen, results)? {
         let others = Factor::ALL.iter().filter(|it| **it != along && !it.is_of_reach());
@@ -53,10 +53,13 @@ pub fn curves(
     let curves: Vec<Curve> = series.into_iter().map(curve).collect();
     if curves.iter().any(|it| it.levels.len() < 2) {
         let text = format!("{chosen}: fewer than two levels of {along} were measured");
-        return Err(Told::not_testable(text));
+        return Err(TestResult::not_testable(text));
     }
     if let Some(few) = curves.iter().find(|it| it.rounds.len() < LEAST_ROUNDS) {
-        return Err(Told::too_few_rounds(format!("{chosen}, over {along}"), few.rounds.len()));
+        return Err(TestResult::too_few_rounds(
+            format!("{chosen}, over {along}"),
+            few.rounds.len(),
+        ));
     }
     Ok(curves)
 }
@@ -109,7 +112,7 @@ impl Curve {
 
     /// Whether the curve goes up (or down) all the way: no step against the direction that is
     /// surely one, and the whole way surely along it.
-    pub fn monotone(&self, up: bool) -> Told {
+    pub fn monotone(&self, up: bool) -> TestResult {
         let last = self.last();
         let Some((whole, p)) = self.ratio(0, last, ALPHA) else { return self.too_few() };
         let against = |ratio: &Interval| if up { ratio.high < 1.0 } else { ratio.low > 1.0 };
@@ -131,18 +134,18 @@ impl Curve {
             let (a, b) = (&self.levels[at], &self.levels[at + 1]);
             let text = format!("{text}; but it turns between {a} and {b}: {}", times(&ratio));
             let p = (p * last as f64).min(1.0);
-            let told = Told::new(Decision::Refuted, text, Some(p)).measuring(&ratio, "ratio");
+            let told = TestResult::new(Decision::Refuted, text, Some(p)).measuring(&ratio, "ratio");
             return told.over_rounds(rounds);
         }
         let whole_turns = self.ratio(0, last, refuting(self.among));
         let turned = whole_turns.is_some_and(|(ratio, _)| against(&ratio));
-        let told = Told::new(decided(along(&whole), turned), text, Some(p));
+        let told = TestResult::new(decided(along(&whole), turned), text, Some(p));
         told.measuring(&whole, "ratio").over_rounds(rounds)
     }
 
     /// Whether no step goes down (or up) by more than `margin`: all must be shown to, and any one that surely
     /// does refutes it.
-    pub fn nearly_monotone(&self, up: bool, margin: f64) -> Told {
+    pub fn nearly_monotone(&self, up: bool, margin: f64) -> TestResult {
         // The ratio of a step along the direction, so that less than 1 is against it.
         let along = |ratio: Interval| match up {
             true => ratio,
@@ -170,31 +173,31 @@ impl Curve {
         );
         let holds = each.iter().all(|it| it.low >= bound);
         let fails = surest.iter().any(|it| it.high < bound);
-        Told::new(decided(holds, fails), text, None).measuring(worst, "ratio")
+        TestResult::new(decided(holds, fails), text, None).measuring(worst, "ratio")
     }
 
     /// Whether the curve rises to a peak inside and falls after it.
-    pub fn hill(&self) -> Told {
+    pub fn hill(&self) -> TestResult {
         let Some((top, surest)) = self.peak() else { return self.too_few() };
         let last = self.last();
         let place = format!("{}: peak {}", self.name, self.place(&top));
         if surest.high == 0 || surest.low == last {
             let end = if surest.low == last { "never falls" } else { "never rises" };
-            return Told::new(Decision::Refuted, format!("{place}: it {end}"), None);
+            return TestResult::new(Decision::Refuted, format!("{place}: it {end}"), None);
         }
         let (rise, fall) = (self.ratio(0, top.at, ALPHA), self.ratio(top.at, last, ALPHA));
         let (Some((rise, rising)), Some((fall, falling))) = (rise, fall) else {
-            return Told::new(Decision::Inconclusive, place, None);
+            return TestResult::new(Decision::Inconclusive, place, None);
         };
         let text = format!("{place}; {} up to it, {} after it", times(&rise), times(&fall));
         let sure = rise.low > 1.0 && fall.high < 1.0 && top.low > 0 && top.high < last;
-        let told = Told::new(decided(sure, false), text, Some(rising.max(falling)));
+        let told = TestResult::new(decided(sure, false), text, Some(rising.max(falling)));
         told.over_rounds(self.rounds.len())
     }
 
     /// Whether the peak lies between two sizes, in bytes. Where it may lie at the last size that was
     /// measured it may also lie beyond: then a claim about larger ones can't be tested.
-    pub fn peaks_within(&self, least: u64, most: u64) -> Told {
+    pub fn peaks_within(&self, least: u64, most: u64) -> TestResult {
         let Some((top, surest)) = self.peak() else { return self.too_few() };
         let last = self.last();
         let bytes = |at: usize| model::size::parse(&self.levels[at]).unwrap_or(0);
@@ -205,13 +208,13 @@ impl Curve {
         let decision = decided(inside, outside);
         if decision == Decision::Inconclusive && beyond(&top) {
             let most = model::size::format(most);
-            return Told::not_testable(format!(
+            return TestResult::not_testable(format!(
                 "{text}: the sizes end below {most}, and it may lie beyond them"
             ));
         }
         let [value, low, high] = [top.at, top.low, top.high].map(|at| bytes(at) as f64);
         let found = Effect { value, low, high, unit: "bytes" };
-        Told::new(decision, text, None).with(found)
+        TestResult::new(decision, text, None).with(found)
     }
 
     /// The peak at the error of a claim of its own, and at that of a refutation.
@@ -226,12 +229,12 @@ impl Curve {
         format!("at {at} [{low}, {high}]")
     }
 
-    fn too_few(&self) -> Told {
-        Told::too_few_rounds(&self.name, self.rounds.len())
+    fn too_few(&self) -> TestResult {
+        TestResult::too_few_rounds(&self.name, self.rounds.len())
     }
 
     /// Whether the peak comes before that of `other`.
-    pub fn peaks_before(&self, other: &Curve) -> Told {
+    pub fn peaks_before(&self, other: &Curve) -> TestResult {
         let common = self.beside(other);
         let told = common.and_then(|(_, mine, theirs)| peak::earlier(&mine, &theirs));
         let Some((before, after)) = told else { return self.stands_apart(other) };
@@ -243,11 +246,11 @@ impl Curve {
             100.0 * after
         );
         let decision = decided(before >= 1.0 - ALPHA / 2.0, before <= refuting(self.among) / 2.0);
-        Told::new(decision, text, Some((2.0 * (1.0 - before).min(before)).clamp(0.0, 1.0)))
+        TestResult::new(decision, text, Some((2.0 * (1.0 - before).min(before)).clamp(0.0, 1.0)))
     }
 
     /// Whether the peak lies where that of `other` does.
-    pub fn peaks_with(&self, other: &Curve) -> Told {
+    pub fn peaks_with(&self, other: &Curve) -> TestResult {
         let Some((levels, mine, theirs)) = self.beside(other) else {
             return self.stands_apart(other);
         };
@@ -267,7 +270,7 @@ impl Curve {
         // The distance at the error of a refutation.
         let surest = stats::moved(&theirs, &mine, refuting(self.among));
         let apart = surest.is_some_and(|it| it.low > 0 || it.high < 0);
-        Told::new(decided((moved.low, moved.high) == (0, 0), apart), text, None)
+        TestResult::new(decided((moved.low, moved.high) == (0, 0), apart), text, None)
     }
 
     /// The levels that both have, and the rounds that both have, of each; None of one level.
@@ -289,16 +292,16 @@ impl Curve {
     }
 
     /// Why nothing can be said of two curves.
-    fn stands_apart(&self, other: &Curve) -> Told {
+    fn stands_apart(&self, other: &Curve) -> TestResult {
         let of = format!("{} and {}", self.name, other.name);
         match self.beside(other) {
-            Some((_, rounds, _)) => Told::too_few_rounds(of, rounds.len()),
-            None => Told::not_testable(format!("{of}: fewer than two levels in common")),
+            Some((_, rounds, _)) => TestResult::too_few_rounds(of, rounds.len()),
+            None => TestResult::not_testable(format!("{of}: fewer than two levels in common")),
         }
     }
 
     /// Whether both differ by a constant factor only, within `margin` at every level.
-    pub fn has_shape_of(&self, other: &Curve, margin: f64) -> Told {
+    pub fn has_shape_of(&self, other: &Curve, margin: f64) -> TestResult {
         let Some((levels, mine, theirs)) = self.beside(other) else {
             return self.stands_apart(other);
         };
@@ -321,7 +324,7 @@ impl Curve {
         let surest = peak::shape_differences(&mine, &theirs, refuting(self.among));
         let same = differences.iter().all(|it| it.low > -most && it.high < most);
         let other = surest.iter().flatten().any(|it| it.low > most || it.high < -most);
-        Told::new(decided(same, other), text, None)
+        TestResult::new(decided(same, other), text, None)
     }
 }
 

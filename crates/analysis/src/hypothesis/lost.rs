@@ -3,7 +3,7 @@
 
 use super::super::CaseResult;
 use super::select::takes;
-use super::{Decision, Effect, Told};
+use super::{Decision, Effect, TestResult};
 use study::factor::Chosen;
 
 /// Whether the share lies in the claimed interval.
@@ -14,14 +14,14 @@ pub(super) fn failed(
     chosen: &Chosen,
     results: &[CaseResult],
     (least, most): (f64, f64),
-) -> Result<Told, Told> {
+) -> Result<TestResult, TestResult> {
     let all = || results.iter().filter(|case| !case.twin && takes(chosen, case));
     let counts = all().filter_map(|case| Some(case.datagrams.as_ref()?.failed()));
     let (failed, launches) = counts.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     let Some(share) = stats::binomial_share(failed, launches) else {
         let reason = all().find_map(|case| case.reason.clone());
         let reason = reason.unwrap_or_else(|| "no launch that sends datagrams".into());
-        return Err(Told::not_testable(format!("{chosen}: {reason}")));
+        return Err(TestResult::not_testable(format!("{chosen}: {reason}")));
     };
     let decision = match () {
         () if share.low >= least && share.high <= most => Decision::Supported,
@@ -38,5 +38,5 @@ pub(super) fn failed(
         100.0 * most
     );
     let found = Effect { value: share.share, low: share.low, high: share.high, unit: "share" };
-    Ok(Told::new(decision, effect, None).with(found))
+    Ok(TestResult::new(decision, effect, None).with(found))
 }

@@ -112,7 +112,7 @@ pub struct Effect {
 }
 
 /// What a test found.
-pub(crate) struct Told {
+pub(crate) struct TestResult {
     decision: Decision,
     effect: String,
     /// The same as numbers; of several parts that of the one which decides.
@@ -124,41 +124,48 @@ pub(crate) struct Told {
     least_p: Option<f64>,
 }
 
-impl Told {
-    fn new(decision: Decision, effect: impl Into<String>, p: Option<f64>) -> Told {
-        Told { decision, effect: effect.into(), measured: None, brief: None, p, least_p: None }
+impl TestResult {
+    fn new(decision: Decision, effect: impl Into<String>, p: Option<f64>) -> TestResult {
+        TestResult {
+            decision,
+            effect: effect.into(),
+            measured: None,
+            brief: None,
+            p,
+            least_p: None,
+        }
     }
 
     /// With its effect as numbers.
-    fn measuring(self, it: &Interval, unit: &'static str) -> Told {
+    fn measuring(self, it: &Interval, unit: &'static str) -> TestResult {
         let measured = Effect { value: it.estimate, low: it.low, high: it.high, unit };
         self.with(measured)
     }
 
-    fn with(self, measured: Effect) -> Told {
-        Told { measured: Some(Box::new(measured)), ..self }
+    fn with(self, measured: Effect) -> TestResult {
+        TestResult { measured: Some(Box::new(measured)), ..self }
     }
 
-    fn in_brief(self, brief: impl Into<String>) -> Told {
-        Told { brief: Some(brief.into()), ..self }
+    fn in_brief(self, brief: impl Into<String>) -> TestResult {
+        TestResult { brief: Some(brief.into()), ..self }
     }
 
     /// Its p is that of a signed-rank test over so many rounds.
-    fn over_rounds(self, rounds: usize) -> Told {
-        Told { least_p: Some(needed::least_p(rounds)), ..self }
+    fn over_rounds(self, rounds: usize) -> TestResult {
+        TestResult { least_p: Some(needed::least_p(rounds)), ..self }
     }
 
     fn brief(&self) -> &str {
         self.brief.as_ref().unwrap_or(&self.effect)
     }
 
-    fn not_testable(reason: impl Into<String>) -> Told {
-        Told::new(Decision::NotTestable, reason, None)
+    fn not_testable(reason: impl Into<String>) -> TestResult {
+        TestResult::new(Decision::NotTestable, reason, None)
     }
 
-    fn too_few_rounds(of: impl std::fmt::Display, rounds: usize) -> Told {
+    fn too_few_rounds(of: impl std::fmt::Display, rounds: usize) -> TestResult {
         let text = format!("{of}: {rounds} rounds, of at least {} needed", needed::LEAST_ROUNDS);
-        Told::new(Decision::TooFewRounds, text, None)
+        TestResult::new(Decision::TooFewRounds, text, None)
     }
 }
 
@@ -176,7 +183,7 @@ pub struct Ground<'a> {
 /// correction.
 pub fn decide(on: &Ground) -> Vec<Finding> {
     let claims = &on.declared.study.hypothesis;
-    let told: Vec<Told> = claims.iter().map(|claim| tests::decide(claim, on)).collect();
+    let told: Vec<TestResult> = claims.iter().map(|claim| tests::decide(claim, on)).collect();
     let family: Vec<f64> = told.iter().filter_map(|it| it.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
     let of_family = |(claim, told)| finding(claim, told, family.len(), &mut corrected);
@@ -185,7 +192,7 @@ pub fn decide(on: &Ground) -> Vec<Finding> {
 
 fn finding(
     claim: &Hypothesis,
-    mut told: Told,
+    mut told: TestResult,
     family: usize,
     corrected: &mut impl Iterator<Item = f64>,
 ) -> Finding {

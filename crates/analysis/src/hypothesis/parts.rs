@@ -2,7 +2,7 @@
 //! mechanisms. It holds where every part does, at the error of each (intersection–union), and is
 //! refuted where any part is, at an error that is split over the parts (Bonferroni).
 
-use super::{ALPHA, Decision, Told};
+use super::{ALPHA, Decision, TestResult};
 
 /// Parts that are named one by one where a claim has many.
 const NAMED: usize = 3;
@@ -13,7 +13,7 @@ pub fn refuting(parts: usize) -> f64 {
 }
 
 /// A claim that holds if all of its parts do, with the words of each.
-pub fn together(parts: Vec<Told>) -> Told {
+pub fn together(parts: Vec<TestResult>) -> TestResult {
     let text: Vec<&str> = parts.iter().map(|it| it.effect.as_str()).collect();
     let told = whole(&parts, text.join("; "));
     let telling = [Decision::Refuted, Decision::Inconclusive, Decision::Supported];
@@ -27,8 +27,8 @@ pub fn together(parts: Vec<Told>) -> Told {
 
 /// The same of the levels of a factor, which are named where the claim fails or stays open; `without`
 /// says which are left out.
-pub fn at_every_level(parts: Vec<(String, Told)>, without: &str) -> Told {
-    let (names, parts): (Vec<String>, Vec<Told>) = parts.into_iter().unzip();
+pub fn at_every_level(parts: Vec<(String, TestResult)>, without: &str) -> TestResult {
+    let (names, parts): (Vec<String>, Vec<TestResult>) = parts.into_iter().unzip();
     let decision = decided(&parts);
     let of = |wanted: Decision| {
         let found: Vec<usize> =
@@ -58,9 +58,10 @@ pub fn at_every_level(parts: Vec<(String, Told)>, without: &str) -> Told {
 }
 
 /// What becomes of the whole, with the p that decides.
-fn whole(parts: &[Told], text: String) -> Told {
+fn whole(parts: &[TestResult], text: String) -> TestResult {
     let decision = decided(parts);
-    let refuted: Vec<&Told> = parts.iter().filter(|it| it.decision == Decision::Refuted).collect();
+    let refuted: Vec<&TestResult> =
+        parts.iter().filter(|it| it.decision == Decision::Refuted).collect();
     let split = parts.len() as f64;
     let (p, least_p) = match decision {
         // A refutation that rests on an interval at the split error needs no p.
@@ -81,20 +82,20 @@ fn whole(parts: &[Told], text: String) -> Told {
     };
     // Of a refutation the surest part decides, else the least sure.
     let deciding = parts.iter().filter(|it| it.decision == decision && it.measured.is_some());
-    let sureness = |it: &&Told| it.p.unwrap_or(0.0);
+    let sureness = |it: &&TestResult| it.p.unwrap_or(0.0);
     let one = match decision {
         Decision::Refuted => deciding.min_by(|a, b| sureness(a).total_cmp(&sureness(b))),
         _ => deciding.max_by(|a, b| sureness(a).total_cmp(&sureness(b))),
     };
-    Told {
+    TestResult {
         least_p,
         measured: one.and_then(|it| it.measured.clone()),
-        ..Told::new(decision, text, p)
+        ..TestResult::new(decision, text, p)
     }
 }
 
 /// It fails with any part, and holds only with all: a part that can't be tested is no support.
-fn decided(parts: &[Told]) -> Decision {
+fn decided(parts: &[TestResult]) -> Decision {
     let order = [
         Decision::Refuted,
         Decision::Inconclusive,

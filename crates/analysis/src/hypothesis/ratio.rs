@@ -4,7 +4,7 @@
 
 use super::parts::{at_every_level, refuting, together};
 use super::select::{Pairs, goodness, level, pairs, shared};
-use super::{ALPHA, CaseResult, Decision, Told};
+use super::{ALPHA, CaseResult, Decision, TestResult};
 use crate::EQUIVALENT_WITHIN;
 use stats::Interval;
 use study::factor::{Chosen, Factor};
@@ -37,14 +37,14 @@ pub struct Ratio {
 }
 
 /// What a test makes of one ratio.
-pub type Test<'a> = &'a dyn Fn(&Ratio) -> Told;
+pub type Test<'a> = &'a dyn Fn(&Ratio) -> TestResult;
 
 impl Sides<'_> {
     /// The claim decided by `test`.
     ///
     /// # Errors
     /// What is missing where nothing can be compared.
-    pub fn decide(&self, test: Test) -> Result<Told, Told> {
+    pub fn decide(&self, test: Test) -> Result<TestResult, TestResult> {
         let many = self.count()?;
         let (mut parts, without) = self.parts(many, test)?;
         if many > 1 {
@@ -56,7 +56,7 @@ impl Sides<'_> {
     }
 
     /// Of how many parts the claim is.
-    fn count(&self) -> Result<usize, Told> {
+    fn count(&self) -> Result<usize, TestResult> {
         let pairs = pairs(self.left, self.rights, self.results)?;
         Ok(match self.over {
             Over::Average => 1,
@@ -66,7 +66,11 @@ impl Sides<'_> {
 
     /// A named part for each pair, or one of their mean, of a claim of so many `parts`; and what is
     /// left out, in words.
-    fn parts(&self, parts: usize, test: Test) -> Result<(Vec<(String, Told)>, String), Told> {
+    fn parts(
+        &self,
+        parts: usize,
+        test: Test,
+    ) -> Result<(Vec<(String, TestResult)>, String), TestResult> {
         let Pairs { measured, missing, inapplicable } =
             pairs(self.left, self.rights, self.results)?;
         let left_out = |of: &[(String, String)]| {
@@ -81,7 +85,7 @@ impl Sides<'_> {
             let ratio = self.ratio(std::slice::from_ref(pair), parts);
             (name, ratio.map_or_else(|told| told, |ratio| test(&ratio)))
         });
-        let absent = missing.into_iter().map(|(name, why)| (name, Told::not_testable(why)));
+        let absent = missing.into_iter().map(|(name, why)| (name, TestResult::not_testable(why)));
         Ok((tested.chain(absent).collect(), left_out(&inapplicable)))
     }
 
@@ -89,13 +93,19 @@ impl Sides<'_> {
         self.rights.iter().map(Chosen::to_string).collect::<Vec<_>>().join(" or ")
     }
 
-    fn ratio(&self, pairs: &[(&CaseResult, &CaseResult)], parts: usize) -> Result<Ratio, Told> {
+    fn ratio(
+        &self,
+        pairs: &[(&CaseResult, &CaseResult)],
+        parts: usize,
+    ) -> Result<Ratio, TestResult> {
         let columns: Vec<Vec<Option<f64>>> =
             pairs.iter().flat_map(|(a, b)| [(self.value)(a), (self.value)(b)]).collect();
         let rounds = shared(&columns);
         if let Some(side) = without_ratio(&rounds) {
             let of = if side == 0 { self.left.to_string() } else { self.right_in_words() };
-            return Err(Told::not_testable(format!("{of} is 0 in a round: no ratio can be made")));
+            return Err(TestResult::not_testable(format!(
+                "{of} is 0 in a round: no ratio can be made"
+            )));
         }
         let log = |pair: &[f64]| (pair[0] / pair[1]).ln();
         let count = pairs.len();
@@ -115,7 +125,7 @@ impl Sides<'_> {
             .count();
         let Some(interval) = interval(&left, &right, ALPHA) else {
             let of = format!("{} and {}", self.left, self.right_in_words());
-            return Err(Told::too_few_rounds(of, rounds.len()));
+            return Err(TestResult::too_few_rounds(of, rounds.len()));
         };
         Ok(Ratio { left, right, interval, parts, pairs: count, larger })
     }
@@ -136,10 +146,10 @@ pub struct Gain {
 pub fn gain(left: &Chosen, rights: &[Chosen], results: &[CaseResult]) -> Result<Gain, String> {
     let value: Value = &|case| goodness(case, "median");
     let sides = Sides { left, rights, results, value, over: Over::Average };
-    let of = || -> Result<Gain, Told> {
+    let of = || -> Result<Gain, TestResult> {
         let measured = pairs(left, rights, results)?.measured;
         let one = |pair| Ok(sides.ratio(std::slice::from_ref(pair), 1)?.interval.estimate);
-        let mut of_pairs = measured.iter().map(one).collect::<Result<Vec<f64>, Told>>()?;
+        let mut of_pairs = measured.iter().map(one).collect::<Result<Vec<f64>, TestResult>>()?;
         of_pairs.sort_by(f64::total_cmp);
         Ok(Gain { average: sides.ratio(&measured, 1)?.interval, of_pairs })
     };
@@ -150,10 +160,10 @@ pub fn gain(left: &Chosen, rights: &[Chosen], results: &[CaseResult]) -> Result<
 ///
 /// # Errors
 /// What is missing where a step can't be compared at all.
-pub fn ranking(order: &[Chosen], of: &Sides) -> Result<Told, Told> {
+pub fn ranking(order: &[Chosen], of: &Sides) -> Result<TestResult, TestResult> {
     let steps: Vec<Sides> =
         order.windows(2).map(|pair| Sides { left: &pair[0], rights: &pair[1..], ..*of }).collect();
-    let counts: Vec<usize> = steps.iter().map(Sides::count).collect::<Result<_, Told>>()?;
+    let counts: Vec<usize> = steps.iter().map(Sides::count).collect::<Result<_, TestResult>>()?;
     let mut all = Vec::new();
     for step in &steps {
         let [left, right] =
@@ -205,17 +215,17 @@ impl Ratio {
     }
 
     /// What was found of this ratio, in its own few words.
-    fn found(&self, decision: Decision, text: String, p: Option<f64>) -> Told {
-        let told = Told::new(decision, text, p).in_brief(times(&self.interval));
+    fn found(&self, decision: Decision, text: String, p: Option<f64>) -> TestResult {
+        let told = TestResult::new(decision, text, p).in_brief(times(&self.interval));
         told.measuring(&self.interval, "ratio")
     }
 
-    fn told(&self, decision: Decision, text: String, p: f64) -> Told {
+    fn told(&self, decision: Decision, text: String, p: f64) -> TestResult {
         self.found(decision, text, Some(p)).over_rounds(self.left.len())
     }
 
     /// The left is faster. Refuted where the right is, or where both are equivalent.
-    pub fn larger(&self) -> Told {
+    pub fn larger(&self) -> TestResult {
         let text = self.words("as fast");
         let side = self.side_of(1.0);
         let decision = decided(side.above, side.below_for_sure);
@@ -230,7 +240,7 @@ impl Ratio {
     }
 
     /// The left is slower by no more than `margin`.
-    pub fn not_slower(&self, margin: f64) -> Told {
+    pub fn not_slower(&self, margin: f64) -> TestResult {
         let bound = 1.0 / (1.0 + margin);
         let side = self.side_of(bound);
         let text =
@@ -239,7 +249,7 @@ impl Ratio {
     }
 
     /// The left is faster by no more than `margin`.
-    pub fn not_faster(&self, margin: f64) -> Told {
+    pub fn not_faster(&self, margin: f64) -> TestResult {
         let bound = 1.0 + margin;
         let side = self.side_of(bound);
         let text =
@@ -248,7 +258,7 @@ impl Ratio {
     }
 
     /// One of both is faster by more than `margin`.
-    pub fn differs(&self, margin: f64) -> Told {
+    pub fn differs(&self, margin: f64) -> TestResult {
         let text = format!("{}, {} % apart at least asked", self.words("as fast"), 100.0 * margin);
         let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
         let apart = self.side_of(low).below || self.side_of(high).above;
@@ -260,7 +270,7 @@ impl Ratio {
     }
 
     /// Both within `margin` of each other, at the error `alpha`.
-    pub fn equivalent(&self, margin: f64, alpha: f64) -> Told {
+    pub fn equivalent(&self, margin: f64, alpha: f64) -> TestResult {
         let text = format!("{}, within {} % asked", self.words("as fast"), 100.0 * margin);
         let (low, high) = (1.0 / (1.0 + margin), 1.0 + margin);
         let apart = self.side_of(low).below_for_sure || self.side_of(high).above_for_sure;
@@ -269,7 +279,7 @@ impl Ratio {
     }
 
     /// Between two ratios.
-    pub fn within(&self, (low, high): (f64, f64)) -> Told {
+    pub fn within(&self, (low, high): (f64, f64)) -> TestResult {
         let claimed = format!("; claimed {low} to {high}");
         let text = format!("{}{claimed}", self.words("as much"));
         let inside = low <= self.interval.low && self.interval.high <= high;

@@ -1,7 +1,7 @@
 //! Cases that a selector chooses, and the rounds that they share.
 
 use super::super::{CaseResult, Status};
-use super::{Decision, Told};
+use super::{Decision, TestResult};
 use model::metric::Better;
 use model::size;
 use study::counted::Count;
@@ -48,7 +48,10 @@ pub fn takes(chosen: &Chosen, case: &CaseResult) -> bool {
 ///
 /// # Errors
 /// Why there are none: the reason of a chosen case that wasn't measured.
-pub fn cases<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Result<Vec<&'a CaseResult>, Told> {
+pub fn cases<'a>(
+    chosen: &Chosen,
+    results: &'a [CaseResult],
+) -> Result<Vec<&'a CaseResult>, TestResult> {
     let all: Vec<&CaseResult> =
         results.iter().filter(|case| !case.twin && takes(chosen, case)).collect();
     let measured: Vec<&CaseResult> = all.iter().copied().filter(|case| case.is_told()).collect();
@@ -56,7 +59,7 @@ pub fn cases<'a>(chosen: &Chosen, results: &'a [CaseResult]) -> Result<Vec<&'a C
         return Ok(measured);
     }
     let reason = all.iter().find_map(|case| case.shortfall());
-    Err(Told::not_testable(match reason {
+    Err(TestResult::not_testable(match reason {
         Some(reason) => format!("{chosen}: {reason}"),
         None => format!("{chosen}: no such case was measured"),
     }))
@@ -97,22 +100,22 @@ pub fn goodness(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
 ///
 /// # Errors
 /// What its launches lack.
-pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), Told> {
+pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), TestResult> {
     for case in cases(chosen, results)? {
         if Count::number(of).is_some() {
             case.counted
                 .of(of)
-                .map_err(|reason| Told::not_testable(format!("{chosen}: {reason}")))?;
+                .map_err(|reason| TestResult::not_testable(format!("{chosen}: {reason}")))?;
             continue;
         }
         let about = |reason: &str| format!("{of} of {chosen}: {reason}");
         return Err(match case.samples_missing.get(of) {
             Some(missing) => {
                 let text = format!("{missing} more independent samples a launch are needed");
-                Told::new(Decision::TooFewSamples, about(&text), None)
+                TestResult::new(Decision::TooFewSamples, about(&text), None)
             }
             None if of == "median" || case.others_by_round.contains_key(of) => continue,
-            None => Told::not_testable(about("its samples aren't single operations")),
+            None => TestResult::not_testable(about("its samples aren't single operations")),
         });
     }
     Ok(())
@@ -137,7 +140,7 @@ pub fn pairs<'a>(
     left: &Chosen,
     rights: &[Chosen],
     results: &'a [CaseResult],
-) -> Result<Pairs<'a>, Told> {
+) -> Result<Pairs<'a>, TestResult> {
     let mut found = Pairs::default();
     // Where a side has nothing measured, its reason is that of the claim.
     cases(left, results)?;
@@ -159,7 +162,7 @@ pub fn pairs<'a>(
     if found.measured.is_empty() {
         let right: Vec<String> = rights.iter().map(Chosen::to_string).collect();
         let text = format!("{left} and {} have no case in common", right.join(" or "));
-        return Err(Told::not_testable(text));
+        return Err(TestResult::not_testable(text));
     }
     Ok(found)
 }

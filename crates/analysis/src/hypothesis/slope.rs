@@ -5,7 +5,7 @@
 use super::curves::Curve;
 use super::parts::refuting;
 use super::ratio::decided;
-use super::{ALPHA, Decision, Told};
+use super::{ALPHA, Decision, TestResult};
 use model::metric::Unit;
 use stats::Interval;
 use study::factor::Factor;
@@ -24,14 +24,14 @@ pub struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     /// None where the levels aren't numbers, or are fewer than two.
-    pub fn of(curve: &'a Curve, along: Factor) -> Result<Steps<'a>, Told> {
+    pub fn of(curve: &'a Curve, along: Factor) -> Result<Steps<'a>, TestResult> {
         let number = |level: &String| match along {
             Factor::Size => model::size::parse(level).ok().map(|bytes| bytes as f64),
             _ => level.parse().ok(),
         };
         let at: Option<Vec<f64>> = curve.levels.iter().map(number).collect();
         let at =
-            at.ok_or_else(|| Told::not_testable(format!("{along}: its levels don't count")))?;
+            at.ok_or_else(|| TestResult::not_testable(format!("{along}: its levels don't count")))?;
         let slope = |row: &Vec<f64>| {
             let points: Vec<(f64, f64)> = at.iter().copied().zip(row.iter().copied()).collect();
             stats::theil_sen(&points)
@@ -39,7 +39,7 @@ impl<'a> Steps<'a> {
         let slopes: Option<Vec<f64>> = curve.rounds.iter().map(slope).collect();
         match slopes {
             Some(slopes) => Ok(Steps { curve, along, at, slopes }),
-            None => Err(Told::not_testable(format!("{along}: fewer than two levels differ"))),
+            None => Err(TestResult::not_testable(format!("{along}: fewer than two levels differ"))),
         }
     }
 
@@ -54,7 +54,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Whether each step surely adds something; or, if an interval is claimed, as much as that.
-    pub fn adds(&self, claimed: Option<(f64, f64)>, of_time: bool) -> Told {
+    pub fn adds(&self, claimed: Option<(f64, f64)>, of_time: bool) -> TestResult {
         let Some(slope) = self.interval() else { return self.too_few() };
         let text = self.told(&slope, of_time);
         let (from, to) = self.surest();
@@ -66,11 +66,11 @@ impl<'a> Steps<'a> {
                 format!("{text}; claimed {least} to {most}"),
             ),
         };
-        Told::new(decided(yes, no), text, None).measuring(&slope, unit(of_time))
+        TestResult::new(decided(yes, no), text, None).measuring(&slope, unit(of_time))
     }
 
     /// Whether a step adds less than one of `other`, in the rounds that both have.
-    pub fn add_less_than(&self, other: &Steps, of_time: bool) -> Told {
+    pub fn add_less_than(&self, other: &Steps, of_time: bool) -> TestResult {
         let own = self.curve.nth.iter().zip(&self.slopes);
         let beside = |round: &usize| {
             let at = other.curve.nth.iter().position(|it| it == round)?;
@@ -92,7 +92,7 @@ impl<'a> Steps<'a> {
         );
         let surest = stats::median_interval(&differences, refuting(self.curve.among));
         let more = surest.is_some_and(|it| it.low >= 0.0);
-        let told = Told::new(
+        let told = TestResult::new(
             decided(difference.high < 0.0, more),
             text,
             Some(stats::signed_rank(&differences).p),
@@ -102,18 +102,18 @@ impl<'a> Steps<'a> {
 
     /// Whether all steps add the same: no level is farther from the straight line between the first
     /// and the last than `margin` of the way between these.
-    pub fn straight(&self, margin: Option<f64>, of_time: bool) -> Told {
+    pub fn straight(&self, margin: Option<f64>, of_time: bool) -> TestResult {
         let margin = margin.unwrap_or(STRAIGHT_WITHIN);
         let last = self.at.len() - 1;
         if last < 2 {
             let text = format!("{}: a line through two levels is always straight", self.curve.name);
-            return Told::not_testable(text);
+            return TestResult::not_testable(text);
         }
         let ways: Vec<f64> = self.curve.rounds.iter().map(|it| it[last] - it[0]).collect();
         let Some(way) = stats::median_interval(&ways, ALPHA) else { return self.too_few() };
         if way.low <= 0.0 && way.high >= 0.0 {
             let text = format!("{}: nothing surely changes along {}", self.curve.name, self.along);
-            return Told::new(Decision::Inconclusive, text, None);
+            return TestResult::new(Decision::Inconclusive, text, None);
         }
         let share = |level: usize| (self.at[level] - self.at[0]) / (self.at[last] - self.at[0]);
         let off = |level: usize, alpha: f64| {
@@ -142,7 +142,7 @@ impl<'a> Steps<'a> {
         );
         let yes = all.iter().all(|it| it.low > -margin && it.high < margin);
         let no = surest.into_iter().any(|it| it.low > margin || it.high < -margin);
-        Told::new(decided(yes, no), text, None)
+        TestResult::new(decided(yes, no), text, None)
     }
 
     fn told(&self, slope: &Interval, of_time: bool) -> String {
@@ -154,8 +154,8 @@ impl<'a> Steps<'a> {
         format!("{}: {} {step}", self.curve.name, amounts(slope, of_time))
     }
 
-    fn too_few(&self) -> Told {
-        Told::too_few_rounds(&self.curve.name, self.curve.rounds.len())
+    fn too_few(&self) -> TestResult {
+        TestResult::too_few_rounds(&self.curve.name, self.curve.rounds.len())
     }
 }
 

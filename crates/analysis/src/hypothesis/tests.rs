@@ -6,7 +6,7 @@ use super::parts::{refuting, together};
 use super::ratio::{Sides, Test as Compared, Value, decided, ranking};
 use super::select::{cases, goodness, have, in_words, overloaded, quantity};
 use super::slope::Steps;
-use super::{ALPHA, CaseResult, Decision, Effect, Ground, Told, lost};
+use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use study::counted::{Count, FAILED_LAUNCHES};
 use study::extent::Extent;
@@ -14,7 +14,7 @@ use study::factor::{Chosen, Factor, chosen};
 use study::format::{Hypothesis, Test};
 
 /// Decides one claim; and says which of its cases it leaves out, since they were overloaded.
-pub fn decide(claim: &Hypothesis, on: &Ground) -> Told {
+pub fn decide(claim: &Hypothesis, on: &Ground) -> TestResult {
     let mut told = attempt(claim, on).unwrap_or_else(|untestable| untestable);
     if claim.of.as_ref().is_some_and(|of| of.get_ref() == FAILED_LAUNCHES) {
         return told;
@@ -32,7 +32,7 @@ pub fn decide(claim: &Hypothesis, on: &Ground) -> Told {
     told
 }
 
-fn attempt(claim: &Hypothesis, on: &Ground) -> Result<Told, Told> {
+fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
     let results = on.results;
     let left = chosen(&claim.left);
     let rights: Vec<Chosen> = claim.right.iter().map(chosen).collect();
@@ -89,15 +89,15 @@ fn along(
     right: &Chosen,
     margin: Option<f64>,
     on: &Ground,
-) -> Result<Told, Told> {
+) -> Result<TestResult, TestResult> {
     let results = on.results;
     let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
-    let factor = factor.ok_or_else(|| Told::not_testable("the claim names no factor"))?;
+    let factor = factor.ok_or_else(|| TestResult::not_testable("the claim names no factor"))?;
     let order = &on.declared.levels[&factor];
     let of = claim.of.as_ref().map_or("median", |it| it.get_ref());
     let lefts = curves(left, factor, order, results, of)?;
-    let each = |test: &dyn Fn(&Curve) -> Told| together(lefts.iter().map(test).collect());
-    let against = |test: &dyn Fn(&Curve, &Curve) -> Told| {
+    let each = |test: &dyn Fn(&Curve) -> TestResult| together(lefts.iter().map(test).collect());
+    let against = |test: &dyn Fn(&Curve, &Curve) -> TestResult| {
         let rights = curves(right, factor, order, results, of)?;
         let pairs = lefts.iter().enumerate().filter_map(|(nth, curve)| {
             // One right curve serves all; else they go by their order.
@@ -122,7 +122,9 @@ fn along(
             };
             match (bytes(0), bytes(1)) {
                 (Some(least), Some(most)) => Ok(each(&|curve| curve.peaks_within(least, most))),
-                _ => Err(Told::not_testable("the size of the last-level cache isn't known here")),
+                _ => Err(TestResult::not_testable(
+                    "the size of the last-level cache isn't known here",
+                )),
             }
         }
         Test::PeaksEarlier => against(&Curve::peaks_before),
@@ -136,7 +138,8 @@ fn along(
         }
         Test::AddsLess => {
             let than = claim.than.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
-            let than = than.ok_or_else(|| Told::not_testable("the claim names no other factor"))?;
+            let than =
+                than.ok_or_else(|| TestResult::not_testable("the claim names no other factor"))?;
             let rights = curves(right, than, &on.declared.levels[&than], results, of)?;
             let pair = |(a, b): (&Curve, &Curve)| {
                 let other = Steps::of(b, than);
@@ -151,7 +154,7 @@ fn along(
     }
 }
 
-fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> Told) -> Told {
+fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> TestResult) -> TestResult {
     match Steps::of(curve, along) {
         Ok(steps) => test(&steps),
         Err(told) => told,
@@ -164,19 +167,21 @@ fn is_time(chosen: &Chosen) -> bool {
 }
 
 /// Whether the measure of one case lies in the claimed interval, as one of so many `parts`.
-fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) -> Told {
+fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) -> TestResult {
     let name = if parts > 1 { format!("{}: ", in_words(case)) } else { String::new() };
     let measured = match measure(case, of) {
         Ok(found) => found,
-        Err(reason) => return Told::not_testable(format!("{name}{reason}")),
+        Err(reason) => return TestResult::not_testable(format!("{name}{reason}")),
     };
     let digits = |it: f64| Derived { value: Some(it), unit: String::new() }.to_string();
     let value = digits(measured.median);
     let Some((low, high)) = measured.ends else {
         let of = format!("{name}{of} {}", value.trim());
         return match measured.values.len() {
-            few if few < LEAST_ROUNDS => Told::too_few_rounds(of, few),
-            _ => Told::new(Decision::Inconclusive, format!("{of}, without an interval"), None),
+            few if few < LEAST_ROUNDS => TestResult::too_few_rounds(of, few),
+            _ => {
+                TestResult::new(Decision::Inconclusive, format!("{of}, without an interval"), None)
+            }
         };
     };
     let text = format!(
@@ -193,7 +198,7 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
     let decision = decided(low >= least && high <= most, to < least || from > most);
     let unit = if Count::number(of).is_some() { "count" } else { case.metric.unit.name() };
     let found = Effect { value: measured.median, low, high, unit };
-    Told::new(decision, text, None).with(found)
+    TestResult::new(decision, text, None).with(found)
 }
 
 /// What the launches of a case come to.
@@ -228,8 +233,11 @@ fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
 }
 
 /// Whether it is near one or the other, and which. One that the machine lacks can't refute.
-fn either(one: (&Chosen, Result<Told, Told>), other: (&Chosen, Result<Told, Told>)) -> Told {
-    let flat = |(name, told): (&Chosen, Result<Told, Told>)| {
+fn either(
+    one: (&Chosen, Result<TestResult, TestResult>),
+    other: (&Chosen, Result<TestResult, TestResult>),
+) -> TestResult {
+    let flat = |(name, told): (&Chosen, Result<TestResult, TestResult>)| {
         let told = told.unwrap_or_else(|untestable| untestable);
         (name.to_string(), told.decision, told.effect)
     };
@@ -254,7 +262,7 @@ fn either(one: (&Chosen, Result<Told, Told>), other: (&Chosen, Result<Told, Told
     };
     let told: Vec<String> =
         sides.iter().map(|(name, _, effect)| format!("against {name}: {effect}")).collect();
-    Told::new(decision, format!("{answer}; {}", told.join("; ")), None)
+    TestResult::new(decision, format!("{answer}; {}", told.join("; ")), None)
 }
 
 /// `2%` or `0.02` as a share.

@@ -1,11 +1,11 @@
-//! What was counted in the launches of a case that something looked at, and what looking cost.
+//! What was counted in the launches of a case that were instrumented, and tracing overhead.
 //!
 //! Events are summed over both workers, each divided by what that worker did; the price is the
 //! time of the observed launches over that of the others, paired within rounds.
 
+mod decode;
 mod figures;
-mod heard;
-mod hearing;
+mod trace_summary;
 
 #[cfg(test)]
 mod tests;
@@ -23,14 +23,15 @@ use model::workload::Workload;
 use store::StoredLaunch;
 
 pub(super) use figures::assign;
-pub use heard::{
-    Beyond, CallsHeard, Heard, InterruptsHeard, Returned, SocketHeard, Wait, WakeUps, Worker,
+pub use trace_summary::{
+    Beyond, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait, WakeUps,
+    Worker,
 };
 
 /// A case under a probe.
 #[derive(Clone, Debug, Serialize)]
 pub struct Observed {
-    /// What looked on.
+    /// Instrumentation.
     pub probe: Probe,
     /// The variant.
     pub variant: String,
@@ -55,9 +56,9 @@ pub struct Observed {
     /// Figures of hardware counters: sums of user and kernel, and one count over another, of any
     /// family of the same case; empty of software and traces.
     pub figures: Vec<CountFigure>,
-    /// What a trace heard; null of counters.
-    pub heard: Option<Heard>,
-    /// What looking cost; null where too few rounds have both.
+    /// What a trace recorded; null of counters.
+    pub trace: Option<TraceSummary>,
+    /// Tracing overhead; null where too few rounds have both.
     pub price: Option<Price>,
     /// How often the programs of a trace ran for the workers, per operation of the initiator; null
     /// of counters, and of programs that do nothing.
@@ -173,7 +174,7 @@ impl Observed {
             launches: case.launches,
             events: events(&case, launches),
             figures: Vec::new(),
-            heard: if probe.empty { None } else { Heard::of(launches) },
+            trace: if probe.empty { None } else { TraceSummary::of(launches) },
             price: beside.and_then(|at| price(&case, &plain[at])),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),

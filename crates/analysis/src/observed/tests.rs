@@ -114,8 +114,8 @@ fn traced(lost: u64) -> Traced {
 #[test]
 fn what_a_trace_heard_is_per_operation_of_each_worker_and_summed() {
     let traces: Vec<Traced> = (0..ROUNDS as u64).map(traced).collect();
-    let heard = Heard::over((1..).zip(&traces)).unwrap();
-    let read = heard.call("read").unwrap();
+    let trace = TraceSummary::over((1..).zip(&traces)).unwrap();
+    let read = trace.call("read").unwrap();
     let expected = 2002.0 / 1000.0 + (2.0 * 1016.0 + 250.0 + 1.0) / 1016.0;
     assert!((read.per_operation - expected).abs() < 1e-9, "{read:?}");
     assert_eq!(read.low, Some(read.per_operation), "every launch did the same");
@@ -126,17 +126,17 @@ fn what_a_trace_heard_is_per_operation_of_each_worker_and_summed() {
     assert!((read.others_per_operation - (1.0 / 1000.0 + 1.0 / 1016.0)).abs() < 1e-9);
     assert_eq!(read.asked_bytes, Some(131_072.0));
     assert!(read.mean_returned.is_some_and(|it| it > 60_000.0 && it < 65_536.0), "{read:?}");
-    let delay = heard.delay.as_ref().unwrap();
+    let delay = trace.delay.as_ref().unwrap();
     assert_eq!((delay.per_operation, delay.mean_ns, delay.longest_ns), (2.0, 3_000.0, 70_000));
     let beyond: Vec<f64> = delay.beyond.iter().map(|it| it.share).collect();
     assert_eq!(beyond[..2], [1.0, 2.0 / 2016.0], "from 2 µs on, and one each beyond 64 µs");
     assert_eq!((delay.beyond[3].ns, beyond[3], beyond[4]), (65_536, 2.0 / 2016.0, 0.0));
-    assert!(heard.asleep.is_none(), "nobody slept");
-    assert_eq!(heard.wake_ups.len(), 2);
-    assert!(heard.wake_ups.iter().all(|it| it.per_operation == 1.0 && it.to_cpu == 1));
-    assert_eq!((heard.socket[0].bytes, heard.socket[0].per_operation), (Some(64), 2.0));
-    assert_eq!(heard.missing, ["ipi_send_cpu"]);
-    assert_eq!(heard.lost, (0..12).sum::<u64>());
+    assert!(trace.asleep.is_none(), "nobody slept");
+    assert_eq!(trace.wake_ups.len(), 2);
+    assert!(trace.wake_ups.iter().all(|it| it.per_operation == 1.0 && it.to_cpu == 1));
+    assert_eq!((trace.socket[0].bytes, trace.socket[0].per_operation), (Some(64), 2.0));
+    assert_eq!(trace.missing, ["ipi_send_cpu"]);
+    assert_eq!(trace.lost, (0..12).sum::<u64>());
 }
 
 #[test]
@@ -150,12 +150,12 @@ fn rare_values_are_summed_and_nothing_is_heard_of_no_launch() {
         asked_bytes: None,
     };
     one.initiator.calls = (0..50).map(calls).collect();
-    let heard = Heard::over([(3, &one)].into_iter()).unwrap();
-    let write = heard.call("write").unwrap();
+    let trace = TraceSummary::over([(3, &one)].into_iter()).unwrap();
+    let write = trace.call("write").unwrap();
     let shown: f64 = write.returned.iter().map(|it| it.per_operation).sum();
     assert!((shown + write.others_per_operation - write.per_operation).abs() < 1e-9, "{write:?}");
     assert!(write.returned.len() < 10, "{write:?}");
     assert_eq!(write.by_round[..2], [None, None]);
     assert_eq!(write.low, None, "one launch has no interval");
-    assert!(Heard::over(std::iter::empty()).is_none());
+    assert!(TraceSummary::over(std::iter::empty()).is_none());
 }

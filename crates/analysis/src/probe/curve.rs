@@ -9,7 +9,7 @@ use stats::{Interval, Moved, Rescaled};
 /// A curve under a probe, beside the unobserved one.
 #[derive(Clone, Debug)]
 pub struct CurveUnder {
-    /// What looked on.
+    /// Instrumentation.
     pub probe: Probe,
     /// Its sizes, in bytes.
     pub sizes: Vec<u64>,

@@ -36,9 +36,9 @@ pub struct Dose {
 pub enum Linear {
     /// The line meets the measured time within 2 %: the price may be subtracted.
     Yes,
-    /// The line ends above it: the first dose costs more than each further one.
+    /// The line ends above it: the first level costs more than each further one.
     FirstCostsMore,
-    /// The line ends below it: the first dose costs less.
+    /// The line ends below it: the first level costs less.
     FirstCostsLess,
     /// These launches can't tell; a miss smaller than this share could not have been seen.
     Open(f64),

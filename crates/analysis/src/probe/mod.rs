@@ -1,8 +1,8 @@
-//! What looking on cost in a run, judged from its store as often as is asked.
+//! Tracing overhead in a run, judged from its store as often as is asked.
 //!
 //! Every launch that a probe observed stands beside unobserved ones of the same case, in the same
 //! rounds. From these pairs come the price of each probe (per operation and per firing), whether
-//! twice the looking costs twice the price, whether a curve over sizes is only rescaled, and
+//! twice the tracing costs twice as much, whether a curve over sizes is only rescaled, and
 //! whether anything that the run says of two mechanisms turns round.
 
 mod curve;
@@ -23,7 +23,7 @@ use model::probe::Probe;
 use model::total::Total;
 use model::workload::Workload;
 
-/// The price of looking in a run.
+/// Tracing overhead in a run.
 #[derive(Clone, Debug)]
 pub struct ProbeEffect {
     /// One per mechanism, workload, total, placement and kind of workers.

@@ -1,4 +1,4 @@
-//! Whether looking changes which of two mechanisms is faster.
+//! Whether instrumentation changes which of two mechanisms is faster.
 
 use super::{Common, Pair};
 use crate::{ALPHA, CaseResult, EQUIVALENT_WITHIN};
@@ -8,7 +8,7 @@ use stats::Verdict;
 /// Two mechanisms, observed and not.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// What looked on.
+    /// Instrumentation.
     pub probe: Probe,
     /// One of the two.
     pub first: String,
@@ -24,7 +24,7 @@ pub struct Order {
     pub kept: Kept,
 }
 
-/// What looking made of an order.
+/// What instrumentation made of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// The same one is faster, or both are equivalent.
@@ -43,7 +43,7 @@ type Found<'a> = (&'a Pair<'a>, &'a Pair<'a>, Rounds, Rounds);
 /// Times per operation of two cases, by round.
 type Rounds = (Vec<f64>, Vec<f64>);
 
-/// Every pair of mechanisms under every probe that looks on once; the p values are one family.
+/// Every pair of mechanisms under every probe attached once; the p values are one family.
 pub(super) fn orders(pairs: &[Pair]) -> Vec<Order> {
     let once: Vec<&Pair> = pairs.iter().filter(|it| it.probe.times == 1).collect();
     let mut found: Vec<Found> = Vec::new();

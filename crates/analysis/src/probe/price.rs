@@ -10,7 +10,7 @@ use stats::Interval;
 /// The price of one probe at one size.
 #[derive(Clone, Debug)]
 pub struct Charge {
-    /// What looked on.
+    /// Instrumentation.
     pub probe: Probe,
     /// Null where messages have no size.
     pub message_bytes: Option<u64>,
@@ -63,7 +63,7 @@ impl Charge {
 /// Firings per operation below which a price per firing is that of something else.
 const LEAST_FIRINGS: f64 = 0.1;
 
-/// The prices of a strand's probes, each looking on once; one family.
+/// The prices of a strand's probes, each attached once; one family.
 pub(super) fn charges(pairs: &[Pair]) -> Vec<Charge> {
     let once = pairs.iter().filter(|it| it.probe.times == 1);
     let mut charges: Vec<Charge> = once.map(|pair| charge(pair, pairs)).collect();

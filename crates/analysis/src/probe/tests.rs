@@ -1,4 +1,4 @@
-//! A made-up machine whose price of looking is known, and what is said of it.
+//! A made-up machine whose tracing overhead is known, and what is said of it.
 
 use super::*;
 use crate::testing::{COUNTER_NS, FIRING_NS, Machine, ROUNDS, SIZES, machine};

@@ -30,7 +30,7 @@ pub fn table(judged: &Judged) -> Option<Block> {
     let compared = !table.rows.is_empty();
     table.rows.extend(cheapest(judged, &places));
     table.notes.push(Text::from(
-        "≈ can't be told apart; the value is that of the smallest median (the largest rate), and \
+        "≈: not separated; the value is that of the smallest median (the largest rate), and \
          CPU time goes by the median alone. Where not on one CPU, the ratio to the reference comes \
          first, and the value is that of the smallest one. Every comparison with its interval, and \
          how sure it is, follows.",
@@ -130,7 +130,7 @@ impl<'a> Answer<'a> {
         let instead = match (leader.spins, leader.carries) {
             (true, _) => asleep.map(|it| {
                 let names = words::together(group, |it| it.among_best_sleeping);
-                (", burning both CPUs; asleep ", names, case(it))
+                (", busy-waits; blocking: ", names, case(it))
             }),
             (_, Carries::Signal) => group
                 .standings
@@ -156,7 +156,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Who burns least CPU in a round trip of the smallest size.
+/// Who uses least CPU in a round trip of the smallest size.
 fn cheapest(judged: &Judged, places: &[&str]) -> Option<Row> {
     let counts =
         |it: &&CaseResult| it.metric.is_round_trip() && it.carries == Carries::Bytes && !it.twin;
@@ -172,7 +172,7 @@ fn cheapest(judged: &Judged, places: &[&str]) -> Option<Row> {
         let Some(first) = least(true) else { return Text::new().muted("–") };
         let text = priced(Text::new(), first);
         match least(false).filter(|_| first.spins) {
-            Some(asleep) => priced(text.muted(", and more while it waits; asleep "), asleep),
+            Some(asleep) => priced(text.muted(", and more while it waits; blocking: "), asleep),
             None => text,
         }
     });

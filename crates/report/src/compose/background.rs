@@ -153,7 +153,7 @@ fn method(judged: &Judged) -> Section {
          order drawn from the stored seed; comparisons are paired within rounds, by exact \
          signed-rank tests, corrected by Holm over the group. A headline is the median over \
          launches of each launch's median; its interval is made of order statistics and counts \
-         every look that was taken on the way."
+         every analysis made on the way."
             .to_string(),
         format!(
             "Each launch of a latency timed its first round trip on its own, and each that moves \

@@ -4,9 +4,9 @@
 mod absences;
 mod answer;
 mod background;
-mod carried;
 mod compare;
 mod datagrams;
+mod delivery;
 mod explain;
 mod figures;
 pub mod findings;
@@ -102,7 +102,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
         _ => Section::new("all-results", "All results"),
     };
     results.blocks.extend(tables::summaries(judged));
-    results.blocks.extend(carried::tables(judged));
+    results.blocks.extend(delivery::tables(judged));
     results.blocks.extend(open_loop::tables(judged));
     results.blocks.extend(setup::tables(judged));
     if !results.blocks.is_empty() {
@@ -133,7 +133,7 @@ fn headline(run: &StoredRun) -> &'static str {
         Aim::Comparison if run.peer.is_some() => "How processes talk to each other on two hosts",
         Aim::Comparison => "How processes talk to each other on this machine",
         Aim::Explanation { .. } => "Where the time of a message goes",
-        Aim::ProbeEffect => "What looking costs",
+        Aim::ProbeEffect => "Tracing overhead",
     }
 }
 
@@ -197,7 +197,7 @@ fn folded(blocks: Vec<Block>) -> Vec<Block> {
         others.into_iter().partition(|it| matches!(it, Block::Warning(_)));
     shown.extend(warnings);
     if !remarks.is_empty() {
-        let summary = Text::from("Cases less precise than asked");
+        let summary = Text::from("Cases whose precision was not reached");
         shown.push(Block::Details { summary, blocks: remarks });
     }
     shown

@@ -2,7 +2,7 @@
 
 use super::{Extent, words};
 use crate::{Block, Text, units};
-use analysis::time::Course;
+use analysis::time::Shift;
 use analysis::{CommonChange, Judged};
 
 /// Lines that a terminal shows.
@@ -47,12 +47,12 @@ fn common(change: &CommonChange) -> String {
     let CommonChange { verdict, after_round, later_rounds, .. } = change;
     let ratio = units::ratio(change.time_ratio);
     match verdict {
-        Some(Course::Changed) => {
+        Some(Shift::Changed) => {
             format!(
                 "the machine changed after round {after_round}: most takes {ratio} as long since"
             )
         }
-        Some(Course::Drifted) => format!(
+        Some(Shift::Drifted) => format!(
             "the machine drifted: most takes {ratio} as long in the last {later_rounds} rounds as in \
              the first {after_round}"
         ),

@@ -3,7 +3,7 @@
 use super::signs::{best_in_words, cell};
 use super::words;
 use crate::{Block, Column, Row, Table, Text, units};
-use analysis::{CaseResult, FIRST_MESSAGE, Judged, OncePerLaunch, Secondary, Status};
+use analysis::{CaseResult, FIRST_MESSAGE, Judged, PerLaunch, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
 const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to have both ends, and to \
@@ -153,7 +153,7 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
     (!table.rows.is_empty()).then(|| Block::Details { summary, blocks: vec![table.into()] })
 }
 
-fn interval(time: &OncePerLaunch) -> String {
+fn interval(time: &PerLaunch) -> String {
     match (time.low, time.high) {
         (Some(low), Some(high)) => crate::Unit::Nanoseconds.interval(time.median, low, high),
         _ => format!("{} (too few launches)", units::duration(time.median)),

@@ -65,7 +65,7 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
             let (median, value) =
                 (ratios::best_by(group, leader), ratios::headline(judged, group, best[0]));
             words::few_codes(head, &names)
-                .plain(" can't be told apart; ")
+                .plain(" are not separated; ")
                 .code(&names[0])
                 .plain(format!(" has the {median}, {value}"))
         }
@@ -74,7 +74,7 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     if !group.metric.is_set_up() {
         let spins = |it: &&Standing| judged.results[it.result].spins;
         let spinning = best.iter().copied().filter(spins).map(|it| it.variant.clone());
-        text = burning(text, best.len() == 1, &spinning.collect::<Vec<_>>());
+        text = busy_waiting(text, best.len() == 1, &spinning.collect::<Vec<_>>());
         if leader.spins {
             text = best_asleep(text, judged, group);
         }
@@ -89,12 +89,12 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
 }
 
 /// Which of the best use up two CPUs.
-fn burning(text: Text, alone: bool, spinning: &[String]) -> Text {
+fn busy_waiting(text: Text, alone: bool, spinning: &[String]) -> Text {
     match spinning {
         [] => text,
-        [_] if alone => text.plain(", and burns both CPUs"),
-        [one] => text.plain("; ").code(one).plain(" burns both CPUs"),
-        several => words::few_codes(text.plain("; "), several).plain(" burn both CPUs"),
+        [_] if alone => text.plain(", and busy-waits (uses both CPUs)"),
+        [one] => text.plain("; ").code(one).plain(" busy-waits (uses both CPUs)"),
+        several => words::few_codes(text.plain("; "), several).plain(" busy-wait (use both CPUs)"),
     }
 }
 
@@ -105,11 +105,11 @@ fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
     let case = &judged.results[first.result];
     let value = ratios::headline(judged, group, first);
     match asleep.len() {
-        1 => text.plain("; best that sleeps: ").code(&first.variant).plain(format!(", {value}")),
+        1 => text.plain("; best blocking: ").code(&first.variant).plain(format!(", {value}")),
         _ => {
             let names: Vec<String> = asleep.iter().map(|it| it.variant.clone()).collect();
-            words::few_codes(text.plain("; of those that sleep, "), &names)
-                .plain(" can't be told apart; ")
+            words::few_codes(text.plain("; of the blocking ones, "), &names)
+                .plain(" are not separated; ")
                 .code(&first.variant)
                 .plain(format!(" has the {}, {value}", ratios::best_by(group, case)))
         }
@@ -150,7 +150,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
         group.standings.len(),
         match group.closed {
             Some(Closed::Precise) => "; every interval as narrow as asked",
-            Some(Closed::Budget) => "; the budget ended first",
+            Some(Closed::Budget) => "; stopped at the time limit",
             Some(Closed::Launches) => "",
             None => "; not finished",
         }
@@ -188,7 +188,7 @@ fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
         return Vec::new();
     }
     let way_out = "More time (--budget) narrows intervals.";
-    let asked = Text::new().strong("Less precise than asked");
+    let asked = Text::new().strong("Precision not reached");
     if extent == Extent::Full {
         let lines = judged.groups.iter().filter_map(|group| {
             let names: Vec<String> = open(judged, group).map(name_with_reason).collect();
@@ -207,7 +207,7 @@ fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
     vec![Block::paragraph(asked.plain(counted + &rest))]
 }
 
-/// The cases of a group that are less precise than asked.
+/// The cases of a group that are precision not reached.
 fn open<'a>(
     judged: &'a Judged,
     group: &'a GroupVerdict,

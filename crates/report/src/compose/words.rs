@@ -2,7 +2,7 @@
 
 use crate::{Text, Unit, VerdictKind, units};
 use analysis::hypothesis::Decision;
-use analysis::time::Course;
+use analysis::time::Shift;
 use analysis::{CaseResult, Estimate, GroupVerdict, Judged, Standing};
 use model::metric::Metric;
 use model::workload::Workload;
@@ -184,10 +184,10 @@ pub fn remark(case: &CaseResult) -> Option<String> {
     if let Some(it) = &case.over_time {
         let (first, last) = (unit.format(it.first), unit.format(it.last));
         return Some(match it.verdict {
-            Some(Course::Changed) => {
+            Some(Shift::Changed) => {
                 format!("changed after round {}: {first} → {last}", it.after_round)
             }
-            Some(Course::Drifted) => format!(
+            Some(Shift::Drifted) => format!(
                 "drifted: {first} in the first {} launches, {last} in the last {}",
                 it.first_launches, it.last_launches
             ),
@@ -231,7 +231,7 @@ pub fn best_of(group: &GroupVerdict) -> String {
     together(group, |it| it.among_best)
 }
 
-/// The names of the standings that `belong`, as of those that can't be told apart.
+/// The names of the standings that `belong`, as of those that are not separated.
 pub fn together(group: &GroupVerdict, belong: fn(&Standing) -> bool) -> String {
     let best = group.standings.iter().filter(|it| belong(it));
     let names: Vec<&str> = best.map(|it| it.variant.as_str()).collect();
@@ -285,7 +285,7 @@ fn best(named: &[String]) -> String {
         [] => String::new(),
         // ≈ is explained where it first stands.
         _ if named.iter().any(|it| it.contains('≈')) => {
-            format!("Best (≈: can't be told apart): {}.", named.join("; "))
+            format!("Best (≈: not separated): {}.", named.join("; "))
         }
         _ => format!("Best: {}.", named.join("; ")),
     }

@@ -97,7 +97,7 @@ fn one_step_against_an_order_refutes_it_however_open_the_others_are() {
         step("tcp"),
         step("pipe")
     );
-    // UDP and TCP can't be told apart; a pipe is surely ahead of TCP, and should be behind it.
+    // UDP and TCP are not separated; a pipe is surely ahead of TCP, and should be behind it.
     let results = [
         case("udp", "free", 10_000.0, 0.2),
         case("tcp", "free", 10_100.0, 0.2),

@@ -153,8 +153,8 @@ fn figure(found: &Explanation, place: &(String, String)) -> Figure {
         FigureKind::Bars,
         format!("explained-{}-{}", place.0.replace(',', "-"), place.1),
         format!("A round trip taken apart, {}", place_in_words(place)),
-        "Bars: the parts of a traced round trip, less the price of tracing it; one that comes out \
-         below nothing isn't drawn. Diamond: the round trip that nothing looked at.",
+        "Bars: the parts of a traced round trip, less the overhead of tracing it; one that comes out \
+         below nothing isn't drawn. Diamond: the round trip without instrumentation.",
         Axis::categories("case", cases.iter().map(|it| name(it))),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
     );
@@ -206,7 +206,7 @@ fn differences(found: &Explanation) -> Section {
             ),
             false => (
                 VerdictKind::Unknown,
-                format!("{at}: {} and {} can't be told apart.", a.variant, b.variant),
+                format!("{at}: {} and {} are not separated.", a.variant, b.variant),
             ),
         };
         let detail = if told { words::shares(parts, whole_ns.median) } else { String::new() };
@@ -215,7 +215,7 @@ fn differences(found: &Explanation) -> Section {
     section
 }
 
-/// What looking cost, and how far its correction can be trusted.
+/// Tracing overhead, and how far its correction can be trusted.
 fn price(found: &Explanation) -> Section {
     let mut table = Table {
         caption: "What tracing cost".into(),
@@ -247,7 +247,7 @@ fn price(found: &Explanation) -> Section {
          a system call beside that. Parts add up where the residual's interval holds zero, or is \
          within a twentieth of the whole.",
     ));
-    let mut section = Section::new("price", "The price of looking").with(table);
+    let mut section = Section::new("price", "Tracing overhead").with(table);
     if found.cases.iter().any(|it| it.overlaps) {
         section.blocks.push(Block::paragraph(
             "On two CPUs the workers' waits overlap: a firing on one delays the other or hides \

@@ -28,7 +28,7 @@ fn residual() -> Text {
     Text::new()
         .strong("Residual")
         .plain(
-            ": the whole, measured with nothing looking on, less all parts. It holds what attaching \
+            ": the whole, measured without instrumentation, less all parts. It holds what attaching \
              a trace costs once, what overlaps, and what no event tells. ",
         )
         .code("ipcmark explain … --launches 30")

@@ -29,7 +29,7 @@ const BARS: &str = "Bars: CPU time of both workers, whose division into user and
 const FRONTIER: &str = "Left is faster, down is cheaper; whatever lies above and right of the dashed line \
      is beaten in both. Upright bars: intervals of the CPU time.";
 
-const SPINS: &str = "A worker that spins burns its CPU while nothing arrives, too: this counts only \
+const SPINS: &str = "A worker that busy-waits uses its CPU while nothing arrives, too: this counts only \
      round trips without a pause.";
 
 /// A case with both of its prices, in ns.
@@ -82,7 +82,7 @@ fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
 fn bars_finding(here: &[Priced]) -> String {
     match here {
         [least, .., most] => format!(
-            "{} burns least, {}; {} most, {}.",
+            "{} uses least, {}; {} most, {}.",
             least.case.variant,
             least.in_words(),
             most.case.variant,
@@ -102,8 +102,8 @@ fn caption(words: &str, here: &[Priced]) -> String {
 
 /// The signs of a frontier: name, whether they spin, and whether they carry bytes.
 const KINDS: [(&str, bool, Option<bool>); 3] = [
-    ("sleeps, carries bytes", false, Some(true)),
-    ("sleeps, a wake-up only", false, Some(false)),
+    ("blocking, carries bytes", false, Some(true)),
+    ("blocking, a wake-up only", false, Some(false)),
     ("spins", true, None),
 ];
 
@@ -131,7 +131,7 @@ fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
     }
     figure.series.push(staircase("nothing is ahead of this in both", here, &frontier));
     if asleep != frontier {
-        figure.series.push(staircase("the same of those that sleep", here, &asleep));
+        figure.series.push(staircase("the same of the blocking ones", here, &asleep));
     }
     figure.series.retain(|series| !series.points.is_empty());
     figure
@@ -164,7 +164,7 @@ fn frontier_finding(here: &[Priced], frontier: &[usize], asleep: &[usize]) -> St
         several => format!("Worth choosing between: {}", words::list(several)),
     };
     if asleep != frontier && !asleep.is_empty() {
-        finding += &format!("; of those that sleep: {}", words::list(&names(asleep)));
+        finding += &format!("; of the blocking ones: {}", words::list(&names(asleep)));
     }
     finding + " (by their medians)."
 }

@@ -3,7 +3,7 @@
 use super::{at, place_id, place_name, size_in_words};
 use crate::compose::words;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Span, Unit, units};
-use analysis::{CaseResult, Course, Judged, Status};
+use analysis::{CaseResult, Judged, Status, TimeSeries};
 
 const DRIFT: &str = "Every launch in the order of the rounds: a level line is a quiet machine; a step that \
      all lines share is the machine's, not a mechanism's.";
@@ -125,7 +125,7 @@ fn series(case: &CaseResult) -> Series {
 }
 
 /// A launch takes the room of one round, less a gap to its neighbours.
-fn launch(course: &Course) -> impl Iterator<Item = Point> + '_ {
+fn launch(course: &TimeSeries) -> impl Iterator<Item = Point> + '_ {
     let slices = course.slices.len() as f64;
     course.slices.iter().enumerate().map(move |(nth, slice)| {
         let x = course.round as f64 - 0.45 + 0.9 * (nth as f64 + 0.5) / slices;

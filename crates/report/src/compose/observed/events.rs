@@ -68,7 +68,7 @@ pub fn table(place: &Place, extent: Extent) -> Option<Table> {
     Some(table)
 }
 
-/// `2.00 read, 2.00 write`: as counted, or as heard where nothing counted them.
+/// `2.00 read, 2.00 write`: as counted, or as trace where nothing counted them.
 fn calls(case: &Seen) -> Option<String> {
     let counted: Vec<(String, f64)> = match case.event("calls") {
         Some(_) => {
@@ -77,8 +77,8 @@ fn calls(case: &Seen) -> Option<String> {
             events.map(|it| (it.name.clone(), it.per_operation)).collect()
         }
         None => {
-            let heard = case.heard().filter(|it| !it.calls.is_empty())?;
-            heard.calls.iter().map(|it| (it.name.clone(), it.per_operation)).collect()
+            let trace = case.trace().filter(|it| !it.calls.is_empty())?;
+            trace.calls.iter().map(|it| (it.name.clone(), it.per_operation)).collect()
         }
     };
     let all = match case.event("calls") {

@@ -1,4 +1,4 @@
-//! What was counted in launches that something looked at, and heard in those that were traced: a
+//! What was counted in observed launches, and recorded in traced ones: a
 //! table each for what happened, for system calls by what they returned, for waits, for the price.
 //!
 //! A terminal gets what fits 80 columns; a page all of it, with intervals. What can't be counted
@@ -6,16 +6,16 @@
 
 mod events;
 mod hardware;
-mod heard;
 mod price;
+mod traces;
 mod untested;
 
-pub(super) use heard::exactly;
+pub(super) use traces::exactly;
 pub(super) use untested::merged;
 
 use super::{Extent, words};
 use crate::{Block, Column, Section, Text, units};
-use analysis::{EventCount, Heard, Judged, Observed};
+use analysis::{EventCount, Judged, Observed, TraceSummary};
 use model::metric::Operation;
 use model::total::Total;
 
@@ -30,7 +30,7 @@ pub fn section(judged: &Judged, extent: Extent) -> Option<Section> {
     let places = places(&seen);
     for place in &places {
         section.blocks.extend(events::table(place, extent).map(Block::from));
-        section.blocks.extend(heard::tables(place, extent));
+        section.blocks.extend(traces::tables(place, extent));
     }
     section.blocks.extend(hardware::tables(&places, extent));
     section.blocks.extend(places.iter().filter_map(|it| price::table(it, extent)).map(Block::from));
@@ -89,9 +89,9 @@ impl<'a> Seen<'a> {
         self.by.iter().find_map(|it| it.event(name))
     }
 
-    /// What the fullest of its traces heard.
-    fn heard(&self) -> Option<&'a Heard> {
-        let traced = self.by.iter().filter_map(|it| Some((it.probe.scope()?, it.heard.as_ref()?)));
+    /// What the fullest of its traces recorded.
+    fn trace(&self) -> Option<&'a TraceSummary> {
+        let traced = self.by.iter().filter_map(|it| Some((it.probe.scope()?, it.trace.as_ref()?)));
         traced.max_by_key(|it| it.0).map(|it| it.1)
     }
 

@@ -1,4 +1,4 @@
-//! What looking cost: the time of observed launches over that of the others in the same rounds.
+//! Tracing overhead: the time of observed launches over that of the others in the same rounds.
 
 use super::super::Extent;
 use super::Place;
@@ -14,10 +14,10 @@ pub fn table(place: &Place, extent: Extent) -> Option<Table> {
         }
     }
     let mut table = Table {
-        caption: format!("Price of looking at {}", place.caption()),
+        caption: format!("Tracing overhead of {}", place.caption()),
         columns: vec![place.first_column()],
         notes: vec![
-            "Time of an operation while that looked on, over its time otherwise, paired by rounds."
+            "Time of an operation under that instrumentation, over its time without, paired by rounds."
                 .into(),
         ],
         ..Default::default()

@@ -39,8 +39,8 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
     let what = operation(&strand.of);
     // A message may be of any size: what is added to a large one would hide all others.
     let (ratios, head) = match strand.of.metric.is_transfer() {
-        true => (true, format!("How much longer a {what} takes while something looks")),
-        false => (false, format!("What looking adds to a {what}")),
+        true => (true, format!("How much longer a {what} takes while traced or counted")),
+        false => (false, format!("What instrumentation adds to a {what}")),
     };
     let y = match ratios {
         true => Axis::new("time observed over time unobserved", Unit::Ratio, Scale::Log),

@@ -1,4 +1,4 @@
-//! What looking costs, as a document: verdicts in words, a table for each size, lines through
+//! Tracing overhead, as a document: verdicts in words, a table for each size, lines through
 //! doses, curves over size, and what could not be tried here.
 
 mod curves;
@@ -13,7 +13,7 @@ use analysis::probe::{Common, ProbeEffect};
 use model::request::Aim;
 use stats::Interval;
 
-/// The sections of a run that was made to tell what looking costs; none of any other.
+/// The sections of a run that was made to tell the tracing overhead; none of any other.
 pub fn sections(judged: &Judged, extent: Extent) -> Vec<Section> {
     let effect = match judged.run.request.aim {
         Aim::ProbeEffect => ProbeEffect::of(&judged.results, &judged.observed),
@@ -25,9 +25,9 @@ pub fn sections(judged: &Judged, extent: Extent) -> Vec<Section> {
 fn written(effect: &ProbeEffect, extent: Extent) -> Vec<Section> {
     let mut answer = Section::new("price", "Verdict");
     answer.blocks.extend(verdicts::blocks(effect).into_iter().map(Block::from));
-    let mut prices = Section::new("prices", "Prices");
+    let mut prices = Section::new("prices", "Overheads");
     prices.blocks.extend(effect.strands.iter().flat_map(tables::prices));
-    let mut doses = Section::new("doses", "Once, twice, four times over");
+    let mut doses = Section::new("doses", "Once, twice, four times");
     doses.blocks.extend(effect.strands.iter().filter_map(tables::doses));
     let mut shapes = Section::new("shapes", "Curves");
     for strand in &effect.strands {
@@ -91,11 +91,11 @@ mod tests {
     #[test]
     fn the_document_says_prices_first_and_what_could_not_be_tried_last() {
         let effect = machine(1).judged();
-        let mut document = Document::new("What looking costs");
+        let mut document = Document::new("Tracing overhead");
         document.sections = written(&effect, Extent::Summary);
         let text = terminal::render(&document, &terminal::Style::default());
         for words in [
-            "Looking costs up to",
+            "Tracing overhead: up to",
             "pipe, one CPU",
             "64 KiB",
             "trace-calls",

@@ -118,14 +118,14 @@ pub(super) fn doses(strand: &Strand) -> Option<Block> {
     let margin = 100.0 * EQUIVALENT_WITHIN;
     let table = Table {
         caption: format!(
-            "{}: a line through the doses, led back to none, beside what was measured there",
+            "{}: a line through the levels, extended to none, beside what was measured there",
             strand_name(&strand.of)
         ),
         columns: vec![
             Column::number("size", 0),
             Column::text("level", 0),
-            Column::text("doses", ASIDE),
-            Column::number("a dose [95 %]", 1),
+            Column::text("levels", ASIDE),
+            Column::number("a level [95 %]", 1),
             Column::number("at none [95 %]", ASIDE),
             Column::number("measured", ASIDE),
             Column::text("the line ends", 0),
@@ -134,7 +134,7 @@ pub(super) fn doses(strand: &Strand) -> Option<Block> {
         notes: vec![
             format!(
                 "at it: within {margin:.0} % of the unobserved time, so that the price is linear and \
-                 may be subtracted. above: the first dose costs more than each further one; below: \
+                 may be subtracted. above: the first level costs more than each further one; below: \
                  less. open <x: a miss smaller than x could not have been seen."
             )
             .into(),
@@ -168,7 +168,7 @@ pub(super) fn untested(effect: &ProbeEffect) -> Option<Block> {
             .emphasis(Emphasis::Muted)
     };
     let table = Table {
-        caption: "Levels that could not look here, and why".into(),
+        caption: "Levels that are unavailable here, and why".into(),
         columns: vec![Column::text("level", 0), Column::text("not testable here", 0)],
         rows: reasons.into_iter().map(row).collect(),
         ..Default::default()

@@ -1,4 +1,4 @@
-//! What looking costs, in words: the range of prices, whether shapes and orders survive, whether a
+//! Tracing overhead, in words: the range of prices, whether shapes and orders survive, whether a
 //! price may be subtracted.
 
 use super::{percent, strand_name};
@@ -27,7 +27,7 @@ fn price(effect: &ProbeEffect) -> Verdict {
     all.sort_by(|a, b| a.2.total_cmp(&b.2));
     let bare = |ratio| percent(ratio).trim_start_matches('+').to_string();
     let Some(most) = all.last() else {
-        let head = Text::new().strong("What looking costs can't be told: ");
+        let head = Text::new().strong("The tracing overhead is unknown: ");
         return Verdict::new(
             VerdictKind::Unknown,
             head.plain("no level was measured in six rounds beside unobserved launches."),
@@ -37,10 +37,10 @@ fn price(effect: &ProbeEffect) -> Verdict {
     let sure: Vec<_> = all.iter().filter(|it| it.1.is_sure()).collect();
     let head = match (sure.first(), sure.last()) {
         (Some(least), Some(most)) => Text::new()
-            .strong(format!("Looking costs up to {}: ", bare(most.2)))
-            .plain(format!("{}. The least that surely is a price is ", told(most)))
+            .strong(format!("Tracing overhead: up to {}: ", bare(most.2)))
+            .plain(format!("{}. The least overhead that is surely one is ", told(most)))
             .plain(format!("{}, under {}.", bare(least.2), told(least))),
-        _ => Text::new().strong("No price can be told from none: ").plain(format!(
+        _ => Text::new().strong("No overhead is separated from none: ").plain(format!(
             "the largest seen is {}, under {}.",
             bare(most.2),
             told(most)
@@ -49,10 +49,10 @@ fn price(effect: &ProbeEffect) -> Verdict {
     let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
     let less = match all.iter().filter(|it| it.1.is_less()).count() {
         0 => String::new(),
-        less => format!(" {less} surely are less: what is looked at is quicker."),
+        less => format!(" {less} surely are less: instrumented launches are faster."),
     };
     let detail = format!(
-        "{} of {} prices surely are more than nothing (Holm): {rounds} rounds, each with observed and \
+        "{} of {} overheads surely are more than nothing (Holm): {rounds} rounds, each with observed and \
          unobserved launches in random order.{less}{}",
         sure.len(),
         all.len(),
@@ -175,35 +175,36 @@ fn dose(effect: &ProbeEffect) -> Option<Verdict> {
     let open = doses.len() - meets - more - less;
     let all = doses.len();
     let (kind, head) = match (more + less, meets) {
-        (0, 0) => (VerdictKind::Unknown, "Whether prices are linear can't be told"),
-        (0, _) if meets == all => (VerdictKind::Good, "Prices are linear in their doses"),
-        (0, _) => (VerdictKind::Neutral, "No price is surely other than linear in its doses"),
-        _ => (VerdictKind::Bad, "Not every price is linear in its doses"),
+        (0, 0) => (VerdictKind::Unknown, "Whether overheads are linear is unknown"),
+        (0, _) if meets == all => (VerdictKind::Good, "Overheads are linear in their levels"),
+        (0, _) => (VerdictKind::Neutral, "No overhead is surely other than linear in its levels"),
+        _ => (VerdictKind::Bad, "Not every overhead is linear in its levels"),
     };
     let parts: Vec<String> = [
         (meets, "meet the unobserved time"),
-        (more, "end above it (the first dose costs more)"),
-        (less, "end below it (the first dose costs less)"),
+        (more, "end above it (the first level costs more)"),
+        (less, "end below it (the first level costs less)"),
         (open, "can't tell"),
     ]
     .into_iter()
     .filter(|(many, _)| *many > 0)
     .map(|(many, what)| format!("{many} {what}"))
     .collect();
-    let head = Text::new()
-        .strong(format!("{head}: "))
-        .plain(format!("of {all} lines through doses, led back to none, {}.", words::list(&parts)));
+    let head = Text::new().strong(format!("{head}: ")).plain(format!(
+        "of {all} lines through levels, extended to none, {}.",
+        words::list(&parts)
+    ));
     let detail = match more + less {
-        0 => "Lines are fitted to the doses alone: the unobserved time is what tests them.",
+        0 => "Lines are fitted to the levels alone: the unobserved time is what tests them.",
         _ => {
-            "Where a line misses, the price of looking once can't be subtracted as a multiple of \
+            "Where a line misses, the overhead of tracing once can't be subtracted as a multiple of \
              firings."
         }
     };
     Some(Verdict::new(kind, head, detail))
 }
 
-/// Whether looking changes which of two is faster.
+/// Whether instrumentation changes which of two is faster.
 fn order(effect: &ProbeEffect) -> Option<Verdict> {
     if effect.orders.is_empty() {
         return None;
@@ -221,24 +222,26 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         ([], 0) if open == all => (
             VerdictKind::Unknown,
             Text::new()
-                .strong("Whether looking changes which of two mechanisms is faster can't be told")
+                .strong(
+                    "Whether instrumentation changes which of two mechanisms is faster is unknown",
+                )
                 .plain(format!(": none of {all} comparisons shows which is.")),
         ),
         ([], 0) if open > 0 => (
             VerdictKind::Neutral,
             Text::new()
-                .strong("Looking turns no order round")
+                .strong("Instrumentation changes no order")
                 .plain(format!(", but {open} of {all} comparisons are open.")),
         ),
         ([], 0) => (
             VerdictKind::Good,
             Text::new()
-                .strong("Looking doesn't change which of two mechanisms is faster")
+                .strong("Instrumentation doesn't change which of two mechanisms is faster")
                 .plain(format!(": {all} comparisons.")),
         ),
         ([], _) => (
             VerdictKind::Neutral,
-            Text::new().strong("Looking turns no order round").plain(format!(
+            Text::new().strong("Instrumentation changes no order").plain(format!(
                 ", but {} of {all} comparisons say more or less than unobserved: {}.",
                 blurred.len(),
                 words::few(&blurred)
@@ -247,7 +250,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         (some, _) => (
             VerdictKind::Bad,
             Text::new()
-                .strong(format!("Looking turns {} of {all} orders round: ", some.len()))
+                .strong(format!("Instrumentation turns {} of {all} orders round: ", some.len()))
                 .plain(words::few(some))
                 .plain("."),
         ),
@@ -267,7 +270,7 @@ mod tests {
     use super::*;
     use analysis::testing::Machine;
 
-    /// What looks on takes `times` as long, of two mechanisms at three sizes.
+    /// Instrumentation takes `times` as long, of two mechanisms at three sizes.
     fn rescaled(times: f64) -> ProbeEffect {
         let mut machine = Machine::seeded(11);
         for bytes in [64, 1024, 65_536] {
@@ -321,7 +324,7 @@ mod tests {
         let charges = effect.strands.iter().flat_map(|it| &it.charges);
         assert!(charges.clone().all(|it| it.is_less() && !it.is_sure()));
         let told = text(&price(&effect));
-        assert!(told.contains("No price can be told from none"), "{told}");
+        assert!(told.contains("No overhead is separated from none"), "{told}");
         assert!(told.contains("6 surely are less"), "{told}");
     }
 }

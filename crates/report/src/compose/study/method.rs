@@ -70,11 +70,7 @@ impl Written<'_> {
         match fixed.is_empty() {
             true => String::new(),
             false => {
-                format!(
-                    "Held fixed were {}.{}",
-                    words::list(&fixed),
-                    self.combinations_told(judged)
-                )
+                format!("Fixed: {}.{}", words::list(&fixed), self.combinations_told(judged))
             }
         }
     }
@@ -134,7 +130,9 @@ impl Written<'_> {
             (0, precise) => {
                 format!("{} reached the precision asked.", groups_of(precise, groups.len()))
             }
-            (cut, _) => format!("The budget ended {} before that.", groups_of(cut, groups.len())),
+            (cut, _) => {
+                format!("The time limit ended {} before that.", groups_of(cut, groups.len()))
+            }
         };
         let changed = match declared == stopping {
             true => "",
@@ -157,10 +155,10 @@ impl Written<'_> {
             if let (Some(least), Some(most)) = (least, most) {
                 told.push(Text::from(match least == most {
                     true => {
-                        format!("The budget ended the run after {least} launches of each case.")
+                        format!("The time limit ended the run after {least} launches of each case.")
                     }
                     false => format!(
-                        "The budget ended the run after {least} to {most} launches of each case."
+                        "The time limit ended the run after {least} to {most} launches of each case."
                     ),
                 }));
             }

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::OverRounds;
-use super::heard::{
-    Beyond, CallsHeard, Heard, InterruptsHeard, Returned, SocketHeard, Wait, WakeUps, Worker,
+use super::trace_summary::{
+    Beyond, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait, WakeUps,
+    Worker,
 };
 use model::trace::{Calls, Deeds, Direction, Spread, Traced};
 use store::StoredLaunch;
@@ -17,16 +18,18 @@ const MOST: usize = 6;
 /// Waits are told by the share beyond these powers of two, in ns: 1 µs to 1 ms, by four.
 const BEYOND: [u32; 6] = [10, 12, 14, 16, 18, 20];
 
-impl Heard {
+impl TraceSummary {
     /// What the launches of a case heard; None where none was traced.
-    pub fn of(launches: &[StoredLaunch]) -> Option<Heard> {
+    pub fn of(launches: &[StoredLaunch]) -> Option<TraceSummary> {
         let measured = launches.iter().filter(|it| it.round > 0 && it.status == "ok");
         let traced = measured.filter_map(|it| Some((it.round, it.record.trace.as_ref()?)));
-        Heard::over(traced)
+        TraceSummary::over(traced)
     }
 
     /// The same of traces with their rounds, from 1.
-    pub(super) fn over<'a>(traced: impl Iterator<Item = (u64, &'a Traced)>) -> Option<Heard> {
+    pub(super) fn over<'a>(
+        traced: impl Iterator<Item = (u64, &'a Traced)>,
+    ) -> Option<TraceSummary> {
         let mut by_round = Vec::new();
         for (round, traced) in traced {
             let at = round as usize - 1;
@@ -36,7 +39,7 @@ impl Heard {
         let traces = Traces { by_round };
         let missing: BTreeSet<&String> = traces.all().flat_map(|it| &it.missing).collect();
         let launches = traces.all().count() as u64;
-        (launches > 0).then(|| Heard {
+        (launches > 0).then(|| TraceSummary {
             launches,
             calls: calls(&traces),
             delay: wait(&traces, |it| &it.delays),
@@ -96,10 +99,10 @@ fn per_operation(traced: &Traced, count: impl Fn(&Deeds) -> u64) -> f64 {
     traced.workers().into_iter().filter(|it| it.operations > 0).map(of).sum()
 }
 
-fn calls(traces: &Traces) -> Vec<CallsHeard> {
+fn calls(traces: &Traces) -> Vec<CallSummary> {
     let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.calls);
     let names: BTreeSet<&str> = rows.map(|it| it.name.as_str()).collect();
-    let mut calls: Vec<CallsHeard> =
+    let mut calls: Vec<CallSummary> =
         names.into_iter().filter_map(|name| calls_of(traces, name)).collect();
     calls.sort_by(|a, b| b.per_operation.total_cmp(&a.per_operation));
     calls
@@ -109,7 +112,7 @@ fn sum(deeds: &Deeds, chosen: impl Fn(&Calls) -> bool, of: impl Fn(&Calls) -> u6
     deeds.calls.iter().filter(|it| chosen(it)).map(of).sum()
 }
 
-fn calls_of(traces: &Traces, name: &str) -> Option<CallsHeard> {
+fn calls_of(traces: &Traces, name: &str) -> Option<CallSummary> {
     let own = |it: &Calls| it.name == name;
     let moved = |it: &Calls| own(it) && it.returned.is_some_and(|value| value >= 0);
     let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
@@ -126,7 +129,7 @@ fn calls_of(traces: &Traces, name: &str) -> Option<CallsHeard> {
     let shown = frequent(traces, name);
     let rare = |it: &Calls| own(it) && !shown.contains(&it.returned);
     let others = traces.counted(|deeds| sum(deeds, rare, |it| it.count))?;
-    Some(CallsHeard {
+    Some(CallSummary {
         name: name.to_owned(),
         per_operation: count.median,
         low: count.low,
@@ -247,7 +250,7 @@ fn wake_ups(traces: &Traces) -> Vec<WakeUps> {
     found
 }
 
-fn interrupts(traces: &Traces) -> Vec<InterruptsHeard> {
+fn interrupts(traces: &Traces) -> Vec<InterruptSummary> {
     let rows = traces.all().flat_map(Traced::workers).flat_map(|it| &it.interrupts);
     let ways: BTreeSet<(u32, u32)> = rows.map(|it| (it.from_cpu, it.to_cpu)).collect();
     let on = |way: (u32, u32)| {
@@ -256,7 +259,7 @@ fn interrupts(traces: &Traces) -> Vec<InterruptsHeard> {
             own.map(|it| it.count).sum()
         })
     };
-    let told = |way: (u32, u32)| InterruptsHeard {
+    let told = |way: (u32, u32)| InterruptSummary {
         from_cpu: way.0,
         to_cpu: way.1,
         per_operation: on(way),
@@ -264,7 +267,7 @@ fn interrupts(traces: &Traces) -> Vec<InterruptsHeard> {
     ways.into_iter().map(told).collect()
 }
 
-fn socket(traces: &Traces) -> Vec<SocketHeard> {
+fn socket(traces: &Traces) -> Vec<SocketSummary> {
     let mut found = Vec::new();
     for direction in [Direction::Sent, Direction::Received] {
         let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
@@ -281,11 +284,11 @@ fn socket(traces: &Traces) -> Vec<SocketHeard> {
         };
         for bytes in &shown {
             let per_operation = pooled(&|it| it == *bytes);
-            found.push(SocketHeard { direction, bytes: Some(*bytes), per_operation });
+            found.push(SocketSummary { direction, bytes: Some(*bytes), per_operation });
         }
         let per_operation = pooled(&|it| !shown.contains(&it));
         if per_operation > 0.0 {
-            found.push(SocketHeard { direction, bytes: None, per_operation });
+            found.push(SocketSummary { direction, bytes: None, per_operation });
         }
     }
     found

@@ -12,7 +12,7 @@ use store::StoredLaunch;
 
 /// Sums over all launches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Carried {
+pub struct DeliveryCounters {
     /// Every count of both ends, by name.
     pub counts: BTreeMap<String, u64>,
     /// Messages lost for good, over those that were due; of few launches with the interval of a
@@ -56,9 +56,9 @@ fn ratio(part: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
-impl Carried {
+impl DeliveryCounters {
     /// Over the launches that were measured; None where nothing was counted.
-    pub(super) fn of(launches: &[&StoredLaunch]) -> Option<Carried> {
+    pub(super) fn of(launches: &[&StoredLaunch]) -> Option<DeliveryCounters> {
         let mut counts = BTreeMap::new();
         for launch in launches {
             for end in (Told { launch }).ends() {
@@ -76,7 +76,7 @@ impl Carried {
             (told.sum("lost_messages"), told.sum("due_messages"))
         });
         let lost: Vec<(u64, u64)> = lost.collect();
-        Some(Carried {
+        Some(DeliveryCounters {
             residual_loss: clustered_share(&lost)
                 .or_else(|| binomial_share(of("lost_messages"), of("due_messages"))),
             wire_bytes_per_payload_byte: ratio(of("wire_bytes"), of("payload_bytes")),

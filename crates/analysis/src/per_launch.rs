@@ -10,7 +10,7 @@ use store::{StoredGroup, StoredLaunch};
 /// A time over launches, one value each, in ns. The ends and the coverage of the interval of the
 /// median are null where there are too few launches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct OncePerLaunch {
+pub struct PerLaunch {
     /// Median over launches.
     pub median: f64,
     /// Lower end of its interval.
@@ -47,19 +47,19 @@ pub struct Secondary {
     pub better: Better,
     /// One value of each launch, over launches.
     #[serde(flatten)]
-    pub value: OncePerLaunch,
+    pub value: PerLaunch,
 }
 
-impl OncePerLaunch {
+impl PerLaunch {
     /// None without values.
-    fn of(mut values: Vec<f64>, group: &StoredGroup) -> Option<OncePerLaunch> {
+    fn of(mut values: Vec<f64>, group: &StoredGroup) -> Option<PerLaunch> {
         if values.is_empty() {
             return None;
         }
         values.sort_by(f64::total_cmp);
         let found = headline(&values, group);
         let interval = found.map(|it| it.interval);
-        Some(OncePerLaunch {
+        Some(PerLaunch {
             median: stats::median(&values),
             low: interval.map(|it| it.low),
             high: interval.map(|it| it.high),
@@ -78,7 +78,7 @@ impl OncePerLaunch {
 /// steps of a set-up, in their order.
 pub(super) fn secondary(launches: &[&StoredLaunch], group: &StoredGroup) -> Vec<Secondary> {
     let time = |name: &str, values: Vec<f64>| {
-        let value = OncePerLaunch::of(values, group)?;
+        let value = PerLaunch::of(values, group)?;
         let (unit, better) = (Unit::Nanoseconds, Better::Lower);
         Some(Secondary { name: name.into(), unit, better, value })
     };

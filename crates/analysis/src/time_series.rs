@@ -11,7 +11,7 @@ const MOST_IN_A_RUN: u64 = 50_000;
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct TimeSeries {
     /// Its round, from 1.
     pub round: u64,
     /// In the order of time.
@@ -38,7 +38,7 @@ pub fn slices_each(launches: u64) -> usize {
     (MOST_IN_A_RUN / launches.max(1)).clamp(1, MOST) as usize
 }
 
-impl Course {
+impl TimeSeries {
     /// The course of a launch in at most `slices`. `samples` in ticks, in the order they were
     /// taken; `scale` gives ns per operation.
     pub fn of(
@@ -47,12 +47,12 @@ impl Course {
         scale: f64,
         slices: usize,
         steady: Option<stats::Steady>,
-    ) -> Course {
+    ) -> TimeSeries {
         let slices = slices.min(samples.len());
         let start = |nth: usize| nth * samples.len() / slices;
         let from = steady.map_or(0, |it| it.from);
         let mut slice = Vec::new();
-        Course {
+        TimeSeries {
             round,
             level_from: (0..slices).find(|nth| start(*nth) >= from).unwrap_or(0),
             steady: steady.map(|it| it.steady),
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn slices_keep_the_order_and_share_the_samples() {
         let samples: Vec<u64> = (0..1_000).map(|nth| 100 + nth / 10).collect();
-        let course = Course::of(3, &samples, 2.0, 100, None);
+        let course = TimeSeries::of(3, &samples, 2.0, 100, None);
         assert_eq!((course.round, course.slices.len(), course.steady), (3, 100, None));
         assert!(course.slices.windows(2).all(|pair| pair[0].median < pair[1].median));
         assert_eq!(course.slices[0].min, 200.0);
@@ -88,15 +88,15 @@ mod tests {
 
     #[test]
     fn few_samples_are_a_slice_each_and_none_are_no_slices() {
-        assert_eq!(Course::of(1, &[5, 9, 7], 1.0, 100, None).slices.len(), 3);
-        assert!(Course::of(1, &[], 1.0, 100, None).slices.is_empty());
+        assert_eq!(TimeSeries::of(1, &[5, 9, 7], 1.0, 100, None).slices.len(), 3);
+        assert!(TimeSeries::of(1, &[], 1.0, 100, None).slices.is_empty());
     }
 
     #[test]
     fn the_last_level_is_found_again_in_slices() {
         let mut samples = vec![1_500; 1_000];
         samples.extend(vec![1_000; 4_000]);
-        let course = Course::of(1, &samples, 1.0, 50, Some(stats::steady_from(&samples)));
+        let course = TimeSeries::of(1, &samples, 1.0, 50, Some(stats::steady_from(&samples)));
         assert_eq!((course.level_from, course.steady), (10, Some(true)));
     }
 

@@ -1,9 +1,9 @@
-//! What traces heard: system calls by what they returned, waits, who woke whom, bytes of sockets.
+//! What traces recorded: system calls by what they returned, waits, who woke whom, bytes of sockets.
 
 use super::super::Extent;
 use super::{Place, Seen, number, with_interval};
 use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
-use analysis::{CallsHeard, Heard, Returned, Wait, Worker};
+use analysis::{CallSummary, Returned, TraceSummary, Wait, Worker};
 use model::trace::Direction;
 
 /// Calls rarer than this per operation, and than this share of all, are left to the page.
@@ -13,34 +13,34 @@ const VALUES: usize = 3;
 
 /// The tables of a place; none where nothing was traced.
 pub fn tables(place: &Place, extent: Extent) -> Vec<Block> {
-    let heard: Vec<(&Seen, &Heard)> =
-        place.cases.iter().filter_map(|it| Some((it, it.heard()?))).collect();
-    if heard.is_empty() {
+    let trace: Vec<(&Seen, &TraceSummary)> =
+        place.cases.iter().filter_map(|it| Some((it, it.trace()?))).collect();
+    if trace.is_empty() {
         return Vec::new();
     }
-    let mut tables = vec![calls(place, &heard, extent), waits(place, &heard, extent)];
+    let mut tables = vec![calls(place, &trace, extent), waits(place, &trace, extent)];
     if extent == Extent::Full {
-        tables.push(wake_ups(place, &heard));
-        tables.push(socket(place, &heard));
+        tables.push(wake_ups(place, &trace));
+        tables.push(socket(place, &trace));
     }
     let mut blocks: Vec<Block> =
         tables.into_iter().filter(|it| !it.rows.is_empty()).map(Block::from).collect();
-    blocks.extend(gaps(&heard));
+    blocks.extend(gaps(&trace));
     blocks
 }
 
 /// What found no room, and what the kernel can't tell.
-fn gaps(heard: &[(&Seen, &Heard)]) -> Vec<Block> {
+fn gaps(trace: &[(&Seen, &TraceSummary)]) -> Vec<Block> {
     let mut told = Vec::new();
-    let lost: u64 = heard.iter().map(|it| it.1.lost).sum();
+    let lost: u64 = trace.iter().map(|it| it.1.lost).sum();
     if lost > 0 {
         let lost = units::count(lost);
         told.push(Block::warning(format!(
-            "{lost} things that traces heard found no room and are missing in their counts"
+            "{lost} traced events found no room and are missing from the counts"
         )));
     }
     let mut missing: Vec<&str> =
-        heard.iter().flat_map(|it| &it.1.missing).map(String::as_str).collect();
+        trace.iter().flat_map(|it| &it.1.missing).map(String::as_str).collect();
     missing.sort_unstable();
     missing.dedup();
     if !missing.is_empty() {
@@ -52,9 +52,9 @@ fn gaps(heard: &[(&Seen, &Heard)]) -> Vec<Block> {
     told
 }
 
-fn calls(place: &Place, heard: &[(&Seen, &Heard)], extent: Extent) -> Table {
+fn calls(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Table {
     let mut table = Table {
-        caption: format!("Heard in {}: what system calls returned", place.caption()),
+        caption: format!("TraceSummary in {}: what system calls returned", place.caption()),
         columns: vec![
             place.first_column(),
             Column::text("call", 0),
@@ -70,11 +70,11 @@ fn calls(place: &Place, heard: &[(&Seen, &Heard)], extent: Extent) -> Table {
         ],
         ..Default::default()
     };
-    for (case, heard) in heard {
-        let all: f64 = heard.calls.iter().map(|it| it.per_operation).sum();
-        let often = |it: &&CallsHeard| it.per_operation >= RARE * all;
+    for (case, trace) in trace {
+        let all: f64 = trace.calls.iter().map(|it| it.per_operation).sum();
+        let often = |it: &&CallSummary| it.per_operation >= RARE * all;
         let (shown, rare): (Vec<_>, Vec<_>) =
-            heard.calls.iter().partition(|it| extent == Extent::Full || often(it));
+            trace.calls.iter().partition(|it| extent == Extent::Full || often(it));
         let mut name = Some(case.name(place));
         for call in shown {
             table.rows.extend(rows(case, call, extent, &mut name));
@@ -93,7 +93,7 @@ fn calls(place: &Place, heard: &[(&Seen, &Heard)], extent: Extent) -> Table {
 }
 
 /// The rows of one kind of call: the values that it returned often, and the rest.
-fn rows(case: &Seen, call: &CallsHeard, extent: Extent, name: &mut Option<Text>) -> Vec<Row> {
+fn rows(case: &Seen, call: &CallSummary, extent: Extent, name: &mut Option<Text>) -> Vec<Row> {
     let full = extent == Extent::Full;
     let most = if full { call.returned.len() } else { VALUES.min(call.returned.len()) };
     let times = case.times();
@@ -178,9 +178,9 @@ pub(in crate::compose) fn exactly(bytes: f64) -> String {
     }
 }
 
-fn waits(place: &Place, heard: &[(&Seen, &Heard)], extent: Extent) -> Table {
+fn waits(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Table {
     let mut table = Table {
-        caption: format!("Heard in {}: waits", place.caption()),
+        caption: format!("TraceSummary in {}: waits", place.caption()),
         columns: vec![
             place.first_column(),
             Column::number("woken", 0),
@@ -195,7 +195,7 @@ fn waits(place: &Place, heard: &[(&Seen, &Heard)], extent: Extent) -> Table {
         notes: vec![
             "woken: how often, and how long until it ran; asleep: before that. displaced: gave up \
              the CPU though nothing else was missing, or lost it. Means, medians over launches; the \
-             price of looking is in them."
+             tracing overhead is in them."
                 .into(),
         ],
         ..Default::default()
@@ -207,20 +207,20 @@ fn waits(place: &Place, heard: &[(&Seen, &Heard)], extent: Extent) -> Table {
         }
         Some(it) => units::duration(it.mean_ns).into(),
     };
-    for (case, heard) in heard {
-        if heard.delay.is_none() && heard.displaced.is_none() {
+    for (case, trace) in trace {
+        if trace.delay.is_none() && trace.displaced.is_none() {
             continue;
         }
-        let (delay, displaced) = (heard.delay.as_ref(), heard.displaced.as_ref());
+        let (delay, displaced) = (trace.delay.as_ref(), trace.displaced.as_ref());
         let times = |it: Option<&Wait>| it.map_or(0.0, |it| it.per_operation * case.times());
         let slow = delay.and_then(|it| it.beyond.iter().find(|it| it.ns == 1 << 14));
-        let sent: f64 = heard.interrupts.iter().map(|it| it.per_operation).sum();
+        let sent: f64 = trace.interrupts.iter().map(|it| it.per_operation).sum();
         table.rows.push(Row::new([
             case.name(place),
             number(times(delay)).into(),
             mean(delay),
             slow.map_or_else(|| Text::new().muted("–"), |it| share(it.share).into()),
-            mean(heard.asleep.as_ref()),
+            mean(trace.asleep.as_ref()),
             number(times(displaced)).into(),
             mean(displaced),
             number(sent * case.times()).into(),
@@ -240,9 +240,9 @@ fn share(share: f64) -> String {
     }
 }
 
-fn wake_ups(place: &Place, heard: &[(&Seen, &Heard)]) -> Table {
+fn wake_ups(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
     let mut table = Table {
-        caption: format!("Heard in {}: who woke whom, and interrupts", place.caption()),
+        caption: format!("TraceSummary in {}: who woke whom, and interrupts", place.caption()),
         columns: vec![
             place.first_column(),
             Column::text("what", 0),
@@ -256,14 +256,14 @@ fn wake_ups(place: &Place, heard: &[(&Seen, &Heard)]) -> Table {
         ],
         ..Default::default()
     };
-    for (case, heard) in heard {
+    for (case, trace) in trace {
         let mut name = Some(case.name(place));
         let mut row = |what: String, from: u32, to: u32, count: f64| {
             let way = format!("CPU {from} → CPU {to}");
             let name = name.take().unwrap_or_default();
             Row::new([name, what.into(), way.into(), number(count * case.times()).into()])
         };
-        for it in &heard.wake_ups {
+        for it in &trace.wake_ups {
             let whom = match it.woken {
                 Worker::Initiator => "initiator",
                 Worker::Responder => "responder",
@@ -272,7 +272,7 @@ fn wake_ups(place: &Place, heard: &[(&Seen, &Heard)]) -> Table {
             let what = format!("{whom} woken by {by}");
             table.rows.push(row(what, it.from_cpu, it.to_cpu, it.per_operation));
         }
-        for it in &heard.interrupts {
+        for it in &trace.interrupts {
             let what = "interrupt sent".to_string();
             table.rows.push(row(what, it.from_cpu, it.to_cpu, it.per_operation));
         }
@@ -280,9 +280,9 @@ fn wake_ups(place: &Place, heard: &[(&Seen, &Heard)]) -> Table {
     table
 }
 
-fn socket(place: &Place, heard: &[(&Seen, &Heard)]) -> Table {
+fn socket(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
     let mut table = Table {
-        caption: format!("Heard in {}: bytes per operation of a socket", place.caption()),
+        caption: format!("TraceSummary in {}: bytes per operation of a socket", place.caption()),
         columns: vec![
             place.first_column(),
             Column::text("direction", 0),
@@ -291,9 +291,9 @@ fn socket(place: &Place, heard: &[(&Seen, &Heard)]) -> Table {
         ],
         ..Default::default()
     };
-    for (case, heard) in heard {
+    for (case, trace) in trace {
         let mut name = Some(case.name(place));
-        for it in &heard.socket {
+        for it in &trace.socket {
             let direction = match it.direction {
                 Direction::Sent => "sent",
                 Direction::Received => "received",

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use super::words;
 use crate::{Block, Column, Row, Table, Text, units};
-use analysis::{Carried, CaseResult, Judged, Share, Status};
+use analysis::{CaseResult, DeliveryCounters, Judged, Share, Status};
 
 /// Rows that a table has open; more are folded.
 const OPEN: usize = 24;
 
 /// A table of losses and one of flipped bits, where ends counted any.
 pub fn tables(judged: &Judged) -> Vec<Block> {
-    let cases: Vec<(&CaseResult, &Carried)> = judged
+    let cases: Vec<(&CaseResult, &DeliveryCounters)> = judged
         .results
         .iter()
         .filter(|it| it.status == Status::Ok && !it.twin)
-        .filter_map(|it| Some((it, it.carried.as_ref()?)))
+        .filter_map(|it| Some((it, it.delivery.as_ref()?)))
         .collect();
-    let flipped = |it: &&(&CaseResult, &Carried)| it.1.counts.contains_key("flipped_bits");
+    let flipped = |it: &&(&CaseResult, &DeliveryCounters)| it.1.counts.contains_key("flipped_bits");
     let (flips, losses): (Vec<_>, Vec<_>) = cases.iter().partition(flipped);
     let made = [(losses, lost as fn(&_) -> _), (flips, flipped_bits)];
     made.into_iter()
@@ -36,7 +36,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 }
 
 /// Cases with what their ends counted.
-type Cases<'a> = [(&'a CaseResult, &'a Carried)];
+type Cases<'a> = [(&'a CaseResult, &'a DeliveryCounters)];
 
 fn named(case: &CaseResult) -> [Text; 2] {
     let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));

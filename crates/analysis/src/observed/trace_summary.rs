@@ -2,7 +2,7 @@
 //! whom, interrupts, bytes of sockets. Counts are per operation, both workers together: each
 //! worker's are divided by what that worker did.
 //!
-//! Times are those of traced launches and hold the price of looking.
+//! Times are those of traced launches and hold the tracing overhead.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use model::trace::Direction;
 
 /// What was heard of a case.
 #[derive(Clone, Debug, Serialize)]
-pub struct Heard {
+pub struct TraceSummary {
     /// Launches that were heard.
     pub launches: u64,
     /// System calls by name, the most frequent first.
-    pub calls: Vec<CallsHeard>,
+    pub calls: Vec<CallSummary>,
     /// From a wake-up to running; null where nobody was woken.
     pub delay: Option<Wait>,
     /// From falling asleep to the wake-up.
@@ -26,9 +26,9 @@ pub struct Heard {
     /// Who was woken, by whom, from which CPU, and where it then ran.
     pub wake_ups: Vec<WakeUps>,
     /// Interrupts that the workers had sent.
-    pub interrupts: Vec<InterruptsHeard>,
+    pub interrupts: Vec<InterruptSummary>,
     /// Operations of sockets by their bytes.
-    pub socket: Vec<SocketHeard>,
+    pub socket: Vec<SocketSummary>,
     /// Things that found no room among what is counted, all launches together; 0 means that the
     /// counts are complete.
     pub lost: u64,
@@ -41,7 +41,7 @@ pub struct Heard {
 
 /// System calls of one name.
 #[derive(Clone, Debug, Serialize)]
-pub struct CallsHeard {
+pub struct CallSummary {
     /// The name: `read`.
     pub name: String,
     /// How many per operation: the median over launches.
@@ -75,7 +75,7 @@ pub struct CallsHeard {
     pub every: BTreeMap<i64, BTreeMap<usize, f64>>,
 }
 
-impl CallsHeard {
+impl CallSummary {
     /// Those that returned `value`, by round from 1.
     pub(crate) fn returning(&self, value: i64) -> Vec<Option<f64>> {
         let counts = self.every.get(&value);
@@ -168,7 +168,7 @@ pub struct WakeUps {
 
 /// Interrupts from one CPU to another.
 #[derive(Clone, Debug, Serialize)]
-pub struct InterruptsHeard {
+pub struct InterruptSummary {
     /// The sender's.
     pub from_cpu: u32,
     /// The receiver's.
@@ -179,7 +179,7 @@ pub struct InterruptsHeard {
 
 /// Operations of sockets that moved the same number of bytes.
 #[derive(Clone, Debug, Serialize)]
-pub struct SocketHeard {
+pub struct SocketSummary {
     /// Sent, or received.
     pub direction: Direction,
     /// Bytes of one, or the negative of an error; null for all that are rarer than those with a row.
@@ -188,12 +188,12 @@ pub struct SocketHeard {
     pub per_operation: f64,
 }
 
-impl Heard {
+impl TraceSummary {
     /// Something of the calls of a name, by round; 0 in every round where there were none.
     pub(crate) fn rounds_of(
         &self,
         name: &str,
-        of: impl Fn(&CallsHeard) -> Vec<Option<f64>>,
+        of: impl Fn(&CallSummary) -> Vec<Option<f64>>,
     ) -> Vec<Option<f64>> {
         match self.call(name) {
             Some(call) => of(call),
@@ -202,7 +202,7 @@ impl Heard {
     }
 
     /// The calls of this name.
-    pub fn call(&self, name: &str) -> Option<&CallsHeard> {
+    pub fn call(&self, name: &str) -> Option<&CallSummary> {
         self.calls.iter().find(|it| it.name == name)
     }
 }
