@@ -12,7 +12,6 @@ use super::words::{
     variant, workload, workload_names,
 };
 use ::report::export::Format;
-use mechanisms::workload::connect;
 use mechanisms::{Entry, MECHANISMS};
 use model::duration::{self, budget, in_ns};
 use model::launch::{Warmup, Workers};
@@ -299,18 +298,16 @@ impl RunArgs {
         if self.size.is_some() && !workloads.iter().any(|it| it.has_size()) {
             return Err("--size: a set-up sends no message: leave it out".into());
         }
-        if self.rate.is_some() && !workloads.contains(&Workload::Rate) {
+        let paced = workloads.iter().any(|it| it.traits().paced);
+        if self.rate.is_some() && !paced {
             return Err("--rate: only -w rate has one: add it, or leave --rate out".into());
         }
-        if self.arrivals.is_some() && !workloads.contains(&Workload::Rate) {
+        if self.arrivals.is_some() && !paced {
             return Err("--arrivals: only -w rate has some: add it, or leave --arrivals out".into());
         }
-        let sizes = |workload| match (&self.size, workload) {
-            (_, Workload::Connect) => vec![connect::OPENED_FOR], // it has no size of its own
-            (Some(Sizes(sizes)), _) => sizes.clone(),
-            (None, Workload::Latency) => vec![64, 4 << 10],
-            (None, Workload::Throughput) => vec![64, 64 << 10],
-            (None, Workload::Rate) => vec![64],
+        let sizes = |workload: Workload| match &self.size {
+            Some(Sizes(sizes)) if workload.has_size() => sizes.clone(),
+            _ => workload.traits().sizes.to_vec(),
         };
         let word = |text: &str| serde_json::Value::from(text);
         let workers = match self.workers.as_str() {

@@ -3,7 +3,9 @@
 use clap::Args;
 
 use super::own_args::OwnArgs;
-use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
+use super::words::{
+    Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant, workload,
+};
 use super::{Common, Failure, run};
 use ::run::plan::Ways;
 use model::counts::{FAMILIES, Family};
@@ -14,7 +16,6 @@ use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
 use model::request::{Aim, Request, Stopping};
-use model::workload::Workload;
 
 /// A curve, and not too long a wait.
 const SIZES: [u64; 3] = [64, 4 << 10, 64 << 10];
@@ -99,10 +100,7 @@ fn level(text: &str) -> Result<Probes, String> {
 
 impl ProbeEffectArgs {
     fn request(&self) -> Result<Request, String> {
-        let workload = match self.workload.as_str() {
-            "throughput" => Workload::Throughput,
-            _ => Workload::Latency,
-        };
+        let workload = workload(&self.workload)?;
         let sizes = self.size.as_ref().map_or(SIZES.to_vec(), |it| it.0.clone());
         let observe = self.levels();
         if observe.is_empty() {

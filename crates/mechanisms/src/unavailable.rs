@@ -104,6 +104,18 @@ impl fmt::Display for OpenError {
     }
 }
 
+impl std::error::Error for OpenError {}
+
+impl OpenError {
+    /// What can't be had, of an error that an `OpenError` was made into.
+    pub fn unavailable(error: &io::Error) -> Option<&Unavailable> {
+        match error.get_ref()?.downcast_ref()? {
+            OpenError::Unavailable(why) => Some(why),
+            OpenError::NotApplicable(_) => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

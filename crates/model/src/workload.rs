@@ -24,20 +24,87 @@ impl Workload {
     /// Those that are measured where none is named.
     pub const DEFAULT: [Workload; 2] = [Workload::Latency, Workload::Throughput];
 
-    /// Its name on the command line and in the store.
-    pub fn name(self) -> &'static str {
+    /// What it says of itself as data. The one place where workloads are told apart by name: whoever
+    /// plans, sizes, times or stores asks here.
+    pub const fn traits(self) -> WorkloadTraits {
+        const ROUND_TRIPS: WorkloadTraits = WorkloadTraits {
+            name: "latency",
+            has_size: true,
+            sizes: &[64, 4 << 10],
+            fleet_size: 64,
+            transfers: false,
+            paced: false,
+            sets_up: false,
+            back_to_back: true,
+            many_initiators: true,
+        };
         match self {
-            Workload::Latency => "latency",
-            Workload::Throughput => "throughput",
-            Workload::Connect => "connect",
-            Workload::Rate => "rate",
+            Workload::Latency => ROUND_TRIPS,
+            Workload::Throughput => WorkloadTraits {
+                name: "throughput",
+                sizes: &[64, 64 << 10],
+                fleet_size: 64 << 10,
+                transfers: true,
+                back_to_back: false,
+                many_initiators: false,
+                ..ROUND_TRIPS
+            },
+            Workload::Connect => WorkloadTraits {
+                name: "connect",
+                has_size: false,
+                sizes: &[64],
+                sets_up: true,
+                back_to_back: false,
+                many_initiators: false,
+                ..ROUND_TRIPS
+            },
+            Workload::Rate => WorkloadTraits {
+                name: "rate",
+                sizes: &[64],
+                paced: true,
+                back_to_back: false,
+                many_initiators: false,
+                ..ROUND_TRIPS
+            },
         }
     }
 
-    /// Whether messages have a size in it: a set-up sends none.
-    pub fn has_size(self) -> bool {
-        self != Workload::Connect
+    /// Its name on the command line and in the store.
+    pub const fn name(self) -> &'static str {
+        self.traits().name
     }
+
+    /// Whether messages have a size in it: a set-up sends none.
+    pub const fn has_size(self) -> bool {
+        self.traits().has_size
+    }
+}
+
+/// What a workload says of itself, for those who don't see its loops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkloadTraits {
+    /// Its name on the command line and in the store.
+    pub name: &'static str,
+    /// Whether messages have a size in it: a set-up sends none.
+    pub has_size: bool,
+    /// Message sizes where none is asked for, in bytes. Without a size of its own, the one that
+    /// mechanisms are opened for.
+    pub sizes: &'static [u64],
+    /// The one message size where none is asked for between many nodes, in bytes.
+    pub fleet_size: u64,
+    /// Whether a sample is a transfer of a batch of messages, which has a total and which what carries
+    /// no bytes can't make. A sample is a batch of single operations else.
+    pub transfers: bool,
+    /// Whether messages are due at a rate that must be asked for. Then they are never batched.
+    pub paced: bool,
+    /// Whether the initiator sets up and tears down alone, so that nothing is sent and the responder has
+    /// no part in it here.
+    pub sets_up: bool,
+    /// Whether it is round trips back to back: the stamp that closes a sample opens the next, so that a
+    /// trace can be laid on them, and the very first one since set-up is timed by itself.
+    pub back_to_back: bool,
+    /// Whether its responder can serve several initiators.
+    pub many_initiators: bool,
 }
 
 /// Which policy a case uses. Printed beside every throughput.
@@ -77,4 +144,20 @@ pub enum Arrivals {
 impl Arrivals {
     /// The names of all, the default first.
     pub const NAMES: [&'static str; 2] = ["poisson", "periodic"];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_workload_has_a_name_of_its_own_which_is_its_word_in_the_store() {
+        for workload in Workload::ALL {
+            let kept = serde_json::to_value(workload).unwrap();
+            assert_eq!(kept, workload.name());
+            let named = Workload::ALL.into_iter().filter(|it| it.name() == workload.name());
+            assert_eq!(named.count(), 1);
+            assert!(!workload.traits().sizes.is_empty());
+        }
+    }
 }

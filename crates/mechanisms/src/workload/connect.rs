@@ -13,12 +13,16 @@ use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::hint::black_box;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::network::{Call, ConnectVisitor, Granted};
+use super::{Asked, Found, Payload, Side, Size, Timed};
+use crate::network::{Call, ConnectVisitor, ConnectionKind, Granted};
 use crate::{
     Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose, keep_record,
 };
+use model::launch::WorkerReport;
+use model::workload::Workload;
 
 /// What it yields.
 pub static METRIC: Metric = Metric {
@@ -39,7 +43,9 @@ pub static METRIC: Metric = Metric {
 };
 
 /// Bytes of the message that mechanisms are opened for: set-up has no size of its own.
-pub const OPENED_FOR: u64 = 64;
+pub const OPENED_FOR: u64 = Workload::Connect.traits().sizes[0];
+/// Set-ups that are cut into their parts, in a launch.
+const DISSECTED: u64 = 50;
 
 /// Fills `samples` with the ticks of `batch` set-ups each of the mechanism called `name`; with a
 /// `call`, of its near end.
@@ -214,6 +220,87 @@ fn parts(stamps: &[u64; STAMPS]) -> Phases {
         }
     }
     phases
+}
+
+/// The workload. The responder of a launch on one host sleeps; on another host it accepts.
+pub struct Connect(Asked);
+
+impl Connect {
+    /// Where the far side is, if it is on another host, for a connection of this `kind`.
+    fn call(&self, kind: ConnectionKind) -> Option<Call> {
+        self.0.far.map(|(to, cookie)| Call { to, cookie, kind })
+    }
+
+    fn set_up(&self, kind: ConnectionKind, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
+        let Asked { mechanism, open, clock, .. } = &self.0;
+        initiate(mechanism, open, self.call(kind).as_ref(), *clock, samples, batch)
+            .map_err(io::Error::other)
+    }
+
+    /// What each part of a set-up takes.
+    fn dissect(&self) -> io::Result<Vec<(String, f64)>> {
+        let Asked { mechanism, open, clock, ns_per_tick, .. } = &self.0;
+        let call = self.call(ConnectionKind::SetUp);
+        let all =
+            phases(mechanism, open, call.as_ref(), *clock, DISSECTED).map_err(io::Error::other)?;
+        let median = |at: usize| {
+            let mut ticks: Vec<u64> = all.iter().map(|phases| phases[at].1).collect();
+            ticks.sort_unstable();
+            ticks[ticks.len() / 2] as f64 * ns_per_tick
+        };
+        let named = all[0].iter().enumerate();
+        Ok(named.map(|(at, (name, _))| (name.to_string(), median(at))).collect())
+    }
+}
+
+impl Timed for Connect {
+    const WORKLOAD: Workload = Workload::Connect;
+    const METRIC: &'static Metric = &METRIC;
+
+    fn new(asked: Asked) -> Connect {
+        Connect(asked)
+    }
+
+    fn lead<E: Endpoint, P: Payload>(
+        &mut self,
+        _side: &mut Side<'_, E, P>,
+        samples: &[AtomicU64],
+        batch: u64,
+    ) -> io::Result<Option<u64>> {
+        self.set_up(ConnectionKind::SetUp, samples, batch).map(|()| None)
+    }
+
+    fn follow<E: Endpoint, P: Payload>(
+        &mut self,
+        _sides: &mut [Side<'_, E, P>],
+        _samples: u64,
+        _batch: u64,
+    ) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Makes one untimed set-up that tells the far side what the next ones are for.
+    fn announce(&mut self, kind: ConnectionKind) -> io::Result<()> {
+        if self.0.far.is_none() {
+            return Ok(());
+        }
+        match (self.set_up(kind, &[AtomicU64::new(0)], 1), kind) {
+            // The answer may be lost, and the far side, which is gone, gives no other.
+            (Err(_), ConnectionKind::Last) => Ok(()),
+            (said, _) => said,
+        }
+    }
+
+    fn finish(&mut self, _samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
+        if report.batch == 1 {
+            report.phases_ns = self.dissect()?;
+        }
+        Ok(())
+    }
+
+    fn size(found: &Found) -> Size {
+        Size::resolved(found, false)
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Buffers, Payload};
+use super::{Asked, Buffers, Found, Payload, Side, Size, Timed};
 use crate::Endpoint;
+use model::workload::Workload;
 
 /// What it yields.
 pub static METRIC: Metric = Metric {
@@ -70,4 +71,47 @@ pub fn respond<E: Endpoint, P: Payload>(
         end.send_with(out, |message| payload.fill(message))?;
     }
     Ok(())
+}
+
+/// The workload.
+pub struct Latency;
+
+impl Timed for Latency {
+    const WORKLOAD: Workload = Workload::Latency;
+    const METRIC: &'static Metric = &METRIC;
+
+    fn new(_: Asked) -> Latency {
+        Latency
+    }
+
+    fn lead<E: Endpoint, P: Payload>(
+        &mut self,
+        side: &mut Side<'_, E, P>,
+        samples: &[AtomicU64],
+        batch: u64,
+    ) -> io::Result<Option<u64>> {
+        let Side { end, payload, buffers, clock } = side;
+        initiate(*end, payload, buffers, *clock, samples, batch).map(Some)
+    }
+
+    /// Of several initiators each is answered in turn.
+    fn follow<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        samples: u64,
+        batch: u64,
+    ) -> io::Result<()> {
+        let answer = |side: &mut Side<'_, E, P>, count| {
+            respond(side.end, &mut side.payload, &mut side.buffers, count)
+        };
+        match sides {
+            [one] => answer(one, samples * batch),
+            all => (0..samples * batch)
+                .try_for_each(|_| all.iter_mut().try_for_each(|it| answer(it, 1))),
+        }
+    }
+
+    fn size(found: &Found) -> Size {
+        Size::resolved(found, found.unbatched)
+    }
 }

@@ -1,5 +1,10 @@
 //! Workloads: what is done over a mechanism. Generic over endpoints and mechanisms: none has a
 //! loop of its own, and the loop that is measured is the same for all.
+//!
+//! A workload is one file here, which implements [`Timed`], a row of the table below, and its word
+//! with its traits in `model::workload`. The protocol around it (the first message, the check, warm-up,
+//! commands to the responder, counters) is the launch's, the same for all. The protocol calls a workload
+//! once per stretch of operations; inside its loops nothing is looked up.
 
 pub mod connect;
 pub mod latency;
@@ -8,20 +13,252 @@ pub mod rate;
 pub mod schedule;
 pub mod throughput;
 
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicU64;
+
+use crate::network::{ConnectionKind, Cookie};
+use crate::{Endpoint, OpenSpec};
+use model::launch::WorkerReport;
 use model::mechanism::Carries;
 use model::metric::{Measured, Metric};
-use model::workload::Workload;
+use model::workload::{Arrivals, Workload};
 pub use payload::{Check, Payload};
+
+/// One side of an open mechanism, and what its messages need.
+pub struct Side<'a, E, P> {
+    /// Its end.
+    pub end: &'a mut E,
+    /// What is done to each message.
+    pub payload: P,
+    /// Where messages are.
+    pub buffers: Buffers,
+    /// The clock that stamps.
+    pub clock: model::clock::Kind,
+}
+
+/// What a launch asks of a workload.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Name of the mechanism, for a workload that opens it itself.
+    pub mechanism: &'static str,
+    /// What it opens.
+    pub open: OpenSpec,
+    /// Where the far side waits, and what it asks for; None of a launch that is all on this host.
+    pub far: Option<(SocketAddr, Cookie)>,
+    /// The clock that stamps.
+    pub clock: model::clock::Kind,
+    /// Its scale.
+    pub ns_per_tick: f64,
+    /// Messages due per second; 0 where nothing is due.
+    pub per_second: u64,
+    /// How these messages arrive.
+    pub arrivals: Arrivals,
+    /// Whether both workers share one CPU.
+    pub one_cpu: bool,
+    /// Seed of what is drawn.
+    pub seed: u64,
+}
+
+/// What a pilot found, from which the launches of its case are sized.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// Time per operation, in ns.
+    pub operation_ns: f64,
+    /// From a message to its acknowledgement, in ns, where a sample ends with one.
+    pub ack_ns: f64,
+    /// What a launch at this placement should last, in ns.
+    pub lasting_ns: f64,
+    /// The shortest sample that the clock resolves, in ns.
+    pub shortest_ns: f64,
+    /// Operations of a sample, where the request says how many.
+    pub batch: Option<u64>,
+    /// Whether round trips are timed one by one however short they are.
+    pub unbatched: bool,
+}
+
+/// What launches do, fixed by the pilot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Operations per sample.
+    pub batch: u64,
+    /// Samples per launch.
+    pub samples: u64,
+}
+
+impl Size {
+    /// Samples of `batch` operations, as many as fill what a launch should last.
+    pub fn filling(lasting_ns: f64, operation_ns: f64, batch: f64) -> Size {
+        let samples = (lasting_ns / (operation_ns * batch)).ceil().max(1.0);
+        Size { batch: batch as u64, samples: samples as u64 }
+    }
+
+    /// As long as asked, each sample as short as the clock resolves; not batched where that is asked.
+    pub fn resolved(found: &Found, unbatched: bool) -> Size {
+        let least = (found.shortest_ns / found.operation_ns).ceil().max(1.0);
+        let batch = if unbatched { 1.0 } else { least };
+        Size::filling(found.lasting_ns, found.operation_ns, batch)
+    }
+}
+
+/// A workload: its loops, its sizing, its declarations. One value of it lives in each worker of a launch.
+pub trait Timed: Sized {
+    /// Its word (required).
+    const WORKLOAD: Workload;
+
+    /// What it yields of mechanisms that carry bytes (required).
+    const METRIC: &'static Metric;
+
+    /// What it yields of those that carry only wake-ups.
+    const OF_SIGNALS: &'static Metric = Self::METRIC;
+
+    /// What its launches last wherever the workers run, in ns; None where the placement decides.
+    const LASTS_NS: Option<f64> = None;
+
+    /// Whether operations follow each other without a stop, so that the responder can't tell the untimed
+    /// lead from the samples: then what it reports of the timed part holds the lead too.
+    const LEAD_RUNS_ON: bool = true;
+
+    /// How many single operations the warm-up of a pilot that chooses the batch begins with: one alone may
+    /// be cold, or lost.
+    const PILOT_SINGLES: u64 = 1;
+
+    /// The workload of one launch (required).
+    fn new(asked: Asked) -> Self;
+
+    /// The initiator's part (required): fills `samples` with the ticks of `batch` operations each, timed
+    /// or not. Gives the stamp that closed the last, where it is [`back_to_back`].
+    ///
+    /// [`back_to_back`]: model::workload::WorkloadTraits::back_to_back
+    ///
+    /// # Errors
+    /// As those of the endpoint.
+    fn lead<E: Endpoint, P: Payload>(
+        &mut self,
+        side: &mut Side<'_, E, P>,
+        samples: &[AtomicU64],
+        batch: u64,
+    ) -> io::Result<Option<u64>>;
+
+    /// The timed part of the initiator, where it differs from its warm-up: fills the next `samples`.
+    ///
+    /// # Errors
+    /// As [`Timed::lead`].
+    fn time<E: Endpoint, P: Payload>(
+        &mut self,
+        side: &mut Side<'_, E, P>,
+        samples: &[AtomicU64],
+        batch: u64,
+    ) -> io::Result<Option<u64>> {
+        self.lead(side, samples, batch)
+    }
+
+    /// The responder's part in `samples` of `batch` operations by each initiator (required). There is one
+    /// side per initiator, in their order; several only where its traits say so.
+    ///
+    /// # Errors
+    /// As those of the endpoint.
+    fn follow<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        samples: u64,
+        batch: u64,
+    ) -> io::Result<()>;
+
+    /// Called in the initiator before `samples` are timed, while nobody waits: the place to draw and
+    /// allocate.
+    fn prepare(&mut self, _samples: u64) {}
+
+    /// Tells the far side of a workload that sets up what its next connections are for.
+    ///
+    /// # Errors
+    /// As for opening.
+    fn announce(&mut self, _kind: ConnectionKind) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Called in the initiator once all `samples` are timed, to add what it found to `report`.
+    ///
+    /// # Errors
+    /// As for what it does.
+    fn finish(&mut self, _samples: &[AtomicU64], _report: &mut WorkerReport) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Operations of a sample, of which `asked` were asked for; 0 lets the warm-up's estimate choose.
+    fn batch(asked: u64, _estimate_ns: f64) -> u64 {
+        asked.max(1)
+    }
+
+    /// What launches do, by what the pilot found (required).
+    fn size(found: &Found) -> Size;
+}
+
+/// Code that is generic over the workload.
+pub trait WorkloadVisitor {
+    /// What comes of it.
+    type Output;
+    /// Called once, with the workload as its type.
+    fn visit<W: Timed>(self) -> Self::Output;
+}
+
+/// A row of the table: what can be asked of a workload without running it.
+pub struct Row {
+    /// See [`Timed::METRIC`].
+    pub metric: &'static Metric,
+    /// See [`Timed::OF_SIGNALS`].
+    pub of_signals: &'static Metric,
+    /// See [`Timed::LASTS_NS`].
+    pub lasts_ns: Option<f64>,
+    /// See [`Timed::LEAD_RUNS_ON`].
+    pub lead_runs_on: bool,
+    /// See [`Timed::PILOT_SINGLES`].
+    pub pilot_singles: u64,
+    /// See [`Timed::batch`].
+    pub batch: fn(u64, f64) -> u64,
+    /// See [`Timed::size`].
+    pub size: fn(&Found) -> Size,
+}
+
+impl Row {
+    const fn of<W: Timed>() -> Row {
+        Row {
+            metric: W::METRIC,
+            of_signals: W::OF_SIGNALS,
+            lasts_ns: W::LASTS_NS,
+            lead_runs_on: W::LEAD_RUNS_ON,
+            pilot_singles: W::PILOT_SINGLES,
+            batch: W::batch,
+            size: W::size,
+        }
+    }
+}
+
+macro_rules! workloads {
+    ($($timed:ty),+ $(,)?) => {
+        /// The row of `workload`.
+        pub fn row(workload: Workload) -> &'static Row {
+            match workload {
+                $(<$timed>::WORKLOAD => const { &Row::of::<$timed>() }),+
+            }
+        }
+
+        /// Gives `visitor` the type of `workload`.
+        pub fn dispatch<V: WorkloadVisitor>(workload: Workload, visitor: V) -> V::Output {
+            match workload {
+                $(<$timed>::WORKLOAD => visitor.visit::<$timed>()),+
+            }
+        }
+    };
+}
+
+// The table. The compiler names the workload that is missing here, or here twice.
+workloads!(latency::Latency, throughput::Throughput, connect::Connect, rate::Rate);
 
 /// What a workload yields of a mechanism that carries this.
 pub fn metric(workload: Workload, carries: Carries) -> &'static Metric {
-    match workload {
-        Workload::Latency => &latency::METRIC,
-        Workload::Throughput if carries == Carries::Bytes => &throughput::METRIC,
-        Workload::Throughput => &throughput::OF_SIGNALS,
-        Workload::Connect => &connect::METRIC,
-        Workload::Rate => &rate::METRIC,
-    }
+    let row = row(workload);
+    if carries == Carries::Bytes { row.metric } else { row.of_signals }
 }
 
 /// What each workload yields.

@@ -10,11 +10,22 @@ use clock::Now;
 use model::metric::{Better, Metric, Operation, Unit};
 use std::borrow::Cow;
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::schedule::Schedule;
-use super::{Buffers, Payload};
+use rustix::thread::set_current_timer_slack;
+
+use super::latency::Latency;
+use super::schedule::{Load, Schedule, Wait};
+use super::{Asked, Buffers, Found, Payload, Side, Size, Timed};
 use crate::Endpoint;
+use model::launch::{Punctuality, WorkerReport};
+use model::workload::Workload;
+
+/// What a launch lasts, in ns.
+const LASTING_NS: f64 = 200e6;
+/// What is on time, in ns: the clock's steps, and a wait that ends between two of them.
+const ON_TIME_NS: f64 = 1_000.0;
 
 /// What it yields.
 pub static METRIC: Metric = Metric {
@@ -58,6 +69,134 @@ pub fn initiate<E: Endpoint, P: Payload>(
         sample.store(clock.now().saturating_sub(due), Ordering::Relaxed);
     }
     Ok(())
+}
+
+/// The workload. It warms up with round trips, one after the other.
+pub struct Rate {
+    asked: Asked,
+    paced: Option<Paced>,
+}
+
+impl Timed for Rate {
+    const WORKLOAD: Workload = Workload::Rate;
+    const METRIC: &'static Metric = &METRIC;
+    const LASTS_NS: Option<f64> = Some(LASTING_NS);
+
+    fn new(asked: Asked) -> Rate {
+        Rate { asked, paced: None }
+    }
+
+    fn lead<E: Endpoint, P: Payload>(
+        &mut self,
+        side: &mut Side<'_, E, P>,
+        samples: &[AtomicU64],
+        batch: u64,
+    ) -> io::Result<Option<u64>> {
+        Latency.lead(side, samples, batch)
+    }
+
+    fn time<E: Endpoint, P: Payload>(
+        &mut self,
+        side: &mut Side<'_, E, P>,
+        samples: &[AtomicU64],
+        _batch: u64,
+    ) -> io::Result<Option<u64>> {
+        let Some(paced) = &mut self.paced else { return Ok(None) };
+        if paced.taken == 0 {
+            paced.schedule.begin();
+        }
+        let Side { end, payload, buffers, clock } = side;
+        let lateness = &mut paced.lateness[paced.taken..paced.taken + samples.len()];
+        initiate(*end, payload, buffers, *clock, &mut paced.schedule, (samples, lateness))?;
+        paced.taken += samples.len();
+        Ok(None)
+    }
+
+    fn follow<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        samples: u64,
+        batch: u64,
+    ) -> io::Result<()> {
+        Latency.follow(sides, samples, batch)
+    }
+
+    fn prepare(&mut self, samples: u64) {
+        self.paced = Some(Paced::new(&self.asked, samples));
+    }
+
+    fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
+        report.punctuality = self.paced.take().and_then(|it| it.punctuality(samples));
+        Ok(())
+    }
+
+    fn batch(_asked: u64, _estimate_ns: f64) -> u64 {
+        1
+    }
+
+    fn size(found: &Found) -> Size {
+        Size::filling(LASTING_NS, found.operation_ns, 1.0)
+    }
+}
+
+/// A schedule under way, carried on from stretch to stretch, and how late each message was begun.
+struct Paced {
+    schedule: Schedule,
+    lateness: Vec<u64>,
+    taken: usize,
+    per_second: u64,
+    ns_per_tick: f64,
+}
+
+impl Paced {
+    /// Makes ready for so many messages; their room is touched, and when each is due is drawn.
+    fn new(asked: &Asked, samples: u64) -> Paced {
+        // A sleeper wakes up to 50 µs late by default, for the sake of power.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        let load = Load {
+            arrivals: asked.arrivals,
+            per_second: asked.per_second.max(1),
+            messages: samples,
+            seed: asked.seed,
+        };
+        // Who shares a CPU with its partner sleeps: the partner needs it.
+        let wait = if asked.one_cpu { Wait::Asleep } else { Wait::Spinning };
+        Paced {
+            schedule: Schedule::new(asked.clock, load, asked.ns_per_tick, wait),
+            lateness: vec![u64::MAX; samples as usize],
+            taken: 0,
+            per_second: load.per_second,
+            ns_per_tick: asked.ns_per_tick,
+        }
+    }
+
+    /// What came of it, `samples` being all that were filled; none before the first message.
+    fn punctuality(mut self, samples: &[AtomicU64]) -> Option<Punctuality> {
+        let scale = self.ns_per_tick;
+        let late = self.lateness.iter().filter(|it| **it as f64 * scale > ON_TIME_NS).count();
+        let last = self.taken.checked_sub(1)?;
+        let behind = self.lateness[last];
+        let answered = |nth: usize| self.schedule.due(nth) + samples[nth].load(Ordering::Relaxed);
+        let waited = |nth: &usize| *nth == 0 || answered(nth - 1) < self.schedule.due(*nth);
+        let own = (0..self.taken).rev().find(waited).map_or(0, |nth| self.lateness[nth]);
+        let due = self.schedule.due(last) - self.schedule.first();
+        let per_second = |ticks: u64| match last {
+            0 => self.per_second as f64, // one message is no rate
+            others => others as f64 * 1e9 / (ticks as f64 * scale).max(1.0),
+        };
+        let (due_per_sec, served_per_sec) = (per_second(due), per_second(due + behind));
+        self.lateness.sort_unstable();
+        let middle = self.lateness[self.lateness.len() / 2];
+        Some(Punctuality {
+            late: late as u64,
+            median_ns: middle as f64 * scale,
+            max_ns: *self.lateness.last()? as f64 * scale,
+            due_per_sec,
+            served_per_sec,
+            behind_ns: behind as f64 * scale,
+            own_ns: own.min(behind) as f64 * scale,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -9,8 +9,21 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Buffers, Payload};
+use super::{Asked, Buffers, Found, Payload, Side, Size, Timed};
 use crate::Endpoint;
+use model::workload::Workload;
+
+/// What a pilot's transfer should last, in ns.
+const PILOT_TRANSFER_NS: f64 = 20e6;
+/// What the transfers of a launch last, in ns; the shortest of them; and that in acknowledgements, so
+/// that one stays under 0.5 % of it.
+const TRANSFERS_NS: f64 = 20e6;
+const TRANSFER_NS: f64 = 4e6;
+const TRANSFER_ACKS: f64 = 200.0;
+/// So many transfers a launch has at least, that its own variation shows, unless they would last longer
+/// than that, in ns.
+const LEAST_TRANSFERS: f64 = 3.0;
+const LONGEST_TRANSFERS_NS: f64 = 100e6;
 
 /// What it yields where bytes are carried.
 pub static METRIC: Metric = Metric {
@@ -87,4 +100,73 @@ pub fn respond<E: Endpoint, P: Payload>(
         end.send(&[0xAC])?;
     }
     Ok(())
+}
+
+/// The workload.
+pub struct Throughput;
+
+impl Timed for Throughput {
+    const WORKLOAD: Workload = Workload::Throughput;
+    const METRIC: &'static Metric = &METRIC;
+    const OF_SIGNALS: &'static Metric = &OF_SIGNALS;
+    const LASTS_NS: Option<f64> = Some(TRANSFERS_NS);
+    /// Every transfer ends with its acknowledgement.
+    const LEAD_RUNS_ON: bool = false;
+    const PILOT_SINGLES: u64 = 8;
+
+    fn new(_: Asked) -> Throughput {
+        Throughput
+    }
+
+    fn lead<E: Endpoint, P: Payload>(
+        &mut self,
+        side: &mut Side<'_, E, P>,
+        samples: &[AtomicU64],
+        batch: u64,
+    ) -> io::Result<Option<u64>> {
+        let Side { end, payload, buffers, clock } = side;
+        initiate(*end, payload, buffers, *clock, samples, batch).map(|()| None)
+    }
+
+    fn follow<E: Endpoint, P: Payload>(
+        &mut self,
+        sides: &mut [Side<'_, E, P>],
+        samples: u64,
+        batch: u64,
+    ) -> io::Result<()> {
+        sides.iter_mut().try_for_each(|side| {
+            respond(side.end, &mut side.payload, &mut side.buffers, samples, batch)
+        })
+    }
+
+    fn batch(asked: u64, estimate_ns: f64) -> u64 {
+        let chosen = || (PILOT_TRANSFER_NS / estimate_ns).ceil().max(1.0) as u64;
+        if asked == 0 { chosen() } else { asked }
+    }
+
+    /// Some transfers of many acknowledgements each. Of short ones many: one alone would be a draw of
+    /// the moment.
+    fn size(found: &Found) -> Size {
+        let transfer_ns = TRANSFER_NS.max(TRANSFER_ACKS * found.ack_ns);
+        let chosen = (transfer_ns / found.operation_ns).ceil().max(1.0) as u64;
+        let batch = found.batch.unwrap_or(chosen);
+        Size { batch, samples: transfers(found.operation_ns * batch as f64) }
+    }
+}
+
+/// How many transfers of so many ns a launch times.
+fn transfers(transfer_ns: f64) -> u64 {
+    let several = LEAST_TRANSFERS * transfer_ns <= LONGEST_TRANSFERS_NS;
+    let least = if several { LEAST_TRANSFERS } else { 1.0 };
+    (TRANSFERS_NS / transfer_ns).floor().max(least) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_times_some_transfers_and_few_of_long_ones() {
+        assert_eq!((transfers(1e6), transfers(20e6), transfers(40e6)), (20, 3, 1));
+    }
 }

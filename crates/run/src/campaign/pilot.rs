@@ -8,6 +8,7 @@ use super::round::Sent;
 use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
+use mechanisms::workload::{Found, Size, row};
 use model::launch::{Outcome, SampleCount, Warmup};
 use model::workload::Workload;
 use store::{NewLaunch, StoreError};
@@ -20,17 +21,6 @@ const LASTING_ACROSS: f64 = 35e6;
 const LEAST_PACE: f64 = 0.5;
 /// What a launch costs beside what it times, in ns, quiet included: to see whether it is tight.
 const BESIDE: f64 = 8e6;
-/// What the transfers of a launch last, in ns; the shortest of them; and that in acknowledgements, so
-/// that one stays under 0.5 % of it.
-const TRANSFERS: f64 = 20e6;
-const TRANSFER: f64 = 4e6;
-const TRANSFER_ACKS: f64 = 200.0;
-/// So many transfers a launch has at least, that its own variation shows, unless they would last longer
-/// than that, in ns.
-const LEAST_TRANSFERS: f64 = 3.0;
-const LONGEST_TRANSFERS: f64 = 100e6;
-/// What a launch of a rate lasts, in ns.
-const LASTING_PACED: f64 = 200e6;
 /// What the pilot of a case lasts, in ns.
 const PILOT_NS: u64 = 5_000_000;
 /// The deadline of a pilot, in ms.
@@ -109,11 +99,9 @@ impl Campaign<'_> {
         for case in self.groups.iter().flat_map(|group| &group.cases).map(|live| &live.case) {
             whole += launches * BESIDE;
             let one_cpu = case.place.shares_one_cpu();
-            match case.workload {
-                Workload::Throughput => whole += launches * TRANSFERS,
-                Workload::Rate => whole += launches * LASTING_PACED,
-                _ if one_cpu => shortened += launches * LASTING_ON_ONE_CPU,
-                _ => shortened += launches * LASTING_ACROSS,
+            match row(case.workload).lasts_ns {
+                Some(lasts_ns) => whole += launches * lasts_ns,
+                None => shortened += launches * lasting_ns(one_cpu),
             }
         }
         ((budget as f64 - whole) / shortened).clamp(LEAST_PACE, 1.0)
@@ -172,18 +160,11 @@ impl LiveCase {
             self.operation_ns = report.estimate_ns.max(1e9 / rate as f64);
         }
         let lasting = pace * lasting_ns(self.case.place.shares_one_cpu());
-        let asked = asked_messages(&self.case);
-        (self.batch, self.samples) = match (self.case.workload, asked) {
-            // Of short transfers many: one alone would be a draw of the moment.
-            (Workload::Throughput, Some(batch)) => {
-                let transfer = self.operation_ns * batch as f64;
-                (batch, transfers(transfer))
-            }
-            (Workload::Latency, _) if request.unbatched => {
-                (1, (lasting / self.operation_ns).ceil().max(1.0) as u64)
-            }
-            _ => sized(&self.case, (self.operation_ns, report.ack_ns), clock, lasting),
-        };
+        let found = (self.operation_ns, report.ack_ns);
+        let found = found_of(&self.case, found, clock, lasting);
+        let unbatched = request.unbatched;
+        let Size { batch, samples } = (row(self.case.workload).size)(&Found { unbatched, ..found });
+        (self.batch, self.samples) = (batch, samples);
         self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
     }
 }
@@ -207,7 +188,7 @@ pub fn pilot_of(case: &Case, launch: Spec) -> Spec {
 
 /// How long the pilot of a case warms up whose launches do so long, and what it times, in ns.
 fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
-    let to_size = case.workload == Workload::Throughput && asked_messages(case).is_none();
+    let to_size = case.workload.traits().transfers && asked_messages(case).is_none();
     if !to_size || !waited::are_waited_for(&case.variant, &case.reach) {
         return (launch, PILOT_NS);
     }
@@ -225,7 +206,7 @@ pub fn operation_ns(
     let batch = report.batch.max(1);
     let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
     let losing = waited::are_waited_for(&case.variant, &case.reach);
-    if !losing || case.workload != Workload::Throughput {
+    if !losing || !case.workload.traits().transfers {
         return Some(middle.max(0.1));
     }
     // Most of the time goes into few long waits, which the middle one of few transfers knows nothing of.
@@ -236,40 +217,37 @@ pub fn operation_ns(
 }
 
 /// Operations per sample and samples per launch, from what a pilot found of one operation and of an
-/// acknowledgement: a sample that the clock resolves, a launch of `lasting` ns; of a throughput some
-/// transfers of many acknowledgements each.
+/// acknowledgement, by the workload's own rule; a launch should last `lasting` ns.
 pub fn sized(
     case: &Case,
-    (operation_ns, ack_ns): (f64, f64),
+    found: (f64, f64),
     clock: &model::clock::Record,
     lasting: f64,
 ) -> (u64, u64) {
-    match case.workload {
-        Workload::Latency | Workload::Connect => {
-            let batch = (clock.shortest_ns() / operation_ns).ceil().max(1.0);
-            (batch as u64, (lasting / (operation_ns * batch)).ceil().max(1.0) as u64)
-        }
-        Workload::Rate => (1, (LASTING_PACED / operation_ns).ceil().max(1.0) as u64),
-        Workload::Throughput => {
-            let waits = waited::are_waited_for(&case.variant, &case.reach);
-            let ack_ns = if waits { ack_ns.min(LOSING_ACK_NS) } else { ack_ns };
-            let transfer = TRANSFER.max(TRANSFER_ACKS * ack_ns);
-            let messages = (transfer / operation_ns).ceil().max(1.0);
-            (messages as u64, transfers(messages * operation_ns))
-        }
-    }
+    let size = (row(case.workload).size)(&found_of(case, found, clock, lasting));
+    (size.batch, size.samples)
 }
 
-/// How many transfers of so many ns a launch times.
-fn transfers(transfer_ns: f64) -> u64 {
-    let least =
-        if LEAST_TRANSFERS * transfer_ns <= LONGEST_TRANSFERS { LEAST_TRANSFERS } else { 1.0 };
-    (TRANSFERS / transfer_ns).floor().max(least) as u64
+fn found_of(
+    case: &Case,
+    (operation_ns, ack_ns): (f64, f64),
+    clock: &model::clock::Record,
+    lasting_ns: f64,
+) -> Found {
+    let waits = waited::are_waited_for(&case.variant, &case.reach);
+    Found {
+        operation_ns,
+        ack_ns: if waits { ack_ns.min(LOSING_ACK_NS) } else { ack_ns },
+        lasting_ns,
+        shortest_ns: clock.shortest_ns(),
+        batch: asked_messages(case),
+        unbatched: false,
+    }
 }
 
 /// Responses are never batched: what is too short for the clock has no open loop.
 fn refuse_coarse(workload: Workload, pilot: &mut LaunchResult, clock: &model::clock::Record) {
-    let measured = workload == Workload::Rate && pilot.record.outcome == Outcome::Ok;
+    let measured = workload.traits().paced && pilot.record.outcome == Outcome::Ok;
     let response = value_ns(&mut pilot.samples.clone(), 1, clock.ns_per_tick);
     let (true, Some(ns), shortest) = (measured, response, clock.shortest_ns()) else { return };
     if ns < shortest {
@@ -379,7 +357,6 @@ pub mod tests {
         assert_eq!(sized(4e3), (4_000, 5), "five of 4 ms, as 200 acknowledgements last 0.8 ms");
         assert_eq!(sized(45e3), (9_000, 3), "three of 9 ms");
         assert_eq!(sized(1e6), (200_000, 1), "one of 200 ms");
-        assert_eq!((transfers(1e6), transfers(20e6), transfers(40e6)), (20, 3, 1));
     }
 
     #[test]

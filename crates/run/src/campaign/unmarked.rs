@@ -2,7 +2,6 @@
 
 use super::{Campaign, LiveCase, LiveGroup};
 use model::launch::{Outcome, Record};
-use model::workload::Workload;
 use store::StoreError;
 
 /// How many times what was asked (time, or launches) is spent on undisturbed rounds.
@@ -21,7 +20,7 @@ impl Forks {
         let Some(noise) = record.noise.as_ref().filter(|_| record.outcome == Outcome::Ok) else {
             return;
         };
-        if !live.is_observed() && live.case.workload != Workload::Connect {
+        if !live.is_observed() && !live.case.workload.traits().sets_up {
             self.launches += 1;
             self.with += usize::from(noise.forks > Some(0));
         }

@@ -1,4 +1,4 @@
-//! The endpoints of the workload `connect` between two hosts. The near side has none before it is
+//! The endpoints of a workload that sets up, between two hosts. The near side has none before it is
 //! timed, because it times the set-up itself; the far side only accepts.
 
 use std::io;

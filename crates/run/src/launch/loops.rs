@@ -1,154 +1,165 @@
-//! The timed loops, compiled for one endpoint and payload, behind a table of calls.
+//! One worker's sides of its mechanism, compiled for their endpoint, payload and workload, behind tables
+//! of calls.
 //!
 //! What surrounds a loop (`protocol`) is the same for all of them and compiled once. A call through
-//! the table covers a whole stretch of operations; inside it nothing is looked up any more.
+//! a table covers a whole stretch of operations; inside it nothing is looked up any more.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicU64;
 
 use mechanisms::Endpoint;
+use mechanisms::network::ConnectionKind;
 use mechanisms::workload::payload::{Touched, Untouched};
-use mechanisms::workload::schedule::Schedule;
-use mechanisms::workload::{Buffers, Check, Payload, latency, rate, throughput};
+use mechanisms::workload::{Check, Payload, Side, Timed, latency};
+use model::launch::WorkerReport;
 use model::mechanism::Datagrams;
 
-/// Which payload goes with the messages of a stretch.
+/// What goes with the messages that every launch exchanges before its workload.
 #[derive(Clone, Copy)]
 pub enum With {
-    /// None: the first message.
+    /// Nothing: the first message.
     Nothing,
     /// A pattern that is looked at: the check before timing. Holds the pattern's seed.
     Pattern(u64),
-    /// What was asked for.
-    Asked,
 }
 
-/// One side's loops; see [`latency`] and [`throughput`].
-pub trait Loops {
-    /// Fills `samples` with the ticks of `batch` round trips each, and gives the stamp that closed the
-    /// last.
-    fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<u64>;
-    /// Fills `samples` with the ticks of one response each, and `lateness` with those by which each
-    /// message was begun too late.
-    fn responses(
-        &mut self,
-        schedule: &mut Schedule,
-        samples: &[AtomicU64],
-        lateness: &mut [u64],
-    ) -> io::Result<()>;
-    /// Answers `count` messages.
+/// What a launch does over its mechanism for its own use, whatever the workload. Losses are injected in
+/// none of it. An initiator has one side; a responder has one for each initiator.
+pub trait Channel {
+    /// Fills `samples` with the ticks of one round trip each, over the first side.
+    fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()>;
+    /// Answers `count` round trips: the first message over the first side, others over each.
     fn answer(&mut self, with: With, count: u64) -> io::Result<()>;
-    /// Fills `samples` with the ticks of one transfer each, of `messages`.
-    fn transfers(&mut self, samples: &[AtomicU64], messages: u64) -> io::Result<()>;
-    /// Takes a transfer of `messages`, and acknowledges it.
-    fn take(&mut self, messages: u64) -> io::Result<()>;
-    /// Sends a message that nobody times.
+    /// Sends a message over the first side.
     fn say(&mut self, message: &[u8]) -> io::Result<()>;
-    /// Receives one.
+    /// Receives one there.
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()>;
     /// Messages known to be lost on the way here.
     fn lost(&self) -> u64;
-    /// What became of the datagrams on their way here; None where there are none.
+    /// What became of the datagrams on their way here over the first side; None where there are none.
     fn datagrams(&self) -> Option<Datagrams>;
-    /// Sends the final acknowledgement: nothing more is sent over the mechanism.
+    /// Sends the final acknowledgements: nothing more is sent over the mechanism.
     fn flush(&mut self) -> io::Result<()>;
-    /// What the endpoint has counted, by name.
-    fn tally(&self) -> Vec<(&'static str, u64)>;
+    /// What the endpoints have counted, by name.
+    fn tally(&self) -> BTreeMap<String, u64>;
 }
 
-/// The loops over endpoint `E`, with payload `P`.
-pub struct Compiled<'a, E, P> {
-    end: &'a mut E,
-    payload: P,
-    buffers: Buffers,
-    clock: model::clock::Kind,
+/// The loops of a workload, and what its file does around them; see [`Timed`].
+pub trait Loops {
+    /// The sides that they run over.
+    fn channel(&mut self) -> &mut dyn Channel;
+    /// See [`Timed::lead`]; over the first side.
+    fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>>;
+    /// See [`Timed::time`]; over the first side.
+    fn time(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>>;
+    /// See [`Timed::follow`].
+    fn follow(&mut self, samples: u64, batch: u64) -> io::Result<()>;
+    /// See [`Timed::prepare`].
+    fn prepare(&mut self, samples: u64);
+    /// See [`Timed::announce`].
+    fn announce(&mut self, kind: ConnectionKind) -> io::Result<()>;
+    /// See [`Timed::finish`].
+    fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()>;
 }
 
-impl<'a, E, P> Compiled<'a, E, P> {
-    /// The loops of the side that holds `end`, stamped by `clock`.
-    pub fn new(
-        end: &'a mut E,
-        payload: P,
-        buffers: Buffers,
-        clock: model::clock::Kind,
-    ) -> Compiled<'a, E, P> {
-        Compiled { end, payload, buffers, clock }
+/// The loops of workload `W` over endpoints `E`, with payload `P`. There is at least one side.
+pub struct Compiled<'a, E, P, W> {
+    /// One side per partner.
+    pub sides: Vec<Side<'a, E, P>>,
+    /// The workload.
+    pub workload: W,
+}
+
+impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
+    fn channel(&mut self) -> &mut dyn Channel {
+        &mut self.sides
+    }
+
+    fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
+        let side = &mut self.sides[0];
+        side.end.set_loss_injection(true);
+        self.workload.lead(side, samples, batch)
+    }
+
+    fn time(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
+        let side = &mut self.sides[0];
+        side.end.set_loss_injection(true);
+        self.workload.time(side, samples, batch)
+    }
+
+    fn follow(&mut self, samples: u64, batch: u64) -> io::Result<()> {
+        self.sides.iter_mut().for_each(|side| side.end.set_loss_injection(true));
+        self.workload.follow(&mut self.sides, samples, batch)
+    }
+
+    fn prepare(&mut self, samples: u64) {
+        self.workload.prepare(samples);
+    }
+
+    fn announce(&mut self, kind: ConnectionKind) -> io::Result<()> {
+        self.workload.announce(kind)
+    }
+
+    fn finish(&mut self, samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
+        self.workload.finish(samples, report)
     }
 }
 
-impl<E: Endpoint, P: Payload> Loops for Compiled<'_, E, P> {
-    fn round_trips(&mut self, with: With, samples: &[AtomicU64], batch: u64) -> io::Result<u64> {
-        let Compiled { end, payload, buffers, clock } = self;
-        end.set_loss_injection(matches!(with, With::Asked));
-        match with {
-            With::Nothing => {
-                latency::initiate(*end, &mut Untouched, buffers, *clock, samples, batch)
-            }
+impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
+    fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()> {
+        let Side { end, buffers, clock, .. } = &mut self[0];
+        end.set_loss_injection(false);
+        let last = match with {
+            With::Nothing => latency::initiate(*end, &mut Untouched, buffers, *clock, samples, 1),
             With::Pattern(seed) => {
                 let check = &mut Touched::Check(Check::new(seed));
-                latency::initiate(*end, check, buffers, *clock, samples, batch)
+                latency::initiate(*end, check, buffers, *clock, samples, 1)
             }
-            With::Asked => latency::initiate(*end, payload, buffers, *clock, samples, batch),
-        }
+        };
+        last.map(|_| ())
     }
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
-        let Compiled { end, payload, buffers, .. } = self;
-        end.set_loss_injection(matches!(with, With::Asked));
-        match with {
-            With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
-            With::Pattern(seed) => {
-                latency::respond(*end, &mut Touched::Check(Check::new(seed)), buffers, count)
+        let sides = if matches!(with, With::Nothing) { &mut self[..1] } else { &mut self[..] };
+        sides.iter_mut().try_for_each(|Side { end, buffers, .. }| {
+            end.set_loss_injection(false);
+            match with {
+                With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
+                With::Pattern(seed) => {
+                    latency::respond(*end, &mut Touched::Check(Check::new(seed)), buffers, count)
+                }
             }
-            With::Asked => latency::respond(*end, payload, buffers, count),
-        }
-    }
-
-    fn responses(
-        &mut self,
-        schedule: &mut Schedule,
-        samples: &[AtomicU64],
-        lateness: &mut [u64],
-    ) -> io::Result<()> {
-        let Compiled { end, payload, buffers, clock } = self;
-        end.set_loss_injection(true);
-        rate::initiate(*end, payload, buffers, *clock, schedule, (samples, lateness))
-    }
-
-    fn transfers(&mut self, samples: &[AtomicU64], messages: u64) -> io::Result<()> {
-        let Compiled { end, payload, buffers, clock } = self;
-        end.set_loss_injection(true);
-        throughput::initiate(*end, payload, buffers, *clock, samples, messages)
-    }
-
-    fn take(&mut self, messages: u64) -> io::Result<()> {
-        self.end.set_loss_injection(true);
-        throughput::respond(self.end, &mut self.payload, &mut self.buffers, 1, messages)
+        })
     }
 
     fn say(&mut self, message: &[u8]) -> io::Result<()> {
-        self.end.set_loss_injection(false);
-        self.end.send(message)
+        self[0].end.set_loss_injection(false);
+        self[0].end.send(message)
     }
 
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()> {
-        self.end.set_loss_injection(false);
-        self.end.recv(message)
+        self[0].end.set_loss_injection(false);
+        self[0].end.recv(message)
     }
 
     fn lost(&self) -> u64 {
-        self.end.lost()
+        self.iter().map(|side| side.end.lost()).sum()
     }
 
     fn datagrams(&self) -> Option<Datagrams> {
-        self.end.datagrams()
+        self[0].end.datagrams()
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.end.flush(true)
+        self.iter_mut().try_for_each(|side| side.end.flush(true))
     }
 
-    fn tally(&self) -> Vec<(&'static str, u64)> {
-        self.end.tally()
+    fn tally(&self) -> BTreeMap<String, u64> {
+        let mut all = BTreeMap::new();
+        for (name, count) in self.iter().flat_map(|side| side.end.tally()) {
+            *all.entry(name.to_string()).or_default() += count;
+        }
+        all
     }
 }

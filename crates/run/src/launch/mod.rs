@@ -4,8 +4,7 @@
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
 //! single-threaded, it opens the mechanism, forks the workers (`workers`) and watches them until
 //! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a shared
-//! page (`page`), and both run the timed loops (`loops`), an open loop by its schedule (`paced`); set-ups are timed
-//! by one of them alone (`set_up`).
+//! page (`page`), and both run the timed loops (`loops`) of a workload, which mechanisms::workload holds.
 //! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
 //! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`).
 //!
@@ -22,11 +21,9 @@ mod halves;
 mod handle;
 mod instrumentation;
 mod loops;
-mod paced;
 mod page;
 pub mod peer;
 mod protocol;
-mod set_up;
 mod supervisor;
 mod tracing;
 mod worker;

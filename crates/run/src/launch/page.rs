@@ -14,16 +14,14 @@ pub enum Command {
     First,
     /// Answer so many checked round trips.
     Verify(u64),
-    /// Answer so many round trips.
-    Respond(u64),
-    /// Take one transfer of `lead` messages, then `transfers` of `messages`; acknowledge each.
-    Receive {
-        /// Messages of the transfer that nobody times.
+    /// Take part in `lead` untimed operations of the workload, then in `samples` of `batch` each.
+    Exchange {
+        /// Operations that nobody times.
         lead: u64,
-        /// How many transfers follow.
-        transfers: u64,
-        /// Messages of each.
-        messages: u64,
+        /// How many samples follow; none in the warm-up.
+        samples: u64,
+        /// Operations of each.
+        batch: u64,
     },
     /// Nothing follows.
     Stop,
@@ -36,19 +34,17 @@ impl Command {
     fn words(self) -> [u64; 4] {
         match self {
             Command::Verify(count) => [1, count, 0, 0],
-            Command::Respond(count) => [2, count, 0, 0],
-            Command::Receive { lead, transfers, messages } => [3, lead, transfers, messages],
-            Command::Stop => [4, 0, 0, 0],
-            Command::First => [5, 0, 0, 0],
+            Command::Exchange { lead, samples, batch } => [2, lead, samples, batch],
+            Command::Stop => [3, 0, 0, 0],
+            Command::First => [4, 0, 0, 0],
         }
     }
 
     fn of(words: [u64; 4]) -> Command {
         match words {
             [1, count, ..] => Command::Verify(count),
-            [2, count, ..] => Command::Respond(count),
-            [3, lead, transfers, messages] => Command::Receive { lead, transfers, messages },
-            [5, ..] => Command::First,
+            [2, lead, samples, batch] => Command::Exchange { lead, samples, batch },
+            [4, ..] => Command::First,
             _ => Command::Stop,
         }
     }
@@ -140,8 +136,7 @@ mod tests {
         let sent = [
             Command::First,
             Command::Verify(2),
-            Command::Respond(7),
-            Command::Receive { lead: 1, transfers: 2, messages: 3 },
+            Command::Exchange { lead: 1, samples: 2, batch: 3 },
             Command::Stop,
         ];
         for (taken, command) in sent.into_iter().enumerate() {
@@ -150,9 +145,9 @@ mod tests {
             assert_eq!(Command::from_bytes(&command.to_bytes()), command);
         }
         let waiting = page.clone();
-        let waiter = std::thread::spawn(move || waiting.next_command(5));
-        page.issue(Command::Respond(9));
-        assert_eq!(waiter.join().unwrap(), Command::Respond(9));
+        let waiter = std::thread::spawn(move || waiting.next_command(4));
+        page.issue(Command::Verify(9));
+        assert_eq!(waiter.join().unwrap(), Command::Verify(9));
     }
 
     #[test]

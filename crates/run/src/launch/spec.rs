@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
+use mechanisms::workload::Asked;
 use mechanisms::{OpenSpec, Variant};
 use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
 
 /// What both sides of the wire must agree on; another build is refused, with both named.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-5");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "/wire-6");
 /// Longest launch of an open number of samples, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
 
@@ -42,8 +43,8 @@ pub struct Spec {
     pub warmup: Warmup,
     /// How many samples.
     pub samples: SampleCount,
-    /// Latency: round trips per sample. Connect: set-ups per sample. Throughput: messages per transfer; 0 lets the warm-up's
-    /// estimate choose what lasts about 20 ms (pilots).
+    /// Operations per sample: round trips, set-ups, or messages of a transfer; 0 lets the workload choose by
+    /// the warm-up's estimate (pilots).
     pub batch: u64,
     /// Messages due per second; None of other workloads than a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,7 +103,7 @@ impl Spec {
             _ if self.plant.is_some() && !plant::PLANTS => {
                 Err("this build plants nothing: build it with --features plant".into())
             }
-            _ if self.workload == Workload::Rate && self.rate.is_none_or(|it| it == 0) => {
+            _ if self.workload.traits().paced && self.rate.is_none_or(|it| it == 0) => {
                 Err("an open loop needs a rate, from 1 message a second on".into())
             }
             SampleCount::Exactly(0) => Err("a launch of 0 samples measures nothing".into()),
@@ -129,6 +130,38 @@ impl Spec {
             seed: self.seed,
         };
         Ok((variant, open))
+    }
+
+    /// What it asks of its workload.
+    ///
+    /// # Errors
+    /// A variant that doesn't exist.
+    pub fn asked(&self) -> Result<Asked, String> {
+        let (variant, open) = self.to_open()?;
+        Ok(Asked {
+            mechanism: variant.entry.name,
+            open,
+            far: match self.half {
+                Some(Half::Near { to, cookie }) => Some((to, cookie)),
+                _ => None,
+            },
+            clock: self.clock,
+            ns_per_tick: self.ns_per_tick,
+            per_second: self.rate.unwrap_or(0),
+            arrivals: self.arrivals,
+            one_cpu: self.shares_one_cpu(),
+            seed: self.seed,
+        })
+    }
+
+    /// Whether both workers run on one CPU. Where only the numbers are alike, of CPUs of two hosts, they
+    /// are taken to as well: two network stacks of one machine are hosts too.
+    fn shares_one_cpu(&self) -> bool {
+        let alone = std::thread::available_parallelism().is_ok_and(|it| it.get() == 1);
+        match (self.initiator_cpu, self.responder_cpu) {
+            (Some(initiator), Some(responder)) => initiator == responder,
+            _ => alone && self.half.is_none(),
+        }
     }
 
     /// Whether both workers are pinned.

@@ -26,7 +26,6 @@ use mechanisms::network::{
 use mechanisms::{Endpoint, OpenError, Opened, Residue, Visitor};
 use model::launch::{Outcome, Record, Role, SampleCount};
 use model::mechanism::{Carries, Framing};
-use model::workload::Workload;
 use sys::process::ignore_broken_pipes;
 use sys::system_v::enter_private_namespace;
 
@@ -87,7 +86,8 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
     let carries = variant.traits().carries;
     let private =
         (variant.entry.wants_namespace)(&variant.options) && enter_private_namespace().is_ok();
-    let (name, half, workload) = (variant.entry.name, spec.half.clone(), spec.workload);
+    let (name, half) = (variant.entry.name, spec.half.clone());
+    let sets_up = spec.workload.traits().sets_up;
     let datagrams =
         variant.entry.reaches_over_network() && variant.traits().framing == Framing::Message;
     let family = datagrams.then(|| variant.is_ipv6());
@@ -96,7 +96,7 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
         None => mechanisms::open(name, &open, launching),
         Some(Half::Far { at, cookie }) => mechanisms::listen(name, &open, at, cookie, launching),
         // It sets up what it times.
-        Some(Half::Near { .. }) if workload == Workload::Connect => {
+        Some(Half::Near { .. }) if sets_up => {
             mechanisms::check_over_network(name, &open).map(|()| {
                 launching.with(vec![(Role::Initiator, worker_fn(NoEndpoint))], Vec::new(), None)
             })
@@ -155,7 +155,7 @@ impl ListenVisitor for Launching<'_> {
     fn visit<L: Listener>(self, listener: L) -> Self::Output {
         // A closed pipe shows at the next read of the owner's stream.
         let _ = write_frame(io::stdout(), Kind::Bound, &listener.port().to_le_bytes());
-        if self.spec.workload == Workload::Connect {
+        if self.spec.workload.traits().sets_up {
             return self.with(
                 vec![(Role::Responder, worker_fn(AcceptOnly(listener)))],
                 Vec::new(),

@@ -12,7 +12,6 @@ use model::launch::{Outcome, SampleCount, WorkerReport};
 use model::probe::{Probe, Scope};
 use model::refusal::Refusal;
 use model::trace::{Marked, Traced};
-use model::workload::Workload;
 use sys::bpf::Kernel;
 
 /// Most events that a launch keeps: 4 MiB of them.
@@ -124,9 +123,9 @@ fn starts_ns(marked: &Marked, samples: &[AtomicU64]) -> Vec<f64> {
     since_begun.map(|ticks| begun.monotonic_ns as f64 + ticks * ns_per_tick).collect()
 }
 
-/// How many events to make room for: only a full trace of a latency keeps them.
+/// How many events to make room for: only a full trace of what is done back to back keeps them.
 fn room(spec: &Spec, probe: Probe) -> u32 {
-    if spec.workload != Workload::Latency || probe.scope() != Some(Scope::All) {
+    if !spec.workload.traits().back_to_back || probe.scope() != Some(Scope::All) {
         return 0;
     }
     let trips = match spec.samples {

@@ -18,7 +18,7 @@ use super::spec::Spec;
 use machine::trace::Marks;
 use mechanisms::Endpoint;
 use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
-use mechanisms::workload::{Buffers, Check};
+use mechanisms::workload::{Asked, Buffers, Check, Side, Timed, WorkloadVisitor, dispatch};
 use model::launch::{Role, WorkerReport};
 use model::mechanism::Carries;
 use model::workload::Policy;
@@ -118,16 +118,13 @@ impl WorkerContext {
     }
 
     fn measure<E: Endpoint>(&self, end: &mut E, instrumentation: Instrumentation) -> WorkerReport {
-        let buffers = Buffers::new(self.spec.message_bytes, self.spec.buffer_offset);
-        let clock = self.spec.clock;
-        let touched = match self.touch() {
-            None => {
-                let mut loops = Compiled::new(end, Untouched, buffers, clock);
-                return self.run(&mut loops, instrumentation);
+        match self.spec.asked() {
+            Ok(asked) => {
+                let measuring = Measuring { context: self, end, asked, instrumentation };
+                dispatch(self.spec.workload, measuring)
             }
-            Some(touched) => touched,
-        };
-        self.run(&mut Compiled::new(end, touched, buffers, clock), instrumentation)
+            Err(error) => WorkerReport { error: Some(error), ..Default::default() },
+        }
     }
 
     /// What is done to each message; None if nothing is.
@@ -149,5 +146,35 @@ impl WorkerContext {
     fn run(&self, loops: &mut dyn Loops, instrumentation: Instrumentation) -> WorkerReport {
         WorkerProtocol::new(loops, &self.spec, self.carries, &self.page, instrumentation)
             .run(self.role)
+    }
+}
+
+/// A worker about to measure with its endpoint, until its workload is known as a type.
+struct Measuring<'a, E> {
+    context: &'a WorkerContext,
+    end: &'a mut E,
+    asked: Asked,
+    instrumentation: Instrumentation,
+}
+
+impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
+    type Output = WorkerReport;
+
+    fn visit<W: Timed>(self) -> WorkerReport {
+        let workload = W::new(self.asked);
+        let Measuring { context, end, instrumentation, .. } = self;
+        let spec = &context.spec;
+        let buffers = Buffers::new(spec.message_bytes, spec.buffer_offset);
+        let clock = spec.clock;
+        match context.touch() {
+            None => {
+                let sides = vec![Side { end, payload: Untouched, buffers, clock }];
+                context.run(&mut Compiled { sides, workload }, instrumentation)
+            }
+            Some(payload) => {
+                let sides = vec![Side { end, payload, buffers, clock }];
+                context.run(&mut Compiled { sides, workload }, instrumentation)
+            }
+        }
     }
 }

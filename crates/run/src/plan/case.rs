@@ -80,7 +80,7 @@ impl Case {
         let sized = self.variant.traits().carries.has_size();
         match self.message_bytes {
             Some(bytes) => bytes as usize,
-            None if sized && self.workload == Workload::Connect => connect::OPENED_FOR as usize,
+            None if sized && self.workload.traits().sets_up => connect::OPENED_FOR as usize,
             None => 1,
         }
     }

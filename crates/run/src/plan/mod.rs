@@ -20,7 +20,7 @@ use model::placement::{Place, Placement};
 use model::reach::{Chain, Reach};
 use model::request::Request;
 use model::total::Total;
-use model::workload::Workload;
+use model::workload::{Workload, WorkloadTraits};
 
 /// A case that isn't measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,13 +106,13 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                     if !goes(variant, reach, request) {
                         continue; // nor does a distance: measured here
                     }
-                    let transfers = what.workload == Workload::Throughput;
+                    let WorkloadTraits { transfers, paced, .. } = what.workload.traits();
                     let case = Case {
                         variant: variant.clone(),
                         workload: what.workload,
                         message_bytes: sized.then_some(what.size),
                         total: (sized && transfers).then_some(what.total),
-                        rate: (what.workload == Workload::Rate).then_some(request.rate),
+                        rate: paced.then_some(request.rate),
                         placement: *placement,
                         place: place.clone().unwrap_or(Place::FREE),
                         workers: *workers,
@@ -185,12 +185,12 @@ struct Exchange {
     first: bool,
 }
 
-/// Every workload with every size and, of a throughput, every total, in the order of the request.
+/// Every workload with every size and, of transfers, every total, in the order of the request.
 fn exchanges(request: &Request) -> Vec<Exchange> {
     let totals = request.totals();
     let mut found = Vec::new();
     for (workload, sizes) in &request.workloads {
-        let transfers = *workload == Workload::Throughput;
+        let transfers = workload.traits().transfers;
         let totals = if transfers { &*totals } else { &[Total::Long] };
         let start = found.len();
         for size in sizes {
@@ -222,7 +222,8 @@ fn placements(
     let exists = |it: &&Placement| resolve(**it, reach, machine).is_ok();
     let pinned = || all.iter().filter(pins);
     let one = pinned().find(exists).or_else(|| pinned().next());
-    let wanted = |it: &&Placement| workload != Workload::Connect || !pins(it) || Some(*it) == one;
+    let sets_up = workload.traits().sets_up;
+    let wanted = |it: &&Placement| !sets_up || !pins(it) || Some(*it) == one;
     let wanted: Vec<Placement> = all.iter().filter(wanted).copied().collect();
     match request.reaches.len() {
         1 => wanted,
@@ -287,16 +288,17 @@ fn absence(
         return Some((Absence::NotApplicable, reason.clone()));
     }
     let carries = case.variant.traits().carries;
-    if carries.is_control() && case.workload == Workload::Throughput {
+    let WorkloadTraits { name, transfers, sets_up, .. } = case.workload.traits();
+    if carries.is_control() && transfers {
         let what = if carries == Carries::Own { "each worker's own" } else { "nothing" };
-        return Some((Absence::NotApplicable, format!("carries {what}: it has no throughput")));
+        return Some((Absence::NotApplicable, format!("carries {what}: it has no {name}")));
     }
-    if carries == Carries::Own && case.workload == Workload::Connect {
+    if carries == Carries::Own && sets_up {
         let reason = "a control of what is moved: the set-up to compare is the plain one's";
         return Some((Absence::NotApplicable, reason.into()));
     }
     if !request.spin_on_one_cpu
-        && case.workload != Workload::Connect
+        && !sets_up
         && let Some(reason) = placement::objection(case.place, &case.variant)
     {
         return Some((Absence::NotApplicable, reason));
