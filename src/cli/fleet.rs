@@ -157,16 +157,15 @@ impl FleetArgs {
             (true, false) => Workload::DEFAULT.to_vec(),
             (false, _) => self.workload.clone(),
         };
-        if workloads.contains(&Workload::Rate) {
-            return Err(
-                "-w rate: many nodes have no open loop yet: see `ipcmark run --peer`".into()
-            );
+        if let Some(paced) = workloads.iter().find(|it| it.traits().paced) {
+            return Err(format!(
+                "-w {}: many nodes have no open loop yet: see `ipcmark run --peer`",
+                paced.name()
+            ));
         }
-        let of = |it| match (&self.size, it) {
-            (_, Workload::Connect) => vec![mechanisms::workload::connect::OPENED_FOR],
-            (Some(Sizes(sizes)), _) => sizes.clone(),
-            (None, Workload::Latency | Workload::Rate) => vec![64],
-            (None, Workload::Throughput) => vec![64 << 10],
+        let of = |it: Workload| match &self.size {
+            Some(Sizes(sizes)) if it.has_size() => sizes.clone(),
+            _ => vec![it.traits().fleet_size],
         };
         let mut concurrent = self.concurrent.clone();
         concurrent.sort_unstable();
