@@ -136,6 +136,7 @@ pub fn launch_spec(
         message_bytes: 64,
         workers: Workers::Process,
         initiator_cpu: Some(cpus.0),
+        others: Vec::new(),
         responder_cpu: Some(cpus.1),
         payload: Policy::Untouched,
         verify: false,

@@ -42,6 +42,7 @@ pub fn quick(mechanism: &str, message_bytes: usize) -> Spec {
         message_bytes,
         workers: Workers::Process,
         initiator_cpu: None,
+        others: Vec::new(),
         responder_cpu: None,
         payload: Policy::Untouched,
         verify: true,

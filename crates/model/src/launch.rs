@@ -32,22 +32,22 @@ impl Workers {
     }
 }
 
-/// The two parties of every workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// The parties of every workload: one or more initiators, and one responder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Starts each exchange, and holds the clock.
-    Initiator,
+    /// Starts each exchange, and holds the clock. Numbered from 0; that one commands the others.
+    Initiator(usize),
     /// Answers.
     Responder,
 }
 
 impl std::fmt::Display for Role {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Role::Initiator => "initiator",
-            Role::Responder => "responder",
-        })
+        match self {
+            Role::Initiator(0) => f.write_str("initiator"),
+            Role::Initiator(nth) => write!(f, "initiator {}", nth + 1),
+            Role::Responder => f.write_str("responder"),
+        }
     }
 }
 
@@ -165,8 +165,11 @@ pub struct Record {
     pub outcome: Outcome,
     /// What the kernel granted the mechanism.
     pub granted: BTreeMap<String, u64>,
-    /// The initiator's report.
+    /// The first initiator's report.
     pub initiator: WorkerReport,
+    /// Those of the initiators beside it; none in most launches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<WorkerReport>,
     /// The responder's report.
     pub responder: WorkerReport,
     /// What the machine did meanwhile; None where /proc couldn't be read.
@@ -206,6 +209,7 @@ impl Record {
             outcome,
             granted: BTreeMap::new(),
             initiator: WorkerReport::default(),
+            others: Vec::new(),
             responder: WorkerReport::default(),
             noise: None,
             traffic: None,
@@ -213,6 +217,23 @@ impl Record {
             trace: None,
             far: None,
         }
+    }
+
+    /// The reports of all initiators, in their order.
+    pub fn initiators(&self) -> impl Iterator<Item = &WorkerReport> {
+        std::iter::once(&self.initiator).chain(&self.others)
+    }
+
+    /// Cuts `samples`, those of all initiators one after the other, into each one's. None where they are
+    /// not as many as were reported.
+    pub fn samples_of_each<'a>(&self, mut samples: &'a [u64]) -> Option<Vec<&'a [u64]>> {
+        let mut each = Vec::new();
+        for report in self.initiators() {
+            let (own, rest) = samples.split_at_checked(report.samples as usize)?;
+            each.push(own);
+            samples = rest;
+        }
+        samples.is_empty().then_some(each)
     }
 }
 
@@ -272,4 +293,28 @@ pub struct Punctuality {
     /// How much of that is the sender's own, in ns: how late it began the last message for which it
     /// had waited.
     pub own_ns: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_cut_by_what_each_initiator_reported() {
+        let report = |samples| WorkerReport { samples, ..WorkerReport::default() };
+        let one = Record { initiator: report(2), ..Record::without_samples(Outcome::Ok) };
+        assert_eq!(one.samples_of_each(&[1, 2]), Some(vec![&[1, 2][..]]));
+        let three = Record { others: vec![report(0), report(1)], ..one };
+        assert_eq!(three.samples_of_each(&[1, 2, 3]), Some(vec![&[1, 2][..], &[], &[3]]));
+        assert_eq!(three.samples_of_each(&[1, 2]), None);
+        assert_eq!(three.samples_of_each(&[1, 2, 3, 4]), None);
+    }
+
+    #[test]
+    fn a_record_of_one_initiator_is_kept_as_before() {
+        let record = Record::without_samples(Outcome::Ok);
+        let kept = serde_json::to_value(&record).unwrap();
+        assert!(kept.get("others").is_none(), "{kept}");
+        assert_eq!(serde_json::from_value::<Record>(kept).unwrap(), record);
+    }
 }

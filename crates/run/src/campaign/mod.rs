@@ -411,6 +411,7 @@ impl<'a> Campaign<'a> {
             message_bytes: live.case.opened_for(),
             workers: live.case.workers,
             initiator_cpu: live.case.place.cpus.map(|cpus| cpus.0),
+            others: Vec::new(),
             responder_cpu: live.case.place.cpus.map(|cpus| cpus.1),
             payload: live.case.payload,
             verify: self.request.verify,

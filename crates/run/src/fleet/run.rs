@@ -313,6 +313,7 @@ impl<'a> Fleet<'a> {
             message_bytes: case.opened_for(),
             workers: case.workers,
             initiator_cpu: cpu,
+            others: Vec::new(),
             responder_cpu: cpu,
             payload: case.payload,
             verify: false,

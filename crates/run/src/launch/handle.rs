@@ -331,7 +331,8 @@ impl Supervised {
                 }
                 Ok((Kind::Record, text)) => {
                     let parsed = parse_record(&text);
-                    samples.reserve_exact(parsed.initiator.samples as usize);
+                    let all = parsed.initiators().map(|it| it.samples).sum::<u64>();
+                    samples.reserve_exact(all as usize);
                     record = Some(parsed);
                 }
                 Ok((Kind::Samples, bytes)) => {
@@ -347,8 +348,9 @@ impl Supervised {
         if record.outcome != Outcome::Ok {
             return Ok(LaunchResult::without_samples(record));
         }
-        if samples.len() as u64 != record.initiator.samples {
-            return Err(format!("{} samples came of {}", samples.len(), record.initiator.samples));
+        if record.samples_of_each(&samples).is_none() {
+            let told = record.initiators().map(|it| it.samples).sum::<u64>();
+            return Err(format!("{} samples came of {told}", samples.len()));
         }
         Ok(LaunchResult { record, samples })
     }

@@ -85,7 +85,7 @@ impl Instrumentation {
 /// The role as traces name it.
 pub fn who(role: Role) -> Who {
     match role {
-        Role::Initiator => Who::Initiator,
+        Role::Initiator(_) => Who::Initiator,
         Role::Responder => Who::Responder,
     }
 }

@@ -20,7 +20,8 @@ use model::mechanism::Datagrams;
 pub enum With {
     /// Nothing: the first message.
     Nothing,
-    /// A pattern that is looked at: the check before timing. Holds the pattern's seed.
+    /// A pattern that is looked at: the check before timing. Holds the seed of the first side's pattern; that
+    /// of each further side is one more.
     Pattern(u64),
 }
 
@@ -122,12 +123,13 @@ impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
 
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
         let sides = if matches!(with, With::Nothing) { &mut self[..1] } else { &mut self[..] };
-        sides.iter_mut().try_for_each(|Side { end, buffers, .. }| {
+        sides.iter_mut().zip(0..).try_for_each(|(Side { end, buffers, .. }, nth)| {
             end.set_loss_injection(false);
             match with {
                 With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
                 With::Pattern(seed) => {
-                    latency::respond(*end, &mut Touched::Check(Check::new(seed)), buffers, count)
+                    let check = &mut Touched::Check(Check::new(seed.wrapping_add(nth)));
+                    latency::respond(*end, check, buffers, count)
                 }
             }
         })

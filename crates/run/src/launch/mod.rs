@@ -4,7 +4,8 @@
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
 //! single-threaded, it opens the mechanism, forks the workers (`workers`) and watches them until
 //! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a shared
-//! page (`page`), and both run the timed loops (`loops`) of a workload, which mechanisms::workload holds.
+//! page (`page`), and both run the timed loops (`loops`) of a workload, which mechanisms::workload holds. There
+//! may be several initiators, each with a pair of ends (`pairs`): the first commands them all.
 //! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
 //! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`).
 //!
@@ -22,6 +23,7 @@ mod handle;
 mod instrumentation;
 mod loops;
 mod page;
+mod pairs;
 pub mod peer;
 mod protocol;
 mod supervisor;

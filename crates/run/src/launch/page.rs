@@ -1,5 +1,6 @@
-//! The page that both workers of a launch share: the initiator's commands to the responder,
-//! and the samples. Commands pass between stretches, never inside the timed loop.
+//! The page of one initiator: commands to one worker, and the initiator's samples. The first initiator's
+//! commands go to the responder over its own page, and to each other initiator over that one's. Commands
+//! pass between stretches, never inside the timed loop.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -7,12 +8,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use sys::parking::{self, Parking};
 use sys::shared::{LINE, Mapping, PAGE};
 
-/// What the initiator asks the responder to do.
+/// What the first initiator asks the other workers to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Answer one round trip, the first since set-up.
+    /// Answer the first initiator's first round trip since set-up. To the responder alone.
     First,
-    /// Answer so many checked round trips.
+    /// Make, or answer, so many checked round trips.
     Verify(u64),
     /// Take part in `lead` untimed operations of the workload, then in `samples` of `batch` each.
     Exchange {
@@ -75,6 +76,8 @@ pub struct Page {
 
 const ISSUED: usize = LINE;
 const WORDS: usize = 2 * LINE;
+const DONE: usize = 3 * LINE;
+const DONE_PARKING: usize = 4 * LINE;
 
 impl Page {
     /// A page with room for `samples` samples.
@@ -107,6 +110,23 @@ impl Page {
         self.parking().wait_for(ready);
         let words = self.mapping.words(WORDS);
         Command::of([0, 1, 2, 3].map(|at: usize| words[at].load(Ordering::Relaxed)))
+    }
+
+    /// Says that one more command has been carried out. Of commands that whoever issued them waits for.
+    pub fn carried_out(&self) {
+        self.mapping.word(DONE).fetch_add(1, Ordering::Release);
+        self.done_parking().wake();
+    }
+
+    /// Waits until every command that was issued has been carried out.
+    pub fn wait_until_carried_out(&self) {
+        let issued = self.issued().load(Ordering::Relaxed);
+        let done = self.mapping.word(DONE);
+        self.done_parking().wait_for(|| (done.load(Ordering::Acquire) == issued).then_some(()));
+    }
+
+    fn done_parking(&self) -> Parking<'_> {
+        Parking::new(self.mapping.word(DONE_PARKING), parking::flags(false))
     }
 
     /// Room for samples.
@@ -148,6 +168,26 @@ mod tests {
         let waiter = std::thread::spawn(move || waiting.next_command(4));
         page.issue(Command::Verify(9));
         assert_eq!(waiter.join().unwrap(), Command::Verify(9));
+    }
+
+    #[test]
+    fn whoever_issues_can_wait_until_all_is_carried_out() {
+        let page = Arc::new(Page::new(10).unwrap());
+        page.wait_until_carried_out(); // nothing was issued
+        let partner = page.clone();
+        let worker = std::thread::spawn(move || {
+            for taken in 0..3 {
+                let Command::Verify(nth) = partner.next_command(taken) else { unreachable!() };
+                partner.samples(10)[0].store(nth, Ordering::Relaxed);
+                partner.carried_out();
+            }
+        });
+        for nth in 1..=3 {
+            page.issue(Command::Verify(nth));
+            page.wait_until_carried_out();
+            assert_eq!(page.samples(10)[0].load(Ordering::Relaxed), nth);
+        }
+        worker.join().unwrap();
     }
 
     #[test]

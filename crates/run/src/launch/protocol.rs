@@ -1,5 +1,6 @@
-//! The protocol between the two workers: the first message, verify, warm up, time. The initiator sends
-//! commands over the page; the responder executes them. Where the workload sets up, the initiator works
+//! The protocol between the workers: the first message, verify, warm up, time. The initiator sends
+//! commands over the page; the responder executes them. Of several initiators the first commands: the
+//! others do as many operations as it does, and it issues nothing before they are done. Where the workload sets up, the initiator works
 //! alone and the responder sleeps.
 //!
 //! Between two hosts there is no page: commands go over the mechanism itself, between stretches too,
@@ -49,7 +50,8 @@ pub struct WorkerProtocol<'a> {
     traits: WorkloadTraits,
     row: &'static Row,
     carries: Carries,
-    page: &'a Page,
+    /// One of each initiator.
+    pages: &'a [Page],
     instrumentation: Instrumentation,
     report: WorkerReport,
     /// When it must have said what it found: the launch ends soon after.
@@ -57,13 +59,13 @@ pub struct WorkerProtocol<'a> {
 }
 
 impl<'a> WorkerProtocol<'a> {
-    /// A protocol over `loops`, with commands over `page`, for a mechanism that `carries` this;
+    /// A protocol over `loops`, with commands over `pages`, for a mechanism that `carries` this;
     /// `instrumentation` is active while it is timed.
     pub fn new(
         loops: &'a mut dyn Loops,
         spec: &'a Spec,
         carries: Carries,
-        page: &'a Page,
+        pages: &'a [Page],
         instrumentation: Instrumentation,
     ) -> WorkerProtocol<'a> {
         let report = WorkerReport::default();
@@ -75,7 +77,7 @@ impl<'a> WorkerProtocol<'a> {
             traits,
             row,
             carries,
-            page,
+            pages,
             instrumentation,
             report,
             last_word,
@@ -85,7 +87,8 @@ impl<'a> WorkerProtocol<'a> {
     /// Runs the protocol in `role`. Returns the report, which holds the error where one ended it early.
     pub fn run(mut self, role: Role) -> WorkerReport {
         let result = match role {
-            Role::Initiator => self.lead(),
+            Role::Initiator(0) => self.lead(),
+            Role::Initiator(nth) => self.accompany(nth),
             Role::Responder => self.follow(),
         };
         let channel = self.loops.channel();
@@ -103,29 +106,56 @@ impl<'a> WorkerProtocol<'a> {
         self.report
     }
 
-    /// The initiator: verify, warm up, time.
+    /// The first initiator: verify, warm up, time.
     fn lead(&mut self) -> io::Result<()> {
-        let spec = self.spec;
         if self.traits.back_to_back {
             self.first()?;
         }
         if self.carries == Carries::Bytes && self.traits.has_size {
             self.issue(Command::Verify(VERIFIED as u64))?;
-            let untimed = [const { AtomicU64::new(0) }; VERIFIED];
-            self.loops.channel().round_trips(With::Pattern(!spec.seed), &untimed)?;
+            self.verify(0)?;
         }
         self.warm_up()?;
         self.time()?;
         self.issue(Command::Stop)
     }
 
-    /// Tells the responder what to do.
+    /// An initiator beside the first: does what that one does.
+    fn accompany(&mut self, nth: usize) -> io::Result<()> {
+        let page = &self.pages[nth];
+        for taken in 0.. {
+            match page.next_command(taken) {
+                Command::Verify(_) => self.verify(nth)?,
+                Command::Exchange { lead, samples: 0, .. } => {
+                    self.loops.lead(&[AtomicU64::new(0)], lead)?;
+                }
+                Command::Exchange { lead, samples, batch } => {
+                    self.prepare(page, samples)?;
+                    self.time_with(page, lead, samples, batch)?;
+                }
+                Command::First => {}
+                Command::Stop => return Ok(()),
+            }
+            page.carried_out();
+        }
+        Ok(())
+    }
+
+    /// Exchanges messages whose bytes are all compared, those of each initiator with a pattern of its own.
+    fn verify(&mut self, nth: usize) -> io::Result<()> {
+        let untimed = [const { AtomicU64::new(0) }; VERIFIED];
+        let pattern = With::Pattern((!self.spec.seed).wrapping_add(nth as u64));
+        self.loops.channel().round_trips(pattern, &untimed)
+    }
+
+    /// Tells the responder what to do, and the initiators beside this one, once they are done.
     fn issue(&mut self, command: Command) -> io::Result<()> {
         if self.traits.sets_up && command != Command::Stop {
             return Ok(()); // the initiator works alone
         }
         if self.spec.half.is_none() {
-            self.page.issue(command);
+            self.pages[1..].iter().for_each(Page::wait_until_carried_out);
+            self.pages.iter().for_each(|page| page.issue(command));
             return Ok(());
         }
         if self.traits.sets_up {
@@ -146,7 +176,7 @@ impl<'a> WorkerProtocol<'a> {
     /// another host nothing may be said before it.
     fn next_command(&mut self, taken: u32) -> io::Result<Command> {
         if self.spec.half.is_none() {
-            return Ok(self.page.next_command(taken));
+            return Ok(self.pages[0].next_command(taken));
         }
         if taken == 0 && self.traits.back_to_back {
             return Ok(Command::First);
@@ -180,7 +210,7 @@ impl<'a> WorkerProtocol<'a> {
     /// The first round trip since set-up: cold code, cold memory, a partner that waits.
     fn first(&mut self) -> io::Result<()> {
         if self.spec.half.is_none() {
-            self.page.issue(Command::First);
+            self.pages[0].issue(Command::First);
         }
         // Yielding, not sleeping: a wake-up could move a free worker to its partner's CPU.
         let issued = Instant::now();
@@ -238,14 +268,25 @@ impl<'a> WorkerProtocol<'a> {
     }
 
     fn time(&mut self) -> io::Result<()> {
+        let page = &self.pages[0];
         let (samples, batch) = self.how_many();
-        let page = self.page;
+        self.prepare(page, samples)?;
+        let lead = self.lead_operations();
+        self.issue(Command::Exchange { lead, samples, batch })?;
+        self.time_with(page, lead, samples, batch)
+    }
+
+    /// Faults in and draws what `samples` need.
+    fn prepare(&mut self, page: &Page, samples: u64) -> io::Result<()> {
         page.populate(samples as usize)?;
         self.loops.prepare(samples);
-        let lead = self.lead_operations();
+        Ok(())
+    }
+
+    /// Does `lead` untimed operations, then fills so many samples of `page`.
+    fn time_with(&mut self, page: &Page, lead: u64, samples: u64, batch: u64) -> io::Result<()> {
         let stretches = if self.spec.pinned() { 1 } else { STRETCHES };
         let chunk = (samples.div_ceil(stretches)).max(1) as usize;
-        self.issue(Command::Exchange { lead, samples, batch })?;
         let led = Instant::now();
         self.loops.lead(&[AtomicU64::new(0)], lead)?;
         self.report.untimed_ns += led.elapsed().as_nanos() as f64;
@@ -281,7 +322,7 @@ impl<'a> WorkerProtocol<'a> {
             SampleCount::Exactly(samples) => samples,
             SampleCount::Lasting(ns) => (ns as f64 / (estimate * batch as f64)).ceil() as u64,
         };
-        (samples.clamp(1, self.page.room() as u64), batch)
+        (samples.clamp(1, self.pages[0].room() as u64), batch)
     }
 
     /// The responder: does what it is told, until told to stop.

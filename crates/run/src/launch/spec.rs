@@ -1,6 +1,7 @@
 //! What a launch is told, and what it tells: the two records that cross the process boundary.
 
-use model::launch::{MOST_SAMPLES, Outcome, SampleCount, Warmup, Workers};
+use model::launch::{MOST_SAMPLES, Outcome, Role, SampleCount, Warmup, Workers};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
@@ -31,8 +32,11 @@ pub struct Spec {
     pub message_bytes: usize,
     /// Processes or threads.
     pub workers: Workers,
-    /// CPU of the initiator; None leaves the worker free.
+    /// CPU of the first initiator; None leaves the worker free.
     pub initiator_cpu: Option<u32>,
+    /// The initiators beside it, and the CPU of each; None leaves the worker free.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Option<u32>>,
     /// CPU of the responder; None leaves the worker free.
     pub responder_cpu: Option<u32>,
     /// What happens to the bytes.
@@ -113,11 +117,39 @@ impl Spec {
             SampleCount::Lasting(ns) if ns > LONGEST_NS => {
                 Err(format!("{ns} ns: a launch lasts at most {LONGEST_NS}"))
             }
+            _ if self.others.is_empty() => Ok(()),
+            _ => self.check_many(),
+        }
+    }
+
+    /// Whether several initiators can do what it asks.
+    fn check_many(&self) -> Result<(), String> {
+        let name = self.workload.name();
+        match (&self.half, &self.observe) {
+            _ if !self.workload.traits().many_initiators => {
+                Err(format!("{name}: its responder serves one initiator"))
+            }
+            (Some(_), _) => Err("between two hosts a launch has one initiator".into()),
+            (_, Some(_)) => Err("what is observed has one initiator".into()),
             _ => Ok(()),
         }
     }
 
-    /// What to open for this launch.
+    /// How many initiators it has.
+    pub fn initiators(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// The CPU that a worker is pinned to; None leaves it free.
+    pub fn cpu_of(&self, role: Role) -> Option<u32> {
+        match role {
+            Role::Initiator(0) => self.initiator_cpu,
+            Role::Initiator(nth) => self.others[nth - 1],
+            Role::Responder => self.responder_cpu,
+        }
+    }
+
+    /// What to open for each initiator of this launch.
     ///
     /// # Errors
     /// A variant that doesn't exist.
@@ -164,18 +196,22 @@ impl Spec {
         }
     }
 
-    /// Whether both workers are pinned.
+    /// Whether all workers are pinned.
     pub fn pinned(&self) -> bool {
-        self.initiator_cpu.is_some() && self.responder_cpu.is_some()
+        let all = [self.initiator_cpu, self.responder_cpu];
+        all.iter().chain(&self.others).all(Option::is_some)
     }
 
-    /// The CPUs of this host that its workers are pinned to, initiator's first.
-    pub fn cpus_here(&self) -> [Option<u32>; 2] {
-        match self.half {
-            None => [self.initiator_cpu, self.responder_cpu],
-            Some(Half::Near { .. }) => [self.initiator_cpu, None],
-            Some(Half::Far { .. }) => [None, self.responder_cpu],
-        }
+    /// The CPUs of this host that its workers are pinned to, each once.
+    pub fn cpus_here(&self) -> BTreeSet<u32> {
+        let (near, far) = match self.half {
+            None => (true, true),
+            Some(Half::Near { .. }) => (true, false),
+            Some(Half::Far { .. }) => (false, true),
+        };
+        let initiator = self.initiator_cpu.filter(|_| near);
+        let responder = self.responder_cpu.filter(|_| far);
+        [initiator, responder].iter().chain(&self.others).flatten().copied().collect()
     }
 }
 

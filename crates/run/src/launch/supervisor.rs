@@ -14,16 +14,17 @@ use std::time::{Duration, Instant};
 
 use super::halves::{AcceptOnly, NoEndpoint};
 use super::page::Page;
+use super::pairs::Pairs;
 use super::spec::{BUILD, Half, Spec};
 use super::tracing::Tracing;
 use super::wire::{self, Kind, Reader, write_frame};
 use super::worker::{WorkerContext, WorkerFn, worker_fn};
-use super::workers::{OWNER_GONE, WorkerGroup};
+use super::workers::{OWNER_GONE, Reports, WorkerGroup};
 use machine::Ledger;
 use mechanisms::network::{
     Call, ConnectVisitor, ConnectionKind, Granted, ListenVisitor, Listener, MEETING, Wait,
 };
-use mechanisms::{Endpoint, OpenError, Opened, Residue, Visitor};
+use mechanisms::{Endpoint, OpenError, OpenSpec, Residue};
 use model::launch::{Outcome, Record, Role, SampleCount};
 use model::mechanism::{Carries, Framing};
 use sys::process::ignore_broken_pipes;
@@ -93,12 +94,13 @@ fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
     let family = datagrams.then(|| variant.is_ipv6());
     let launching = Launching { spec: Arc::new(spec), carries, owner, started, private, family };
     match half {
-        None => mechanisms::open(name, &open, launching),
+        None => launching.open(name, &open),
         Some(Half::Far { at, cookie }) => mechanisms::listen(name, &open, at, cookie, launching),
         // It sets up what it times.
         Some(Half::Near { .. }) if sets_up => {
             mechanisms::check_over_network(name, &open).map(|()| {
-                launching.with(vec![(Role::Initiator, worker_fn(NoEndpoint))], Vec::new(), None)
+                let initiator = (Role::Initiator(0), worker_fn(vec![NoEndpoint]));
+                launching.with(vec![initiator], Vec::new(), Vec::new())
             })
         }
         Some(Half::Near { to, cookie }) => {
@@ -129,22 +131,12 @@ struct Launching<'a> {
     family: Option<bool>,
 }
 
-impl Visitor for Launching<'_> {
-    type Output = Told;
-
-    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
-        let initiator = (Role::Initiator, worker_fn(opened.initiator));
-        let responder = (Role::Responder, worker_fn(opened.responder));
-        self.with(vec![initiator, responder], opened.granted, Some(opened.residue))
-    }
-}
-
 /// The near half: starts the initiator on the connected endpoint.
 impl ConnectVisitor for Launching<'_> {
     type Output = Told;
 
     fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output {
-        self.with(vec![(Role::Initiator, worker_fn(end))], granted, None)
+        self.with(vec![(Role::Initiator(0), worker_fn(vec![end]))], granted, Vec::new())
     }
 }
 
@@ -156,33 +148,41 @@ impl ListenVisitor for Launching<'_> {
         // A closed pipe shows at the next read of the owner's stream.
         let _ = write_frame(io::stdout(), Kind::Bound, &listener.port().to_le_bytes());
         if self.spec.workload.traits().sets_up {
-            return self.with(
-                vec![(Role::Responder, worker_fn(AcceptOnly(listener)))],
-                Vec::new(),
-                None,
-            );
+            let responder = (Role::Responder, worker_fn(vec![AcceptOnly(listener)]));
+            return self.with(vec![responder], Vec::new(), Vec::new());
         }
         let wait = Wait { until: Instant::now() + MEETING, owner: self.owner.as_fd() };
         let (end, granted) = listener.accept(&wait).map_err(not_opened)?;
-        self.with(vec![(Role::Responder, worker_fn(end))], granted, None)
+        self.with(vec![(Role::Responder, worker_fn(vec![end]))], granted, Vec::new())
     }
 }
 
 impl Launching<'_> {
+    /// Opens the mechanism called `name` for each initiator, and launches.
+    fn open(self, name: &str, open: &OpenSpec) -> Result<Told, OpenError> {
+        let mut pairs = Pairs::default();
+        for _ in 0..self.spec.initiators() {
+            mechanisms::open(name, open, &mut pairs)?;
+        }
+        let (functions, granted, residues) = pairs.into_workers();
+        Ok(self.with(functions, granted, residues))
+    }
+
     /// Forks a worker for each of `functions` and supervises the launch until it ends.
     fn with(
         self,
         functions: Vec<(Role, WorkerFn)>,
         granted: Granted,
-        residue: Option<Residue>,
+        residues: Vec<Residue>,
     ) -> Told {
         let failed = |reason: String| Outcome::Failed { reason };
         let room = match self.spec.samples {
             SampleCount::Exactly(samples) => samples,
             SampleCount::Lasting(ns) => ns / SHORTEST_NS + 1,
         };
-        let page = Page::new(room as usize).map_err(|error| failed(format!("mmap: {error}")))?;
-        let page = Arc::new(page);
+        let pages: Result<Arc<[Page]>, _> =
+            (0..self.spec.initiators()).map(|_| Page::new(room as usize)).collect();
+        let pages = pages.map_err(|error| failed(format!("mmap: {error}")))?;
         let mut granted: BTreeMap<String, u64> = granted.into_iter().collect();
         if self.private {
             granted.insert("private_ipc_namespaces".into(), 1);
@@ -193,7 +193,7 @@ impl Launching<'_> {
             role,
             spec: spec.clone(),
             carries,
-            page: page.clone(),
+            pages: pages.clone(),
             link,
             marks: tracing.as_ref().map(|it| it.marks().clone()),
         };
@@ -201,11 +201,11 @@ impl Launching<'_> {
             .map_err(|error| not_started("start the workers", &error))?;
         let (owner, family) = (self.owner, self.family);
         let conversation =
-            Conversation { workers: &mut workers, owner, spec, page: &page, tracing, family };
+            Conversation { workers: &mut workers, owner, spec, pages: &pages, tracing, family };
         let outcome = conversation.run(self.started, granted);
         // The workers are gone before what they used is removed.
         drop(workers);
-        drop(residue);
+        drop(residues);
         if outcome.is_err() {
             // A worker that was killed may have been in the midst of a set-up of its own.
             mechanisms::clean_up_after_process(std::process::id());
@@ -219,7 +219,7 @@ struct Conversation<'a> {
     workers: &'a mut WorkerGroup,
     owner: &'a mut Reader<io::Stdin>,
     spec: &'a Spec,
-    page: &'a Page,
+    pages: &'a [Page],
     tracing: Option<Tracing>,
     family: Option<bool>,
 }
@@ -249,16 +249,24 @@ impl Conversation<'_> {
         let traffic = counted().zip(sent).map(|(after, before)| after.since(&before));
         let cpus = self.watched_cpus();
         let noise = || Some(after.counters(&cpus).since(&before.counters(&cpus)));
-        let [initiator, responder] = match gathered {
+        let Reports { initiator, others, responder } = match gathered {
             Ok(reports) => reports,
             Err(outcome) => {
                 // What was seen until then tells why.
-                let [mut initiator, responder] = self.workers.last_words();
+                let Reports { mut initiator, mut others, responder } = self.workers.last_words();
                 initiator.samples = 0;
-                let (noise, known) = (noise(), Record::without_samples(outcome));
-                let seen =
-                    Record { granted, initiator, responder, noise, traffic, setup_ns, ..known };
-                return Err(Box::new(seen));
+                others.iter_mut().for_each(|it| it.samples = 0);
+                let noise = noise();
+                return Err(Box::new(Record {
+                    granted,
+                    initiator,
+                    others,
+                    responder,
+                    noise,
+                    traffic,
+                    setup_ns,
+                    ..Record::without_samples(outcome)
+                }));
             }
         };
         if let Some(tracing) = &mut self.tracing {
@@ -268,14 +276,14 @@ impl Conversation<'_> {
         self.await_owner(Kind::End)?;
         self.workers.say_all();
 
-        let samples = initiator.samples as usize;
         let trace = match self.tracing.take() {
-            Some(tracing) => Some(tracing.hear([&initiator, &responder], self.page)?),
+            Some(tracing) => Some(tracing.hear([&initiator, &responder], &self.pages[0])?),
             None => None,
         };
         let record = Record {
             granted,
             initiator,
+            others,
             responder,
             noise: noise(),
             traffic,
@@ -283,15 +291,11 @@ impl Conversation<'_> {
             trace,
             ..Record::without_samples(Outcome::Ok)
         };
-        let text = serde_json::to_vec(&record).expect("a record is always JSON");
-        self.tell(&text, samples).map_err(|_| owner_gone().into())
+        self.tell(&record).map_err(|_| owner_gone().into())
     }
 
     fn watched_cpus(&self) -> Vec<u32> {
-        let mut cpus: Vec<u32> = self.spec.cpus_here().into_iter().flatten().collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        cpus
+        self.spec.cpus_here().into_iter().collect()
     }
 
     fn tell_owner(&self, kind: Kind) {
@@ -306,12 +310,16 @@ impl Conversation<'_> {
         }
     }
 
-    fn tell(&self, record: &[u8], samples: usize) -> io::Result<()> {
+    /// The record, and the samples of one initiator after the other.
+    fn tell(&self, record: &Record) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        write_frame(&mut out, Kind::Record, record)?;
-        for part in self.page.samples(samples).chunks(wire::SAMPLES_PER_FRAME) {
-            let ticks = part.iter().flat_map(|tick| tick.load(Ordering::Relaxed).to_le_bytes());
-            write_frame(&mut out, Kind::Samples, &ticks.collect::<Vec<u8>>())?;
+        let text = serde_json::to_vec(record).expect("a record is always JSON");
+        write_frame(&mut out, Kind::Record, &text)?;
+        for (page, report) in self.pages.iter().zip(record.initiators()) {
+            for part in page.samples(report.samples as usize).chunks(wire::SAMPLES_PER_FRAME) {
+                let ticks = part.iter().flat_map(|tick| tick.load(Ordering::Relaxed).to_le_bytes());
+                write_frame(&mut out, Kind::Samples, &ticks.collect::<Vec<u8>>())?;
+            }
         }
         write_frame(&mut out, Kind::Done, &[])
     }

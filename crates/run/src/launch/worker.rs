@@ -40,8 +40,8 @@ pub struct WorkerContext {
     pub spec: Arc<Spec>,
     /// What the mechanism carries.
     pub carries: Carries,
-    /// Shared with the partner.
-    pub page: Arc<Page>,
+    /// Shared with the other workers: one page of each initiator.
+    pub pages: Arc<[Page]>,
     /// Packets to and from the supervisor.
     pub link: OwnedFd,
     /// By which a trace follows it, if there is one.
@@ -51,15 +51,16 @@ pub struct WorkerContext {
 /// What a worker runs. The endpoint is inside, so that one type covers all mechanisms.
 pub type WorkerFn = Box<dyn FnOnce(WorkerContext) + Send>;
 
-/// The function of a worker with the endpoint `end`. It returns when the supervisor tells it to exit or
-/// hangs up.
-pub fn worker_fn<E: Endpoint + 'static>(mut end: E) -> WorkerFn {
+/// The function of a worker with the endpoints `ends`: an initiator's one, or a responder's, one for each
+/// initiator. It returns when the supervisor tells it to exit or hangs up.
+pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
     Box::new(move |context| {
-        let started = context.pin().and_then(|()| end.start());
+        let started = context.pin().and_then(|()| ends.iter_mut().try_for_each(E::start));
         if let Some(instrumentation) = context.stand_ready(started) {
             // After its deadline the supervisor kills it, and its report would be lost.
-            end.set_deadline(Instant::now() + Duration::from_millis(context.spec.deadline_ms));
-            let report = context.measure(&mut end, instrumentation);
+            let deadline = Instant::now() + Duration::from_millis(context.spec.deadline_ms);
+            ends.iter_mut().for_each(|end| end.set_deadline(deadline));
+            let report = context.measure(&mut ends, instrumentation);
             context.report(report);
         }
     })
@@ -67,11 +68,7 @@ pub fn worker_fn<E: Endpoint + 'static>(mut end: E) -> WorkerFn {
 
 impl WorkerContext {
     fn pin(&self) -> io::Result<()> {
-        let cpu = match self.role {
-            Role::Initiator => self.spec.initiator_cpu,
-            Role::Responder => self.spec.responder_cpu,
-        };
-        let Some(cpu) = cpu else { return Ok(()) };
+        let Some(cpu) = self.spec.cpu_of(self.role) else { return Ok(()) };
         if cpu as usize >= CpuSet::MAX_CPU {
             return Err(io::Error::other(format!(
                 "pin to CPU {cpu}: only the first {} can be named here",
@@ -86,7 +83,8 @@ impl WorkerContext {
 
     /// Faults pages in, opens the instrumentation and waits for go; None if go doesn't come.
     fn stand_ready(&self, started: io::Result<()>) -> Option<Instrumentation> {
-        let faulted_in = started.and_then(|()| self.page.populate(0));
+        let faulted_in =
+            started.and_then(|()| self.pages.iter().try_for_each(|page| page.populate(0)));
         let prepared = faulted_in
             .and_then(|()| Instrumentation::open(&self.spec, self.role, self.marks.as_ref()));
         match prepared {
@@ -117,20 +115,25 @@ impl WorkerContext {
         matches!(recv(&self.link, &mut [0u8; 1][..], RecvFlags::empty()), Ok((1, _)))
     }
 
-    fn measure<E: Endpoint>(&self, end: &mut E, instrumentation: Instrumentation) -> WorkerReport {
+    fn measure<E: Endpoint>(
+        &self,
+        ends: &mut [E],
+        instrumentation: Instrumentation,
+    ) -> WorkerReport {
         match self.spec.asked() {
             Ok(asked) => {
-                let measuring = Measuring { context: self, end, asked, instrumentation };
+                let measuring = Measuring { context: self, ends, asked, instrumentation };
                 dispatch(self.spec.workload, measuring)
             }
             Err(error) => WorkerReport { error: Some(error), ..Default::default() },
         }
     }
 
-    /// What is done to each message; None if nothing is.
-    fn touch(&self) -> Option<Touched> {
+    /// What is done to each message; None if nothing is. Checked are the patterns of `pair`, so that a
+    /// message of another is found out.
+    fn touch(&self, pair: u64) -> Option<Touched> {
         if self.spec.verify && self.carries == Carries::Bytes {
-            return Some(Touched::Check(Check::new(self.spec.seed)));
+            return Some(Touched::Check(Check::new(self.spec.seed.wrapping_add(pair))));
         }
         #[cfg(any(debug_assertions, feature = "plant"))]
         if let Some(plant) = self.spec.plant {
@@ -144,15 +147,15 @@ impl WorkerContext {
     }
 
     fn run(&self, loops: &mut dyn Loops, instrumentation: Instrumentation) -> WorkerReport {
-        WorkerProtocol::new(loops, &self.spec, self.carries, &self.page, instrumentation)
+        WorkerProtocol::new(loops, &self.spec, self.carries, &self.pages, instrumentation)
             .run(self.role)
     }
 }
 
-/// A worker about to measure with its endpoint, until its workload is known as a type.
+/// A worker about to measure with its endpoints, until its workload is known as a type.
 struct Measuring<'a, E> {
     context: &'a WorkerContext,
-    end: &'a mut E,
+    ends: &'a mut [E],
     asked: Asked,
     instrumentation: Instrumentation,
 }
@@ -162,19 +165,29 @@ impl<E: Endpoint> WorkloadVisitor for Measuring<'_, E> {
 
     fn visit<W: Timed>(self) -> WorkerReport {
         let workload = W::new(self.asked);
-        let Measuring { context, end, instrumentation, .. } = self;
+        let Measuring { context, ends, instrumentation, .. } = self;
         let spec = &context.spec;
-        let buffers = Buffers::new(spec.message_bytes, spec.buffer_offset);
-        let clock = spec.clock;
-        match context.touch() {
+        let first = match context.role {
+            Role::Initiator(nth) => nth as u64,
+            Role::Responder => 0,
+        };
+        let touched: Option<Vec<Touched>> =
+            (first..).zip(&*ends).map(|(pair, _)| context.touch(pair)).collect();
+        match touched {
             None => {
-                let sides = vec![Side { end, payload: Untouched, buffers, clock }];
+                let sides = ends.iter_mut().map(|end| side(spec, end, Untouched)).collect();
                 context.run(&mut Compiled { sides, workload }, instrumentation)
             }
-            Some(payload) => {
-                let sides = vec![Side { end, payload, buffers, clock }];
+            Some(touched) => {
+                let sides = ends.iter_mut().zip(touched);
+                let sides = sides.map(|(end, touched)| side(spec, end, touched)).collect();
                 context.run(&mut Compiled { sides, workload }, instrumentation)
             }
         }
     }
+}
+
+fn side<'a, E, P>(spec: &Spec, end: &'a mut E, payload: P) -> Side<'a, E, P> {
+    let buffers = Buffers::new(spec.message_bytes, spec.buffer_offset);
+    Side { end, payload, buffers, clock: spec.clock }
 }

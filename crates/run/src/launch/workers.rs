@@ -59,10 +59,22 @@ impl Process {
     }
 }
 
-/// The workers of a launch (two, or one in half of a launch), and a socket to each.
+/// What the workers of a launch reported; empty of one that isn't here or hasn't.
+#[derive(Default)]
+pub struct Reports {
+    /// The first initiator's.
+    pub initiator: WorkerReport,
+    /// Those of the initiators beside it.
+    pub others: Vec<WorkerReport>,
+    /// The responder's.
+    pub responder: WorkerReport,
+}
+
+/// The workers of a launch (one or more initiators and a responder, or one of them in half of a launch), and
+/// a socket to each.
 pub struct WorkerGroup {
     processes: Vec<Process>,
-    /// One socket per worker, the initiator's first.
+    /// One socket per worker, the initiators' first.
     links: Vec<(Role, OwnedFd)>,
     /// The last message of each worker, in the order of the links; None until it arrives.
     heard: Vec<Option<Message>>,
@@ -131,8 +143,7 @@ impl WorkerGroup {
         }
     }
 
-    /// Waits for a message of every worker. Returns the reports of the initiator and the responder; empty
-    /// for a worker that reported Ready, and for one that isn't here.
+    /// Waits for a message of every worker, and returns their reports.
     ///
     /// # Errors
     /// The outcome of the launch, if a worker failed or died, the owner hung up or the deadline passed.
@@ -140,7 +151,7 @@ impl WorkerGroup {
         &mut self,
         owner: &Reader<io::Stdin>,
         deadline: Instant,
-    ) -> Result<[WorkerReport; 2], Outcome> {
+    ) -> Result<Reports, Outcome> {
         self.heard.fill_with(|| None);
         while self.heard.iter().any(Option::is_none) {
             if let ControlFlow::Break(outcome) = self.watch(owner, Some(deadline)) {
@@ -150,21 +161,25 @@ impl WorkerGroup {
         Ok(self.reports())
     }
 
-    /// The reports of the initiator and the responder; empty for those that have not arrived.
-    fn reports(&mut self) -> [WorkerReport; 2] {
-        let mut report_of = |wanted: Role| {
-            let at = self.links.iter().position(|(role, _)| *role == wanted);
-            match at.and_then(|at| self.heard[at].take()) {
+    fn reports(&mut self) -> Reports {
+        let mut reports = Reports::default();
+        for ((role, _), heard) in self.links.iter().zip(&mut self.heard) {
+            let report = match heard.take() {
                 Some(Message::Report(report)) => *report,
                 _ => WorkerReport::default(),
+            };
+            match role {
+                Role::Initiator(0) => reports.initiator = report,
+                Role::Initiator(_) => reports.others.push(report),
+                Role::Responder => reports.responder = report,
             }
-        };
-        [report_of(Role::Initiator), report_of(Role::Responder)]
+        }
+        reports
     }
 
     /// The reports of the workers that stopped early. Waits briefly, because the partner of a worker that
     /// stopped usually stops right after it.
-    pub fn last_words(&mut self) -> [WorkerReport; 2] {
+    pub fn last_words(&mut self) -> Reports {
         let until = Instant::now() + ECHO;
         for at in 0..self.links.len() {
             let mut fds = [PollFd::new(&self.links[at].1, PollFlags::IN)];
