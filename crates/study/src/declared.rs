@@ -187,9 +187,9 @@ impl Reader<'_> {
         levels: &mut BTreeMap<Factor, Vec<String>>,
     ) -> Result<(), String> {
         let (vary, fixed) = (&study.vary, &study.fixed);
-        for (workload, own) in
-            [(Workload::Latency, &vary.latency), (Workload::Throughput, &vary.throughput)]
-        {
+        let sections =
+            [(Workload::Latency, &vary.latency), (Workload::Throughput, &vary.throughput)];
+        for (workload, own) in sections {
             let asked = request.workloads.iter_mut().find(|it| it.0 == workload);
             let words = own.size.iter().chain(&own.placement).next();
             let asked = match (asked, words) {
@@ -216,7 +216,7 @@ impl Reader<'_> {
         }
         let sized = request.workloads.iter().filter(|(workload, _)| workload.has_size());
         let sizes: BTreeSet<u64> = sized.flat_map(|(_, sizes)| sizes).copied().collect();
-        if vary.latency.size.is_some() || vary.throughput.size.is_some() {
+        if sections.iter().any(|(_, own)| own.size.is_some()) {
             levels.insert(Factor::Size, sizes.into_iter().map(size::format).collect());
         }
         for (workload, own) in [

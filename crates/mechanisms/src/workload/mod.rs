@@ -249,6 +249,9 @@ macro_rules! workloads {
                 $(<$timed>::WORKLOAD => visitor.visit::<$timed>()),+
             }
         }
+
+        // Every word has one row, as the matches above prove: `ALL` forgets none.
+        const _: () = assert!([$(<$timed>::WORKLOAD),+].len() == Workload::ALL.len());
     };
 }
 

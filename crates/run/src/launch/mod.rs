@@ -3,9 +3,9 @@
 //! The coordinator never measures. It starts this program again (`handle`), hands over a spec
 //! (`spec`) and reads back a record and the samples (`wire`). The new process is a supervisor:
 //! single-threaded, it opens the mechanism, forks the workers (`workers`) and watches them until
-//! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a shared
-//! page (`page`), and both run the timed loops (`loops`) of a workload, which mechanisms::workload holds. There
-//! may be several initiators, each with a pair of ends (`pairs`): the first commands them all.
+//! the end. The workers (`worker`) follow a `protocol`: the initiator commands the responder over a
+//! shared page (`page`), and both run the timed loops (`loops`) of a workload of `mechanisms::workload`.
+//! There may be several initiators, each with a pair of ends (`pairs`): the first commands them all.
 //! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
 //! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`).
 //!

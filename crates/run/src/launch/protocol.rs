@@ -1,7 +1,7 @@
 //! The protocol between the workers: the first message, verify, warm up, time. The initiator sends
 //! commands over the page; the responder executes them. Of several initiators the first commands: the
-//! others do as many operations as it does, and it issues nothing before they are done. Where the workload sets up, the initiator works
-//! alone and the responder sleeps.
+//! others do as many operations as it does, and it issues nothing before they are done. Where the
+//! workload sets up, the initiator works alone and the responder sleeps.
 //!
 //! Between two hosts there is no page: commands go over the mechanism itself, between stretches too,
 //! and are acknowledged, so that the responder waits for what follows. The responder of set-ups
