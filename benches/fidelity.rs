@@ -30,7 +30,7 @@ use rand_chacha::ChaCha8Rng;
 use mechanisms::fd::{OneFd, TwoFds};
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
-use mechanisms::{Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
+use mechanisms::{Deadline, Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
 use model::clock::Kind;
 use model::launch::Warmup;
 use model::placement::Placement;
@@ -82,7 +82,7 @@ impl<E: Bare> Side for Fidelity<E> {
     fn start(&mut self) -> io::Result<()> {
         self.samples.populate(self.samples.room())?;
         self.scratch.populate(1)?;
-        self.end.start()
+        self.end.start(&Deadline::default())
     }
 
     fn batch(&mut self, operation_ns: f64) -> u64 {

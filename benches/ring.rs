@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
-use mechanisms::{Endpoint, OpenSpec, Opened, Variant, Visitor, open};
+use mechanisms::{Deadline, Endpoint, OpenSpec, Opened, Variant, Visitor, open};
 use model::clock::Kind;
 use model::launch::Warmup;
 use run::launch::Page;
@@ -158,7 +158,7 @@ struct Both<E> {
 
 impl<E: Endpoint> Side for Both<E> {
     fn start(&mut self) -> io::Result<()> {
-        self.end.start()?;
+        self.end.start(&Deadline::default())?;
         self.sample.populate(1)?;
         let mapping = &self.ping_pong.mapping;
         mapping.populate(mapping.bytes())

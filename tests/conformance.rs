@@ -10,11 +10,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::ends::{End, HANG, Pair, await_threads, both, open, try_open};
+use common::ends::{End, HANG, Pair, await_threads, both, lost, open, try_open};
 use common::launching::{conclude, quick, start};
 use common::proc::{Held, Process, listening, lying_around};
 use common::{Rng, alone, contents, largest, say, sizes, variants};
-use mechanisms::{MECHANISMS, OpenError, Variant, probe};
+use mechanisms::{Deadline, MECHANISMS, OpenError, Variant, probe};
 use model::launch::{Outcome, SampleCount, Workers};
 use model::mechanism::{Carries, Framing, Waits};
 use model::workload::Workload;
@@ -40,7 +40,7 @@ fn send(end: &mut End, direction: u64, number: u64, bytes: usize) {
 fn expect(end: &mut End, direction: u64, number: u64, bytes: usize, into: &mut [u8]) {
     end.recv(&mut into[..bytes]).expect("recv");
     let right = into[..bytes] == *contents(direction, number, bytes);
-    let lost = end.lost();
+    let lost = lost(end);
     assert!(right, "message {number} of {bytes} bytes isn't what was sent; {lost} were lost");
     assert_eq!(lost, 0, "lost by message {number} of {bytes} bytes");
 }
@@ -217,14 +217,14 @@ fn signals_are_counted_exactly() {
         let (took, taken) = mpsc::channel();
         let Pair { mut initiator, mut responder, residue, .. } = pair;
         let receiver = thread::spawn(move || {
-            responder.start().expect("start");
+            responder.start(&Deadline::default()).expect("start");
             for number in 0..2 * COUNT + 1 {
                 responder.recv(&mut [0]).expect("recv");
                 took.send(number).expect("counted");
             }
             responder.send(&[0]).expect("send");
         });
-        initiator.start().expect("start");
+        initiator.start(&Deadline::default()).expect("start");
         let count = |wanted: usize| {
             (0..wanted).take_while(|_| taken.recv_timeout(Duration::from_secs(30)).is_ok()).count()
         };

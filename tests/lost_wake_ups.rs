@@ -12,7 +12,7 @@ use std::thread;
 
 use common::ends::{End, HANG, Pair, await_moving, try_open};
 use common::{Rng, alone, contents};
-use mechanisms::Variant;
+use mechanisms::{Deadline, Variant};
 use model::mechanism::Carries;
 
 /// Where most messages meet a partner that is awake.
@@ -78,7 +78,7 @@ fn stress(text: &str, room: usize, same_process: bool, messages: u64) {
     let side = |mut end: End, initiates| {
         let talk = talk.clone();
         thread::spawn(move || {
-            end.start().expect("start");
+            end.start(&Deadline::default()).expect("start");
             converse(&mut end, initiates, &talk);
             end
         })

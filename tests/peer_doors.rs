@@ -14,7 +14,7 @@ use common::say;
 use mechanisms::network::{
     Call, ConnectVisitor, ConnectionKind, Cookie, Granted, ListenVisitor, Listener, Wait,
 };
-use mechanisms::{Endpoint, OpenError, OpenSpec, Variant};
+use mechanisms::{Deadline, Endpoint, OpenError, OpenSpec, Variant};
 
 /// Accepts its partner, and answers messages of 64 bytes until it is gone.
 struct Answering {
@@ -30,7 +30,7 @@ impl ListenVisitor for Answering {
         let (owner, _hold) = std::io::pipe().unwrap();
         let wait = Wait { until: Instant::now() + self.until, owner: owner.as_fd() };
         let (mut end, _) = listener.accept(&wait)?;
-        end.start().unwrap();
+        end.start(&Deadline::default()).unwrap();
         for _ in 0..100 {
             let mut message = [0; 64];
             end.recv(&mut message).unwrap();
@@ -47,7 +47,7 @@ impl ConnectVisitor for Asking {
     type Output = ();
 
     fn visit<E: Endpoint + 'static>(self, mut end: E, _granted: Granted) {
-        end.start().unwrap();
+        end.start(&Deadline::default()).unwrap();
         for number in 0..100 {
             let mut answer = [0; 64];
             end.send(&[number; 64]).unwrap();

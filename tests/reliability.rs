@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use codes::{Oracle, Scheme};
 use common::contents;
-use common::ends::{End, HANG, Pair, both, open, try_open};
-use mechanisms::{OpenError, Variant};
+use common::ends::{End, HANG, Pair, both, lost, open, try_open};
+use mechanisms::{Deadline, OpenError, Variant};
 
 fn pair(options: &str, bytes: usize) -> Pair {
     let variant = Variant::parse(&format!("udp:{options}")).expect("a variant");
@@ -22,7 +22,7 @@ fn pair(options: &str, bytes: usize) -> Pair {
 type Tally = BTreeMap<&'static str, u64>;
 
 fn tally(end: &End) -> Tally {
-    end.tally().into_iter().collect()
+    end.stats().expect("it counts").counts.into_iter().collect()
 }
 
 /// Streams `count` messages one way, then an answer; gives what both sides counted. What arrives
@@ -36,16 +36,16 @@ fn streamed(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
         move |end| {
             (0..count).for_each(|nth| end.send(contents(1, nth, bytes)).expect("send"));
             end.recv(&mut [0]).expect("the answer");
-            end.flush(true).expect("flush");
+            end.finish().expect("finish");
             tell.send((0, tally(end))).unwrap();
         },
         move |end| {
             let mut into = vec![0; bytes];
             for nth in 0..count {
-                let lost = end.lost();
+                let before = lost(end);
                 end.recv(&mut into).expect("recv");
                 let right = into == *contents(1, nth, bytes);
-                assert!(right || end.lost() > lost, "message {nth} isn't what was sent");
+                assert!(right || lost(end) > before, "message {nth} isn't what was sent");
             }
             end.send(&[0xAC]).expect("answer");
             tell_too.send((1, tally(end))).unwrap();
@@ -64,11 +64,11 @@ fn in_turns(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
     let (tell, told) = mpsc::channel();
     let tell_too = tell.clone();
     let expect = |end: &mut End, direction, nth, into: &mut [u8]| {
-        let lost = end.lost();
+        let before = lost(end);
         end.recv(into).expect("recv");
         let right = *into == *contents(direction, nth, into.len());
         // An answer to what was lost is none, and nobody's loss.
-        right || end.lost() > lost
+        right || lost(end) > before
     };
     both(
         options,
@@ -79,7 +79,7 @@ fn in_turns(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
                 end.send(contents(1, nth, bytes)).expect("send");
                 wrong += u64::from(!expect(end, 2, nth, &mut into));
             }
-            end.flush(true).expect("flush");
+            end.finish().expect("finish");
             let mut told = tally(end);
             told.insert("answers that were none", wrong);
             tell.send((0, told)).unwrap();
@@ -157,9 +157,8 @@ fn repair_leaves_less_to_send_again() {
 fn who_hears_nothing_gives_up_before_the_launch_ends() {
     for scheme in ["stop-and-wait", "selective-repeat", "golay-24-12+arq"] {
         let mut pair = pair(&format!("reliability={scheme},loss=100%"), 64);
-        pair.start();
         let begun = Instant::now();
-        pair.initiator.set_deadline(begun + Duration::from_secs(3));
+        pair.start_until(&Deadline::at(begun + Duration::from_secs(3)));
         pair.initiator.send(contents(1, 0, 64)).expect("it is kept");
         let error = pair.initiator.recv(&mut [0; 64]).expect_err("nobody has heard it");
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{scheme}: {error}");

@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mechanisms::{Endpoint, OpenError, OpenSpec, Opened, Residue, Variant, Visitor};
+use mechanisms::{Deadline, Endpoint, OpenError, OpenSpec, Opened, Residue, Variant, Visitor};
 
 /// How long an exchange may take before it counts as hung.
 pub const HANG: Duration = Duration::from_secs(30);
@@ -30,12 +30,25 @@ impl Pair {
     /// # Panics
     /// If a side fails to start.
     pub fn start(&mut self) {
+        self.start_until(&Deadline::default());
+    }
+
+    /// The same, for a launch that ends at `deadline`.
+    ///
+    /// # Panics
+    /// If a side fails to start.
+    pub fn start_until(&mut self, deadline: &Deadline) {
         let Pair { initiator, responder, .. } = self;
         thread::scope(|scope| {
-            scope.spawn(|| responder.start().expect("start"));
-            initiator.start().expect("start");
+            scope.spawn(|| responder.start(deadline).expect("start"));
+            initiator.start(deadline).expect("start");
         });
     }
+}
+
+/// Messages known to be lost on the way to `end`.
+pub fn lost(end: &End) -> u64 {
+    end.stats().map_or(0, |it| it.lost)
 }
 
 struct IntoBoxes;
@@ -89,10 +102,10 @@ pub fn both(
 ) {
     let side = |mut end: End, role: Box<dyn FnOnce(&mut End) + Send>| {
         thread::spawn(move || {
-            end.start().expect("start");
+            end.start(&Deadline::default()).expect("start");
             role(&mut end);
             // Its partner may be gone already.
-            let _ = end.flush(true);
+            let _ = end.finish();
             end
         })
     };

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::{Endpoint, OpenError, Opened};
+use super::{Deadline, Endpoint, OpenError, Opened};
 use sys::posix::{Count, Counts};
 
 /// One side: the count it raises, and the one it waits for.
@@ -21,7 +21,7 @@ pub fn pair<C: Count>() -> Result<Opened<End<C>>, OpenError> {
 }
 
 impl<C: Count> Endpoint for End<C> {
-    fn start(&mut self) -> io::Result<()> {
+    fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.posts.populate()
     }
 

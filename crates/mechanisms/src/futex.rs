@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 
 use rustix::thread::futex::Flags;
 
-use super::{Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor};
+use super::{
+    Carries, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor,
+};
 use sys::parking::{self, Parking};
 use sys::shared::{LINE, Mapping, Word};
 
@@ -61,7 +63,7 @@ impl End {
 }
 
 impl Endpoint for End {
-    fn start(&mut self) -> io::Result<()> {
+    fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.mapping.populate(self.mapping.bytes())
     }
 

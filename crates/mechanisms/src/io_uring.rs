@@ -15,8 +15,8 @@ use rustix::process::Resource;
 use super::fd::partner_closed;
 use super::unavailable::limit as limit_in_force;
 use super::{
-    Carries, Cause, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Traits, Unavailable, Visitor,
+    Carries, Cause, Choice, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Traits, Unavailable, Visitor,
 };
 use sys::shared::{LINE, Mapping, Word};
 use sys::uring::Ring;
@@ -187,7 +187,7 @@ fn futexes(private: bool) -> Result<Opened<Futexes>, OpenError> {
 }
 
 impl Endpoint for Futexes {
-    fn start(&mut self) -> io::Result<()> {
+    fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.mapping.populate(self.mapping.bytes())
     }
 

@@ -15,6 +15,7 @@
 //! No mechanism sees a clock, a statistic or the store. What is done over them, timed, is in [`workload`].
 
 mod counts;
+mod endpoint;
 mod opened;
 mod options;
 mod partner_ids;
@@ -53,90 +54,15 @@ pub mod workload;
 
 use std::io;
 use std::net::IpAddr;
-use std::time::Instant;
 
-use model::mechanism::{Carries, Cause, Datagrams, Framing, Reach, Traits, Unavailable, Waits};
+pub use endpoint::{Deadline, Endpoint, Phase};
+use model::mechanism::{Carries, Cause, Framing, Reach, Traits, Unavailable, Waits};
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;
 pub use residue::{Cleaned, KeptRecord, Residue, clean, clean_up_after_process, keep_record};
 pub use unavailable::{OpenError, cause_of, unavailable_process};
-
-/// One side of an open mechanism. `send` and `recv` are what is timed.
-pub trait Endpoint: Send {
-    /// Called once in the worker, after the fork and pinning, before anything is timed: the
-    /// place to fault in pages, and to meet a partner whose id is needed. Both sides start
-    /// beside each other: one may wait for the other.
-    fn start(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Hands one message over. Returns when the mechanism has taken all of it.
-    fn send(&mut self, message: &[u8]) -> io::Result<()>;
-
-    /// Fills `message` with the next message; blocks until it is complete.
-    fn recv(&mut self, message: &mut [u8]) -> io::Result<()>;
-
-    /// Sends a message that `fill` writes. Where the mechanism lends the memory that it will hand
-    /// over, the message is written there, in place; elsewhere into `message`, and copied from
-    /// there: a copy is neither hidden nor forced.
-    #[inline(always)]
-    fn send_with(&mut self, message: &mut [u8], fill: impl FnOnce(&mut [u8])) -> io::Result<()>
-    where
-        Self: Sized,
-    {
-        fill(message);
-        self.send(message)
-    }
-
-    /// Receives a message and shows it to `look`: in place where the mechanism lends the memory
-    /// it arrived in, elsewhere in `message`.
-    #[inline(always)]
-    fn recv_with(
-        &mut self,
-        message: &mut [u8],
-        look: impl FnOnce(&[u8]) -> io::Result<()>,
-    ) -> io::Result<()>
-    where
-        Self: Sized,
-    {
-        self.recv(message)?;
-        look(message)
-    }
-
-    /// Messages known to be lost on the way to this end since it was opened.
-    fn lost(&self) -> u64 {
-        0
-    }
-
-    /// What became of the datagrams on the way to this end; `None` where it receives none.
-    fn datagrams(&self) -> Option<Datagrams> {
-        None
-    }
-
-    /// Sets when the launch ends. An endpoint with its own time-outs must give up before `deadline`, so
-    /// that its error is reported instead of the supervisor's.
-    fn set_deadline(&mut self, _deadline: Instant) {}
-
-    /// Switches the injection of the losses asked for, and the counting of them, on or off. It is off for
-    /// messages that a launch sends for its own use, outside the timed part.
-    fn set_loss_injection(&mut self, _enabled: bool) {}
-
-    /// Flushes pending acknowledgements. With `last`, also sends the final one.
-    ///
-    /// # Errors
-    /// As those of sockets.
-    fn flush(&mut self, _last: bool) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// What this end has counted of what it sent and received while losses were injected, under names
-    /// with units; nothing where nothing can be lost.
-    fn tally(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
-    }
-}
 
 /// Required of every mechanism.
 pub trait Mechanism {

@@ -7,8 +7,8 @@ use std::io;
 use super::partner_ids::PartnerIds;
 use super::socket::wrong_length;
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Traits,
-    Visitor,
+    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
+    OptionSpec, Traits, Visitor,
 };
 use sys::parking;
 use sys::window::{Window, let_partners_in};
@@ -53,7 +53,7 @@ fn pair<const READS: bool>(spec: &OpenSpec) -> Result<Opened<End<READS>>, OpenEr
 }
 
 impl<const READS: bool> Endpoint for End<READS> {
-    fn start(&mut self) -> io::Result<()> {
+    fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         let_partners_in();
         self.partner = self.kin.meet()?.process;
         Ok(())

@@ -11,8 +11,8 @@ use std::io;
 use self::wait::{Eventfd, Futex, Place, Spin, Yield};
 use super::socket::wrong_length;
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Traits, Visitor, Waits,
+    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Traits, Visitor, Waits,
 };
 use sys::ring::{Reader, Shape, Writer, two};
 
@@ -73,7 +73,7 @@ pub struct End<W> {
 }
 
 impl<W: Place> Endpoint for End<W> {
-    fn start(&mut self) -> io::Result<()> {
+    fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.out.populate()
     }
 

@@ -8,8 +8,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::partner_ids::PartnerIds;
 use super::{
-    Carries, Cause, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Unavailable,
-    Visitor,
+    Carries, Cause, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits,
+    Unavailable, Visitor,
 };
 use sys::signal::{self, Set, Thread};
 
@@ -44,7 +44,7 @@ impl Mechanism for Signal {
 }
 
 impl Endpoint for End {
-    fn start(&mut self) -> io::Result<()> {
+    fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         // Blocked before the partner learns whom to signal: an unblocked one would kill.
         self.set = Some(Set::block()?);
         self.partner = self.ids.meet()?;

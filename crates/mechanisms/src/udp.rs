@@ -23,9 +23,10 @@ use rustix::net::sockopt;
 use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::tcp::{FAMILY, loopback};
 use super::{
-    Carries, Choice, Datagrams, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Reach, Traits, Visitor, socket,
+    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
+    Options, Reach, Traits, Visitor, socket,
 };
+use model::mechanism::{Datagrams, Stats};
 
 /// The mechanism's row.
 pub struct Udp;
@@ -329,7 +330,7 @@ impl End {
         let text = format!(
             "udp: a datagram was lost: nothing for {} ms, {} dropped by a full buffer here",
             PATIENCE.as_millis(),
-            self.lost()
+            sys::socket::drops(&self.socket).unwrap_or(0)
         );
         io::Error::new(io::ErrorKind::TimedOut, text)
     }
@@ -373,13 +374,10 @@ impl Endpoint for End {
         Ok(())
     }
 
-    fn lost(&self) -> u64 {
-        sys::socket::drops(&self.socket).unwrap_or(0)
-    }
-
-    fn datagrams(&self) -> Option<Datagrams> {
+    fn stats(&self) -> Option<Stats> {
         let queue_overflows = sys::socket::drops(&self.socket).ok();
-        Some(Datagrams { queue_overflows, fragments: None })
+        let datagrams = Some(Datagrams { queue_overflows, fragments: None });
+        Some(Stats { lost: queue_overflows.unwrap_or(0), datagrams, counts: Vec::new() })
     }
 }
 
@@ -404,6 +402,10 @@ mod tests {
         (End::new(near, 1000).unwrap(), End::new(far, 1000).unwrap())
     }
 
+    fn lost(end: &impl Endpoint) -> u64 {
+        end.stats().expect("it counts").lost
+    }
+
     #[test]
     fn a_datagram_that_never_comes_is_an_error_not_a_hang() {
         let spec = OpenSpec {
@@ -424,8 +426,8 @@ mod tests {
         for _ in 0..1000 {
             near.socket.send(&[1; 1000]).unwrap();
         }
-        assert!(far.lost() > 0, "1,000 datagrams of 1,000 bytes don't fit the default buffer");
-        assert_eq!(near.lost(), 0);
+        assert!(lost(&far) > 0, "1,000 datagrams of 1,000 bytes don't fit the default buffer");
+        assert_eq!(lost(&near), 0);
     }
 
     #[test]
@@ -443,6 +445,6 @@ mod tests {
         }
         far.send(&[1]).unwrap();
         sender.join().unwrap();
-        assert_eq!(far.lost(), 0);
+        assert_eq!(lost(&far), 0);
     }
 }

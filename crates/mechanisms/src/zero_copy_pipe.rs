@@ -8,7 +8,7 @@ use rustix::pipe::PipeFlags;
 
 use super::fd::read_full;
 use super::pipe::two_pipes;
-use super::{Choice, Endpoint, OpenError, OpenSpec, Opened, OptionSpec};
+use super::{Choice, Deadline, Endpoint, OpenError, OpenSpec, Opened, OptionSpec};
 use sys::lent::{Pool, Way};
 
 /// The option `pages=normal|huge`: which pages are passed.
@@ -45,7 +45,7 @@ pub fn opened(
 }
 
 impl Endpoint for End {
-    fn start(&mut self) -> io::Result<()> {
+    fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.pool.populate()
     }
 

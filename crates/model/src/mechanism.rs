@@ -88,6 +88,31 @@ pub enum Reach {
     Network,
 }
 
+/// What one end has counted since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Messages known to be lost on the way to it.
+    pub lost: u64,
+    /// What became of the datagrams on the way to it. `None` where it receives none, or numbers them itself.
+    pub datagrams: Option<Datagrams>,
+    /// What it sent and received in what is timed, under names with units: `sent_datagrams`, `wire_bytes`.
+    pub counts: Vec<(&'static str, u64)>,
+}
+
+impl Stats {
+    /// Takes in what another end has counted; of datagrams the first tells.
+    pub fn add(&mut self, other: Stats) {
+        self.lost += other.lost;
+        self.datagrams = self.datagrams.or(other.datagrams);
+        for (name, count) in other.counts {
+            match self.counts.iter_mut().find(|it| it.0 == name) {
+                Some(known) => known.1 += count,
+                None => self.counts.push((name, count)),
+            }
+        }
+    }
+}
+
 /// What became of the datagrams sent to one end, since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Datagrams {

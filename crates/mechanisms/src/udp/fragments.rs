@@ -23,8 +23,8 @@ use self::early::{Early, Part};
 pub(super) use self::wire::HEADER;
 use self::wire::header;
 use super::{Connected, PATIENCE, path, set_failed, window};
-use crate::{Endpoint, OpenError, OpenSpec, Opened, Visitor, socket};
-use model::mechanism::{Datagrams, FragmentCounts};
+use crate::{Deadline, Endpoint, OpenError, OpenSpec, Opened, Visitor, socket};
+use model::mechanism::{Datagrams, FragmentCounts, Stats};
 
 const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
 /// Most datagrams that the kernel cuts one send into (UDP_MAX_SEGMENTS; new kernels
@@ -66,7 +66,7 @@ pub(super) struct End<const SEND: usize, const TAKE: usize> {
     /// Fragments known never to have come.
     missing: u64,
     /// When the launch ends.
-    deadline: Option<Instant>,
+    deadline: Deadline,
 }
 
 /// Opens both ends for messages that take more than one datagram of `datagram` bytes. Whether
@@ -162,7 +162,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
             early: Early::default(),
             spill: vec![0; SPILL].into(),
             missing: 0,
-            deadline: None,
+            deadline: Deadline::default(),
         })
     }
 
@@ -348,7 +348,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
     /// would last until the launch ends.
     fn is_over(&self, waits: u64) -> bool {
         let late = |it: Instant| it.saturating_duration_since(Instant::now()) < PATIENCE * 6 / 5;
-        waits >= self.silence || waits > 0 && self.deadline.is_some_and(late)
+        waits >= self.silence || waits > 0 && self.deadline.get().is_some_and(late)
     }
 
     /// Nothing has come for the `waits`th time since fragment `next` of `count` is awaited: an
@@ -380,6 +380,11 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
 }
 
 impl<const SEND: usize, const TAKE: usize> Endpoint for End<SEND, TAKE> {
+    fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
+        self.deadline = deadline.clone();
+        Ok(())
+    }
+
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         let (count, mut next) = (self.fragments(message.len()), 0);
@@ -414,20 +419,15 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for End<SEND, TAKE> {
         Ok(())
     }
 
-    fn lost(&self) -> u64 {
-        sys::socket::drops(&self.socket).unwrap_or(0).max(self.missing)
-    }
-
-    fn datagrams(&self) -> Option<Datagrams> {
+    fn stats(&self) -> Option<Stats> {
         let Early { reordered, duplicated, .. } = self.early;
         let (received, lost) = (self.read, self.missing);
-        Some(Datagrams {
-            queue_overflows: sys::socket::drops(&self.socket).ok(),
-            fragments: Some(FragmentCounts { received, lost, reordered, duplicated }),
+        let queue_overflows = sys::socket::drops(&self.socket).ok();
+        let fragments = Some(FragmentCounts { received, lost, reordered, duplicated });
+        Some(Stats {
+            lost: queue_overflows.unwrap_or(0).max(lost),
+            datagrams: Some(Datagrams { queue_overflows, fragments }),
+            counts: Vec::new(),
         })
-    }
-
-    fn set_deadline(&mut self, deadline: Instant) {
-        self.deadline = Some(deadline);
     }
 }

@@ -18,7 +18,7 @@ use rustix::thread::set_current_timer_slack;
 use super::latency::Latency;
 use super::schedule::{Load, Schedule, Wait};
 use super::{Asked, Buffers, Found, Payload, Side, Size, Timed};
-use crate::Endpoint;
+use crate::{Endpoint, Phase};
 use model::launch::{Punctuality, WorkerReport};
 use model::workload::Workload;
 
@@ -60,7 +60,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     for (sample, late) in samples.iter().zip(lateness) {
         let due = schedule.next_due();
         if clock.now() < due {
-            end.flush(false)?; // pending acknowledgements cost nothing while it waits
+            end.enter(Phase::Paused)?;
             schedule.wait_until(due);
         }
         *late = clock.now().saturating_sub(due);

@@ -4,16 +4,15 @@
 //! What surrounds a loop (`protocol`) is the same for all of them and compiled once. A call through
 //! a table covers a whole stretch of operations; inside it nothing is looked up any more.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use mechanisms::Endpoint;
+use mechanisms::{Endpoint, Phase};
 use mechanisms::network::ConnectionKind;
 use mechanisms::workload::payload::{Touched, Untouched};
 use mechanisms::workload::{Check, Payload, Side, Timed, latency};
 use model::launch::WorkerReport;
-use model::mechanism::Datagrams;
+use model::mechanism::Stats;
 
 /// What goes with the messages that every launch exchanges before its workload.
 #[derive(Clone, Copy)]
@@ -36,14 +35,10 @@ pub trait Channel {
     fn say(&mut self, message: &[u8]) -> io::Result<()>;
     /// Receives one there.
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()>;
-    /// Messages known to be lost on the way here.
-    fn lost(&self) -> u64;
-    /// What became of the datagrams on their way here over the first side; None where there are none.
-    fn datagrams(&self) -> Option<Datagrams>;
-    /// Sends the final acknowledgements: nothing more is sent over the mechanism.
-    fn flush(&mut self) -> io::Result<()>;
-    /// What the endpoints have counted, by name.
-    fn tally(&self) -> BTreeMap<String, u64>;
+    /// Sends what is still owed to the partners: nothing more is sent over the mechanism.
+    fn finish(&mut self) -> io::Result<()>;
+    /// What the endpoints have counted, all sides together.
+    fn stats(&self) -> Stats;
 }
 
 /// The loops of a workload, and what its file does around them; see [`Timed`].
@@ -79,18 +74,18 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
 
     fn lead(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
         let side = &mut self.sides[0];
-        side.end.set_loss_injection(true);
+        side.end.enter(Phase::Timed)?;
         self.workload.lead(side, samples, batch)
     }
 
     fn time(&mut self, samples: &[AtomicU64], batch: u64) -> io::Result<Option<u64>> {
         let side = &mut self.sides[0];
-        side.end.set_loss_injection(true);
+        side.end.enter(Phase::Timed)?;
         self.workload.time(side, samples, batch)
     }
 
     fn follow(&mut self, samples: u64, batch: u64) -> io::Result<()> {
-        self.sides.iter_mut().for_each(|side| side.end.set_loss_injection(true));
+        self.sides.iter_mut().try_for_each(|side| side.end.enter(Phase::Timed))?;
         self.workload.follow(&mut self.sides, samples, batch)
     }
 
@@ -110,7 +105,7 @@ impl<E: Endpoint, P: Payload, W: Timed> Loops for Compiled<'_, E, P, W> {
 impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
     fn round_trips(&mut self, with: With, samples: &[AtomicU64]) -> io::Result<()> {
         let Side { end, buffers, clock, .. } = &mut self[0];
-        end.set_loss_injection(false);
+        end.enter(Phase::Untimed)?;
         let last = match with {
             With::Nothing => latency::initiate(*end, &mut Untouched, buffers, *clock, samples, 1),
             With::Pattern(seed) => {
@@ -124,7 +119,7 @@ impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
     fn answer(&mut self, with: With, count: u64) -> io::Result<()> {
         let sides = if matches!(with, With::Nothing) { &mut self[..1] } else { &mut self[..] };
         sides.iter_mut().zip(0..).try_for_each(|(Side { end, buffers, .. }, nth)| {
-            end.set_loss_injection(false);
+            end.enter(Phase::Untimed)?;
             match with {
                 With::Nothing => latency::respond(*end, &mut Untouched, buffers, count),
                 With::Pattern(seed) => {
@@ -136,31 +131,23 @@ impl<E: Endpoint, P: Payload> Channel for Vec<Side<'_, E, P>> {
     }
 
     fn say(&mut self, message: &[u8]) -> io::Result<()> {
-        self[0].end.set_loss_injection(false);
+        self[0].end.enter(Phase::Untimed)?;
         self[0].end.send(message)
     }
 
     fn hear(&mut self, message: &mut [u8]) -> io::Result<()> {
-        self[0].end.set_loss_injection(false);
+        self[0].end.enter(Phase::Untimed)?;
         self[0].end.recv(message)
     }
 
-    fn lost(&self) -> u64 {
-        self.iter().map(|side| side.end.lost()).sum()
+    fn finish(&mut self) -> io::Result<()> {
+        self.iter_mut().try_for_each(|side| side.end.finish())
     }
 
-    fn datagrams(&self) -> Option<Datagrams> {
-        self[0].end.datagrams()
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.iter_mut().try_for_each(|side| side.end.flush(true))
-    }
-
-    fn tally(&self) -> BTreeMap<String, u64> {
-        let mut all = BTreeMap::new();
-        for (name, count) in self.iter().flat_map(|side| side.end.tally()) {
-            *all.entry(name.to_string()).or_default() += count;
+    fn stats(&self) -> Stats {
+        let mut all = Stats::default();
+        for stats in self.iter().filter_map(|side| side.end.stats()) {
+            all.add(stats);
         }
         all
     }

@@ -94,11 +94,13 @@ impl<'a> WorkerProtocol<'a> {
         let channel = self.loops.channel();
         if result.is_ok() {
             // The partner may be gone already: then nothing is owed any more.
-            let _ = channel.flush();
+            let _ = channel.finish();
         }
-        self.report.lost = channel.lost();
-        self.report.datagrams = channel.datagrams();
-        self.report.tally = channel.tally();
+        let stats = channel.stats();
+        self.report.lost = stats.lost;
+        self.report.datagrams = stats.datagrams;
+        let counts = stats.counts.into_iter();
+        self.report.tally = counts.map(|(name, count)| (name.to_string(), count)).collect();
         if let Err(error) = result {
             self.report.unavailable = OpenError::unavailable(&error).cloned();
             self.report.error = Some(error.to_string());
@@ -201,7 +203,7 @@ impl<'a> WorkerProtocol<'a> {
                     if self.spec.half.is_some()
                         && is_silence(&error)
                         && early
-                        && channel.lost() == 0 => {}
+                        && channel.stats().lost == 0 => {}
                 done => return done,
             }
         }

@@ -16,7 +16,7 @@ use super::page::Page;
 use super::protocol::WorkerProtocol;
 use super::spec::Spec;
 use machine::trace::Marks;
-use mechanisms::Endpoint;
+use mechanisms::{Deadline, Endpoint};
 use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
 use mechanisms::workload::{Asked, Buffers, Check, Side, Timed, WorkloadVisitor, dispatch};
 use model::launch::{Role, WorkerReport};
@@ -55,11 +55,12 @@ pub type WorkerFn = Box<dyn FnOnce(WorkerContext) + Send>;
 /// initiator. It returns when the supervisor tells it to exit or hangs up.
 pub fn worker_fn<E: Endpoint + 'static>(mut ends: Vec<E>) -> WorkerFn {
     Box::new(move |context| {
-        let started = context.pin().and_then(|()| ends.iter_mut().try_for_each(E::start));
+        let deadline = Deadline::default();
+        let start = |end: &mut E| end.start(&deadline);
+        let started = context.pin().and_then(|()| ends.iter_mut().try_for_each(start));
         if let Some(instrumentation) = context.stand_ready(started) {
             // After its deadline the supervisor kills it, and its report would be lost.
-            let deadline = Instant::now() + Duration::from_millis(context.spec.deadline_ms);
-            ends.iter_mut().for_each(|end| end.set_deadline(deadline));
+            deadline.set(Instant::now() + Duration::from_millis(context.spec.deadline_ms));
             let report = context.measure(&mut ends, instrumentation);
             context.report(report);
         }

@@ -19,8 +19,9 @@ use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{ACK, Ack, Header, Kind, widened};
 use super::{GIVE_UP, Patience, not_ours};
-use crate::{Endpoint, socket};
+use crate::{Deadline, Endpoint, Phase, socket};
 use codes::Coder;
+use model::mechanism::Stats;
 
 /// How many times the final acknowledgement is repeated: nobody asks for it again.
 const FINAL_REPEATS: usize = 2;
@@ -338,6 +339,11 @@ impl End {
 }
 
 impl Endpoint for End {
+    fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
+        self.patience = Patience::before(deadline);
+        Ok(())
+    }
+
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         self.shape.check(message.len())?;
         self.path.count(|counts| {
@@ -394,30 +400,20 @@ impl Endpoint for End {
         }
     }
 
-    fn lost(&self) -> u64 {
-        self.path.counts.lost_messages
+    fn enter(&mut self, phase: Phase) -> io::Result<()> {
+        self.path.set_loss_injection(phase != Phase::Untimed);
+        if phase == Phase::Paused && self.owed > 0 { self.send_ack(Kind::Ack) } else { Ok(()) }
     }
 
-    fn set_deadline(&mut self, deadline: Instant) {
-        self.patience = Patience::before(deadline);
+    fn finish(&mut self) -> io::Result<()> {
+        // No loss is injected into it: nobody would send it again.
+        self.send_ack(Kind::Status)?;
+        // The network may lose it, and the partner would then wait for it until it gives up.
+        self.path.set_loss_injection(false);
+        (0..FINAL_REPEATS).try_for_each(|_| self.send_ack(Kind::Status))
     }
 
-    fn set_loss_injection(&mut self, enabled: bool) {
-        self.path.set_loss_injection(enabled);
-    }
-
-    fn flush(&mut self, last: bool) -> io::Result<()> {
-        if last {
-            // No loss is injected into it: nobody would send it again.
-            self.send_ack(Kind::Status)?;
-            // The network may lose it, and the partner would then wait for it until it gives up.
-            self.path.set_loss_injection(false);
-            return (0..FINAL_REPEATS).try_for_each(|_| self.send_ack(Kind::Status));
-        }
-        if self.owed > 0 { self.send_ack(Kind::Ack) } else { Ok(()) }
-    }
-
-    fn tally(&self) -> Vec<(&'static str, u64)> {
-        self.path.counts.told(self.path.flips())
+    fn stats(&self) -> Option<Stats> {
+        Some(self.path.stats())
     }
 }

@@ -16,8 +16,9 @@ use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{Header, Kind, widened};
 use super::{GIVE_UP, Patience, not_ours};
-use crate::{Endpoint, socket};
+use crate::{Deadline, Endpoint, Phase, socket};
 use codes::{Coder, Detected, Outcome, Recovery, Shield};
+use model::mechanism::Stats;
 
 /// After so long without any word an answer is given up: its sender may have turned to something
 /// else, or the path lost all that was asked and said.
@@ -344,6 +345,11 @@ fn examine(guard: &Guard, came: &[u8], message: &mut [u8], path: &mut Path) {
 }
 
 impl Endpoint for End {
+    fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
+        self.patience = Patience::before(deadline);
+        Ok(())
+    }
+
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         if self.void {
             self.void = false;
@@ -398,19 +404,12 @@ impl Endpoint for End {
         }
     }
 
-    fn lost(&self) -> u64 {
-        self.path.counts.lost_messages
+    fn enter(&mut self, phase: Phase) -> io::Result<()> {
+        self.path.set_loss_injection(phase != Phase::Untimed);
+        Ok(())
     }
 
-    fn set_deadline(&mut self, deadline: Instant) {
-        self.patience = Patience::before(deadline);
-    }
-
-    fn set_loss_injection(&mut self, enabled: bool) {
-        self.path.set_loss_injection(enabled);
-    }
-
-    fn tally(&self) -> Vec<(&'static str, u64)> {
-        self.path.counts.told(self.path.flips())
+    fn stats(&self) -> Option<Stats> {
+        Some(self.path.stats())
     }
 }

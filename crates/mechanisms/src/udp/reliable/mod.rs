@@ -24,7 +24,9 @@ use self::shape::Shape;
 use self::timer::Timer;
 use self::wire::{ACK, HEADER, Header};
 use super::{Udp, connected, datagram_here, set_failed, window};
-use crate::{Choice, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor};
+use crate::{
+    Choice, Deadline, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor,
+};
 use codes::{Coder, FlipTrace, LossModel, LossTrace, Scheme, Shield};
 
 /// How long an end waits for a partner of whom nothing is heard at all.
@@ -331,15 +333,15 @@ fn told(plan: &Plan, window: u64, message_bytes: usize) -> [(String, u64); 3] {
 }
 
 /// When an end gives up.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Patience {
-    until: Option<Instant>,
+    ends: Deadline,
 }
 
 impl Patience {
     /// That of a launch which ends at `deadline`.
-    fn before(deadline: Instant) -> Patience {
-        Patience { until: deadline.checked_sub(HAS_ITS_SAY) }
+    fn before(deadline: &Deadline) -> Patience {
+        Patience { ends: deadline.clone() }
     }
 
     /// Bears on with a wait that has lasted since `since`.
@@ -349,7 +351,7 @@ impl Patience {
     #[cold]
     fn bear(&self, since: Instant, what: &str) -> io::Result<()> {
         let waited = since.elapsed();
-        let ends = self.until.is_some_and(|it| Instant::now() >= it);
+        let ends = self.ends.get().is_some_and(|it| Instant::now() + HAS_ITS_SAY >= it);
         let why = if waited > GIVE_UP {
             format!("{what} in {:.1} s", waited.as_secs_f64())
         } else if ends {

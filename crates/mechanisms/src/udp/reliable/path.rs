@@ -15,6 +15,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 use super::wire::{HEADER, Header, Kind, widened};
 use crate::socket;
 use codes::{FlipTrace, LossTrace};
+use model::mechanism::Stats;
 
 /// More bytes than a datagram has.
 const ROOM: usize = 65_536;
@@ -43,7 +44,7 @@ pub struct Counts {
 
 impl Counts {
     /// By name; those of flipped bits where bits are flipped.
-    pub fn told(&self, flips: bool) -> Vec<(&'static str, u64)> {
+    fn told(&self, flips: bool) -> Vec<(&'static str, u64)> {
         let mut told = vec![
             ("sent_messages", self.sent_messages),
             ("payload_bytes", self.payload_bytes),
@@ -116,9 +117,10 @@ impl Path {
         })
     }
 
-    /// Whether bits are flipped.
-    pub fn flips(&self) -> bool {
-        self.mishaps.flips.is_some()
+    /// What was counted.
+    pub fn stats(&self) -> Stats {
+        let counts = self.counts.told(self.mishaps.flips.is_some());
+        Stats { lost: self.counts.lost_messages, datagrams: None, counts }
     }
 
     /// Switches the injection of losses and flips, and all counting, on or off.

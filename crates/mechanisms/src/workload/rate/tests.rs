@@ -20,7 +20,7 @@ const SLOW: usize = 3;
 struct Slow {
     sent: Vec<u64>,
     answered: usize,
-    flushed: Vec<usize>,
+    paused: Vec<usize>,
 }
 
 impl Endpoint for Slow {
@@ -38,9 +38,9 @@ impl Endpoint for Slow {
         Ok(())
     }
 
-    fn flush(&mut self, last: bool) -> io::Result<()> {
-        assert!(!last, "it only turns to wait");
-        self.flushed.push(self.sent.len());
+    fn enter(&mut self, phase: Phase) -> io::Result<()> {
+        assert_eq!(phase, Phase::Paused, "it only turns to wait");
+        self.paused.push(self.sent.len());
         Ok(())
     }
 }
@@ -75,9 +75,9 @@ fn every_message_keeps_the_time_it_was_due_when_one_was_slow() {
         // Each after the slow one is late by what is left of 30 ms, and goes at once.
         for nth in SLOW + 1..SLOW + 30 {
             assert!(lateness[nth] >= (30 - (nth - SLOW) as u64) * MS, "{nth}: {lateness:?}");
-            assert!(!end.flushed.contains(&nth), "{nth} was late: nothing to wait for");
+            assert!(!end.paused.contains(&nth), "{nth} was late: nothing to wait for");
         }
-        assert_eq!(end.flushed.first(), Some(&0), "it waits for the first");
+        assert_eq!(end.paused.first(), Some(&0), "it waits for the first");
     }
 }
 

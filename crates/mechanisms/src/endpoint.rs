@@ -1,0 +1,125 @@
+//! One side of an open mechanism: what is timed, and what little its launch asks of it beside that.
+//! skeleton.rs shows a whole mechanism with every hook.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use model::mechanism::Stats;
+
+/// One side of an open mechanism. `send` and `recv` are what is timed.
+pub trait Endpoint: Send {
+    /// Called once in the worker, after the fork and pinning, before anything is timed: the
+    /// place to fault in pages, and to meet a partner whose id is needed. Both sides start
+    /// beside each other: one may wait for the other.
+    ///
+    /// An endpoint with time-outs of its own keeps the deadline and gives up before it, so that its
+    /// error is reported instead of the supervisor's.
+    ///
+    /// # Errors
+    /// What can't be had, and why: the launch fails with it.
+    fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Hands one message over. Returns when the mechanism has taken all of it.
+    ///
+    /// # Errors
+    /// As those of the calls that it makes.
+    fn send(&mut self, message: &[u8]) -> io::Result<()>;
+
+    /// Fills `message` with the next message; blocks until it is complete.
+    ///
+    /// # Errors
+    /// As those of the calls that it makes; the partner is gone; the message has another length.
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()>;
+
+    /// Sends a message that `fill` writes. Where the mechanism lends the memory that it will hand
+    /// over, the message is written there, in place; elsewhere into `message`, and copied from
+    /// there: a copy is neither hidden nor forced.
+    ///
+    /// # Errors
+    /// As `send`.
+    #[inline(always)]
+    fn send_with(&mut self, message: &mut [u8], fill: impl FnOnce(&mut [u8])) -> io::Result<()>
+    where
+        Self: Sized,
+    {
+        fill(message);
+        self.send(message)
+    }
+
+    /// Receives a message and shows it to `look`: in place where the mechanism lends the memory
+    /// it arrived in, elsewhere in `message`.
+    ///
+    /// # Errors
+    /// As `recv`, and those of `look`.
+    #[inline(always)]
+    fn recv_with(
+        &mut self,
+        message: &mut [u8],
+        look: impl FnOnce(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()>
+    where
+        Self: Sized,
+    {
+        self.recv(message)?;
+        look(message)
+    }
+
+    /// Told before a stretch of messages what they are for. Only what loses messages on purpose has to
+    /// know: its launch's own words must arrive.
+    ///
+    /// # Errors
+    /// As `send`.
+    #[inline(always)]
+    fn enter(&mut self, _phase: Phase) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Sends what is still owed to the partner, after the last message.
+    ///
+    /// # Errors
+    /// As `send`. The partner may be gone already.
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What it has counted since it was opened; `None` where nothing can be lost, and nothing is counted.
+    fn stats(&self) -> Option<Stats> {
+        None
+    }
+}
+
+/// What the messages that follow are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The launch's own words and its check before timing: nothing is lost on purpose, nothing counted.
+    Untimed,
+    /// What was asked for, with the losses that were asked for. An endpoint begins in it.
+    Timed,
+    /// None for a while, in the middle of what is timed: what is owed to the partner costs nothing now.
+    Paused,
+}
+
+/// When a launch ends. It is counted from the word to go, which comes after every endpoint has started:
+/// before that nobody knows it. All clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Deadline(Arc<OnceLock<Instant>>);
+
+impl Deadline {
+    /// One that is known from the beginning.
+    pub fn at(instant: Instant) -> Deadline {
+        Deadline(Arc::new(instant.into()))
+    }
+
+    /// The word to go has come: the launch ends at `instant`. The first call counts.
+    pub fn set(&self, instant: Instant) {
+        let _ = self.0.set(instant);
+    }
+
+    /// When the launch ends, if that is known.
+    pub fn get(&self) -> Option<Instant> {
+        self.0.get().copied()
+    }
+}
