@@ -39,6 +39,7 @@ pub mod posix_queue;
 pub mod posix_sem;
 pub mod process_vm;
 pub mod pty;
+mod reliable;
 pub mod shm_ring;
 pub mod signal;
 pub mod splice;

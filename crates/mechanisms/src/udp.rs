@@ -9,9 +9,11 @@
 //! counts as lost, and the launch fails with the kernel's count of drops.
 
 mod fragments;
+mod lossy;
 mod path;
-mod reliable;
 mod remote;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};
@@ -24,7 +26,7 @@ use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::tcp::{FAMILY, loopback};
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Reach, Traits, Visitor, socket,
+    Options, Reach, Traits, Visitor, reliable, socket,
 };
 use model::mechanism::{Datagrams, Stats};
 
@@ -102,7 +104,7 @@ impl Mechanism for Udp {
     ];
 
     fn largest(options: &Options) -> Option<usize> {
-        if let Ok(Some(plan)) = reliable::Plan::of(options) {
+        if let Ok(Some(plan)) = lossy::plan(options) {
             return Some(plan.largest());
         }
         // Fragments carry any size, unless not even one of them fits the buffer.
@@ -112,8 +114,8 @@ impl Mechanism for Udp {
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         check(&spec.options)?;
-        if let Some(plan) = reliable::Plan::of(&spec.options)? {
-            return reliable::open(spec, &plan, visitor);
+        if let Some(plan) = lossy::plan(&spec.options)? {
+            return plan.open(spec, connected(spec)?, visitor);
         }
         let connected = connected(spec)?;
         let mtu = path::mtu(&connected.0).map_err(OpenError::call("getsockopt IP_MTU", "none"))?;
@@ -141,7 +143,7 @@ impl Mechanism for Udp {
     fn over_network(spec: &OpenSpec) -> Result<(), OpenError> {
         network::check::<Self>(spec)?;
         check(&spec.options)?;
-        if reliable::Plan::of(&spec.options)?.is_some() {
+        if lossy::plan(&spec.options)?.is_some() {
             return Ok(());
         }
         // What the path decides is known when there is one.
@@ -378,73 +380,5 @@ impl Endpoint for End {
         let queue_overflows = sys::socket::drops(&self.socket).ok();
         let datagrams = Some(Datagrams { queue_overflows, fragments: None });
         Some(Stats { lost: queue_overflows.unwrap_or(0), datagrams, counts: Vec::new() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Keep;
-
-    impl Visitor for Keep {
-        type Output = Box<dyn Endpoint>;
-        fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
-            Box::new(opened.responder)
-        }
-    }
-
-    fn pair() -> (End, End) {
-        let (near, far) = (UdpSocket::bind("127.0.0.1:0"), UdpSocket::bind("127.0.0.1:0"));
-        let (near, far) = (near.unwrap(), far.unwrap());
-        near.connect(far.local_addr().unwrap()).unwrap();
-        far.connect(near.local_addr().unwrap()).unwrap();
-        (End::new(near, 1000).unwrap(), End::new(far, 1000).unwrap())
-    }
-
-    fn lost(end: &impl Endpoint) -> u64 {
-        end.stats().expect("it counts").lost
-    }
-
-    #[test]
-    fn a_datagram_that_never_comes_is_an_error_not_a_hang() {
-        let spec = OpenSpec {
-            options: Options::default(),
-            message_bytes: 8,
-            same_process: false,
-            seed: 0,
-        };
-        let mut far = Udp::open(&spec, Keep).unwrap();
-        let error = far.recv(&mut [0; 8]).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert!(error.to_string().contains("a datagram was lost"), "{error}");
-    }
-
-    #[test]
-    fn what_a_full_buffer_drops_is_counted() {
-        let (near, far) = pair();
-        for _ in 0..1000 {
-            near.socket.send(&[1; 1000]).unwrap();
-        }
-        assert!(lost(&far) > 0, "1,000 datagrams of 1,000 bytes don't fit the default buffer");
-        assert_eq!(lost(&near), 0);
-    }
-
-    #[test]
-    fn a_window_keeps_a_fast_sender_from_losing_any() {
-        let (mut near, mut far) = pair();
-        let count = 20 * near.window;
-        let sender = std::thread::spawn(move || {
-            for _ in 0..count {
-                near.send(&[7; 1000]).unwrap();
-            }
-            near.recv(&mut [0]).unwrap();
-        });
-        for _ in 0..count {
-            far.recv(&mut [0; 1000]).unwrap();
-        }
-        far.send(&[1]).unwrap();
-        sender.join().unwrap();
-        assert_eq!(lost(&far), 0);
     }
 }

@@ -18,9 +18,14 @@ fn ip_headers(ipv6: bool) -> (usize, usize) {
     if ipv6 { (40, 48) } else { (20, 20) }
 }
 
+/// Bytes of all headers of a datagram that goes as one packet.
+pub fn headers(ipv6: bool) -> usize {
+    ip_headers(ipv6).0 + UDP
+}
+
 /// The largest datagram that goes as one packet of at most `mtu` bytes.
 pub fn whole(mtu: u32, ipv6: bool) -> usize {
-    (mtu as usize).saturating_sub(ip_headers(ipv6).0 + UDP)
+    (mtu as usize).saturating_sub(headers(ipv6))
 }
 
 /// The largest packet on the way from a connected socket, as far as the kernel knows.

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
-use super::{End, PATIENCE, fragmented, fragments, reliable, set_failed, set_options, window};
+use super::{End, PATIENCE, fragmented, fragments, lossy, set_failed, set_options, window};
 use crate::network::{
     Answer, Call, ConnectVisitor, ConnectionKind, Cookie, Granted, Hello, ListenVisitor, Listener,
     MEETING, Wait,
 };
+use crate::reliable::Half;
 use crate::tcp::{no_address, unreachable};
 use crate::{Endpoint, OpenError, OpenSpec, Step};
 use model::mechanism::{Cause, Unavailable};
@@ -89,12 +90,12 @@ trait With {
 fn choose<W: With>(spec: &OpenSpec, answers: bool, what: W) -> Result<W::Output, OpenError> {
     const TOGETHER: usize = fragments::SEGMENTS + 1;
     let message_bytes = spec.message_bytes;
-    if let Some(plan) = reliable::Plan::of(&spec.options)? {
-        let half = reliable::Half { plan, message_bytes, answers, seed: spec.seed };
-        return Ok(if half.is_arq() {
-            what.with(reliable::MakeArq(half))
+    if let Some(plan) = lossy::plan(&spec.options)? {
+        let half = Half { plan, message_bytes, answers, seed: spec.seed };
+        return Ok(if half.plan.is_arq() {
+            what.with(lossy::MakeArq(half))
         } else {
-            what.with(reliable::MakeFec(half))
+            what.with(lossy::MakeFec(half))
         });
     }
     // A launch between hosts says what the path decides: both must cut alike.

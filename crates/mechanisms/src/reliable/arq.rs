@@ -18,7 +18,7 @@ use super::path::Path;
 use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{ACK, Ack, Header, Kind, widened};
-use super::{GIVE_UP, Patience, not_ours};
+use super::{DatagramSocket, GIVE_UP, Patience, not_ours};
 use crate::{Deadline, Endpoint, Phase, socket};
 use codes::Coder;
 use model::mechanism::Stats;
@@ -52,8 +52,8 @@ struct Flight {
 }
 
 /// One side.
-pub struct End {
-    path: Path,
+pub struct End<S> {
+    path: Path<S>,
     shape: Shape,
     coder: Option<Coder>,
     inbox: Inbox,
@@ -80,14 +80,14 @@ pub struct End {
     turn: bool,
 }
 
-impl End {
+impl<S: DatagramSocket> End<S> {
     pub fn new(
-        path: Path,
+        path: Path<S>,
         shape: Shape,
         coders: Option<[Coder; 2]>,
         answers: bool,
         (timer, window): (Timer, u64),
-    ) -> End {
+    ) -> End<S> {
         let (coder, decoder) = coders.map_or((None, None), |[a, b]| (Some(a), Some(b)));
         End {
             path,
@@ -102,7 +102,7 @@ impl End {
             doubted: VecDeque::new(),
             used: Vec::new(),
             timer,
-            patience: Patience::default(),
+            patience: Patience::of::<S>(),
             before: 0,
             last: None,
             owed: 0,
@@ -338,9 +338,9 @@ impl End {
     }
 }
 
-impl Endpoint for End {
+impl<S: DatagramSocket> Endpoint for End<S> {
     fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
-        self.patience = Patience::before(deadline);
+        self.patience.end_before(deadline);
         Ok(())
     }
 

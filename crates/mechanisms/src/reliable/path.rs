@@ -5,13 +5,13 @@
 //! None is injected into what only keeps buffers from overflowing or ends a wait for a lost message.
 
 use std::io::{self, IoSlice};
-use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
+use super::DatagramSocket;
 use super::wire::{HEADER, Header, Kind, widened};
 use crate::socket;
 use codes::{FlipTrace, LossTrace};
@@ -81,8 +81,8 @@ pub struct Mishaps {
 }
 
 /// A connected socket.
-pub struct Path {
-    socket: UdpSocket,
+pub struct Path<S> {
+    socket: S,
     mishaps: Mishaps,
     /// Whether losses and flips are injected, and counted.
     injects: bool,
@@ -90,7 +90,7 @@ pub struct Path {
     sent: u64,
     /// The number of the next that is expected.
     read: u64,
-    /// Bytes of the IP and UDP headers.
+    /// Bytes of the headers below.
     below: u64,
     /// What was counted.
     pub counts: Counts,
@@ -100,9 +100,9 @@ pub struct Path {
     pub ended: Option<u32>,
 }
 
-impl Path {
-    pub fn new(socket: UdpSocket, mishaps: Mishaps) -> io::Result<Path> {
-        let below = if socket.local_addr()?.is_ipv4() { 28 } else { 48 };
+impl<S: DatagramSocket> Path<S> {
+    pub fn new(socket: S, mishaps: Mishaps) -> io::Result<Path<S>> {
+        let below = socket.header_bytes()?;
         Ok(Path {
             socket,
             mishaps,
@@ -135,7 +135,7 @@ impl Path {
 
     /// How large a packet the way takes, as far as the kernel knows.
     pub fn mtu(&self) -> Option<u32> {
-        super::super::path::mtu(&self.socket).ok()
+        self.socket.mtu()
     }
 
     /// Counts something, if losses are injected.

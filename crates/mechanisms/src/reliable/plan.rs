@@ -1,38 +1,16 @@
-//! `udp:reliability=…`: messages whose loss is recovered by retransmission (`arq`) or by forward error
-//! correction (`fec`), over the same sockets and under the same losses.
-//!
-//! What is lost is drawn from one seeded trace at each receiver (`path`): the n-th datagram that an end
-//! sends meets the n-th draw, whatever the scheme. docs/RELIABILITY.md says what that means for results.
+//! What the options of a reliability ask for, and the ends that are made of it.
 
-mod arq;
-mod fec;
-mod half;
-mod inbox;
-mod path;
-mod shape;
-mod timer;
-mod wire;
+use std::time::Duration;
 
-use std::io;
-use std::net::UdpSocket;
-use std::time::{Duration, Instant};
-
-use self::fec::Guard;
-pub use self::half::{Half, MakeArq, MakeFec};
-use self::path::{Mishaps, Path};
-use self::shape::Shape;
-use self::timer::Timer;
-use self::wire::{ACK, HEADER, Header};
-use super::{Udp, connected, datagram_here, set_failed, window};
-use crate::{
-    Choice, Deadline, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor,
-};
+use super::fec::Guard;
+use super::path::{Mishaps, Path};
+use super::shape::Shape;
+use super::timer::Timer;
+use super::wire::{ACK, HEADER};
+use super::{DatagramSocket, arq, fec};
+use crate::network::Granted;
+use crate::{Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor};
 use codes::{Coder, FlipTrace, LossModel, LossTrace, Scheme, Shield};
-
-/// How long an end waits for a partner of whom nothing is heard at all.
-const GIVE_UP: Duration = Duration::from_secs(10);
-/// How long before its launch ends an end gives up in any case: then what it has seen is told.
-const HAS_ITS_SAY: Duration = Duration::from_millis(700);
 
 /// The option `reliability`.
 pub const RELIABILITY: OptionSpec = OptionSpec {
@@ -110,22 +88,28 @@ pub struct Plan {
     losses: Option<LossModel>,
     flips: Option<f64>,
     /// After so long without an answer the initiator asks for it; learned where none is named.
-    pub deadline: Option<Duration>,
+    deadline: Option<Duration>,
     resend_after: Option<Duration>,
     payload: usize,
 }
 
 impl Plan {
-    /// What these options ask for; None where a lost datagram ends the launch, as without them.
+    /// What these options of `M` ask for, over datagrams of at most so many bytes; None where a lost
+    /// datagram ends the launch, as without them.
     ///
     /// # Errors
     /// What doesn't go together, and the way out.
-    pub fn of(options: &Options) -> Result<Option<Plan>, OpenError> {
-        Plan::checked(options).map_err(|error| OpenError::NotApplicable(format!("udp: {error}")))
+    pub fn of<M: Mechanism>(options: &Options, datagram: usize) -> Result<Option<Plan>, OpenError> {
+        Plan::checked(M::OPTIONS, options, datagram)
+            .map_err(|error| OpenError::NotApplicable(format!("{}: {error}", M::NAME)))
     }
 
-    fn checked(options: &Options) -> Result<Option<Plan>, String> {
-        let text = |name| options.text(Udp::OPTIONS, name);
+    fn checked(
+        specs: &'static [OptionSpec],
+        options: &Options,
+        datagram: usize,
+    ) -> Result<Option<Plan>, String> {
+        let text = |name| options.text(specs, name);
         let word = text("reliability");
         if word == "window" {
             let only = ["loss", "burst", "flips", "deadline", "resend-after"];
@@ -137,11 +121,6 @@ impl Plan {
                 )),
                 None => Ok(None),
             };
-        }
-        for name in ["gso", "gro"] {
-            if options.get(Udp::OPTIONS, name) == Choice::Word("on") {
-                return Err(format!("{name}=on is for fragments: leave it out beside reliability"));
-            }
         }
         let (name, arq) = match word.strip_suffix("+arq") {
             Some(name) => (name, true),
@@ -156,13 +135,12 @@ impl Plan {
             (true, "stop-and-wait") => Strategy::Arq { window: 1 },
             (true, _) => Strategy::Arq { window: arq::WINDOW },
         };
-        let number = |name| options.number(Udp::OPTIONS, name);
+        let number = |name| options.number(specs, name);
         let micros = |name| number(name).map(|it| Duration::from_micros(it.into()));
         let flips = Some(text("flips")).filter(|_| options.chosen().contains_key("flips"));
         let flips: Option<f64> = flips.map(|it| it.parse().expect("checked at the door"));
         check_flips(flips, scheme, arq)?;
-        let whole = datagram_here(options);
-        let payload = whole.saturating_sub(HEADER + if arq { ACK } else { 0 });
+        let payload = datagram.saturating_sub(HEADER + if arq { ACK } else { 0 });
         let plan = Plan {
             scheme: scheme.filter(|_| flips.is_none()),
             strategy,
@@ -234,11 +212,15 @@ impl Plan {
         own + self.shape().datagram_bytes(self.guarded(message_bytes))
     }
 
-    fn path(&self, socket: UdpSocket, answers: bool, seed: u64) -> Result<Path, OpenError> {
+    /// The path to `socket`, with the mishaps asked for.
+    pub(super) fn path<S: DatagramSocket>(
+        &self,
+        socket: S,
+        answers: bool,
+        seed: u64,
+    ) -> Result<Path<S>, OpenError> {
         if self.flips.is_some() {
-            let ipv6 = socket.peer_addr().is_ok_and(|it| it.is_ipv6());
-            sys::socket::without_checksums(&socket, ipv6)
-                .map_err(OpenError::call("setsockopt SO_NO_CHECK", "none known"))?;
+            socket.without_checksums()?;
         }
         // Each direction has a trace of its own.
         let seed = (seed << 1) | u64::from(answers);
@@ -247,16 +229,62 @@ impl Plan {
             (flips, fec::TRUTH)
         });
         let losses = self.losses.map(|model| LossTrace::new(model, seed));
-        Path::new(socket, Mishaps { losses, flips }).map_err(set_failed)
+        let failed = OpenError::call("getsockname", "none known");
+        Path::new(socket, Mishaps { losses, flips }).map_err(failed)
     }
 
     /// How many datagrams may be under way to `socket`, for messages of at most so many bytes.
-    fn window(&self, socket: &UdpSocket, message_bytes: usize) -> Result<u64, OpenError> {
-        let room = window(socket, self.datagram_bytes(message_bytes)).map_err(set_failed)?;
+    pub(super) fn window(
+        &self,
+        socket: &impl DatagramSocket,
+        message_bytes: usize,
+    ) -> Result<u64, OpenError> {
+        let room = socket.window(self.datagram_bytes(message_bytes))?;
         Ok(match self.strategy {
             Strategy::Fec => room.into(),
             Strategy::Arq { window } => window.min(room.into()),
         })
+    }
+
+    /// Opens both ends over two connected sockets, of which `granted` is known.
+    ///
+    /// # Errors
+    /// As the calls that set them up.
+    pub fn open<S: DatagramSocket, V: Visitor>(
+        &self,
+        spec: &OpenSpec,
+        (near, far, mut granted): (S, S, Granted),
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
+        let window = self.window(&near, spec.message_bytes)?;
+        granted.extend(self.told(window, spec.message_bytes));
+        let near = self.path(near, false, spec.seed)?;
+        let far = self.path(far, true, spec.seed)?;
+        Ok(match self.strategy {
+            Strategy::Fec => {
+                let near = self.fec_end(near, false, window);
+                visitor.visit(Opened::new(near, self.fec_end(far, true, window)).granted(granted))
+            }
+            Strategy::Arq { .. } => {
+                let near = self.arq_end(near, false, window);
+                visitor.visit(Opened::new(near, self.arq_end(far, true, window)).granted(granted))
+            }
+        })
+    }
+
+    /// What is told of a launch beside its sockets.
+    pub(super) fn told(&self, window: u64, message_bytes: usize) -> [(String, u64); 3] {
+        let bytes = self.guarded(message_bytes);
+        [
+            ("window_datagrams".into(), window),
+            ("datagram_bytes".into(), self.datagram_bytes(message_bytes) as u64),
+            ("datagrams_per_message".into(), self.shape().datagrams(bytes) as u64),
+        ]
+    }
+
+    /// Whether it retransmits what is lost.
+    pub fn is_arq(&self) -> bool {
+        matches!(self.strategy, Strategy::Arq { .. })
     }
 
     fn coders(&self) -> Option<[Coder; 2]> {
@@ -264,7 +292,12 @@ impl Plan {
         Some([Coder::new(scheme), Coder::new(scheme)])
     }
 
-    fn fec_end(&self, path: Path, answers: bool, window: u64) -> fec::End {
+    pub(super) fn fec_end<S: DatagramSocket>(
+        &self,
+        path: Path<S>,
+        answers: bool,
+        window: u64,
+    ) -> fec::End<S> {
         let (shape, coders) = (self.shape(), self.coders());
         fec::End::new(
             path,
@@ -276,7 +309,12 @@ impl Plan {
         )
     }
 
-    fn arq_end(&self, path: Path, answers: bool, window: u64) -> arq::End {
+    pub(super) fn arq_end<S: DatagramSocket>(
+        &self,
+        path: Path<S>,
+        answers: bool,
+        window: u64,
+    ) -> arq::End<S> {
         let timer = Timer::new(self.resend_after);
         arq::End::new(path, self.shape(), self.coders(), answers, (timer, window))
     }
@@ -302,70 +340,4 @@ fn losses(loss: &str, burst: &str) -> Result<Option<LossModel>, String> {
         return Ok(None);
     }
     LossModel::new(percent / 100.0, burst).map(Some)
-}
-
-/// Opens both ends over loopback.
-pub fn open<V: Visitor>(spec: &OpenSpec, plan: &Plan, visitor: V) -> Result<V::Output, OpenError> {
-    let (near, far, mut granted) = connected(spec)?;
-    let window = plan.window(&near, spec.message_bytes)?;
-    granted.extend(told(plan, window, spec.message_bytes));
-    let near = plan.path(near, false, spec.seed)?;
-    let far = plan.path(far, true, spec.seed)?;
-    Ok(match plan.strategy {
-        Strategy::Fec => {
-            let (near, far) = (plan.fec_end(near, false, window), plan.fec_end(far, true, window));
-            visitor.visit(Opened::new(near, far).granted(granted))
-        }
-        Strategy::Arq { .. } => {
-            let (near, far) = (plan.arq_end(near, false, window), plan.arq_end(far, true, window));
-            visitor.visit(Opened::new(near, far).granted(granted))
-        }
-    })
-}
-
-fn told(plan: &Plan, window: u64, message_bytes: usize) -> [(String, u64); 3] {
-    let bytes = plan.guarded(message_bytes);
-    [
-        ("window_datagrams".into(), window),
-        ("datagram_bytes".into(), plan.datagram_bytes(message_bytes) as u64),
-        ("datagrams_per_message".into(), plan.shape().datagrams(bytes) as u64),
-    ]
-}
-
-/// When an end gives up.
-#[derive(Default)]
-struct Patience {
-    ends: Deadline,
-}
-
-impl Patience {
-    /// That of a launch which ends at `deadline`.
-    fn before(deadline: &Deadline) -> Patience {
-        Patience { ends: deadline.clone() }
-    }
-
-    /// Bears on with a wait that has lasted since `since`.
-    ///
-    /// # Errors
-    /// `what` has not come in all that time.
-    #[cold]
-    fn bear(&self, since: Instant, what: &str) -> io::Result<()> {
-        let waited = since.elapsed();
-        let ends = self.ends.get().is_some_and(|it| Instant::now() + HAS_ITS_SAY >= it);
-        let why = if waited > GIVE_UP {
-            format!("{what} in {:.1} s", waited.as_secs_f64())
-        } else if ends {
-            format!("its launch took too long, and {what} had come when it ended")
-        } else {
-            return Ok(());
-        };
-        Err(io::Error::new(io::ErrorKind::TimedOut, format!("udp: {why}")))
-    }
-}
-
-#[cold]
-fn not_ours(header: &Header, length: usize) -> io::Error {
-    let text =
-        format!("recv: a datagram of {length} bytes that is no part of a message: {header:?}");
-    io::Error::new(io::ErrorKind::InvalidData, text)
 }

@@ -15,7 +15,7 @@ use super::path::Path;
 use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{Header, Kind, widened};
-use super::{GIVE_UP, Patience, not_ours};
+use super::{DatagramSocket, GIVE_UP, Patience, not_ours};
 use crate::{Deadline, Endpoint, Phase, socket};
 use codes::{Coder, Detected, Outcome, Recovery, Shield};
 use model::mechanism::Stats;
@@ -37,8 +37,8 @@ pub enum Guard {
 }
 
 /// One side.
-pub struct End {
-    path: Path,
+pub struct End<S> {
+    path: Path<S>,
     shape: Shape,
     coder: Option<Coder>,
     parts: Vec<Vec<u8>>,
@@ -68,15 +68,15 @@ pub struct End {
     their_void: Option<u64>,
 }
 
-impl End {
+impl<S: DatagramSocket> End<S> {
     pub fn new(
-        path: Path,
+        path: Path<S>,
         shape: Shape,
         coders: Option<[Coder; 2]>,
         guard: Option<Guard>,
         answers: bool,
         (timer, window): (Timer, u64),
-    ) -> End {
+    ) -> End<S> {
         let (coder, decoder) = coders.map_or((None, None), |[a, b]| (Some(a), Some(b)));
         End {
             path,
@@ -87,7 +87,7 @@ impl End {
             inbox: Inbox::new(shape, decoder),
             answers,
             timer,
-            patience: Patience::default(),
+            patience: Patience::of::<S>(),
             window,
             heard: 0,
             told: 0,
@@ -187,7 +187,7 @@ impl End {
 
     /// Does what a datagram asks for.
     fn place(&mut self, header: Header) -> io::Result<()> {
-        let reads = |it: &mut End| it.heard = it.heard.max(widened(it.heard, header.number));
+        let reads = |it: &mut End<S>| it.heard = it.heard.max(widened(it.heard, header.number));
         match header.kind {
             Kind::Data => match self.inbox.put(&header, self.path.body()) {
                 Put::Wrong => return Err(not_ours(&header, self.path.body().len())),
@@ -268,10 +268,11 @@ impl End {
 
 /// A message into which no loss was injected was lost by the path itself, and both ends must have it.
 #[cold]
-fn must_not_be_lost() -> io::Error {
-    let text = "udp: the path itself lost what both ends must know: choose a reliability that sends \
-                again, or a path that loses less";
-    io::Error::other(text)
+fn must_not_be_lost(mechanism: &str) -> io::Error {
+    io::Error::other(format!(
+        "{mechanism}: the path itself lost what both ends must know: choose a reliability that sends again, \
+         or a path that loses less"
+    ))
 }
 
 fn copied(whole: &Whole, message: &mut [u8]) -> io::Result<()> {
@@ -315,7 +316,7 @@ fn checked(bytes: &[u8], length: usize) -> Recovery {
 
 /// Takes a message out of what came, and counts what became of it. One that is known to be wrong is
 /// lost.
-fn examine(guard: &Guard, came: &[u8], message: &mut [u8], path: &mut Path) {
+fn examine<S: DatagramSocket>(guard: &Guard, came: &[u8], message: &mut [u8], path: &mut Path<S>) {
     let (told, bytes) = came.split_at(TRUTH.min(came.len()));
     let recovery = match guard {
         Guard::Shield(shield) => shield.recover(bytes, message.len()),
@@ -344,9 +345,9 @@ fn examine(guard: &Guard, came: &[u8], message: &mut [u8], path: &mut Path) {
     }
 }
 
-impl Endpoint for End {
+impl<S: DatagramSocket> Endpoint for End<S> {
     fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
-        self.patience = Patience::before(deadline);
+        self.patience.end_before(deadline);
         Ok(())
     }
 
@@ -389,7 +390,11 @@ impl Endpoint for End {
                 return taken;
             }
             if self.is_over() {
-                return if self.path.injects_losses() { Ok(()) } else { Err(must_not_be_lost()) };
+                return if self.path.injects_losses() {
+                    Ok(())
+                } else {
+                    Err(must_not_be_lost(S::NAME))
+                };
             }
             self.give_credit()?;
             match self.path.receive(began.map(|_| self.timer.wait()))? {

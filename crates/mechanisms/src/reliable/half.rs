@@ -1,0 +1,67 @@
+//! One end whose partner is on another host: the same ends as over loopback, each with the trace of
+//! its own direction, and both with the smaller one of their windows.
+
+use super::path::Path;
+use super::{DatagramSocket, Plan, arq, fec};
+use crate::OpenError;
+use crate::network::Granted;
+
+/// What an end is made by.
+#[derive(Clone)]
+pub struct Half {
+    /// What the options ask for.
+    pub plan: Plan,
+    /// Bytes of a message.
+    pub message_bytes: usize,
+    /// Whether it is the responder's.
+    pub answers: bool,
+    /// Of the trace, alike on both hosts.
+    pub seed: u64,
+}
+
+impl Half {
+    /// Bytes of a datagram.
+    pub fn datagram(&self) -> usize {
+        self.plan.datagram_bytes(self.message_bytes)
+    }
+
+    /// An end without retransmission, with no more under way than `theirs`.
+    ///
+    /// # Errors
+    /// As the calls that set its socket up.
+    pub fn fec<S: DatagramSocket>(
+        &self,
+        socket: S,
+        theirs: u32,
+    ) -> Result<(fec::End<S>, Granted), OpenError> {
+        let (path, window, granted) = self.path(socket, theirs)?;
+        Ok((self.plan.fec_end(path, self.answers, window), granted))
+    }
+
+    /// The same of an end that retransmits what is lost.
+    ///
+    /// # Errors
+    /// As [`Half::fec`].
+    pub fn arq<S: DatagramSocket>(
+        &self,
+        socket: S,
+        theirs: u32,
+    ) -> Result<(arq::End<S>, Granted), OpenError> {
+        let (path, window, granted) = self.path(socket, theirs)?;
+        Ok((self.plan.arq_end(path, self.answers, window), granted))
+    }
+
+    /// The path, how many datagrams may be under way on it, and what is told of both.
+    fn path<S: DatagramSocket>(
+        &self,
+        socket: S,
+        theirs: u32,
+    ) -> Result<(Path<S>, u64, Granted), OpenError> {
+        let window = self.plan.window(&socket, self.message_bytes)?.min(theirs.max(1).into());
+        let path = self.plan.path(socket, self.answers, self.seed)?;
+        let mtu = path.mtu().map(|it| ("path_mtu_bytes".into(), it.into()));
+        let granted = self.plan.told(window, self.message_bytes).into_iter().chain(mtu);
+        let granted = granted.collect();
+        Ok((path, window, granted))
+    }
+}

@@ -1,0 +1,107 @@
+//! Reliability over datagrams: messages whose loss is recovered by retransmission (`arq`) or by forward
+//! error correction (`fec`), over any mechanism of datagrams ([`DatagramSocket`]) and under the same losses.
+//! A mechanism takes the six options into its own and picks a [`Plan`]; without one it knows nothing of this.
+//!
+//! What is lost is drawn from one seeded trace at each receiver (`path`): the n-th datagram that an end
+//! sends meets the n-th draw, whatever the scheme. docs/RELIABILITY.md says what that means for results.
+
+mod arq;
+mod fec;
+mod half;
+mod inbox;
+mod path;
+mod plan;
+mod shape;
+mod timer;
+mod wire;
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+pub use self::half::Half;
+pub use self::plan::{BURST, DEADLINE_OPTION, FLIPS, LOSS, Plan, RELIABILITY, RESEND_AFTER};
+use self::wire::Header;
+use crate::{Deadline, OpenError};
+
+/// The ends, by what recovers a loss.
+pub type FecEnd<S> = fec::End<S>;
+/// See [`FecEnd`].
+pub type ArqEnd<S> = arq::End<S>;
+
+/// How long an end waits for a partner of whom nothing is heard at all.
+const GIVE_UP: Duration = Duration::from_secs(10);
+/// How long before its launch ends an end gives up in any case: then what it has seen is told.
+const HAS_ITS_SAY: Duration = Duration::from_millis(700);
+
+/// A connected socket whose datagrams may get lost.
+pub trait DatagramSocket: AsFd + Send + 'static {
+    /// The mechanism's name, for what is said to users.
+    const NAME: &'static str;
+
+    /// Bytes of the headers that each datagram gets on its way.
+    ///
+    /// # Errors
+    /// As getsockname(2).
+    fn header_bytes(&self) -> io::Result<u64>;
+
+    /// Bytes of the largest packet on the way, as far as the kernel knows.
+    fn mtu(&self) -> Option<u32>;
+
+    /// How many datagrams of so many bytes may be under way to a socket like this one, whose waits end
+    /// in time from now on.
+    ///
+    /// # Errors
+    /// As those of setsockopt(2).
+    fn window(&self, bytes: usize) -> Result<u32, OpenError>;
+
+    /// From now on the kernel hands wrong bits over, too.
+    ///
+    /// # Errors
+    /// As those of setsockopt(2).
+    fn without_checksums(&self) -> Result<(), OpenError>;
+}
+
+/// When an end gives up.
+struct Patience {
+    /// The mechanism's name.
+    mechanism: &'static str,
+    ends: Deadline,
+}
+
+impl Patience {
+    /// Of an end whose launch isn't known yet.
+    fn of<S: DatagramSocket>() -> Patience {
+        Patience { mechanism: S::NAME, ends: Deadline::default() }
+    }
+
+    /// The launch ends at `deadline`.
+    fn end_before(&mut self, deadline: &Deadline) {
+        self.ends = deadline.clone();
+    }
+
+    /// Bears on with a wait that has lasted since `since`.
+    ///
+    /// # Errors
+    /// `what` has not come in all that time.
+    #[cold]
+    fn bear(&self, since: Instant, what: &str) -> io::Result<()> {
+        let waited = since.elapsed();
+        let ends = self.ends.get().is_some_and(|it| Instant::now() + HAS_ITS_SAY >= it);
+        let why = if waited > GIVE_UP {
+            format!("{what} in {:.1} s", waited.as_secs_f64())
+        } else if ends {
+            format!("its launch took too long, and {what} had come when it ended")
+        } else {
+            return Ok(());
+        };
+        Err(io::Error::new(io::ErrorKind::TimedOut, format!("{}: {why}", self.mechanism)))
+    }
+}
+
+#[cold]
+fn not_ours(header: &Header, length: usize) -> io::Error {
+    let text =
+        format!("recv: a datagram of {length} bytes that is no part of a message: {header:?}");
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}

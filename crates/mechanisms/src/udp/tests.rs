@@ -1,0 +1,62 @@
+//! A bare datagram a message: its window, and what is lost.
+
+use super::*;
+
+struct Keep;
+
+impl Visitor for Keep {
+    type Output = Box<dyn Endpoint>;
+    fn visit<E: Endpoint + 'static>(self, opened: Opened<E>) -> Self::Output {
+        Box::new(opened.responder)
+    }
+}
+
+fn pair() -> (End, End) {
+    let (near, far) = (UdpSocket::bind("127.0.0.1:0"), UdpSocket::bind("127.0.0.1:0"));
+    let (near, far) = (near.unwrap(), far.unwrap());
+    near.connect(far.local_addr().unwrap()).unwrap();
+    far.connect(near.local_addr().unwrap()).unwrap();
+    (End::new(near, 1000).unwrap(), End::new(far, 1000).unwrap())
+}
+
+fn lost(end: &impl Endpoint) -> u64 {
+    end.stats().expect("it counts").lost
+}
+
+#[test]
+fn a_datagram_that_never_comes_is_an_error_not_a_hang() {
+    let spec =
+        OpenSpec { options: Options::default(), message_bytes: 8, same_process: false, seed: 0 };
+    let mut far = Udp::open(&spec, Keep).unwrap();
+    let error = far.recv(&mut [0; 8]).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(error.to_string().contains("a datagram was lost"), "{error}");
+}
+
+#[test]
+fn what_a_full_buffer_drops_is_counted() {
+    let (near, far) = pair();
+    for _ in 0..1000 {
+        near.socket.send(&[1; 1000]).unwrap();
+    }
+    assert!(lost(&far) > 0, "1,000 datagrams of 1,000 bytes don't fit the default buffer");
+    assert_eq!(lost(&near), 0);
+}
+
+#[test]
+fn a_window_keeps_a_fast_sender_from_losing_any() {
+    let (mut near, mut far) = pair();
+    let count = 20 * near.window;
+    let sender = std::thread::spawn(move || {
+        for _ in 0..count {
+            near.send(&[7; 1000]).unwrap();
+        }
+        near.recv(&mut [0]).unwrap();
+    });
+    for _ in 0..count {
+        far.recv(&mut [0; 1000]).unwrap();
+    }
+    far.send(&[1]).unwrap();
+    sender.join().unwrap();
+    assert_eq!(lost(&far), 0);
+}
