@@ -80,12 +80,12 @@ impl Bare for TwoFds {
 impl Bare for OneFd {
     fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
         let (out, into) = buffers.split();
-        write_read(clock, &self.0, &self.0, out, into, count)
+        write_read(clock, &*self, &*self, out, into, count)
     }
 
     fn answer(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<()> {
         let (out, into) = buffers.split();
-        read_write(&self.0, &self.0, out, into, count)
+        read_write(&*self, &*self, out, into, count)
     }
 }
 

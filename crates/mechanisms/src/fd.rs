@@ -5,9 +5,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, read, write};
 
-use super::Endpoint;
+use super::{Endpoint, Nonblocking, Received, Sent};
 
 /// Writes all of `message`.
 #[inline(always)]
@@ -43,12 +44,77 @@ pub fn partner_closed() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the partner closed its end")
 }
 
+/// Bytes of the messages under way, where one went or came in part.
+#[derive(Default)]
+struct Partly {
+    sent: usize,
+    received: usize,
+}
+
+/// Writes what `fd` takes at once of `message`, behind the `sent` bytes that it took before.
+fn try_write(fd: impl AsFd, message: &[u8], sent: &mut usize) -> io::Result<Sent> {
+    loop {
+        let rest = message.get(*sent..).ok_or_else(|| another("send", message.len(), *sent))?;
+        if rest.is_empty() {
+            *sent = 0;
+            return Ok(Sent::Whole);
+        }
+        match write(&fd, rest) {
+            Ok(taken) => *sent += taken,
+            Err(Errno::AGAIN) => return Ok(Sent::WouldBlock),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Reads what is there of `message`, behind the `received` bytes that came before.
+fn try_read(fd: impl AsFd, message: &mut [u8], received: &mut usize) -> io::Result<Received> {
+    loop {
+        let length = message.len();
+        let rest = message.get_mut(*received..);
+        let rest = rest.ok_or_else(|| another("recv", length, *received))?;
+        if rest.is_empty() {
+            *received = 0;
+            return Ok(Received::Whole);
+        }
+        match read(&fd, rest) {
+            Ok(0) => return Err(partner_closed()),
+            Ok(given) => *received += given,
+            Err(Errno::AGAIN) => return Ok(Received::WouldBlock),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cold]
+fn another(call: &str, length: usize, done: usize) -> io::Error {
+    let text = format!("try_{call}: {length} bytes, and of the message begun {done} went already");
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+/// Sets or clears O_NONBLOCK of what `fd` refers to (fcntl(2)): it has to be this end's alone.
+fn set_nonblocking(fd: impl AsFd, on: bool) -> io::Result<()> {
+    let mut flags = fcntl_getfl(&fd)?;
+    flags.set(OFlags::NONBLOCK, on);
+    Ok(fcntl_setfl(&fd, flags)?)
+}
+
 /// An end of two descriptors, one to write and one to read.
 pub struct TwoFds {
     /// Where messages leave.
     pub to: OwnedFd,
     /// Where messages arrive.
     pub from: OwnedFd,
+    partly: Partly,
+}
+
+impl TwoFds {
+    /// An end that writes to one and reads from the other.
+    pub fn new(to: OwnedFd, from: OwnedFd) -> TwoFds {
+        TwoFds { to, from, partly: Partly::default() }
+    }
 }
 
 impl Endpoint for TwoFds {
@@ -63,23 +129,82 @@ impl Endpoint for TwoFds {
     }
 }
 
+impl Nonblocking for TwoFds {
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        set_nonblocking(&self.to, on)?;
+        set_nonblocking(&self.from, on)
+    }
+
+    #[inline(always)]
+    fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
+        try_write(&self.to, message, &mut self.partly.sent)
+    }
+
+    #[inline(always)]
+    fn try_recv(&mut self, message: &mut [u8]) -> io::Result<Received> {
+        try_read(&self.from, message, &mut self.partly.received)
+    }
+
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.from.as_fd())
+    }
+
+    fn room(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.to.as_fd())
+    }
+}
+
 /// An end of one descriptor that reads and writes.
-pub struct OneFd(pub OwnedFd);
+pub struct OneFd {
+    fd: OwnedFd,
+    partly: Partly,
+}
+
+impl OneFd {
+    /// An end that reads and writes it.
+    pub fn new(fd: impl Into<OwnedFd>) -> OneFd {
+        OneFd { fd: fd.into(), partly: Partly::default() }
+    }
+}
 
 impl AsFd for OneFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.fd.as_fd()
     }
 }
 
 impl Endpoint for OneFd {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        write_all(&self.0, message)
+        write_all(&self.fd, message)
     }
 
     #[inline(always)]
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        read_full(&self.0, message)
+        read_full(&self.fd, message)
+    }
+}
+
+impl Nonblocking for OneFd {
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        set_nonblocking(&self.fd, on)
+    }
+
+    #[inline(always)]
+    fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
+        try_write(&self.fd, message, &mut self.partly.sent)
+    }
+
+    #[inline(always)]
+    fn try_recv(&mut self, message: &mut [u8]) -> io::Result<Received> {
+        try_read(&self.fd, message, &mut self.partly.received)
+    }
+
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.fd.as_fd())
+    }
+
+    fn room(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.fd.as_fd())
     }
 }

@@ -7,8 +7,10 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open};
 use rustix::pipe::fcntl_getpipe_size;
 
 use super::fd::TwoFds;
+use super::nonblocking::Any;
 use super::{
-    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, PrivateNames, Traits, Visitor,
+    Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, PrivateNames,
+    Traits, Visitor,
 };
 use std::os::fd::OwnedFd;
 
@@ -20,13 +22,20 @@ impl Mechanism for Fifo {
     const SUMMARY: &'static str = "two named pipes, one each way";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
 
-    fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        _spec: &OpenSpec,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
         let names = PrivateNames::new()?;
         let (there, back) = (fifo(names.name()?.path())?, fifo(names.name()?.path())?);
         let capacity = fcntl_getpipe_size(&there.1)
             .map_err(OpenError::call("fcntl F_GETPIPE_SZ", "none known"))?;
-        let initiator = TwoFds { to: there.1, from: back.0 };
-        let responder = TwoFds { to: back.1, from: there.0 };
+        let initiator = TwoFds::new(there.1, back.0);
+        let responder = TwoFds::new(back.1, there.0);
         let granted = vec![("pipe_capacity_bytes".into(), capacity as u64)];
         Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
     }

@@ -16,6 +16,7 @@
 
 mod counts;
 mod endpoint;
+mod nonblocking;
 mod opened;
 mod options;
 mod partner_ids;
@@ -59,6 +60,7 @@ use std::net::IpAddr;
 pub use endpoint::{Deadline, Endpoint, Phase};
 use model::mechanism::{Carries, Cause, Framing, Reach, Traits, Unavailable, Waits};
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
+pub use nonblocking::{Nonblocking, NonblockingVisitor, Received, Sent};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;
@@ -107,6 +109,18 @@ pub trait Mechanism {
     /// Opens both ends, untimed, and hands them to `visitor`; an option that changes the code
     /// of the timed path picks a type here, so that the path has no branch for it.
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError>;
+
+    /// The same for what asks its endpoints without waiting. A mechanism whose endpoints are all
+    /// [`Nonblocking`] opens them here, and `open` asks for [`nonblocking::Any`] of them.
+    fn open_nonblocking<V: NonblockingVisitor>(
+        _spec: &OpenSpec,
+        _visitor: V,
+    ) -> Result<V::Output, OpenError> {
+        Err(OpenError::NotApplicable(format!(
+            "{} can only wait: it has no way to tell whether a message goes or comes at once",
+            Self::NAME
+        )))
+    }
 
     /// The options with which both sides of the way to `to` are to be opened: what the way decides is
     /// decided once, where it is asked from.
@@ -246,6 +260,20 @@ macro_rules! mechanisms {
             $(if name == <$mechanism>::NAME {
                 check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options))?;
                 return <$mechanism>::open(spec, visitor);
+            })+
+            Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
+        }
+
+        /// The same for a visitor that asks the endpoints without waiting; not applicable where the
+        /// mechanism can only wait.
+        pub fn open_nonblocking<V: NonblockingVisitor>(
+            name: &str,
+            spec: &OpenSpec,
+            visitor: V,
+        ) -> Result<V::Output, OpenError> {
+            $(if name == <$mechanism>::NAME {
+                check_size(name, spec.message_bytes, <$mechanism>::largest(&spec.options))?;
+                return <$mechanism>::open_nonblocking(spec, visitor);
             })+
             Err(OpenError::NotApplicable(format!("unknown mechanism `{name}`")))
         }

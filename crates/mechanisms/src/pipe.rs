@@ -2,15 +2,16 @@
 //! fits the capacity. `mode=packet` keeps message boundaries (O_DIRECT) up to one page.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::pipe::{PIPE_BUF, PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
 use super::fd::{TwoFds, partner_closed, write_all};
+use super::nonblocking::Any;
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Traits, Visitor, socket::wrong_length,
+    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
+    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, socket::wrong_length,
 };
 
 /// The mechanism's row.
@@ -48,12 +49,19 @@ impl Mechanism for Pipe {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        spec: &OpenSpec,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
         let packets = packets(&spec.options);
         let flags = if packets { PipeFlags::DIRECT } else { PipeFlags::empty() };
         let [there, back] = two_pipes(spec, Self::OPTIONS, flags)?;
         let granted = vec![("pipe_capacity_bytes".into(), there.capacity)];
-        let initiator = TwoFds { to: there.to, from: back.from };
-        let responder = TwoFds { to: back.to, from: there.from };
+        let initiator = TwoFds::new(there.to, back.from);
+        let responder = TwoFds::new(back.to, there.from);
         if packets {
             let opened = Opened::new(Packets(initiator), Packets(responder));
             return Ok(visitor.visit(opened.granted(granted)));
@@ -129,5 +137,38 @@ impl Endpoint for Packets {
             return Err(wrong_length("read a packet", length, message.len()));
         }
         Ok(())
+    }
+}
+
+impl Nonblocking for Packets {
+    fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
+        self.0.set_nonblocking(on)
+    }
+
+    /// A packet is taken whole or not at all: no more than PIPE_BUF bytes (pipe(7)).
+    #[inline(always)]
+    fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
+        match self.send(message) {
+            Ok(()) => Ok(Sent::Whole),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Sent::WouldBlock),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline(always)]
+    fn try_recv(&mut self, message: &mut [u8]) -> io::Result<Received> {
+        match self.recv(message) {
+            Ok(()) => Ok(Received::Whole),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::WouldBlock),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        self.0.ready()
+    }
+
+    fn room(&self) -> Option<BorrowedFd<'_>> {
+        self.0.room()
     }
 }

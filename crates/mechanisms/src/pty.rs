@@ -6,7 +6,10 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use super::fd::OneFd;
-use super::{Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, Traits, Visitor};
+use super::nonblocking::Any;
+use super::{
+    Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, Traits, Visitor,
+};
 
 /// The mechanism's row.
 pub struct Pty;
@@ -16,7 +19,14 @@ impl Mechanism for Pty {
     const SUMMARY: &'static str = "a pseudoterminal in raw mode";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
 
-    fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        _spec: &OpenSpec,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
         let failed = |call| {
             OpenError::call::<rustix::io::Errno>(call, "mount devpts; raise sysctl kernel.pty.max")
         };
@@ -31,6 +41,6 @@ impl Mechanism for Pty {
         let mut modes = tcgetattr(&terminal).map_err(failed("tcgetattr"))?;
         modes.make_raw();
         tcsetattr(&terminal, OptionalActions::Now, &modes).map_err(failed("tcsetattr"))?;
-        Ok(visitor.visit(Opened::new(OneFd(master), OneFd(terminal))))
+        Ok(visitor.visit(Opened::new(OneFd::new(master), OneFd::new(terminal))))
     }
 }

@@ -7,12 +7,14 @@
 mod wait;
 
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use self::wait::{Eventfd, Futex, Place, Spin, Yield};
+use super::nonblocking::Any;
 use super::socket::wrong_length;
 use super::{
-    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Traits, Visitor, Waits,
+    Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor,
+    OpenError, OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits,
 };
 use sys::ring::{Reader, Shape, Writer, two};
 
@@ -45,6 +47,13 @@ impl Mechanism for ShmRing {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        spec: &OpenSpec,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
         match spec.options.get(Self::OPTIONS, "wait") {
             Choice::Word("spin") => Ok(visitor.visit(rings::<Spin>(spec)?)),
             Choice::Word("yield") => Ok(visitor.visit(rings::<Yield>(spec)?)),
@@ -89,5 +98,34 @@ impl<W: Place> Endpoint for End<W> {
             Ok(()) => Ok(()),
             Err(length) => Err(wrong_length("ring", length, message.len())),
         }
+    }
+}
+
+/// Nobody is told when a message comes: a worker that asks looks at its memory.
+impl<W: Place> Nonblocking for End<W> {
+    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
+        Ok(if self.out.try_send(message) { Sent::Whole } else { Sent::WouldBlock })
+    }
+
+    #[inline(always)]
+    fn try_recv(&mut self, message: &mut [u8]) -> io::Result<Received> {
+        match self.into.try_recv(message) {
+            Ok(true) => Ok(Received::Whole),
+            Ok(false) => Ok(Received::WouldBlock),
+            Err(length) => Err(wrong_length("ring", length, message.len())),
+        }
+    }
+
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn room(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
-use super::{Choice, OpenError, OpenSpec, OptionSpec, Unavailable};
+use super::{Choice, OpenError, OpenSpec, OptionSpec, Sent, Unavailable};
 
 /// The option `buffer=default|message|SIZE` of every socket mechanism.
 pub const BUFFER: OptionSpec = OptionSpec {
@@ -172,6 +172,33 @@ pub fn recv_length(socket: impl AsFd, message: &mut [u8]) -> io::Result<usize> {
     loop {
         match recv(&socket, &mut *message, RecvFlags::TRUNC) {
             Ok((_, length)) => return Ok(length),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Sends `message` as one message if there is room for it (send(2), MSG_DONTWAIT).
+#[inline(always)]
+pub fn try_send_message(socket: impl AsFd, message: &[u8]) -> io::Result<Sent> {
+    loop {
+        match send(&socket, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            Ok(taken) if taken == message.len() => return Ok(Sent::Whole),
+            Ok(taken) => return Err(wrong_length("send", taken, message.len())),
+            Err(Errno::AGAIN) => return Ok(Sent::WouldBlock),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// As [`recv_length`], if a message is there; None if none is (recv(2), MSG_DONTWAIT).
+#[inline(always)]
+pub fn try_recv_length(socket: impl AsFd, message: &mut [u8]) -> io::Result<Option<usize>> {
+    loop {
+        match recv(&socket, &mut *message, RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
+            Ok((_, length)) => return Ok(Some(length)),
+            Err(Errno::AGAIN) => return Ok(None),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -18,9 +18,10 @@ pub use remote::{no_address, unreachable};
 
 use super::fd::OneFd;
 use super::network::{Call, ConnectVisitor, Cookie, ListenVisitor};
+use super::nonblocking::Any;
 use super::{
-    Carries, Cause, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
-    Reach, Step, Traits, Unavailable, Visitor, socket,
+    Carries, Cause, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Reach, Step, Traits, Unavailable, Visitor, socket,
 };
 
 /// The mechanism's row.
@@ -66,7 +67,14 @@ impl Mechanism for Tcp {
         socket::MTU,
     ];
 
-    fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        spec: &OpenSpec,
+        mut visitor: V,
+    ) -> Result<V::Output, OpenError> {
         let mtu = socket::enter_mtu(spec, Self::OPTIONS)?;
         let address = loopback(&spec.options, Self::OPTIONS);
         let (near, far) = connected(address, spec, &mut visitor)?;
@@ -78,7 +86,7 @@ impl Mechanism for Tcp {
         if is_multipath(spec) {
             granted.push(("mptcp_subflows".into(), subflows(&near)?.min(subflows(&far)?)));
         }
-        Ok(visitor.visit(Opened::new(OneFd(near.into()), OneFd(far.into())).granted(granted)))
+        Ok(visitor.visit(Opened::new(OneFd::new(near), OneFd::new(far)).granted(granted)))
     }
 
     fn listen<V: ListenVisitor>(
@@ -134,7 +142,7 @@ fn subflows(stream: &TcpStream) -> Result<u64, OpenError> {
 fn connected(
     address: IpAddr,
     spec: &OpenSpec,
-    visitor: &mut impl Visitor,
+    visitor: &mut impl NonblockingVisitor,
 ) -> Result<(TcpStream, TcpStream), OpenError> {
     let failed = |call| OpenError::call::<Errno>(call, "bring the loopback interface up");
     let also_failed = |call| OpenError::call::<io::Error>(call, "none known");

@@ -4,10 +4,11 @@
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::nonblocking::Any;
 use super::unix_seqpacket::{End, largest_packet};
 use super::{
-    Carries, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Traits, Visitor,
-    socket,
+    Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, OptionSpec,
+    Options, Traits, Visitor, socket,
 };
 
 /// The mechanism's row.
@@ -24,6 +25,13 @@ impl Mechanism for UnixDgram {
     }
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        spec: &OpenSpec,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
         let failed = OpenError::call("socketpair", "raise the limit on open files (ulimit -n)");
         let (left, right) =
             socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)

@@ -3,14 +3,15 @@
 //! is here.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
+use super::nonblocking::Any;
 use super::unix_stream::{BIND, connected};
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Traits, Visitor, socket,
+    Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
+    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, socket,
 };
 
 /// The mechanism's row.
@@ -34,7 +35,14 @@ impl Mechanism for UnixSeqpacket {
         largest_packet(SocketType::SEQPACKET, options, Self::OPTIONS)
     }
 
-    fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        spec: &OpenSpec,
+        mut visitor: V,
+    ) -> Result<V::Output, OpenError> {
         let (left, right) = connected(SocketType::SEQPACKET, spec, Self::OPTIONS, &mut visitor)?;
         let granted = socket::granted(&left);
         Ok(visitor.visit(Opened::new(End(left), End(right)).granted(granted)))
@@ -73,5 +81,34 @@ impl Endpoint for End {
             length if length == message.len() => Ok(()),
             length => Err(socket::wrong_length("recv", length, message.len())),
         }
+    }
+}
+
+impl Nonblocking for End {
+    /// Each call says so for itself (MSG_DONTWAIT).
+    fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
+        socket::try_send_message(&self.0, message)
+    }
+
+    #[inline(always)]
+    fn try_recv(&mut self, message: &mut [u8]) -> io::Result<Received> {
+        match socket::try_recv_length(&self.0, message)? {
+            None => Ok(Received::WouldBlock),
+            Some(length) if length == message.len() => Ok(Received::Whole),
+            Some(length) => Err(socket::wrong_length("recv", length, message.len())),
+        }
+    }
+
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
+    }
+
+    fn room(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
     }
 }

@@ -10,9 +10,10 @@ use rustix::net::{
 };
 
 use super::fd::{OneFd, TwoFds};
+use super::nonblocking::Any;
 use super::{
-    Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
-    PrivateNames, Step, Traits, Visitor, socket,
+    Carries, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, PrivateNames, Step, Traits, Visitor, socket,
 };
 
 /// The mechanism's row.
@@ -46,17 +47,24 @@ impl Mechanism for UnixStream {
         Traits { carries, ..Self::TRAITS }
     }
 
-    fn open<V: Visitor>(spec: &OpenSpec, mut visitor: V) -> Result<V::Output, OpenError> {
+    fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
+        Self::open_nonblocking(spec, Any(visitor))
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        spec: &OpenSpec,
+        mut visitor: V,
+    ) -> Result<V::Output, OpenError> {
         let (left, right) = connected(SocketType::STREAM, spec, Self::OPTIONS, &mut visitor)?;
         let granted = socket::granted(&left);
         if !to_itself(&spec.options) {
-            let opened = Opened::new(OneFd(left), OneFd(right));
+            let opened = Opened::new(OneFd::new(left), OneFd::new(right));
             return Ok(visitor.visit(opened.granted(granted)));
         }
         // The responder has a pair of its own, which nobody uses.
         let (to, from) = connected(SocketType::STREAM, spec, Self::OPTIONS, &mut visitor)?;
-        let initiator = TwoFds { to: left, from: right };
-        let opened = Opened::new(initiator, TwoFds { to, from });
+        let initiator = TwoFds::new(left, right);
+        let opened = Opened::new(initiator, TwoFds::new(to, from));
         Ok(visitor.visit(opened.granted(granted)))
     }
 }
@@ -70,7 +78,7 @@ pub fn connected(
     kind: SocketType,
     spec: &OpenSpec,
     specs: &'static [OptionSpec],
-    visitor: &mut impl Visitor,
+    visitor: &mut impl NonblockingVisitor,
 ) -> Result<(OwnedFd, OwnedFd), OpenError> {
     let (left, right) = match spec.options.get(specs, "bind") {
         Choice::Word("path") => {
@@ -100,7 +108,7 @@ pub fn connected(
 fn through(
     kind: SocketType,
     name: &SocketAddrUnix,
-    visitor: &mut impl Visitor,
+    visitor: &mut impl NonblockingVisitor,
 ) -> Result<(OwnedFd, OwnedFd), OpenError> {
     let failed = |call| {
         OpenError::call::<rustix::io::Errno>(call, "raise the limit on open files (ulimit -n)")

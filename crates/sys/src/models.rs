@@ -217,6 +217,31 @@ fn no_message_of_a_ring_is_lost_or_overwritten() {
     carry(2, 4, Some(PREEMPTIONS), || Polls);
 }
 
+/// Nobody waits: each side asks again.
+#[test]
+fn no_message_of_a_ring_that_is_only_asked_is_lost_or_overwritten() {
+    for (count, messages) in [(1, 2), (2, 3)] {
+        every_order(Some(PREEMPTIONS), move || {
+            let (mut writer, mut reader) = ring(count, Polls, Polls);
+            let producer = thread::spawn(move || {
+                for message in 1..=messages {
+                    while !writer.try_send(&[message]) {
+                        thread::yield_now();
+                    }
+                }
+            });
+            for expected in 1..=messages {
+                let mut message = [0];
+                while !reader.try_recv(&mut message).unwrap() {
+                    thread::yield_now();
+                }
+                assert_eq!(message, [expected]);
+            }
+            producer.join().unwrap();
+        });
+    }
+}
+
 #[test]
 fn no_side_of_a_ring_that_sleeps_on_a_futex_sleeps_for_ever() {
     carry(1, 3, Some(PREEMPTIONS), Parks::default);

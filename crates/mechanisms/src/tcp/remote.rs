@@ -149,7 +149,7 @@ impl network::Listener for LaunchListener {
             stream.set_nonblocking(false).map_err(failed("fcntl O_NONBLOCK"))?;
             let granted = prepare(&stream, &self.spec)?;
             stream.write_all(&Answer { window: 0 }.to_bytes()).map_err(failed("write"))?;
-            return Ok((OneFd(stream.into()), granted));
+            return Ok((OneFd::new(stream), granted));
         }
     }
 
@@ -194,7 +194,7 @@ pub fn connect<V: ConnectVisitor>(
         stream.set_write_timeout(None).map_err(failed("setsockopt SO_SNDTIMEO"))?;
         stream.set_read_timeout(None).map_err(failed("setsockopt SO_RCVTIMEO"))?;
     }
-    Ok(visitor.visit(OneFd(stream.into()), granted))
+    Ok(visitor.visit(OneFd::new(stream), granted))
 }
 
 /// Applies the options of a connected socket; gives what was granted.

@@ -103,15 +103,44 @@ impl<W: Wait> Writer<W> {
                 (next.wrapping_sub(released) < full).then_some(released)
             });
         }
+        // SAFETY: `released` is a count that the consumer stored: at first 0, later one that the closure
+        // above or `try_send` loaded, for `wait` has no other value to return. Fewer than `full` messages
+        // are beyond it: `next` grows by one a call, and never from where it is `full` ahead.
+        unsafe { self.put(message) };
+    }
+
+    /// Puts a message in if there is room for it; whether there was.
+    ///
+    /// # Panics
+    /// As [`Writer::send`].
+    #[inline(always)]
+    pub fn try_send(&mut self, message: &[u8]) -> bool {
+        let full = self.slots.count() as u32;
+        if self.next.wrapping_sub(self.released) == full {
+            self.released = self.count_released.load(Acquire);
+            if self.next.wrapping_sub(self.released) == full {
+                return false;
+            }
+        }
+        // SAFETY: as in `send`; the count was loaded here, and more than `full` messages are never
+        // beyond it.
+        unsafe { self.put(message) };
+        true
+    }
+
+    /// Puts a message into the next slot, and publishes it.
+    ///
+    /// # Safety
+    /// `released` is a count that the consumer stored, and that this side loaded with acquire or which
+    /// is 0; fewer messages than slots are beyond it.
+    #[inline(always)]
+    unsafe fn put(&mut self, message: &[u8]) {
         let slot = self.next as usize;
-        // SAFETY: the slot is this side's. `released` is a count that the consumer stored: at first
-        // 0, later one that the closure above loaded, for `wait` has no other value to return.
-        // Fewer than `full` messages are beyond it: `next` grows by one a call, and never from
-        // where it is `full` ahead. So the message before in this slot, number `next - full`, is
-        // released or never was. The consumer's release store of the count comes after its copy,
-        // and the acquire load here before the write: the two copies are ordered. It looks at the
-        // slot's bytes again only after the store of the header below. No other producer exists:
-        // `halves` made one writer of these slots, which is not cloned, and `self` is borrowed
+        // SAFETY: the slot is this side's, as the caller promises: the message before in it, number
+        // `next - count`, is released or never was. The consumer's release store of the count comes
+        // after its copy, and the acquire load on this side before the write: the two copies are ordered.
+        // It looks at the slot's bytes again only after the store of the header below. No other producer
+        // exists: `halves` made one writer of these slots, which is not cloned, and `self` is borrowed
         // mutably.
         unsafe { self.slots.write(slot, message) };
         self.slots.header(slot).store(header_of(self.next, message.len()), Release);
@@ -137,18 +166,43 @@ impl<W: Wait> Reader<W> {
             slots.prefetch(slot);
             published(header, next)
         });
+        // SAFETY: `length` comes from the closure above, for `wait` has no other value to return: the
+        // acquire load of the header saw message `next` published.
+        unsafe { self.take(message, length) }
+    }
+
+    /// Fills `message` with the next message if it is there; whether it was.
+    ///
+    /// # Errors
+    /// As [`Reader::recv`].
+    ///
+    /// # Panics
+    /// As [`Reader::recv`].
+    #[inline(always)]
+    pub fn try_recv(&mut self, message: &mut [u8]) -> Result<bool, usize> {
+        match published(self.slots.header(self.next as usize), self.next) {
+            None => Ok(false),
+            // SAFETY: the acquire load of the header saw message `next` published, of that length.
+            Some(length) => unsafe { self.take(message, length) }.map(|()| true),
+        }
+    }
+
+    /// Takes the next message out, which has `length` bytes, and releases its slot.
+    ///
+    /// # Safety
+    /// An acquire load of its header saw message `next` published, with that length.
+    #[inline(always)]
+    unsafe fn take(&mut self, message: &mut [u8], length: usize) -> Result<(), usize> {
         if length != message.len() {
             return Err(length);
         }
-        // SAFETY: the slot is this side's. `length` comes from the closure above, for `wait` has
-        // no other value to return: the acquire load of the header saw message `next` published.
-        // (A header of the same number, 2^32 messages older, was overwritten since: a slot is
-        // filled again every `count` messages.) The producer's release store of that header comes
-        // after its copy, so the two copies are ordered. It fills the slot again only once it has
-        // seen a released count beyond `next`, stored below. No other consumer exists, as in
-        // `Writer::send`.
-        unsafe { self.slots.read(slot, message) };
-        self.next = next.wrapping_add(1);
+        // SAFETY: the slot is this side's, as the caller promises. (A header of the same number, 2^32
+        // messages older, was overwritten since: a slot is filled again every `count` messages.) The
+        // producer's release store of that header comes after its copy, so the two copies are ordered. It
+        // fills the slot again only once it has seen a released count beyond `next`, stored below. No other
+        // consumer exists, as in `Writer::put`.
+        unsafe { self.slots.read(self.next as usize, message) };
+        self.next = self.next.wrapping_add(1);
         self.count_released.store(self.next, Release);
         self.producer.wake();
         Ok(())

@@ -1,0 +1,265 @@
+//! What can be asked without waiting, held against every variant that is shown, both ends in one thread:
+//! what it says of an empty and a full mechanism, order, contents, messages that go in parts.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
+
+use super::*;
+use crate::network::readable;
+use crate::{Carries, Framing, MECHANISMS, OpenError, OpenSpec, Variant, open_nonblocking};
+
+/// How long an event may take before it counts as one that never comes.
+const HANG: Duration = Duration::from_secs(30);
+
+fn spec(variant: &Variant, message_bytes: usize) -> OpenSpec {
+    OpenSpec { options: variant.options.clone(), message_bytes, same_process: true, seed: 1 }
+}
+
+/// Every shown variant of a mechanism that can be asked without waiting, by name.
+fn variants() -> Vec<Variant> {
+    const NAMES: [&str; 9] = [
+        "pipe",
+        "fifo",
+        "pty",
+        "unix-stream",
+        "unix-seqpacket",
+        "unix-dgram",
+        "tcp",
+        "eventfd",
+        "shm-ring",
+    ];
+    let mut variants: Vec<Variant> =
+        Variant::shown().into_iter().filter(|it| NAMES.contains(&it.entry.name)).collect();
+    variants.extend(
+        ["pipe:mode=packet", "unix-stream:bind=path"]
+            .map(|text| Variant::parse(text).expect("a variant")),
+    );
+    assert!(NAMES.iter().all(|name| variants.iter().any(|it| it.entry.name == *name)));
+    variants
+}
+
+/// A message that no other has.
+fn contents(number: u64, bytes: usize) -> Vec<u8> {
+    let word = |at: usize| (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (at * 7 % 57);
+    (0..bytes).map(|at| word(at) as u8 ^ at as u8).collect()
+}
+
+/// Whether `fd` is readable or writable now.
+fn is(fd: BorrowedFd<'_>, flags: PollFlags) -> bool {
+    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut fds = [PollFd::from_borrowed_fd(fd, flags)];
+    poll(&mut fds, Some(&none)).expect("poll");
+    fds[0].revents().intersects(flags)
+}
+
+/// Waits until something is there, by the descriptor where there is one.
+fn await_ready(end: &impl Nonblocking, what: &str) {
+    let Some(fd) = end.ready() else { return };
+    let found = readable([fd], Some(Instant::now() + HANG)).expect("poll");
+    assert_eq!(found, Some(0), "{what}: sent, and its descriptor doesn't become readable");
+}
+
+/// Asks until all of it is there.
+fn recv(end: &mut impl Nonblocking, message: &mut [u8], what: &str) {
+    let until = Instant::now() + HANG;
+    while end.try_recv(message).expect("try_recv") == Received::WouldBlock {
+        assert!(Instant::now() < until, "{what}: it never comes");
+        await_ready(end, what);
+    }
+}
+
+/// One variant, at one size.
+struct Case<'a> {
+    what: String,
+    variant: &'a Variant,
+    bytes: usize,
+}
+
+/// Many messages, and so many of them that none fits any more.
+struct Filled<'a>(Case<'a>);
+
+impl NonblockingVisitor for Filled<'_> {
+    type Output = ();
+
+    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) {
+        let Case { what, variant, bytes } = self.0;
+        let carries = variant.traits().carries == Carries::Bytes;
+        let Opened { initiator: mut near, responder: mut far, residue: _residue, .. } = opened;
+        near.set_nonblocking(true).unwrap();
+        far.set_nonblocking(true).unwrap();
+        let mut into = vec![0; bytes];
+        assert_eq!(far.try_recv(&mut into).unwrap(), Received::WouldBlock, "{what}: empty");
+        assert!(
+            !far.ready().is_some_and(|it| is(it, PollFlags::IN)),
+            "{what}: readable while empty"
+        );
+
+        let most = if carries { 1 << 20 } else { 1_000 };
+        let full = (0..most)
+            .find(|nth| near.try_send(&contents(*nth, bytes)).unwrap() == Sent::WouldBlock);
+        let sent = if carries { full.expect("it takes no end of messages") } else { most };
+        assert!(sent > 0, "{what}: full from the beginning");
+        await_ready(&far, &what);
+
+        let check = |into: &[u8], nth: u64| {
+            assert!(!carries || *into == contents(nth, bytes), "{what}: message {nth}");
+        };
+        for nth in 0..sent {
+            recv(&mut far, &mut into, &what);
+            check(&into, nth);
+        }
+        if let Some(fd) = near.room() {
+            let until = Instant::now() + HANG;
+            while !is(fd, PollFlags::OUT) {
+                assert!(Instant::now() < until, "{what}: emptied, and not writable");
+                std::thread::yield_now();
+            }
+        }
+        if carries {
+            // The one that didn't go, perhaps in part: it is finished, and others follow.
+            for nth in sent..sent + 10 {
+                let until = Instant::now() + HANG;
+                while near.try_send(&contents(nth, bytes)).unwrap() == Sent::WouldBlock {
+                    assert!(Instant::now() < until, "{what}: no room comes");
+                }
+                recv(&mut far, &mut into, &what);
+                check(&into, nth);
+            }
+        }
+        assert_eq!(far.try_recv(&mut into).unwrap(), Received::WouldBlock, "{what}: emptied");
+    }
+}
+
+/// A message larger than any buffer of a stream: it goes and comes in parts.
+struct InParts<'a>(Case<'a>);
+
+impl NonblockingVisitor for InParts<'_> {
+    type Output = ();
+
+    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) {
+        let Case { what, bytes, .. } = self.0;
+        let Opened { initiator: mut near, responder: mut far, residue: _residue, .. } = opened;
+        near.set_nonblocking(true).unwrap();
+        far.set_nonblocking(true).unwrap();
+        let mut into = vec![0; bytes];
+        for nth in 0..2 {
+            let (message, until) = (contents(nth, bytes), Instant::now() + HANG);
+            let (mut sent, mut received) = (Sent::WouldBlock, Received::WouldBlock);
+            let mut rounds = 0;
+            while received == Received::WouldBlock {
+                if sent == Sent::WouldBlock {
+                    sent = near.try_send(&message).unwrap();
+                }
+                received = far.try_recv(&mut into).unwrap();
+                rounds += 1;
+                assert!(Instant::now() < until, "{what}: never whole");
+            }
+            assert_eq!(sent, Sent::Whole, "{what}: received before all of it was sent");
+            assert!(rounds > 1, "{what}: {bytes} bytes went at once");
+            assert!(into == message, "{what}: message {nth} isn't what was sent");
+        }
+        // Another, shorter message in the middle of one is no continuation.
+        while near.try_send(&contents(9, bytes)).unwrap() == Sent::Whole {}
+        let error = near.try_send(&[0]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{what}: {error}");
+    }
+}
+
+/// One end asks without waiting, the other waits.
+struct OneSided<'a>(Case<'a>);
+
+impl NonblockingVisitor for OneSided<'_> {
+    type Output = ();
+
+    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) {
+        let Case { what, variant, bytes } = self.0;
+        let carries = variant.traits().carries == Carries::Bytes;
+        let Opened { initiator: mut near, responder: mut far, residue: _residue, .. } = opened;
+        let nonblocking = |end: &E| {
+            [end.ready(), end.room()]
+                .into_iter()
+                .flatten()
+                .any(|fd| fcntl_getfl(fd).unwrap().contains(OFlags::NONBLOCK))
+        };
+        assert!(!nonblocking(&near) && !nonblocking(&far), "{what}: not as what is timed has it");
+        far.set_nonblocking(true).unwrap();
+        assert!(!nonblocking(&near), "{what}: its partner has to wait as ever");
+        let message = contents(0, bytes);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let mut into = vec![0; bytes];
+                near.recv(&mut into).expect("it waits");
+                assert!(!carries || into == contents(0, bytes), "{what}");
+                near.send(&into).expect("send");
+            });
+            assert_eq!(far.try_send(&message).unwrap(), Sent::Whole, "{what}");
+            let mut into = vec![0; bytes];
+            recv(&mut far, &mut into, &what);
+            assert!(!carries || into == message, "{what}");
+            waiting.join().unwrap();
+        });
+        far.set_nonblocking(false).unwrap();
+        assert!(!nonblocking(&far), "{what}: switched off again");
+        near.send(&message).unwrap();
+        far.recv(&mut vec![0; bytes]).unwrap();
+    }
+}
+
+fn each<'a, V: NonblockingVisitor<Output = ()>>(
+    variants: &'a [Variant],
+    sizes: &[usize],
+    visitor: impl Fn(Case<'a>) -> V,
+) {
+    for (variant, bytes) in
+        variants.iter().flat_map(|it| sizes.iter().map(move |bytes| (it, *bytes)))
+    {
+        let what = format!("{variant}, {bytes} bytes");
+        let case = Case { what: what.clone(), variant, bytes };
+        match open_nonblocking(variant.entry.name, &spec(variant, bytes), visitor(case)) {
+            Ok(()) => {}
+            Err(OpenError::Unavailable(why)) => eprintln!("skipped {what}: {}", why.reason),
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn an_empty_one_and_a_full_one_say_so_and_nothing_is_lost_between() {
+    each(&variants(), &[8, 1_000, 4_096], Filled);
+}
+
+#[test]
+fn a_message_that_goes_in_parts_is_finished_by_the_next_calls() {
+    let streams: Vec<Variant> =
+        variants().into_iter().filter(|it| it.traits().framing == Framing::Stream).collect();
+    assert!(streams.len() >= 5);
+    each(&streams, &[8 << 20], InParts);
+}
+
+#[test]
+fn an_end_is_switched_alone_and_back() {
+    each(&variants(), &[64], OneSided);
+}
+
+#[test]
+fn what_can_only_wait_says_so() {
+    struct Never;
+    impl NonblockingVisitor for Never {
+        type Output = ();
+        fn visit<E: Nonblocking + 'static>(self, _opened: Opened<E>) {
+            panic!("it only waits");
+        }
+    }
+    let able: Vec<&str> = variants().iter().map(|it| it.entry.name).collect();
+    for entry in MECHANISMS.iter().filter(|it| !able.contains(&it.name)) {
+        let variant = Variant::parse(entry.name).unwrap();
+        match open_nonblocking(entry.name, &spec(&variant, 8), Never) {
+            Err(OpenError::NotApplicable(reason)) => {
+                assert!(reason.starts_with(&format!("{} can only wait", entry.name)), "{reason}");
+            }
+            other => panic!("{}: {other:?}", entry.name),
+        }
+    }
+}
