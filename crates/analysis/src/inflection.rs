@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
+use model::catalogue::Catalogue;
 use model::host::Host;
 use model::metric::Metric;
 use model::reach::Reach;
@@ -89,7 +90,7 @@ pub struct Candidate {
 }
 
 /// Every sweep of a run over at least two sizes, in the order of the results.
-pub fn sweeps(results: &[CaseResult], host: &Host) -> Vec<Sweep> {
+pub fn sweeps(results: &[CaseResult], catalogue: &Catalogue, host: &Host) -> Vec<Sweep> {
     let mut curves: Vec<Vec<&CaseResult>> = Vec::new();
     for case in results.iter().filter(|it| sweepable(it)) {
         match curves.iter_mut().find(|curve| same_curve(curve[0], case)) {
@@ -101,7 +102,11 @@ pub fn sweeps(results: &[CaseResult], host: &Host) -> Vec<Sweep> {
         curve.sort_by_key(|it| it.message_bytes);
         curve.dedup_by_key(|it| it.message_bytes);
     }
-    curves.iter().filter(|curve| curve.len() > 1).map(|curve| sweep(curve, host)).collect()
+    curves
+        .iter()
+        .filter(|curve| curve.len() > 1)
+        .map(|curve| sweep(curve, catalogue, host))
+        .collect()
 }
 
 fn sweepable(case: &CaseResult) -> bool {
@@ -124,12 +129,13 @@ fn same_curve(a: &CaseResult, b: &CaseResult) -> bool {
     key(a) == key(b)
 }
 
-fn sweep(curve: &[&CaseResult], host: &Host) -> Sweep {
+fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
     let sizes_bytes: Vec<u64> = curve.iter().filter_map(|it| it.message_bytes).collect();
     let sizes: Vec<f64> = sizes_bytes.iter().map(|it| *it as f64).collect();
     let rounds = rounds(curve);
     let found = stats::inflections(&sizes, &rounds, ALPHA);
-    let known = known::candidates(curve, host);
+    let bends = catalogue.variant(&curve[0].variant).map_or(&[][..], |it| &it.bends);
+    let known = known::candidates(curve, bends, host);
     let told = |it: stats::Inflection| {
         let best_bytes = [sizes_bytes[it.at - 1], sizes_bytes[it.at]];
         let (from_bytes, to_bytes) = (sizes_bytes[it.low - 1], sizes_bytes[it.high]);

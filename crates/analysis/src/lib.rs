@@ -195,7 +195,7 @@ impl Judged {
         derived::assign(&mut results, &run);
         let timed_share =
             (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
-        let sweeps = sweeps(&results, &run.host);
+        let sweeps = sweeps(&results, &run.catalogue, &run.host);
         let study = None;
         let mut judged =
             Judged { run, results, observed, groups, rounds, sweeps, timed_share, study };

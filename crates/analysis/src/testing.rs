@@ -57,6 +57,7 @@ fn described(mechanism: &str) -> Catalogue {
         variant: mechanism.into(),
         traits: Traits::host(carries, Framing::Stream),
         waits: if spins { Waits::Spinning } else { Waits::Asleep },
+        bends: Vec::new(),
     };
     Catalogue { mechanisms: Vec::new(), variants: vec![described], metrics: metrics() }
 }

@@ -8,10 +8,12 @@ use rustix::pipe::fcntl_getpipe_size;
 
 use super::fd::TwoFds;
 use super::nonblocking::Any;
+use super::pipe::{BUF, FULL, SLOT};
 use super::{
     Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, PrivateNames,
     Traits, Visitor,
 };
+use model::bend::Bend;
 use std::os::fd::OwnedFd;
 
 /// The mechanism's row.
@@ -21,6 +23,7 @@ impl Mechanism for Fifo {
     const NAME: &'static str = "fifo";
     const SUMMARY: &'static str = "two named pipes, one each way";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
+    const BENDS: &'static [Bend] = &[SLOT, BUF, FULL];
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         Self::open_nonblocking(spec, Any(visitor))

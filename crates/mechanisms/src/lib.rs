@@ -58,6 +58,7 @@ use std::io;
 use std::net::IpAddr;
 
 pub use endpoint::{Deadline, Endpoint, Phase};
+use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Reach, Traits, Unavailable, Waits};
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
 pub use nonblocking::{Nonblocking, NonblockingVisitor, Received, Sent};
@@ -81,6 +82,9 @@ pub trait Mechanism {
     const SHOWN: &'static [&'static str] = &[""];
     /// Those of them that are measured where no mechanism is named.
     const MEASURED: &'static [&'static str] = &[Self::SHOWN[0]];
+
+    /// The sizes at which its cost of a byte is known to change, beside those of any machine (caches, a page).
+    const BENDS: &'static [Bend] = &[];
 
     /// Largest message in bytes with these options on this machine; None without a limit.
     fn largest(_options: &Options) -> Option<usize> {
@@ -221,6 +225,8 @@ pub struct Entry {
     pub shown: &'static [&'static str],
     /// See [`Mechanism::MEASURED`].
     pub measured: &'static [&'static str],
+    /// See [`Mechanism::BENDS`].
+    pub bends: &'static [Bend],
     /// See [`Mechanism::largest`].
     pub largest: fn(&Options) -> Option<usize>,
     /// See [`Mechanism::waits`].
@@ -243,6 +249,7 @@ macro_rules! mechanisms {
             options: <$mechanism>::OPTIONS,
             shown: <$mechanism>::SHOWN,
             measured: <$mechanism>::MEASURED,
+            bends: <$mechanism>::BENDS,
             largest: <$mechanism>::largest,
             waits: <$mechanism>::waits,
             leaves_objects: <$mechanism>::LEAVES_OBJECTS,

@@ -107,7 +107,8 @@ pub fn catalogue<'a>(variants: impl IntoIterator<Item = &'a String>) -> Catalogu
     let mut found: Vec<Described> = Vec::new();
     for variant in variants.into_iter().filter_map(|it| Variant::parse(it).ok()) {
         let (traits, waits) = (variant.traits(), variant.waits());
-        let described = Described { variant: variant.to_string(), traits, waits };
+        let bends = variant.entry.bends.to_vec();
+        let described = Described { variant: variant.to_string(), traits, waits, bends };
         if !found.contains(&described) {
             found.push(described);
         }

@@ -13,6 +13,20 @@ use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
     OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, socket::wrong_length,
 };
+use model::bend::{Bend, Length};
+
+/// A page, under the name that it has in a pipe.
+pub const SLOT: Bend =
+    Bend::new("one pipe slot, a page", Length::Page, "pipe(7): a slot is a page");
+/// Of pipes that are written to.
+pub const BUF: Bend =
+    Bend::new("PIPE_BUF", Length::Bytes(4096), "pipe(7): no larger write is atomic");
+/// All slots of a pipe.
+pub const FULL: Bend = Bend::new(
+    "pipe capacity, {pages} slots",
+    Length::granted("pipe_capacity_bytes"),
+    "granted: F_GETPIPE_SZ",
+);
 
 /// The mechanism's row.
 pub struct Pipe;
@@ -29,6 +43,7 @@ impl Mechanism for Pipe {
     const NAME: &'static str = "pipe";
     const SUMMARY: &'static str = "two anonymous pipes, one each way";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
+    const BENDS: &'static [Bend] = &[SLOT, BUF, FULL];
     const OPTIONS: &'static [OptionSpec] = &[
         CAPACITY,
         OptionSpec {

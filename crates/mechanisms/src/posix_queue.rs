@@ -12,11 +12,13 @@ use rustix::io::Errno;
 use rustix::process::Resource;
 
 use super::residue::random_name;
+use super::sysv_queue::FIRST_PIECE;
 use super::unavailable::limit as limit_in_force;
 use super::{
     Carries, Cause, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
     Options, Traits, Unavailable, Visitor, socket::wrong_length,
 };
+use model::bend::Bend;
 use sys::posix;
 
 /// The mechanism's row.
@@ -37,6 +39,7 @@ impl Mechanism for PosixQueue {
     const NAME: &'static str = "posix-queue";
     const SUMMARY: &'static str = "two POSIX message queues, one each way";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const BENDS: &'static [Bend] = &[FIRST_PIECE];
     const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
         name: "depth",
         summary: "messages that a queue holds (mq_maxmsg)",

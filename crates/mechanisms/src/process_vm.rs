@@ -2,6 +2,7 @@
 //! (process_vm_readv(2)). A message is a rendezvous: the sender sleeps until it was taken.
 //! `call=writev` turns it round: the receiver offers its buffer, the sender writes into it.
 
+use std::borrow::Cow::Borrowed;
 use std::io;
 
 use super::partner_ids::PartnerIds;
@@ -10,6 +11,7 @@ use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
     OptionSpec, Traits, Visitor,
 };
+use model::bend::{Bend, Length};
 use sys::parking;
 use sys::window::{Window, let_partners_in};
 
@@ -28,6 +30,11 @@ impl Mechanism for ProcessVm {
     const NAME: &'static str = "process-vm";
     const SUMMARY: &'static str = "one copy, straight from process to process";
     const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Message) };
+    const BENDS: &'static [Bend] = &[Bend::new(
+        "pages pinned without an allocation (16)",
+        Length::Times(Borrowed(&[Length::Page]), 16),
+        "PVM_MAX_PP_ARRAY_COUNT, mm/process_vm_access.c",
+    )];
     const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
         name: "call",
         summary: "who copies: the receiver (readv) or the sender (writev)",

@@ -10,6 +10,7 @@ use super::nonblocking::Any;
 use super::{
     Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, Traits, Visitor,
 };
+use model::bend::{Bend, Length};
 
 /// The mechanism's row.
 pub struct Pty;
@@ -18,6 +19,11 @@ impl Mechanism for Pty {
     const NAME: &'static str = "pty";
     const SUMMARY: &'static str = "a pseudoterminal in raw mode";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
+    const BENDS: &'static [Bend] = &[Bend::new(
+        "line buffer of a terminal",
+        Length::Bytes(4096),
+        "N_TTY_BUF_SIZE, linux/tty.h",
+    )];
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         Self::open_nonblocking(spec, Any(visitor))

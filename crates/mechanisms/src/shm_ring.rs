@@ -6,6 +6,7 @@
 
 mod wait;
 
+use std::borrow::Cow::Borrowed;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -16,6 +17,7 @@ use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor,
     OpenError, OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits,
 };
+use model::bend::{Bend, Length};
 use sys::ring::{Reader, Shape, Writer, two};
 
 /// The mechanism's row.
@@ -28,6 +30,24 @@ impl Mechanism for ShmRing {
     const NAME: &'static str = "shm-ring";
     const SUMMARY: &'static str = "a ring of messages in shared memory";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const BENDS: &'static [Bend] = &[
+        Bend::new(
+            "what shares a line with its header",
+            Length::Bytes(64 - 8),
+            "crates/mechanisms/src/shm_ring.rs: 64 - 8",
+        ),
+        // A ring of a fixed size has the fewer slots the larger its messages are.
+        Bend::new(
+            "the last size with {ring_slots} slots",
+            Length::LastBefore(Borrowed("ring_slots")),
+            "granted: ring_slots at each size",
+        ),
+        Bend::new(
+            "the first size with {ring_slots} slots",
+            Length::FirstWithLeast(Borrowed("ring_slots")),
+            "granted: ring_slots at each size",
+        ),
+    ];
     const OPTIONS: &'static [OptionSpec] = &[OptionSpec {
         name: "wait",
         summary: "how a worker waits: asleep on a futex or an eventfd, spinning, or yielding",

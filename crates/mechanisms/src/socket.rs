@@ -2,12 +2,15 @@
 //! granted, and one message per system call for sockets that keep boundaries.
 
 use crate::cause_of;
+use std::borrow::Cow::Borrowed;
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
+
+use model::bend::{Bend, Length};
 
 use super::{Choice, OpenError, OpenSpec, OptionSpec, Sent, Unavailable};
 
@@ -34,6 +37,34 @@ pub const MTU: OptionSpec = OptionSpec {
     words: &["default"],
     takes_size: true,
 };
+
+/// The MTU of Linux's loopback (drivers/net/loopback.c).
+pub const LOOPBACK_MTU: u64 = 65_536;
+/// The largest IPv4 packet (ip(7)).
+pub const LARGEST_PACKET: u64 = 65_535;
+
+/// The kernel's `struct skb_shared_info`, at the end of a socket buffer's linear part, in whole
+/// cache lines (64-bit).
+pub const SKB_SHARED_INFO: u64 = 320;
+
+/// The buffer on the sending side, by the kernel's accounting.
+pub const SEND_BUFFER: Bend = Bend::new(
+    "send buffer, with its accounting",
+    Length::granted("send_buffer_bytes"),
+    "granted: SO_SNDBUF",
+);
+/// The half of it that was asked for.
+pub const HALF_SEND_BUFFER: Bend = Bend::new(
+    "half the send buffer",
+    Length::Share(Borrowed(&[Length::Granted(Borrowed("send_buffer_bytes"))]), 2),
+    "socket(7): the other half is overhead",
+);
+/// The half of the receiving side's that was asked for.
+pub const HALF_RECEIVE_BUFFER: Bend = Bend::new(
+    "half the receive buffer",
+    Length::Share(Borrowed(&[Length::Granted(Borrowed("receive_buffer_bytes"))]), 2),
+    "socket(7): the other half is overhead",
+);
 
 /// From the least that IPv6 lives on to what the kernel's own loopback has.
 const MTUS: RangeInclusive<usize> = 1280..=65_536;

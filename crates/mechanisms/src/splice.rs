@@ -1,9 +1,10 @@
 //! `splice`: two pipes whose writers splice the pages of a memory file into them (splice(2)):
 //! one copy, by the reader, instead of two.
 
-use super::pipe::CAPACITY;
+use super::pipe::{CAPACITY, FULL, SLOT};
 use super::zero_copy_pipe::{PAGES, opened};
 use super::{Carries, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor};
+use model::bend::Bend;
 use sys::lent::Way;
 
 /// The mechanism's row.
@@ -13,6 +14,7 @@ impl Mechanism for Splice {
     const NAME: &'static str = "splice";
     const SUMMARY: &'static str = "two pipes fed from a memory file: one copy";
     const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Stream) };
+    const BENDS: &'static [Bend] = &[SLOT, FULL];
     const OPTIONS: &'static [OptionSpec] = &[PAGES, CAPACITY];
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {

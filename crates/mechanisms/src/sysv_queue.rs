@@ -1,6 +1,7 @@
 //! `sysv-queue`: two System V message queues, one each way (sysvipc(7)). The kernel wants a
 //! type word right before the bytes, so each end keeps an envelope, filled and read in place.
 
+use std::borrow::Cow::Borrowed;
 use std::io;
 
 use super::residue::{NAMESPACE, private};
@@ -8,7 +9,20 @@ use super::{
     Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
     Residue, Traits, Visitor, socket::wrong_length,
 };
+use model::bend::{Bend, Length};
 use sys::system_v::{self, Envelope, Kind};
+
+/// The kernel's `struct msg_msg`, at the head of a queued message (64-bit).
+const MSG_MSG: u64 = 48;
+/// What lies behind that in its first page, of either kind of queue.
+pub const FIRST_PIECE: Bend = Bend::new(
+    "first piece of a message",
+    Length::Less(Borrowed(&[Length::Page, Length::Bytes(MSG_MSG)])),
+    "DATALEN_MSG, ipc/msgutil.c",
+);
+/// All that a queue takes.
+const FULL: Bend =
+    Bend::new("queue capacity", Length::granted("queue_capacity_bytes"), "granted: IPC_STAT");
 
 /// The mechanism's row.
 pub struct SysvQueue;
@@ -24,6 +38,7 @@ impl Mechanism for SysvQueue {
     const NAME: &'static str = "sysv-queue";
     const SUMMARY: &'static str = "two System V message queues, one each way";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const BENDS: &'static [Bend] = &[FIRST_PIECE, FULL];
     const OPTIONS: &'static [OptionSpec] = &[NAMESPACE];
     const LEAVES_OBJECTS: bool = true;
 

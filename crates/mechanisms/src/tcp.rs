@@ -5,6 +5,7 @@
 mod remote;
 
 use crate::cause_of;
+use std::borrow::Cow::Borrowed;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -23,6 +24,22 @@ use super::{
     Carries, Cause, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
     OptionSpec, Options, Reach, Step, Traits, Unavailable, Visitor, socket,
 };
+use model::bend::{Bend, Length, Only};
+
+/// TCP and IPv4 headers with time stamps.
+const HEADERS: u64 = 20 + 20 + 12;
+
+/// What one packet carries.
+const SEGMENT: Length = Length::Less(Borrowed(&[
+    Length::Least(Borrowed(&[
+        Length::First(Borrowed(&[
+            Length::Granted(Borrowed("mtu_bytes")),
+            Length::Bytes(socket::LOOPBACK_MTU),
+        ])),
+        Length::Bytes(socket::LARGEST_PACKET),
+    ])),
+    Length::Bytes(HEADERS),
+]));
 
 /// The mechanism's row.
 pub struct Tcp;
@@ -48,6 +65,27 @@ impl Mechanism for Tcp {
     const SUMMARY: &'static str = "a TCP connection over loopback";
     const TRAITS: Traits =
         Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Stream) };
+    const BENDS: &'static [Bend] = &[
+        Bend::new(
+            "send buffer, with its accounting",
+            Length::granted("send_buffer_bytes"),
+            "granted: SO_SNDBUF; tuned later, tcp(7)",
+        ),
+        socket::HALF_SEND_BUFFER,
+        Bend::new(
+            "receive buffer, with its accounting",
+            Length::granted("receive_buffer_bytes"),
+            "granted: SO_RCVBUF; tuned later, tcp(7)",
+        ),
+        socket::HALF_RECEIVE_BUFFER,
+        Bend::new("TCP segment of the MTU", SEGMENT, "MTU less headers, ip(7) and tcp(7)"),
+        Bend::only(
+            "TCP segment, half the first window",
+            Length::Share(Borrowed(&[Length::Granted(Borrowed("receive_buffer_bytes"))]), 4),
+            Only::Below(SEGMENT),
+            "tcp_bound_to_half_wnd: the first window is half the receive buffer",
+        ),
+    ];
     const OPTIONS: &'static [OptionSpec] = &[
         OptionSpec {
             name: "nodelay",

@@ -8,6 +8,7 @@
 //! carries nothing but the two messages. A wait is bounded: after [`PATIENCE`] a datagram
 //! counts as lost, and the launch fails with the kernel's count of drops.
 
+mod bends;
 mod fragments;
 mod lossy;
 mod path;
@@ -28,6 +29,7 @@ use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
     Options, Reach, Traits, Visitor, reliable, socket,
 };
+use model::bend::Bend;
 use model::mechanism::{Datagrams, Stats};
 
 /// The mechanism's row.
@@ -65,6 +67,7 @@ impl Mechanism for Udp {
     const SUMMARY: &'static str = "datagrams over loopback, fragments if large";
     const TRAITS: Traits =
         Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Message) };
+    const BENDS: &'static [Bend] = bends::BENDS;
     const OPTIONS: &'static [OptionSpec] = &[
         OptionSpec {
             name: "datagram",

@@ -5,11 +5,12 @@
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::nonblocking::Any;
-use super::unix_seqpacket::{End, largest_packet};
+use super::unix_seqpacket::{End, LINEAR, largest_packet};
 use super::{
     Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, OptionSpec,
     Options, Traits, Visitor, socket,
 };
+use model::bend::Bend;
 
 /// The mechanism's row.
 pub struct UnixDgram;
@@ -18,6 +19,7 @@ impl Mechanism for UnixDgram {
     const NAME: &'static str = "unix-dgram";
     const SUMMARY: &'static str = "a pair of Unix datagram sockets";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const BENDS: &'static [Bend] = &[socket::SEND_BUFFER, socket::HALF_SEND_BUFFER, LINEAR];
     const OPTIONS: &'static [OptionSpec] = &[socket::BUFFER];
 
     fn largest(options: &Options) -> Option<usize> {

@@ -2,6 +2,7 @@
 //! and in order (unix(7)). A message must fit the send buffer. What it shares with `unix-dgram`
 //! is here.
 
+use std::borrow::Cow::Borrowed;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,6 +14,17 @@ use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
     OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, socket,
 };
+use model::bend::{Bend, Length};
+
+/// What of a packet lies in one piece.
+pub const LINEAR: Bend = Bend::new(
+    "one piece of a datagram",
+    Length::Less(Borrowed(&[
+        Length::Times(Borrowed(&[Length::Page]), 4),
+        Length::Bytes(socket::SKB_SHARED_INFO),
+    ])),
+    "unix_dgram_sendmsg: SKB_MAX_ALLOC",
+);
 
 /// The mechanism's row.
 pub struct UnixSeqpacket;
@@ -29,6 +41,7 @@ impl Mechanism for UnixSeqpacket {
     const NAME: &'static str = "unix-seqpacket";
     const SUMMARY: &'static str = "a pair of Unix sockets that keep boundaries";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Message);
+    const BENDS: &'static [Bend] = &[socket::SEND_BUFFER, socket::HALF_SEND_BUFFER, LINEAR];
     const OPTIONS: &'static [OptionSpec] = &[socket::BUFFER, BIND];
 
     fn largest(options: &Options) -> Option<usize> {

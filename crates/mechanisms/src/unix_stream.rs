@@ -2,6 +2,7 @@
 //! `bind=path|abstract` connects them through a name instead, which is gone before any message.
 //! `wiring=self` is a control, wrong on purpose: each worker reads back its own messages.
 
+use std::borrow::Cow::Borrowed;
 use std::os::fd::OwnedFd;
 
 use rustix::net::{
@@ -15,6 +16,19 @@ use super::{
     Carries, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
     OptionSpec, Options, PrivateNames, Step, Traits, Visitor, socket,
 };
+use model::bend::{Bend, Length};
+
+/// What the kernel copies of a write at once.
+const CHUNK: Length = Length::Least(Borrowed(&[
+    Length::Less(Borrowed(&[
+        Length::Share(Borrowed(&[Length::Granted(Borrowed("send_buffer_bytes"))]), 2),
+        Length::Bytes(64),
+    ])),
+    Length::Sum(Borrowed(&[
+        Length::Less(Borrowed(&[Length::Page, Length::Bytes(socket::SKB_SHARED_INFO)])),
+        Length::Most(Borrowed(&[Length::Page, Length::Bytes(32 << 10)])),
+    ])),
+]));
 
 /// The mechanism's row.
 pub struct UnixStream;
@@ -31,6 +45,16 @@ impl Mechanism for UnixStream {
     const NAME: &'static str = "unix-stream";
     const SUMMARY: &'static str = "a pair of Unix stream sockets";
     const TRAITS: Traits = Traits::host(Carries::Bytes, Framing::Stream);
+    const BENDS: &'static [Bend] = &[
+        socket::SEND_BUFFER,
+        socket::HALF_SEND_BUFFER,
+        Bend::new(
+            "chunk of a write",
+            CHUNK,
+            "unix_stream_sendmsg: min(SO_SNDBUF / 2 - 64, SKB_MAX_HEAD(0) + 32 KiB); kernels with \
+             SKB_MAX_ALLOC in its place take 48,832",
+        ),
+    ];
     const OPTIONS: &'static [OptionSpec] = &[
         socket::BUFFER,
         BIND,

@@ -1,11 +1,12 @@
 //! `vmsplice`: two pipes whose writers lend their pages (vmsplice(2)) instead of copying: one
 //! copy, by the reader, instead of two. `gift=on` gives the pages away (SPLICE_F_GIFT).
 
-use super::pipe::CAPACITY;
+use super::pipe::{CAPACITY, FULL, SLOT};
 use super::zero_copy_pipe::{PAGES, opened};
 use super::{
     Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor,
 };
+use model::bend::Bend;
 use sys::lent::Way;
 
 /// The mechanism's row.
@@ -15,6 +16,7 @@ impl Mechanism for Vmsplice {
     const NAME: &'static str = "vmsplice";
     const SUMMARY: &'static str = "two pipes whose writers lend pages: one copy";
     const TRAITS: Traits = Traits { copies: 1, ..Traits::host(Carries::Bytes, Framing::Stream) };
+    const BENDS: &'static [Bend] = &[SLOT, FULL];
     const OPTIONS: &'static [OptionSpec] = &[
         OptionSpec {
             name: "gift",

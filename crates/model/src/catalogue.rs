@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bend::Bend;
 use crate::mechanism::{Carries, Traits, Waits};
 use crate::metric::{Measured, Metric};
 use crate::nearest::unknown;
@@ -53,6 +54,9 @@ pub struct Described {
     pub traits: Traits,
     /// What a worker does while it waits.
     pub waits: Waits,
+    /// Where its curves over sizes are known to bend; nothing in runs that older builds kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bends: Vec<Bend>,
 }
 
 impl Described {

@@ -1,47 +1,18 @@
-//! The sizes at which a mechanism is known to change its ways, from what was granted, the record
-//! of the machine, and constants of the kernel that are read from its source or manual.
+//! The sizes that a curve is known to bend at: those that its mechanism declared, by what was granted and
+//! the record of the machine, and those of any machine.
 
 use super::Candidate;
 use crate::CaseResult;
+use model::bend::{Bend, Length, Only};
 use model::host::Host;
 
-/// The kernel's `struct skb_shared_info`, at the end of a socket buffer's linear part, in whole
-/// cache lines (64-bit).
-const SKB_SHARED_INFO: u64 = 320;
-/// The kernel's `struct msg_msg`, at the head of a queued message (64-bit).
-const MSG_MSG: u64 = 48;
-/// TCP and IPv4 headers with time stamps.
-const TCP_HEADERS: u64 = 20 + 20 + 12;
-/// UDP and IPv4 headers.
-const UDP_HEADERS: u64 = 8 + 20;
-/// The largest IPv4 packet (ip(7)).
-const LARGEST_PACKET: u64 = 65_535;
-/// The MTU of Linux's loopback (drivers/net/loopback.c).
-const LOOPBACK_MTU: u64 = 65_536;
-/// A page, under the name that it has in a pipe.
-const SLOT: &str = "one pipe slot, a page";
-
-/// All candidates of a curve, by size; `curve` is in the order of size.
-pub(super) fn candidates(curve: &[&CaseResult], host: &Host) -> Vec<Candidate> {
-    let page = host.memory.page_bytes;
-    let mut found = match curve[0].mechanism.as_str() {
-        "pipe" | "fifo" | "splice" | "vmsplice" => pipe(curve, page),
-        "unix-stream" => unix_stream(curve, page),
-        "unix-dgram" | "unix-seqpacket" => unix_message(curve, page),
-        "tcp" => tcp(curve),
-        "udp" => udp(curve),
-        "shm-ring" => ring(curve),
-        "posix-queue" | "sysv-queue" => queue(curve, page),
-        "pty" => vec![of("line buffer of a terminal", 4096, "N_TTY_BUF_SIZE, linux/tty.h")],
-        "process-vm" => vec![of(
-            "pages pinned without an allocation (16)",
-            16 * page,
-            "PVM_MAX_PP_ARRAY_COUNT, mm/process_vm_access.c",
-        )],
-        _ => Vec::new(),
-    };
-    if !found.iter().any(|it| it.name == SLOT) {
-        found.push(of("page", page, "record of the machine"));
+/// All candidates of a curve, by size; `curve` is in the order of size, `bends` its mechanism's own.
+pub(super) fn candidates(curve: &[&CaseResult], bends: &[Bend], host: &Host) -> Vec<Candidate> {
+    let of = Known { curve, page: host.memory.page_bytes };
+    let mut found: Vec<Candidate> = bends.iter().filter_map(|it| of.candidate(it)).collect();
+    // Some have another name for it.
+    if !bends.iter().any(|it| it.at == Length::Page) {
+        found.push(candidate("page".into(), of.page, "record of the machine".into()));
     }
     found.extend(caches(curve[0], host));
     found.retain(|it| it.bytes > 0);
@@ -49,112 +20,79 @@ pub(super) fn candidates(curve: &[&CaseResult], host: &Host) -> Vec<Candidate> {
     found
 }
 
-fn of(name: impl Into<String>, bytes: u64, source: impl Into<String>) -> Candidate {
-    Candidate { name: name.into(), bytes, source: source.into() }
+fn candidate(name: String, bytes: u64, source: String) -> Candidate {
+    Candidate { name, bytes, source }
 }
 
-/// What was granted, if it was the same at all sizes: what follows the message coincides with
-/// every one of them.
-fn granted(curve: &[&CaseResult], name: &str) -> Option<u64> {
-    let first = *curve[0].granted.get(name)?;
-    curve.iter().all(|it| it.granted.get(name) == Some(&first)).then_some(first)
+/// What is known of a curve.
+struct Known<'a> {
+    curve: &'a [&'a CaseResult],
+    page: u64,
 }
 
-fn pipe(curve: &[&CaseResult], page: u64) -> Vec<Candidate> {
-    let mut found = vec![of(SLOT, page, "pipe(7): a slot is a page")];
-    if matches!(curve[0].mechanism.as_str(), "pipe" | "fifo") {
-        found.push(of("PIPE_BUF", 4096, "pipe(7): no larger write is atomic"));
+impl Known<'_> {
+    fn candidate(&self, bend: &Bend) -> Option<Candidate> {
+        let bytes = self.bytes(&bend.at)?;
+        let holds = match &bend.only {
+            Only::Always => true,
+            Only::Below(other) => self.bytes(other).is_none_or(|it| bytes < it),
+            Only::Beside(other) => self.bytes(other) != Some(bytes),
+        };
+        let name = self.name(&bend.name, bytes);
+        holds.then(|| candidate(name, bytes, bend.source.to_string()))
     }
-    if let Some(capacity) = granted(curve, "pipe_capacity_bytes") {
-        let slots = capacity / page.max(1);
-        let name = format!("pipe capacity, {slots} slots");
-        found.push(of(name, capacity, "granted: F_GETPIPE_SZ"));
+
+    /// With what its braces stand for.
+    fn name(&self, name: &str, bytes: u64) -> String {
+        let Some((before, (inner, after))) =
+            name.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        else {
+            return name.into();
+        };
+        let number = match inner {
+            "pages" => Some(bytes / self.page.max(1)),
+            name => {
+                let there = self.curve.iter().find(|it| it.message_bytes == Some(bytes));
+                there.and_then(|it| it.granted.get(name).copied())
+            }
+        };
+        number.map_or(name.into(), |number| format!("{before}{number}{after}"))
     }
-    found
-}
 
-/// The buffer on one side, by the kernel's accounting and by the half that was asked for.
-fn buffer(curve: &[&CaseResult], side: &str, source: &str) -> Vec<Candidate> {
-    let Some(bytes) = granted(curve, &format!("{side}_buffer_bytes")) else { return Vec::new() };
-    vec![
-        of(format!("{side} buffer, with its accounting"), bytes, source),
-        of(format!("half the {side} buffer"), bytes / 2, "socket(7): the other half is overhead"),
-    ]
-}
-
-fn unix_stream(curve: &[&CaseResult], page: u64) -> Vec<Candidate> {
-    let mut found = buffer(curve, "send", "granted: SO_SNDBUF");
-    let largest = page.saturating_sub(SKB_SHARED_INFO) + page.max(32 << 10);
-    let half = granted(curve, "send_buffer_bytes").map(|it| (it / 2).saturating_sub(64));
-    found.push(of(
-        "chunk of a write",
-        half.map_or(largest, |half| half.min(largest)),
-        "unix_stream_sendmsg: min(SO_SNDBUF / 2 - 64, SKB_MAX_HEAD(0) + 32 KiB); kernels with \
-         SKB_MAX_ALLOC in its place take 48,832",
-    ));
-    found
-}
-
-fn unix_message(curve: &[&CaseResult], page: u64) -> Vec<Candidate> {
-    let mut found = buffer(curve, "send", "granted: SO_SNDBUF");
-    let linear = 4 * page - SKB_SHARED_INFO;
-    found.push(of("one piece of a datagram", linear, "unix_dgram_sendmsg: SKB_MAX_ALLOC"));
-    found
-}
-
-fn tcp(curve: &[&CaseResult]) -> Vec<Candidate> {
-    let mut found = buffer(curve, "send", "granted: SO_SNDBUF; tuned later, tcp(7)");
-    found.extend(buffer(curve, "receive", "granted: SO_RCVBUF; tuned later, tcp(7)"));
-    let mtu = granted(curve, "mtu_bytes").unwrap_or(LOOPBACK_MTU);
-    let segment = mtu.min(LARGEST_PACKET) - TCP_HEADERS;
-    found.push(of("TCP segment of the MTU", segment, "MTU less headers, ip(7) and tcp(7)"));
-    let bounded = granted(curve, "receive_buffer_bytes").map(|it| it / 4);
-    if let Some(bounded) = bounded.filter(|it| *it < segment) {
-        let source = "tcp_bound_to_half_wnd: the first window is half the receive buffer";
-        found.push(of("TCP segment, half the first window", bounded, source));
+    fn bytes(&self, length: &Length) -> Option<u64> {
+        let all = |of: &[Length]| of.iter().map(|it| self.bytes(it)).collect::<Option<Vec<u64>>>();
+        let sum = |of: &[Length]| all(of).map(|it| it.into_iter().sum::<u64>());
+        match length {
+            Length::Bytes(bytes) => Some(*bytes),
+            Length::Page => Some(self.page),
+            Length::Granted(name) => self.granted(name),
+            Length::LastBefore(name) => self.declines(name).first().map(|it| it[0].1),
+            Length::FirstWithLeast(name) => self.declines(name).last().map(|it| it[1].1),
+            Length::First(of) => of.iter().find_map(|it| self.bytes(it)),
+            Length::Least(of) => of.iter().filter_map(|it| self.bytes(it)).min(),
+            Length::Most(of) => of.iter().filter_map(|it| self.bytes(it)).max(),
+            Length::Sum(of) => sum(of),
+            Length::Less(of) => {
+                let (first, others) = of.split_first()?;
+                Some(self.bytes(first)?.saturating_sub(sum(others)?))
+            }
+            Length::Times(of, by) => Some(sum(of)? * by),
+            Length::Share(of, by) => Some(sum(of)? / by),
+        }
     }
-    found
-}
 
-fn udp(curve: &[&CaseResult]) -> Vec<Candidate> {
-    let mut found = buffer(curve, "send", "granted: SO_SNDBUF");
-    found.extend(buffer(curve, "receive", "granted: SO_RCVBUF"));
-    let path = granted(curve, "path_mtu_bytes").or_else(|| granted(curve, "mtu_bytes"));
-    let mtu = path.unwrap_or(LOOPBACK_MTU);
-    let datagram = mtu.min(LARGEST_PACKET) - UDP_HEADERS;
-    found.push(of("UDP datagram of the MTU", datagram, "MTU less headers, ip(7) and udp(7)"));
-    let sent = granted(curve, "datagram_bytes").filter(|it| *it != datagram);
-    found.extend(sent.map(|it| of("datagram sent", it, "granted: datagram_bytes")));
-    found
-}
-
-/// A ring of a fixed size has the fewer slots the larger its messages are.
-fn ring(curve: &[&CaseResult]) -> Vec<Candidate> {
-    let mut found = vec![of(
-        "what shares a line with its header",
-        56,
-        "crates/mechanisms/src/shm_ring.rs: 64 - 8",
-    )];
-    let slots = |it: &&CaseResult| Some((*it.granted.get("ring_slots")?, it.message_bytes?));
-    let slots: Vec<(u64, u64)> = curve.iter().filter_map(slots).collect();
-    let fewer = |two: &&[(u64, u64)]| two[1].0 < two[0].0;
-    let declines: Vec<_> = slots.windows(2).filter(fewer).collect();
-    let source = "granted: ring_slots at each size";
-    if let Some([(many, bytes), _]) = declines.first() {
-        found.push(of(format!("the last size with {many} slots"), *bytes, source));
+    /// What was granted, if it was the same at all sizes.
+    fn granted(&self, name: &str) -> Option<u64> {
+        let first = *self.curve.first()?.granted.get(name)?;
+        self.curve.iter().all(|it| it.granted.get(name) == Some(&first)).then_some(first)
     }
-    if let Some([_, (few, bytes)]) = declines.last() {
-        found.push(of(format!("the first size with {few} slots"), *bytes, source));
-    }
-    found
-}
 
-fn queue(curve: &[&CaseResult], page: u64) -> Vec<Candidate> {
-    let first = page.saturating_sub(MSG_MSG);
-    let mut found = vec![of("first piece of a message", first, "DATALEN_MSG, ipc/msgutil.c")];
-    let capacity = granted(curve, "queue_capacity_bytes");
-    found.extend(capacity.map(|it| of("queue capacity", it, "granted: IPC_STAT")));
-    found
+    /// Neighbouring sizes of which the larger was granted less: what each was granted, and its bytes.
+    fn declines(&self, name: &str) -> Vec<[(u64, u64); 2]> {
+        let of = |it: &&CaseResult| Some((*it.granted.get(name)?, it.message_bytes?));
+        let granted: Vec<(u64, u64)> = self.curve.iter().filter_map(of).collect();
+        granted.windows(2).filter(|it| it[1].0 < it[0].0).map(|it| [it[0], it[1]]).collect()
+    }
 }
 
 /// The caches of the first worker's CPU, of any CPU where workers are free: the whole, and the
@@ -178,8 +116,9 @@ fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
             let source = "record of the machine";
             let held = buffers(case, &cache.shared_by);
             let part = format!("{} the {name}", share(held));
-            let shared = of(part, bytes / held, format!("{source}: it holds {held} of a message"));
-            [Some(shared).filter(|_| held > 1), Some(of(name, bytes, source))]
+            let holds = format!("{source}: it holds {held} of a message");
+            let shared = candidate(part, bytes / held, holds);
+            [Some(shared).filter(|_| held > 1), Some(candidate(name, bytes, source.into()))]
         })
         .flatten()
         .collect()

@@ -52,8 +52,19 @@ fn names(candidates: &[Candidate]) -> Vec<&str> {
     candidates.iter().map(|it| it.name.as_str()).collect()
 }
 
+/// What the mechanisms say of themselves.
+fn catalogue(cases: &[CaseResult]) -> Catalogue {
+    mechanisms::catalogue(cases.iter().map(|it| &it.variant))
+}
+
+fn swept_all(cases: &[CaseResult]) -> Vec<Sweep> {
+    sweeps(cases, &catalogue(cases), &host())
+}
+
 fn known_of(cases: &[CaseResult]) -> Vec<Candidate> {
-    known::candidates(&cases.iter().collect::<Vec<_>>(), &host())
+    let catalogue = catalogue(cases);
+    let bends = &catalogue.variant(&cases[0].variant).expect("a mechanism's name").bends;
+    known::candidates(&cases.iter().collect::<Vec<_>>(), bends, &host())
 }
 
 fn bytes_of(candidates: &[Candidate], name: &str) -> Option<u64> {
@@ -63,7 +74,7 @@ fn bytes_of(candidates: &[Candidate], name: &str) -> Option<u64> {
 #[test]
 fn a_break_at_the_pipes_capacity_names_it_and_nothing_of_sockets() {
     let cases = granting(swept("pipe", 15, 65_536), "pipe_capacity_bytes", 65_536);
-    let sweeps = sweeps(&cases, &host());
+    let sweeps = swept_all(&cases);
     let [sweep] = &sweeps[..] else { panic!("{sweeps:?}") };
     let [it] = &sweep.inflections[..] else { panic!("{sweep:?}") };
     assert!(it.from_bytes <= 65_536 && 65_536 <= it.to_bytes, "{it:?}");
@@ -79,7 +90,7 @@ fn a_break_at_the_pipes_capacity_names_it_and_nothing_of_sockets() {
 #[test]
 fn where_nothing_is_known_there_is_no_candidate() {
     let cases = swept("process-vm", 15, 300_000);
-    let sweeps = sweeps(&cases, &host());
+    let sweeps = swept_all(&cases);
     let [it] = &sweeps[0].inflections[..] else { panic!("{sweeps:?}") };
     assert_eq!(it.best_bytes, [262_144, 524_288]);
     assert_eq!(it.candidates, []);
@@ -87,19 +98,19 @@ fn where_nothing_is_known_there_is_no_candidate() {
 
 #[test]
 fn too_few_sizes_are_a_reason_and_one_is_no_sweep() {
-    let few = sweeps(&swept("pipe", 5, u64::MAX), &host());
+    let few = swept_all(&swept("pipe", 5, u64::MAX));
     assert!(few[0].reason.as_deref().is_some_and(|it| it.starts_with("5 sizes, 6 are needed")));
-    assert_eq!(sweeps(&swept("pipe", 1, u64::MAX), &host()), []);
+    assert_eq!(swept_all(&swept("pipe", 1, u64::MAX)), []);
     let mut short = swept("pipe", 8, u64::MAX);
     short[3].by_round[6..].fill(None);
-    let short = sweeps(&short, &host());
+    let short = swept_all(&short);
     assert_eq!(short[0].rounds, 6);
     assert!(short[0].reason.as_deref().is_some_and(|it| it.starts_with("6 rounds")));
 }
 
 #[test]
 fn a_straight_sweep_has_none_and_no_reason() {
-    let straight = sweeps(&swept("pipe", 12, u64::MAX), &host());
+    let straight = swept_all(&swept("pipe", 12, u64::MAX));
     assert_eq!((straight[0].inflections.len(), &straight[0].reason), (0, &None));
 }
 
@@ -113,7 +124,7 @@ fn curves_are_those_of_one_mechanism_at_one_place() {
     let mut threads = swept("pipe", 8, u64::MAX);
     threads.iter_mut().for_each(|it| it.workers = "thread".into());
     cases.extend(threads);
-    let found = sweeps(&cases, &host());
+    let found = swept_all(&cases);
     let of: Vec<_> = found.iter().map(|it| (it.variant.as_str(), it.workers.as_str())).collect();
     assert_eq!(of, [("pipe", "process"), ("unix-stream", "process"), ("pipe", "thread")]);
 }
@@ -176,4 +187,21 @@ fn a_message_has_a_part_of_a_cache() {
     assert_eq!(l2(Workload::Latency, [1, 1]).as_deref(), Some("a quarter of the L2 cache"));
     assert_eq!(l2(Workload::Latency, [0, 1]).as_deref(), Some("half the L2 cache"));
     assert_eq!(l2(Workload::Throughput, [0, 1]), None, "each worker's cache has its one buffer");
+}
+
+/// What a mechanism declares is stored as text; runs of older builds have none of it.
+#[test]
+fn what_a_run_keeps_is_what_was_declared() {
+    let every: Vec<String> = mechanisms::MECHANISMS.iter().map(|it| it.name.to_string()).collect();
+    let declared = mechanisms::catalogue(&every);
+    let kept = serde_json::to_string(&declared).unwrap();
+    assert_eq!(serde_json::from_str::<Catalogue>(&kept).unwrap(), declared);
+    let with = declared.variants.iter().filter(|it| !it.bends.is_empty()).count();
+    assert!(with >= 10 && with < every.len(), "{with}");
+    let mut older: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    for variant in older["variants"].as_array_mut().unwrap() {
+        variant.as_object_mut().unwrap().remove("bends");
+    }
+    let older: Catalogue = serde_json::from_value(older).unwrap();
+    assert!(older.variants.iter().all(|it| it.bends.is_empty()));
 }
