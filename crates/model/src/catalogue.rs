@@ -13,6 +13,13 @@ use crate::nearest::unknown;
 use crate::size;
 use crate::workload::Workload;
 
+/// The option of a mechanism that says how it recovers what is lost; its first word stands for not at all.
+pub const RECOVERY: &str = "reliability";
+/// The option that says which share is lost on purpose.
+pub const LOSS: &str = "loss";
+/// The option that says how many are lost in a row.
+pub const BURST: &str = "burst";
+
 /// What a build can measure, and what it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalogue {
@@ -31,6 +38,13 @@ pub struct MechanismWords {
     pub name: String,
     /// The options that it knows.
     pub options: Vec<OptionWords>,
+}
+
+impl MechanismWords {
+    /// Its option of that name; None where it knows none.
+    pub fn option(&self, name: &str) -> Option<&OptionWords> {
+        self.options.iter().find(|it| it.name == name)
+    }
 }
 
 /// An option as a user may write it.
@@ -67,6 +81,11 @@ impl Described {
 }
 
 impl Catalogue {
+    /// The option of that name of the first mechanism that knows it, and that mechanism.
+    pub fn option(&self, name: &str) -> Option<(&MechanismWords, &OptionWords)> {
+        self.mechanisms.iter().find_map(|it| Some((it, it.option(name)?)))
+    }
+
     /// What a variant of the run is; None of another one.
     pub fn variant(&self, text: &str) -> Option<&Described> {
         self.variants.iter().find(|it| it.variant == text)
@@ -107,6 +126,11 @@ pub fn write(name: &str, options: &BTreeMap<String, String>) -> String {
     text
 }
 
+/// The mechanism that a variant names; nothing is checked.
+pub fn name(text: &str) -> &str {
+    text.split(':').next().unwrap_or_default()
+}
+
 /// The options that a variant names, as they are written; nothing is checked.
 pub fn options(text: &str) -> BTreeMap<String, String> {
     let pairs = text.split_once(':').into_iter().flat_map(|(_, rest)| rest.split(','));
@@ -138,8 +162,9 @@ pub fn parse<'a>(
             .split_once('=')
             .ok_or_else(|| format!("{name}: `{pair}` is no option: write option=value"))?;
         let known: Vec<&str> = mechanism.options.iter().map(|it| &*it.name).collect();
-        let option = mechanism.options.iter().find(|it| it.name == key);
-        let option = option.ok_or_else(|| unknown(&format!("option of {name}"), key, &known))?;
+        let option = mechanism
+            .option(key)
+            .ok_or_else(|| unknown(&format!("option of {name}"), key, &known))?;
         if options.insert(key.to_string(), option.value(name, value)?).is_some() {
             return Err(format!("{name}: {key} is set twice: leave one out"));
         }
@@ -149,7 +174,10 @@ pub fn parse<'a>(
 
 impl OptionWords {
     /// A value in the one way it is written.
-    fn value(&self, mechanism: &str, value: &str) -> Result<String, String> {
+    ///
+    /// # Errors
+    /// What is wrong with it, and the nearest right word.
+    pub fn value(&self, mechanism: &str, value: &str) -> Result<String, String> {
         let holds_a_number = |word: &str| word.contains(|c: char| c.is_ascii_uppercase());
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         if words.contains(&value) && !holds_a_number(value) {

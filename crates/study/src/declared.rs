@@ -1,6 +1,6 @@
 //! A study whose every word has been checked: what will be asked of the machine.
 
-use model::catalogue::Catalogue;
+use model::catalogue::{BURST, Catalogue, LOSS};
 use model::metric::{Better, Measured};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -296,6 +296,7 @@ impl Reader<'_> {
         };
         Ok(Request {
             mechanisms: losses::product(
+                self.catalogue,
                 &levels[&Factor::Mechanism],
                 &levels[&Factor::Loss],
                 &levels[&Factor::Burst],
@@ -359,8 +360,8 @@ impl Reader<'_> {
     fn level(&self, factor: Factor, word: &str) -> Result<String, String> {
         match factor {
             Factor::Mechanism => factor.level(&self.catalogue.written(word)?),
-            Factor::Loss => losses::level(self.catalogue, "loss", word),
-            Factor::Burst => losses::level(self.catalogue, "burst", word),
+            Factor::Loss => losses::level(self.catalogue, LOSS, word),
+            Factor::Burst => losses::level(self.catalogue, BURST, word),
             _ => factor.level(word),
         }
     }

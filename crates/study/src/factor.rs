@@ -140,7 +140,7 @@ impl Factor {
     pub fn level(self, word: &str) -> Result<String, String> {
         match self {
             Factor::Mechanism => {
-                if losses::without(word) != word {
+                if losses::are_in(word) {
                     return Err(format!("`{word}`: loss and burst are factors: fix or vary them"));
                 }
                 Ok(word.to_string())

@@ -1,56 +1,59 @@
-//! Losses as factors: `loss` and `burst` are options of `udp:reliability=…`, and every mechanism that
-//! has such a reliability is measured at each level of both.
+//! Losses as factors: they are options of mechanisms that say how they recover what is lost, and each such
+//! mechanism is measured at each level of both.
 
-use model::catalogue::{self, Catalogue};
+use model::catalogue::{self, BURST, Catalogue, LOSS, RECOVERY};
 
 /// The loss at which nothing is lost.
 pub const NONE: &str = "0%";
 
 /// A mechanism without its losses: what a study calls it.
 pub fn without(mechanism: &str) -> String {
-    let Some((name, options)) = mechanism.split_once(':') else { return mechanism.to_string() };
-    let kept: Vec<&str> = options.split(',').filter(|it| !is_loss(it)).collect();
-    if kept.is_empty() { name.to_string() } else { format!("{name}:{}", kept.join(",")) }
+    let mut options = catalogue::options(mechanism);
+    options.retain(|name, _| ![LOSS, BURST].contains(&name.as_str()));
+    catalogue::write(catalogue::name(mechanism), &options)
 }
 
-fn name(mechanism: &str) -> &str {
-    mechanism.split_once(':').map_or(mechanism, |(name, _)| name)
+/// Whether a mechanism is written with its losses.
+pub fn are_in(mechanism: &str) -> bool {
+    let options = catalogue::options(mechanism);
+    [LOSS, BURST].iter().any(|it| options.contains_key(*it))
 }
 
-fn is_loss(pair: &str) -> bool {
-    pair.starts_with("loss=") || pair.starts_with("burst=")
-}
-
-fn of<'a>(mechanism: &'a str, option: &str) -> Option<&'a str> {
-    let (_, options) = mechanism.split_once(':')?;
-    options.split(',').find_map(|it| it.strip_prefix(option)?.strip_prefix('='))
+fn of(mechanism: &str, option: &str) -> Option<String> {
+    catalogue::options(mechanism).remove(option)
 }
 
 /// The loss of a mechanism.
 pub fn loss(mechanism: &str) -> String {
-    of(mechanism, "loss").unwrap_or(NONE).to_string()
+    of(mechanism, LOSS).unwrap_or_else(|| NONE.into())
 }
 
 /// How long its bursts are; None where nothing is lost, which stands for bursts of any length.
 pub fn burst(mechanism: &str) -> Option<String> {
-    (loss(mechanism) != NONE).then(|| of(mechanism, "burst").unwrap_or("1").to_string())
+    (loss(mechanism) != NONE).then(|| of(mechanism, BURST).unwrap_or_else(|| "1".into()))
 }
 
-/// A level in the one way it is written.
+/// A level of `option` in the one way it is written.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn level(catalogue: &Catalogue, option: &str, word: &str) -> Result<String, String> {
-    let written = catalogue.written(&format!("udp:reliability=none,{option}={word}"))?;
-    Ok(of(&written, option).unwrap_or(word).to_string())
+    match catalogue.option(option) {
+        Some((mechanism, option)) => option.value(&mechanism.name, word),
+        None => Err(format!("no mechanism of this build has the option `{option}`")),
+    }
 }
 
 /// Every mechanism at each loss and burst that means something to it.
-pub fn product(mechanisms: &[String], losses: &[String], bursts: &[String]) -> Vec<String> {
+pub fn product(
+    catalogue: &Catalogue,
+    mechanisms: &[String],
+    losses: &[String],
+    bursts: &[String],
+) -> Vec<String> {
     let mut all = Vec::new();
     for mechanism in mechanisms {
-        let mends = of(mechanism, "reliability").is_some_and(|it| it != "window");
-        if !mends {
+        if !recovers(catalogue, mechanism) {
             all.extend(all_once(&all, mechanism));
             continue;
         }
@@ -60,18 +63,27 @@ pub fn product(mechanisms: &[String], losses: &[String], bursts: &[String]) -> V
                 continue;
             }
             for burst in bursts {
-                let text = format!("{mechanism},loss={loss},burst={burst}");
-                // In the order in which options are written.
-                all.push(catalogue::write(name(&text), &catalogue::options(&text)));
+                let mut options = catalogue::options(mechanism);
+                options.insert(LOSS.into(), loss.clone());
+                options.insert(BURST.into(), burst.clone());
+                all.push(catalogue::write(catalogue::name(mechanism), &options));
             }
         }
     }
     all
 }
 
+/// Whether a mechanism is written with a way to recover what is lost, or to count it.
+fn recovers(catalogue: &Catalogue, mechanism: &str) -> bool {
+    let name = catalogue::name(mechanism);
+    let words = catalogue.mechanisms.iter().find(|it| it.name == name);
+    let not_at_all = words.and_then(|it| it.option(RECOVERY)?.words.first());
+    of(mechanism, RECOVERY).is_some_and(|it| not_at_all != Some(&it))
+}
+
 /// Those of `all` that `word` names: without a loss of its own, at each that they are measured at.
 pub fn named(all: &[String], word: &str) -> Vec<String> {
-    let says_loss = word.split_once(':').is_some_and(|(_, options)| options.contains("loss="));
+    let says_loss = of(word, LOSS).is_some();
     let alike = |it: &str| !says_loss || (loss(it), burst(it)) == (loss(word), burst(word));
     let named = |it: &&String| without(it) == without(word) && alike(it);
     all.iter().filter(named).cloned().collect()
@@ -113,6 +125,7 @@ mod tests {
     fn what_can_lose_is_measured_at_every_level_and_the_rest_once() {
         let words = |all: &[&str]| all.iter().map(|it| it.to_string()).collect::<Vec<_>>();
         let all = product(
+            &catalogue(),
             &words(&["tcp", "udp:reliability=none"]),
             &words(&["0%", "5%"]),
             &words(&["1", "8"]),

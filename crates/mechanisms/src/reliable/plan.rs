@@ -11,10 +11,11 @@ use super::{DatagramSocket, arq, fec};
 use crate::network::Granted;
 use crate::{Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor};
 use codes::{Coder, FlipTrace, LossModel, LossTrace, Scheme, Shield};
+use model::catalogue;
 
 /// The option `reliability`.
 pub const RELIABILITY: OptionSpec = OptionSpec {
-    name: "reliability",
+    name: catalogue::RECOVERY,
     summary: "what becomes of lost datagrams: window ends the launch, none counts them, the others \
               send again or repair",
     words: &[
@@ -37,14 +38,14 @@ pub const RELIABILITY: OptionSpec = OptionSpec {
 };
 /// The option `loss`.
 pub const LOSS: OptionSpec = OptionSpec {
-    name: "loss",
+    name: catalogue::LOSS,
     summary: "share of datagrams lost at the receiver, acknowledgements too, by a seeded trace",
     words: &["0%", "PERCENT%"],
     takes_size: false,
 };
 /// The option `burst`.
 pub const BURST: OptionSpec = OptionSpec {
-    name: "burst",
+    name: catalogue::BURST,
     summary: "how many are lost in a row in the mean; 1 is each by itself",
     words: &["1", "DATAGRAMS"],
     takes_size: false,

@@ -1,6 +1,7 @@
 //! Whether what a mechanism loses on its way takes time to come.
 
 use mechanisms::Variant;
+use model::catalogue::{LOSS, RECOVERY};
 use model::mechanism::Framing;
 use model::reach::Reach;
 
@@ -10,7 +11,7 @@ pub fn are_waited_for(variant: &Variant, reach: &Reach) -> bool {
     let chosen = variant.options.chosen();
     let line_loses = matches!(reach, Reach::Lab(chain) if chain.loses());
     let is_stream = variant.traits().framing == Framing::Stream;
-    chosen.contains_key("loss") || line_loses && (is_stream || chosen.contains_key("reliability"))
+    chosen.contains_key(LOSS) || line_loses && (is_stream || chosen.contains_key(RECOVERY))
 }
 
 #[cfg(test)]
