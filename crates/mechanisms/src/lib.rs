@@ -21,6 +21,8 @@ mod opened;
 mod options;
 mod partner_ids;
 mod residue;
+#[cfg(test)]
+mod skeleton;
 mod socket;
 #[cfg(test)]
 mod tests;
