@@ -197,7 +197,7 @@ struct Muster {
 }
 
 impl Muster {
-    fn by<E: Endpoint>(&self, opened: Opened<E>) -> io::Result<Contest> {
+    fn by<E: Endpoint + 'static>(&self, opened: Opened<E>) -> io::Result<Contest> {
         let (left, right) = PingPong::pair(self.bytes)?;
         let side = |end, ping_pong| -> io::Result<Both<E>> {
             let (buffers, sample) = (Buffers::new(self.bytes, 0), Page::new(1)?);

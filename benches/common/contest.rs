@@ -102,7 +102,11 @@ pub struct Contest {
 
 impl Contest {
     /// Forks the workers, and waits until both are ready.
-    pub fn muster<S: Side>(initiator: S, responder: S, setting: Setting) -> io::Result<Contest> {
+    pub fn muster<S: Side + 'static>(
+        initiator: S,
+        responder: S,
+        setting: Setting,
+    ) -> io::Result<Contest> {
         let pairs = match setting.task {
             Task::Pairs { pairs, .. } => pairs,
             Task::Bare(_) => 1,

@@ -17,7 +17,7 @@ use rustix::process::{
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use sys::parking::{self, Parking};
-use sys::process::{Fork, exit_now, fork};
+use sys::process::{exit_now, fork_with_first};
 use sys::shared::{LINE, Mapping, PAGE};
 
 /// Which of the two loops is meant.
@@ -84,22 +84,15 @@ impl Crew {
     /// neither child keeps what the other closure owns.
     pub fn muster(
         cpus: (u32, u32),
-        lead: impl FnOnce(Signals) -> io::Result<()>,
-        follow: impl FnOnce(Signals) -> io::Result<()>,
+        lead: impl FnOnce(Signals) -> io::Result<()> + 'static,
+        follow: impl FnOnce(Signals) -> io::Result<()> + 'static,
     ) -> io::Result<Crew> {
         let (link, theirs) = UnixStream::pair()?;
         let too = theirs.try_clone()?;
-        let mut closures = (Some((lead, theirs)), Some((follow, too)));
-        let initiator = Worker::spawn("initiator", cpus.0, || {
-            closures.1 = None;
-            let (lead, theirs) = closures.0.take().expect("taken once");
-            lead(Signals(theirs))
-        })?;
-        closures.0 = None;
-        let responder = Worker::spawn("responder", cpus.1, || {
-            let (follow, theirs) = closures.1.take().expect("taken once");
-            follow(Signals(theirs))
-        })?;
+        let mut lives: Vec<Life> =
+            vec![Box::new(|| lead(Signals(theirs))), Box::new(|| follow(Signals(too)))];
+        let initiator = Worker::spawn("initiator", cpus.0, &mut lives)?;
+        let responder = Worker::spawn("responder", cpus.1, &mut lives)?;
         let mut crew = Crew { workers: [initiator, responder], link };
         for _ in 0..crew.workers.len() {
             crew.wait(READY_WITHIN)?;
@@ -129,6 +122,9 @@ impl Crew {
     }
 }
 
+/// What a worker does until it exits.
+type Life = Box<dyn FnOnce() -> io::Result<()>>;
+
 /// A worker's side of the talk with its owner.
 pub struct Signals(UnixStream);
 
@@ -156,25 +152,19 @@ struct Worker {
 }
 
 impl Worker {
-    fn spawn(
-        name: &'static str,
-        cpu: u32,
-        life: impl FnOnce() -> io::Result<()>,
-    ) -> io::Result<Worker> {
+    /// One that lives the first of `lives`.
+    fn spawn(name: &'static str, cpu: u32, lives: &mut Vec<Life>) -> io::Result<Worker> {
         let owner = getpid();
-        match fork()? {
-            Fork::Parent(pid) => Ok(Worker { name, pidfd: pidfd_open(pid, PidfdFlags::empty())? }),
-            Fork::Child => {
-                let _guard = AbortOnUnwind;
-                match settle_in(owner, cpu).and_then(|()| life()) {
-                    Ok(()) => exit_now(0),
-                    Err(error) => {
-                        eprintln!("{name} on CPU {cpu}: {error}");
-                        exit_now(1)
-                    }
+        let pid = fork_with_first(lives, move |life| {
+            match settle_in(owner, cpu).and_then(|()| life()) {
+                Ok(()) => 0,
+                Err(error) => {
+                    eprintln!("{name} on CPU {cpu}: {error}");
+                    1
                 }
             }
-        }
+        })?;
+        Ok(Worker { name, pidfd: pidfd_open(pid, PidfdFlags::empty())? })
     }
 }
 
@@ -193,14 +183,5 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         let _ = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
-    }
-}
-
-/// A panic in a forked child must not unwind into the owner's code.
-struct AbortOnUnwind;
-
-impl Drop for AbortOnUnwind {
-    fn drop(&mut self) {
-        std::process::abort();
     }
 }

@@ -1,7 +1,7 @@
 //! Processes: fork, immediate exit, signal masks, resource use.
 //!
 //! Forking is safe only while a process has one thread, because the child owns a copy of
-//! locks that other threads may hold. [`fork`] therefore counts the threads first and refuses
+//! locks that other threads may hold. [`fork_with_first`] therefore counts the threads first and refuses
 //! otherwise; that makes it callable from safe code.
 
 use model::launch::Usage;
@@ -13,36 +13,51 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::process::Pid;
 
-/// Which side of a fork the caller finds itself on.
-pub enum Fork {
-    /// The original process; the child's id.
-    Parent(Pid),
-    /// The new process.
-    Child,
-}
-
-/// Forks this process (fork(2)).
+/// Forks a process (fork(2)) that gets the first of `theirs`, runs `child` with it, and exits with what
+/// that returns; gives its id. The first is gone from `theirs` then.
 ///
-/// Both processes have every value from then on. What owns a part of shared memory (a half of a
-/// [`crate::ring`]) is for one of them to use; no type can tell which.
+/// What owns a part of shared memory (a half of a [`crate::ring`]) is so used by one process alone: the child
+/// drops the others and never returns to its caller, whose values it can't reach; the caller drops the
+/// first.
 ///
 /// # Errors
-/// When the process has more than one thread, or the kernel refuses (EAGAIN: a limit on
-/// processes).
-pub fn fork() -> io::Result<Fork> {
+/// When `theirs` is empty, the process has more than one thread, or the kernel refuses (EAGAIN: a limit
+/// on processes).
+pub fn fork_with_first<T: 'static>(
+    theirs: &mut Vec<T>,
+    child: impl FnOnce(T) -> i32 + 'static,
+) -> io::Result<Pid> {
     let threads = threads()?;
     if threads != 1 {
         return Err(io::Error::other(format!("fork: the process has {threads} threads, not one")));
     }
-    // SAFETY: with a single thread no lock can be held by anyone but the caller, so the child
-    // may run any code.
+    if theirs.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "fork: nothing for the child"));
+    }
+    // SAFETY: with a single thread no lock can be held by anyone but the caller, so the child may run any
+    // code. Of what the caller owns that code reaches `theirs` and its own captures alone, which borrow
+    // nothing; from below here it doesn't return, nor unwind.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Fork::Child),
-        id => {
-            let pid = Pid::from_raw(id).ok_or_else(|| io::Error::other("fork returned no id"))?;
-            Ok(Fork::Parent(pid))
+        0 => {
+            let _guard = AbortOnUnwind;
+            let first = theirs.remove(0);
+            theirs.clear();
+            exit_now(child(first))
         }
+        id => {
+            drop(theirs.remove(0));
+            Pid::from_raw(id).ok_or_else(|| io::Error::other("fork returned no id"))
+        }
+    }
+}
+
+/// A panic in a forked child must not unwind into its caller's code and drop what that owns.
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        std::process::abort();
     }
 }
 
@@ -185,7 +200,7 @@ mod tests {
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || wait.recv());
         assert!(threads().unwrap() > 1);
-        assert!(fork().is_err());
+        assert!(fork_with_first(&mut vec![()], |()| 0).is_err());
         drop(done);
         let _ = other.join();
     }

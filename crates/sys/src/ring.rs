@@ -5,8 +5,7 @@
 //! used by `&mut`, so no safe code of a process can touch a slot out of turn. The protocol is in
 //! `protocol`, the memory in `slots`.
 //!
-//! A fork is beyond what types can check: it leaves both processes with both halves. A launch
-//! gives each half to one process, and uses it in no other.
+//! A fork leaves a process with one half or the other: `process::fork_with_first` hands each out once.
 
 mod protocol;
 mod slots;

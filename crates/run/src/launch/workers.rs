@@ -21,7 +21,7 @@ use rustix::process::{
 use super::wire::{Reader, time_left};
 use super::worker::{Message, WorkerContext, WorkerFn};
 use model::launch::{Outcome, Role, WorkerReport, Workers};
-use sys::process::{Fork, exit_now, fork};
+use sys::process::fork_with_first;
 
 /// Room for a worker's message: reports are some hundred bytes. Every page more is a fault.
 const PACKET: usize = 8 << 10;
@@ -95,21 +95,20 @@ impl WorkerGroup {
         context: impl Fn(Role, OwnedFd) -> WorkerContext,
     ) -> io::Result<WorkerGroup> {
         let mut links = Vec::new();
-        // Options, so that each child can drop what belongs to the others before it starts.
         let mut theirs = Vec::new();
         for (role, function) in functions {
             let (ours, its) =
                 socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
             links.push((role, ours));
-            theirs.push(Some((function, context(role, its))));
+            theirs.push((function, context(role, its)));
         }
         let heard = links.iter().map(|_| None).collect();
         let group = |processes| WorkerGroup { processes, links, heard, dismissed: false, told: 0 };
         let owner = getpid();
         if workers == Workers::Thread {
-            let process = fork_worker(owner, None, || {
+            let process = fork_worker(owner, None, &mut vec![theirs], |theirs| {
                 std::thread::scope(|scope| {
-                    let mut functions = theirs.into_iter().flatten();
+                    let mut functions = theirs.into_iter();
                     let first = functions.next();
                     for (function, context) in functions {
                         scope.spawn(move || function(context));
@@ -122,14 +121,10 @@ impl WorkerGroup {
             return Ok(group(vec![process]));
         }
         let mut processes = Vec::new();
-        for at in 0..theirs.len() {
-            let role = theirs[at].as_ref().map(|(_, context)| context.role);
-            let process = fork_worker(owner, role, || {
-                let (function, context) = theirs[at].take().expect("each end is taken once");
-                theirs.clear();
-                function(context);
-            })?;
-            processes.push(process);
+        while let Some((_, context)) = theirs.first() {
+            let role = Some(context.role);
+            let run = |(function, context): (WorkerFn, WorkerContext)| function(context);
+            processes.push(fork_worker(owner, role, &mut theirs, run)?);
         }
         Ok(group(processes))
     }
@@ -317,31 +312,21 @@ fn exits_soon(process: &Process) -> bool {
     matches!(poll(&mut fds, time_left(within).as_ref()), Ok(1))
 }
 
-/// Forks a process that runs `function` and exits. The kernel kills it when its parent dies.
-fn fork_worker(owner: Pid, role: Option<Role>, function: impl FnOnce()) -> io::Result<Process> {
-    match fork()? {
-        Fork::Parent(pid) => {
-            let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-            Ok(Process { pid, pidfd, role })
+/// Forks a process that runs `function` with the first of `theirs` and exits. The kernel kills it when its
+/// parent dies.
+fn fork_worker<T: 'static>(
+    owner: Pid,
+    role: Option<Role>,
+    theirs: &mut Vec<T>,
+    function: impl FnOnce(T) + 'static,
+) -> io::Result<Process> {
+    let pid = fork_with_first(theirs, move |first| {
+        // The parent may have died before the request took effect: look again afterwards.
+        if set_parent_process_death_signal(Some(Signal::KILL)).is_ok() && getppid() == Some(owner) {
+            function(first);
         }
-        Fork::Child => {
-            let _guard = AbortOnUnwind;
-            // The parent may have died before the request took effect: look again afterwards.
-            if set_parent_process_death_signal(Some(Signal::KILL)).is_ok()
-                && getppid() == Some(owner)
-            {
-                function();
-            }
-            exit_now(0);
-        }
-    }
-}
-
-/// A panic in a forked child must not unwind into the supervisor's code and drop what it owns.
-struct AbortOnUnwind;
-
-impl Drop for AbortOnUnwind {
-    fn drop(&mut self) {
-        std::process::abort();
-    }
+        0
+    })?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    Ok(Process { pid, pidfd, role })
 }
