@@ -7,8 +7,12 @@ mod cli_support;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cli_support::{Bench, number, output, wait_for, works};
+use analysis::Judged;
+use analysis::fleet::FleetJudged;
+use cli_support::{Bench, must_fit_the_schema, number, output, wait_for, works};
 use rustix::process::Signal;
+use serde_json::{Value, json};
+use store::Store;
 
 /// One quick case between nodes, and no bounds.
 const QUICK: &str = "-w latency -s 64 --samples 20 --settle 0ms --no-floors";
@@ -29,6 +33,17 @@ fn measured(bench: &Bench) -> BTreeSet<i64> {
     let mut found = db.prepare("SELECT id FROM launches WHERE status = 'ok'").expect("a table");
     let ids = found.query_map([], |row| row.get(0)).expect("rows");
     ids.collect::<Result<_, _>>().expect("numbers")
+}
+
+/// A run as one object, which is what its schema says.
+fn exported(bench: &Bench, run: &str) -> Value {
+    let export = serde_json::from_str(&bench.must(&format!("export {run}")).out).expect("JSON");
+    must_fit_the_schema(&export);
+    export
+}
+
+fn results(export: &Value) -> &Vec<Value> {
+    export["results"].as_array().expect("results")
 }
 
 #[test]
@@ -62,11 +77,23 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
     // The run is one of the store's, and nobody takes it for a run of one machine.
     assert!(bench.must("runs").out.contains("complete"));
     assert!(bench.must("report last").out.contains("tcp: round trips of 64 B"));
-    for (other, way_out) in
-        [("export last", "ipcmark report 1"), ("run --resume last", "ipcmark fleet --resume 1")]
-    {
-        let said = bench.run(other);
-        assert!(said.code != Some(0) && said.err.contains(way_out), "{other}: {}", said.err);
+    let said = bench.run("run --resume last");
+    assert!(said.code == Some(2) && said.err.contains("ipcmark fleet --resume 1"), "{}", said.err);
+    // It is exported as any other, node by node and pair by pair.
+    let export = exported(&bench, "last");
+    let named = |nodes: &[&str], level: Value| {
+        let here = |it: &&Value| it["nodes"] == json!(nodes) && it["concurrent"] == level;
+        let found: Vec<&Value> = results(&export).iter().filter(here).collect();
+        assert_eq!(found.len(), 1, "{nodes:?} {level}");
+        found[0].clone()
+    };
+    let of_a = named(&["a"], Value::Null);
+    assert_eq!((&of_a["variant"], &of_a["reach"]), (&json!("pipe"), &json!("local")));
+    assert_eq!(of_a["cpus"][0], of_a["cpus"][1], "the one CPU that it ran on: {of_a}");
+    for level in ["one", "all"] {
+        let pair = named(&["a", "c"], json!(level));
+        assert_eq!((&pair["variant"], &pair["reach"]), (&json!("tcp"), &json!("peer")));
+        assert_eq!((&pair["launches"], &pair["status"]), (&json!(2), &json!("ok")));
     }
     let said = bench.run("fleet --resume last");
     assert_eq!(said.code, Some(2), "{}", said.err);
@@ -122,6 +149,15 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
         assert!(flat.contains(why), "{why} in {}", said.out);
     }
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM nodes WHERE reason IS NOT NULL"), 3);
+    let export = exported(&bench, "last");
+    for case in results(&export) {
+        let met = case["nodes"] == json!(["a", "b"]);
+        assert_eq!(case["status"] == "ok", met, "{case}");
+        let why = case["reason"].as_str().unwrap_or_default();
+        let lost = ["gone: ", "older: ", "chatty: "].iter().any(|it| why.starts_with(it));
+        assert!(met || lost, "{case}");
+    }
+    assert_eq!(export["fleet"]["nodes"][1]["host"], Value::Null, "gone");
 }
 
 /// A container often is a PID namespace inside of somebody's session: there getsid(2) gives 0.
@@ -225,6 +261,75 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
         "{}",
         said.out
     );
+}
+
+#[test]
+fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
+    let bench = Bench::new();
+    let told = bench.must("fleet --simulate 5 --rounds 14 --seed 7 --format json").out;
+    assert_eq!(told, bench.must("export last").out, "the run and its export are one text");
+    let export = exported(&bench, "last");
+    let mut pairs: Vec<&Value> = results(&export).iter().map(|it| &it["nodes"]).collect();
+    assert_eq!((pairs[0], pairs[9]), (&json!(["sim0", "sim1"]), &json!(["sim3", "sim4"])));
+    pairs.dedup();
+    assert_eq!((pairs.len(), export["fleet"]["nodes"].as_array().map(Vec::len)), (10, Some(5)));
+    // What the report shows of a pair is what its result says.
+    let store = Store::open_existing(&bench.store()).expect("a store");
+    let judged = Judged::of(&store, 1).expect("a judged run");
+    let fleet = FleetJudged::of(&store, 1).expect("a judged run").expect("nodes");
+    for (case, cell) in judged.results.iter().zip(&fleet.groups[0].cells) {
+        let (estimate, both) = (case.estimate().expect("a value"), cell.both.expect("a value"));
+        assert_eq!((estimate.median, case.launches), (both.median, both.launches as u64));
+        assert_eq!(estimate.low.zip(estimate.high), both.interval);
+        assert!(both.interval.is_some(), "14 launches have an interval");
+    }
+    let lines = |format: &str, has: &str| {
+        let text = bench.must(&format!("export last --format {format}")).out;
+        text.lines().filter(|it| it.contains(has)).count()
+    };
+    assert_eq!(lines("csv", ",peer,sim"), 10);
+    assert_eq!(lines("csv", ",reach,node,far_node,concurrent,"), 1);
+    assert_eq!(lines("ndjson", r#""event":"result""#), 10);
+    assert_eq!(lines("ndjson", r#""event":"launch""#), 10 * 14);
+    assert_eq!(lines("bmf", "tcp/latency/64B/peer/sim0..sim1/all-pairs/free/process"), 1);
+    assert_eq!(lines("hlog", "Tag=tcp/latency/64B/peer/sim3..sim4/all-pairs/"), 14);
+    assert_eq!(lines("markdown", "sim1 is slower"), 1);
+    std::fs::create_dir(bench.path("spectra")).unwrap();
+    bench.must("export last --format hgrm -o spectra");
+    assert_eq!(std::fs::read_dir(bench.path("spectra")).unwrap().count(), 10);
+}
+
+#[test]
+fn two_fleets_runs_are_compared_by_the_names_of_their_nodes() {
+    let bench = Bench::new();
+    // The slow node is sim1 of four, and sim3 of nine.
+    bench.must("fleet --simulate 4 --rounds 14 --seed 7");
+    bench.must("fleet --simulate 9 --rounds 14 --seed 8");
+    let said = bench.run("compare 1 2 --format json --gate 5% --gate-on absolute");
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    let verdict = |near: &str, far: &str| {
+        let cases = found["cases"].as_array().expect("cases");
+        let here: Vec<_> = cases.iter().filter(|it| it["nodes"] == json!([near, far])).collect();
+        assert_eq!(here.len(), 1, "{near} {far}");
+        assert_eq!(here[0]["concurrent"], "all");
+        here[0]["verdict"].as_str().expect("a verdict").to_string()
+    };
+    assert_eq!(verdict("sim0", "sim1"), "faster");
+    assert_eq!(verdict("sim0", "sim3"), "slower");
+    assert!(["inconclusive", "equivalent"].contains(&verdict("sim0", "sim2").as_str()));
+    assert_eq!(verdict("sim0", "sim8"), "incomparable");
+    bench.must("export 1 -o before.json");
+    let of_file = bench.run("compare ./before.json 2").out;
+    assert!(of_file.contains("sim0–sim3 (all pairs)"), "{of_file}");
+    // A node that is another machine now is told by its name.
+    bench.edit(
+        "UPDATE nodes SET far = json_set(far, '$.host.kernel.release', 'other') WHERE run = 2 AND nth = 2",
+    );
+    let said = bench.must("compare 1 2 --format json");
+    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(found["differences"][0]["field"], "kernel (sim2)");
+    assert_eq!(found["differences"].as_array().map(Vec::len), Some(1), "{}", said.out);
 }
 
 #[test]

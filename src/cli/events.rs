@@ -164,7 +164,7 @@ impl<'a> Events<'a> {
                 median_ns: told.median_ns,
                 samples: told.samples,
             };
-            text.push_str(&ndjson::launch(self.run, *nth, case, &launch));
+            text.push_str(&ndjson::launch(self.run, (*nth, case), Vec::new(), &launch));
         }
         self.write(&text);
     }

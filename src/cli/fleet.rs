@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::{Shown, text_or_written};
+use super::args::{Shown, shown_or_written};
 use super::peer::{Words, words};
 use super::words::{Placements, Sizes, drawn_seed};
 use super::words::{placements, samples, seed, sizes, variant, workload};
-use super::{Common, Failure, complain, fleet_report, signals};
+use super::{Common, Failure, complain, export, fleet_report, signals};
 use ::run::campaign::{TOOL, now_utc};
 use ::run::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
+use analysis::Judged;
 use model::duration::in_ns;
 use model::placement::Placement;
 use model::workload::Workload;
@@ -80,9 +81,10 @@ pub struct FleetArgs {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "nodes", "workload", "size", "rounds", "simulate"])]
     resume: Option<String>,
-    /// text, json, markdown (with its figures in FILE.figures), typst (source)
+    /// text, json, ndjson, csv, hgrm, hlog, bmf, markdown (with its figures in FILE.figures), typst
+    /// (source)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true,
-          value_parser = text_or_written())]
+          value_parser = shown_or_written())]
     format: Shown,
     /// Write the page with the figures here
     #[arg(long, value_name = "FILE")]
@@ -229,7 +231,12 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     let with = Conditions { store: &mut store, interrupt: &interrupt, tell: &mut tell };
     let status = Fleet::run(with, run, stored.asked, kinds)?;
     let found = fleet_report::judged(&store, run)?;
-    let shown = fleet_report::show(common, &found, args.format, args.output.as_deref());
+    let shown = match args.format {
+        Shown::Exported(format) => {
+            export::write(format, args.output.as_deref(), &Judged::of(&store, run)?, &store)
+        }
+        form => fleet_report::show(common, &found, form, args.output.as_deref()),
+    };
     let page = args.html.as_ref().map_or(Ok(()), |it| fleet_report::write_page(it, &found));
     let shown = shown.and(page);
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
@@ -261,6 +268,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let root = Path::new("/");
     let (kind, why_not) = clock::choose(root);
+    let catalogue = mechanisms::catalogue(&asked.request().mechanisms);
     let run = store.begin_fleet(&NewFleet {
         started: now_utc(),
         tool: TOOL,
@@ -268,6 +276,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
         asked: &asked,
         host: &machine::host::read(root),
         clock: &clock::measure(kind, why_not).1,
+        catalogue: &catalogue,
     })?;
     plan::store(&mut store, run, &asked, &kinds)?;
     Ok((store, run))

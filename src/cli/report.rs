@@ -38,18 +38,16 @@ pub struct ReportArgs {
 /// Shows a run, and writes its page where asked.
 pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     if let Some(found) = fleet_report::named(common, &args.run)? {
-        if let Some(path) = &args.html {
-            fleet_report::write_page(path, &found)?;
-        }
         if args.reference.is_some() {
             return Err(Failure::usage(
                 "--reference: a run on many nodes has no ratios: leave it out",
             ));
         }
-        if args.pdf.is_some() {
-            return Err(Failure::usage(
-                "--pdf: a run on many nodes is written as --html, markdown or typst",
-            ));
+        if let Some(path) = &args.html {
+            fleet_report::write_page(path, &found)?;
+        }
+        if let Some(path) = &args.pdf {
+            fleet_report::pdf(path, &found)?;
         }
         return fleet_report::show(common, &found, args.format, args.output.as_deref()).map(|()| 0);
     }

@@ -73,21 +73,48 @@ fn draw_all(folder: &Path, figures: &[&::report::Figure]) -> Result<(), Failure>
     Ok(())
 }
 
+/// What prints the documents of a stored run.
+pub struct Printer {
+    compiler: typst::Compiler,
+    run: i64,
+}
+
+impl Printer {
+    /// The compiler of this machine.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn of(run: i64) -> Result<Printer, Failure> {
+        let compiler = typst::Compiler::find().map_err(|none| {
+            let line = format!("{none}; run {run} is stored: `ipcmark report {run} --pdf FILE`");
+            Failure { line, code: super::run::UNAVAILABLE }
+        })?;
+        Ok(Printer { compiler, run })
+    }
+
+    /// A document as PDF.
+    pub fn print(&self, document: &Document, form: &Form) -> Result<Vec<u8>, Failure> {
+        self.compiler.compile(&source::render(document, form)).map_err(|error| {
+            Failure::other(format!("{error}; `--format typst` writes what it was given"))
+        })
+    }
+
+    /// Writes what was printed.
+    pub fn write(&self, path: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
+        let run = self.run;
+        let way_out = format!("the run is stored: `ipcmark report {run} --pdf FILE` writes it");
+        output::write(path, bytes, &way_out)
+    }
+}
+
 /// Writes the PDF. Where the study allows so many pages only, the least important parts are left
 /// out until the rest fits; of those, what still has room is taken in again.
 pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    let compiler = typst::Compiler::find().map_err(|none| {
-        let id = judged.run.id;
-        let line = format!("{none}; run {id} is stored: `ipcmark report {id} --pdf FILE`");
-        Failure { line, code: super::run::UNAVAILABLE }
-    })?;
+    let printer = Printer::of(judged.run.id)?;
     let draft = Draft::of(judged);
     let (form, dispensable) = (draft.form(), draft.dispensable());
     let printed = |leaving: &BTreeSet<usize>| {
-        let source = source::render(&draft.document(leaving), &form);
-        let bytes = compiler.compile(&source).map_err(|error| {
-            Failure::other(format!("{error}; `--format typst` writes what it was given"))
-        })?;
+        let bytes = printer.print(&draft.document(leaving), &form)?;
         let over = typst::pages(&bytes).zip(form.pages).filter(|(pages, most)| pages > most);
         Ok::<_, Failure>((bytes, over))
     };
@@ -129,7 +156,5 @@ pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
             _ => in_vain += 1,
         }
     }
-    let way_out =
-        format!("the run is stored: `ipcmark report {} --pdf FILE` writes it", judged.run.id);
-    output::write(path, bytes, &way_out)
+    printer.write(path, bytes)
 }

@@ -32,6 +32,8 @@ impl CaseResult {
             reach: case.reach.clone(),
             placement: case.placement.to_string(),
             site: case.placement.to_string(),
+            nodes: Vec::new(),
+            concurrent: stored.ends.and_then(|it| it.concurrent),
             cpus: case.place.cpus.map(|(a, b)| [a, b]),
             two_machines: false,
             observed_placement: None,

@@ -24,13 +24,14 @@ use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::time_series::TimeSeries;
 use super::{headline, look_of};
+use model::clock::Record;
 use model::mechanism::Carries;
 use model::metric::Metric;
 use model::probe::Probe;
 use model::reach::Reach;
 use model::total::Total;
 use stats::Look;
-use store::{Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
+use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 
 /// A case, judged.
 #[derive(Clone, Debug, Serialize)]
@@ -71,6 +72,10 @@ pub struct CaseResult {
     /// The placement, and in a run of several reaches `reach/placement` of what isn't local.
     #[serde(skip)]
     pub site: String,
+    /// The node that it was measured on, or the two between which it was; empty unless the run is a fleet's.
+    pub nodes: Vec<String>,
+    /// How many pairs of a fleet were measured at a time: `one`, `all`; null of what is no pair.
+    pub concurrent: Option<Concurrent>,
     /// The CPUs of that placement.
     pub cpus: Option<[u32; 2]>,
     /// Whether its halves ran on different machines, whose CPUs have nothing to do with each other.
@@ -234,7 +239,12 @@ impl CaseResult {
         }
         let all = store.launches(case.id)?;
         let launches: Vec<&StoredLaunch> = all.iter().filter(|launch| launch.round > 0).collect();
-        let mut pool = Pool::default();
+        if let Some(fleet) = &run.fleet {
+            result.nodes = run.nodes_of(case).into_iter().map(str::to_string).collect();
+            result.stand_between(fleet, case, &launches);
+        }
+        let clock = run.clock_of(case, false);
+        let mut pool = Pool::in_ticks_of(clock.ns_per_tick);
         let mut values = Vec::new();
         for launch in &launches {
             let at = launch.round as usize - 1;
@@ -246,9 +256,10 @@ impl CaseResult {
             let samples = store.samples(launch.id)?;
             let single = result.metric.is_time() && launch.record.initiator.batch == 1;
             let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
-            let scale = run.clock.ns_per_tick / launch.record.initiator.batch.max(1) as f64;
+            let ns_per_tick = run.clock_of(case, launch.swapped).ns_per_tick;
+            let scale = ns_per_tick / launch.record.initiator.batch.max(1) as f64;
             result.course.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
-            let value = pool.take(samples, launch, run.clock.ns_per_tick, single);
+            let value = pool.take(samples, launch, ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
             result.keep_others(at, &value);
             values.push(value);
@@ -257,11 +268,11 @@ impl CaseResult {
         result.settle_status(case, &all, &values);
         result.look = look_of(values.len(), group);
         if !values.is_empty() {
-            result.fill(run, group, &values, &launches);
+            result.fill(run, clock, group, &values, &launches);
             let share = result.effective_samples / result.samples as f64;
-            result.curve = percentile::curve(&mut pool.ticks, share, run.clock.ns_per_tick);
+            result.curve = percentile::curve(&mut pool.ticks, share, clock.ns_per_tick);
         }
-        Ok((result, pool.timed_ticks * run.clock.ns_per_tick))
+        Ok((result, pool.timed_ns))
     }
 
     /// Keeps what claims about other statistics than the median are made of.
@@ -316,6 +327,7 @@ impl CaseResult {
     fn fill(
         &mut self,
         run: &StoredRun,
+        clock: &Record,
         group: &StoredGroup,
         values: &[LaunchValue],
         launches: &[&StoredLaunch],
@@ -340,9 +352,9 @@ impl CaseResult {
         });
         let typical = ns.iter().sum::<f64>() / ns.len() as f64;
         let batch = self.batch.unwrap_or(1) as f64;
-        self.clock_share = Some(run.clock.cost_ns / (typical * batch));
+        self.clock_share = Some(clock.cost_ns / (typical * batch));
         let single = self.metric.is_time() && self.batch == Some(1);
-        self.clock_limited = run.request.unbatched && single && typical < run.clock.shortest_ns();
+        self.clock_limited = run.request.unbatched && single && typical < clock.shortest_ns();
         self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
         let told: Vec<bool> = self.course.iter().filter_map(|it| it.steady).collect();
         self.steady = (!told.is_empty()).then(|| SteadySeen {

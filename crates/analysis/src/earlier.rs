@@ -28,7 +28,7 @@ pub(super) fn assign(
     run: &StoredRun,
     results: &mut [CaseResult],
 ) -> Result<(), StoreError> {
-    if run.peer.is_some() {
+    if run.peer.is_some() || run.fleet.is_some() {
         return Ok(());
     }
     let mut medians: HashMap<String, Vec<f64>> = HashMap::new();

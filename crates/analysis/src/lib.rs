@@ -126,6 +126,7 @@ pub struct Export<'a> {
     settle_ns: u64,
     host: &'a Host,
     peer: Option<&'a PeerRecord>,
+    fleet: Option<fleet::FleetRecord<'a>>,
     labs: &'a [LabRecord],
     clock: &'a model::clock::Record,
     floors: Option<&'a Floors>,
@@ -172,6 +173,9 @@ impl Judged {
                     }
                 }
             }
+            if run.fleet.is_some() {
+                continue; // its cases are nodes and pairs: `fleet` holds each against the rest
+            }
             beside.push(store.round_bounds(id, group.nth)?);
             let told = beside.last().map(|it| floor::assign(&mut results[first..], it));
             run.warnings.extend(told.into_iter().flatten());
@@ -190,12 +194,16 @@ impl Judged {
         counted::assign(&mut results, &mut observed);
         match &mut run.floors {
             Some(floors) => floor::refresh(floors, &beside),
-            None => run.warnings.push(NO_FLOORS.into()),
+            None if run.fleet.is_none() => run.warnings.push(NO_FLOORS.into()),
+            None => {}
         }
         derived::assign(&mut results, &run);
-        let timed_share =
-            (run.measuring_ns > 0).then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
-        let sweeps = sweeps(&results, &run.catalogue, &run.host);
+        let one_at_a_time = run.fleet.is_none() && run.measuring_ns > 0;
+        let timed_share = one_at_a_time.then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
+        let sweeps = match run.fleet {
+            None => sweeps(&results, &run.catalogue, &run.host),
+            Some(_) => Vec::new(),
+        };
         let study = None;
         let mut judged =
             Judged { run, results, observed, groups, rounds, sweeps, timed_share, study };
@@ -251,6 +259,7 @@ impl Judged {
             settle_ns: self.run.settle.quiet_ns,
             host: &self.run.host,
             peer: self.run.peer.as_ref(),
+            fleet: self.run.fleet.as_ref().map(fleet::FleetRecord::of),
             labs: &self.run.labs,
             clock: &self.run.clock,
             floors: self.run.floors.as_ref(),

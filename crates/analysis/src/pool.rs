@@ -20,13 +20,18 @@ pub(super) struct LaunchValue {
 }
 
 /// The samples of a case, pooled, and the time they took.
-#[derive(Default)]
 pub(super) struct Pool {
     pub(super) ticks: Vec<u64>,
-    pub(super) timed_ticks: f64,
+    pub(super) timed_ns: f64,
+    ns_per_tick: f64,
 }
 
 impl Pool {
+    /// A pool in ticks of one clock: launches between two nodes are stamped by either's.
+    pub(super) fn in_ticks_of(ns_per_tick: f64) -> Pool {
+        Pool { ticks: Vec::new(), timed_ns: 0.0, ns_per_tick }
+    }
+
     /// Takes one launch's samples in, and says what they come to. `single`: each of them is
     /// one operation, fit for percentiles.
     pub(super) fn take(
@@ -38,7 +43,7 @@ impl Pool {
     ) -> LaunchValue {
         let batch = launch.record.initiator.batch.max(1);
         let scale = ns_per_tick / batch as f64;
-        self.timed_ticks += samples.iter().sum::<u64>() as f64;
+        self.timed_ns += ns_per_tick * samples.iter().sum::<u64>() as f64;
         let count = samples.len();
         let effective = stats::effective_samples(&samples, 0.9);
         let tails = single.then(|| percentile::effective(&samples));
@@ -56,6 +61,10 @@ impl Pool {
             samples: count as u64,
             effective,
         };
+        if ns_per_tick != self.ns_per_tick {
+            let scale = ns_per_tick / self.ns_per_tick;
+            sorted.iter_mut().for_each(|it| *it = (*it as f64 * scale).round() as u64);
+        }
         if single && self.ticks.is_empty() {
             self.ticks = sorted;
         } else if single {

@@ -35,6 +35,7 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
                 twin: false,
                 observe: None,
             },
+            ends: None,
             absence: None,
             reason: None,
             batch: None,

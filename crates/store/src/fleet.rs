@@ -12,22 +12,20 @@ use rusqlite::params;
 use super::read::{given, json as read_json, sizes, word};
 use super::seal::Table;
 use super::ticks::unpack;
-use super::write::{json, need_group};
+use super::write::{insert_case, json, need_group};
 use super::{RunStatus, Settle, Store, StoreError};
 use model::floors::Floors;
 use model::peer::FarHost;
-use model::request::Request;
-use model::total::Total;
 
 pub use records::{
-    Concurrent, FleetAsked, FleetCase, FleetGroup, FleetLaunch, NewFleet, NewFleetCase,
+    Concurrent, Ends, FleetAsked, FleetCase, FleetGroup, FleetLaunch, NewFleet, NewFleetCase,
     StoredFleet, StoredNode,
 };
 
 impl Store {
     /// Begins a fleet run, and claims it; gives its id.
     pub fn begin_fleet(&mut self, new: &NewFleet) -> Result<i64, StoreError> {
-        let request = Request { seed: new.asked.seed, ..Request::default() };
+        let settle = Settle { quiet_ns: new.asked.settle_ns, ..Settle::default() };
         self.write(|it| {
             let run = it.put(
                 Table::Runs,
@@ -36,10 +34,11 @@ impl Store {
                     ("status", &"running"),
                     ("tool", &new.tool),
                     ("argv", &json(&new.argv)),
-                    ("request", &json(&request)),
+                    ("request", &json(&new.asked.request())),
                     ("host", &json(new.host)),
                     ("clock", &json(new.clock)),
-                    ("settle", &json(&Settle::default())),
+                    ("settle", &json(&settle)),
+                    ("catalogue", &json(new.catalogue)),
                     ("fleet", &json(new.asked)),
                 ],
             )?;
@@ -54,43 +53,20 @@ impl Store {
     }
 
     /// Adds cases of a fleet, all at once.
-    pub fn add_fleet_cases(
+    pub fn add_fleet_cases<'a>(
         &mut self,
         run: i64,
-        cases: impl Iterator<Item = NewFleetCase>,
+        cases: impl Iterator<Item = NewFleetCase<'a>>,
     ) -> Result<(), StoreError> {
         self.write(|it| {
             let (mut last, mut added) = (None, 0);
             for new in cases {
-                if last != Some(new.group) {
-                    need_group(it, run, new.group)?;
-                    last = Some(new.group);
+                let group = new.case.group;
+                if last != Some(group) {
+                    need_group(it, run, group)?;
+                    last = Some(group);
                 }
-                let case = &new.case;
-                it.put(
-                    Table::Cases,
-                    &[
-                        ("run", &run),
-                        ("group_nth", &new.group),
-                        ("nth", &new.nth),
-                        ("mechanism", &case.variant),
-                        ("workload", &case.workload.name()),
-                        ("message_bytes", &case.message_bytes),
-                        ("placement", &case.placement.to_string()),
-                        ("workers", &case.workers.name()),
-                        ("payload", &case.payload.name()),
-                        ("twin", &false),
-                        ("cpu_first", &case.place.cpus.map(|it| it.0)),
-                        ("cpu_second", &case.place.cpus.map(|it| it.1)),
-                        ("swappable", &new.far.is_some()),
-                        ("total", &case.total.map(Total::stored)),
-                        ("near", &new.near),
-                        ("far", &new.far),
-                        ("concurrent", &new.concurrent.map(Concurrent::name)),
-                        ("batch", &new.fixed.map(|it| it.0)),
-                        ("samples_per_launch", &new.fixed.map(|it| it.1)),
-                    ],
-                )?;
+                insert_case(it, run, &new.case, Some(new.ends), new.fixed)?;
                 added += 1;
             }
             it.count(run, added)

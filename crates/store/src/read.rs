@@ -10,17 +10,18 @@ use serde::de::DeserializeOwned;
 use super::seal::Table;
 use super::ticks::{most_unpacked, unpack};
 use super::{
-    RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRound,
+    Ends, RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRound,
     StoredRun,
 };
 use model::bound::RoundBound;
 use model::launch::MOST_SAMPLES;
 use model::noise::RoundNoise;
+use model::reach::Reach;
 use model::total::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total, observe, reach, rate";
+     operation_ns, total, observe, reach, rate, near, far, concurrent";
 
 impl Store {
     /// The number of every run, oldest first; also of those of which only other tables tell.
@@ -57,18 +58,10 @@ impl Store {
     }
 
     /// A run, with its groups and cases.
-    ///
-    /// # Errors
-    /// A run on many nodes has no clock of its own and is read by [`Store::fleet`].
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
-        if self.is_fleet(id)? {
-            return Err(StoreError::unusable(format!(
-                "run {id} was measured on many nodes: `ipcmark report {id}` shows it"
-            )));
-        }
         self.require_all_rows(id)?;
         let columns = "started, ended, status, tool, argv, request, host, clock, settle,
-             measuring_ns, nullif(floors, '{}'), label, peer, labs, catalogue";
+             measuring_ns, nullif(floors, '{}'), label, peer, labs, nullif(catalogue, '{}')";
         let mut run = self.one_sealed(id, Table::Runs, columns, "id = ?", [id], |row| {
             Ok(StoredRun {
                 id,
@@ -85,16 +78,26 @@ impl Store {
                 floors: given(row, 10)?,
                 label: row.get(11)?,
                 peer: given(row, 12)?,
+                fleet: None,
                 labs: json(row, 13)?,
-                catalogue: json(row, 14)?,
+                // Earlier builds kept none with a fleet.
+                catalogue: given(row, 14)?.unwrap_or_default(),
                 warnings: Vec::new(),
                 groups: Vec::new(),
                 rounds: Vec::new(),
             })
         })?;
-        let scale = run.clock.ns_per_tick;
-        if !(scale.is_finite() && scale > 0.0) {
-            return Err(self.damaged(id, "its clock has no scale"));
+        run.fleet = self.fleet(id)?;
+        if let Some(fleet) = &run.fleet {
+            // Earlier builds kept neither with a fleet.
+            run.request = fleet.asked.request();
+            run.settle.quiet_ns = fleet.asked.settle_ns;
+        }
+        let nodes = run.fleet.iter().flat_map(|it| &it.nodes).filter_map(|it| it.far.as_ref());
+        for clock in nodes.map(|it| &it.clock).chain([&run.clock]) {
+            if !(clock.ns_per_tick.is_finite() && clock.ns_per_tick > 0.0) {
+                return Err(self.damaged(id, "its clock has no scale"));
+            }
         }
         run.warnings = self.warnings(id)?;
         let columns = "group_nth, nth, noise";
@@ -103,6 +106,12 @@ impl Store {
             Ok(StoredRound { group: row.get(0)?, nth: row.get(1)?, noise: json(row, 2)? })
         })?;
         run.groups = self.groups(id)?;
+        let nodes = run.fleet.as_ref().map_or(0, |it| it.nodes.len());
+        let is_there = |it: &Ends| it.near < nodes && it.far.is_none_or(|far| far < nodes);
+        let mut cases = run.groups.iter().flat_map(|it| &it.cases);
+        if !cases.all(|it| it.ends.as_ref().is_none_or(is_there)) {
+            return Err(self.damaged(id, "a case is of a node that it hasn't"));
+        }
         Ok(run)
     }
 
@@ -293,6 +302,14 @@ pub(super) fn sizes(row: &Row, column: usize) -> rusqlite::Result<(Option<u64>, 
 fn case(row: &Row) -> rusqlite::Result<StoredCase> {
     let (batch, samples_per_launch) = sizes(row, 13)?;
     let cpus: (Option<u32>, Option<u32>) = (row.get(8)?, row.get(9)?);
+    let ends = match row.get(20)? {
+        Some(near) => {
+            let concurrent =
+                row.get::<_, Option<String>>(22)?.map(|_| word(row, 22)).transpose()?;
+            Some(Ends { near, far: row.get(21)?, concurrent })
+        }
+        None => None,
+    };
     let case = Case {
         variant: row.get(1)?,
         workload: word(row, 2)?,
@@ -304,12 +321,14 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         workers: word(row, 5)?,
         payload: word(row, 6)?,
         twin: row.get(7)?,
-        reach: word(row, 18)?,
+        // Earlier builds kept `local` of pairs too.
+        reach: if ends.is_some_and(|it| it.far.is_some()) { Reach::Peer } else { word(row, 18)? },
         observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
     };
     Ok(StoredCase {
         id: row.get(0)?,
         case,
+        ends,
         absence: row.get::<_, Option<String>>(11)?.map(|_| word(row, 11)).transpose()?,
         reason: row.get(12)?,
         batch,

@@ -1,6 +1,6 @@
 //! What is read from a store: runs, groups, cases, launches, as they were stored.
 
-use super::{Closed, RunStatus, Settle};
+use super::{Closed, Ends, RunStatus, Settle, StoredFleet};
 use model::case::Case;
 use model::catalogue::Catalogue;
 use model::floors::Floors;
@@ -50,12 +50,14 @@ pub struct StoredRun {
     pub argv: Vec<String>,
     /// What was asked.
     pub request: Request,
-    /// The machine.
+    /// The machine; of a fleet the coordinator's, on which nothing was measured.
     pub host: Host,
-    /// The clock.
+    /// The clock; of a fleet see [`StoredRun::clock_of`].
     pub clock: model::clock::Record,
     /// The host on which the responders were; None where all was on one.
     pub peer: Option<PeerRecord>,
+    /// What was asked of many nodes, and what they are; None of other runs.
+    pub fleet: Option<StoredFleet>,
     /// The laboratories that it made.
     pub labs: Vec<LabRecord>,
     /// What the build that measured can measure, and what the variants of the run are.
@@ -86,6 +88,22 @@ pub struct StoredRound {
 }
 
 impl StoredRun {
+    /// The clock that stamped a launch of a case: of a fleet, its initiator's node's.
+    pub fn clock_of(&self, case: &StoredCase, swapped: bool) -> &model::clock::Record {
+        let node = case.ends.map(|it| it.far.filter(|_| swapped).unwrap_or(it.near));
+        let far = node.zip(self.fleet.as_ref()).and_then(|(nth, it)| it.nodes[nth].far.as_ref());
+        far.map_or(&self.clock, |it| &it.clock)
+    }
+
+    /// The names of the nodes that a case is of; none where the run is no fleet's.
+    pub fn nodes_of(&self, case: &StoredCase) -> Vec<&str> {
+        let nodes = case.ends.zip(self.fleet.as_ref()).map(|(ends, fleet)| {
+            let name = |nth: usize| fleet.nodes[nth].name.as_str();
+            [Some(ends.near), ends.far].into_iter().flatten().map(name).collect()
+        });
+        nodes.unwrap_or_default()
+    }
+
     /// The cases that become results, each with its group: those at which nothing looks.
     pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
         let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
@@ -125,6 +143,8 @@ pub struct StoredCase {
     pub id: i64,
     /// What it is.
     pub case: Case,
+    /// The nodes that it is of; None where the run is no fleet's.
+    pub ends: Option<Ends>,
     /// Which kind of absence, if it isn't measured.
     pub absence: Option<Absence>,
     /// Why it isn't measured.

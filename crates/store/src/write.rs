@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::seal::{Table, Writer};
 use super::ticks::{PART, pack};
-use super::{Closed, RunStatus, Settle, Store, StoreError};
+use super::{Closed, Concurrent, Ends, RunStatus, Settle, Store, StoreError};
 use model::case::Case;
 use model::floors::Floors;
 use model::host::Host;
@@ -129,7 +129,7 @@ impl Store {
             let mut ids = Vec::with_capacity(cases.len());
             for case in cases {
                 need_group(it, run, case.group)?;
-                ids.push(insert_case(it, run, case)?);
+                ids.push(insert_case(it, run, case, None, None)?);
             }
             it.count(run, ids.len() as i64)?;
             Ok(ids)
@@ -293,7 +293,15 @@ pub(super) fn need_group(it: &Writer, run: i64, group: usize) -> rusqlite::Resul
     it.count(run, 1)
 }
 
-fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
+/// Inserts a case, of a fleet with its nodes; `fixed` are operations per sample and samples per launch,
+/// where no pilot finds them.
+pub(super) fn insert_case(
+    it: &Writer,
+    run: i64,
+    new: &NewCase,
+    ends: Option<Ends>,
+    fixed: Option<(u64, u64)>,
+) -> rusqlite::Result<i64> {
     let case = &new.case;
     it.put(
         Table::Cases,
@@ -317,6 +325,11 @@ fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
             ("observe", &case.observe.map(|it| it.to_string())),
             ("reach", &case.reach.to_string()),
             ("rate", &case.rate),
+            ("near", &ends.map(|it| it.near)),
+            ("far", &ends.and_then(|it| it.far)),
+            ("concurrent", &ends.and_then(|it| it.concurrent).map(Concurrent::name)),
+            ("batch", &fixed.map(|it| it.0)),
+            ("samples_per_launch", &fixed.map(|it| it.1)),
         ],
     )
 }

@@ -45,13 +45,32 @@ const OF_THE_MACHINE: [(&str, &str); 23] = [
     ("clock", "/clock/kind"),
 ];
 
-/// The fields in which the machines or the programs differ.
+/// The fields in which the machines or the programs differ; of a fleet each node is one, by its name.
 pub fn of_the_machine(a: &Measured, b: &Measured) -> Vec<Difference> {
     let mut found = Vec::new();
+    let (of_a, of_b) = (nodes(a), nodes(b));
+    let is_node = |pointer: &str| pointer.starts_with("/host") || pointer.starts_with("/clock");
     for (name, pointer) in OF_THE_MACHINE {
-        differing(name, a.field(pointer), b.field(pointer), &mut found);
+        if of_a.is_empty() || of_b.is_empty() || !is_node(pointer) {
+            differing(name, a.field(pointer), b.field(pointer), &mut found);
+            continue;
+        }
+        for (node, a) in &of_a {
+            let Some((_, b)) = of_b.iter().find(|it| it.0 == *node) else { continue };
+            let field = |of: &Value| of.pointer(pointer).cloned().unwrap_or_default();
+            differing(&format!("{name} ({node})"), &field(a), &field(b), &mut found);
+        }
     }
     found
+}
+
+/// The nodes of a fleet that answered, each with its name.
+fn nodes(run: &Measured) -> Vec<(&str, &Value)> {
+    let nodes = run.field("/fleet/nodes").as_array().into_iter().flatten();
+    nodes
+        .filter(|it| it["host"].is_object())
+        .filter_map(|it| Some((it["name"].as_str()?, it)))
+        .collect()
 }
 
 /// The fields in which the same case was measured otherwise.

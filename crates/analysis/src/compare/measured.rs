@@ -9,6 +9,7 @@ use model::metric::{Better, Metric, Unit};
 use model::reach::Reach;
 use model::total::Total;
 use model::workload::{Arrivals, Workload};
+use store::Concurrent;
 
 /// The version of exports that is read here.
 const VERSION: u64 = SCHEMA_VERSION as u64;
@@ -76,6 +77,12 @@ pub struct MeasuredCase {
     /// Where its two halves were; exports of before there were several don't say.
     #[serde(default)]
     pub reach: Option<Reach>,
+    /// Of a fleet, the node that it was measured on, or the two between which it was.
+    #[serde(default)]
+    pub nodes: Vec<String>,
+    /// Of a pair of nodes, how many pairs were measured at a time.
+    #[serde(default)]
+    pub concurrent: Option<Concurrent>,
     /// Where it was asked to run.
     pub placement: String,
     /// The CPUs of that placement.
@@ -298,6 +305,7 @@ impl MeasuredCase {
         self.variant == other.variant
             && self.workload == other.workload
             && self.reach == other.reach
+            && (&self.nodes, self.concurrent) == (&other.nodes, other.concurrent)
             && self.placement == other.placement
             && self.workers == other.workers
             && key(self) == key(other)

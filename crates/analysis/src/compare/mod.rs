@@ -18,6 +18,7 @@ use model::reach::Reach;
 use model::total::Total;
 use model::workload::Workload;
 use stats::{Shift, Verdict};
+use store::Concurrent;
 
 pub use fields::Difference;
 pub use gate::{Gate, GateGroup, GateOn, LEAST_UNMARKED, Moved, Unsettled};
@@ -85,6 +86,10 @@ pub struct CaseChange {
     pub total: Option<Total>,
     /// Where its two halves were.
     pub reach: Reach,
+    /// The node that it was measured on, or the two between which it was; empty unless the runs are fleets'.
+    pub nodes: Vec<String>,
+    /// How many pairs of nodes were measured at a time; null of what is no pair.
+    pub concurrent: Option<Concurrent>,
     /// Where it was asked to run.
     pub placement: String,
     /// `process`, `thread`.
@@ -287,6 +292,8 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         message_bytes: any.message_bytes,
         total: any.total,
         reach: any.reach.clone().unwrap_or_default(),
+        nodes: any.nodes.clone(),
+        concurrent: any.concurrent,
         placement: any.placement.clone(),
         workers: any.workers.clone(),
         control: any.is_control(),

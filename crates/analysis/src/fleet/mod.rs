@@ -2,15 +2,17 @@
 //! pairs differ from what their two nodes explain, and where the nodes' environments differ.
 
 mod environment;
+mod record;
 mod rest;
 
 use std::collections::BTreeMap;
 
-use super::ALPHA;
+use super::interval_of;
 use stats::Interval;
 use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
 
 pub use environment::{Differing, differing};
+pub use record::{FleetRecord, NodeRecord};
 pub use rest::{
     Change, Changed, Units, nodes as nodes_against_the_rest, pairs as pairs_beyond_nodes,
 };
@@ -77,7 +79,8 @@ impl Summary {
     fn of(values: impl Iterator<Item = f64>) -> Option<Summary> {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
-        let interval = stats::median_interval(&values, ALPHA).map(|it| (it.low, it.high));
+        let interval = interval_of(&values, None, 0.0).map(|it| it.interval);
+        let interval = interval.map(|it| (it.low, it.high));
         (!values.is_empty()).then(|| Summary {
             median: stats::median(&values),
             interval,

@@ -5,7 +5,8 @@
 //! rounds are the units (signed ranks, and medians). With fewer the pairs are: a node's N − 1 pairs against the
 //! median node (signs). Each table is a family of its own, corrected by Holm.
 
-use super::{ALPHA, ratio};
+use super::ratio;
+use crate::ALPHA;
 use crate::EQUIVALENT_WITHIN;
 use stats::Interval;
 

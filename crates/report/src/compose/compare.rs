@@ -11,6 +11,7 @@ use crate::{
     Block, Column, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
 };
 use analysis::compare::{CaseChange, Change, RunComparison};
+use store::Concurrent;
 
 /// Differences between machines that are listed before the rest is counted.
 const LISTED: usize = 12;
@@ -178,7 +179,14 @@ fn unit(case: &CaseChange) -> Unit {
 fn short_name(case: &CaseChange) -> String {
     let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
     let reach = if case.reach.is_local() { String::new() } else { format!(" ({})", case.reach) };
-    format!("{}{reach}{size}", case.variant)
+    format!("{}{reach}{}{size}", case.variant, between(case))
+}
+
+/// Of a fleet, the nodes: ` n1`, ` n1–n2`, ` n1–n2 (all pairs)`.
+fn between(case: &CaseChange) -> String {
+    let pairs = if case.concurrent == Some(Concurrent::All) { " (all pairs)" } else { "" };
+    let nodes = case.nodes.join("–");
+    if nodes.is_empty() { nodes } else { format!(" {nodes}{pairs}") }
 }
 
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use analysis::Total;
 use analysis::{CaseResult, Estimate, Judged, JudgedStudy, PERCENTILES, Standing};
+use store::Concurrent;
 
 /// One cell after the other, with the names of their columns.
 #[derive(Default)]
@@ -127,6 +128,9 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("message_bytes", case.message_bytes);
     cells.maybe("total", case.total.map(Total::stored));
     cells.put("reach", &case.reach);
+    cells.maybe("node", case.nodes.first());
+    cells.maybe("far_node", case.nodes.get(1));
+    cells.maybe("concurrent", case.concurrent.map(Concurrent::name));
     cells.put("placement", &case.placement);
     cells.maybe("cpu_first", case.cpus.map(|it| it[0]));
     cells.maybe("cpu_second", case.cpus.map(|it| it[1]));

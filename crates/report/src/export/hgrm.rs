@@ -33,24 +33,25 @@ pub fn text(judged: &Judged, store: &Store) -> Result<String, StoreError> {
 pub fn spectra(judged: &Judged, store: &Store) -> Result<Vec<(String, String)>, StoreError> {
     let mut found = Vec::new();
     for (case, result) in stored(judged).filter(|(_, it)| single(it) && it.launches > 0) {
-        let mut ticks = Vec::new();
+        let mut samples_ns = Vec::new();
         for launch in store.launches(case.id)? {
             if launch.round > 0 && launch.status == "ok" {
-                ticks.extend(store.samples(launch.id)?);
+                let scale = judged.run.clock_of(case, launch.swapped).ns_per_tick;
+                samples_ns.extend(store.samples(launch.id)?.iter().map(|it| *it as f64 * scale));
             }
         }
-        ticks.sort_unstable();
+        samples_ns.sort_unstable_by(f64::total_cmp);
         let title = name(judged, result);
         let fit = |c: char| if c.is_alphanumeric() || "-=.+".contains(c) { c } else { '_' };
         let file = title.chars().map(fit).collect();
-        found.push((file, spectrum(judged, result, &title, &ticks)));
+        found.push((file, spectrum(judged, result, &title, &samples_ns)));
     }
     Ok(found)
 }
 
-fn spectrum(judged: &Judged, case: &CaseResult, title: &str, ticks: &[u64]) -> String {
+fn spectrum(judged: &Judged, case: &CaseResult, title: &str, samples_ns: &[f64]) -> String {
     let run = &judged.run;
-    let (scale, total) = (run.clock.ns_per_tick, ticks.len());
+    let total = samples_ns.len();
     let mut text = format!(
         "# {title}\n# {}, run {}: round trips in ns, {} launches pooled\n",
         run.tool, run.id, case.launches
@@ -65,14 +66,13 @@ fn spectrum(judged: &Judged, case: &CaseResult, title: &str, ticks: &[u64]) -> S
     let deep = |p: f64| p > 0.5 && stats::samples_needed(p) as f64 > supported;
     for p in levels().take_while(|p| !deep(*p)) {
         let rank = (p * total as f64).ceil().clamp(1.0, total as f64) as usize;
-        let ticks_there = ticks[rank - 1];
-        let count = ticks.partition_point(|it| *it <= ticks_there);
-        let value = ticks_there as f64 * scale;
+        let value = samples_ns[rank - 1];
+        let count = samples_ns.partition_point(|it| *it <= value);
         let _ = writeln!(text, "{value:12.3} {p:14.12} {count:10} {:14.2}", 1.0 / (1.0 - p));
     }
-    let largest = ticks.last().copied().unwrap_or(0) as f64 * scale;
+    let largest = samples_ns.last().copied().unwrap_or(0.0);
     let _ = writeln!(text, "{largest:12.3} {:14.12} {total:10}", 1.0);
-    let (mean, deviation) = moments(ticks, scale);
+    let (mean, deviation) = moments(samples_ns);
     let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {deviation:12.3}]");
     let _ = writeln!(text, "#[Max     = {largest:12.3}, Total count    = {total:12}]");
     text
@@ -88,10 +88,10 @@ fn levels() -> impl Iterator<Item = f64> {
 }
 
 /// What the format's last lines hold; ipcmark judges nothing by them.
-fn moments(ticks: &[u64], scale: f64) -> (f64, f64) {
-    let count = ticks.len().max(1) as f64;
-    let mean = ticks.iter().map(|it| *it as f64 * scale).sum::<f64>() / count;
-    let squares = ticks.iter().map(|it| (*it as f64 * scale - mean).powi(2)).sum::<f64>();
+fn moments(samples_ns: &[f64]) -> (f64, f64) {
+    let count = samples_ns.len().max(1) as f64;
+    let mean = samples_ns.iter().sum::<f64>() / count;
+    let squares = samples_ns.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
     (mean, (squares / count).sqrt())
 }
 

@@ -25,6 +25,9 @@ pub fn text(judged: &Judged, store: &Store) -> Result<String, StoreError> {
             let _ = writeln!(text, "#[{why}]");
         }
     }
+    if run.fleet.is_some() {
+        text.push_str("#[of a fleet's launches no time of beginning is kept: all begin at 0]\n");
+    }
     let started = seconds(&run.started);
     let _ = writeln!(text, "#[StartTime: {started:.3} (seconds since epoch), {}]", run.started);
     let _ = writeln!(text, "#[BaseTime: {started:.3} (seconds since epoch)]");
@@ -36,7 +39,7 @@ pub fn text(judged: &Judged, store: &Store) -> Result<String, StoreError> {
 }
 
 fn intervals(text: &mut String, judged: &Judged, store: &Store) -> Result<(), StoreError> {
-    let scale = judged.run.clock.ns_per_tick;
+    let cases: Vec<_> = judged.run.results().map(|(_, case)| case).collect();
     let starts = store.round_starts(judged.run.id)?;
     let group_of: Vec<usize> = judged.run.results().map(|(group, _)| group.nth).collect();
     let mut start_ns = 0;
@@ -48,6 +51,7 @@ fn intervals(text: &mut String, judged: &Judged, store: &Store) -> Result<(), St
             continue;
         }
         let samples = store.samples(launch.id)?;
+        let scale = judged.run.clock_of(cases[nth], launch.swapped).ns_per_tick;
         let in_ns = |ticks: u64| (ticks as f64 * scale).round() as u64;
         let timed_ns = samples.iter().sum::<u64>() as f64 * scale;
         let largest = samples.iter().copied().max().unwrap_or(0);

@@ -9,11 +9,12 @@ mod hlog;
 mod json;
 pub mod ndjson;
 
-use crate::compose::{Extent, compose};
+use crate::compose::{self, Extent};
+use analysis::fleet::FleetJudged;
 use analysis::{CaseResult, Judged};
 use model::metric::Operation;
 use model::size;
-use store::{Store, StoreError, StoredCase, StoredLaunch};
+use store::{Concurrent, Store, StoreError, StoredCase, StoredLaunch};
 
 pub use crate::markdown::render as markdown;
 pub use hgrm::spectra;
@@ -68,7 +69,10 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
         Format::Ndjson => ndjson::text(judged, store)?,
         Format::Csv => csv::text(judged),
         Format::ClaimsCsv => csv::claims(judged),
-        Format::Markdown => markdown(&compose(judged, Extent::Summary)),
+        Format::Markdown => markdown(&match FleetJudged::of(store, judged.run.id)? {
+            Some(fleet) => compose::fleet::compose(&fleet, Extent::Summary),
+            None => compose::compose(judged, Extent::Summary),
+        }),
         Format::Hgrm => hgrm::text(judged, store)?,
         Format::Hlog => hlog::text(judged, store)?,
         Format::Bmf => bmf::text(judged),
@@ -76,7 +80,8 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
 }
 
 /// One name per case, the same in every run that asks for the same:
-/// `pipe/latency/64B/same-cpu/process`. It holds no space and no comma.
+/// `pipe/latency/64B/same-cpu/process`, of a fleet `tcp/latency/64B/peer/n1..n2/one-pair/free/process`. It
+/// holds no space and no comma.
 fn name(judged: &Judged, case: &CaseResult) -> String {
     let mut parts = vec![case.variant.clone(), case.workload.name().to_string()];
     parts.extend(case.message_bytes.map(|bytes| {
@@ -89,6 +94,11 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
     parts.extend(total.map(|it| format!("of-{it}")));
     parts.extend((!case.reach.is_local()).then(|| case.reach.to_string()));
+    parts.extend((!case.nodes.is_empty()).then(|| case.nodes.join("..")));
+    parts.extend(case.concurrent.map(|it| match it {
+        Concurrent::One => "one-pair".into(),
+        Concurrent::All => "all-pairs".into(),
+    }));
     parts.extend([case.placement.clone(), case.workers.clone()]);
     if case.metric.is_transfer() && case.payload != "untouched" {
         parts.push(case.payload.clone());

@@ -14,7 +14,7 @@ use analysis::{CaseResult, Claim, GroupVerdict, Judged, JudgedStudy, Observed};
 use analysis::{Reach, Total};
 use model::clock::{Kind, Reading, TscUnavailable};
 use model::host::Host;
-use store::{RunStatus, Store, StoreError, StoredCase, StoredRun};
+use store::{Concurrent, RunStatus, Store, StoreError, StoredCase, StoredRun};
 
 /// Version of the events: grows when a reader could misread the next one.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -46,13 +46,15 @@ struct Identity<'a> {
     message_bytes: Option<u64>,
     total: Option<Total>,
     reach: &'a Reach,
+    nodes: Vec<&'a str>,
+    concurrent: Option<Concurrent>,
     placement: Placement,
     workers: Workers,
     twin: bool,
 }
 
-impl Identity<'_> {
-    fn of(case: usize, stored: &StoredCase) -> Identity<'_> {
+impl<'a> Identity<'a> {
+    fn of(case: usize, stored: &'a StoredCase, nodes: Vec<&'a str>) -> Identity<'a> {
         Identity {
             case,
             variant: &stored.case.variant,
@@ -60,6 +62,8 @@ impl Identity<'_> {
             message_bytes: stored.case.message_bytes,
             total: stored.case.total,
             reach: &stored.case.reach,
+            nodes,
+            concurrent: stored.ends.and_then(|it| it.concurrent),
             placement: stored.case.placement,
             workers: stored.case.workers,
             twin: stored.case.twin,
@@ -99,10 +103,10 @@ struct Planned<'a> {
     reason: Option<&'a str>,
 }
 
-impl Planned<'_> {
-    fn of(nth: usize, group: usize, case: &StoredCase) -> Planned<'_> {
+impl<'a> Planned<'a> {
+    fn of(run: &'a StoredRun, nth: usize, group: usize, case: &'a StoredCase) -> Planned<'a> {
         Planned {
-            identity: Identity::of(nth, case),
+            identity: Identity::of(nth, case, run.nodes_of(case)),
             group,
             cpus: case.case.place.cpus.map(|(a, b)| [a, b]),
             payload: case.case.payload,
@@ -128,7 +132,7 @@ pub fn start(run: &StoredRun) -> String {
             step_ns: run.clock.step_ns,
             readings: &run.clock.readings,
         },
-        cases: cases.map(|(nth, (group, case))| Planned::of(nth, group.nth, case)).collect(),
+        cases: cases.map(|(nth, (group, case))| Planned::of(run, nth, group.nth, case)).collect(),
     };
     line("start", run.id, body)
 }
@@ -159,8 +163,13 @@ pub struct Launch<'a> {
     pub samples: u64,
 }
 
-/// A launch of the case that is planned as number `case`.
-pub fn launch(run: i64, case: usize, stored: &StoredCase, launch: &Launch) -> String {
+/// A launch of the case that is planned as number `case`; `nodes` are those of a fleet's.
+pub fn launch(
+    run: i64,
+    (case, stored): (usize, &StoredCase),
+    nodes: Vec<&str>,
+    launch: &Launch,
+) -> String {
     #[derive(Serialize)]
     struct Body<'a> {
         #[serde(flatten)]
@@ -168,7 +177,7 @@ pub fn launch(run: i64, case: usize, stored: &StoredCase, launch: &Launch) -> St
         #[serde(flatten)]
         launch: &'a Launch<'a>,
     }
-    line("launch", run, Body { identity: Identity::of(case, stored), launch })
+    line("launch", run, Body { identity: Identity::of(case, stored, nodes), launch })
 }
 
 /// A `result` per case, a `claim` per claim, then `end`.
@@ -232,7 +241,7 @@ pub fn text(judged: &Judged, store: &Store) -> std::result::Result<String, Store
             median_ns: result.by_round.get(at).copied().flatten(),
             samples: stored.record.initiator.samples,
         };
-        text.push_str(&launch(run.id, nth, case, &told));
+        text.push_str(&launch(run.id, (nth, case), run.nodes_of(case), &told));
     }
     text.push_str(&conclusion(judged));
     Ok(text)

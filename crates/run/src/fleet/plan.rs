@@ -11,7 +11,7 @@ use model::placement::Placement;
 use model::reach::Reach;
 use model::total::Total;
 use model::workload::{Policy, Workload};
-use store::{Concurrent, FleetAsked, NewFleetCase, Store, StoreError};
+use store::{Concurrent, Ends, FleetAsked, NewCase, NewFleetCase, Store, StoreError};
 
 /// Samples of a simulated launch.
 const SIMULATED_SAMPLES: u64 = 16;
@@ -127,14 +127,14 @@ pub fn store(
                 Box::new((0..nodes).flat_map(move |a| (a + 1..nodes).map(move |b| (a, Some(b)))))
             }
         };
-        ends.enumerate().map(move |(nth, (near, far))| NewFleetCase {
-            group,
-            nth,
-            case: kind.case.kept(),
-            near,
-            far,
-            concurrent: kind.concurrent,
-            fixed,
+        ends.enumerate().map(move |(nth, (near, far))| {
+            let mut case = kind.case.kept();
+            case.place.swappable = far.is_some();
+            NewFleetCase {
+                case: NewCase { group, nth, case, absence: None },
+                ends: Ends { near, far, concurrent: kind.concurrent },
+                fixed,
+            }
         })
     });
     store.add_fleet_cases(run, cases)

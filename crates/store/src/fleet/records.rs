@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RunStatus;
-use model::case::Case;
+use crate::{NewCase, RunStatus};
+use model::catalogue::Catalogue;
 use model::floors::Floors;
 use model::host::Host;
 use model::peer::FarHost;
 use model::placement::Placement;
+use model::reach::Reach;
+use model::request::{Request, Stopping};
 use model::workload::Workload;
 
 /// How many pairs of a turn are measured at a time.
@@ -66,6 +68,24 @@ pub struct FleetAsked {
     pub seed: u64,
 }
 
+impl FleetAsked {
+    /// The same as what is asked of a run, as far as it can be said without the nodes.
+    pub fn request(&self) -> Request {
+        let reaches = [(Reach::Local, &self.local), (Reach::Peer, &self.between)];
+        let asked = reaches.into_iter().filter(|(_, variants)| !variants.is_empty());
+        Request {
+            mechanisms: self.local.iter().chain(&self.between).cloned().collect(),
+            workloads: self.workloads.clone(),
+            placements: self.placements.clone(),
+            samples: self.samples,
+            reaches: asked.map(|(reach, _)| reach).collect(),
+            stopping: Stopping { launches: Some(self.rounds), ..Stopping::default() },
+            seed: self.seed,
+            ..Request::default()
+        }
+    }
+}
+
 /// A fleet run about to be measured.
 pub struct NewFleet<'a> {
     /// UTC, RFC 3339.
@@ -80,22 +100,27 @@ pub struct NewFleet<'a> {
     pub host: &'a Host,
     /// Its clock, which stamps nothing.
     pub clock: &'a model::clock::Record,
+    /// What this build can measure, and what the variants of the run are.
+    pub catalogue: &'a Catalogue,
 }
 
-/// A case of one node, or of one pair.
-pub struct NewFleetCase {
-    /// Number of its group: what is done.
-    pub group: usize,
-    /// Which of its group it is.
-    pub nth: usize,
-    /// What is done.
-    pub case: Case,
+/// The node that a case of a fleet is of, or the pair of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
     /// The node, or the first of the pair.
     pub near: usize,
     /// The second of the pair.
     pub far: Option<usize>,
-    /// How many pairs at a time; None of local cases.
+    /// How many pairs at a time; None of a node's own cases.
     pub concurrent: Option<Concurrent>,
+}
+
+/// A case of one node, or of one pair.
+pub struct NewFleetCase<'a> {
+    /// What is done; cases that do the same are one group.
+    pub case: NewCase<'a>,
+    /// Where.
+    pub ends: Ends,
     /// Operations per sample and samples per launch, where no pilot finds them.
     pub fixed: Option<(u64, u64)>,
 }

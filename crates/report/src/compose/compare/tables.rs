@@ -1,6 +1,6 @@
 //! A table of cases per workload and place: the change with its interval, p, verdict.
 
-use super::{counted, effect, percent, probability, short_name, unit};
+use super::{between, counted, effect, percent, probability, short_name, unit};
 use crate::compose::words;
 use crate::{Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
@@ -56,7 +56,7 @@ fn row(case: &CaseChange) -> Row {
     let value = |it: Option<f64>| it.map_or("–".into(), |it| unit(case).format(it));
     let modes = if case.two_modes { " +" } else { "" };
     let cells = [
-        Text::new().code(format!("{}{modes}", case.variant)),
+        Text::new().code(format!("{}{}{modes}", case.variant, between(case))),
         Text::from(case.message_bytes.map_or("–".into(), units::size)),
         Text::from(value(case.median_a)),
         Text::from(value(case.median_b)),
