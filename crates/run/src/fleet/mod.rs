@@ -6,7 +6,6 @@
 //! ends (`run`). A node that fails, hangs or has another build becomes a row with the reason. A fleet that
 //! isn't at hand can be simulated over the same wire format (`simulated_agent`, `simulated`).
 
-mod address;
 mod agent_pool;
 mod connection;
 mod floors;
@@ -18,5 +17,5 @@ pub mod simulated;
 pub mod simulated_agent;
 pub mod tournament;
 
-pub use address::network;
+pub use crate::launch::peer::address::network;
 pub use run::{Conditions, Fleet};

@@ -13,13 +13,14 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::agent_pool::{AgentPool, Interrupted};
+use super::floors;
 use super::launch_state::Wanted;
 use super::plan::Kind;
 use super::tournament::{self, index};
-use super::{address, floors};
 use crate::campaign::{
     deadline_ms, deadline_of, drawn_in, lasting_ns, now_utc, operation_ns, pilot_of, sized,
 };
+use crate::launch::peer::address;
 use crate::launch::spec::BUILD;
 use crate::launch::{Interrupt, LaunchResult, Spec};
 use live::{Live, Turn, revive};

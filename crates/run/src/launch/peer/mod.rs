@@ -11,7 +11,7 @@
 //!             ──over n─────────────▶ agent            (kills what is left of it)
 //! ```
 
-mod address;
+pub mod address;
 mod agent;
 mod deploy;
 pub mod keeper;
@@ -80,7 +80,7 @@ impl Peer {
     /// Why there is none, and the way out.
     pub fn address(&self, ipv6: bool) -> Result<IpAddr, String> {
         let named = self.asked.addresses.iter().find(|it| it.is_ipv6() == ipv6);
-        named.map_or_else(|| address::learned(&self.far, ipv6), |named| Ok(*named))
+        named.map_or_else(|| address::of_peer(&self.far, ipv6), |named| Ok(*named))
     }
 
     /// What is kept of it with a run of this host.
