@@ -219,6 +219,20 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
 }
 
 #[test]
+fn a_pair_that_was_given_up_is_not_tried_again_by_resume() {
+    let bench = Bench::new();
+    bench.must(&format!("fleet tcp --nodes a,b --launcher env --rounds 3 {QUICK}"));
+    bench.edit("UPDATE launches SET status = 'failed', reason = 'planted' WHERE round > 0");
+    bench.edit(
+        "UPDATE runs SET fleet = json_set(fleet, '$.rounds', 6), status = 'interrupted' WHERE id = 1",
+    );
+    let said = bench.run("fleet --resume last");
+    assert_eq!(said.code, Some(1), "nothing worked, and nothing is tried: {}", said.err);
+    assert_eq!((launches(&bench, "status = 'failed'"), launches(&bench, "status = 'ok'")), (3, 0));
+    bench.wait_for_silence(Duration::from_secs(30));
+}
+
+#[test]
 fn a_signal_ends_it_with_what_there_is() {
     let bench = Bench::new();
     let line = format!("fleet tcp --nodes a,b --launcher env --rounds 4000 {QUICK}");

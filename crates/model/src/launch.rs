@@ -224,6 +224,11 @@ impl Record {
         std::iter::once(&self.initiator).chain(&self.others)
     }
 
+    /// Samples that all initiators reported.
+    pub fn reported_samples(&self) -> u64 {
+        self.initiators().fold(0, |sum, it| sum.saturating_add(it.samples))
+    }
+
     /// Cuts `samples`, those of all initiators one after the other, into each one's. None where they are
     /// not as many as were reported.
     pub fn samples_of_each<'a>(&self, mut samples: &'a [u64]) -> Option<Vec<&'a [u64]>> {

@@ -5,7 +5,7 @@
 
 mod records;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use rusqlite::params;
 
@@ -201,14 +201,14 @@ impl Store {
         })
     }
 
-    /// Launches of a fleet that are stored already: case and round.
-    pub fn fleet_done(&self, run: i64) -> Result<HashSet<(i64, u64)>, StoreError> {
+    /// Launches of a fleet that are stored already, by case and round: whether each worked.
+    pub fn fleet_done(&self, run: i64) -> Result<HashMap<(i64, u64), bool>, StoreError> {
         let sql = format!(
-            "SELECT case_id, round, {} FROM launches JOIN cases ON case_id = cases.id
+            "SELECT case_id, round, launches.status = 'ok', {} FROM launches JOIN cases ON case_id = cases.id
              WHERE cases.run = ?",
             self.seals.holds(Table::Launches)
         );
-        let each = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
+        let each = |row: &rusqlite::Row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?));
         let rows = self.holding(run, "launches", &sql, [run], each)?;
         Ok(rows.into_iter().collect())
     }

@@ -13,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::unmarked::Forks;
 use super::{Campaign, Conditions, Interrupted, Launched, LiveCase, value_ns};
+use crate::launch::state::is_given_up;
 use crate::launch::{Launch, LaunchResult, Spec, Stage};
 use crate::plan::Case;
 use machine::doctor::Watch;
@@ -25,8 +26,6 @@ use store::{NewLaunch, StoreError};
 /// Rounds in which observed launches are made, unless the number of launches is fixed. Counts vary little,
 /// and observing is slow.
 const OBSERVED_ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
-/// A case with so many failed launches and none that worked is given up.
-const FAILURES: usize = 3;
 /// How long the spin before and after a round lasts.
 const SPIN: Duration = Duration::from_micros(500);
 
@@ -325,6 +324,7 @@ impl LiveCase {
 
     /// Whether further launches would only cost time.
     pub(super) fn has_failed_too_often(&self) -> bool {
-        self.medians.len() >= FAILURES && self.medians.iter().all(Option::is_none)
+        let worked = self.medians.iter().flatten().count();
+        is_given_up(self.medians.len() - worked, worked)
     }
 }

@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::connection::{AgentConnection, end_all};
-use super::launch_state::{LaunchState, Outgoing, Wanted, dispatch};
+use super::connection::{AgentConnection, Frame, end_all};
 use super::nodes;
 use super::simulated_agent::{Planted, SimulatedAgent};
 use crate::launch::spec::BUILD;
+use crate::launch::state::{
+    COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Outgoing, READY_WITHIN, Stage, Wanted,
+};
 use crate::launch::wire::{Kind, Missing, time_left};
 use crate::launch::{Interrupt, LaunchResult};
 use machine::interrupt::INTERRUPTED_WITHIN;
@@ -19,18 +21,10 @@ use store::FleetAsked;
 
 /// How long a node may take to answer: its step may have to be set up.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
-/// How long launches may take to get ready, and to be told of once they have ended.
-const READY_WITHIN: Duration = Duration::from_secs(12);
-const TOLD_WITHIN: Duration = Duration::from_secs(10);
-/// How long a launch may take beyond its deadline.
-const GRACE: Duration = Duration::from_secs(2);
 /// How long a node that is asked whether it is there may take to say so.
 const PONG_WITHIN: Duration = Duration::from_secs(3);
 /// How long agents may take to end once they are told.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
-/// One side that fails is often the echo of the other: how long to wait for that news.
-const ECHO: Duration = Duration::from_millis(300);
-
 /// A signal came.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Interrupted;
@@ -95,7 +89,7 @@ impl<'a> AgentPool<'a> {
         let hello = serde_json::json!({ "build": BUILD }).to_string();
         let all: Vec<usize> = (0..self.connections.len()).collect();
         for node in &all {
-            self.say(Outgoing(*node, Kind::Hello, hello.clone().into_bytes()));
+            self.greet_with(*node, hello.as_bytes());
         }
         let deadline = Instant::now() + ANSWERS_WITHIN;
         self.until(&all, deadline, |pool| all.iter().all(|it| pool.has_answered(*it)))?;
@@ -117,9 +111,16 @@ impl<'a> AgentPool<'a> {
         self.lost[node].is_none() && self.far[node].is_some()
     }
 
-    fn say(&mut self, Outgoing(node, kind, payload): Outgoing) {
-        if let Some(connection) = &mut self.connections[node] {
+    fn say(&mut self, outgoing: Outgoing) {
+        if let Some(connection) = &mut self.connections[outgoing.node] {
+            let (kind, payload) = outgoing.frame();
             connection.say(kind, &payload);
+        }
+    }
+
+    fn greet_with(&mut self, node: usize, hello: &[u8]) {
+        if let Some(connection) = &mut self.connections[node] {
+            connection.say(Kind::Hello, hello);
         }
     }
 
@@ -254,11 +255,11 @@ impl<'a> AgentPool<'a> {
         let (mut numbers, mut slots, mut lasting) = (Vec::new(), 0, Duration::ZERO);
         for wanted in set {
             active.push(wanted.near);
-            active.extend(wanted.far.map(|it| it.0));
+            active.extend(wanted.far.map(|it| it.node));
             slots = slots.max(wanted.slot + 1);
             lasting = lasting.max(Duration::from_millis(wanted.spec.deadline_ms));
             self.next = self.next.wrapping_add(1);
-            let (launch, outgoing) = LaunchState::begin(wanted, self.next, &self.far);
+            let (launch, outgoing) = LaunchState::begin(wanted, self.next);
             self.launches.insert(self.next, launch);
             numbers.push(self.next);
             outgoing.into_iter().for_each(|it| self.say(it));
@@ -270,56 +271,44 @@ impl<'a> AgentPool<'a> {
                 self.give_up(*node, why);
             }
         }
-        self.all(&active, READY_WITHIN, "get ready", LaunchState::is_ready)?;
+        self.all(&active, READY_WITHIN, Stage::Ready, |_| true)?;
         self.interrupt.sleep(quiet);
         for slot in 0..slots {
-            let going = self.launches.values().filter(|it| it.wanted.slot == slot && !it.failed());
+            let of_slot = move |launch: &LaunchState| launch.wanted.slot == slot;
+            let going = self.launches.values().filter(|it| of_slot(it) && !it.failed());
             let outgoing: Vec<Outgoing> = going.map(LaunchState::go).collect();
             outgoing.into_iter().for_each(|it| self.say(it));
-            let of_slot =
-                move |launch: &LaunchState| launch.wanted.slot != slot || launch.is_timed();
-            self.all(&active, lasting + GRACE, "be timed", of_slot)?;
+            self.all(&active, lasting + GRACE, Stage::Timed, of_slot)?;
         }
-        let ends: Vec<Outgoing> =
-            self.launches.values().flat_map(|it| it.to_all(Kind::End)).collect();
+        let ends: Vec<Outgoing> = self.launches.values().flat_map(LaunchState::end).collect();
         ends.into_iter().for_each(|it| self.say(it));
-        let fine = |launch: &LaunchState| launch.failed() || launch.is_told();
-        self.all(&active, TOLD_WITHIN, "tell what they found", fine)?;
+        self.all(&active, COLLECTED_WITHIN, Stage::Told, |launch| !launch.failed())?;
         let echo = Instant::now() + ECHO;
-        self.until(&active, echo, |pool| pool.launches.values().all(LaunchState::is_told))?;
-        let overs: Vec<Outgoing> =
-            self.launches.values().flat_map(|it| it.to_all(Kind::Over)).collect();
+        let is_told = |launch: &LaunchState| launch.is_at(Stage::Told);
+        self.until(&active, echo, |pool| pool.launches.values().all(is_told))?;
+        let overs: Vec<Outgoing> = self.launches.values().flat_map(LaunchState::over).collect();
         overs.into_iter().for_each(|it| self.say(it));
         let launches = &mut self.launches;
         let ended = numbers.iter().filter_map(|number| launches.remove(number));
-        Ok(ended.map(|launch| launch.result(&self.names)).collect())
+        Ok(ended.map(|mut launch| launch.result(|node| &self.names[node])).collect())
     }
 
-    /// Waits for all launches; those that are late are given up, with the nodes that don't even say
-    /// that they are still there.
+    /// Waits until all launches that are `concerned` are at a stage; those that are late are given up, with
+    /// the nodes that don't even say that they are still there.
     fn all(
         &mut self,
         active: &[usize],
         within: Duration,
-        what: &str,
-        done: impl Fn(&LaunchState) -> bool,
+        stage: Stage,
+        concerned: impl Fn(&LaunchState) -> bool,
     ) -> Result<(), Interrupted> {
         let deadline = Instant::now() + within;
-        self.until(active, deadline, |pool| pool.launches.values().all(&done))?;
-        let late = |pool: &AgentPool| -> Vec<u32> {
-            pool.launches.iter().filter(|(_, it)| !done(it)).map(|(number, _)| *number).collect()
-        };
-        if late(self).is_empty() {
-            return Ok(());
+        let is_late = |launch: &LaunchState| concerned(launch) && !launch.is_at(stage);
+        self.until(active, deadline, |pool| !pool.launches.values().any(is_late))?;
+        if self.launches.values().any(is_late) {
+            self.roll_call(active)?;
         }
-        self.roll_call(active)?;
-        let names = self.names.clone();
-        for number in late(self) {
-            let Some(launch) = self.launches.get_mut(&number) else { continue };
-            let of: Vec<&str> = launch.waits_for().into_iter().map(|it| &*names[it]).collect();
-            let why = format!("{} didn't {what} within {} s", of.join(" and "), within.as_secs());
-            launch.fail(why);
-        }
+        self.launches.values_mut().filter(|it| is_late(it)).for_each(|it| it.give_up(stage));
         Ok(())
     }
 
@@ -327,7 +316,7 @@ impl<'a> AgentPool<'a> {
     fn roll_call(&mut self, active: &[usize]) -> Result<(), Interrupted> {
         for node in active {
             self.answered[*node] = false;
-            self.say(Outgoing(*node, Kind::Hello, Vec::new()));
+            self.greet_with(*node, &[]);
         }
         let deadline = Instant::now() + PONG_WITHIN;
         self.until(active, deadline, |pool| active.iter().all(|it| pool.has_answered(*it)))?;
@@ -343,5 +332,24 @@ impl<'a> AgentPool<'a> {
 impl Drop for AgentPool<'_> {
     fn drop(&mut self) {
         end_all(self.connections.drain(..).flatten().collect(), self.end_within());
+    }
+}
+
+/// Passes a frame of `node` to its launch. Returns what to say in reply, if anything.
+fn dispatch(
+    launches: &mut HashMap<u32, LaunchState>,
+    node: usize,
+    (kind, payload): &Frame,
+) -> Option<Outgoing> {
+    let (number, rest) = payload.split_first_chunk::<4>()?;
+    // Of a launch that nobody asks for any more nothing is kept.
+    let launch = launches.get_mut(&u32::from_le_bytes(*number)).filter(|it| it.is_of(node))?;
+    match kind {
+        Kind::Relay => {
+            let (inner, rest) = rest.split_first()?;
+            launch.hear(node, Kind::from_byte(*inner)?, rest)
+        }
+        Kind::Over => launch.hear(node, Kind::Over, &[]),
+        _ => None,
     }
 }

@@ -14,7 +14,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::agent_pool::{AgentPool, Interrupted};
 use super::floors;
-use super::launch_state::Wanted;
 use super::plan::Kind;
 use super::tournament::{self, index};
 use crate::campaign::{
@@ -22,6 +21,7 @@ use crate::campaign::{
 };
 use crate::launch::peer::address;
 use crate::launch::spec::BUILD;
+use crate::launch::state::{FarEnd, Wanted, is_given_up};
 use crate::launch::{Interrupt, LaunchResult, Spec};
 use live::{Live, Turn, revive};
 use model::launch::{Outcome, SampleCount, Warmup};
@@ -34,8 +34,6 @@ const BATCH: usize = 12;
 /// Longest time for which ended launches that were simulated are only in memory: they end by the
 /// thousand.
 const KEPT_WITHIN: Duration = Duration::from_millis(900);
-/// A case with so many failed launches and none that worked is given up.
-const FAILURES: u32 = 3;
 
 /// The tools of a fleet's run.
 pub struct Conditions<'a> {
@@ -95,8 +93,7 @@ impl<'a> Fleet<'a> {
                 agents.give_up(nth, "it was started anew since the run began: measure anew".into());
             }
         }
-        let live = revive(with.store, run, &kinds, asked.nodes.len())?;
-        let done = with.store.fleet_done(run)?;
+        let (live, done) = revive(with.store, run, &kinds, asked.nodes.len())?;
         let network = asked.network.as_deref().and_then(|text| address::network(text).ok());
         let mut fleet = Fleet {
             with,
@@ -259,7 +256,7 @@ impl<'a> Fleet<'a> {
             }
             for (slot, group) in groups.iter().enumerate() {
                 let live = self.live[*group][nth];
-                let given_up = !live.worked && live.failures >= FAILURES;
+                let given_up = is_given_up(live.failed, live.worked);
                 let wanted = if pilot { live.samples == 0 } else { live.samples > 0 };
                 if given_up || !wanted || self.done.contains(&(live.id, round)) {
                     continue;
@@ -268,14 +265,14 @@ impl<'a> Fleet<'a> {
                 let offset = 64 * rng.random_range(0..64);
                 let seed = drawn_in(self.asked.seed, *group, if pilot { 0 } else { round });
                 let spec = Spec { seed, ..self.spec(*group, near, &live, pilot, offset) };
-                let far = far.map(|far| (far, self.address(near, far, &spec.mechanism)));
+                let far = far.map(|far| (far, self.far_end(near, far, &spec.mechanism)));
                 let wanted = Wanted { near, far: None, spec, padding, slot };
                 turns.push(match far {
-                    Some((far, Ok(at))) => Turn {
+                    Some((_, Ok(end))) => Turn {
                         group: *group,
                         nth,
                         swapped,
-                        wanted: Wanted { far: Some((far, at)), ..wanted },
+                        wanted: Wanted { far: Some(end), ..wanted },
                         refused: None,
                     },
                     Some((far, Err(why))) => {
@@ -289,17 +286,14 @@ impl<'a> Fleet<'a> {
         turns
     }
 
-    fn address(
-        &self,
-        near: usize,
-        far: usize,
-        mechanism: &str,
-    ) -> Result<std::net::IpAddr, String> {
+    fn far_end(&self, near: usize, node: usize, mechanism: &str) -> Result<FarEnd, String> {
         let ipv6 = mechanisms::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
-        match (&self.agents.far[near], &self.agents.far[far]) {
-            (Some(near), Some(far)) => address::between(near, far, self.network.as_ref(), ipv6),
-            _ => Err("it never answered".into()),
-        }
+        let (Some(near), Some(far)) = (&self.agents.far[near], &self.agents.far[node]) else {
+            return Err("it never answered".into());
+        };
+        let at = address::between(near, far, self.network.as_ref(), ipv6)?;
+        let clock = &far.clock;
+        Ok(FarEnd { node, at, clock: clock.kind, ns_per_tick: clock.ns_per_tick })
     }
 
     fn spec(&self, group: usize, near: usize, live: &Live, pilot: bool, offset: usize) -> Spec {
@@ -346,8 +340,8 @@ impl<'a> Fleet<'a> {
         let Turn { group, nth, swapped, wanted, .. } = turn;
         let live = &mut self.live[group][nth];
         match result.record.outcome {
-            Outcome::Ok => live.worked = true,
-            _ => live.failures += 1,
+            Outcome::Ok => live.worked += usize::from(round > 0),
+            _ => live.failed += 1,
         }
         if round == 0 && result.record.outcome == Outcome::Ok {
             let case = &self.kinds[group].case;

@@ -1,5 +1,6 @@
-//! The coordinator's hold on one launch: start it, let it go, collect what it found. One between two
-//! hosts has a half here and a half there (`peer`).
+//! The coordinator's hold on one launch: start it, let it go, collect what it found. What is said to whom, and
+//! what it came to, its state decides (`state`). One between two hosts has a half here and a half there, which
+//! the agent of the `peer` starts.
 //!
 //! A launch that is dropped early is told so by the closing of its standard input; it kills
 //! its workers and exits. One that doesn't is killed.
@@ -14,23 +15,20 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use super::peer::{Peer, RemoteLaunch};
+use super::peer::{Line, Peer};
 use super::spec::Spec;
-use super::wire::{Kind, Missing, Reader, write_frame};
+use super::state::{
+    COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Message, Outgoing, READY_WITHIN, Stage, Wanted,
+};
+use super::wire::{Kind, Missing, Reader, time_left, write_frame};
 use machine::interrupt::{Interrupt, Interrupted};
-use model::launch::{Outcome, Record};
+use model::launch::Record;
 
-/// How long a supervisor may take beyond what it was told, before it is taken for hung.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
-/// How long the record and the samples may take once asked for.
-pub(super) const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
 /// How long a supervisor may take to end once it is told, before it is killed.
 const ENDS_WITHIN: Duration = Duration::from_millis(500);
-/// How long a launch may take to get ready.
-pub(super) const READY_WITHIN: Duration = Duration::from_secs(12);
-
 /// Starts launches.
 #[derive(Clone)]
 pub struct Launcher {
@@ -46,15 +44,6 @@ pub struct Way {
     pub near: Option<Arc<File>>,
 }
 
-/// How far a launch has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Its workers wait for the word to go.
-    Ready,
-    /// Its workers have finished timing, and still exist.
-    Timed,
-}
-
 /// The result of a launch: its record, and its samples in ticks.
 #[derive(Debug)]
 pub struct LaunchResult {
@@ -68,11 +57,7 @@ impl LaunchResult {
     /// The result of a launch whose process couldn't be started.
     pub fn not_started(error: &io::Error) -> LaunchResult {
         let outcome = not_started("start the launch", error);
-        LaunchResult::without_samples(Record::without_samples(outcome))
-    }
-
-    pub(super) fn without_samples(record: Record) -> LaunchResult {
-        LaunchResult { record, samples: Vec::new() }
+        LaunchResult { record: Record::without_samples(outcome), samples: Vec::new() }
     }
 }
 
@@ -85,12 +70,25 @@ impl Launcher {
     /// Starts a launch on this host. `padding` bytes are added to its environment, which moves its
     /// stack: a set-up detail that must not be the same in every launch.
     pub fn start(&self, spec: &Spec, padding: usize) -> io::Result<Launch> {
-        self.start_here(spec, padding).map(|it| Launch::Here(Box::new(it)))
+        let wanted = Wanted { near: NEAR, far: None, spec: spec.clone(), padding, slot: 0 };
+        let (mut launch, begin) = Launch::of(self.clone(), wanted, None, None);
+        begin.map_or(Ok(()), |it| launch.perform(it))?;
+        Ok(launch)
     }
 
     /// Starts a launch of two halves, one at each end of `way`.
     pub fn start_between(&self, spec: &Spec, padding: usize, way: &Way) -> Launch {
-        Launch::Remote(Box::new(RemoteLaunch::begin(self.clone(), way, spec, padding)))
+        let mut wanted = Wanted { near: NEAR, far: None, spec: spec.clone(), padding, slot: 0 };
+        let far = way.peer.end(FAR, &mut wanted.spec);
+        wanted.far = far.as_ref().ok().copied();
+        let line = far.is_ok().then(|| way.peer.line());
+        let (mut launch, begin) = Launch::of(self.clone(), wanted, way.near.clone(), line);
+        match (far, begin) {
+            (Err(outcome), _) => launch.state.refuse(outcome),
+            (Ok(_), Some(begin)) => launch.say(begin),
+            (Ok(_), None) => {}
+        }
+        launch
     }
 
     /// Starts a supervisor here, for all of a launch or for half of it.
@@ -137,76 +135,253 @@ impl Launcher {
         let text = serde_json::to_vec(spec).expect("a spec is always JSON");
         // If the child died already, the record says so when it is read.
         let _ = write_frame(&stdin, Kind::Spec, &text);
-        let time = Duration::from_millis(spec.deadline_ms);
         let (stdin, stdout) = (Some(stdin), Reader::new(stdout));
-        Ok(Supervised { child, stdin, stdout, time, over: None, hung_up: None })
+        Ok(Supervised { child, stdin, stdout, hung_up: None })
     }
 }
 
-/// A running launch.
-pub enum Launch {
-    /// Both workers run on this host.
-    Here(Box<Supervised>),
-    /// The responder runs on the peer.
-    Remote(Box<RemoteLaunch>),
+/// The node that is this host, and the one behind the peer's agent.
+const NEAR: usize = 0;
+const FAR: usize = 1;
+
+/// A running launch: its state, and those who are spoken to: a supervisor here, and where its responder is at
+/// the peer the agent there.
+pub struct Launch {
+    state: LaunchState,
+    launcher: Launcher,
+    /// The network of the near half; None for this process's own.
+    network: Option<Arc<File>>,
+    near: Option<Supervised>,
+    /// Whether the supervisor here says nothing any more.
+    is_mute: bool,
+    far: Option<Line>,
 }
 
 impl Launch {
+    fn of(
+        launcher: Launcher,
+        wanted: Wanted,
+        network: Option<Arc<File>>,
+        far: Option<Line>,
+    ) -> (Launch, Option<Outgoing>) {
+        let number = far.as_ref().map_or(0, |it| it.number);
+        let (state, begin) = LaunchState::begin(wanted, number);
+        (Launch { state, launcher, network, near: None, is_mute: false, far }, begin)
+    }
+
     /// The process id of the supervisor here; 0 where there is none yet.
     pub fn pid(&self) -> u32 {
-        match self {
-            Launch::Here(it) => it.pid(),
-            Launch::Remote(it) => it.pid(),
-        }
+        self.near.as_ref().map_or(0, Supervised::pid)
     }
 
-    /// Waits until the launch is at `stage`, or over. Err only when interrupted.
+    /// Waits until the launch is at `stage`, or over. Err when interrupted, and when the peer is lost:
+    /// nothing can be measured then.
     pub fn reach(&mut self, stage: Stage, interrupt: &Interrupt) -> Result<(), Interrupted> {
-        match self {
-            Launch::Here(it) => it.reach(stage, interrupt),
-            Launch::Remote(it) => it.reach(stage, interrupt),
+        if self.is_over() {
+            return Ok(());
+        }
+        if stage == Stage::Ready {
+            self.reach_within(Stage::Bound, READY_WITHIN, interrupt)?;
+        }
+        let within = match (stage, &self.far) {
+            (Stage::Timed, None) => self.lasts() + GRACE,
+            (Stage::Timed, Some(_)) => self.lasts() + GRACE + COLLECTED_WITHIN,
+            _ => READY_WITHIN,
+        };
+        self.reach_within(stage, within, interrupt)?;
+        if self.is_over() {
+            self.hear_the_echo();
+        }
+        self.still_there()
+    }
+
+    fn lasts(&self) -> Duration {
+        Duration::from_millis(self.state.wanted.spec.deadline_ms)
+    }
+
+    fn reach_within(
+        &mut self,
+        stage: Stage,
+        within: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<(), Interrupted> {
+        self.until(stage, Instant::now() + within, Some(interrupt))?;
+        if !self.state.is_at(stage) {
+            if let Some(far) = &self.far {
+                far.link.borrow_mut().roll_call(interrupt.fd());
+            }
+            self.still_there()?;
+            self.drain();
+        }
+        if !self.state.is_at(stage) {
+            self.state.give_up(stage);
+        }
+        Ok(())
+    }
+
+    fn still_there(&self) -> Result<(), Interrupted> {
+        if self.far.as_ref().is_some_and(Line::is_lost) { Err(Interrupted) } else { Ok(()) }
+    }
+
+    /// Once one half has failed: waits for the record of the other, which may hold the cause.
+    fn hear_the_echo(&mut self) {
+        let _ = self.until(Stage::Told, Instant::now() + ECHO, None);
+        if !self.state.is_at(Stage::Told) {
+            // It may wait for a partner that is gone: told to end, it reports what it has seen.
+            self.state.end().into_iter().for_each(|it| self.say(it));
+            let _ = self.until(Stage::Told, Instant::now() + ECHO, None);
         }
     }
 
-    /// Tells a launch that nobody wants any more to end, and doesn't wait for that.
+    /// Tells a launch that nobody wants any more to end, and doesn't wait for that; its far half is told
+    /// when this is dropped.
     pub fn hang_up(&mut self) {
-        match self {
-            Launch::Here(it) => it.hang_up(),
-            Launch::Remote(it) => it.hang_up(),
+        if let Some(near) = &mut self.near {
+            near.hang_up();
         }
     }
 
     /// Whether the launch has ended before its time.
     pub fn is_over(&self) -> bool {
-        match self {
-            Launch::Here(it) => it.is_over(),
-            Launch::Remote(it) => it.is_over(),
-        }
+        self.state.failed()
     }
 
     /// Lets the workers start.
     pub fn go(&mut self) {
-        match self {
-            Launch::Here(it) => it.tell(Kind::Go),
-            Launch::Remote(it) => it.go(),
+        if !self.is_over() {
+            self.say(self.state.go());
         }
     }
 
     /// Lets the workers exit; the record follows.
     pub fn end(&mut self) {
-        match self {
-            Launch::Here(it) => it.tell(Kind::End),
-            Launch::Remote(it) => it.end(),
+        if !self.is_over() {
+            self.state.end().into_iter().for_each(|it| self.say(it));
         }
     }
 
     /// Reads the record and the samples, and reaps the supervisor. A signal shortens the
     /// patience with one that doesn't answer.
-    pub fn collect(self, interrupt: &Interrupt) -> LaunchResult {
-        match self {
-            Launch::Here(it) => it.collect(interrupt),
-            Launch::Remote(it) => it.collect(interrupt),
+    pub fn collect(mut self, interrupt: &Interrupt) -> LaunchResult {
+        if !self.is_over() {
+            let deadline = Instant::now() + COLLECTED_WITHIN;
+            if self.until(Stage::Told, deadline, Some(interrupt)).is_err() {
+                let deadline = interrupt.patience_ends().map_or(deadline, |it| it.min(deadline));
+                let _ = self.until(Stage::Told, deadline, None);
+            }
+            if !self.state.is_at(Stage::Told) {
+                self.state.give_up(Stage::Told);
+            }
         }
+        self.state.result(|node| if node == FAR { "at the peer" } else { "" })
+    }
+
+    /// Waits until the launch is at `stage`, at most until `deadline`. Err when interrupted.
+    fn until(
+        &mut self,
+        stage: Stage,
+        deadline: Instant,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<(), Interrupted> {
+        loop {
+            self.drain();
+            if self.state.is_at(stage) || Instant::now() >= deadline {
+                return Ok(());
+            }
+            self.await_news(deadline, interrupt)?;
+        }
+    }
+
+    /// Takes in everything that has come.
+    fn drain(&mut self) {
+        while let Some(near) = &mut self.near {
+            match near.frames().held() {
+                Ok(Some((kind, payload))) => self.hear(NEAR, kind, &payload),
+                Ok(None) => break,
+                Err(missing) => return self.lose_near(&missing),
+            }
+        }
+        while let Some((kind, payload)) = self.far.as_ref().and_then(Line::take) {
+            self.hear(FAR, kind, &payload);
+        }
+        if self.far.as_ref().is_some_and(Line::is_lost) {
+            self.hear(FAR, Kind::Over, &[]);
+        }
+    }
+
+    fn hear(&mut self, node: usize, kind: Kind, payload: &[u8]) {
+        if let Some(reply) = self.state.hear(node, kind, payload) {
+            self.say(reply);
+        }
+    }
+
+    /// Reads what comes next, from whomever; returns after that, or at `deadline`.
+    fn await_news(
+        &mut self,
+        deadline: Instant,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<(), Interrupted> {
+        let near = self.near.as_ref().filter(|_| !self.is_mute);
+        let link = self.far.as_ref().filter(|it| !it.is_lost()).map(|it| it.link.borrow());
+        let sources = [
+            near.map(Supervised::fd),
+            link.as_ref().map(|it| it.fd()),
+            interrupt.map(Interrupt::fd),
+        ];
+        let given: Vec<BorrowedFd<'_>> = sources.iter().copied().flatten().collect();
+        let mut fds: Vec<PollFd<'_>> =
+            given.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        if poll(&mut fds, time_left(Some(deadline)).as_ref()).is_err() {
+            return Ok(());
+        }
+        let mut readable = fds.iter().map(|fd| !fd.revents().is_empty());
+        let [near, far, signal] =
+            sources.map(|it| it.is_some() && readable.next().unwrap_or(false));
+        drop(link);
+        if signal {
+            return Err(Interrupted);
+        }
+        if let (true, Some(supervised)) = (near, &mut self.near)
+            && let Err(missing) = supervised.frames().fill()
+        {
+            self.lose_near(&missing);
+        }
+        if let (true, Some(line)) = (far, &self.far) {
+            line.link.borrow_mut().take_in();
+        }
+        Ok(())
+    }
+
+    fn lose_near(&mut self, missing: &Missing) {
+        self.is_mute = true;
+        match missing {
+            Missing::Broken(error) => {
+                self.state.fail(format!("the supervisor's stream broke: {error}"));
+            }
+            _ => self.hear(NEAR, Kind::Over, &[]),
+        }
+    }
+
+    /// Says something to whom it is for; a supervisor that can't be started is a result.
+    fn say(&mut self, outgoing: Outgoing) {
+        if let Err(error) = self.perform(outgoing) {
+            self.state.refuse(LaunchResult::not_started(&error).record.outcome);
+        }
+    }
+
+    fn perform(&mut self, outgoing: Outgoing) -> io::Result<()> {
+        match (&mut self.near, &self.far, &outgoing) {
+            (_, Some(line), Outgoing { node: FAR, .. }) => line.say(&outgoing),
+            (_, _, Outgoing { what: Message::Begin(spec, padding), .. }) => {
+                self.near = Some(match &self.network {
+                    None => self.launcher.start_here(spec, *padding)?,
+                    Some(network) => self.launcher.start_in(network, spec, *padding)?,
+                });
+            }
+            (Some(near), _, Outgoing { what: Message::Tell(kind), .. }) => near.tell(*kind),
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -215,9 +390,6 @@ pub struct Supervised {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: Reader<ChildStdout>,
-    time: Duration,
-    /// The record, once the launch has ended before its time.
-    over: Option<Record>,
     /// When it was told to end.
     hung_up: Option<Instant>,
 }
@@ -228,58 +400,7 @@ impl Supervised {
         self.child.id()
     }
 
-    /// Waits until the launch is at `stage`, or over. Err only when interrupted.
-    pub fn reach(&mut self, stage: Stage, interrupt: &Interrupt) -> Result<(), Interrupted> {
-        let within = match stage {
-            Stage::Ready => READY_WITHIN,
-            Stage::Timed => self.time + GRACE,
-        };
-        self.reach_by(stage, Instant::now() + within, &[interrupt.fd()])
-    }
-
-    /// The same until `deadline`, or until one of `wanted` is readable.
-    pub(super) fn reach_by(
-        &mut self,
-        stage: Stage,
-        deadline: Instant,
-        wanted: &[BorrowedFd<'_>],
-    ) -> Result<(), Interrupted> {
-        if self.over.is_some() {
-            return Ok(());
-        }
-        let kind = match stage {
-            Stage::Ready => Kind::Ready,
-            Stage::Timed => Kind::Timed,
-        };
-        match self.stdout.next(Some(deadline), wanted.iter().copied()) {
-            Ok((got, _)) if got == kind => {}
-            Ok((Kind::Record, text)) => self.over = Some(parse_record(&text)),
-            Ok((got, _)) => self.fail(format!("the supervisor said {got:?} out of turn")),
-            Err(Missing::Interrupted) => return Err(Interrupted),
-            Err(missing) => self.fail(said_nothing(&missing)),
-        }
-        Ok(())
-    }
-
-    /// Whether it says something within `time`.
-    pub(super) fn speaks_within(&self, time: Duration) -> bool {
-        let mut fds =
-            [rustix::event::PollFd::from_borrowed_fd(self.fd(), rustix::event::PollFlags::IN)];
-        let until = super::wire::time_left(Some(Instant::now() + time));
-        matches!(rustix::event::poll(&mut fds, until.as_ref()), Ok(1..))
-    }
-
-    /// Whether the launch has ended before its time.
-    pub fn is_over(&self) -> bool {
-        self.over.is_some()
-    }
-
-    /// The record, if it has ended before its time.
-    pub(super) fn over(&self) -> Option<&Record> {
-        self.over.as_ref()
-    }
-
-    /// Its frames, for whoever passes them on.
+    /// Its frames.
     pub(super) fn frames(&mut self) -> &mut Reader<ChildStdout> {
         &mut self.stdout
     }
@@ -290,7 +411,7 @@ impl Supervised {
     }
 
     pub(super) fn tell(&mut self, kind: Kind) {
-        if let (None, Some(stdin)) = (&self.over, &self.stdin) {
+        if let Some(stdin) = &self.stdin {
             // A closed pipe shows as a missing frame at the next read.
             let _ = write_frame(stdin, kind, &[]);
         }
@@ -302,71 +423,6 @@ impl Supervised {
         self.hung_up.get_or_insert_with(Instant::now);
     }
 
-    fn fail(&mut self, reason: String) {
-        self.over = Some(Record::without_samples(Outcome::Failed { reason }));
-    }
-
-    /// Reads the record and the samples, and reaps the supervisor. A signal shortens the
-    /// patience with one that doesn't answer.
-    pub fn collect(mut self, interrupt: &Interrupt) -> LaunchResult {
-        let result = match self.over.take() {
-            Some(record) if record.outcome != Outcome::Ok => {
-                Ok(LaunchResult::without_samples(record))
-            }
-            _ => self.read_result(interrupt),
-        };
-        result.unwrap_or_else(|reason| LaunchResult::without_samples(failure(reason)))
-    }
-
-    fn read_result(&mut self, interrupt: &Interrupt) -> Result<LaunchResult, String> {
-        let mut deadline = Some(Instant::now() + COLLECTED_WITHIN);
-        let mut wanted = Some(interrupt.fd());
-        let mut record: Option<Record> = None;
-        let mut samples = Vec::new();
-        loop {
-            match self.stdout.next(deadline, wanted) {
-                Err(Missing::Interrupted) => {
-                    wanted = None;
-                    deadline = deadline.min(interrupt.patience_ends().or(deadline));
-                }
-                Ok((Kind::Record, text)) => {
-                    let parsed = parse_record(&text);
-                    let all = parsed.initiators().map(|it| it.samples).sum::<u64>();
-                    samples.reserve_exact(all as usize);
-                    record = Some(parsed);
-                }
-                Ok((Kind::Samples, bytes)) => {
-                    let ticks = bytes.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
-                    samples.extend(ticks);
-                }
-                Ok((Kind::Done, _)) => break,
-                Ok((kind, _)) => return Err(format!("the supervisor said {kind:?} out of turn")),
-                Err(missing) => return Err(said_nothing(&missing)),
-            }
-        }
-        let record = record.ok_or("the supervisor sent no record")?;
-        if record.outcome != Outcome::Ok {
-            return Ok(LaunchResult::without_samples(record));
-        }
-        if record.samples_of_each(&samples).is_none() {
-            let told = record.initiators().map(|it| it.samples).sum::<u64>();
-            return Err(format!("{} samples came of {told}", samples.len()));
-        }
-        Ok(LaunchResult { record, samples })
-    }
-}
-
-impl Drop for Supervised {
-    fn drop(&mut self) {
-        self.hang_up();
-        // A supervisor removes what it made, unless it was killed: then its objects name it.
-        if !self.exits() {
-            mechanisms::clean_up_after_process(self.pid());
-        }
-    }
-}
-
-impl Supervised {
     /// Reaps the supervisor, killing it if it has to be; whether it exited by itself.
     fn exits(&mut self) -> bool {
         // Of those that were told together, each has had the time that others were waited for.
@@ -388,19 +444,12 @@ impl Supervised {
     }
 }
 
-pub(super) fn parse_record(text: &[u8]) -> Record {
-    serde_json::from_slice(text).unwrap_or_else(|error| failure(format!("its record: {error}")))
-}
-
-pub(super) fn failure(reason: String) -> Record {
-    Record::without_samples(Outcome::Failed { reason })
-}
-
-pub(super) fn said_nothing(missing: &Missing) -> String {
-    match missing {
-        Missing::Closed => "the supervisor died without a word".into(),
-        Missing::Late => "the supervisor missed its deadline".into(),
-        Missing::Interrupted => "interrupted".into(),
-        Missing::Broken(error) => format!("the supervisor's stream broke: {error}"),
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.hang_up();
+        // A supervisor removes what it made, unless it was killed: then its objects name it.
+        if !self.exits() {
+            mechanisms::clean_up_after_process(self.pid());
+        }
     }
 }

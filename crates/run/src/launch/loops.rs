@@ -7,10 +7,10 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-use mechanisms::{Endpoint, Phase};
 use mechanisms::network::ConnectionKind;
 use mechanisms::workload::payload::{Touched, Untouched};
 use mechanisms::workload::{Check, Payload, Side, Timed, latency};
+use mechanisms::{Endpoint, Phase};
 use model::launch::WorkerReport;
 use model::mechanism::Stats;
 

@@ -7,7 +7,8 @@
 //! shared page (`page`), and both run the timed loops (`loops`) of a workload of `mechanisms::workload`.
 //! There may be several initiators, each with a pair of ends (`pairs`): the first commands them all.
 //! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
-//! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`).
+//! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`). What is said to whom is
+//! decided in one place, here, at a peer and between the nodes of a fleet (`state`).
 //!
 //! ```text
 //! coordinator ──spec──▶ supervisor ──fork──▶ initiator, responder
@@ -26,6 +27,7 @@ mod page;
 mod pairs;
 pub mod peer;
 mod protocol;
+pub mod state;
 mod supervisor;
 mod tracing;
 mod worker;
@@ -36,9 +38,10 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use handle::{Launch, LaunchResult, Launcher, Stage, Supervised, Way};
+pub use handle::{Launch, LaunchResult, Launcher, Supervised, Way};
 pub use machine::interrupt::Interrupt;
 pub use page::{Command, Page};
 pub use protocol::SETTLED;
 pub use spec::{Spec, not_started};
+pub use state::Stage;
 pub use supervisor::serve;

@@ -1,15 +1,18 @@
 //! The way to the other host, and what has come over it of each launch.
 
 use model::peer::Asked;
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::deploy::Copy;
 use super::process::Process;
 use super::{Build, FarHost, NoPeer};
 use crate::launch::spec::BUILD;
+use crate::launch::state::Outgoing;
 use crate::launch::wire::{Kind, Missing};
 use machine::interrupt::Interrupt;
 
@@ -21,13 +24,13 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 const PONG_WITHIN: Duration = Duration::from_secs(3);
 
 /// A frame of a launch.
-pub(super) type Frame = (Kind, Vec<u8>);
+pub(in crate::launch) type Frame = (Kind, Vec<u8>);
 
 /// The agent over there, and what has come of each launch.
-pub(super) struct Link {
+pub(in crate::launch) struct Link {
     agent: Process,
-    pub(super) heard: HashMap<u32, VecDeque<Frame>>,
-    pub(super) next: u32,
+    heard: HashMap<u32, VecDeque<Frame>>,
+    next: u32,
     /// Whether it has said that it is there, since it was asked.
     answered: bool,
     pub(super) lost: Option<String>,
@@ -125,51 +128,8 @@ impl Link {
         self.agent.say(kind, payload);
     }
 
-    /// Says something of one launch.
-    pub(super) fn relay(&mut self, number: u32, kind: Kind) {
-        let mut payload = number.to_le_bytes().to_vec();
-        payload.push(kind as u8);
-        self.say(Kind::Relay, &payload);
-    }
-
-    /// Forgets a launch, and has the agent end what is left of it.
-    pub(super) fn over(&mut self, number: u32) {
-        self.heard.remove(&number);
-        self.say(Kind::Over, &number.to_le_bytes());
-    }
-
-    /// The next frame of a launch, if it has come.
-    fn take(&mut self, number: u32) -> Option<Frame> {
-        self.heard.get_mut(&number)?.pop_front()
-    }
-
-    /// Waits for a frame of a launch until `deadline`, or until one of `wanted` is readable.
-    pub(super) fn next(
-        &mut self,
-        number: u32,
-        deadline: Instant,
-        wanted: &[BorrowedFd<'_>],
-    ) -> Result<Frame, Missing> {
-        loop {
-            if let Some(frame) = self.take(number) {
-                return Ok(frame);
-            }
-            if self.lost.is_some() {
-                return Err(Missing::Closed);
-            }
-            match self.agent.stdout.next(Some(deadline), wanted.iter().copied()) {
-                Ok(frame) => {
-                    self.sort(frame);
-                    self.sort_held();
-                }
-                Err(missing @ (Missing::Interrupted | Missing::Late)) => return Err(missing),
-                Err(missing) => self.lose(&missing),
-            }
-        }
-    }
-
     /// Asks whether the agent is still there; one that doesn't even say so is lost.
-    pub(super) fn roll_call(&mut self, interrupt: BorrowedFd<'_>) {
+    pub(in crate::launch) fn roll_call(&mut self, interrupt: BorrowedFd<'_>) {
         self.answered = false;
         self.say(Kind::Hello, &[]);
         let deadline = Instant::now() + PONG_WITHIN;
@@ -186,7 +146,7 @@ impl Link {
     }
 
     /// Takes in what has come, without waiting for more.
-    pub(super) fn take_in(&mut self) {
+    pub(in crate::launch) fn take_in(&mut self) {
         let filled = self.agent.stdout.fill();
         self.sort_held();
         if let Err(missing) = filled {
@@ -245,8 +205,51 @@ impl Link {
         self.agent.hang_up();
     }
 
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(in crate::launch) fn fd(&self) -> BorrowedFd<'_> {
         self.agent.stdout.as_fd()
+    }
+}
+
+/// The way to the far half of one launch.
+pub(in crate::launch) struct Line {
+    pub(in crate::launch) link: Rc<RefCell<Link>>,
+    pub(in crate::launch) number: u32,
+}
+
+impl Line {
+    /// A line of a number of its own.
+    pub(super) fn over(link: Rc<RefCell<Link>>) -> Line {
+        let number = {
+            let mut link = link.borrow_mut();
+            link.next += 1;
+            let number = link.next;
+            link.heard.insert(number, VecDeque::new());
+            number
+        };
+        Line { link, number }
+    }
+
+    pub(in crate::launch) fn say(&self, outgoing: &Outgoing) {
+        let (kind, payload) = outgoing.frame();
+        self.link.borrow_mut().say(kind, &payload);
+    }
+
+    /// The next frame that has come.
+    pub(in crate::launch) fn take(&self) -> Option<Frame> {
+        self.link.borrow_mut().heard.get_mut(&self.number)?.pop_front()
+    }
+
+    pub(in crate::launch) fn is_lost(&self) -> bool {
+        self.link.borrow().lost.is_some()
+    }
+}
+
+impl Drop for Line {
+    /// Forgets the launch, and has the agent end what is left of it.
+    fn drop(&mut self) {
+        let mut link = self.link.borrow_mut();
+        link.heard.remove(&self.number);
+        link.say(Kind::Over, &self.number.to_le_bytes());
     }
 }
 

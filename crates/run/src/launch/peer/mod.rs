@@ -17,7 +17,6 @@ mod deploy;
 pub mod keeper;
 mod link;
 pub mod process;
-mod remote;
 
 use model::peer::Asked;
 use model::peer::{FarHost, PeerRecord};
@@ -29,11 +28,15 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 pub use agent::serve;
-pub use remote::RemoteLaunch;
 
+use super::spec::Spec;
+use super::state::FarEnd;
+pub(in crate::launch) use link::Line;
 use link::Link;
 use machine::interrupt::Interrupt;
+use mechanisms::Variant;
 use model::host::Host;
+use model::launch::Outcome;
 
 /// What each side says first. Its form stays as it is, so that builds can name each other.
 #[derive(Serialize, Deserialize)]
@@ -83,6 +86,23 @@ impl Peer {
         named.map_or_else(|| address::of_peer(&self.far, ipv6), |named| Ok(*named))
     }
 
+    /// The far end of a launch, as node `node` of it; the mechanism in `spec` becomes what it is on that path.
+    pub(in crate::launch) fn end(&self, node: usize, spec: &mut Spec) -> Result<FarEnd, Outcome> {
+        let variant = Variant::parse(&spec.mechanism);
+        let ipv6 = variant.as_ref().is_ok_and(Variant::is_ipv6);
+        let at = self.address(ipv6).map_err(|reason| Outcome::NotApplicable { reason })?;
+        if let Ok(variant) = variant {
+            spec.mechanism = on_path(variant, at)?;
+        }
+        let clock = &self.far.clock;
+        Ok(FarEnd { node, at, clock: clock.kind, ns_per_tick: clock.ns_per_tick })
+    }
+
+    /// The way to the far half of a new launch.
+    pub(in crate::launch) fn line(&self) -> Line {
+        Line::over(self.link.clone())
+    }
+
     /// What is kept of it with a run of this host.
     pub fn record(&self, here: &Host) -> PeerRecord {
         let one_kernel = self.far.is_on(here);
@@ -106,6 +126,15 @@ impl Peer {
     pub fn lost(&self) -> Option<String> {
         self.link.borrow().lost.clone()
     }
+}
+
+/// The variant that both sides open, as text: what the path decides is decided here.
+fn on_path(variant: Variant, to: IpAddr) -> Result<String, Outcome> {
+    let options = (variant.entry.for_path)(&variant.options, to).map_err(|error| {
+        let reason = format!("no way to {to}: {error}: name an address with --peer-address");
+        Outcome::NotApplicable { reason }
+    })?;
+    Ok(Variant { options, ..variant }.to_string())
 }
 
 /// The network stack of this process (namespaces(7)).

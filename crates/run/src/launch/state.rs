@@ -1,0 +1,392 @@
+//! The state of a launch: frames go in, and what to say to whom comes out. It waits for nobody and opens
+//! nothing, and is the same for a launch on this host, one between this host and a peer, one on a node of a
+//! fleet, and one between two of them.
+//!
+//! ```text
+//! begin ─▶ far: bound ─▶ begin near ─▶ both ready … quiet … go far ─▶ going ─▶ go near ─▶ timed
+//!                                                                   … end ─▶ records, samples
+//! ```
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use super::LaunchResult;
+use super::spec::{Half, Spec};
+use super::wire::Kind;
+use super::workers::OWNER_GONE;
+use mechanisms::network::Cookie;
+use model::clock;
+use model::launch::{FarSide, MOST_SAMPLES, Outcome, Record};
+
+/// How long a supervisor may take beyond what it was told, before it is taken for hung.
+pub const GRACE: Duration = Duration::from_secs(2);
+/// How long a launch may take to get ready.
+pub const READY_WITHIN: Duration = Duration::from_secs(12);
+/// How long the record and the samples may take once asked for.
+pub const COLLECTED_WITHIN: Duration = Duration::from_secs(10);
+/// How long to wait, after one half has failed, for the record of the other, which may hold the cause.
+pub const ECHO: Duration = Duration::from_millis(500);
+
+/// A case with so many failed launches and none that worked is given up.
+const FAILURES: usize = 3;
+
+/// Whether further launches of a case would only cost time.
+pub fn is_given_up(failed: usize, worked: usize) -> bool {
+    worked == 0 && failed >= FAILURES
+}
+
+/// One launch, before it is started.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The node of the initiator, or of all of it.
+    pub near: usize,
+    /// Where the responder is, if it isn't there.
+    pub far: Option<FarEnd>,
+    /// What is launched; its clock is that of the near node.
+    pub spec: Spec,
+    /// Bytes added to the environment.
+    pub padding: usize,
+    /// Launches of one set with the same slot are timed at the same time.
+    pub slot: usize,
+}
+
+/// The other end of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct FarEnd {
+    /// The node.
+    pub node: usize,
+    /// The address at which it waits.
+    pub at: IpAddr,
+    /// Its clock.
+    pub clock: clock::Kind,
+    /// The scale of that.
+    pub ns_per_tick: f64,
+}
+
+/// How far a launch has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Its far half waits to be connected to; at once where there is none.
+    Bound,
+    /// Its workers wait for the word to go.
+    Ready,
+    /// Its workers have finished timing, and still exist.
+    Timed,
+    /// All is told.
+    Told,
+}
+
+/// Something to say to a node.
+#[derive(Debug)]
+pub struct Outgoing {
+    /// To whom.
+    pub node: usize,
+    /// Of which launch.
+    pub number: u32,
+    /// What.
+    pub what: Message,
+}
+
+/// What is said to a node of a launch.
+#[derive(Debug)]
+pub enum Message {
+    /// Start a supervisor, with so many bytes added to its environment.
+    Begin(Box<Spec>, usize),
+    /// A word to the supervisor.
+    Tell(Kind),
+    /// Nobody wants it any more.
+    Over,
+}
+
+impl Outgoing {
+    /// The frame that says so to an agent.
+    pub fn frame(&self) -> (Kind, Vec<u8>) {
+        let mut payload = self.number.to_le_bytes().to_vec();
+        let kind = match &self.what {
+            Message::Begin(spec, padding) => {
+                payload.extend_from_slice(&(*padding as u32).to_le_bytes());
+                payload.extend(serde_json::to_vec(spec).expect("a spec is always JSON"));
+                Kind::Begin
+            }
+            Message::Tell(kind) => {
+                payload.push(*kind as u8);
+                Kind::Relay
+            }
+            Message::Over => Kind::Over,
+        };
+        (kind, payload)
+    }
+}
+
+/// What one node has said of its part.
+#[derive(Default)]
+struct Side {
+    begun: bool,
+    bound: bool,
+    ready: bool,
+    going: bool,
+    timed: bool,
+    record: Option<Record>,
+    samples: Vec<u64>,
+    done: bool,
+    /// Its supervisor died.
+    over: bool,
+    /// It was given up.
+    late: bool,
+}
+
+impl Side {
+    /// Whether it came to an early end.
+    fn failed(&self) -> bool {
+        let bad = self.record.as_ref().is_some_and(|it| it.outcome != Outcome::Ok);
+        bad || self.late || (self.over && !self.done)
+    }
+
+    fn is_at(&self, stage: Stage) -> bool {
+        match stage {
+            Stage::Bound => self.bound,
+            Stage::Ready => self.ready,
+            Stage::Timed => self.timed,
+            Stage::Told => self.done,
+        }
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        let failed = |reason: &str| Some(Outcome::Failed { reason: reason.into() });
+        match &self.record {
+            Some(record) => Some(record.outcome.clone()),
+            None if self.over => failed("the supervisor died without a word"),
+            None if self.late => failed("the supervisor missed its deadline"),
+            None => None,
+        }
+    }
+}
+
+/// The state of one launch in progress.
+pub struct LaunchState {
+    /// The request; its spec is completed once the far half has reported its port.
+    pub wanted: Wanted,
+    number: u32,
+    near: Side,
+    far: Side,
+    /// Why it failed, where no record says so.
+    failure: Option<String>,
+}
+
+impl LaunchState {
+    /// The state of a new launch, and what begins it.
+    pub fn begin(mut wanted: Wanted, number: u32) -> (LaunchState, Option<Outgoing>) {
+        let mut first = (wanted.near, wanted.spec.clone());
+        let mut failure = None;
+        if let Some(FarEnd { node, at, clock, ns_per_tick }) = wanted.far {
+            match Cookie::drawn() {
+                Ok(cookie) => {
+                    let half = Some(Half::Far { at, cookie });
+                    first = (node, Spec { half, clock, ns_per_tick, ..first.1 });
+                    // The port is to be told.
+                    wanted.spec.half = Some(Half::Near { to: SocketAddr::new(at, 0), cookie });
+                }
+                Err(error) => failure = Some(format!("getrandom: {error}")),
+            }
+        }
+        let what = Message::Begin(Box::new(first.1), wanted.padding);
+        let outgoing = failure.is_none().then_some(Outgoing { node: first.0, number, what });
+        let begun = Side { begun: true, ..Side::default() };
+        let (near, far) = match wanted.far {
+            None => (begun, Side::default()),
+            Some(_) => (Side::default(), begun),
+        };
+        (LaunchState { wanted, number, near, far, failure }, outgoing)
+    }
+
+    fn far_node(&self) -> Option<usize> {
+        self.wanted.far.map(|it| it.node)
+    }
+
+    fn is_far(&self, node: usize) -> bool {
+        self.far_node() == Some(node) && node != self.wanted.near
+    }
+
+    /// Whether `node` has a part in it.
+    pub fn is_of(&self, node: usize) -> bool {
+        node == self.wanted.near || self.is_far(node)
+    }
+
+    /// Takes in a frame of `node`. Returns what to say in reply, if anything.
+    pub fn hear(&mut self, node: usize, kind: Kind, payload: &[u8]) -> Option<Outgoing> {
+        let (near, number) = (self.wanted.near, self.number);
+        let is_far = self.is_far(node);
+        let side = if is_far { &mut self.far } else { &mut self.near };
+        match kind {
+            Kind::Bound if is_far && !side.bound => {
+                let port = payload.first_chunk::<2>().map(|it| u16::from_le_bytes(*it));
+                if let (Some(Half::Near { to, .. }), Some(port)) =
+                    (&mut self.wanted.spec.half, port)
+                {
+                    to.set_port(port);
+                    (side.bound, self.near.begun) = (true, true);
+                    let spec = Box::new(self.wanted.spec.clone());
+                    let what = Message::Begin(spec, self.wanted.padding);
+                    return Some(Outgoing { node: near, number, what });
+                }
+            }
+            Kind::Ready => side.ready = true,
+            Kind::Going if is_far && !side.going => {
+                side.going = true;
+                return Some(Outgoing { node: near, number, what: Message::Tell(Kind::Go) });
+            }
+            Kind::Timed => side.timed = true,
+            Kind::Record => {
+                let record: Record = serde_json::from_slice(payload).unwrap_or_else(|error| {
+                    let reason = format!("its record: {error}");
+                    Record::without_samples(Outcome::Failed { reason })
+                });
+                side.samples.reserve_exact(record.reported_samples().min(MOST_SAMPLES) as usize);
+                side.record = Some(record);
+            }
+            Kind::Samples => {
+                let ticks = payload.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
+                side.samples.extend(ticks);
+            }
+            Kind::Done => side.done = true,
+            Kind::Over => side.over = true,
+            _ => {}
+        }
+        None
+    }
+
+    /// Its parts: the node of each, and what that has said.
+    fn sides(&self) -> impl Iterator<Item = (usize, &Side)> {
+        let far = self.far_node().map(|node| (node, &self.far));
+        std::iter::once((self.wanted.near, &self.near)).chain(far)
+    }
+
+    /// Whether it has come to an early end.
+    pub fn failed(&self) -> bool {
+        self.failure.is_some() || self.sides().any(|(_, side)| side.failed())
+    }
+
+    /// Whether it is at `stage`, or never will be. All is told where each node has told its part, or has none
+    /// any more.
+    pub fn is_at(&self, stage: Stage) -> bool {
+        match stage {
+            Stage::Bound => self.failed() || self.wanted.far.is_none() || self.far.bound,
+            Stage::Told => {
+                let ended = |side: &Side| !side.begun || side.done || side.over || side.failed();
+                self.failure.is_some() || self.sides().all(|(_, side)| ended(side))
+            }
+            stage => self.failed() || self.sides().all(|(_, side)| side.is_at(stage)),
+        }
+    }
+
+    /// Takes in that a supervisor couldn't be started at the near end, and why.
+    pub fn refuse(&mut self, outcome: Outcome) {
+        self.near.record = Some(Record::without_samples(outcome));
+    }
+
+    /// Marks it as failed, unless it is already.
+    pub fn fail(&mut self, why: String) {
+        self.failure.get_or_insert(why);
+    }
+
+    /// Gives up those who should have been at `stage` by now.
+    pub fn give_up(&mut self, stage: Stage) {
+        let has_far = self.wanted.far.is_some();
+        for side in std::iter::once(&mut self.near).chain(has_far.then_some(&mut self.far)) {
+            side.late |= side.begun && !side.is_at(stage) && side.outcome().is_none();
+        }
+    }
+
+    /// What lets it go. Of two halves the far one goes first and reports that it has.
+    pub fn go(&self) -> Outgoing {
+        let node = self.far_node().unwrap_or(self.wanted.near);
+        Outgoing { node, number: self.number, what: Message::Tell(Kind::Go) }
+    }
+
+    /// Tells every node that takes part to let its workers exit, and to report.
+    pub fn end(&self) -> Vec<Outgoing> {
+        self.to_all(|| Message::Tell(Kind::End))
+    }
+
+    /// Tells every node that takes part that nobody wants it any more.
+    pub fn over(&self) -> Vec<Outgoing> {
+        self.to_all(|| Message::Over)
+    }
+
+    fn to_all(&self, what: impl Fn() -> Message) -> Vec<Outgoing> {
+        let to = |(node, _)| Outgoing { node, number: self.number, what: what() };
+        self.sides().map(to).collect()
+    }
+
+    /// Its result; `name` says where each node is, in front of what went wrong there: nothing where that is
+    /// plain. Of a launch that failed all records are kept, without samples.
+    pub fn result<'a>(&mut self, name: impl Fn(usize) -> &'a str) -> LaunchResult {
+        let outcome = self.outcome(name);
+        let Side { record, samples, .. } = std::mem::take(&mut self.near);
+        let mut record = record.unwrap_or_else(|| Record::without_samples(outcome.clone()));
+        if let Some(far) = self.far.record.take() {
+            let Record { granted, noise, traffic, setup_ns, responder, .. } = far;
+            record.responder = responder;
+            record.far = Some(Box::new(FarSide { granted, noise, traffic, setup_ns }));
+        }
+        record.outcome = outcome;
+        match record.outcome {
+            Outcome::Ok => LaunchResult { record, samples },
+            _ => {
+                record.initiator.samples = 0;
+                record.others.iter_mut().for_each(|it| it.samples = 0);
+                LaunchResult { record, samples: Vec::new() }
+            }
+        }
+    }
+
+    /// What it came to. What can't be had is the cause, and what failed the echo; failures are joined.
+    fn outcome<'a>(&self, name: impl Fn(usize) -> &'a str) -> Outcome {
+        let at = |node: usize, reason: String| match name(node) {
+            "" => reason,
+            name => format!("{name}: {reason}"),
+        };
+        let mut reasons: Vec<String> = self.failure.iter().cloned().collect();
+        let mut ended = Vec::new();
+        for (node, side) in self.sides() {
+            match side.outcome() {
+                Some(Outcome::NotApplicable { reason }) => {
+                    return Outcome::NotApplicable { reason: at(node, reason) };
+                }
+                Some(Outcome::Unavailable(mut why)) => {
+                    why.reason = at(node, why.reason);
+                    return Outcome::Unavailable(why);
+                }
+                // It was told to end because the other had failed.
+                Some(Outcome::Failed { reason }) if reason.ends_with(OWNER_GONE) => {
+                    ended.push(at(node, reason));
+                }
+                Some(Outcome::Failed { reason }) => reasons.push(at(node, reason)),
+                Some(Outcome::Ok) | None => {}
+            }
+        }
+        let samples = (self.near.samples.len() as u64, self.near.record.as_ref());
+        match samples {
+            _ if !(reasons.is_empty() && ended.is_empty()) => {}
+            (_, None) => reasons.push("it ended without a word".into()),
+            (came, Some(of)) if came != of.reported_samples() => {
+                reasons.push(format!("{came} samples came of {}", of.reported_samples()));
+            }
+            _ => {
+                let silent = self.sides().find(|(_, side)| side.record.is_none());
+                reasons.extend(silent.map(|(node, _)| at(node, "it sent no record".into())));
+            }
+        }
+        if reasons.is_empty() {
+            reasons = ended;
+        }
+        if reasons.is_empty() {
+            Outcome::Ok
+        } else {
+            Outcome::Failed { reason: reasons.join("; ") }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

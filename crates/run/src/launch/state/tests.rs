@@ -1,0 +1,205 @@
+//! Frames go in, and what is said to whom comes out; no process is started.
+
+use std::net::Ipv4Addr;
+
+use super::*;
+use crate::launch::spec::BUILD;
+use model::launch::{SampleCount, Warmup, Workers};
+use model::mechanism::{Cause, Unavailable};
+use model::workload::{Arrivals, Policy, Workload};
+
+const NEAR: usize = 3;
+const FAR: usize = 5;
+
+fn wanted(far: Option<FarEnd>) -> Wanted {
+    let spec = Spec {
+        build: BUILD.into(),
+        mechanism: "tcp".into(),
+        workload: Workload::Latency,
+        message_bytes: 64,
+        workers: Workers::Process,
+        others: Vec::new(),
+        initiator_cpu: None,
+        responder_cpu: None,
+        payload: Policy::Untouched,
+        verify: false,
+        warmup: Warmup::default(),
+        samples: SampleCount::Exactly(2),
+        batch: 1,
+        rate: None,
+        arrivals: Arrivals::Periodic,
+        clock: clock::Kind::MonotonicRaw,
+        ns_per_tick: 1.0,
+        deadline_ms: 100,
+        buffer_offset: 0,
+        seed: 7,
+        observe: None,
+        plant: None,
+        half: None,
+    };
+    Wanted { near: NEAR, far, spec, padding: 32, slot: 0 }
+}
+
+fn here() -> LaunchState {
+    let (state, begin) = LaunchState::begin(wanted(None), 9);
+    let Some(Outgoing { node: NEAR, number: 9, what: Message::Begin(spec, 32) }) = begin else {
+        panic!("{begin:?}");
+    };
+    assert_eq!(spec.half, None, "all of it is there");
+    state
+}
+
+/// A launch between two, and what is said to the far one first.
+fn between() -> (LaunchState, Spec) {
+    let at = Ipv4Addr::new(10, 1, 0, 2).into();
+    let far = FarEnd { node: FAR, at, clock: clock::Kind::Tsc, ns_per_tick: 0.5 };
+    let (state, begin) = LaunchState::begin(wanted(Some(far)), 9);
+    let Some(Outgoing { node: FAR, what: Message::Begin(spec, 32), .. }) = begin else {
+        panic!("{begin:?}");
+    };
+    (state, *spec)
+}
+
+fn record(outcome: Outcome, samples: u64) -> Vec<u8> {
+    let mut record = Record::without_samples(outcome);
+    record.initiator.samples = samples;
+    record.setup_ns = 42;
+    serde_json::to_vec(&record).unwrap()
+}
+
+fn failed(reason: &str) -> Vec<u8> {
+    record(Outcome::Failed { reason: reason.into() }, 0)
+}
+
+/// Frames of a node, none of which is answered.
+fn hear<const N: usize>(state: &mut LaunchState, node: usize, frames: [(Kind, &[u8]); N]) {
+    for (kind, payload) in frames {
+        assert!(state.hear(node, kind, payload).is_none(), "{kind:?}");
+    }
+}
+
+fn result(state: &mut LaunchState) -> LaunchResult {
+    state.result(|node| if node == FAR { "far" } else { "" })
+}
+
+fn reason(state: &mut LaunchState) -> String {
+    match result(state).record.outcome {
+        Outcome::Failed { reason } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ticks(values: [u64; 2]) -> Vec<u8> {
+    values.iter().flat_map(|it| it.to_le_bytes()).collect()
+}
+
+#[test]
+fn a_launch_in_one_place_is_ready_goes_is_timed_and_tells() {
+    let mut state = here();
+    assert!(state.is_at(Stage::Bound) && !state.is_at(Stage::Ready));
+    hear(&mut state, NEAR, [(Kind::Ready, &[])]);
+    assert!(state.is_at(Stage::Ready) && !state.is_at(Stage::Timed));
+    let go = state.go();
+    assert!(matches!(go, Outgoing { node: NEAR, what: Message::Tell(Kind::Go), .. }), "{go:?}");
+    hear(&mut state, NEAR, [(Kind::Timed, &[])]);
+    assert!(state.is_at(Stage::Timed) && !state.is_at(Stage::Told));
+    let (record, ticks) = (record(Outcome::Ok, 2), ticks([10, 11]));
+    hear(&mut state, NEAR, [(Kind::Record, &record), (Kind::Samples, &ticks), (Kind::Done, &[])]);
+    assert!(state.is_at(Stage::Told) && !state.failed());
+    let found = result(&mut state);
+    assert_eq!((found.record.outcome, found.samples), (Outcome::Ok, vec![10, 11]));
+}
+
+#[test]
+fn of_two_halves_the_far_one_begins_and_goes_first() {
+    let (mut state, far) = between();
+    assert_eq!((far.clock, far.ns_per_tick), (clock::Kind::Tsc, 0.5), "its own clock");
+    let reply = state.hear(FAR, Kind::Bound, &4711_u16.to_le_bytes());
+    let Some(Outgoing { node: NEAR, what: Message::Begin(near, 32), .. }) = reply else {
+        panic!("{reply:?}");
+    };
+    let (Some(Half::Far { at, cookie }), Some(Half::Near { to, cookie: shown })) =
+        (far.half, near.half)
+    else {
+        panic!("two halves");
+    };
+    assert_eq!((SocketAddr::new(at, 4711), cookie), (to, shown));
+    assert!(state.hear(FAR, Kind::Bound, &1_u16.to_le_bytes()).is_none(), "it begins once");
+    hear(&mut state, FAR, [(Kind::Ready, &[])]);
+    assert!(!state.is_at(Stage::Ready));
+    hear(&mut state, NEAR, [(Kind::Ready, &[])]);
+    assert!(state.is_at(Stage::Ready));
+    assert_eq!(state.go().node, FAR);
+    let reply = state.hear(FAR, Kind::Going, &[]);
+    let to_near = matches!(reply, Some(Outgoing { node: NEAR, what: Message::Tell(Kind::Go), .. }));
+    assert!(to_near, "{reply:?}");
+    let ticks = ticks([10, 11]);
+    for (node, samples) in [(NEAR, 2), (FAR, 0)] {
+        hear(&mut state, node, [(Kind::Timed, &[]), (Kind::Record, &record(Outcome::Ok, samples))]);
+        if node == NEAR {
+            hear(&mut state, node, [(Kind::Samples, &ticks)]);
+        }
+        assert!(!state.is_at(Stage::Told));
+        hear(&mut state, node, [(Kind::Done, &[])]);
+    }
+    assert!(state.is_at(Stage::Told));
+    let found = result(&mut state);
+    assert_eq!((found.record.outcome, found.samples.len()), (Outcome::Ok, 2));
+    assert_eq!(found.record.far.map(|it| it.setup_ns), Some(42));
+}
+
+#[test]
+fn what_can_not_be_had_is_the_cause_and_failures_are_joined() {
+    let (mut state, _) = between();
+    let (cause, way_out) = (Cause::Denied, "load it".into());
+    let why = Unavailable { cause, reason: "no tcp".into(), way_out };
+    hear(&mut state, FAR, [(Kind::Record, &record(Outcome::Unavailable(why), 0))]);
+    hear(&mut state, NEAR, [(Kind::Record, &failed("its partner is gone"))]);
+    let Outcome::Unavailable(why) = result(&mut state).record.outcome else { panic!("the cause") };
+    assert_eq!(why.reason, "far: no tcp");
+
+    let (mut state, _) = between();
+    hear(&mut state, NEAR, [(Kind::Record, &failed("it broke"))]);
+    hear(&mut state, FAR, [(Kind::Record, &failed("it broke too"))]);
+    let found = result(&mut state).record;
+    let reason = "it broke; far: it broke too".to_string();
+    assert_eq!(found.outcome, Outcome::Failed { reason });
+    assert_eq!(found.far.map(|it| it.setup_ns), Some(42), "what it counted is kept");
+}
+
+#[test]
+fn who_was_told_to_end_is_no_cause() {
+    let (mut state, _) = between();
+    hear(&mut state, NEAR, [(Kind::Record, &failed(OWNER_GONE))]);
+    hear(&mut state, FAR, [(Kind::Record, &failed("it broke"))]);
+    assert_eq!(reason(&mut state), "far: it broke");
+}
+
+#[test]
+fn who_dies_or_says_nothing_in_time_is_named() {
+    let mut state = here();
+    hear(&mut state, NEAR, [(Kind::Over, &[])]);
+    assert!(state.failed() && state.is_at(Stage::Told));
+    assert_eq!(reason(&mut state), "the supervisor died without a word");
+
+    let (mut state, _) = between();
+    state.give_up(Stage::Ready);
+    assert!(state.is_at(Stage::Told), "the near half was never begun");
+    assert_eq!(reason(&mut state), "far: the supervisor missed its deadline");
+
+    let mut state = here();
+    let (record, ticks) = (record(Outcome::Ok, 3), ticks([1, 2]));
+    hear(&mut state, NEAR, [(Kind::Record, &record), (Kind::Samples, &ticks), (Kind::Done, &[])]);
+    assert_eq!(reason(&mut state), "2 samples came of 3");
+
+    let mut state = here();
+    state.fail("n3 is gone".into());
+    state.fail("later".into());
+    assert_eq!(reason(&mut state), "n3 is gone");
+}
+
+#[test]
+fn three_failures_and_none_that_worked_give_a_case_up() {
+    let given_up = [(2, 0), (3, 0), (9, 1), (3, 3)].map(|(failed, ok)| is_given_up(failed, ok));
+    assert_eq!(given_up, [false, true, false, false]);
+}
