@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::connection::{AgentConnection, Frame, end_all};
 use super::nodes;
 use super::simulated_agent::{Planted, SimulatedAgent};
-use crate::launch::spec::BUILD;
+use crate::launch::peer::connection::{Connection, Frame, NotMet, end_all, hello, met};
 use crate::launch::state::{
     COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Outgoing, READY_WITHIN, Stage, Wanted,
 };
@@ -37,7 +36,7 @@ pub struct AgentPool<'a> {
     pub far: Vec<Option<FarHost>>,
     /// Why each node is lost; None while it takes part.
     pub lost: Vec<Option<String>>,
-    connections: Vec<Option<AgentConnection>>,
+    connections: Vec<Option<Connection>>,
     answered: Vec<bool>,
     launches: HashMap<u32, LaunchState>,
     next: u32,
@@ -70,12 +69,13 @@ impl<'a> AgentPool<'a> {
                 Some(host) => {
                     let far = super::simulated::node(host, nth, name);
                     let planted = Planted::among(many);
-                    Ok(AgentConnection::Simulated(Box::new(SimulatedAgent::new(
+                    Ok(Connection::Here(Box::new(SimulatedAgent::new(
                         nth, planted, far, asked.seed,
                     ))))
                 }
                 None => {
-                    AgentConnection::start(&nodes::command(&asked.launcher, name), &asked.program)
+                    // A signal from a terminal is the coordinator's to handle first.
+                    Connection::start(&nodes::command(&asked.launcher, name), &asked.program, true)
                 }
             };
             pool.lost[nth] = connection.as_ref().err().cloned();
@@ -86,10 +86,9 @@ impl<'a> AgentPool<'a> {
     }
 
     fn greet(&mut self) -> Result<(), Interrupted> {
-        let hello = serde_json::json!({ "build": BUILD }).to_string();
         let all: Vec<usize> = (0..self.connections.len()).collect();
         for node in &all {
-            self.greet_with(*node, hello.as_bytes());
+            self.greet_with(*node, &hello());
         }
         let deadline = Instant::now() + ANSWERS_WITHIN;
         self.until(&all, deadline, |pool| all.iter().all(|it| pool.has_answered(*it)))?;
@@ -131,8 +130,8 @@ impl<'a> AgentPool<'a> {
             launch.fail(format!("{name} is gone: {why}"));
         }
         self.lost[node] = Some(why);
-        if let Some(connection) = self.connections[node].take() {
-            end_all(vec![connection], self.end_within());
+        if let Some(mut connection) = self.connections[node].take() {
+            end_all([&mut connection], self.end_within());
         }
     }
 
@@ -174,16 +173,9 @@ impl<'a> AgentPool<'a> {
         if self.far[node].is_some() {
             return;
         }
-        let said: serde_json::Value = serde_json::from_slice(text).unwrap_or_default();
-        let build = said["build"].as_str().unwrap_or("of no name");
-        if build != BUILD {
-            let why =
-                format!("it has build {build}, and this is build {BUILD}: install the same there");
-            return self.give_up(node, why);
-        }
-        match serde_json::from_slice(text) {
+        match met(text) {
             Ok(far) => self.far[node] = Some(far),
-            Err(error) => self.give_up(node, format!("its hello: {error}")),
+            Err(NotMet::OtherBuild(why) | NotMet::Nonsense(why)) => self.give_up(node, why),
         }
     }
 
@@ -208,9 +200,7 @@ impl<'a> AgentPool<'a> {
                 return Ok(()); // simulated agents have sent all they will
             }
             for node in ready {
-                if let Some(Err(missing)) =
-                    self.connections[node].as_mut().map(AgentConnection::fill)
-                {
+                if let Some(Err(missing)) = self.connections[node].as_mut().map(Connection::fill) {
                     // What came before its end counts.
                     self.drain(node);
                     self.lose(node, &missing);
@@ -220,7 +210,7 @@ impl<'a> AgentPool<'a> {
     }
 
     fn fd(&self, node: usize) -> Option<std::os::fd::BorrowedFd<'_>> {
-        self.connections[node].as_ref().and_then(AgentConnection::fd)
+        self.connections[node].as_ref().and_then(Connection::fd)
     }
 
     /// Waits until a node of `active` says something, a signal comes, or the deadline passes.
@@ -331,7 +321,8 @@ impl<'a> AgentPool<'a> {
 
 impl Drop for AgentPool<'_> {
     fn drop(&mut self) {
-        end_all(self.connections.drain(..).flatten().collect(), self.end_within());
+        let within = self.end_within();
+        end_all(self.connections.iter_mut().flatten(), within);
     }
 }
 

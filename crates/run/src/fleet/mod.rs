@@ -1,13 +1,12 @@
 //! Many machines: the same experiment on every node of an allocation, and between all pairs of them.
 //!
 //! Nothing is scheduled here: an engine such as Slurm allocates the nodes, and its own command starts an
-//! agent on each (`nodes`, `connection`). The coordinator relays between the agents (`agent_pool`), launch by
+//! agent on each (`nodes`). The coordinator relays between the agents (`agent_pool`), launch by
 //! launch as one that is here ([`crate::launch::state`]). Pairs meet in a round-robin tournament (`tournament`). Every launch is stored as it
 //! ends (`run`). A node that fails, hangs or has another build becomes a row with the reason. A fleet that
 //! isn't at hand can be simulated over the same wire format (`simulated_agent`, `simulated`).
 
 mod agent_pool;
-mod connection;
 mod floors;
 pub mod nodes;
 pub mod plan;

@@ -23,7 +23,7 @@ use crate::launch::peer::address;
 use crate::launch::spec::BUILD;
 use crate::launch::state::{FarEnd, Wanted, is_given_up};
 use crate::launch::{Interrupt, LaunchResult, Spec};
-use live::{Live, Turn, revive};
+use live::{Done, Live, Turn, revive};
 use model::launch::{Outcome, SampleCount, Warmup};
 use model::workload::Workload;
 use order::Item;
@@ -55,7 +55,7 @@ pub struct Fleet<'a> {
     network: Option<model::peer::Address>,
     /// Cases, group by group.
     live: Vec<Vec<Live>>,
-    done: HashSet<(i64, u64)>,
+    done: Done,
     pending: Vec<NewLaunch>,
     /// When the first of them ended.
     since: Option<Instant>,

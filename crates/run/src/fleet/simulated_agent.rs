@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::connection::Frame;
 use crate::launch::Spec;
+use crate::launch::peer::connection::{AgentHere, Frame};
 use crate::launch::spec::{BUILD, Half};
 use crate::launch::wire::{Kind, Missing, take_frame, write_frame};
 use model::launch::{Outcome, Record, SampleCount, WorkerReport};
@@ -72,22 +72,6 @@ impl SimulatedAgent {
         rng.set_stream(1 << 40 | nth as u64);
         let (inbox, outbox, charges) = Default::default();
         SimulatedAgent { nth, planted, far, rng, inbox, outbox, charges }
-    }
-
-    /// Takes in a frame, as bytes.
-    pub fn hear(&mut self, kind: Kind, payload: &[u8]) {
-        let _ = write_frame(&mut self.inbox, kind, payload);
-        while let Ok(Some((kind, payload))) = take_frame(&mut self.inbox) {
-            self.obey(kind, &payload);
-        }
-    }
-
-    /// The next frame back.
-    ///
-    /// # Errors
-    /// Where the bytes are no frame.
-    pub fn said(&mut self) -> Result<Option<Frame>, Missing> {
-        take_frame(&mut self.outbox)
     }
 
     fn obey(&mut self, kind: Kind, payload: &[u8]) {
@@ -185,5 +169,18 @@ impl SimulatedAgent {
         whole.push(kind as u8);
         whole.extend_from_slice(payload);
         let _ = write_frame(&mut self.outbox, Kind::Relay, &whole);
+    }
+}
+
+impl AgentHere for SimulatedAgent {
+    fn hear(&mut self, kind: Kind, payload: &[u8]) {
+        let _ = write_frame(&mut self.inbox, kind, payload);
+        while let Ok(Some((kind, payload))) = take_frame(&mut self.inbox) {
+            self.obey(kind, &payload);
+        }
+    }
+
+    fn said(&mut self) -> Result<Option<Frame>, Missing> {
+        take_frame(&mut self.outbox)
     }
 }

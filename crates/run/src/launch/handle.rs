@@ -1,17 +1,13 @@
 //! The coordinator's hold on one launch: start it, let it go, collect what it found. What is said to whom, and
 //! what it came to, its state decides (`state`). One between two hosts has a half here and a half there, which
 //! the agent of the `peer` starts.
-//!
-//! A launch that is dropped early is told so by the closing of its standard input; it kills
-//! its workers and exits. One that doesn't is killed.
 
-use crate::launch::not_started;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,16 +15,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::peer::{Line, Peer};
-use super::spec::Spec;
+use super::spec::{Spec, not_started};
 use super::state::{
     COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Message, Outgoing, READY_WITHIN, Stage, Wanted,
 };
-use super::wire::{Kind, Missing, Reader, time_left, write_frame};
+use super::supervised::Supervised;
+use super::wire::{Kind, Missing, time_left};
 use machine::interrupt::{Interrupt, Interrupted};
 use model::launch::Record;
 
-/// How long a supervisor may take to end once it is told, before it is killed.
-const ENDS_WITHIN: Duration = Duration::from_millis(500);
 /// Starts launches.
 #[derive(Clone)]
 pub struct Launcher {
@@ -129,14 +124,7 @@ impl Launcher {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0);
-        let mut child = spawn(&mut command)?;
-        let stdin = child.stdin.take().expect("piped");
-        let stdout = child.stdout.take().expect("piped");
-        let text = serde_json::to_vec(spec).expect("a spec is always JSON");
-        // If the child died already, the record says so when it is read.
-        let _ = write_frame(&stdin, Kind::Spec, &text);
-        let (stdin, stdout) = (Some(stdin), Reader::new(stdout));
-        Ok(Supervised { child, stdin, stdout, hung_up: None })
+        Ok(Supervised::of(spawn(&mut command)?, spec))
     }
 }
 
@@ -147,7 +135,7 @@ const FAR: usize = 1;
 /// A running launch: its state, and those who are spoken to: a supervisor here, and where its responder is at
 /// the peer the agent there.
 pub struct Launch {
-    state: LaunchState,
+    state: Box<LaunchState>,
     launcher: Launcher,
     /// The network of the near half; None for this process's own.
     network: Option<Arc<File>>,
@@ -166,6 +154,7 @@ impl Launch {
     ) -> (Launch, Option<Outgoing>) {
         let number = far.as_ref().map_or(0, |it| it.number);
         let (state, begin) = LaunchState::begin(wanted, number);
+        let state = Box::new(state);
         (Launch { state, launcher, network, near: None, is_mute: false, far }, begin)
     }
 
@@ -325,7 +314,7 @@ impl Launch {
         let link = self.far.as_ref().filter(|it| !it.is_lost()).map(|it| it.link.borrow());
         let sources = [
             near.map(Supervised::fd),
-            link.as_ref().map(|it| it.fd()),
+            link.as_ref().and_then(|it| it.fd()),
             interrupt.map(Interrupt::fd),
         ];
         let given: Vec<BorrowedFd<'_>> = sources.iter().copied().flatten().collect();
@@ -382,74 +371,5 @@ impl Launch {
             _ => {}
         }
         Ok(())
-    }
-}
-
-/// A supervisor on this host, and what it supervises.
-pub struct Supervised {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: Reader<ChildStdout>,
-    /// When it was told to end.
-    hung_up: Option<Instant>,
-}
-
-impl Supervised {
-    /// The supervisor's process id.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Its frames.
-    pub(super) fn frames(&mut self) -> &mut Reader<ChildStdout> {
-        &mut self.stdout
-    }
-
-    /// Where its frames come from.
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.stdout.as_fd()
-    }
-
-    pub(super) fn tell(&mut self, kind: Kind) {
-        if let Some(stdin) = &self.stdin {
-            // A closed pipe shows as a missing frame at the next read.
-            let _ = write_frame(stdin, kind, &[]);
-        }
-    }
-
-    /// Tells it to end, by the closing of its standard input.
-    pub(super) fn hang_up(&mut self) {
-        self.stdin = None;
-        self.hung_up.get_or_insert_with(Instant::now);
-    }
-
-    /// Reaps the supervisor, killing it if it has to be; whether it exited by itself.
-    fn exits(&mut self) -> bool {
-        // Of those that were told together, each has had the time that others were waited for.
-        let until = self.hung_up.unwrap_or_else(Instant::now) + ENDS_WITHIN;
-        loop {
-            match self.child.try_wait() {
-                Ok(None) if Instant::now() < until => {
-                    std::thread::sleep(Duration::from_micros(200));
-                }
-                Ok(None) => break,
-                Ok(Some(status)) => return status.code().is_some(),
-                Err(_) => return false,
-            }
-        }
-        // Its workers die with it: they asked the kernel for that.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        false
-    }
-}
-
-impl Drop for Supervised {
-    fn drop(&mut self) {
-        self.hang_up();
-        // A supervisor removes what it made, unless it was killed: then its objects name it.
-        if !self.exits() {
-            mechanisms::clean_up_after_process(self.pid());
-        }
     }
 }

@@ -28,6 +28,7 @@ mod pairs;
 pub mod peer;
 mod protocol;
 pub mod state;
+mod supervised;
 mod supervisor;
 mod tracing;
 mod worker;
@@ -38,7 +39,7 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use handle::{Launch, LaunchResult, Launcher, Supervised, Way};
+pub use handle::{Launch, LaunchResult, Launcher, Way};
 pub use machine::interrupt::Interrupt;
 pub use page::{Command, Page};
 pub use protocol::SETTLED;

@@ -21,6 +21,9 @@ pub struct Live {
     pub worked: usize,
 }
 
+/// Launches that are stored, by case and round.
+pub type Done = HashSet<(i64, u64)>;
+
 /// A launch that is wanted, and of which case.
 pub struct Turn {
     pub group: usize,
@@ -47,7 +50,7 @@ pub fn revive(
     run: i64,
     kinds: &[Kind],
     nodes: usize,
-) -> Result<(Vec<Vec<Live>>, HashSet<(i64, u64)>), StoreError> {
+) -> Result<(Vec<Vec<Live>>, Done), StoreError> {
     let done = store.fleet_done(run)?;
     let mut told: HashMap<(i64, bool), usize> = HashMap::new();
     for ((case, round), ok) in &done {

@@ -14,9 +14,10 @@ use rustix::thread::sched_getaffinity;
 
 use super::deploy::remove_own;
 use super::{Build, FarHost, network};
-use crate::launch::handle::{LaunchResult, Launcher, Supervised};
 use crate::launch::spec::{BUILD, Spec};
+use crate::launch::supervised::Supervised;
 use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame_line};
+use crate::launch::{LaunchResult, Launcher};
 use machine::Topology;
 use model::launch::Record;
 use sys::network::addresses;

@@ -8,10 +8,9 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use super::connection::{Connection, Frame, NotMet, end_all, hello, met};
 use super::deploy::Copy;
-use super::process::Process;
-use super::{Build, FarHost, NoPeer};
-use crate::launch::spec::BUILD;
+use super::{FarHost, NoPeer};
 use crate::launch::state::Outgoing;
 use crate::launch::wire::{Kind, Missing};
 use machine::interrupt::Interrupt;
@@ -23,12 +22,9 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// How long an agent that is asked whether it is there may take to say so.
 const PONG_WITHIN: Duration = Duration::from_secs(3);
 
-/// A frame of a launch.
-pub(in crate::launch) type Frame = (Kind, Vec<u8>);
-
 /// The agent over there, and what has come of each launch.
 pub(in crate::launch) struct Link {
-    agent: Process,
+    agent: Connection,
     heard: HashMap<u32, VecDeque<Frame>>,
     next: u32,
     /// Whether it has said that it is there, since it was asked.
@@ -45,10 +41,11 @@ impl Link {
         };
         let of = |agent| Link { agent, heard: HashMap::new(), next: 0, answered: true, lost: None };
         if !asked.deployed {
-            return Process::start(&asked.command, &asked.program, false).map(of).map_err(failed);
+            let agent = Connection::start(&asked.command, &asked.program, false);
+            return agent.map(of).map_err(failed);
         }
         let mut copy = Copy::of_this_program().map_err(|why| NoPeer(format!("--deploy: {why}")))?;
-        let mut link = of(Process::start_copy(&asked.command, &copy).map_err(failed)?);
+        let mut link = of(Connection::start_copy(&asked.command, &copy).map_err(failed)?);
         match link.agent.bring(&mut copy, interrupt) {
             Ok(()) => Ok(link),
             Err(missing) => Err(link.not_brought(&missing)),
@@ -56,72 +53,45 @@ impl Link {
     }
 
     fn not_brought(&mut self, missing: &Missing) -> NoPeer {
-        let what = match missing {
+        let told = match missing {
             Missing::Interrupted => {
                 return NoPeer("--deploy: interrupted before the copy was there".into());
             }
-            Missing::Late => "the copy wasn't there in time".into(),
-            Missing::Closed => self.agent.how_it_ended(ENDS_WITHIN),
-            Missing::Broken(error) => error.to_string(),
+            Missing::Late => self.agent.told("the copy wasn't there in time"),
+            Missing::Broken(error) => self.agent.told(&error.to_string()),
+            Missing::Closed => self.agent.how_it_ended(missing),
         };
         NoPeer(format!(
-            "--deploy: `{0}`: {what}{1}; does `{0}` give a shell where $TMPDIR or /tmp can be written \
-             and executed?",
-            self.agent.command,
-            self.agent.complaint()
+            "--deploy: {told}; does `{}` give a shell where $TMPDIR or /tmp can be written and executed?",
+            self.agent.command()
         ))
     }
 
     /// Each side says who it is; gives who the other one is.
     pub(super) fn greet(&mut self, interrupt: &Interrupt) -> Result<FarHost, NoPeer> {
-        let hello = serde_json::to_vec(&Build { build: BUILD.into() }).expect("always JSON");
-        self.say(Kind::Hello, &hello);
-        let deadline = Some(Instant::now() + ANSWERS_WITHIN);
-        let text = match self.agent.stdout.next(deadline, Some(interrupt.fd())) {
-            Ok((Kind::Hello, text)) => text,
-            Ok((kind, _)) => return Err(self.no_peer(&format!("it said {kind:?} first"))),
-            Err(missing) => return Err(self.no_answer(&missing)),
+        self.say(Kind::Hello, &hello());
+        let deadline = Instant::now() + ANSWERS_WITHIN;
+        let told = match self.agent.next(deadline, interrupt.fd()) {
+            Ok((Kind::Hello, text)) => match met(&text) {
+                Ok(far) => return Ok(far),
+                Err(NotMet::OtherBuild(why)) => {
+                    let told = self.agent.told(&why);
+                    return Err(NoPeer(format!("--peer: {told}, or let --deploy copy this one")));
+                }
+                Err(NotMet::Nonsense(why)) => self.agent.told(&why),
+            },
+            Ok((kind, _)) => self.agent.told(&format!("it said {kind:?} first")),
+            Err(Missing::Interrupted) => {
+                return Err(NoPeer("--peer: interrupted before it answered".into()));
+            }
+            Err(Missing::Late) => {
+                self.agent.told(&format!("it didn't answer in {} s", ANSWERS_WITHIN.as_secs()))
+            }
+            Err(missing) => self.agent.how_it_ended(&missing),
         };
-        match serde_json::from_slice::<Build>(&text) {
-            Ok(it) if it.build == BUILD => {}
-            Ok(it) => {
-                return Err(NoPeer(format!(
-                    "--peer: `{}` has build {}, and this is build {BUILD}: install the same there, \
-                     or let --deploy copy this one",
-                    self.agent.command, it.build
-                )));
-            }
-            Err(error) => return Err(self.no_peer(&format!("its hello: {error}"))),
-        }
-        let far = serde_json::from_slice(&text);
-        far.map_err(|error| self.no_peer(&format!("its hello: {error}")))
-    }
-
-    fn no_answer(&mut self, missing: &Missing) -> NoPeer {
-        match missing {
-            Missing::Interrupted => NoPeer("--peer: interrupted before it answered".into()),
-            Missing::Late => {
-                let text = format!("it didn't answer in {} s", ANSWERS_WITHIN.as_secs());
-                self.no_peer(&text)
-            }
-            Missing::Closed => {
-                let how = self.agent.how_it_ended(ENDS_WITHIN);
-                self.no_peer(&how)
-            }
-            Missing::Broken(error) => {
-                let said = self.agent.printed();
-                self.no_peer(&format!("it printed `{said}` where only ipcmark speaks ({error})"))
-            }
-        }
-    }
-
-    fn no_peer(&self, what: &str) -> NoPeer {
-        NoPeer(format!(
-            "--peer: `{}`: {what}{}; is ipcmark there? name it with --peer-program, or copy it with \
-             --deploy",
-            self.agent.command,
-            self.agent.complaint()
-        ))
+        Err(NoPeer(format!(
+            "--peer: {told}; is ipcmark there? name it with --peer-program, or copy it with --deploy"
+        )))
     }
 
     pub(super) fn say(&mut self, kind: Kind, payload: &[u8]) {
@@ -134,7 +104,7 @@ impl Link {
         self.say(Kind::Hello, &[]);
         let deadline = Instant::now() + PONG_WITHIN;
         while !self.answered && self.lost.is_none() {
-            match self.agent.stdout.next(Some(deadline), [interrupt]) {
+            match self.agent.next(deadline, interrupt) {
                 Ok(frame) => {
                     self.sort(frame);
                     self.sort_held();
@@ -147,7 +117,7 @@ impl Link {
 
     /// Takes in what has come, without waiting for more.
     pub(in crate::launch) fn take_in(&mut self) {
-        let filled = self.agent.stdout.fill();
+        let filled = self.agent.fill();
         self.sort_held();
         if let Err(missing) = filled {
             self.lose(&missing);
@@ -157,7 +127,7 @@ impl Link {
     /// Every whole frame that has been read: no poll(2) tells of those.
     fn sort_held(&mut self) {
         loop {
-            match self.agent.stdout.held() {
+            match self.agent.held() {
                 Ok(Some(frame)) => self.sort(frame),
                 Ok(None) => return,
                 Err(missing) => return self.lose(&missing),
@@ -190,23 +160,13 @@ impl Link {
 
     fn lose(&mut self, missing: &Missing) {
         if self.lost.is_none() {
-            let how = match missing {
-                Missing::Broken(error) => format!("its stream broke: {error}"),
-                Missing::Late => "it says nothing any more".into(),
-                _ => self.agent.how_it_ended(ENDS_WITHIN),
-            };
-            let why = format!(
-                "the peer is gone: `{}`: {how}{}",
-                self.agent.command,
-                self.agent.complaint()
-            );
-            self.lost = Some(why);
+            self.lost = Some(format!("the peer is gone: {}", self.agent.how_it_ended(missing)));
         }
         self.agent.hang_up();
     }
 
-    pub(in crate::launch) fn fd(&self) -> BorrowedFd<'_> {
-        self.agent.stdout.as_fd()
+    pub(in crate::launch) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.agent.fd()
     }
 }
 
@@ -256,6 +216,6 @@ impl Drop for Line {
 impl Drop for Link {
     fn drop(&mut self) {
         // Its launches end with it.
-        self.agent.end(Instant::now() + ENDS_WITHIN);
+        end_all([&mut self.agent], ENDS_WITHIN);
     }
 }

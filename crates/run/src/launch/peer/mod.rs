@@ -13,10 +13,11 @@
 
 pub mod address;
 mod agent;
+pub mod connection;
 mod deploy;
 pub mod keeper;
 mod link;
-pub mod process;
+mod process;
 
 use model::peer::Asked;
 use model::peer::{FarHost, PeerRecord};
