@@ -297,6 +297,16 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
         assert_eq!(estimate.low.zip(estimate.high), both.interval);
         assert!(both.interval.is_some(), "14 launches have an interval");
     }
+    let findings = export["fleet"]["findings"].as_array().expect("findings");
+    let told = |verdict: &str| {
+        let here = findings.iter().filter(|it| it["verdict"] == verdict);
+        here.map(|it| it["nodes"].clone()).collect::<Vec<_>>()
+    };
+    let slower = told("slower");
+    for planted in [json!(["sim1"]), json!(["sim2", "sim4"])] {
+        assert!(slower.contains(&planted), "{planted} in {slower:?}");
+    }
+    assert_eq!(findings.len(), 5 + 10);
     let lines = |format: &str, has: &str| {
         let text = bench.must(&format!("export last --format {format}")).out;
         text.lines().filter(|it| it.contains(has)).count()
@@ -311,6 +321,10 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
     std::fs::create_dir(bench.path("spectra")).unwrap();
     bench.must("export last --format hgrm -o spectra");
     assert_eq!(std::fs::read_dir(bench.path("spectra")).unwrap().count(), 10);
+    // Earlier builds kept neither a catalogue nor a reach with a fleet.
+    bench.edit("UPDATE runs SET catalogue = '{}'");
+    bench.edit("UPDATE cases SET reach = 'local'");
+    assert_eq!(results(&exported(&bench, "last"))[0]["reach"], "peer");
 }
 
 #[test]

@@ -105,6 +105,8 @@ pub struct Judged {
     pub sweeps: Vec<Sweep>,
     /// Sum over launches of the timed parts, over the wall time of measuring.
     pub timed_share: Option<f64>,
+    /// Of a run on many nodes, which of them differ from the rest; None of other runs.
+    pub fleet: Option<fleet::FleetJudged>,
     /// The study that it was made for, with its claims decided; None of other runs.
     pub study: Option<JudgedStudy>,
 }
@@ -204,9 +206,9 @@ impl Judged {
             None => sweeps(&results, &run.catalogue, &run.host),
             Some(_) => Vec::new(),
         };
-        let study = None;
+        let (study, fleet) = (None, fleet::FleetJudged::of(store, id)?);
         let mut judged =
-            Judged { run, results, observed, groups, rounds, sweeps, timed_share, study };
+            Judged { run, results, observed, groups, rounds, sweeps, timed_share, fleet, study };
         judged.decide_claims()?;
         Ok(judged)
     }
@@ -259,7 +261,7 @@ impl Judged {
             settle_ns: self.run.settle.quiet_ns,
             host: &self.run.host,
             peer: self.run.peer.as_ref(),
-            fleet: self.run.fleet.as_ref().map(fleet::FleetRecord::of),
+            fleet: self.fleet.as_ref().map(fleet::FleetRecord::of),
             labs: &self.run.labs,
             clock: &self.run.clock,
             floors: self.run.floors.as_ref(),

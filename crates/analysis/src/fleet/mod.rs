@@ -12,7 +12,7 @@ use stats::Interval;
 use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
 
 pub use environment::{Differing, differing};
-pub use record::{FleetRecord, NodeRecord};
+pub use record::{Finding, FleetRecord, NodeRecord};
 pub use rest::{
     Change, Changed, Units, nodes as nodes_against_the_rest, pairs as pairs_beyond_nodes,
 };

@@ -1,4 +1,5 @@
-//! A run on many nodes in its export: what was asked and what the nodes are; of each result, its nodes.
+//! A run on many nodes in its export: what was asked, what the nodes are, and which differ from the rest; of
+//! each result, its nodes.
 
 use model::clock;
 use model::floors::Floors;
@@ -7,6 +8,7 @@ use model::peer::Address;
 use serde::Serialize;
 use store::{FleetAsked, StoredCase, StoredFleet, StoredLaunch, StoredNode};
 
+use super::{Change, Changed, FleetJudged, GroupResult, Units};
 use crate::CaseResult;
 
 /// The nodes of a run, as an export holds them.
@@ -14,6 +16,7 @@ use crate::CaseResult;
 pub struct FleetRecord<'a> {
     asked: &'a FleetAsked,
     nodes: Vec<NodeRecord<'a>>,
+    findings: Vec<Finding<'a>>,
 }
 
 /// A node; all but its name and `reason` are null where it never answered.
@@ -29,10 +32,59 @@ pub struct NodeRecord<'a> {
     floors: Option<&'a Floors>,
 }
 
+/// A node, or a pair of them, held against the rest of its group.
+#[derive(Serialize)]
+pub struct Finding<'a> {
+    group: usize,
+    /// One node, or the two of a pair.
+    nodes: Vec<&'a str>,
+    /// How many times as long it takes.
+    ratio: f64,
+    low: f64,
+    high: f64,
+    p: Option<f64>,
+    /// Corrected by Holm over all nodes, or all pairs, of the group.
+    p_holm: Option<f64>,
+    /// What was counted: `rounds`, `pairs`.
+    over: &'static str,
+    units: usize,
+    verdict: Changed,
+}
+
 impl<'a> FleetRecord<'a> {
     /// What is told of a fleet.
-    pub fn of(fleet: &'a StoredFleet) -> FleetRecord<'a> {
-        FleetRecord { asked: &fleet.asked, nodes: fleet.nodes.iter().map(NodeRecord::of).collect() }
+    pub fn of(judged: &'a FleetJudged) -> FleetRecord<'a> {
+        let fleet = &judged.fleet;
+        let name = |nth: usize| fleet.nodes[nth].name.as_str();
+        let finding = |group: &GroupResult, nodes: Vec<&'a str>, it: &Change| {
+            let (over, units) = match it.units {
+                Units::Rounds(units) => ("rounds", units),
+                Units::Pairs(units) => ("pairs", units),
+            };
+            Finding {
+                group: group.group.nth,
+                nodes,
+                ratio: it.ratio.estimate,
+                low: it.ratio.low,
+                high: it.ratio.high,
+                p: it.p.map(|it| it.0),
+                p_holm: it.p.map(|it| it.1),
+                over,
+                units,
+                verdict: it.verdict,
+            }
+        };
+        let mut findings = Vec::new();
+        for group in &judged.groups {
+            let nodes = group.of_nodes.iter().map(|it| finding(group, vec![name(it.nth)], it));
+            findings.extend(nodes);
+            findings.extend(group.of_pairs.iter().map(|it| {
+                let (near, far) = group.ends(it.nth);
+                finding(group, vec![name(near), name(far)], it)
+            }));
+        }
+        let nodes = fleet.nodes.iter().map(NodeRecord::of).collect();
+        FleetRecord { asked: &fleet.asked, nodes, findings }
     }
 }
 

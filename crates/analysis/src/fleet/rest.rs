@@ -8,6 +8,7 @@
 use super::ratio;
 use crate::ALPHA;
 use crate::EQUIVALENT_WITHIN;
+use serde::Serialize;
 use stats::Interval;
 
 /// Fewest units with which 95 % can be reached.
@@ -38,7 +39,8 @@ pub enum Units {
 }
 
 /// What a test says.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Changed {
     /// It takes longer.
     Slower,

@@ -10,7 +10,6 @@ mod json;
 pub mod ndjson;
 
 use crate::compose::{self, Extent};
-use analysis::fleet::FleetJudged;
 use analysis::{CaseResult, Judged};
 use model::metric::Operation;
 use model::size;
@@ -69,8 +68,8 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
         Format::Ndjson => ndjson::text(judged, store)?,
         Format::Csv => csv::text(judged),
         Format::ClaimsCsv => csv::claims(judged),
-        Format::Markdown => markdown(&match FleetJudged::of(store, judged.run.id)? {
-            Some(fleet) => compose::fleet::compose(&fleet, Extent::Summary),
+        Format::Markdown => markdown(&match &judged.fleet {
+            Some(fleet) => compose::fleet::compose(fleet, Extent::Summary),
             None => compose::compose(judged, Extent::Summary),
         }),
         Format::Hgrm => hgrm::text(judged, store)?,

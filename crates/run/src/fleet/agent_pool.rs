@@ -8,7 +8,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::nodes;
 use super::simulated_agent::{Planted, SimulatedAgent};
-use crate::launch::peer::connection::{Connection, Frame, NotMet, end_all, hello, met};
+use crate::launch::peer::connection::{
+    ANSWERS_WITHIN, Connection, Frame, NotMet, PONG_WITHIN, end_all, hello, met,
+};
 use crate::launch::state::{
     COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Outgoing, READY_WITHIN, Stage, Wanted,
 };
@@ -18,10 +20,6 @@ use machine::interrupt::INTERRUPTED_WITHIN;
 use model::peer::FarHost;
 use store::FleetAsked;
 
-/// How long a node may take to answer: its step may have to be set up.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
-/// How long a node that is asked whether it is there may take to say so.
-const PONG_WITHIN: Duration = Duration::from_secs(3);
 /// How long agents may take to end once they are told.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
 /// A signal came.

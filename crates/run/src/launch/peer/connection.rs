@@ -15,6 +15,10 @@ use machine::interrupt::Interrupt;
 /// A frame.
 pub type Frame = (Kind, Vec<u8>);
 
+/// How long an agent may take to answer: a password may have to be typed, or a step of a scheduler set up.
+pub const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+/// How long one that is asked whether it is there may take to say so.
+pub const PONG_WITHIN: Duration = Duration::from_secs(3);
 /// How long an agent that has closed its output may take to say how it ended.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 

@@ -8,19 +8,17 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::connection::{Connection, Frame, NotMet, end_all, hello, met};
+use super::connection::{
+    ANSWERS_WITHIN, Connection, Frame, NotMet, PONG_WITHIN, end_all, hello, met,
+};
 use super::deploy::Copy;
 use super::{FarHost, NoPeer};
 use crate::launch::state::Outgoing;
 use crate::launch::wire::{Kind, Missing};
 use machine::interrupt::Interrupt;
 
-/// How long the other host may take to answer: a password may have to be typed.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 /// How long a peer may take to end once its standard input is closed.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
-/// How long an agent that is asked whether it is there may take to say so.
-const PONG_WITHIN: Duration = Duration::from_secs(3);
 
 /// The agent over there, and what has come of each launch.
 pub(in crate::launch) struct Link {
