@@ -178,7 +178,9 @@ fn unit(case: &CaseChange) -> Unit {
 
 fn short_name(case: &CaseChange) -> String {
     let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
-    let reach = if case.reach.is_local() { String::new() } else { format!(" ({})", case.reach) };
+    // Who the two are says more than that there are two.
+    let is_plain = case.reach.is_local() || !case.nodes.is_empty();
+    let reach = if is_plain { String::new() } else { format!(" ({})", case.reach) };
     format!("{}{reach}{}{size}", case.variant, between(case))
 }
 
