@@ -102,46 +102,6 @@ fn percentile_figure() -> Figure {
     figure
 }
 
-fn ecdf_figure() -> Figure {
-    let mut figure = Figure::new(
-        FigureKind::Ecdf,
-        "ecdf",
-        "Distribution of round trips in one launch",
-        "The share of round trips that took at most as long as the value below.",
-        Axis::new("round trip", Unit::Nanoseconds, Scale::Log),
-        Axis::new("share of round trips", Unit::Share, Scale::Linear),
-    );
-    for (name, latency) in [("pipe", 4_000.0), ("unix-stream", 5_200.0), ("futex", 3_400.0_f64)] {
-        let points = (0..120).map(|n| {
-            let share = f64::from(n + 1) / 120.0;
-            let spread: f64 = (share / (1.0 - share * 0.995)).ln() * 0.05;
-            Point::new(latency * spread.exp(), share)
-        });
-        figure.series.push(Series::new(name, points));
-    }
-    figure
-}
-
-fn strip_figure() -> Figure {
-    let mut figure = Figure::new(
-        FigureKind::Strip,
-        "strip",
-        "Round trips of one launch in the order they were made",
-        "Every sample of the first launch; the stripe above is the timer tick.",
-        Axis::new("time since the first message", Unit::Nanoseconds, Scale::Linear),
-        Axis::new("round trip", Unit::Nanoseconds, Scale::Log),
-    );
-    for (at, name) in ["pipe", "futex"].into_iter().enumerate() {
-        let points = (0..3_000).map(|n: usize| {
-            let tick = if n.is_multiple_of(97) { 3.2 } else { 1.0 };
-            let base = [4_100.0, 3_500.0][at] * tick;
-            Point::new(n as f64 * 4_300.0, base * (1.0 + 0.12 * scatter(n + at * 7_919)))
-        });
-        figure.series.push(Series::new(name, points));
-    }
-    figure
-}
-
 fn heatmap_figure() -> Figure {
     let cpus = (0..6).map(|cpu| format!("CPU {cpu}"));
     let mut figure = Figure::new(
@@ -422,7 +382,6 @@ pub fn sample() -> Document {
             .with(latency_figure())
             .with(latency_table())
             .with(percentile_figure())
-            .with(ecdf_figure())
             .with(box_figure())
             .with(grouped_figure()),
         Section::new("throughput", "Throughput").with(throughput_figure()).with(protocol_figure()),
@@ -430,7 +389,6 @@ pub fn sample() -> Document {
             .with(breakdown_figure())
             .with(heatmap_figure())
             .with(frontier_figure())
-            .with(strip_figure())
             .with(course_figure()),
         Section::new("how", "How it was measured")
             .with(Block::List(vec![

@@ -7,7 +7,7 @@
 /// Most slices of a launch: more than can be told apart beside eleven others.
 const MOST: u64 = 100;
 /// Most slices of a run, so that its page stays small; what is beyond thins all launches.
-const MOST_IN_A_RUN: u64 = 50_000;
+const MOST_IN_A_RUN: u64 = 3_000;
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn the_last_level_is_found_again_in_slices() {
         let mut samples = vec![1_500; 1_000];
-        samples.extend(vec![1_000; 4_000]);
+        samples.extend(vec![1_000; 3_000]);
         let course = TimeSeries::of(1, &samples, 1.0, 50, Some(stats::steady_from(&samples)));
         assert_eq!((course.level_from, course.steady), (10, Some(true)));
     }

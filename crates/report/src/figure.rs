@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod protocol;
 
+use super::document::VerdictKind;
 use super::units::Unit;
 pub use protocol::{Protocol, Step};
 
@@ -117,11 +118,6 @@ pub enum FigureKind {
     Curves,
     /// Percentile curves: `x` is a probability on [`Scale::Tail`], `y` the value there.
     Percentiles,
-    /// Empirical distributions: `x` is the value, `y` the share at or below it (0 to 1).
-    /// Here alone the varied and the measured change places, as readers expect.
-    Ecdf,
-    /// Single samples over time or index; meant for thousands of points, not millions.
-    Strip,
     /// A coloured field: `x` is the column, each series is a row, `y` is what is coloured. The
     /// label of a point stands in its cell; that of a gap, which is hatched, is the reason.
     Heatmap,
@@ -210,6 +206,9 @@ pub struct Series {
     /// Whether it is drawn otherwise than the others.
     #[serde(default, skip_serializing_if = "Drawn::is_as_kind")]
     pub drawn: Drawn,
+    /// What it says by its colour, which is then that of a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tone: Option<VerdictKind>,
     /// Stretches of the varied axis that are set off from the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<Span>,
@@ -249,7 +248,13 @@ impl Series {
     /// A series out of its points.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
         let points = points.into_iter().collect();
-        Self { name: name.into(), points, drawn: Drawn::AsKind, spans: Vec::new() }
+        Self { name: name.into(), points, drawn: Drawn::AsKind, tone: None, spans: Vec::new() }
+    }
+
+    /// The same series in the colour of a verdict.
+    pub fn toned(mut self, tone: VerdictKind) -> Self {
+        self.tone = Some(tone);
+        self
     }
 
     /// The same series, drawn otherwise than the others.

@@ -1,9 +1,9 @@
-//! The document as one page that works offline: styles, scripts and data are inside it.
+//! The document as one page that works offline: styles, script, pictures and data are inside it.
 //!
-//! The page may load nothing: its content security policy names the two scripts by their
-//! digest and forbids everything else, so a name that slipped through the escaping still
-//! could not run. The figures are drawn by the scripts out of JSON beside them; without
-//! scripts the same data is there as tables.
+//! The page may load nothing: its content security policy names its script by its digest and
+//! forbids everything else, so a name that slipped through the escaping still could not run.
+//! The figures are drawn here; the script lets a reader point at them, zoom in, hide series and
+//! take them along. Without it they are complete.
 
 pub(super) mod escape;
 mod figure;
@@ -19,16 +19,7 @@ use super::document::{
 use escape::{escape, sentence, slug};
 
 const STYLE: &str = include_str!("assets/report.css");
-const ECHARTS: &str = include_str!("assets/echarts.min.js");
-const SCRIPT: &str = concat!(
-    include_str!("assets/numbers.js"),
-    include_str!("assets/axes.js"),
-    include_str!("assets/fields.js"),
-    include_str!("assets/declared.js"),
-    include_str!("assets/figures.js"),
-    include_str!("assets/report.js"),
-);
-const LICENSES: &str = include_str!("assets/LICENSE-echarts.txt");
+const SCRIPT: &str = include_str!("assets/report.js");
 
 /// Facts shown before the rest is folded.
 const FACTS_SHOWN: usize = 12;
@@ -40,7 +31,7 @@ const UNBROKEN: usize = 24;
 pub fn render(document: &Document) -> String {
     let document = &*document.labelled();
     let draws = !document.figures().is_empty();
-    let mut out = String::with_capacity(if draws { ECHARTS.len() + 200_000 } else { 60_000 });
+    let mut out = String::with_capacity(if draws { 400_000 } else { 60_000 });
     head(&mut out, document, draws);
     navigation(&mut out, &document.sections);
     out.push_str("<main id=\"main\">\n");
@@ -60,13 +51,9 @@ fn digest(script: &str) -> String {
     STANDARD.encode(Sha256::digest(script))
 }
 
-/// The policy of the page: our own scripts by digest, styles inside the page, nothing else.
+/// The policy of the page: its own script by digest, styles inside the page, nothing else.
 fn policy(draws: bool) -> String {
-    let scripts = if draws {
-        format!("'sha256-{}' 'sha256-{}'", digest(ECHARTS), digest(SCRIPT))
-    } else {
-        "'none'".to_string()
-    };
+    let scripts = if draws { format!("'sha256-{}'", digest(SCRIPT)) } else { "'none'".to_string() };
     format!(
         "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; \
          connect-src 'none'; base-uri 'none'; form-action 'none'"
@@ -85,7 +72,6 @@ fn head(out: &mut String, document: &Document, draws: bool) {
         escape(&document.title),
     ));
     out.push_str(&format!("<style>\n{STYLE}</style>\n"));
-    out.push_str("<noscript><style>.plot { display: none; }</style></noscript>\n");
     out.push_str("</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the report</a>\n");
     out.push_str("<div class=\"page\">\n");
 }
@@ -125,16 +111,9 @@ fn foot(out: &mut String, draws: bool) {
         "<footer>\n<p>Written by ipcmark {version}. This page is complete in one file and loads \
          nothing.</p>\n"
     ));
-    if draws {
-        let licenses = escape(LICENSES);
-        out.push_str(&format!(
-            "<details><summary>Figures are drawn by Apache ECharts; its licence</summary>\
-             <pre>{licenses}</pre></details>\n"
-        ));
-    }
     out.push_str("</footer>\n</main>\n</div>\n");
     if draws {
-        out.push_str(&format!("<script>{ECHARTS}</script>\n<script>{SCRIPT}</script>\n"));
+        out.push_str(&format!("<script>{SCRIPT}</script>\n"));
     }
     out.push_str("</body>\n</html>\n");
 }
@@ -340,18 +319,5 @@ fn class(align: Align) -> &'static str {
         Align::Left => "",
         Align::Right => " class=\"right\"",
         Align::Center => " class=\"center\"",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_vendored_library_is_the_one_that_is_documented() {
-        let recorded = include_str!("assets/README.md");
-        let digest = Sha256::digest(ECHARTS);
-        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert!(recorded.contains(&hex));
     }
 }

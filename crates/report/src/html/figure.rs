@@ -1,62 +1,108 @@
-//! A figure in a page: its data as JSON for the scripts, and as a table for everyone.
+//! A figure in a page: drawn, as data for the script, and as a table for everyone.
 //!
-//! Points are written as short arrays, `[x, y, low, high, label, marked, least, most]` without
-//! trailing nulls, because a strip has thousands of them. A table of thousands of rows helps nobody, so a
+//! It is drawn twice, for a wide place and for a narrow one, so that text keeps its size; the
+//! stylesheet shows one of them. Points are written as short arrays, `[x, y, low, high, label,
+//! marked, least, most]` without trailing nulls. A table of thousands of rows helps nobody, so a
 //! large figure gets a summary per series instead.
 
 use serde_json::{Value, json};
 
 use super::escape::{escape, json_for_script, slug};
-use crate::figure::{Figure, FigureKind, Mark, Point, Protocol, Series, Step, finite};
+use crate::figure::{Figure, FigureKind, Point, Protocol, Series, Step, finite};
+use crate::svg;
 
 /// Points up to which the table lists each.
-const LISTED: usize = 400;
+const LISTED: usize = 120;
+/// How wide a figure is drawn, in its own points: for a page, and for a phone. The stylesheet
+/// shows both at about one and a half times that, and says where one gives way to the other.
+const WIDE: f64 = 640.0;
+const NARROW: f64 = 250.0;
 
 pub(super) fn write(out: &mut String, figure: &Figure) {
     let (id, title, caption) = (slug(&figure.id), escape(&figure.title), escape(&figure.caption));
-    let finding = escape(&figure.finding);
     let found = match figure.finding.is_empty() {
         true => String::new(),
-        false => format!("<p class=\"finding\">{finding}</p>"),
+        false => format!("<p class=\"finding\">{}</p>", escape(&figure.finding)),
     };
     out.push_str(&format!(
         "<figure class=\"figure\" id=\"figure-{id}\">\n<h3>{title}</h3>\n\
-         <figcaption>{found}<p>{caption}</p></figcaption>\n\
-         <div class=\"plot\" role=\"img\" aria-label=\"{title}. {finding} {caption} The values are in the \
-         table below.\"></div>\n<details><summary>The values as a table</summary>\n"
+         <figcaption>{found}<p>{caption}</p></figcaption>\n"
     ));
+    match figure.kind {
+        FigureKind::Course => course(out, figure),
+        _ => {
+            let drawn = [("wide", WIDE), ("narrow", NARROW)]
+                .map(|(class, width)| svg::inline(figure, width, class, 0));
+            plot(out, &drawn.concat());
+        }
+    }
+    out.push_str("<details><summary>The values as a table</summary>\n");
     table(out, figure);
-    let json = serde_json::to_string(&payload(figure)).unwrap_or_else(|_| "null".to_string());
-    let json = json_for_script(&json);
     out.push_str("</details>\n");
-    out.push_str(&format!("<script type=\"application/json\">{json}</script>\n</figure>\n"));
+    if figure.protocol.is_none() {
+        let json = serde_json::to_string(&payload(figure)).unwrap_or_else(|_| "null".to_string());
+        let json = json_for_script(&json);
+        out.push_str(&format!("<script type=\"application/json\">{json}</script>\n"));
+    }
+    out.push_str("</figure>\n");
 }
 
-/// The figure as the scripts read it; a number that is not finite becomes null.
+fn plot(out: &mut String, drawn: &str) {
+    out.push_str(&format!("<div class=\"plot\">\n{drawn}</div>\n"));
+}
+
+/// A course has many panels of many points: the first are shown, the others are folded, and on a
+/// phone they are moved sideways.
+fn course(out: &mut String, figure: &Figure) {
+    let (shown, folded) = figure.series.split_at(figure.series.len().min(svg::PANELS));
+    let drawn = |series: &[Series], first| {
+        let part = Figure { series: series.to_vec(), ..figure.clone() };
+        svg::inline(&part, WIDE, "long", first)
+    };
+    plot(out, &drawn(shown, 0));
+    if !folded.is_empty() {
+        let more = folded.len();
+        out.push_str(&format!("<details class=\"more\"><summary>{more} more</summary>\n"));
+        plot(out, &drawn(folded, shown.len()));
+        out.push_str("</details>\n");
+    }
+}
+
+/// The figure as the script reads it; a number that is not finite becomes null.
 fn payload(figure: &Figure) -> Value {
-    // A course has tens of thousands of points, and is looked at, not read off.
-    let digits = if figure.kind == FigureKind::Course { 4 } else { 8 };
-    let marks = |mark: &Mark| json!({ "label": mark.label, "value": finite(mark.value) });
     let series = |series: &Series| {
-        let points: Vec<Value> = series.points.iter().map(|point| compact(point, digits)).collect();
-        json!({
-            "name": series.name,
-            "points": points,
-            "drawn": series.drawn,
-            "spans": series.spans,
-        })
+        let points: Vec<Value> = match figure.kind {
+            FigureKind::Course => launches(&series.points),
+            _ => series.points.iter().map(compact).collect(),
+        };
+        json!({ "name": series.name, "points": points })
     };
     json!({
         "id": slug(&figure.id),
         "kind": figure.kind,
-        "horizontal": figure.horizontal,
         "x": figure.x,
         "y": figure.y,
-        "points": figure.points(),
-        "protocol": figure.protocol,
         "series": figure.series.iter().map(series).collect::<Vec<_>>(),
-        "marks": figure.marks.iter().map(marks).collect::<Vec<_>>(),
     })
+}
+
+/// A course has thousands of points, and is looked at, not read off: four digits, and for each
+/// stretch without a gap `[x of the first, step of x, y, low, high, y, low, high, …]`.
+fn launches(points: &[Point]) -> Vec<Value> {
+    let runs = points.split(|it| it.y.and_then(finite).is_none()).filter(|it| !it.is_empty());
+    let run = |run: &[Point]| {
+        let (first, last) = (run[0].x, run[run.len() - 1].x);
+        let step = (last - first) / (run.len() - 1).max(1) as f64;
+        let values = run.iter().flat_map(|it| [it.y, it.low, it.high].map(|it| (it, 4)));
+        let ends = [(Some(first), 5), (Some(step), 5)];
+        let numbers = ends.into_iter().chain(values);
+        Value::Array(numbers.map(|(value, digits)| number(value, digits)).collect())
+    };
+    runs.map(run).collect()
+}
+
+fn number(value: Option<f64>, digits: usize) -> Value {
+    value.and_then(|it| short(it, digits)).unwrap_or(Value::Null)
 }
 
 /// Eight significant digits are more than any clock here resolves, and half the bytes. Whole
@@ -67,17 +113,13 @@ fn short(value: f64, digits: usize) -> Option<Value> {
     Some(if whole { json!(short as i64) } else { json!(short) })
 }
 
-fn compact(point: &Point, digits: usize) -> Value {
+fn compact(point: &Point) -> Value {
     let numbers = [finite(point.x), point.y, point.low, point.high];
-    let mut cells: Vec<Value> = numbers
-        .into_iter()
-        .zip([8, digits, digits, digits])
-        .map(|(number, digits)| number.and_then(|it| short(it, digits)).unwrap_or(Value::Null))
-        .collect();
+    let mut cells: Vec<Value> = numbers.map(|it| number(it, 8)).to_vec();
     cells.push(json!(point.label));
     cells.push(if point.marked { json!(1) } else { Value::Null });
     let [least, most] = point.ends.unwrap_or([f64::NAN; 2]);
-    cells.extend([least, most].map(|end| short(end, digits).unwrap_or(Value::Null)));
+    cells.extend([least, most].map(|end| number(Some(end), 8)));
     while cells.last().is_some_and(Value::is_null) {
         cells.pop();
     }
@@ -157,17 +199,12 @@ fn listed(figure: &Figure, series: &Series) -> Vec<Vec<String>> {
 }
 
 fn summed(figure: &Figure, series: &Series) -> Vec<String> {
-    // Of a distribution the measured values stand on the other axis.
-    let (axis, of_x) = match figure.kind {
-        FigureKind::Ecdf => (&figure.x, true),
-        _ => (&figure.y, false),
-    };
-    let value = |point: &Point| if of_x { finite(point.x) } else { point.y.and_then(finite) };
+    let value = |point: &Point| point.y.and_then(finite);
     let mut values: Vec<f64> = series.points.iter().filter_map(value).collect();
     values.sort_by(f64::total_cmp);
     let at = |share: f64| {
         let rank = (share * values.len() as f64).ceil().max(1.0) as usize - 1;
-        values.get(rank).map_or("–".to_string(), |value| axis.unit.format(*value))
+        values.get(rank).map_or("–".to_string(), |value| figure.y.unit.format(*value))
     };
     vec![crate::units::count(values.len() as u64), at(0.0), at(0.5), at(0.99), at(1.0)]
 }

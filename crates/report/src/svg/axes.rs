@@ -1,9 +1,10 @@
 //! Grid, ticks and names of axes, and the bounds drawn across a plot.
 
 use super::frame::{Frame, LINE};
-use super::sheet::{Anchor, INK, MUTED, RULE, Sheet, TEXT, Words, fit, shorten, stroke, width_of};
+use super::metrics::{fit, shorten, width_of, wrap};
+use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, Words, stroke};
 use super::track::Track;
-use crate::figure::{Figure, FigureKind, Mark, Scale};
+use crate::figure::{Figure, Mark, Scale};
 
 const BOUND: &str = " stroke-dasharray=\"4 3\"";
 
@@ -15,70 +16,78 @@ pub(super) fn horizontal(
     labels: &[Vec<String>],
 ) {
     let plot = frame.plot;
-    for (x, words) in frame.measured.ticks(58.0) {
-        sheet.line([x, plot.top], [x, plot.bottom], &stroke(RULE, 0.6));
-        sheet.text([x, plot.bottom + 8.0], Words::new(Anchor::Middle, MUTED), &words);
-    }
-    sheet.line([plot.left, plot.top], [plot.left, plot.bottom], &stroke(MUTED, 0.8));
+    sheet.group("class=\"ticks\"", |sheet| ticks_below(sheet, frame, &frame.measured, 44.0));
+    sheet.line([plot.left, plot.top], [plot.left, plot.bottom], &stroke(sheet.look.muted, 0.8));
+    let between = |nth: usize| Some(frame.varied.at(nth as f64)? - frame.varied.step() / 2.0);
+    let rules = (1..labels.len()).filter_map(between);
+    let rules: Vec<_> = rules.map(|y| vec![[plot.left, y], [plot.right, y]]).collect();
+    sheet.lines(&rules, &stroke(sheet.look.rule, 0.4));
     for (nth, lines) in labels.iter().enumerate() {
         let Some(y) = frame.varied.at(nth as f64) else { continue };
         let head = y - 0.5 * LINE * (lines.len() as f64 - 1.0);
         sheet.named(&figure.x.categories[nth], |sheet| {
             for (row, line) in lines.iter().enumerate() {
                 let at = [plot.left - 6.0, head + LINE * row as f64];
-                sheet.text(at, Words::new(Anchor::End, INK), line);
+                sheet.text(at, Words::new(Anchor::End, sheet.look.ink), line);
             }
         });
-        if nth > 0 {
-            let y = y - frame.varied.step() / 2.0;
-            sheet.line([plot.left, y], [plot.right, y], &stroke(RULE, 0.4));
-        }
     }
     let middle = [(plot.left + plot.right) / 2.0, plot.bottom + 20.0];
-    axis_name(sheet, &figure.y.label, middle, plot.width());
-    frame.bottom = plot.bottom + 28.0;
+    frame.bottom = axis_name(sheet, &figure.y.label, middle) + 8.0;
 }
 
-fn axis_name(sheet: &mut Sheet, name: &str, at: [f64; 2], room: f64) {
-    if !name.is_empty() {
-        sheet.text(at, Words::new(Anchor::Middle, MUTED), &shorten(name, room, TEXT));
+/// The name of an axis below it, on two lines where one is too short; gives its last line's height.
+fn axis_name(sheet: &mut Sheet, name: &str, [x, y]: Spot) -> f64 {
+    let lines = wrap(name, sheet.width - 4.0, TEXT, 2);
+    for (row, line) in lines.iter().enumerate().filter(|it| !it.1.is_empty()) {
+        let words = Words::new(Anchor::Middle, sheet.look.muted);
+        sheet.text([x, y + LINE * row as f64], words, line);
     }
+    y + LINE * (lines.len() - 1) as f64
 }
 
 /// Values up the page, what was varied to the right.
 pub(super) fn upright(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame) {
     let plot = frame.plot;
-    for (y, words) in frame.measured.ticks(34.0) {
-        sheet.line([plot.left, y], [plot.right, y], &stroke(RULE, 0.6));
+    let ticks = frame.measured.ticks(34.0);
+    let rules = ticks.iter().map(|(y, _)| vec![[plot.left, *y], [plot.right, *y]]);
+    sheet.lines(&rules.collect::<Vec<_>>(), &stroke(sheet.look.rule, 0.6));
+    for (y, words) in ticks {
         let words = shorten(&words, plot.left - 8.0, TEXT);
-        sheet.text([plot.left - 5.0, y], Words::new(Anchor::End, MUTED), &words);
+        sheet.text([plot.left - 5.0, y], Words::new(Anchor::End, sheet.look.muted), &words);
     }
     let rows = match figure.x.scale {
         Scale::Category => names_below(sheet, figure, frame),
         _ => {
-            let mut taken = f64::NEG_INFINITY;
-            for (x, words) in frame.varied.ticks(46.0) {
-                sheet.line([x, plot.top], [x, plot.bottom], &stroke(RULE, 0.4));
-                sheet.line([x, plot.bottom], [x, plot.bottom + 3.0], &stroke(MUTED, 0.8));
-                let half = width_of(&words, TEXT) / 2.0;
-                if x - half > taken {
-                    let at = [x, plot.bottom + 9.0];
-                    sheet.text(at, Words::new(Anchor::Middle, MUTED), &words);
-                    taken = x + half + 2.0;
-                }
-            }
+            sheet.group("class=\"ticks\"", |sheet| ticks_below(sheet, frame, &frame.varied, 44.0));
             1
         }
     };
-    sheet.line([plot.left, plot.bottom], [plot.right, plot.bottom], &stroke(MUTED, 0.8));
+    sheet.line([plot.left, plot.bottom], [plot.right, plot.bottom], &stroke(sheet.look.muted, 0.8));
     let foot = plot.bottom + 9.0 + LINE * rows as f64;
-    axis_name(sheet, &figure.x.label, [(plot.left + plot.right) / 2.0, foot + 2.0], plot.width());
+    let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
+    frame.bottom = axis_name(sheet, &figure.x.label, middle) + 8.0;
     if !figure.y.label.is_empty() {
-        let name = shorten(&figure.y.label, plot.height(), TEXT);
-        sheet.upward([9.0, (plot.top + plot.bottom) / 2.0], MUTED, &name);
+        let name = shorten(&figure.y.label, plot.height() + 12.0, TEXT);
+        sheet.upward([9.0, (plot.top + plot.bottom) / 2.0], sheet.look.muted, &name);
     }
-    frame.bottom = foot + 10.0;
-    bounds_across(sheet, figure, frame);
+}
+
+/// The ticks of the axis that runs to the right; without words where another plot below has them.
+fn ticks_below(sheet: &mut Sheet, frame: &Frame, axis: &Track, room: f64) {
+    let plot = frame.plot;
+    let ticks = axis.ticks(room);
+    let rules = ticks.iter().map(|(x, _)| vec![[*x, plot.top], [*x, plot.bottom + 2.0]]);
+    sheet.lines(&rules.collect::<Vec<_>>(), &stroke(sheet.look.rule, 0.6));
+    let mut taken = f64::NEG_INFINITY;
+    for (x, words) in ticks.into_iter().filter(|_| frame.worded) {
+        let half = width_of(&words, TEXT) / 2.0;
+        if x - half > taken {
+            let at = [x, plot.bottom + 9.0];
+            sheet.text(at, Words::new(Anchor::Middle, sheet.look.muted), &words);
+            taken = x + half + 2.0;
+        }
+    }
 }
 
 /// The names of categories below a plot; gives how many lines the longest takes.
@@ -92,7 +101,7 @@ fn names_below(sheet: &mut Sheet, figure: &Figure, frame: &Frame) -> usize {
         sheet.named(name, |sheet| {
             for (row, line) in lines.iter().enumerate() {
                 let at = [x, frame.plot.bottom + 9.0 + LINE * row as f64];
-                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, INK) }, line);
+                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, sheet.look.ink) }, line);
             }
         });
     }
@@ -103,32 +112,36 @@ fn bounds(figure: &Figure) -> impl Iterator<Item = &Mark> {
     figure.marks.iter().filter(|it| it.value.is_finite())
 }
 
-/// Bounds as lines across, their names at the right end, each clear of the others'.
-fn bounds_across(sheet: &mut Sheet, figure: &Figure, frame: &Frame) {
-    if figure.kind == FigureKind::Heatmap {
-        return;
-    }
+/// Bounds of a plot whose values go up: lines across, their names at the right end, each in the
+/// first place above or below its line that is clear of the others'.
+pub(super) fn bounds_across(sheet: &mut Sheet, figure: &Figure, frame: &Frame) {
     let plot = frame.plot;
-    let mut taken: Vec<(f64, f64)> = Vec::new();
+    let mut taken: Vec<Area> = Vec::new();
     for mark in bounds(figure) {
         let Some(y) = frame.measured.at(mark.value) else { continue };
-        sheet.line([plot.left, y], [plot.right, y], &(stroke(MUTED, 0.9) + BOUND));
-        let name = shorten(&mark.label, plot.width() / 2.0, TEXT);
-        let near = taken.iter().filter(|(other, _)| (y - other).abs() < LINE);
-        let used: f64 = near.map(|(_, wide)| wide + 10.0).sum();
-        let words = Words { halo: true, ..Words::new(Anchor::End, MUTED) };
-        sheet.named(&mark.label, |sheet| {
-            sheet.text([plot.right - 3.0 - used, (y - 6.0).max(plot.top + 5.0)], words, &name);
+        sheet.line([plot.left, y], [plot.right, y], &(stroke(sheet.look.muted, 0.9) + BOUND));
+        let name = shorten(&mark.label, plot.width() - 6.0, TEXT);
+        let wide = width_of(&name, TEXT);
+        let places = [-6.0, 6.0, -16.0, 16.0, -26.0, 26.0].map(|off| {
+            let middle = (y + off).clamp(plot.top + 5.0, plot.bottom - 5.0);
+            let right = plot.right - 3.0;
+            Area { left: right - wide, top: middle - 4.5, right, bottom: middle + 4.5 }
         });
-        taken.push((y, width_of(&name, TEXT)));
+        let free = |area: &&Area| !taken.iter().any(|it| it.touches(area));
+        let area = *places.iter().find(free).unwrap_or(&places[0]);
+        let words = Words { halo: true, ..Words::new(Anchor::End, sheet.look.muted) };
+        sheet.named(&mark.label, |sheet| {
+            sheet.text([area.right, (area.top + area.bottom) / 2.0], words, &name);
+        });
+        taken.push(area);
     }
 }
 
-/// A bound's name above a plot: its middle, its lane, and what is left of the name.
+/// A bound above a plot: the value, and the lines of its name, each with its middle.
 pub(super) struct Lane {
-    x: f64,
-    y: f64,
-    name: String,
+    value: f64,
+    label: String,
+    lines: Vec<(Spot, String)>,
 }
 
 /// Places the names of bounds above a horizontal plot; gives where the plot begins.
@@ -143,32 +156,37 @@ pub(super) fn mark_lanes(
     let mut marks: Vec<&Mark> = bounds(figure).collect();
     marks.sort_by(|a, b| a.value.total_cmp(&b.value));
     for mark in marks {
-        let Some(x) = measured.at(mark.value) else { continue };
-        let name = shorten(&mark.label, width / 2.0, TEXT);
-        let half = width_of(&name, TEXT) / 2.0 + 3.0;
-        let x = x.max(half).min(width - half);
-        let lane = ends.iter().position(|end| x - half > *end).unwrap_or(ends.len());
-        if lane == ends.len() {
-            ends.push(0.0);
+        let Some(at) = measured.at(mark.value) else { continue };
+        let (mut lines, mut least) = (Vec::new(), 0);
+        for line in wrap(&mark.label, width - 8.0, TEXT, 2) {
+            let half = width_of(&line, TEXT) / 2.0 + 3.0;
+            let x = at.min(width - half).max(half);
+            let free = |lane: &usize| ends.get(*lane).is_none_or(|end| x - half > *end);
+            let lane = (least..).find(free).unwrap_or(least);
+            ends.resize(ends.len().max(lane + 1), f64::NEG_INFINITY);
+            ends[lane] = x + half;
+            lines.push(([x, top + 6.0 + LINE * lane as f64], line));
+            least = lane + 1;
         }
-        ends[lane] = x + half;
-        lanes.push(Lane { x, y: top + 6.0 + LINE * lane as f64, name });
+        lanes.push(Lane { value: mark.value, label: mark.label.clone(), lines });
     }
     (top + 6.0 + LINE * ends.len() as f64, lanes)
 }
 
 /// Draws the bounds of a horizontal plot, each from its name down.
-pub(super) fn draw_lanes(sheet: &mut Sheet, figure: &Figure, frame: &Frame, lanes: &[Lane]) {
-    let mut marks: Vec<&Mark> =
-        bounds(figure).filter(|it| frame.measured.at(it.value).is_some()).collect();
-    marks.sort_by(|a, b| a.value.total_cmp(&b.value));
-    for (mark, lane) in marks.iter().zip(lanes) {
-        let x = frame.measured.at(mark.value).unwrap_or(lane.x);
-        let style = stroke(MUTED, 0.9) + BOUND;
-        sheet.line([x, lane.y + 5.0], [x, frame.plot.bottom], &style);
+pub(super) fn draw_lanes(sheet: &mut Sheet, frame: &Frame) {
+    let style = stroke(sheet.look.muted, 0.9) + BOUND;
+    for lane in &frame.lanes {
+        let (Some(x), Some((last, _))) = (frame.measured.at(lane.value), lane.lines.last()) else {
+            continue;
+        };
+        sheet.line([x, last[1] + 5.0], [x, frame.plot.bottom], &style);
     }
-    for (mark, lane) in marks.iter().zip(lanes) {
-        let words = Words { halo: true, ..Words::new(Anchor::Middle, MUTED) };
-        sheet.named(&mark.label, |sheet| sheet.text([lane.x, lane.y], words, &lane.name));
+    for lane in &frame.lanes {
+        let plain = Words::new(Anchor::Middle, sheet.look.muted);
+        let words = Words { halo: true, beside: frame.measured.at(lane.value), ..plain };
+        sheet.named(&lane.label, |sheet| {
+            lane.lines.iter().for_each(|(at, line)| sheet.text(*at, words, line));
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! Bars: stacked by series, or beside each other with whiskers and signs from elsewhere.
 
 use super::intervals::{reason, said, words_behind};
-use super::sheet::{INK, Sheet, stroke};
+use super::sheet::{Sheet, stroke};
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
@@ -12,26 +12,28 @@ pub(super) fn stacked(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let half = (0.34 * frame.varied.step()).min(9.0);
     let mut reached = vec![0.0; figure.x.categories.len()];
     let mut beside = 0;
-    for (nth, series) in figure.series.iter().enumerate() {
-        if series.drawn == Drawn::Signs {
-            sheet.named(&series.name, |sheet| {
-                signs(sheet, figure, &frame, series, beside);
-            });
-            beside += 1;
-            continue;
-        }
-        sheet.named(&series.name, |sheet| {
-            for point in &series.points {
-                let at = reached.get_mut(point.x.max(0.0).round() as usize);
-                let (Some(y), Some(from)) = (point.y.and_then(finite), at) else { continue };
-                let ends = [*from, *from + y].map(|it| frame.spot(point.x, it, 0.0));
-                *from += y;
-                let [Some(low), Some(high)] = ends else { continue };
-                let said = said(figure, series, point);
-                sheet.named(&said, |sheet| sheet.fill(nth, frame.bar(low, high, half)));
+    frame.inside(sheet, figure, |sheet| {
+        for (nth, series) in figure.series.iter().enumerate() {
+            if series.drawn == Drawn::Signs {
+                signs(sheet, figure, &frame, nth, beside);
+                beside += 1;
+                continue;
             }
-        });
-    }
+            sheet.series(nth, &series.name, |sheet| {
+                for (at, point) in series.points.iter().enumerate() {
+                    let below = reached.get_mut(point.x.max(0.0).round() as usize);
+                    let (Some(y), Some(from)) = (point.y.and_then(finite), below) else { continue };
+                    let ends = [*from, *from + y].map(|it| frame.spot(point.x, it, 0.0));
+                    *from += y;
+                    let [Some(low), Some(high)] = ends else { continue };
+                    let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
+                    sheet.point(at, middle, &said(figure, series, point), |sheet| {
+                        sheet.fill(nth, frame.bar(low, high, half));
+                    });
+                }
+            });
+        }
+    });
     frame.bottom
 }
 
@@ -44,24 +46,21 @@ pub(super) fn grouped(sheet: &mut Sheet, figure: &Figure) -> f64 {
     };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let half = (0.35 * frame.varied.step() / slots as f64).min(8.0);
-    let mut slot = 0;
-    for (nth, series) in figure.series.iter().enumerate() {
-        if series.drawn != Drawn::AsKind {
-            continue;
+    let all = || figure.series.iter().enumerate();
+    frame.inside(sheet, figure, |sheet| {
+        for (slot, (nth, series)) in all().filter(|it| it.1.drawn == Drawn::AsKind).enumerate() {
+            let aside = Figure::slot(slot, slots) * frame.varied.step();
+            sheet.series(nth, &series.name, |sheet| {
+                for at in 0..series.points.len() {
+                    bar(sheet, figure, &frame, (series, nth), at, (aside, half));
+                }
+            });
         }
-        let aside = Figure::slot(slot, slots) * frame.varied.step();
-        sheet.named(&series.name, |sheet| {
-            for point in &series.points {
-                bar(sheet, figure, &frame, (series, nth), point, (aside, half));
-            }
-        });
-        slot += 1;
-    }
-    // Signs lie above the bars.
-    let elsewhere = figure.series.iter().filter(|it| it.drawn == Drawn::Signs);
-    for (nth, series) in elsewhere.enumerate() {
-        sheet.named(&series.name, |sheet| signs(sheet, figure, &frame, series, nth));
-    }
+        // Signs lie above the bars.
+        for (beside, (nth, _)) in all().filter(|it| it.1.drawn == Drawn::Signs).enumerate() {
+            signs(sheet, figure, &frame, nth, beside);
+        }
+    });
     frame.bottom
 }
 
@@ -70,9 +69,10 @@ fn bar(
     figure: &Figure,
     frame: &frame::Frame,
     (series, nth): (&Series, usize),
-    point: &Point,
+    at: usize,
     (aside, half): (f64, f64),
 ) {
+    let point = &series.points[at];
     let Some(y) = point.y.and_then(finite) else {
         return reason(sheet, figure, frame, point, aside);
     };
@@ -80,15 +80,10 @@ fn bar(
     let (Some(zero), Some(mid)) = (spot(0.0), spot(y)) else { return };
     let end = |value: Option<f64>| value.and_then(spot).unwrap_or(mid);
     let (low, high) = (end(point.low), end(point.high));
-    sheet.named(&said(figure, series, point), |sheet| {
+    sheet.point(at, mid, &said(figure, series, point), |sheet| {
         sheet.fill(nth, frame.bar(zero, mid, half));
         if point.low.is_some() {
-            let line = stroke(INK, 1.0);
-            sheet.line(low, high, &line);
-            for spot in [low, high] {
-                let [a, b] = frame.cap(spot, 2.5);
-                sheet.line(a, b, &line);
-            }
+            sheet.whisker(low, high, 2.5, &stroke(sheet.look.ink, 1.0));
         }
         if figure.horizontal {
             let from = clear_of_signs(figure, frame, point, aside, high[0].max(mid[0]));
@@ -116,11 +111,16 @@ fn clear_of_signs(
 }
 
 /// Signs of what comes from elsewhere; a fraction of `x` puts them at a bar.
-fn signs(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Series, nth: usize) {
-    for point in &series.points {
-        let spot = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0));
-        let Some(spot) = spot else { continue };
-        let said = said(figure, series, point);
-        sheet.named(&said, |sheet| sheet.shape(3 + nth, spot, 6.5, "#ffffff", INK));
-    }
+fn signs(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, nth: usize, beside: usize) {
+    let series = &figure.series[nth];
+    let look = sheet.look;
+    sheet.series(nth, &series.name, |sheet| {
+        for (at, point) in series.points.iter().enumerate() {
+            let spot = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0));
+            let Some(spot) = spot else { continue };
+            sheet.point(at, spot, &said(figure, series, point), |sheet| {
+                sheet.shape(3 + beside, spot, 6.5, look.paper, look.ink);
+            });
+        }
+    });
 }

@@ -1,9 +1,9 @@
 //! A box per category and series: quartiles, the median within, whiskers to both ends.
 
 use super::intervals::{ROW, reason, said, words_behind};
-use super::sheet::{INK, Sheet, color, stroke};
+use super::sheet::{Sheet, stroke};
 use super::{frame, legend};
-use crate::figure::{Figure, Point, Series, finite};
+use crate::figure::{Figure, Series, finite};
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let slots = figure.series.len().max(1);
@@ -14,14 +14,16 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let half = (0.34 * frame.varied.step() / slots as f64).min(8.0);
-    for (nth, series) in figure.series.iter().enumerate() {
-        let aside = Figure::slot(nth, slots) * frame.varied.step();
-        sheet.named(&series.name, |sheet| {
-            for point in &series.points {
-                one(sheet, figure, &frame, (series, nth), point, (aside, half));
-            }
-        });
-    }
+    frame.inside(sheet, figure, |sheet| {
+        for (nth, series) in figure.series.iter().enumerate() {
+            let aside = Figure::slot(nth, slots) * frame.varied.step();
+            sheet.series(nth, &series.name, |sheet| {
+                for at in 0..series.points.len() {
+                    one(sheet, figure, &frame, (series, nth), at, (aside, half));
+                }
+            });
+        }
+    });
     frame.bottom
 }
 
@@ -30,9 +32,10 @@ fn one(
     figure: &Figure,
     frame: &frame::Frame,
     (series, nth): (&Series, usize),
-    point: &Point,
+    at: usize,
     (aside, half): (f64, f64),
 ) {
+    let point = &series.points[at];
     let Some(y) = point.y.and_then(finite) else {
         return reason(sheet, figure, frame, point, aside);
     };
@@ -48,19 +51,18 @@ fn one(
         let words = |value| figure.y.unit.format(value);
         format!("; from {} to {}", words(least), words(most))
     });
-    sheet.named(&(said(figure, series, point) + &ends.unwrap_or_default()), |sheet| {
-        let line = stroke(color(nth), 1.1);
-        sheet.line(least, low, &line);
-        sheet.line(high, most, &line);
-        for spot in [least, most] {
-            let [a, b] = frame.cap(spot, half / 2.0);
-            sheet.line(a, b, &line);
-        }
-        sheet.fill(nth, frame.bar(low, high, half));
+    let said = said(figure, series, point) + &ends.unwrap_or_default();
+    sheet.point(at, mid, &said, |sheet| {
+        let line = stroke(sheet.look.color(nth), 1.1);
+        sheet.whisker(least, most, half / 2.0, &line);
+        // Paper below, so that the whisker ends at the box.
+        let area = frame.bar(low, high, half);
+        sheet.rect(area, 0.0, &format!("fill=\"{}\"", sheet.look.paper));
+        sheet.fill(nth, area);
         let [a, b] = frame.cap(mid, half);
         // White below, so that the median shows on any fill.
-        sheet.line(a, b, &stroke("#ffffff", 3.2));
-        sheet.line(a, b, &stroke(INK, 1.6));
+        sheet.line(a, b, &stroke(sheet.look.paper, 3.2));
+        sheet.line(a, b, &stroke(sheet.look.ink, 1.6));
         if figure.horizontal {
             words_behind(sheet, figure, y, [most[0], mid[1]]);
         }

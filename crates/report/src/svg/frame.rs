@@ -2,7 +2,8 @@
 
 use super::axes;
 use super::legend::{self, Entry};
-use super::sheet::{Area, Sheet, Spot, TEXT, width_of, wrap};
+use super::metrics::{width_of, wrap};
+use super::sheet::{Area, Sheet, Spot, TEXT};
 use super::track::Track;
 use crate::figure::{Drawn, Figure, FigureKind, Scale, finite};
 
@@ -17,11 +18,32 @@ pub(super) struct Frame<'a> {
     pub varied: Track<'a>,
     pub measured: Track<'a>,
     pub horizontal: bool,
+    /// The names of bounds above a horizontal plot.
+    pub lanes: Vec<axes::Lane>,
+    /// Whether the ticks below have words.
+    pub worded: bool,
     /// Where all of it ends.
     pub bottom: f64,
 }
 
 impl Frame<'_> {
+    /// Draws the bounds and then what else stands in the plot; a page may stretch it along an axis
+    /// of numbers.
+    pub fn inside(&self, sheet: &mut Sheet, figure: &Figure, draw: impl FnOnce(&mut Sheet)) {
+        let all = |sheet: &mut Sheet| {
+            match self.horizontal {
+                true => axes::draw_lanes(sheet, self),
+                false => axes::bounds_across(sheet, figure, self),
+            }
+            draw(sheet);
+        };
+        let along = if self.horizontal { &self.measured } else { &self.varied };
+        match along.described() {
+            Some(axis) => sheet.group(&format!("data-axis=\"{axis}\""), all),
+            None => all(sheet),
+        }
+    }
+
     /// Where a value stands, `aside` points off along the varied axis.
     pub fn spot(&self, varied: f64, measured: f64, aside: f64) -> Option<Spot> {
         let (across, along) = (self.varied.at(varied)? + aside, self.measured.at(measured)?);
@@ -77,16 +99,36 @@ pub(super) fn lay<'a>(
     tall: f64,
 ) -> Frame<'a> {
     let top = legend::draw(sheet, entries, 4.0);
-    lay_below(sheet, figure, top, tall)
+    lay_below(sheet, figure, figure, Place { top, tall, left: 0.0, worded: true })
 }
 
-/// The same below what was drawn already.
+/// Where a plot stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub top: f64,
+    pub tall: f64,
+    /// Least room to the left.
+    pub left: f64,
+    /// Whether the ticks below have words.
+    pub worded: bool,
+}
+
+/// How much room the ticks of a plot take whose values go up.
+pub(super) fn room_left(figure: &Figure, tall: f64, width: f64) -> f64 {
+    let values = measured_values(figure).into_iter();
+    let ticks = Track::of(figure, &figure.y, values, 0.05).along(0.0, tall).ticks(34.0);
+    let widest = ticks.iter().map(|it| width_of(&it.1, TEXT)).fold(0.0, f64::max);
+    widest.min(0.35 * width) + if figure.y.label.is_empty() { 12.0 } else { 24.0 }
+}
+
+/// The same below what was drawn already; what was varied has the range that it has in `whole`.
 pub(super) fn lay_below<'a>(
     sheet: &mut Sheet,
     figure: &'a Figure,
-    top: f64,
-    tall: f64,
+    whole: &'a Figure,
+    place: Place,
 ) -> Frame<'a> {
+    let Place { top, tall, worded, .. } = place;
     let horizontal = figure.horizontal;
     let names = figure.x.scale == Scale::Category;
     let width = sheet.width;
@@ -100,34 +142,30 @@ pub(super) fn lay_below<'a>(
     let widest = |words: &mut dyn Iterator<Item = &String>| {
         words.map(|it| width_of(it, TEXT)).fold(0.0, f64::max)
     };
-    let measured = Track::of(figure, &figure.y, measured_values(figure).into_iter(), 0.05);
     let (left, air) = match horizontal {
         true => {
             let left = widest(&mut labels.iter().flatten()) + 10.0;
             (left, (WORDS / (right - left - WORDS).max(WORDS)).min(1.0))
         }
-        false => {
-            let ticks = measured.along(0.0, tall).ticks(34.0);
-            (widest(&mut ticks.iter().map(|it| &it.1)).min(0.35 * width) + 24.0, 0.05)
-        }
+        false => (room_left(figure, tall, width).max(place.left), 0.05),
     };
     // What stands on the page from left to right, and from the foot to the head.
     let measured = Track::of(figure, &figure.y, measured_values(figure).into_iter(), air);
-    let varied = Track::of(figure, &figure.x, varied_values(figure), 0.03);
+    let varied = Track::of(whole, &whole.x, varied_values(whole), 0.03);
     if horizontal {
         let measured = measured.along(left, right);
         let (head, lanes) = axes::mark_lanes(figure, &measured, top, width);
         let plot = Area { left, top: head, right, bottom: head + tall };
         let varied = varied.along(plot.top, plot.bottom);
-        let mut frame = Frame { plot, varied, measured, horizontal, bottom: 0.0 };
+        let mut frame = Frame { plot, varied, measured, horizontal, lanes, worded, bottom: 0.0 };
         axes::horizontal(sheet, figure, &mut frame, &labels);
-        axes::draw_lanes(sheet, figure, &frame, &lanes);
         frame
     } else {
         let plot = Area { left, top: top + 6.0, right, bottom: top + 6.0 + tall };
         let measured = measured.along(plot.bottom, plot.top);
         let varied = varied.along(plot.left, plot.right);
-        let mut frame = Frame { plot, varied, measured, horizontal, bottom: 0.0 };
+        let lanes = Vec::new();
+        let mut frame = Frame { plot, varied, measured, horizontal, lanes, worded, bottom: 0.0 };
         axes::upright(sheet, figure, &mut frame);
         frame
     }

@@ -1,9 +1,8 @@
 //! A field of cells: its colours grow darker evenly, so that a grey print keeps their order.
 
 use super::frame::LINE;
-use super::sheet::{
-    Anchor, Area, INK, MUTED, Sheet, TEXT, Words, fit, shorten, stroke, width_of, wrap,
-};
+use super::metrics::{fit, shorten, width_of, wrap};
+use super::sheet::{Anchor, Area, Sheet, TEXT, Words, stroke};
 use super::track::Track;
 use crate::figure::{Figure, Point, finite};
 
@@ -48,13 +47,14 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
         shares.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
     for (row, (series, lines)) in figure.series.iter().zip(&rows).enumerate() {
         let top = plot.top + CELL * row as f64;
-        sheet.named(&series.name, |sheet| {
+        sheet.series(row, &series.name, |sheet| {
             let head = top + CELL / 2.0 - 0.5 * LINE * (lines.len() as f64 - 1.0);
             for (nth, line) in lines.iter().enumerate() {
                 let at = [plot.left - 6.0, head + LINE * nth as f64];
-                sheet.text(at, Words::new(Anchor::End, INK), line);
+                sheet.text(at, Words::new(Anchor::End, sheet.look.ink), line);
             }
-            for point in series.points.iter().filter(|it| (0.0..columns).contains(&it.x)) {
+            let within = |point: &Point| (0.0..columns).contains(&point.x);
+            for (at, point) in series.points.iter().enumerate().filter(|it| within(it.1)) {
                 let left = plot.left + wide * point.x;
                 let area = Area {
                     left: left + 0.75,
@@ -64,7 +64,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
                 };
                 let share = point.y.and_then(finite).and_then(|it| colours.at(it));
                 let share = share.map(|it| (it - least) / (most - least).max(1e-9));
-                cell(sheet, figure, point, area, share);
+                cell(sheet, figure, (at, point), area, share);
             }
         });
     }
@@ -72,14 +72,21 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     scale_below(sheet, figure, plot, foot, values())
 }
 
-fn cell(sheet: &mut Sheet, figure: &Figure, point: &Point, area: Area, share: Option<f64>) {
+fn cell(
+    sheet: &mut Sheet,
+    figure: &Figure,
+    (at, point): (usize, &Point),
+    area: Area,
+    share: Option<f64>,
+) {
     let middle = [(area.left + area.right) / 2.0, (area.top + area.bottom) / 2.0];
     let Some(share) = share else {
         let why = point.label.as_deref().unwrap_or("not measured");
-        sheet.named(why, |sheet| {
-            sheet.rect(area, 0.0, "fill=\"#f2f2f2\"");
-            sheet.hatch(area, "#b0b4ba", 5.0, false);
-            let words = Words { halo: true, ..Words::new(Anchor::Middle, MUTED) };
+        let [ground, hatching] = sheet.look.pale;
+        sheet.point(at, middle, why, |sheet| {
+            sheet.rect(area, 0.0, &format!("fill=\"{ground}\""));
+            sheet.hatch(area, hatching, 5.0, false);
+            let words = Words { halo: true, ..Words::new(Anchor::Middle, sheet.look.muted) };
             sheet.text(middle, words, "n/a");
         });
         return;
@@ -89,7 +96,7 @@ fn cell(sheet: &mut Sheet, figure: &Figure, point: &Point, area: Area, share: Op
     let full = width_of(&said, TEXT);
     let size = (TEXT * (area.width() - 4.0) / full).clamp(5.5, TEXT);
     let letters = if share > 0.5 { "#111111" } else { "#ffffff" };
-    sheet.named(&format!("{said} ({measured})"), |sheet| {
+    sheet.point(at, middle, &format!("{said} ({measured})"), |sheet| {
         sheet.rect(area, 0.0, &format!("fill=\"{}\"", shade(share)));
         let words = Words { size, ..Words::new(Anchor::Middle, letters) };
         sheet.text(middle, words, &shorten(&said, area.width() - 2.0, size));
@@ -105,13 +112,13 @@ fn columns_below(sheet: &mut Sheet, figure: &Figure, plot: Area, wide: f64) -> f
             for (row, line) in lines.iter().enumerate() {
                 let at =
                     [plot.left + wide * (nth as f64 + 0.5), plot.bottom + 8.0 + LINE * row as f64];
-                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, INK) }, line);
+                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, sheet.look.ink) }, line);
             }
         });
     }
     let foot = plot.bottom + 8.0 + LINE * rows as f64;
     let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
-    sheet.text(middle, Words::new(Anchor::Middle, MUTED), &figure.x.label);
+    sheet.text(middle, Words::new(Anchor::Middle, sheet.look.muted), &figure.x.label);
     foot + 12.0
 }
 
@@ -123,7 +130,7 @@ fn scale_below(
     top: f64,
     values: impl Iterator<Item = f64>,
 ) -> f64 {
-    const STEPS: usize = 40;
+    const STEPS: usize = 16;
     let finite = values.filter(|it| it.is_finite());
     let (least, most) =
         finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
@@ -139,15 +146,19 @@ fn scale_below(
         let right = (x + step + 0.3).min(left + long);
         let area = Area { left: x, top: top + 4.0, right, bottom: top + 12.0 };
         let share = nth as f64 / (STEPS - 1) as f64;
-        sheet.rect(area, 0.0, &format!("fill=\"{}\" shape-rendering=\"crispEdges\"", shade(share)));
+        sheet.rect(area, 0.0, &format!("fill=\"{}\"", shade(share)));
     }
     let frame = Area { left, top: top + 4.0, right: left + long, bottom: top + 12.0 };
-    sheet.rect(frame, 0.0, &stroke(MUTED, 0.5));
+    sheet.rect(frame, 0.0, &stroke(sheet.look.muted, 0.5));
     let words = |value: f64| figure.y.unit.format(value);
-    sheet.text([left - 5.0, top + 8.0], Words::new(Anchor::End, MUTED), &words(least));
-    sheet.text([left + long + 5.0, top + 8.0], Words::new(Anchor::Start, MUTED), &words(most));
+    sheet.text([left - 5.0, top + 8.0], Words::new(Anchor::End, sheet.look.muted), &words(least));
+    sheet.text(
+        [left + long + 5.0, top + 8.0],
+        Words::new(Anchor::Start, sheet.look.muted),
+        &words(most),
+    );
     let name = shorten(&figure.y.label, sheet.width - 10.0, TEXT);
     let middle = [left + long / 2.0, top + 19.0];
-    sheet.text(middle, Words::new(Anchor::Middle, MUTED), &name);
+    sheet.text(middle, Words::new(Anchor::Middle, sheet.look.muted), &name);
     top + 27.0
 }

@@ -1,6 +1,8 @@
 //! A sign with a bar from low to high per category and series, the value in words behind it.
 
-use super::sheet::{Anchor, MUTED, Sheet, Spot, TEXT, Words, color, shorten, stroke};
+use super::look::number_of;
+use super::metrics::shorten;
+use super::sheet::{Anchor, Sheet, Spot, TEXT, Words, stroke};
 use super::{frame, legend};
 use crate::figure::{Figure, Point, Series, finite};
 
@@ -15,14 +17,17 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let band = (frame.varied.step() - 3.0) / many;
-    for (nth, series) in figure.series.iter().enumerate() {
-        let aside = (nth as f64 - (many - 1.0) / 2.0) * band;
-        sheet.named(&series.name, |sheet| {
-            for point in &series.points {
-                interval(sheet, figure, &frame, series, point, nth, aside);
-            }
-        });
-    }
+    frame.inside(sheet, figure, |sheet| {
+        for (nth, series) in figure.series.iter().enumerate() {
+            let aside = (nth as f64 - (many - 1.0) / 2.0) * band;
+            sheet.series(nth, &series.name, |sheet| {
+                let nth = number_of(series, nth);
+                for at in 0..series.points.len() {
+                    interval(sheet, figure, &frame, (series, at), nth, aside);
+                }
+            });
+        }
+    });
     frame.bottom
 }
 
@@ -46,7 +51,7 @@ pub(super) fn reason(
     else {
         return;
     };
-    let words = Words { size: TEXT - 1.0, ..Words::new(Anchor::Start, MUTED) };
+    let words = Words { size: TEXT - 1.0, ..Words::new(Anchor::Start, sheet.look.muted) };
     let short = shorten(label, frame.plot.width() - 10.0, TEXT - 1.0);
     sheet.named(label, |sheet| {
         sheet.text([frame.plot.left + 5.0, across + aside], words, &short);
@@ -55,7 +60,8 @@ pub(super) fn reason(
 
 /// The value in words to the right of what is drawn.
 pub(super) fn words_behind(sheet: &mut Sheet, figure: &Figure, y: f64, [x, mid]: Spot) {
-    let words = Words { size: TEXT - 1.0, halo: true, ..Words::new(Anchor::Start, MUTED) };
+    let plain = Words::new(Anchor::Start, sheet.look.muted);
+    let words = Words { size: TEXT - 1.0, halo: true, beside: Some(x), ..plain };
     sheet.text([x + 4.0, mid], words, &figure.y.unit.format(y));
 }
 
@@ -63,11 +69,11 @@ fn interval(
     sheet: &mut Sheet,
     figure: &Figure,
     frame: &frame::Frame,
-    series: &Series,
-    point: &Point,
+    (series, at): (&Series, usize),
     nth: usize,
     aside: f64,
 ) {
+    let point = &series.points[at];
     let Some(y) = point.y.and_then(finite) else {
         return reason(sheet, figure, frame, point, aside);
     };
@@ -76,12 +82,9 @@ fn interval(
         value.and_then(|value| frame.spot(point.x, value, aside)).unwrap_or(mid)
     };
     let (low, high) = (end(point.low), end(point.high));
-    sheet.named(&said(figure, series, point), |sheet| {
-        let line = stroke(color(nth), 1.2);
-        sheet.line(low, high, &line);
-        for spot in [low, high] {
-            let [a, b] = frame.cap(spot, 2.5);
-            sheet.line(a, b, &line);
+    sheet.point(at, mid, &said(figure, series, point), |sheet| {
+        if point.low.is_some() {
+            sheet.whisker(low, high, 2.5, &stroke(sheet.look.color(nth), 1.2));
         }
         sheet.sign(nth, mid, 5.0);
         if figure.horizontal {

@@ -1,8 +1,8 @@
 //! The legend above a figure: a sample of each series with its name, in as many rows as it takes.
 
-use super::sheet::{
-    Anchor, Area, INK, MUTED, Sheet, TEXT, Words, color, dash, shorten, stroke, width_of,
-};
+use super::look::number_of;
+use super::metrics::{shorten, width_of};
+use super::sheet::{Anchor, Area, Sheet, TEXT, Words, dash, stroke};
 use crate::figure::{Drawn, Figure, FigureKind, Span};
 
 /// How a series shows in the legend.
@@ -22,13 +22,25 @@ pub(super) enum Sample {
     Stretch,
 }
 
+impl Sample {
+    /// How long it is.
+    fn length(self) -> f64 {
+        match self {
+            Sample::Line { .. } | Sample::Quiet => 22.0,
+            Sample::Fill(_) | Sample::Stretch => 14.0,
+            Sample::Sign(_) | Sample::Beside(_) => 8.0,
+        }
+    }
+}
+
 /// One line of a legend.
 pub(super) struct Entry {
     pub sample: Sample,
     pub name: String,
+    /// The series; none where it is a stretch.
+    pub series: Option<usize>,
 }
 
-const SAMPLE: f64 = 22.0;
 const ROW: f64 = 13.0;
 
 /// What a reader must tell apart; nothing where there is one series only.
@@ -36,23 +48,26 @@ pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
     let mut beside = 0;
     let mut entry = |(nth, series): (usize, &crate::figure::Series)| {
         let signed = series.points.len() <= super::lines::SIGNED;
+        let number = number_of(series, nth);
         let sample = match (series.drawn, figure.kind) {
             (Drawn::Line, _) => Sample::Quiet,
             (Drawn::Signs, _) => {
                 beside += 1;
                 Sample::Beside(beside - 1)
             }
-            (_, FigureKind::Curves | FigureKind::Percentiles) => Sample::Line { nth, signed },
-            (_, FigureKind::Ecdf) => Sample::Line { nth, signed: false },
+            (_, FigureKind::Curves | FigureKind::Percentiles) => {
+                Sample::Line { nth: number, signed }
+            }
             (_, FigureKind::Bars | FigureKind::GroupedBars | FigureKind::Boxes) => {
                 Sample::Fill(nth)
             }
-            _ => Sample::Sign(nth),
+            _ => Sample::Sign(number),
         };
-        Entry { sample, name: series.name.clone() }
+        Entry { sample, name: series.name.clone(), series: Some(nth) }
     };
     let all: Vec<Entry> = figure.series.iter().enumerate().map(&mut entry).collect();
-    if all.len() > 1 { all } else { Vec::new() }
+    let toned = figure.series.iter().any(|it| it.tone.is_some());
+    if all.len() > 1 || toned { all } else { Vec::new() }
 }
 
 /// The labels of the stretches that are set off, each once.
@@ -63,7 +78,8 @@ pub(super) fn stretches<'a>(spans: impl Iterator<Item = &'a Span>) -> Vec<Entry>
             names.push(&span.label);
         }
     }
-    names.into_iter().map(|it| Entry { sample: Sample::Stretch, name: it.into() }).collect()
+    let entry = |name: &str| Entry { sample: Sample::Stretch, name: name.into(), series: None };
+    names.into_iter().map(entry).collect()
 }
 
 /// Draws the entries from `top` down; gives the height at which they end.
@@ -73,14 +89,15 @@ pub(super) fn draw(sheet: &mut Sheet, entries: &[Entry], top: f64) -> f64 {
     }
     let (mut x, mut y) = (4.0, top + ROW / 2.0);
     for entry in entries {
-        let name = shorten(&entry.name, sheet.width - SAMPLE - 16.0, TEXT);
-        let wide = SAMPLE + 4.0 + width_of(&name, TEXT);
+        let long = entry.sample.length();
+        let name = shorten(&entry.name, sheet.width - long - 16.0, TEXT);
+        let wide = long + 4.0 + width_of(&name, TEXT);
         if x > 4.0 && x + wide > sheet.width - 4.0 {
             (x, y) = (4.0, y + ROW);
         }
-        sheet.named(&entry.name, |sheet| {
+        sheet.key(entry.series, &entry.name, |sheet| {
             sample(sheet, entry.sample, x, y);
-            sheet.text([x + SAMPLE + 4.0, y], Words::new(Anchor::Start, INK), &name);
+            sheet.text([x + long + 4.0, y], Words::new(Anchor::Start, sheet.look.ink), &name);
         });
         x += wide + 14.0;
     }
@@ -88,12 +105,13 @@ pub(super) fn draw(sheet: &mut Sheet, entries: &[Entry], top: f64) -> f64 {
 }
 
 fn sample(sheet: &mut Sheet, sample: Sample, x: f64, y: f64) {
-    let middle = [x + SAMPLE / 2.0, y];
-    let (left, right) = ([x, y], [x + SAMPLE, y]);
-    let swatch = Area { left: x + 5.0, top: y - 4.0, right: x + SAMPLE - 4.0, bottom: y + 4.0 };
+    let long = sample.length();
+    let middle = [x + long / 2.0, y];
+    let (left, right) = ([x, y], [x + long, y]);
+    let swatch = Area { left: x, top: y - 4.0, right: x + long, bottom: y + 4.0 };
     match sample {
         Sample::Line { nth, signed } => {
-            sheet.line(left, right, &(stroke(color(nth), 1.3) + &dash(nth)));
+            sheet.line(left, right, &(stroke(sheet.look.color(nth), 1.3) + &dash(nth)));
             if signed {
                 sheet.sign(nth, middle, 5.0);
             }
@@ -101,12 +119,12 @@ fn sample(sheet: &mut Sheet, sample: Sample, x: f64, y: f64) {
         Sample::Sign(nth) => sheet.sign(nth, middle, 5.5),
         Sample::Fill(nth) => sheet.fill(nth, swatch),
         Sample::Quiet => {
-            sheet.line(left, right, &(stroke(MUTED, 1.0) + " stroke-dasharray=\"3 3\""));
+            sheet.line(left, right, &(stroke(sheet.look.muted, 1.0) + " stroke-dasharray=\"3 3\""));
         }
-        Sample::Beside(nth) => sheet.shape(3 + nth, middle, 6.5, "#ffffff", INK),
+        Sample::Beside(nth) => sheet.shape(3 + nth, middle, 6.5, sheet.look.paper, sheet.look.ink),
         Sample::Stretch => {
-            sheet.rect(swatch, 0.0, "fill=\"#e4e4e4\"");
-            sheet.hatch(swatch, MUTED, 4.0, false);
+            let [ground, edge] = sheet.look.pale;
+            sheet.rect(swatch, 0.0, &format!("fill=\"{ground}\" stroke=\"{edge}\""));
         }
     }
 }

@@ -1,25 +1,32 @@
-//! Lines through points: curves with bands, percentile tails, empirical distributions.
+//! Lines through points: curves with bands, and percentile tails.
 
 use super::intervals::said;
-use super::sheet::{INK, MUTED, Sheet, Spot, color, dash, stroke};
+use super::look::number_of;
+use super::sheet::{Sheet, Spot, dash, stroke};
 use super::{frame, legend};
-use crate::figure::{Drawn, Figure, FigureKind, Point, Series, finite};
+use crate::figure::{Drawn, Figure, Point, Series, finite};
 
 /// Points up to which each has a sign.
 pub(super) const SIGNED: usize = 24;
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
-    let tall = 0.5 * sheet.width;
+    let tall = (0.5 * sheet.width).clamp(150.0, 226.0);
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
-    // Bands lie below all lines.
-    for (nth, series) in figure.series.iter().enumerate() {
-        if series.drawn != Drawn::Line {
-            band(sheet, &frame, &series.points, nth);
+    frame.inside(sheet, figure, |sheet| {
+        // Bands lie below all lines.
+        for (nth, series) in figure.series.iter().enumerate() {
+            if series.drawn != Drawn::Line {
+                sheet.series(nth, &series.name, |sheet| {
+                    band(sheet, &frame, &series.points, number_of(series, nth));
+                });
+            }
         }
-    }
-    for (nth, series) in figure.series.iter().enumerate() {
-        sheet.named(&series.name, |sheet| line(sheet, figure, &frame, series, nth));
-    }
+        for (nth, series) in figure.series.iter().enumerate() {
+            sheet.series(nth, &series.name, |sheet| {
+                line(sheet, figure, &frame, series, number_of(series, nth));
+            });
+        }
+    });
     frame.bottom
 }
 
@@ -49,7 +56,7 @@ fn band(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point], nth: usize) {
         }
         lower.reverse();
         let around: Vec<Spot> = upper.into_iter().chain(lower).collect();
-        let color = color(nth);
+        let color = sheet.look.color(nth);
         sheet.polygon(
             &around,
             &format!(
@@ -63,32 +70,33 @@ fn band(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point], nth: usize) {
 fn line(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Series, nth: usize) {
     let quiet = series.drawn == Drawn::Line;
     let style = match quiet {
-        true => stroke(MUTED, 1.0) + " stroke-dasharray=\"3 3\"",
-        false => stroke(color(nth), 1.3) + &dash(nth),
+        true => stroke(sheet.look.muted, 1.0) + " stroke-dasharray=\"3 3\"",
+        false => stroke(sheet.look.color(nth), 1.3) + &dash(nth),
     };
-    for run in runs(frame, &series.points) {
-        let run = if figure.kind == FigureKind::Ecdf { stairs(&run) } else { run };
-        if series.drawn != Drawn::Signs && run.len() > 1 {
-            sheet.polyline(&run, &style);
+    let signed = series.points.len() <= SIGNED && !quiet;
+    if series.drawn != Drawn::Signs {
+        let runs = runs(frame, &series.points);
+        match signed || quiet {
+            true => sheet.lines(&runs, &style),
+            false => sheet.group("data-line=\"\"", |sheet| sheet.lines(&runs, &style)),
         }
     }
-    let signed = series.points.len() <= SIGNED && figure.kind != FigureKind::Ecdf;
-    for point in &series.points {
+    for (at, point) in series.points.iter().enumerate() {
         let Some(spot) = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0)) else {
             continue;
         };
         if point.marked {
             let label = point.label.as_deref().unwrap_or_default();
-            sheet.named(label, |sheet| sheet.circle(spot, 5.5, &stroke(INK, 1.0)));
+            sheet.named(label, |sheet| sheet.ring(spot, 5.5));
         }
-        if signed && !quiet {
+        if signed {
             let said = said(figure, series, point);
-            sheet.named(&said, |sheet| sheet.sign(nth, spot, 5.0));
+            sheet.point(at, spot, &said, |sheet| sheet.sign(nth, spot, 5.0));
         }
     }
 }
 
-/// Steps that change at the next point, as a share does and as a frontier does.
+/// Steps that change at the next point, as a frontier does.
 pub(super) fn stairs(spots: &[Spot]) -> Vec<Spot> {
     let mut steps: Vec<Spot> = Vec::with_capacity(2 * spots.len());
     for spot in spots {

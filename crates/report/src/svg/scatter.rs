@@ -1,56 +1,58 @@
-//! Signs: two quantities against each other with names beside them, or single samples over time.
+//! Signs: two quantities against each other, with names beside them.
 
 use super::intervals::said;
 use super::lines::{runs, stairs};
-use super::sheet::{
-    Anchor, Area, INK, MUTED, Sheet, Spot, TEXT, Words, color, shorten, stroke, width_of,
-};
+use super::look::number_of;
+use super::metrics::{shorten, width_of};
+use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, Words, stroke};
 use super::{frame, legend};
-use crate::figure::{Drawn, Figure, FigureKind, finite};
+use crate::figure::{Drawn, Figure, Series, finite};
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
-    let strip = figure.kind == FigureKind::Strip;
-    let tall = if strip { 0.42 } else { 0.62 } * sheet.width;
+    let tall = (0.62 * sheet.width).clamp(170.0, 281.0);
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
-    for (nth, series) in figure.series.iter().enumerate() {
-        let spots = runs(&frame, &series.points);
-        sheet.named(&series.name, |sheet| match series.drawn {
-            Drawn::Line => {
-                let style = stroke(MUTED, 1.0) + " stroke-dasharray=\"3 3\"";
-                spots.iter().for_each(|run| sheet.polyline(&stairs(run), &style));
-            }
-            _ if strip => sheet.dots(&spots.concat(), color(nth), nth % 2 == 0),
-            _ => {
-                for point in &series.points {
-                    let at = |value: Option<f64>| frame.spot(point.x, finite(value?)?, 0.0);
-                    let Some(spot) = at(point.y) else { continue };
-                    sheet.named(&said(figure, series, point), |sheet| {
-                        if let (Some(low), Some(high)) = (at(point.low), at(point.high)) {
-                            sheet.line(low, high, &stroke(color(nth), 1.1));
-                        }
-                        sheet.sign(nth, spot, 7.0);
-                    });
+    frame.inside(sheet, figure, |sheet| {
+        for (nth, series) in figure.series.iter().enumerate() {
+            sheet.series(nth, &series.name, |sheet| match series.drawn {
+                Drawn::Line => {
+                    let style = stroke(sheet.look.muted, 1.0) + " stroke-dasharray=\"3 3\"";
+                    let runs = runs(&frame, &series.points);
+                    let steps: Vec<Vec<Spot>> = runs.iter().map(|run| stairs(run)).collect();
+                    sheet.lines(&steps, &style);
                 }
+                _ => points(sheet, figure, &frame, series, nth),
+            });
+        }
+        names(sheet, figure, &frame);
+    });
+    frame.bottom
+}
+
+fn points(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Series, nth: usize) {
+    let nth = number_of(series, nth);
+    for (number, point) in series.points.iter().enumerate() {
+        let at = |value: Option<f64>| frame.spot(point.x, finite(value?)?, 0.0);
+        let Some(spot) = at(point.y) else { continue };
+        sheet.point(number, spot, &said(figure, series, point), |sheet| {
+            if let (Some(low), Some(high)) = (at(point.low), at(point.high)) {
+                sheet.line(low, high, &stroke(sheet.look.color(nth), 1.1));
             }
+            sheet.sign(nth, spot, 7.0);
         });
     }
-    if !strip {
-        names(sheet, figure, &frame);
-    }
-    frame.bottom
 }
 
 /// Names beside their signs: the first place around each that is free of signs and other names.
 fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
-    let signs = figure.series.iter().filter(|it| it.drawn != Drawn::Line);
-    let named: Vec<(Spot, &str)> = signs
-        .flat_map(|it| &it.points)
-        .filter_map(|it| Some((frame.spot(it.x, it.y?, 0.0)?, it.label.as_deref()?)))
+    let signs = figure.series.iter().enumerate().filter(|it| it.1.drawn != Drawn::Line);
+    let named: Vec<(Spot, usize, &str)> = signs
+        .flat_map(|(nth, series)| series.points.iter().map(move |point| (nth, point)))
+        .filter_map(|(nth, it)| Some((frame.spot(it.x, it.y?, 0.0)?, nth, it.label.as_deref()?)))
         .collect();
     let around =
         |[x, y]: Spot, r: f64| Area { left: x - r, top: y - r, right: x + r, bottom: y + r };
-    let mut taken: Vec<Area> = named.iter().map(|(spot, _)| around(*spot, 5.0)).collect();
-    for (spot, name) in named {
+    let mut taken: Vec<Area> = named.iter().map(|(spot, ..)| around(*spot, 5.0)).collect();
+    for (spot, nth, name) in named {
         let short = shorten(name, frame.plot.width() / 2.0, TEXT);
         let places = places(spot, width_of(&short, TEXT));
         let room = frame.plot;
@@ -65,14 +67,18 @@ fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
         let (area, far) = *places.iter().find(free).unwrap_or(&places[0]);
         taken.push(area);
         let middle = [area.left, (area.top + area.bottom) / 2.0];
-        if far {
-            let near = spot[0].clamp(area.left, area.right);
-            let edge = if area.top > spot[1] { area.top } else { area.bottom };
-            let end = if (area.top..=area.bottom).contains(&spot[1]) { middle[1] } else { edge };
-            sheet.line(spot, [near, end], &stroke(MUTED, 0.5));
-        }
-        let words = Words { halo: true, ..Words::new(Anchor::Start, INK) };
-        sheet.named(name, |sheet| sheet.text(middle, words, &short));
+        sheet.series(nth, name, |sheet| {
+            if far {
+                let near = spot[0].clamp(area.left, area.right);
+                let edge = if area.top > spot[1] { area.top } else { area.bottom };
+                let within = (area.top..=area.bottom).contains(&spot[1]);
+                let end = if within { middle[1] } else { edge };
+                sheet.line(spot, [near, end], &stroke(sheet.look.muted, 0.5));
+            }
+            let plain = Words::new(Anchor::Start, sheet.look.ink);
+            let words = Words { halo: true, beside: Some(spot[0]), ..plain };
+            sheet.text(middle, words, &short);
+        });
     }
 }
 

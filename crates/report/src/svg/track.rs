@@ -1,5 +1,6 @@
 //! One axis as a track on the sheet: from a value to a place between its two ends.
 
+use super::sheet::number;
 use super::ticks;
 use crate::figure::{Axis, Figure, FigureKind, Scale, finite};
 
@@ -54,6 +55,20 @@ impl<'a> Track<'a> {
         Some(self.from + (self.to - self.from) * share.clamp(0.0, 1.0))
     }
 
+    /// An axis of numbers as a page's script reads it: scale, unit, range, and the two ends.
+    pub fn described(&self) -> Option<String> {
+        let scale = match self.axis.scale {
+            Scale::Category => return None,
+            Scale::Linear => "linear",
+            Scale::Log => "log",
+            Scale::Tail => "tail",
+        };
+        let unit = serde_json::to_string(&self.axis.unit).unwrap_or_default();
+        let [low, high] = [self.low, self.high].map(|it| format!("{it:.9}"));
+        let [from, to] = [self.from, self.to].map(number);
+        Some(format!("{scale} {} {low} {high} {from} {to}", unit.trim_matches('"')))
+    }
+
     /// The distance between two categories.
     pub fn step(&self) -> f64 {
         ((self.to - self.from) / (self.high - self.low)).abs()
@@ -97,7 +112,8 @@ fn range(figure: &Figure, axis: &Axis, values: impl Iterator<Item = f64>, air: f
             let span = if high > low { high - low } else { 0.1 };
             (low - 0.08 * span, high + if varied { 0.3 } else { 0.08 } * span)
         }
-        _ if linear && low >= 0.0 && !(figure.kind == FigureKind::Strip && low >= high / 3.0) => {
+        // Rounds are counted from one.
+        _ if linear && low >= 0.0 && !(varied && axis.unit == crate::Unit::Count) => {
             (0.0, if high > 0.0 { high * (1.0 + air) } else { 1.0 })
         }
         _ => {

@@ -1,7 +1,7 @@
 //! The figure of a comparison: ratios with their intervals, case by case.
 
 use super::{case_name, counted, short_name};
-use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
+use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, VerdictKind};
 use analysis::compare::{CaseChange, Change, RunComparison};
 use model::metric::Metric;
 
@@ -29,11 +29,11 @@ fn figure(found: &RunComparison, metric: &Metric) -> Figure {
     let kind = FigureKind::Intervals;
     let id = format!("ratios-{}", metric.name);
     let mut figure = Figure::new(kind, id, format!("{}, B over A", metric.plural), caption, x, y);
-    for (change, name) in [
-        (Change::Slower, "slower"),
-        (Change::Faster, "faster"),
-        (Change::Equivalent, "equivalent"),
-        (Change::Inconclusive, "inconclusive"),
+    for (change, name, tone) in [
+        (Change::Slower, "slower", VerdictKind::Bad),
+        (Change::Faster, "faster", VerdictKind::Good),
+        (Change::Equivalent, "equivalent", VerdictKind::Neutral),
+        (Change::Inconclusive, "inconclusive", VerdictKind::Unknown),
     ] {
         let points: Vec<Point> = cases
             .iter()
@@ -42,7 +42,7 @@ fn figure(found: &RunComparison, metric: &Metric) -> Figure {
             .filter_map(|(nth, case)| Some(point(nth as f64, case)?.labelled(launches(case))))
             .collect();
         if !points.is_empty() {
-            figure.series.push(Series::new(name, points));
+            figure.series.push(Series::new(name, points).toned(tone));
         }
     }
     figure.marks = vec![
