@@ -243,8 +243,8 @@ fn every_figure_is_drawn_for_a_wide_and_a_narrow_place_with_each_series_in_it() 
     for figure in document.figures() {
         let all = pictures(&page, &figure.id);
         let classes = ["class=\"wide\"", "class=\"narrow\""];
-        if figure.kind == FigureKind::Course {
-            assert!(all.len() == 1 && all[0].starts_with("class=\"long\""));
+        if figure.kind == FigureKind::Course || all[0].len() > 12_000 {
+            assert!(all.len() == 1 && all[0].starts_with("class=\"long\""), "{}", figure.id);
         } else {
             assert!(all.iter().zip(classes).all(|(it, class)| it.starts_with(class)));
             assert_eq!(all.len(), 2, "{}", figure.id);
@@ -286,7 +286,9 @@ fn pictures_in_a_page_have_the_colours_of_its_theme_and_of_a_verdict_where_they_
             assert!(style.contains(&format!("{name}: light-dark(")), "{name}");
         }
         // The letters on a heat map's cells, whose colours no theme changes.
-        let fixed = picture.replace("\"#111111\"", "").replace("\"#ffffff\"", "");
+        let map = picture.contains("fill=\"rgb(");
+        let fixed = picture.replace(if map { "\"#111111\"" } else { "\0" }, "");
+        let fixed = fixed.replace(if map { "\"#ffffff\"" } else { "\0" }, "");
         assert!(!fixed.contains("=\"#"), "a colour that doesn't change with the theme");
     }
     let mut figure = hostile_figure();

@@ -77,7 +77,7 @@ pub use rounds::{JudgedRound, Stratified};
 pub use sessions::SessionsSeen;
 pub use stats::Share;
 pub use time::{CommonChange, OverTime};
-pub use time_series::{Slice, TimeSeries};
+pub use time_series::{DRAWN as COURSES_DRAWN, Slice, TimeSeries};
 
 /// Error probability of every family of claims.
 pub const ALPHA: f64 = 0.05;
@@ -160,7 +160,7 @@ impl Judged {
         let mut groups = Vec::new();
         let mut timed_ns = 0.0;
         let mut beside = Vec::new();
-        let slices = time_series::slices_each(launches_of(&run));
+        let slices = time_series::slices_each(launches_drawn(&run));
         for group in &run.groups {
             let first = results.len();
             for case in &group.cases {
@@ -282,9 +282,9 @@ impl Judged {
 }
 
 /// How many launches a run has, by its rounds and the usual size of a group.
-fn launches_of(run: &StoredRun) -> u64 {
+fn launches_drawn(run: &StoredRun) -> u64 {
     let cases = run.groups.iter().flat_map(|it| &it.cases).filter(|it| it.absence.is_none());
-    (cases.count() * run.rounds.len() / run.groups.len().max(1)) as u64
+    (cases.count().min(course::DRAWN) * run.rounds.len() / run.groups.len().max(1)) as u64
 }
 
 /// The median of one value per launch, with its interval and the ranks of its ends.

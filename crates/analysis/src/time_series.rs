@@ -5,9 +5,11 @@
 //! is `stats::steady_from`, whose finding stands beside the slices.
 
 /// Most slices of a launch: more than can be told apart beside eleven others.
-const MOST: u64 = 100;
-/// Most slices of a run, so that its page stays small; what is beyond thins all launches.
-const MOST_IN_A_RUN: u64 = 3_000;
+const MOST: u64 = 40;
+/// Cases that a page draws, the first ones; the others have their slices summed up.
+pub const DRAWN: usize = 18;
+/// Most slices of what is drawn, so that a page stays small; what is beyond thins all launches.
+const MOST_DRAWN: u64 = 1_500;
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,9 +35,9 @@ pub struct Slice {
     pub p99: f64,
 }
 
-/// Slices of each launch, in a run of so many launches.
+/// Slices of each launch, where so many launches are drawn.
 pub fn slices_each(launches: u64) -> usize {
-    (MOST_IN_A_RUN / launches.max(1)).clamp(1, MOST) as usize
+    (MOST_DRAWN / launches.max(1)).clamp(1, MOST) as usize
 }
 
 impl TimeSeries {
@@ -102,8 +104,8 @@ mod tests {
 
     #[test]
     fn many_launches_have_fewer_slices_each() {
-        assert_eq!(slices_each(0), 100);
-        assert_eq!(slices_each(1_000), 50);
+        assert_eq!(slices_each(0), 40);
+        assert_eq!(slices_each(100), 15);
         assert_eq!(slices_each(1_000_000), 1);
     }
 }

@@ -19,7 +19,7 @@ use super::document::{
 use escape::{escape, sentence, slug};
 
 const STYLE: &str = include_str!("assets/report.css");
-const SCRIPT: &str = include_str!("assets/report.js");
+const SCRIPT: &str = concat!(include_str!("assets/numbers.js"), include_str!("assets/report.js"));
 
 /// Facts shown before the rest is folded.
 const FACTS_SHOWN: usize = 12;

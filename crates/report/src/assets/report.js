@@ -1,117 +1,14 @@
 // The life of a report page. Figures stand in it drawn; here a reader points at them, zooms in, hides
 // series and takes them along. Nothing is fetched and nothing is stored. What is built here is built
 // from nodes: no name is ever parsed as HTML. The attributes of a picture are described in svg.rs.
-"use strict";
-
-// ---- numbers in words, as units.rs writes them --------------------------------------------
-
-const K = 1024;
-const binary = (per) =>
-  ["B", "KiB", "MiB", "GiB", "TiB"].map((name, n) => [K ** n, ` ${name}${per}`]);
-const prefixes = {
-  ns: [[1, " ns"], [1e3, " µs"], [1e6, " ms"], [1e9, " s"]],
-  bytes: binary(""),
-  bytes_per_second: binary("/s"),
-  per_second: [[1, " /s"], [1e3, " k/s"], [1e6, " M/s"], [1e9, " G/s"]],
-  ratio: [[1, "×"]],
-  share: [[0.01, " %"]],
-};
-
-const prefixOf = (unit, v) => {
-  const all = prefixes[unit] ?? [[1, ""]];
-  return all.find(([scale]) => Math.abs(v) / scale < 999.5) ?? all.at(-1);
-};
-
-const decimals = (v, digits) => {
-  if (v === 0) return 0;
-  const magnitude = Math.floor(Math.log10(Math.abs(Number(v.toPrecision(digits)))));
-  return Math.min(9, Math.max(0, digits - 1 - magnitude));
-};
-
-const grouped = (v, places) => {
-  const fixed = { minimumFractionDigits: places, maximumFractionDigits: places };
-  return v.toLocaleString("en", fixed).replace("-", "−");
-};
-
-// A value in words: 4120 ns is "4.12 µs".
-const format = (unit, v) => {
-  if (v == null) return "–";
-  if (unit === "share") return `${Number((v * 100).toFixed(6))} %`;
-  if (unit === "ratio" && Math.abs(v) >= 9.995) return `${grouped(v, 0)}×`;
-  if (unit === "bytes" && Number.isInteger(v) && v < 10000 && v % K) return `${grouped(v, 0)} B`;
-  const [scale, suffix] = prefixOf(unit, v);
-  const exact = ["bytes", "count"].includes(unit) && Number.isInteger(v / scale);
-  return grouped(v / scale, exact ? 0 : decimals(v / scale, 3)) + suffix;
-};
-
-// A tick says no more digits than it needs: "1 µs", not "1.00 µs".
-const tickWords = (unit, v) =>
-  format(unit, Number(v.toPrecision(9))).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
-
-// A value with its interval, the unit said once: "4.12 µs [4.10, 4.15]".
-const interval = (unit, y, low, high) => {
-  if (y == null || low == null || high == null) return format(unit, y);
-  const [scale, suffix] = prefixOf(unit, y);
-  const write = (v, digits) =>
-    grouped(v / scale, Math.min(decimals(y / scale, digits), decimals(v / scale, digits)));
-  const differs = (n) => write(low, n) !== write(high, n);
-  const digits = low === high ? 3 : [3, 4].find(differs) ?? 5;
-  return `${write(y, digits)}${suffix} [${write(low, digits)}, ${write(high, digits)}]`;
-};
-
-const wordsOn = (axis, v) =>
-  axis.scale === "category" ? axis.categories[Math.round(v)] ?? "" : format(axis.unit, v);
-
-// ---- round values between two coordinates, as svg/ticks.rs has them ------------------------
-
-const evenTicks = (low, high, most, unit) => {
-  const raw = (high - low) / most;
-  const prefix = unit.startsWith("bytes") ? K ** Math.floor(Math.log(Math.max(raw, 1)) / Math.log(K)) : 1;
-  const power = prefix * 10 ** Math.floor(Math.log10(raw / prefix));
-  let step = power * ([1, 2, 5].find((n) => n * power >= raw) ?? 10);
-  if (prefix > 1 && step >= 1000 * prefix) step = K * prefix;
-  if (unit === "count") step = Math.max(1, step);
-  const first = Math.ceil(low / step - 1e-9);
-  const many = Math.floor(high / step + 1e-9) - first + 1;
-  return Array.from({ length: Math.max(0, many) }, (_, n) => (first + n) * step);
-};
-
-const ratioTicks = (low, high, most, unit) => {
-  const powers = (base, every, steps = [1]) => {
-    const size = Math.log10(base) * every;
-    const from = Math.floor(Math.log10(low) / size);
-    const many = Math.ceil(Math.log10(high) / size) - from + 1;
-    return Array.from({ length: many }, (_, n) => 10 ** ((from + n) * size))
-      .flatMap((power) => steps.map((step) => power * step))
-      .filter((v) => v >= low * (1 - 1e-9) && v <= high * (1 + 1e-9));
-  };
-  const fine = evenTicks(low, high, most, unit).filter((v) => v > 0);
-  const coarse = unit.startsWith("bytes") ? [1, 2, 5, 10].map((every) => powers(2, every))
-    : [powers(10, 1, [1, 2, 5]), powers(10, 1, [1, 3]), ...[1, 2, 3].map((n) => powers(10, n))];
-  const choices = high / low < 5 ? [fine, ...coarse] : coarse;
-  return choices.find((ticks) => ticks.length <= most && ticks.length > 1) ?? fine;
-};
-
-const NINES = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999];
-const scales = {
-  linear: { to: (v) => v, from: (c) => c, ticks: evenTicks },
-  log: { to: Math.log10, from: (c) => 10 ** c, ticks: ratioTicks },
-  tail: {
-    to: (p) => -Math.log10(1 - p), from: (c) => 1 - 10 ** -c,
-    ticks: (low, high, most, unit) => {
-      const nines = NINES.filter((p) => p >= low && p <= high);
-      return nines.length > 1 ? nines : evenTicks(low, high, most, unit).filter((p) => p < 1);
-    },
-  },
-};
-
 // ---- what is in a picture ------------------------------------------------------------------
 
-const svgNode = (name, attributes) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
-  return made;
+const setAll = (node, attributes) => {
+  Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
+  return node;
 };
+const svgNode = (name, attributes) =>
+  setAll(document.createElementNS("http://www.w3.org/2000/svg", name), attributes);
 
 const numbersIn = (path) => path.match(/-?[\d.]+/g).map(Number);
 
@@ -205,9 +102,11 @@ const standalone = (svg) => {
   const copy = svg.cloneNode(true);
   copy.querySelectorAll(".spot, .band").forEach((node) => node.remove());
   const { width, height } = svg.viewBox.baseVal;
-  const font = getComputedStyle(svg).fontFamily;
-  Object.entries({ width, height, "font-family": font }).forEach(([key, value]) => copy.setAttribute(key, value));
-  copy.prepend(svgNode("rect", { width, height, fill: "var(--card)" }));
+  setAll(copy, { width, height, "font-family": getComputedStyle(svg).fontFamily });
+  const own = svgNode("style", {});
+  own.textContent = "text { fill: var(--muted) } .ink { fill: var(--ink) } "
+    + ".halo { stroke: var(--card); stroke-width: 2.5; stroke-linejoin: round; paint-order: stroke }";
+  copy.prepend(own, svgNode("rect", { width, height, fill: "var(--card)" }));
   const styles = document.querySelector("style").textContent;
   const light = Object.fromEntries([...styles.matchAll(/--([\w-]+): light-dark\((#\w+)/g)].map((it) => it.slice(1)));
   return new XMLSerializer().serializeToString(copy).replace(/var\(--([\w-]+)\)/g, (all, name) => light[name] ?? all);
@@ -258,8 +157,7 @@ const mount = (holder) => {
     const set = (node, name, value) => (whole ? node.removeAttribute(name) : node.setAttribute(name, value));
     set(group, "transform", `matrix(${times} 0 0 1 ${shift} 0)`);
     set(group, "clip-path", `url(#${id})`);
-    clip.setAttribute("x", from + view[0] * length - 2 / times);
-    clip.setAttribute("width", (length + 4) / times);
+    setAll(clip, { x: from + view[0] * length - 2 / times, width: (length + 4) / times });
     for (const [node, x] of rigid) set(node, "transform", `matrix(${1 / times} 0 0 1 ${x - x / times} 0)`);
     if (whole) return void ticks.replaceChildren(...drawn);
     const { to: place, from: value, ticks: choose } = scales[frame.scale];
@@ -414,7 +312,7 @@ const mount = (holder) => {
     if (frames.length) drags(picture);
     for (const key of svg.querySelectorAll("[data-k]")) {
       const n = Number(key.dataset.k);
-      Object.entries({ role: "button", tabindex: 0, "aria-pressed": true }).forEach(([name, value]) => key.setAttribute(name, value));
+      setAll(key, { role: "button", tabindex: 0, "aria-pressed": true });
       key.addEventListener("click", () => toggle(n));
       key.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -437,8 +335,7 @@ const mount = (holder) => {
   const name = holder.id.replace("figure-", "");
   button("SVG", () => save(`${name}.svg`, "image/svg+xml", standalone(pictures[0].svg)));
   if (figure) button("CSV", () => save(`${name}.csv`, "text/csv", csvOf(figure)));
-  const reset = button("Reset zoom", () => zoom(0, 1));
-  reset.hidden = true;
+  const reset = Object.assign(button("Reset zoom", () => zoom(0, 1)), { hidden: true });
   if (pictures.some(({ frames }) => frames.length)) tools.append(element("span", "hint", "Drag across the plot to zoom in"));
   (holder.querySelector("details.more") ?? holder.querySelector(".plot")).after(tools);
 };

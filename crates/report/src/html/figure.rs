@@ -1,7 +1,7 @@
 //! A figure in a page: drawn, as data for the script, and as a table for everyone.
 //!
 //! It is drawn twice, for a wide place and for a narrow one, so that text keeps its size; the
-//! stylesheet shows one of them. Points are written as short arrays, `[x, y, low, high, label,
+//! stylesheet shows one of them. A dense one is drawn once. Points are written as short arrays, `[x, y, low, high, label,
 //! marked, least, most]` without trailing nulls. A table of thousands of rows helps nobody, so a
 //! large figure gets a summary per series instead.
 
@@ -17,6 +17,11 @@ const LISTED: usize = 120;
 /// shows both at about one and a half times that, and says where one gives way to the other.
 const WIDE: f64 = 640.0;
 const NARROW: f64 = 250.0;
+/// A picture of more bytes holds more than a narrow place can show: it is moved sideways there, and
+/// the page stays small.
+const DENSE: usize = 12_000;
+/// Series of a course that are drawn, for which `analysis` keeps slices enough.
+const DRAWN: usize = analysis::COURSES_DRAWN;
 
 pub(super) fn write(out: &mut String, figure: &Figure) {
     let (id, title, caption) = (slug(&figure.id), escape(&figure.title), escape(&figure.caption));
@@ -31,9 +36,11 @@ pub(super) fn write(out: &mut String, figure: &Figure) {
     match figure.kind {
         FigureKind::Course => course(out, figure),
         _ => {
-            let drawn = [("wide", WIDE), ("narrow", NARROW)]
-                .map(|(class, width)| svg::inline(figure, width, class, 0));
-            plot(out, &drawn.concat());
+            let wide = svg::inline(figure, WIDE, "wide", 0);
+            match wide.len() > DENSE {
+                true => plot(out, &svg::inline(figure, WIDE, "long", 0)),
+                false => plot(out, &(wide + &svg::inline(figure, NARROW, "narrow", 0))),
+            }
         }
     }
     out.push_str("<details><summary>The values as a table</summary>\n");
@@ -51,10 +58,19 @@ fn plot(out: &mut String, drawn: &str) {
     out.push_str(&format!("<div class=\"plot\">\n{drawn}</div>\n"));
 }
 
-/// A course has many panels of many points: the first are shown, the others are folded, and on a
-/// phone they are moved sideways.
+/// The series that are drawn, and that the script has: of a course the first.
+fn drawn(figure: &Figure) -> &[Series] {
+    match figure.kind {
+        FigureKind::Course => &figure.series[..figure.series.len().min(DRAWN)],
+        _ => &figure.series,
+    }
+}
+
+/// A course has many panels of many points: the first are shown, others are folded, and on a phone
+/// they are moved sideways.
 fn course(out: &mut String, figure: &Figure) {
-    let (shown, folded) = figure.series.split_at(figure.series.len().min(svg::PANELS));
+    let all = drawn(figure);
+    let (shown, folded) = all.split_at(all.len().min(svg::PANELS));
     let drawn = |series: &[Series], first| {
         let part = Figure { series: series.to_vec(), ..figure.clone() };
         svg::inline(&part, WIDE, "long", first)
@@ -65,6 +81,10 @@ fn course(out: &mut String, figure: &Figure) {
         out.push_str(&format!("<details class=\"more\"><summary>{more} more</summary>\n"));
         plot(out, &drawn(folded, shown.len()));
         out.push_str("</details>\n");
+    }
+    let left = figure.series.len() - all.len();
+    if left > 0 {
+        out.push_str(&format!("<p class=\"muted\">{left} more are in the table alone.</p>\n"));
     }
 }
 
@@ -82,7 +102,7 @@ fn payload(figure: &Figure) -> Value {
         "kind": figure.kind,
         "x": figure.x,
         "y": figure.y,
-        "series": figure.series.iter().map(series).collect::<Vec<_>>(),
+        "series": drawn(figure).iter().map(series).collect::<Vec<_>>(),
     })
 }
 

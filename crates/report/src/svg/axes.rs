@@ -56,15 +56,17 @@ pub(super) fn upright(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame) {
         let words = shorten(&words, plot.left - 8.0, TEXT);
         sheet.text([plot.left - 5.0, y], Words::new(Anchor::End, sheet.look.muted), &words);
     }
-    let rows = match figure.x.scale {
-        Scale::Category => names_below(sheet, figure, frame),
+    let foot = match figure.x.scale {
+        Scale::Category => {
+            let room = frame.varied.step() - 4.0;
+            names_below(sheet, figure, plot.bottom, room, |nth| frame.varied.at(nth as f64))
+        }
         _ => {
             sheet.group("class=\"ticks\"", |sheet| ticks_below(sheet, frame, &frame.varied, 44.0));
-            1
+            plot.bottom + 9.0 + LINE
         }
     };
     sheet.line([plot.left, plot.bottom], [plot.right, plot.bottom], &stroke(sheet.look.muted, 0.8));
-    let foot = plot.bottom + 9.0 + LINE * rows as f64;
     let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
     frame.bottom = axis_name(sheet, &figure.x.label, middle) + 8.0;
     if !figure.y.label.is_empty() {
@@ -90,22 +92,39 @@ fn ticks_below(sheet: &mut Sheet, frame: &Frame, axis: &Track, room: f64) {
     }
 }
 
-/// The names of categories below a plot; gives how many lines the longest takes.
-fn names_below(sheet: &mut Sheet, figure: &Figure, frame: &Frame) -> usize {
-    let room = frame.varied.step() - 4.0;
-    let mut rows = 1;
-    let (size, names) = fit(figure.x.categories.iter(), room, 4);
-    for (nth, (name, lines)) in figure.x.categories.iter().zip(&names).enumerate() {
-        let Some(x) = frame.varied.at(nth as f64) else { continue };
-        rows = rows.max(lines.len());
+/// The names of categories below a plot, each at its place, on a few lines or upright where they
+/// have no room; gives where they end.
+pub(super) fn names_below(
+    sheet: &mut Sheet,
+    figure: &Figure,
+    top: f64,
+    room: f64,
+    at: impl Fn(usize) -> Option<f64>,
+) -> f64 {
+    const UPRIGHT: f64 = 70.0;
+    let names = &figure.x.categories;
+    let (size, broken) = fit(names.iter(), room, 4);
+    let upright = broken.iter().flatten().any(|line| line.ends_with('…'));
+    let look = sheet.look;
+    let mut foot = top + 9.0 + LINE;
+    for (nth, (name, lines)) in names.iter().zip(&broken).enumerate() {
+        let Some(x) = at(nth) else { continue };
         sheet.named(name, |sheet| {
-            for (row, line) in lines.iter().enumerate() {
-                let at = [x, frame.plot.bottom + 9.0 + LINE * row as f64];
-                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, sheet.look.ink) }, line);
+            if upright {
+                let short = shorten(name, UPRIGHT, TEXT);
+                let long = width_of(&short, TEXT);
+                foot = foot.max(top + 6.0 + long + 4.0);
+                sheet.upward([x, top + 6.0 + long / 2.0], look.ink, &short);
+                return;
             }
+            for (row, line) in lines.iter().enumerate() {
+                let at = [x, top + 8.0 + LINE * row as f64];
+                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, look.ink) }, line);
+            }
+            foot = foot.max(top + 9.0 + LINE * lines.len() as f64);
         });
     }
-    rows
+    foot
 }
 
 fn bounds(figure: &Figure) -> impl Iterator<Item = &Mark> {

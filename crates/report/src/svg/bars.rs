@@ -1,7 +1,7 @@
 //! Bars: stacked by series, or beside each other with whiskers and signs from elsewhere.
 
 use super::intervals::{reason, said, words_behind};
-use super::sheet::{Sheet, stroke};
+use super::sheet::{Anchor, Sheet, TEXT, Words, stroke};
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
@@ -86,28 +86,37 @@ fn bar(
             sheet.whisker(low, high, 2.5, &stroke(sheet.look.ink, 1.0));
         }
         if figure.horizontal {
-            let from = clear_of_signs(figure, frame, point, aside, high[0].max(mid[0]));
-            words_behind(sheet, figure, y, [from, mid[1]]);
+            let from = high[0].max(mid[0]);
+            match beside_signs(figure, frame, point, aside, from) {
+                // Right behind a sign it would be read as that sign's.
+                true => sheet.text(
+                    [frame.plot.right, mid[1]],
+                    Words {
+                        size: TEXT - 1.0,
+                        halo: true,
+                        ..Words::new(Anchor::End, sheet.look.muted)
+                    },
+                    &figure.y.unit.format(y),
+                ),
+                false => words_behind(sheet, figure, y, [from, mid[1]]),
+            }
         }
     });
 }
 
-/// Where words may begin behind `from`: beyond the signs that stand at this bar.
-fn clear_of_signs(
+/// Whether a sign of this bar stands where words behind `from` would.
+fn beside_signs(
     figure: &Figure,
     frame: &frame::Frame,
     point: &Point,
     aside: f64,
     from: f64,
-) -> f64 {
+) -> bool {
     const WORDS: f64 = 40.0;
     let bar = frame.varied.at(point.x).unwrap_or(f64::NAN) + aside;
     let signs = figure.series.iter().filter(|it| it.drawn == Drawn::Signs);
-    let here = signs.flat_map(|it| &it.points).filter_map(|it| frame.spot(it.x, it.y?, 0.0));
-    let mut here: Vec<f64> = here.filter(|it| (it[1] - bar).abs() < 2.0).map(|it| it[0]).collect();
-    here.sort_by(f64::total_cmp);
-    let near = |from: f64, sign: f64| sign > from - 5.0 && sign < from + WORDS;
-    here.into_iter().fold(from, |from, sign| if near(from, sign) { sign + 3.5 } else { from })
+    let mut here = signs.flat_map(|it| &it.points).filter_map(|it| frame.spot(it.x, it.y?, 0.0));
+    here.any(|[x, y]| (y - bar).abs() < 2.0 && x > from - 5.0 && x < from + WORDS)
 }
 
 /// Signs of what comes from elsewhere; a fraction of `x` puts them at a bar.

@@ -153,6 +153,9 @@ pub(super) fn lay_below<'a>(
     let measured = Track::of(figure, &figure.y, measured_values(figure).into_iter(), air);
     let varied = Track::of(whole, &whole.x, varied_values(whole), 0.03);
     if horizontal {
+        // A row is as high as its name.
+        let most = labels.iter().map(Vec::len).max().unwrap_or(1) as f64;
+        let tall = tall.max(labels.len() as f64 * (most * LINE + 4.0));
         let measured = measured.along(left, right);
         let (head, lanes) = axes::mark_lanes(figure, &measured, top, width);
         let plot = Area { left, top: head, right, bottom: head + tall };

@@ -1,7 +1,8 @@
 //! A field of cells: its colours grow darker evenly, so that a grey print keeps their order.
 
+use super::axes;
 use super::frame::LINE;
-use super::metrics::{fit, shorten, width_of, wrap};
+use super::metrics::{shorten, width_of, wrap};
 use super::sheet::{Anchor, Area, Sheet, TEXT, Words, stroke};
 use super::track::Track;
 use crate::figure::{Figure, Point, finite};
@@ -85,9 +86,11 @@ fn cell(
         let [ground, hatching] = sheet.look.pale;
         sheet.point(at, middle, why, |sheet| {
             sheet.rect(area, 0.0, &format!("fill=\"{ground}\""));
-            sheet.hatch(area, hatching, 5.0, false);
+            sheet.hatch(area, hatching, 4.0, false);
             let words = Words { halo: true, ..Words::new(Anchor::Middle, sheet.look.muted) };
-            sheet.text(middle, words, "n/a");
+            if area.width() > width_of("n/a", TEXT) {
+                sheet.text(middle, words, "n/a");
+            }
         });
         return;
     };
@@ -98,25 +101,17 @@ fn cell(
     let letters = if share > 0.5 { "#111111" } else { "#ffffff" };
     sheet.point(at, middle, &format!("{said} ({measured})"), |sheet| {
         sheet.rect(area, 0.0, &format!("fill=\"{}\"", shade(share)));
-        let words = Words { size, ..Words::new(Anchor::Middle, letters) };
-        sheet.text(middle, words, &shorten(&said, area.width() - 2.0, size));
+        // Many columns in little room: the colour tells, and the table beside it.
+        if width_of(&said, size) <= area.width() {
+            let words = Words { size, ..Words::new(Anchor::Middle, letters) };
+            sheet.text(middle, words, &said);
+        }
     });
 }
 
 fn columns_below(sheet: &mut Sheet, figure: &Figure, plot: Area, wide: f64) -> f64 {
-    let mut rows = 1;
-    let (size, names) = fit(figure.x.categories.iter(), wide - 4.0, 4);
-    for (nth, (name, lines)) in figure.x.categories.iter().zip(&names).enumerate() {
-        rows = rows.max(lines.len());
-        sheet.named(name, |sheet| {
-            for (row, line) in lines.iter().enumerate() {
-                let at =
-                    [plot.left + wide * (nth as f64 + 0.5), plot.bottom + 8.0 + LINE * row as f64];
-                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, sheet.look.ink) }, line);
-            }
-        });
-    }
-    let foot = plot.bottom + 8.0 + LINE * rows as f64;
+    let at = |nth: usize| Some(plot.left + wide * (nth as f64 + 0.5));
+    let foot = axes::names_below(sheet, figure, plot.bottom, wide - 4.0, at);
     let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
     sheet.text(middle, Words::new(Anchor::Middle, sheet.look.muted), &figure.x.label);
     foot + 12.0
@@ -134,7 +129,7 @@ fn scale_below(
     let finite = values.filter(|it| it.is_finite());
     let (least, most) =
         finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), it| (a.min(it), b.max(it)));
-    if least > most {
+    if least >= most {
         return top;
     }
     let long = (0.4 * plot.width()).min(160.0);

@@ -1,7 +1,7 @@
 //! A sign with a bar from low to high per category and series, the value in words behind it.
 
 use super::look::number_of;
-use super::metrics::shorten;
+use super::metrics::{shorten, width_of};
 use super::sheet::{Anchor, Sheet, Spot, TEXT, Words, stroke};
 use super::{frame, legend};
 use crate::figure::{Figure, Point, Series, finite};
@@ -10,7 +10,9 @@ use crate::figure::{Figure, Point, Series, finite};
 pub(super) const ROW: f64 = 11.0;
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
-    let many = figure.series.len().max(1) as f64;
+    // Of tones each category has one.
+    let toned = figure.series.iter().all(|it| it.tone.is_some());
+    let many = if toned { 1.0 } else { figure.series.len().max(1) as f64 };
     let tall = match figure.horizontal {
         true => figure.x.categories.len().max(1) as f64 * (many * ROW + 5.0),
         false => 0.55 * sheet.width,
@@ -19,7 +21,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let band = (frame.varied.step() - 3.0) / many;
     frame.inside(sheet, figure, |sheet| {
         for (nth, series) in figure.series.iter().enumerate() {
-            let aside = (nth as f64 - (many - 1.0) / 2.0) * band;
+            let aside = if toned { 0.0 } else { (nth as f64 - (many - 1.0) / 2.0) * band };
             sheet.series(nth, &series.name, |sheet| {
                 let nth = number_of(series, nth);
                 for at in 0..series.points.len() {
@@ -51,8 +53,11 @@ pub(super) fn reason(
     else {
         return;
     };
-    let words = Words { size: TEXT - 1.0, ..Words::new(Anchor::Start, sheet.look.muted) };
-    let short = shorten(label, frame.plot.width() - 10.0, TEXT - 1.0);
+    let room = sheet.width - frame.plot.left - 6.0;
+    let sizes = [TEXT - 1.0, TEXT - 1.7, TEXT - 2.4];
+    let size = sizes.into_iter().find(|size| width_of(label, *size) <= room).unwrap_or(sizes[2]);
+    let words = Words { size, ..Words::new(Anchor::Start, sheet.look.muted) };
+    let short = shorten(label, room, size);
     sheet.named(label, |sheet| {
         sheet.text([frame.plot.left + 5.0, across + aside], words, &short);
     });

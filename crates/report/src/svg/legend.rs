@@ -47,7 +47,7 @@ const ROW: f64 = 13.0;
 pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
     let mut beside = 0;
     let mut entry = |(nth, series): (usize, &crate::figure::Series)| {
-        let signed = series.points.len() <= super::lines::SIGNED;
+        let signed = super::lines::signed(figure, series);
         let number = number_of(series, nth);
         let sample = match (series.drawn, figure.kind) {
             (Drawn::Line, _) => Sample::Quiet,

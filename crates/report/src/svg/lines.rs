@@ -6,8 +6,10 @@ use super::sheet::{Sheet, Spot, dash, stroke};
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
-/// Points up to which each has a sign.
-pub(super) const SIGNED: usize = 24;
+/// Whether each point of a series has a sign: not where there are too many to tell apart.
+pub(super) fn signed(figure: &Figure, series: &Series) -> bool {
+    series.points.len() <= 24 && figure.points() <= 240 && series.drawn != Drawn::Line
+}
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let tall = (0.5 * sheet.width).clamp(150.0, 226.0);
@@ -73,7 +75,7 @@ fn line(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Serie
         true => stroke(sheet.look.muted, 1.0) + " stroke-dasharray=\"3 3\"",
         false => stroke(sheet.look.color(nth), 1.3) + &dash(nth),
     };
-    let signed = series.points.len() <= SIGNED && !quiet;
+    let signed = signed(figure, series);
     if series.drawn != Drawn::Signs {
         let runs = runs(frame, &series.points);
         match signed || quiet {

@@ -9,6 +9,8 @@ const ROW: f64 = 24.0;
 /// How much later a message arrives than it leaves.
 const FALL: f64 = 9.0;
 const HEAD: f64 = 18.0;
+/// From the first party to the last.
+const WIDEST: f64 = 340.0;
 
 /// Where things stand on the sheet.
 struct Lives<'a> {
@@ -32,7 +34,13 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let Some(protocol) = &figure.protocol else { return 1.0 };
     let width = sheet.width;
     // Room to the left for what is timed, and to the right for half of the last name.
-    let (left, right) = (0.36 * width, 0.84 * width);
+    let timed = if protocol.timed.is_some() { width_of(&protocol.timed_label, TEXT) } else { 0.0 };
+    let half = |name: Option<&String>| name.map_or(0.0, |it| width_of(it, TEXT) / 2.0);
+    let left = (timed + 36.0).max(half(protocol.parties.first()) + 8.0).clamp(50.0, 0.36 * width);
+    let right = width - (half(protocol.parties.last()) + 8.0).min(0.2 * width);
+    // Nobody follows an arrow across the whole of a wide page.
+    let spare = (right - left - WIDEST).max(0.0) / 2.0;
+    let (left, right) = (left + spare, right - spare);
     let apart = protocol.parties.len().saturating_sub(1).max(1) as f64;
     let lives = Lives { protocol, left, step: (right - left) / apart };
     let bottom = lives.y(protocol.steps.len()) - 6.0;
@@ -64,7 +72,7 @@ fn label(sheet: &mut Sheet, [x, y]: Spot, short: &str, full: &str, radius: f64, 
         sheet.rect(
             area,
             radius,
-            &format!("fill=\"#ffffff\" stroke=\"{edge}\" stroke-width=\"0.9\""),
+            &format!("fill=\"{}\" stroke=\"{edge}\" stroke-width=\"0.9\"", sheet.look.paper),
         );
         sheet.text([x, y], Words::new(Anchor::Middle, sheet.look.ink), short);
     });
@@ -125,10 +133,10 @@ fn draw_step(sheet: &mut Sheet, lives: &Lives, row: usize, step: &Step) {
             let last = lives.protocol.parties.len().saturating_sub(1);
             let (a, b) = (lives.x(0), lives.x(last));
             let words = Words::new(Anchor::Middle, sheet.look.muted);
-            let lines = wrap(&format!("⋯ {label}"), (b - a).max(60.0) - 12.0, TEXT, 2);
+            let lines = wrap(&format!("⋯ {label}"), (b - a).max(60.0) - 12.0, TEXT, 3);
             sheet.named(label, |sheet| {
                 for (nth, line) in lines.iter().enumerate() {
-                    sheet.text([(a + b) / 2.0, y + 10.0 * nth as f64], words, line);
+                    sheet.text([(a + b) / 2.0, y + 9.0 * nth as f64 - 2.0], words, line);
                 }
             });
         }

@@ -22,9 +22,9 @@ pub(super) fn dash(nth: usize) -> String {
     }
 }
 
-/// A stroke as attributes.
+/// A stroke as attributes; the whole picture says that nothing is filled unless it says so.
 pub(super) fn stroke(color: &str, width: f64) -> String {
-    format!("fill=\"none\" stroke=\"{color}\" stroke-width=\"{}\"", number(width))
+    format!("stroke=\"{color}\" stroke-width=\"{}\"", number(width))
 }
 
 /// A place on the sheet.
@@ -165,22 +165,32 @@ impl Sheet {
             _ => format!(" text-anchor=\"{name}\""),
         };
         let bold = if words.bold { " font-weight=\"bold\"" } else { "" };
-        let halo = match words.halo {
-            true if self.look.inline => " class=\"halo\"".to_string(),
-            true => format!(
-                " stroke=\"{}\" stroke-width=\"2.5\" stroke-linejoin=\"round\" \
+        let look = self.look;
+        let style = match (look.inline, words.halo) {
+            (true, halo) => {
+                // The stylesheet has what most texts are.
+                let inked = if words.fill == look.ink { "ink" } else { "" };
+                let class = [inked, if halo { "halo" } else { "" }].join(" ");
+                match (class.trim(), [look.ink, look.muted].contains(&words.fill)) {
+                    ("", true) => String::new(),
+                    (class, true) => format!(" class=\"{class}\""),
+                    (_, false) => format!(" style=\"fill:{}\"", words.fill),
+                }
+            }
+            (false, true) => format!(
+                " fill=\"{}\" stroke=\"{}\" stroke-width=\"2.5\" stroke-linejoin=\"round\" \
                  paint-order=\"stroke\"",
-                self.look.paper
+                words.fill, look.paper
             ),
-            false => String::new(),
+            (false, false) => format!(" fill=\"{}\"", words.fill),
         };
         let beside = match words.beside.filter(|_| self.look.inline) {
             Some(x) => format!(" data-x=\"{}\"", number(x)),
             None => String::new(),
         };
-        let (fill, text) = (words.fill, escape(text));
+        let text = escape(text);
         self.push(format_args!(
-            "<text x=\"{x}\" y=\"{y}\"{beside}{size}{anchor} fill=\"{fill}\"{bold}{halo}>{text}</text>"
+            "<text x=\"{x}\" y=\"{y}\"{beside}{size}{anchor}{bold}{style}>{text}</text>"
         ));
     }
 
@@ -189,7 +199,7 @@ impl Sheet {
         let [x, y] = [x, y].map(number);
         let text = escape(text);
         self.push(format_args!(
-            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" fill=\"{fill}\" \
+            "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" style=\"fill:{fill}\" \
              transform=\"rotate(-90 {x} {y})\">{text}</text>"
         ));
     }
@@ -295,28 +305,23 @@ impl Sheet {
         };
         self.rect(area, 0.0, &format!("{back} stroke=\"{color}\" stroke-width=\"0.8\""));
         if nth % 4 == 1 || nth % 4 == 3 {
-            self.hatch(area, color, 4.0, false);
+            self.hatch(area, color, 3.0, false);
         }
         if nth % 4 == 3 {
-            self.hatch(area, color, 4.0, true);
+            self.hatch(area, color, 3.0, true);
         }
     }
 
-    /// Slanting lines, cut to the area by arithmetic: a pattern would need an identifier.
-    pub fn hatch(&mut self, area: Area, color: &str, step: f64, mirrored: bool) {
-        let (wide, high) = (area.width(), area.height());
-        let mut strokes = Vec::new();
-        let mut at = step - high;
-        while at < wide {
-            let (from, to) = (at.max(0.0), (at + high).min(wide));
-            if to - from > 0.3 {
-                let x = |along: f64| if mirrored { area.right - along } else { area.left + along };
-                let spot = |along: f64| [x(along), area.bottom - (along - at)];
-                strokes.push(vec![spot(from), spot(to)]);
-            }
-            at += step;
-        }
-        self.lines(&strokes, &stroke(color, 0.7));
+    /// Stripes, upright or level: one broad dashed line, since a pattern would need an identifier.
+    pub fn hatch(&mut self, area: Area, color: &str, step: f64, level: bool) {
+        let [x, y] = [(area.left + area.right) / 2.0, (area.top + area.bottom) / 2.0];
+        let (run, wide) = match level {
+            true => (vec![[x, area.top], [x, area.bottom]], area.width()),
+            false => (vec![[area.left, y], [area.right, y]], area.height()),
+        };
+        let class = if self.look.inline { " class=\"stripes\"" } else { "" };
+        let dashes = format!(" stroke-dasharray=\"0.7 {}\"{class}", number(step - 0.7));
+        self.lines(&[run], &(stroke(color, wide) + &dashes));
     }
 
     fn push(&mut self, element: std::fmt::Arguments) {
@@ -330,14 +335,14 @@ impl Sheet {
         let (title, words, body) = (escape(title), escape(words), self.body);
         if self.look.inline {
             return format!(
-                "<svg class=\"{class}\" viewBox=\"0 0 {w} {h}\" font-size=\"{TEXT}\" \
+                "<svg class=\"{class}\" viewBox=\"0 0 {w} {h}\" fill=\"none\" font-size=\"{TEXT}\" \
                  role=\"img\" aria-label=\"{title}\">\n{body}</svg>\n"
             );
         }
         let paper = self.look.paper;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}pt\" height=\"{h}pt\" \
-             viewBox=\"0 0 {w} {h}\" font-family=\"{FACES}\" font-size=\"{TEXT}\" role=\"img\">\n\
+             viewBox=\"0 0 {w} {h}\" fill=\"none\" font-family=\"{FACES}\" font-size=\"{TEXT}\" role=\"img\">\n\
              <title>{title}</title>\n<desc>{words}</desc>\n\
              <rect x=\"0\" y=\"0\" width=\"{w}\" height=\"{h}\" fill=\"{paper}\"/>\n{body}</svg>\n"
         )
