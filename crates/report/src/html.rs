@@ -295,6 +295,12 @@ fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
                 true => format!(" data-heading=\"{}\"", escape(&column.name)),
                 false => String::new(),
             };
+            // Most cells are numbers, which stand right unless a cell says otherwise.
+            let class = match column.align {
+                Align::Left => " class=\"left\"",
+                Align::Right => "",
+                Align::Center => class,
+            };
             out.push_str(&format!("<td{class}{heading}>{cell}</td>"));
         }
     }

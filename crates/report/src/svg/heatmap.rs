@@ -86,7 +86,7 @@ fn cell(
         let [ground, hatching] = sheet.look.pale;
         sheet.point(at, middle, why, |sheet| {
             sheet.rect(area, 0.0, &format!("fill=\"{ground}\""));
-            sheet.hatch(area, hatching, 4.0, false);
+            sheet.hatch(area, hatching, 6.0, false);
             let words = Words { halo: true, ..Words::new(Anchor::Middle, sheet.look.muted) };
             if area.width() > width_of("n/a", TEXT) {
                 sheet.text(middle, words, "n/a");

@@ -64,7 +64,8 @@ fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
                 && area.bottom <= room.bottom
                 && !taken.iter().any(|it| it.touches(&area))
         };
-        let (area, far) = *places.iter().find(free).unwrap_or(&places[0]);
+        // Where nothing is free the sign stands alone: what it says is in the table.
+        let Some((area, far)) = places.iter().find(free).copied() else { continue };
         taken.push(area);
         let middle = [area.left, (area.top + area.bottom) / 2.0];
         sheet.series(nth, name, |sheet| {
@@ -86,7 +87,7 @@ fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
 /// must lead there.
 fn places([x, y]: Spot, wide: f64) -> Vec<(Area, bool)> {
     let mut places = Vec::new();
-    for off in [0.0, 10.0, 20.0, 32.0, 46.0, 62.0] {
+    for off in [0.0, 10.0, 20.0, 32.0, 46.0, 62.0, 80.0] {
         let (right, left) = (x + 7.0 + off, x - 7.0 - off - wide);
         for (left, middle) in [
             (right, y - off),
