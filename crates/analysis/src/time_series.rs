@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn the_last_level_is_found_again_in_slices() {
         let mut samples = vec![1_500; 1_000];
-        samples.extend(vec![1_000; 3_000]);
+        samples.extend(vec![1_000; 4_000]);
         let course = TimeSeries::of(1, &samples, 1.0, 50, Some(stats::steady_from(&samples)));
         assert_eq!((course.level_from, course.steady), (10, Some(true)));
     }
