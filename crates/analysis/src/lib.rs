@@ -284,7 +284,7 @@ impl Judged {
 /// How many launches a run has, by its rounds and the usual size of a group.
 fn launches_drawn(run: &StoredRun) -> u64 {
     let cases = run.groups.iter().flat_map(|it| &it.cases).filter(|it| it.absence.is_none());
-    (cases.count().min(course::DRAWN) * run.rounds.len() / run.groups.len().max(1)) as u64
+    (cases.count().min(time_series::DRAWN) * run.rounds.len() / run.groups.len().max(1)) as u64
 }
 
 /// The median of one value per launch, with its interval and the ranks of its ends.
