@@ -59,14 +59,15 @@ pub fn parse_cpu_list(list: &str) -> Result<Vec<u32>, CpuListError> {
     if list.trim().is_empty() {
         return Err(CpuListError::Empty);
     }
-    let mut cpus = Vec::new();
+    // However often a list repeats itself, it takes no more room than all CPUs.
+    let mut named: Vec<bool> = Vec::new();
     for item in list.trim().split(',') {
         let (first, last) = range(list, item)?;
-        cpus.extend(first..=last);
+        let until = last as usize + 1;
+        named.resize(named.len().max(until), false);
+        named[first as usize..until].fill(true);
     }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(cpus)
+    Ok((0..).zip(named).filter(|(_, named)| *named).map(|(cpu, _)| cpu).collect())
 }
 
 fn range(list: &str, item: &str) -> Result<(u32, u32), CpuListError> {
@@ -120,6 +121,14 @@ mod tests {
             assert_eq!(format_cpu_list(&parse_cpu_list(list).unwrap()), list);
         }
         assert_eq!(format_cpu_list(&[]), "");
+    }
+
+    /// Kept as often as it is named, all CPUs would take 2 GiB here.
+    #[test]
+    fn a_list_that_repeats_itself_takes_no_more_room_than_one_that_doesnt() {
+        let list = "0-65535,".repeat(8_000) + "7";
+        let cpus = parse_cpu_list(&list).unwrap();
+        assert_eq!((cpus.len(), cpus.capacity() < 1 << 20), (65_536, true));
     }
 
     #[test]

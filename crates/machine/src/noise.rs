@@ -86,9 +86,9 @@ impl Counters {
         for line in stat.lines() {
             let Some((name, rest)) = line.split_once(' ') else { continue };
             match name {
-                "ctxt" => self.context_switches = rest.trim().parse().ok(),
-                "processes" => self.forks = rest.trim().parse().ok(),
-                "procs_running" => self.running = rest.trim().parse().ok(),
+                "ctxt" => self.context_switches = counter(rest),
+                "processes" => self.forks = counter(rest),
+                "procs_running" => self.running = counter(rest),
                 "cpu" => self.all_ticks = parse_ticks(rest),
                 name => {
                     let number = name.strip_prefix("cpu").and_then(|id| id.parse::<u32>().ok());
@@ -121,6 +121,12 @@ impl Counters {
     }
 }
 
+/// A counter since boot; None of what is none. One that no kernel reaches in a century is damage: bounded, all
+/// sums of them have room.
+pub(super) fn counter(text: &str) -> Option<u64> {
+    text.trim().parse().ok().filter(|count| *count < 1 << 52)
+}
+
 fn difference(now: Option<u64>, then: Option<u64>) -> Option<u64> {
     now?.checked_sub(then?)
 }
@@ -128,7 +134,7 @@ fn difference(now: Option<u64>, then: Option<u64>) -> Option<u64> {
 /// The columns of a `cpuN` line of /proc/stat: user nice system idle iowait irq softirq steal,
 /// then guest times that user and nice already hold. Kernels before 2.6.11 have no steal.
 fn parse_ticks(columns: &str) -> Option<Ticks> {
-    let mut columns = columns.split_ascii_whitespace().map(|column| column.parse::<u64>().ok());
+    let mut columns = columns.split_ascii_whitespace().map(counter);
     let mut next = || columns.next().flatten();
     let (user, nice, system, idle, iowait) = (next()?, next()?, next()?, next()?, next()?);
     let (irq, softirq, steal) = (next()?, next()?, next()?);
@@ -184,7 +190,7 @@ fn parse_table(table: &str, cpus: &[u32]) -> Vec<Option<Sum>> {
         }
         row.clear();
         let counts = rest.split_ascii_whitespace().take(columns.len());
-        row.extend(counts.map_while(|count| count.parse::<u64>().ok()));
+        row.extend(counts.map_while(counter));
         if row.len() < columns.len() {
             continue;
         }
@@ -302,6 +308,10 @@ mod tests {
         assert_eq!(parse_table("", &[0]), [None]);
         assert_eq!(parse_table("hello\nworld: 1 2\n", &[0]), [None]);
         assert_eq!(parse_ticks("1 2 three"), None);
+        // Counters that no kernel ever reaches, whose sums would have no room.
+        assert_eq!(parse_ticks(&format!("{0} {0} 1 {0} 2 3 4 5", u64::MAX)), None);
+        let table = format!("CPU0\n1: {0} x\n2: {0} x\n3: 5 x\n", u64::MAX);
+        assert_eq!(parse_table(&table, &[0]), [Some(Sum { all: 5, devices: 5 })]);
     }
 
     fn snapshot(stat: &str, interrupts: &str) -> Counters {

@@ -129,7 +129,7 @@ pub(super) fn devices(root: &Path, cpus: &[u32]) -> BTreeMap<(u32, String), u64>
         }
         let words: Vec<&str> = rest.split_ascii_whitespace().collect();
         let count = columns.iter().zip(&words).filter(|(column, _)| cpus.contains(column));
-        let count = count.filter_map(|(_, count)| count.parse::<u64>().ok()).sum();
+        let count = count.filter_map(|(_, count)| noise::counter(count)).sum();
         let name = words.last().filter(|_| words.len() > columns.len());
         found
             .insert((number, name.copied().unwrap_or("a device without a name").to_owned()), count);

@@ -108,7 +108,7 @@ impl Watch {
     /// Takes a snapshot.
     pub fn look(&self) -> Snapshot {
         let root = &self.root;
-        let heat = self.heat_files.iter().map(|file| tree::number::<u64>(root, file));
+        let heat = self.heat_files.iter().map(|file| noise::counter(&tree::text(root, file)?));
         let throttled = self.throttle_files.iter().map(|file| throttled_us(root, file));
         Snapshot {
             at: Instant::now(),
@@ -197,7 +197,7 @@ fn own_ticks(root: &Path) -> Option<u64> {
     let text = tree::text(root, "proc/self/stat")?;
     // The name in parentheses may hold anything; after it comes the third field.
     let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
-    fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum()
+    fields.get(11..15)?.iter().map(|field| noise::counter(field)).sum()
 }
 
 /// `throttled_usec` (version 2) or `throttled_time`, in ns (version 1), of a cpu.stat.

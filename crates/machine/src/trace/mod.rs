@@ -23,6 +23,8 @@ mod tracer;
 mod tests;
 
 pub use event::{Event, Kind, Who};
+pub use hearing::events;
 pub use mark::{Marking, Marks};
+pub use object::{BUILT, Object, Place, Program};
 pub use path::take_apart;
 pub use tracer::{Heard, Tracer, available, available_from};

@@ -1,8 +1,9 @@
 //! The built object (bpf/ipcmark.bpf.o, ELF): its programs, maps and variables, and what of them
 //! names what.
 //!
-//! It is part of this program, so that one that isn't as it should be is a bug and a panic. It
-//! needs nothing of the running kernel's types, and therefore no more of a loader than this.
+//! It is part of this program, so that one that isn't as it should be is a bug; [`Object::read`] says what
+//! is wrong with it. It needs nothing of the running kernel's types, and therefore no more of a loader than
+//! this.
 
 use sys::bpf::Shape;
 
@@ -59,7 +60,7 @@ impl Program {
             let addend = u32_at(&code, at + 4);
             code[at + 1] = code[at + 1] & 0x0f | kind << 4;
             code[at + 4..at + 8].copy_from_slice(&descriptor(place).to_le_bytes());
-            code[at + 12..at + 16].copy_from_slice(&(offset + addend).to_le_bytes());
+            code[at + 12..at + 16].copy_from_slice(&offset.wrapping_add(addend).to_le_bytes());
         }
         code
     }
@@ -68,49 +69,59 @@ impl Program {
 impl Object {
     /// Takes `bytes` apart.
     ///
-    /// # Panics
-    /// If it isn't a little-endian object for this virtual machine, with names it knows.
-    pub fn read(bytes: &[u8]) -> Object {
+    /// # Errors
+    /// Why it isn't a little-endian object for this virtual machine, with names it knows.
+    pub fn read(bytes: &[u8]) -> Result<Object, String> {
         const MACHINE: u16 = 247;
-        assert!(bytes.starts_with(b"\x7fELF\x02\x01") && u16_at(bytes, 18) == MACHINE);
-        let sections = Section::all(bytes);
-        let symbols = Symbol::all(&sections);
-        let place = |symbol: &Symbol| match sections[symbol.section].name.as_str() {
-            "maps" => Place::Map(symbol.offset as usize / MAP_BYTES),
-            ".rodata" => Place::Setting(symbol.offset),
-            ".bss" => Place::Variable(symbol.offset),
-            other => panic!("{} lies in {other}", symbol.name),
+        let machine = part(bytes, 18, 2).map(|it| u16_at(it, 0));
+        if !bytes.starts_with(b"\x7fELF\x02\x01") || machine != Ok(MACHINE) {
+            return Err("it is no little-endian object for the kernel's virtual machine".into());
+        }
+        let sections = Section::all(bytes)?;
+        let symbols = Symbol::all(&sections)?;
+        let place = |symbol: &Symbol| {
+            let section = sections.get(symbol.section).map_or("no section", |it| &it.name);
+            match section {
+                "maps" => Ok(Place::Map(symbol.offset as usize / MAP_BYTES)),
+                ".rodata" => Ok(Place::Setting(symbol.offset)),
+                ".bss" => Ok(Place::Variable(symbol.offset)),
+                other => Err(format!("`{}` lies in {other}", symbol.name)),
+            }
         };
         let program = |(nth, section): (usize, &Section)| {
             let names = sections.iter().find(|it| it.kind == REL && it.info == nth);
             let names = names.map_or(&[][..], |it| it.bytes).chunks_exact(16).map(|entry| {
-                let symbol = &symbols[u32_at(entry, 12) as usize];
-                (u64_at(entry, 0) as usize, place(symbol))
+                let at = u64_at(entry, 0) as usize;
+                part(section.bytes, at, 16).map_err(|_| "it names something in no instruction")?;
+                let symbol = symbols.get(u32_at(entry, 12) as usize).ok_or("a name is missing")?;
+                Ok((at, place(symbol)?))
             });
+            let names = names.collect::<Result<_, String>>()?;
             let (name, instructions) = (section.name.clone(), section.bytes.to_vec());
-            Program { name, instructions, names: names.collect() }
+            Ok(Program { name, instructions, names })
         };
         let code = sections.iter().enumerate().filter(|(_, it)| it.is_code());
-        let known = |it: &&Symbol| {
-            matches!(sections[it.section].name.as_str(), "maps" | ".rodata" | ".bss")
-                && !it.name.is_empty()
+        let named = |name: &str| {
+            let found = sections.iter().find(|it| it.name == name);
+            found.ok_or_else(|| format!("it has no section `{name}`"))
         };
-        let named = |name: &str| sections.iter().find(|it| it.name == name).expect("a section");
+        // What lies elsewhere is no map and no variable: the programs themselves.
+        let named_symbols = symbols.iter().filter(|it| !it.name.is_empty());
         let places: Vec<(String, Place)> =
-            symbols.iter().filter(known).map(|it| (it.name.clone(), place(it))).collect();
+            named_symbols.filter_map(|it| Some((it.name.clone(), place(it).ok()?))).collect();
         let mut maps: Vec<(String, Shape)> = Vec::new();
-        for (nth, bytes) in named("maps").bytes.chunks_exact(MAP_BYTES).enumerate() {
+        for (nth, bytes) in named("maps")?.bytes.chunks_exact(MAP_BYTES).enumerate() {
             let of = |(_, it): &&(String, Place)| *it == Place::Map(nth);
-            let name = places.iter().find(of).expect("a map has a name").0.clone();
-            maps.push((name, shape(bytes)));
+            let (name, _) = places.iter().find(of).ok_or("a map has no name")?;
+            maps.push((name.clone(), shape(bytes)));
         }
-        Object {
-            programs: code.map(program).collect(),
+        Ok(Object {
+            programs: code.map(program).collect::<Result<_, String>>()?,
             maps,
-            settings: named(".rodata").bytes.to_vec(),
-            variables: named(".bss").size,
+            settings: named(".rodata")?.bytes.to_vec(),
+            variables: named(".bss")?.size,
             places,
-        }
+        })
     }
 
     /// The offset of a variable or setting.
@@ -153,26 +164,27 @@ struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    fn all(file: &'a [u8]) -> Vec<Section<'a>> {
+    fn all(file: &'a [u8]) -> Result<Vec<Section<'a>>, String> {
         const EXECUTABLE: u64 = 4;
-        let (table, count) = (u64_at(file, 40) as usize, u16_at(file, 60) as usize);
-        let header = |nth: usize| &file[table + 64 * nth..][..64];
-        let range = |header: &[u8]| {
+        let head = part(file, 0, 64)?;
+        let (table, count) = (u64_at(head, 40) as usize, u16_at(head, 60) as usize);
+        let header = |nth: usize| part(file, table.saturating_add(64 * nth), 64);
+        let bytes = |header: &[u8]| {
             let (start, size) = (u64_at(header, 24) as usize, u64_at(header, 32) as usize);
-            if u32_at(header, 4) == NOBITS { 0..0 } else { start..start + size }
+            if u32_at(header, 4) == NOBITS { Ok(&file[..0]) } else { part(file, start, size) }
         };
-        let names = &file[range(header(u16_at(file, 62) as usize))];
+        let names = bytes(header(u16_at(head, 62) as usize)?)?;
         let section = |nth| {
-            let header = header(nth);
-            Section {
-                name: text(names, u32_at(header, 0)),
+            let header = header(nth)?;
+            Ok(Section {
+                name: text(names, u32_at(header, 0))?,
                 kind: u32_at(header, 4),
                 executable: u64_at(header, 8) & EXECUTABLE != 0,
-                bytes: &file[range(header)],
+                bytes: bytes(header)?,
                 size: u64_at(header, 32) as u32,
                 link: u32_at(header, 40) as usize,
                 info: u32_at(header, 44) as usize,
-            }
+            })
         };
         (0..count).map(section).collect()
     }
@@ -189,21 +201,30 @@ struct Symbol {
 }
 
 impl Symbol {
-    fn all(sections: &[Section<'_>]) -> Vec<Symbol> {
-        let table = sections.iter().find(|it| it.kind == SYMTAB).expect("symbols");
-        let names = sections[table.link].bytes;
-        let symbol = |entry: &[u8]| Symbol {
-            name: text(names, u32_at(entry, 0)),
-            section: u16_at(entry, 6) as usize % 0xff00,
-            offset: u64_at(entry, 8) as u32,
+    fn all(sections: &[Section<'_>]) -> Result<Vec<Symbol>, String> {
+        let table = sections.iter().find(|it| it.kind == SYMTAB).ok_or("it has no symbols")?;
+        let names = sections.get(table.link).ok_or("its symbols have no names")?.bytes;
+        let symbol = |entry: &[u8]| {
+            Ok(Symbol {
+                name: text(names, u32_at(entry, 0))?,
+                section: u16_at(entry, 6) as usize % 0xff00,
+                offset: u64_at(entry, 8) as u32,
+            })
         };
         table.bytes.chunks_exact(24).map(symbol).collect()
     }
 }
 
-fn text(names: &[u8], at: u32) -> String {
-    let bytes = names[at as usize..].split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(bytes).into_owned()
+fn text(names: &[u8], at: u32) -> Result<String, String> {
+    let names = names.get(at as usize..).ok_or("a name lies behind its table")?;
+    let bytes = names.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// So many bytes of `bytes`, from `at` on.
+fn part(bytes: &[u8], at: usize, length: usize) -> Result<&[u8], String> {
+    let found = at.checked_add(length).and_then(|end| bytes.get(at..end));
+    found.ok_or_else(|| format!("it ends before byte {at} + {length}"))
 }
 
 /// Two bytes at `at`, little end first.
@@ -227,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_built_object_holds_what_the_loader_looks_for() {
-        let object = Object::read(BUILT);
+        let object = Object::read(BUILT).unwrap();
         let names: Vec<&str> = object.programs.iter().map(|it| it.name.as_str()).collect();
         for point in super::super::points::POINTS.iter().map(|it| it.program) {
             assert!(names.contains(&point), "{point} in {names:?}");
@@ -241,7 +262,7 @@ mod tests {
 
     #[test]
     fn an_instruction_that_names_something_is_bound_to_its_descriptor() {
-        let object = Object::read(BUILT);
+        let object = Object::read(BUILT).unwrap();
         for program in &object.programs {
             assert!(!program.names.is_empty(), "{}", program.name);
             let code = program.bound(|place| match place {
@@ -259,5 +280,27 @@ mod tests {
                 assert_eq!(code[at], 0x18, "a load of 64 bits");
             }
         }
+    }
+
+    #[test]
+    fn an_object_that_is_cut_off_or_changed_is_refused_or_bound_as_it_is() {
+        for length in (0..BUILT.len()).step_by(7) {
+            assert!(Object::read(&BUILT[..length]).is_err(), "{length} bytes");
+        }
+        let mut bytes = BUILT.to_vec();
+        let read = |bytes: &[u8]| {
+            let object = Object::read(bytes).ok()?;
+            Some(object.programs.iter().map(|it| it.bound(|_| 3).len()).sum::<usize>())
+        };
+        let whole = read(&bytes);
+        assert!(whole.is_some());
+        let mut refused = 0;
+        for at in 0..bytes.len() {
+            let was = std::mem::replace(&mut bytes[at], 0xff);
+            refused += usize::from(read(&bytes).is_none());
+            bytes[at] = was;
+        }
+        assert!(refused > 100, "{refused}");
+        assert_eq!(read(&bytes), whole);
     }
 }

@@ -123,7 +123,7 @@ impl Tracer {
     ) -> Result<Tracer, Refusal> {
         let Onlooker::Trace(scope) = probe.onlooker else { panic!("{probe} doesn't trace") };
         let started = Instant::now();
-        let object = Object::read(object::BUILT);
+        let object = Object::read(object::BUILT).expect("the object that was built");
         let room = if probe.empty { 0 } else { room };
         let settings = Settings { object: &object, marks, empty: probe.empty, room };
         let points: Vec<&Point> = Point::all_of(scope).collect();
