@@ -9,6 +9,7 @@
 //! counts as lost, and the launch fails with the kernel's count of drops.
 
 mod bends;
+pub mod by_hand;
 mod fragments;
 mod lossy;
 mod path;

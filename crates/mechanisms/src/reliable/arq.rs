@@ -336,6 +336,14 @@ impl<S: DatagramSocket> End<S> {
             Ok(())
         })
     }
+
+    /// Takes in what is at hand, and waits for nothing; whether the awaited message is whole.
+    pub fn receive_at_hand(&mut self, message: &mut [u8]) -> io::Result<bool> {
+        while let Some(header) = self.path.at_hand()? {
+            self.place(header)?;
+        }
+        self.take(message).map_or(Ok(false), |taken| taken.map(|()| true))
+    }
 }
 
 impl<S: DatagramSocket> Endpoint for End<S> {

@@ -260,6 +260,20 @@ impl<S: DatagramSocket> End<S> {
         taken
     }
 
+    /// Takes in what is at hand, and waits for nothing; whether the awaited message is whole.
+    pub fn receive_at_hand(&mut self, message: &mut [u8]) -> io::Result<bool> {
+        while let Some(header) = self.path.at_hand()? {
+            self.place(header)?;
+        }
+        match self.take(message) {
+            Some(taken) => taken.map(|()| true),
+            None => {
+                self.is_over();
+                self.give_credit().map(|()| false)
+            }
+        }
+    }
+
     fn give_credit(&mut self) -> io::Result<()> {
         let owed = self.path.read() - self.told;
         if owed < self.window.div_ceil(2) { Ok(()) } else { self.say(Kind::Credit) }

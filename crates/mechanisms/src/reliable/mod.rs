@@ -6,6 +6,7 @@
 //! sends meets the n-th draw, whatever the scheme. docs/RELIABILITY.md says what that means for results.
 
 mod arq;
+mod by_hand;
 mod fec;
 mod half;
 mod inbox;
@@ -19,6 +20,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+pub use self::by_hand::ByHand;
 pub use self::half::Half;
 pub use self::plan::{BURST, DEADLINE_OPTION, FLIPS, LOSS, Plan, RELIABILITY, RESEND_AFTER};
 use self::wire::Header;

@@ -74,7 +74,7 @@ pub const RESEND_AFTER: OptionSpec = OptionSpec {
 
 /// How lost datagrams are recovered.
 #[derive(Clone, Copy, Debug)]
-enum Strategy {
+pub(super) enum Strategy {
     /// Nothing is retransmitted: forward error correction, or none.
     Fec,
     /// Retransmission (automatic repeat request), with at most `window` datagrams in flight.
@@ -85,7 +85,7 @@ enum Strategy {
 #[derive(Clone, Debug)]
 pub struct Plan {
     scheme: Option<Scheme>,
-    strategy: Strategy,
+    pub(super) strategy: Strategy,
     losses: Option<LossModel>,
     flips: Option<f64>,
     /// After so long without an answer the initiator asks for it; learned where none is named.

@@ -1,0 +1,90 @@
+//! Ends whose datagrams somebody else brings (`udp::by_hand`).
+
+use std::io;
+use std::net::UdpSocket;
+
+use super::plan::Strategy;
+use super::{Plan, arq, fec};
+use crate::udp::by_hand::send;
+use crate::{OpenError, OpenSpec};
+
+/// An end with or without retransmission.
+pub enum ByHand {
+    /// Without.
+    Fec(fec::End<UdpSocket>),
+    /// With.
+    Arq(arq::End<UdpSocket>),
+}
+
+impl ByHand {
+    /// An end over `socket`, which must be connected; the responder's if it `answers`.
+    ///
+    /// # Errors
+    /// As the calls that set it up.
+    pub fn new(
+        spec: &OpenSpec,
+        plan: &Plan,
+        socket: UdpSocket,
+        answers: bool,
+    ) -> Result<ByHand, OpenError> {
+        let window = plan.window(&socket, spec.message_bytes)?;
+        let path = plan.path(socket, answers, spec.seed)?;
+        Ok(match plan.strategy {
+            Strategy::Fec => ByHand::Fec(plan.fec_end(path, answers, window)),
+            Strategy::Arq { .. } => ByHand::Arq(plan.arq_end(path, answers, window)),
+        })
+    }
+
+    /// Receives a message, as far as datagrams have come; true where all of it is in `message`.
+    ///
+    /// # Errors
+    /// What an end says of datagrams that are no part of it, or of a loss.
+    pub fn receive(&mut self, message: &mut [u8]) -> io::Result<bool> {
+        match self {
+            ByHand::Fec(it) => it.receive_at_hand(message),
+            ByHand::Arq(it) => it.receive_at_hand(message),
+        }
+    }
+
+    /// Sends a message. Room that has to be waited for is late at once.
+    ///
+    /// # Errors
+    /// No room for it, and what the socket says.
+    pub fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        match self {
+            ByHand::Fec(it) => send(it, message),
+            ByHand::Arq(it) => send(it, message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{Header, Kind};
+    use crate::udp::by_hand::ByHand;
+    use crate::{OpenSpec, Variant};
+    use std::net::UdpSocket;
+
+    /// The trace of losses draws for every number up to it: for minutes.
+    #[test]
+    fn a_datagram_whose_number_is_far_ahead_is_none_of_the_partners() {
+        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (near, far) = (bind(), bind());
+        near.connect(far.local_addr().unwrap()).unwrap();
+        far.connect(near.local_addr().unwrap()).unwrap();
+        let variant = Variant::parse("udp:reliability=none,loss=0.0001%").unwrap();
+        let spec =
+            OpenSpec { options: variant.options, message_bytes: 8, same_process: false, seed: 1 };
+        let mut end = ByHand::new(&spec, far, true).unwrap();
+        let mut message = [0; 8];
+        let mut receive = |number, byte: u8| {
+            let header = Header { number, length: 8, ends: true, ..Header::new(Kind::Data) };
+            let mut datagram = header.to_bytes().to_vec();
+            datagram.extend([byte; 8]);
+            near.send(&datagram).unwrap();
+            (end.receive(&mut message).unwrap(), message[0])
+        };
+        assert_eq!(receive(1 << 21, 1), (false, 0));
+        assert_eq!(receive(1, 2), (true, 2));
+    }
+}
