@@ -92,6 +92,65 @@ fn reached_at(connection: Option<&str>) -> Option<IpAddr> {
     connection?.split_whitespace().nth(2)?.parse().ok()
 }
 
+/// What a frame of the coordinator asks an agent to do.
+#[derive(Debug)]
+pub enum Order {
+    /// Say that it is still there.
+    Answer,
+    /// Start a supervisor.
+    Begin {
+        /// The launch's number.
+        number: u32,
+        /// Bytes added to the environment.
+        padding: usize,
+        /// What is launched.
+        spec: Box<Spec>,
+    },
+    /// Pass a frame without payload on to a supervisor.
+    Relay {
+        /// The launch's number.
+        number: u32,
+        /// The frame's kind; None of what is none.
+        kind: Option<Kind>,
+    },
+    /// End what is left of a launch.
+    Over {
+        /// The launch's number.
+        number: u32,
+    },
+}
+
+impl Order {
+    /// Reads a frame.
+    ///
+    /// # Errors
+    /// [`Missing::Broken`] where a coordinator doesn't say such things.
+    pub fn read(kind: Kind, payload: &[u8]) -> Result<Order, Missing> {
+        let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
+        if kind == Kind::Hello {
+            return Ok(Order::Answer);
+        }
+        let (number, rest) =
+            payload.split_first_chunk::<4>().ok_or_else(|| broken("no number of a launch"))?;
+        let number = u32::from_le_bytes(*number);
+        match kind {
+            Kind::Begin => {
+                let (padding, text) =
+                    rest.split_first_chunk::<4>().ok_or_else(|| broken("no padding"))?;
+                let spec = serde_json::from_slice(text).map_err(|it| broken(&it.to_string()))?;
+                let padding = u32::from_le_bytes(*padding).min(1 << 16) as usize;
+                Ok(Order::Begin { number, padding, spec })
+            }
+            Kind::Relay => {
+                let kind = rest.first().and_then(|byte| Kind::from_byte(*byte));
+                Ok(Order::Relay { number, kind })
+            }
+            Kind::Over => Ok(Order::Over { number }),
+            _ => Err(broken("a frame out of turn")),
+        }
+    }
+}
+
 /// A launch that is served.
 struct Charge {
     supervised: Supervised,
@@ -171,34 +230,18 @@ impl Agent {
 
     /// Does what the coordinator wants.
     fn obey(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Missing> {
-        let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
-        if kind == Kind::Hello {
-            return say(Kind::Hello, &[]);
-        }
-        let (number, rest) =
-            payload.split_first_chunk::<4>().ok_or_else(|| broken("no number of a launch"))?;
-        let number = u32::from_le_bytes(*number);
-        match kind {
-            Kind::Begin => {
-                let (padding, text) =
-                    rest.split_first_chunk::<4>().ok_or_else(|| broken("no padding"))?;
-                let spec: Spec =
-                    serde_json::from_slice(text).map_err(|error| broken(&error.to_string()))?;
-                self.begin(number, &spec, u32::from_le_bytes(*padding).min(1 << 16) as usize)
-            }
-            Kind::Relay => {
-                let kind = rest.first().and_then(|byte| Kind::from_byte(*byte));
-                if let (Some(charge), Some(kind)) = (self.charges.get_mut(&number), kind) {
+        match Order::read(kind, payload)? {
+            Order::Answer => return say(Kind::Hello, &[]),
+            Order::Begin { number, padding, spec } => return self.begin(number, &spec, padding),
+            Order::Relay { number, kind: Some(kind) } => {
+                if let Some(charge) = self.charges.get_mut(&number) {
                     charge.supervised.tell(kind);
                 }
-                Ok(())
             }
-            Kind::Over => {
-                self.charges.remove(&number);
-                Ok(())
-            }
-            _ => Err(broken("a frame out of turn")),
+            Order::Relay { kind: None, .. } => {}
+            Order::Over { number } => drop(self.charges.remove(&number)),
         }
+        Ok(())
     }
 
     fn begin(&mut self, number: u32, spec: &Spec, padding: usize) -> Result<(), Missing> {

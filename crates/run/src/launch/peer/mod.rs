@@ -28,7 +28,7 @@ use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
-pub use agent::serve;
+pub use agent::{Order, serve};
 
 use super::spec::Spec;
 use super::state::FarEnd;

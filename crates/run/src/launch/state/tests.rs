@@ -203,3 +203,12 @@ fn three_failures_and_none_that_worked_give_a_case_up() {
     let given_up = [(2, 0), (3, 0), (9, 1), (3, 3)].map(|(failed, ok)| is_given_up(failed, ok));
     assert_eq!(given_up, [false, true, false, false]);
 }
+
+#[test]
+fn a_record_that_claims_more_samples_than_there_are_makes_no_room_for_them() {
+    let mut state = here();
+    let record = record(Outcome::Ok, u64::MAX);
+    hear(&mut state, NEAR, [(Kind::Ready, &[]), (Kind::Timed, &[])]);
+    hear(&mut state, NEAR, [(Kind::Record, &record), (Kind::Done, &[])]);
+    assert_eq!(reason(&mut state), format!("0 samples came of {}", u64::MAX));
+}
