@@ -1,0 +1,86 @@
+//! Studies and expressions: any text, and the program's own studies with lines and words changed.
+
+use std::sync::OnceLock;
+
+use model::catalogue::Catalogue;
+use study::declared::declare;
+use study::expression::Expression;
+
+use crate::input::Input;
+
+fn catalogue() -> &'static Catalogue {
+    static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
+    CATALOGUE.get_or_init(|| mechanisms::catalogue(&[]))
+}
+
+pub fn run(data: &[u8]) {
+    let mut input = Input::new(data);
+    match input.below(4) {
+        0 => expression(&mut input),
+        1 => check(&input.text()),
+        _ => check(&changed(&mut input)),
+    }
+}
+
+fn expression(input: &mut Input) {
+    let unknown = input.below(4) == 0;
+    let value = f64::from_bits(input.edge());
+    let Ok(read) = Expression::parse(&input.text()) else { return };
+    let found = read.value(&|_| (!unknown).then_some(value));
+    assert!(found.is_none_or(f64::is_finite), "{read:?} is {found:?}");
+}
+
+/// One of the built-in studies, the short ones more often, with pieces replaced.
+fn changed(input: &mut Input) -> String {
+    let studies = study::builtin::all();
+    let (_, text) = studies[input.below(studies.len())];
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    let mut many = 0;
+    while input.goes_on() && many < 8 {
+        many += 1;
+        let at = input.below(lines.len());
+        let other = lines[input.below(lines.len())].clone();
+        match input.below(6) {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, other),
+            2 => lines[at] = String::from_utf8_lossy(input.bytes()).into_owned(),
+            3 => {
+                // Another value.
+                let new = String::from_utf8_lossy(input.bytes()).into_owned();
+                let line = &mut lines[at];
+                if let Some((name, _)) = line.split_once('=') {
+                    *line = format!("{name}= {new}");
+                }
+            }
+            4 => {
+                // A number somewhere, at an edge.
+                let edge = input.edge().to_string();
+                let line = &mut lines[at];
+                if let Some(digit) = line.find(|it: char| it.is_ascii_digit()) {
+                    let end = line[digit..].find(|it: char| !it.is_ascii_digit());
+                    line.replace_range(digit..end.map_or(line.len(), |it| digit + it), &edge);
+                }
+            }
+            _ => lines.swap(at, 0),
+        }
+        if lines.is_empty() {
+            break;
+        }
+    }
+    lines.join("\n")
+}
+
+fn check(text: &str) {
+    match declare(text, "study.toml", catalogue()) {
+        Ok(declared) => {
+            // What is stored with a run is read again from there.
+            let again = declare(text, "study.toml", catalogue()).expect("the same text");
+            let json = |it| serde_json::to_string(it).expect("a request is always JSON");
+            assert!(json(&declared.request) == json(&again.request), "read twice, it differs");
+            let back: model::request::Request =
+                serde_json::from_str(&json(&declared.request)).expect("a request");
+            assert!(json(&back) == json(&declared.request), "stored and read, it differs");
+        }
+        Err(line) => assert!(line.starts_with("study.toml"), "it names no file: {line}"),
+    }
+}
