@@ -3,6 +3,7 @@
 //! A new mechanism is covered by being in the table.
 
 mod common;
+mod long_form;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,6 +15,7 @@ use common::ends::{End, HANG, Pair, await_threads, both, lost, open, try_open};
 use common::launching::{conclude, quick, start};
 use common::proc::{Held, Process, listening, lying_around};
 use common::{Rng, alone, contents, largest, say, sizes, variants};
+use long_form::many;
 use mechanisms::{Deadline, MECHANISMS, OpenError, Variant, probe};
 use model::launch::{Outcome, SampleCount, Workers};
 use model::mechanism::{Carries, Framing, Waits};
@@ -385,12 +387,17 @@ fn workloads(variant: &Variant) -> Vec<Workload> {
 }
 
 /// Every case of `variant` worth a launch. What isn't shown by default gets the sizes and the
-/// placement where its option matters most; the rest would be more of the same.
+/// placement where its option matters most; the rest would be more of the same. In the short form that is
+/// what all get, and threads, which share what processes have, no second placement.
 fn launch_specs(variant: &Variant, workers: Workers) -> Vec<Spec> {
     let largest = largest(variant);
     let (mut sizes, mut placements) = (vec![1, 64, 4_096, 65_536, largest], placements());
-    if !Variant::shown().contains(variant) {
+    let is_long = many(0, 1) > 0;
+    let is_shown = Variant::shown().contains(variant);
+    if !(is_shown && is_long) {
         sizes = vec![64, largest.min(65_536)];
+    }
+    if !is_shown || !is_long && workers == Workers::Thread {
         placements.drain(..placements.len() - 1);
     }
     if variant.traits().carries != Carries::Bytes {

@@ -6,6 +6,7 @@
 
 mod cli_support;
 mod common;
+mod long_form;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,6 +23,7 @@ use common::inventory::Inventory;
 use common::launching::{endless, reach};
 use common::proc::Process;
 use common::{Rng, say};
+use long_form::many;
 use model::launch::Workers;
 use model::workload::Workload;
 use run::launch::{Launch, Launcher, Stage};
@@ -31,8 +33,8 @@ use sys::system_v::{self, Envelope, Kind, Object};
 
 /// Against hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Random rounds unless IPCMARK_ROUNDS says otherwise.
-const ROUNDS: u64 = 8;
+/// Random rounds, and those of the long form.
+const ROUNDS: (u64, u64) = (3, 8);
 /// Bytes of a record's header and of each of its slots.
 const HEADER: usize = 512;
 const SLOT: usize = 192;
@@ -550,8 +552,7 @@ fn a_folder_that_is_not_the_one_that_was_made_stays() {
 
 #[test]
 fn any_mixture_is_told_apart() {
-    let rounds = std::env::var("IPCMARK_ROUNDS").ok().and_then(|it| it.parse().ok());
-    for seed in 0..rounds.unwrap_or(ROUNDS) {
+    for seed in 0..many(ROUNDS.0, ROUNDS.1) {
         let site = Site::new();
         let mut rng = Rng(seed);
         let (mut foreign, mut living, mut dead) = (Vec::new(), Vec::new(), BTreeSet::new());

@@ -1,11 +1,12 @@
 //! Whoever is struck, at whichever moment: nothing of ours remains, nobody else's is touched,
 //! and the store opens with every finished launch in it.
 //!
-//! 200 drawn moments, or as many as IPCMARK_MOMENTS says (2,000 on demand); the counts are said
-//! aloud. Mechanisms are those that could leave something: names, System V objects in the
+//! 20 drawn moments, so that everybody is struck twice with everything; 40 in the long form (200 with
+//! IPCMARK_LONG=5). The counts are said aloud. Mechanisms are those that could leave something: names, System V objects in the
 //! machine's own namespace, rings, memory of each other's processes.
 
 mod cli_support;
+mod long_form;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +14,14 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use cli_support::{Bench, Running, number, send, wait_for};
+use long_form::many;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
 
-/// Moments unless IPCMARK_MOMENTS says otherwise; two threads share them.
-const MOMENTS: u64 = 200;
+/// Moments, and those of the long form; two threads share them.
+const MOMENTS: (u64, u64) = (20, 40);
 /// How soon a run must be over after a signal that asks it to end: against hangs.
 const SOON: Duration = Duration::from_secs(30);
 /// How soon everything must be gone: against hangs as well, since a busy machine may stand still
@@ -203,8 +205,7 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, 
 
 /// Half of the moments: two threads of cargo's take one each.
 fn half(first: u64) {
-    let all = std::env::var("IPCMARK_MOMENTS").ok().and_then(|it| it.parse().ok());
-    let all: u64 = all.unwrap_or(MOMENTS);
+    let all = many(MOMENTS.0, MOMENTS.1);
     let mut rng = ChaCha8Rng::seed_from_u64(first);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut kept, mut failed, mut unnoted) = (0, 0, 0);

@@ -4,6 +4,7 @@
 //! however long a busy machine takes for all of it.
 
 mod common;
+mod long_form;
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -12,13 +13,14 @@ use std::thread;
 
 use common::ends::{End, HANG, Pair, await_moving, try_open};
 use common::{Rng, alone, contents};
+use long_form::many;
 use mechanisms::{Deadline, Variant};
 use model::mechanism::Carries;
 
-/// Where most messages meet a partner that is awake.
-const MESSAGES: u64 = 150_000;
+/// Where most messages meet a partner that is awake; and in the long form.
+const MESSAGES: (u64, u64) = (15_000, 150_000);
 /// Where a side sleeps for nearly every message: as many sleeps as above.
-const RENDEZVOUS: u64 = 30_000;
+const RENDEZVOUS: (u64, u64) = (3_000, 30_000);
 const BYTES: usize = 8;
 
 /// A pause of nothing at all, of some instructions, or of a turn for somebody else.
@@ -68,10 +70,11 @@ fn converse(end: &mut End, initiates: bool, talk: &Talk) {
 }
 
 /// `room` decides how many slots a ring has: a large one leaves two, which senders fill.
-fn stress(text: &str, room: usize, same_process: bool, messages: u64) {
+fn stress(text: &str, room: usize, same_process: bool, messages: (u64, u64)) {
     let _alone = alone();
     let variant = Variant::parse(text).expect("a variant");
     let checked = variant.traits().carries == Carries::Bytes;
+    let messages = many(messages.0, messages.1);
     let talk = Talk { messages, checked, seed: room as u64, moved: Arc::default() };
     let Pair { initiator, responder, .. } =
         try_open(&variant, room, same_process).expect("shared memory is always to be had");

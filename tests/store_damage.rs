@@ -1,9 +1,10 @@
 //! A store that isn't what was stored: whatever was changed in it, either a line says which run is damaged,
 //! or everything that is printed is what it was. Damage is drawn, from fixed seeds.
 //!
-//! 240 drawn changes, or as many as IPCMARK_MOMENTS says.
+//! 60 drawn changes, and 240 in the long form.
 
 mod cli_support;
+mod long_form;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use analysis::Judged;
 use cli_support::stored::store_of;
 use cli_support::{Bench, edit, rows};
+use long_form::many;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -23,13 +25,11 @@ use rusqlite::Connection;
 use serde_json::Value;
 use store::{Store, StoreError};
 
-/// Changes unless IPCMARK_MOMENTS says otherwise.
-const CHANGES: u64 = 240;
 /// Against hangs.
 const HUNG: Duration = Duration::from_secs(60);
 
 fn changes() -> u64 {
-    std::env::var("IPCMARK_MOMENTS").ok().and_then(|it| it.parse().ok()).unwrap_or(CHANGES)
+    many(60, 240)
 }
 
 const RUNS: [i64; 3] = [1, 2, 3];

@@ -1,0 +1,14 @@
+//! How long a test that could go on for ever goes on: `IPCMARK_LONG=1` asks for the long forms, as
+//! `.ci/run` does, and a larger number for so many times as much (CONTRIBUTING.md).
+
+/// So many of something: `short`, or `long` as often as was asked for.
+pub fn many(short: u64, long: u64) -> u64 {
+    let asked = std::env::var("IPCMARK_LONG").unwrap_or_default();
+    match asked.as_str() {
+        "" | "0" => short,
+        times => {
+            let times = times.parse::<u64>();
+            long * times.unwrap_or_else(|_| panic!("IPCMARK_LONG={asked}: write a number"))
+        }
+    }
+}
