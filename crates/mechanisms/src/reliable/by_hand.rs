@@ -65,17 +65,21 @@ mod tests {
     use crate::{OpenSpec, Variant};
     use std::net::UdpSocket;
 
-    /// The trace of losses draws for every number up to it: for minutes.
-    #[test]
-    fn a_datagram_whose_number_is_far_ahead_is_none_of_the_partners() {
+    /// The partner's socket, and an end for messages of 8 bytes.
+    fn pair(text: &str, answers: bool) -> (UdpSocket, ByHand) {
         let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
         let (near, far) = (bind(), bind());
         near.connect(far.local_addr().unwrap()).unwrap();
         far.connect(near.local_addr().unwrap()).unwrap();
-        let variant = Variant::parse("udp:reliability=none,loss=0.0001%").unwrap();
-        let spec =
-            OpenSpec { options: variant.options, message_bytes: 8, same_process: false, seed: 1 };
-        let mut end = ByHand::new(&spec, far, true).unwrap();
+        let options = Variant::parse(text).unwrap().options;
+        let spec = OpenSpec { options, message_bytes: 8, same_process: false, seed: 1 };
+        (near, ByHand::new(&spec, far, answers).unwrap())
+    }
+
+    /// The trace of losses draws for every number up to it: for minutes.
+    #[test]
+    fn a_datagram_whose_number_is_far_ahead_is_none_of_the_partners() {
+        let (near, mut end) = pair("udp:reliability=none,loss=0.0001%", true);
         let mut message = [0; 8];
         let mut receive = |number, byte: u8| {
             let header = Header { number, length: 8, ends: true, ..Header::new(Kind::Data) };
@@ -86,5 +90,17 @@ mod tests {
         };
         assert_eq!(receive(1 << 21, 1), (false, 0));
         assert_eq!(receive(1, 2), (true, 2));
+    }
+
+    #[test]
+    fn a_credit_for_more_than_was_sent_is_one_for_what_was_sent() {
+        let (near, mut end) = pair("udp:reliability=none", false);
+        let credit = Header { number: 1_000, ..Header::new(Kind::Credit) };
+        near.send(&credit.to_bytes()).unwrap();
+        assert!(!end.receive(&mut [0; 8]).unwrap());
+        end.send(&[7; 8]).unwrap();
+        let mut came = [0; 64];
+        while near.recv(&mut came).unwrap() != 16 + 8 {}
+        assert_eq!(came[16..24], [7; 8]);
     }
 }

@@ -187,7 +187,10 @@ impl<S: DatagramSocket> End<S> {
 
     /// Does what a datagram asks for.
     fn place(&mut self, header: Header) -> io::Result<()> {
-        let reads = |it: &mut End<S>| it.heard = it.heard.max(widened(it.heard, header.number));
+        // Nobody has read what wasn't sent.
+        let reads = |it: &mut End<S>| {
+            it.heard = it.heard.max(widened(it.heard, header.number).min(it.path.sent()));
+        };
         match header.kind {
             Kind::Data => match self.inbox.put(&header, self.path.body()) {
                 Put::Wrong => return Err(not_ours(&header, self.path.body().len())),
