@@ -99,10 +99,12 @@ fn as_a_child() {
         _ => loop {
             let Ok(mut store) = Store::reopen(&store) else { continue };
             for run in store.run_ids().expect("runs") {
-                if store.run(run).expect("a run").status == RunStatus::Running
-                    && store.claim(run).is_ok()
-                    && store.run(run).expect("a run").status == RunStatus::Running
-                {
+                // Whoever was killed before it stored what is to be measured left nothing to go on with.
+                let goes_on = |store: &Store| {
+                    let found = store.run(run).expect("a run");
+                    found.status == RunStatus::Running && !found.groups.is_empty()
+                };
+                if goes_on(&store) && store.claim(run).is_ok() && goes_on(&store) {
                     take_up(&mut store, run, &told);
                 }
             }
