@@ -363,7 +363,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
         let came = u64::from(next) + self.early.of(self.incoming);
         // Of a message that never began, nobody knows whether it was sent.
         if came > 0 || !self.early.is_empty() {
-            self.missing = u64::from(count) - came;
+            self.missing = u64::from(count).saturating_sub(came);
         }
         let text = format!(
             "udp: a fragment was lost: nothing for {} ms, {came} of {count} fragments of message \
