@@ -106,7 +106,7 @@ fn parts_come_with_a_launch_unless_set_ups_are_batched() {
     let phases = |spec: &Spec| {
         let ending = conclude(start(spec));
         assert_eq!(ending.record.outcome, Outcome::Ok);
-        ending.record.initiator.phases_ns
+        ending.record.initiator.parts
     };
     let whole = phases(&connecting("tcp"));
     assert_eq!(whole.len(), 5);

@@ -302,7 +302,7 @@ fn launches_without_a_first_message_are_described_too() {
     bench.must("run pipe -w latency -s 64 -p same-cpu --launches 2 --samples 20");
     bench.edit(
         "UPDATE launches SET record = json_remove(record, '$.initiator.first_ns',
-             '$.responder.first_ns', '$.initiator.phases_ns', '$.responder.phases_ns',
+             '$.responder.first_ns', '$.initiator.parts', '$.responder.parts',
              '$.initiator.unavailable', '$.responder.unavailable')",
     );
     let document = bench.export();

@@ -9,7 +9,7 @@ use super::peer::PeerArgs;
 use super::words::{
     Placements, Probes, Sizes, cpu, drawn_seed, every, every_shown_variant, launches,
     placement_names, placements, precision, probe_names, probes, samples, seed, sessions, sizes,
-    variant, workload, workload_names,
+    variant, workload, workload_names, workloads,
 };
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS};
@@ -38,10 +38,8 @@ pub struct RunArgs {
     #[arg(value_name = "MECHANISM", hide_possible_values = true,
           value_parser = Suggesting { parser: variant, words: every_shown_variant })]
     pub mechanisms: Vec<String>,
-    /// What is done: latency, throughput, connect (set-up and tear-down, in one worker), rate (round
-    /// trips that are due at a fixed --rate, timed from then on)
-    /// [default: latency,throughput]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true,
+          help = workloads(),
           value_parser = Suggesting { parser: workload, words: workload_names })]
     pub workload: Vec<Workload>,
     /// Message sizes: 64, 4K, 1..1M:x4 [default: 64,4K for latency, 64,64K for throughput,

@@ -41,6 +41,16 @@ pub fn workload(text: &str) -> Result<Workload, String> {
         .ok_or_else(|| model::nearest::unknown("workload", text, &names))
 }
 
+/// What can be done, each with what it is, and what is done where nothing is named.
+pub fn workloads() -> String {
+    let told = Workload::ALL.map(|it| match it.traits().summary {
+        "" => it.name().to_string(),
+        summary => format!("{} ({summary})", it.name()),
+    });
+    let default = Workload::DEFAULT.map(Workload::name).join(",");
+    format!("What is done: {} [default: {default}]", told.join(", "))
+}
+
 /// Every workload.
 pub fn workload_names() -> Vec<String> {
     Workload::ALL.iter().map(|it| it.name().to_string()).collect()

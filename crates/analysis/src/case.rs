@@ -369,7 +369,7 @@ impl CaseResult {
         self.delivery = DeliveryCounters::of(&ok);
         self.counted.add(delivery::by_round(self, &ok));
         self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
-        self.secondary = per_launch::secondary(&ok, group);
+        self.secondary = per_launch::secondary(&self.metric, &ok, group);
         if self.placement == "free" && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = Some(ObservedPlacement::of(&ok));
         }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::headline;
-use model::metric::{Better, Unit};
+use model::metric::{Better, Metric, Unit};
 use store::{StoredGroup, StoredLaunch};
 
 /// A time over launches, one value each, in ns. The ends and the coverage of the interval of the
@@ -76,17 +76,26 @@ impl PerLaunch {
 
 /// What launches tell beside the metric: their very first round trip, where one was made and kept, and the
 /// steps of a set-up, in their order.
-pub(super) fn secondary(launches: &[&StoredLaunch], group: &StoredGroup) -> Vec<Secondary> {
-    let time = |name: &str, values: Vec<f64>| {
+pub(super) fn secondary(
+    metric: &Metric,
+    launches: &[&StoredLaunch],
+    group: &StoredGroup,
+) -> Vec<Secondary> {
+    let told = |name: &str, values: Vec<f64>, unit: Unit, better: Better| {
         let value = PerLaunch::of(values, group)?;
-        let (unit, better) = (Unit::Nanoseconds, Better::Lower);
         Some(Secondary { name: name.into(), unit, better, value })
     };
     let first = launches.iter().filter_map(|it| it.record.initiator.first_ns).collect();
-    let steps = launches.first().map_or(&[][..], |it| &it.record.initiator.phases_ns);
+    let steps = launches.first().map_or(&[][..], |it| &it.record.initiator.parts);
     let step = |(name, _): &(String, f64)| {
-        let told = launches.iter().flat_map(|it| &it.record.initiator.phases_ns);
-        time(name, told.filter(|it| it.0 == *name).map(|it| it.1).collect())
+        let all = launches.iter().flat_map(|it| &it.record.initiator.parts);
+        told(
+            name,
+            all.filter(|it| it.0 == *name).map(|it| it.1).collect(),
+            metric.unit,
+            metric.better,
+        )
     };
-    time(FIRST_MESSAGE, first).into_iter().chain(steps.iter().filter_map(step)).collect()
+    let first = told(FIRST_MESSAGE, first, Unit::Nanoseconds, Better::Lower);
+    first.into_iter().chain(steps.iter().filter_map(step)).collect()
 }

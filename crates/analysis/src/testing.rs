@@ -73,6 +73,11 @@ fn metrics() -> Vec<Measured> {
         }
         for it in [&mut bytes, &mut signals] {
             it.better = if is_transfer { Better::Higher } else { Better::Lower };
+            it.messages = match workload {
+                Workload::Throughput => 1,
+                Workload::Connect => 0,
+                _ => 2,
+            };
             it.paced = workload == Workload::Rate;
             it.operation = match workload {
                 Workload::Throughput => Operation::Message,

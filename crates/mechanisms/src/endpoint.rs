@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use super::nonblocking::WithNonblocking;
 use model::mechanism::Stats;
 
 /// One side of an open mechanism. `send` and `recv` are what is timed.
@@ -65,6 +66,15 @@ pub trait Endpoint: Send {
     {
         self.recv(message)?;
         look(message)
+    }
+
+    /// Runs `code` with this end as one that can be asked without waiting, in its own type; gives None where it
+    /// can only wait. What is [`Nonblocking`] answers `Some(code.run(self))`.
+    fn nonblocking<C: WithNonblocking>(&mut self, _code: C) -> Option<C::Output>
+    where
+        Self: Sized,
+    {
+        None
     }
 
     /// Told before a stretch of messages what they are for. Only what loses messages on purpose has to

@@ -12,7 +12,7 @@ use super::nonblocking::Any;
 use super::socket::wrong_length;
 use super::{
     Carries, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError, OpenSpec,
-    Opened, Received, Sent, Traits, Visitor,
+    Opened, Received, Sent, Traits, Visitor, WithNonblocking,
 };
 
 /// The mechanism's row.
@@ -65,6 +65,10 @@ impl Endpoint for End {
     #[inline(always)]
     fn recv(&mut self, _message: &mut [u8]) -> io::Result<()> {
         read_full(&self.0.from, &mut [0; 8])
+    }
+
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

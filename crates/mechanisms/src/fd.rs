@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, read, write};
 
-use super::{Endpoint, Nonblocking, Received, Sent};
+use super::{Endpoint, Nonblocking, Received, Sent, WithNonblocking};
 
 /// Writes all of `message`.
 #[inline(always)]
@@ -127,6 +127,10 @@ impl Endpoint for TwoFds {
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
         read_full(&self.from, message)
     }
+
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
+    }
 }
 
 impl Nonblocking for TwoFds {
@@ -182,6 +186,10 @@ impl Endpoint for OneFd {
     #[inline(always)]
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
         read_full(&self.fd, message)
+    }
+
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

@@ -63,7 +63,7 @@ pub use endpoint::{Deadline, Endpoint, Phase};
 use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Reach, Traits, Unavailable, Waits};
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
-pub use nonblocking::{Nonblocking, NonblockingVisitor, Received, Sent};
+pub use nonblocking::{Nonblocking, NonblockingVisitor, Received, Sent, WithNonblocking};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;
@@ -377,14 +377,34 @@ fn check_size(name: &str, bytes: usize, largest: Option<usize>) -> Result<(), Op
 
 /// Tries whether `variant` can be opened here for messages of `message_bytes`.
 pub fn probe(variant: &Variant, message_bytes: usize) -> Result<(), OpenError> {
-    struct Close;
-    impl Visitor for Close {
-        type Output = ();
-        fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
-    }
+    probe_by(variant, message_bytes, |name, spec| open(name, spec, Close))
+}
+
+/// The same of ends that can be asked without waiting.
+pub fn probe_nonblocking(variant: &Variant, message_bytes: usize) -> Result<(), OpenError> {
+    probe_by(variant, message_bytes, |name, spec| open_nonblocking(name, spec, Close))
+}
+
+struct Close;
+
+impl Visitor for Close {
+    type Output = ();
+    fn visit<E: Endpoint>(self, _opened: Opened<E>) {}
+}
+
+impl NonblockingVisitor for Close {
+    type Output = ();
+    fn visit<E: Nonblocking>(self, _opened: Opened<E>) {}
+}
+
+fn probe_by(
+    variant: &Variant,
+    message_bytes: usize,
+    open: impl Fn(&str, &OpenSpec) -> Result<(), OpenError> + Sync,
+) -> Result<(), OpenError> {
     let options = variant.options.clone();
     let spec = OpenSpec { options, message_bytes, same_process: false, seed: 0 };
-    let tried = || open(variant.entry.name, &spec, Close);
+    let tried = || open(variant.entry.name, &spec);
     if !spec.options.chosen().contains_key("mtu") {
         return tried();
     }

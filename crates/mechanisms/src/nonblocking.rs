@@ -58,6 +58,14 @@ pub enum Received {
     WouldBlock,
 }
 
+/// Code for one end, whichever it is, if that can be asked without waiting.
+pub trait WithNonblocking {
+    /// What comes of it.
+    type Output;
+    /// Called once, with the end.
+    fn run<E: Nonblocking>(self, end: &mut E) -> Self::Output;
+}
+
 /// Code that is generic over the endpoints of whichever mechanism was asked for, if those can be asked
 /// without waiting.
 pub trait NonblockingVisitor {

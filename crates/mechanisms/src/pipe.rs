@@ -11,7 +11,8 @@ use super::fd::{TwoFds, partner_closed, write_all};
 use super::nonblocking::Any;
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
-    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, socket::wrong_length,
+    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, WithNonblocking,
+    socket::wrong_length,
 };
 use model::bend::{Bend, Length};
 
@@ -152,6 +153,10 @@ impl Endpoint for Packets {
             return Err(wrong_length("read a packet", length, message.len()));
         }
         Ok(())
+    }
+
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

@@ -16,6 +16,7 @@ use super::socket::wrong_length;
 use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor,
     OpenError, OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, Waits,
+    WithNonblocking,
 };
 use model::bend::{Bend, Length};
 use sys::ring::{Reader, Shape, Writer, two};
@@ -118,6 +119,10 @@ impl<W: Place> Endpoint for End<W> {
             Ok(()) => Ok(()),
             Err(length) => Err(wrong_length("ring", length, message.len())),
         }
+    }
+
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

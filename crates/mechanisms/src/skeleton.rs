@@ -17,7 +17,7 @@ use super::socket::wrong_length;
 use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor,
     OpenError, OpenSpec, Opened, OptionSpec, Options, Phase, Received, Sent, Traits, Visitor,
-    Waits,
+    Waits, WithNonblocking,
 };
 use model::bend::{Bend, Length};
 use model::mechanism::Stats;
@@ -198,6 +198,11 @@ impl Endpoint for End {
     ) -> io::Result<()> {
         self.recv(message)?;
         look(message)
+    }
+
+    /// Optional, default: none. As here, where the end is also [`Nonblocking`].
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 
     /// Optional, default: nothing. Only for what loses messages on purpose (`reliable/`).

@@ -12,7 +12,8 @@ use super::nonblocking::Any;
 use super::unix_stream::{BIND, connected};
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, Nonblocking, NonblockingVisitor, OpenError,
-    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, socket,
+    OpenSpec, Opened, OptionSpec, Options, Received, Sent, Traits, Visitor, WithNonblocking,
+    socket,
 };
 use model::bend::{Bend, Length};
 
@@ -94,6 +95,10 @@ impl Endpoint for End {
             length if length == message.len() => Ok(()),
             length => Err(socket::wrong_length("recv", length, message.len())),
         }
+    }
+
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 }
 

@@ -45,7 +45,9 @@ impl Beside {
     ) -> Option<Beside> {
         let pair = cpus.map(|(a, b)| [a.min(b), a.max(b)]);
         match (pair, message_bytes) {
-            (_, Some(bytes)) if metric.is_transfer() => Some(Beside::Copy { bytes }),
+            (_, Some(bytes)) if metric.is_transfer() && metric.messages == 1 => {
+                Some(Beside::Copy { bytes })
+            }
             _ if !metric.is_round_trip() => None,
             (Some([a, b]), _) if spins && a == b => None,
             (Some(cpus), _) if spins => Some(Beside::CacheLine { cpus }),
@@ -64,7 +66,7 @@ mod tests {
     #[test]
     fn each_case_is_held_against_its_own_kind() {
         let round_trip = Metric::undeclared(Workload::Latency);
-        let transfer = Metric { operation: Operation::Message, ..round_trip.clone() };
+        let transfer = Metric { operation: Operation::Message, messages: 1, ..round_trip.clone() };
         let paced = Metric { paced: true, ..round_trip.clone() };
         let of = |metric, spins, cpus| Beside::of(metric, spins, cpus, Some(64));
         let line = Beside::CacheLine { cpus: [0, 1] };

@@ -138,10 +138,10 @@ pub struct WorkerReport {
     /// Initiator: the median of its samples, in ns per operation; put in where the launch is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_ns: Option<f64>,
-    /// Initiator of a connect: the parts of a set-up in their order, and the median of each in ns.
-    /// Empty where a set-up is too short for the clock.
+    /// Initiator: parts of the metric that the workload tells by name, in their order and in the metric's unit:
+    /// the steps of a set-up. Empty where there are none, or where they are too short for the clock.
     #[serde(default)]
-    pub phases_ns: Vec<(String, f64)>,
+    pub parts: Vec<(String, f64)>,
     /// Initiator of a rate: how well it kept its schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub punctuality: Option<Punctuality>,

@@ -67,15 +67,6 @@ impl Operation {
             Operation::SetUp => "set-up",
         }
     }
-
-    /// Messages that one carries, both ways.
-    pub fn messages(self) -> u64 {
-        match self {
-            Operation::RoundTrip => 2,
-            Operation::Message => 1,
-            Operation::SetUp => 0,
-        }
-    }
 }
 
 /// The quantity that a workload yields.
@@ -89,6 +80,8 @@ pub struct Metric {
     pub better: Better,
     /// What is done once.
     pub operation: Operation,
+    /// Messages that one operation carries, both ways together.
+    pub messages: u64,
     /// Whether operations are due by a schedule, and timed from then on.
     pub paced: bool,
     /// The heading of its figures: `Latency`.
@@ -115,6 +108,7 @@ impl Metric {
             unit: Unit::Nanoseconds,
             better: Better::Lower,
             operation: Operation::RoundTrip,
+            messages: 2,
             paced: false,
             section: name.clone(),
             title: name.clone(),
@@ -156,8 +150,10 @@ impl Metric {
     pub fn of_ns(&self, ns: f64, message_bytes: Option<u64>) -> f64 {
         match self.unit {
             Unit::Nanoseconds => ns,
-            Unit::BytesPerSecond => message_bytes.unwrap_or(1) as f64 * 1e9 / ns,
-            Unit::PerSecond => 1e9 / ns,
+            Unit::BytesPerSecond => {
+                self.messages as f64 * message_bytes.unwrap_or(1) as f64 * 1e9 / ns
+            }
+            Unit::PerSecond => self.messages as f64 * 1e9 / ns,
         }
     }
 
@@ -187,7 +183,8 @@ mod tests {
 
     fn metric(unit: Unit) -> Metric {
         let declared = Metric::undeclared(Workload::Throughput);
-        Metric { unit, better: Better::Higher, operation: Operation::Message, ..declared }
+        let operation = Operation::Message;
+        Metric { unit, better: Better::Higher, operation, messages: 1, ..declared }
     }
 
     #[test]

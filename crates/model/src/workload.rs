@@ -29,6 +29,7 @@ impl Workload {
     pub const fn traits(self) -> WorkloadTraits {
         const ROUND_TRIPS: WorkloadTraits = WorkloadTraits {
             name: "latency",
+            summary: "",
             has_size: true,
             sizes: &[64, 4 << 10],
             fleet_size: 64,
@@ -37,6 +38,7 @@ impl Workload {
             sets_up: false,
             back_to_back: true,
             many_initiators: true,
+            nonblocking: false,
         };
         match self {
             Workload::Latency => ROUND_TRIPS,
@@ -51,6 +53,7 @@ impl Workload {
             },
             Workload::Connect => WorkloadTraits {
                 name: "connect",
+                summary: "set-up and tear-down, in one worker",
                 has_size: false,
                 sizes: &[64],
                 sets_up: true,
@@ -60,6 +63,7 @@ impl Workload {
             },
             Workload::Rate => WorkloadTraits {
                 name: "rate",
+                summary: "round trips that are due at a fixed --rate, timed from then on",
                 sizes: &[64],
                 paced: true,
                 back_to_back: false,
@@ -85,6 +89,8 @@ impl Workload {
 pub struct WorkloadTraits {
     /// Its name on the command line and in the store.
     pub name: &'static str,
+    /// What it is, for `--help`; empty of what its name says.
+    pub summary: &'static str,
     /// Whether messages have a size in it: a set-up sends none.
     pub has_size: bool,
     /// Message sizes where none is asked for, in bytes. Without a size of its own, the one that
@@ -105,6 +111,8 @@ pub struct WorkloadTraits {
     pub back_to_back: bool,
     /// Whether its responder can serve several initiators.
     pub many_initiators: bool,
+    /// Whether it asks the ends without waiting, so that a mechanism which can only wait can't be measured.
+    pub nonblocking: bool,
 }
 
 /// Which policy a case uses. Printed beside every throughput.

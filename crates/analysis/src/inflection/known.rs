@@ -127,7 +127,7 @@ fn caches(case: &CaseResult, host: &Host) -> Vec<Candidate> {
 /// How many buffers of a message's size one cache must hold: a worker has one of a transfer, and
 /// two of a round trip.
 fn buffers(case: &CaseResult, shared_by: &[Vec<u32>]) -> u64 {
-    let of_worker = case.metric.operation.messages();
+    let of_worker = case.metric.messages;
     let both =
         |[a, b]: [u32; 2]| shared_by.iter().any(|cpus| cpus.contains(&a) && cpus.contains(&b));
     let workers = if case.cpus.is_some_and(both) { 2 } else { 1 };

@@ -263,7 +263,7 @@ fn events(case: &CaseResult, launches: &[StoredLaunch]) -> Vec<EventCount> {
 
 impl Load {
     fn of(case: &CaseResult) -> Load {
-        let messages = match case.metric.operation.messages() {
+        let messages = match case.metric.messages {
             0 => return Load::default(),
             messages => messages as f64,
         };

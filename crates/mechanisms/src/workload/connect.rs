@@ -30,6 +30,7 @@ pub static METRIC: Metric = Metric {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     operation: Operation::SetUp,
+    messages: 0,
     paced: false,
     section: Cow::Borrowed("Set-up"),
     title: Cow::Borrowed("Set-up and tear-down"),
@@ -293,7 +294,7 @@ impl Timed for Connect {
 
     fn finish(&mut self, _samples: &[AtomicU64], report: &mut WorkerReport) -> io::Result<()> {
         if report.batch == 1 {
-            report.phases_ns = self.dissect()?;
+            report.parts = self.dissect()?;
         }
         Ok(())
     }

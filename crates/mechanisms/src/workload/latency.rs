@@ -20,6 +20,7 @@ pub static METRIC: Metric = Metric {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     operation: Operation::RoundTrip,
+    messages: 2,
     paced: false,
     section: Cow::Borrowed("Latency"),
     title: Cow::Borrowed("Round trip"),

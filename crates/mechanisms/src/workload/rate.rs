@@ -33,6 +33,7 @@ pub static METRIC: Metric = Metric {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     operation: Operation::RoundTrip,
+    messages: 2,
     paced: true,
     section: Cow::Borrowed("Open loop"),
     title: Cow::Borrowed("Response time"),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use across::{reached, resolve};
 use machine::Topology;
-use mechanisms::{OpenError, Variant, probe};
+use mechanisms::{OpenError, Variant, probe, probe_nonblocking};
 use model::launch::Workers;
 use model::mechanism::Carries;
 use model::placement::{Place, Placement};
@@ -288,7 +288,7 @@ fn absence(
         return Some((Absence::NotApplicable, reason.clone()));
     }
     let carries = case.variant.traits().carries;
-    let WorkloadTraits { name, transfers, sets_up, .. } = case.workload.traits();
+    let WorkloadTraits { name, transfers, sets_up, nonblocking, .. } = case.workload.traits();
     if carries.is_control() && transfers {
         let what = if carries == Carries::Own { "each worker's own" } else { "nothing" };
         return Some((Absence::NotApplicable, format!("carries {what}: it has no {name}")));
@@ -318,6 +318,10 @@ fn absence(
         Ok(())
     } else {
         probe(&case.variant, case.opened_for())
+    };
+    let opened = match opened {
+        Ok(()) if nonblocking => probe_nonblocking(&case.variant, case.opened_for()),
+        opened => opened,
     };
     match opened {
         Ok(()) => None,
