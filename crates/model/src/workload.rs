@@ -10,6 +10,8 @@ pub enum Workload {
     Latency,
     /// A transfer one way, then one acknowledgement.
     Throughput,
+    /// A transfer each way at once, then one acknowledgement each way.
+    Duplex,
     /// Set-up and tear-down of both ends, by one worker; nothing is sent.
     Connect,
     /// Round trips that are due at a fixed rate, timed from then on.
@@ -18,8 +20,13 @@ pub enum Workload {
 
 impl Workload {
     /// Every workload, by name.
-    pub const ALL: [Workload; 4] =
-        [Workload::Latency, Workload::Throughput, Workload::Connect, Workload::Rate];
+    pub const ALL: [Workload; 5] = [
+        Workload::Latency,
+        Workload::Throughput,
+        Workload::Duplex,
+        Workload::Connect,
+        Workload::Rate,
+    ];
 
     /// Those that are measured where none is named.
     pub const DEFAULT: [Workload; 2] = [Workload::Latency, Workload::Throughput];
@@ -50,6 +57,12 @@ impl Workload {
                 back_to_back: false,
                 many_initiators: false,
                 ..ROUND_TRIPS
+            },
+            Workload::Duplex => WorkloadTraits {
+                name: "duplex",
+                summary: "a transfer each way at once",
+                nonblocking: true,
+                ..Workload::Throughput.traits()
             },
             Workload::Connect => WorkloadTraits {
                 name: "connect",

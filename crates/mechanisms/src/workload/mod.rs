@@ -7,6 +7,7 @@
 //! once per stretch of operations; inside its loops nothing is looked up.
 
 pub mod connect;
+pub mod duplex;
 pub mod latency;
 pub mod payload;
 pub mod rate;
@@ -256,7 +257,7 @@ macro_rules! workloads {
 }
 
 // The table. The compiler names the workload that is missing here, or here twice.
-workloads!(latency::Latency, throughput::Throughput, connect::Connect, rate::Rate);
+workloads!(latency::Latency, throughput::Throughput, duplex::Duplex, connect::Connect, rate::Rate);
 
 /// What a workload yields of a mechanism that carries this.
 pub fn metric(workload: Workload, carries: Carries) -> &'static Metric {
