@@ -63,7 +63,7 @@ pub use endpoint::{Deadline, Endpoint, Phase};
 use model::bend::Bend;
 use model::mechanism::{Carries, Cause, Framing, Reach, Traits, Unavailable, Waits};
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
-pub use nonblocking::{Nonblocking, NonblockingVisitor, Received, Sent, WithNonblocking};
+pub use nonblocking::{Any, Nonblocking, NonblockingVisitor, Received, Sent, WithNonblocking};
 pub use opened::Opened;
 pub use options::{Choice, OptionSpec, Options, Variant, catalogue};
 use residue::PrivateNames;

@@ -24,7 +24,7 @@ use machine::Ledger;
 use mechanisms::network::{
     Call, ConnectVisitor, ConnectionKind, Granted, ListenVisitor, Listener, MEETING, Wait,
 };
-use mechanisms::{Endpoint, OpenError, OpenSpec, Residue};
+use mechanisms::{Any, Endpoint, OpenError, OpenSpec, Residue};
 use model::launch::{Outcome, Record, Role, SampleCount};
 use model::mechanism::{Carries, Framing};
 use sys::process::ignore_broken_pipes;
@@ -160,9 +160,14 @@ impl ListenVisitor for Launching<'_> {
 impl Launching<'_> {
     /// Opens the mechanism called `name` for each initiator, and launches.
     fn open(self, name: &str, open: &OpenSpec) -> Result<Told, OpenError> {
+        let nonblocking = self.spec.workload.traits().nonblocking;
         let mut pairs = Pairs::default();
         for _ in 0..self.spec.initiators() {
-            mechanisms::open(name, open, &mut pairs)?;
+            if nonblocking {
+                mechanisms::open_nonblocking(name, open, Any(&mut pairs))?;
+            } else {
+                mechanisms::open(name, open, &mut pairs)?;
+            }
         }
         let (functions, granted, residues) = pairs.into_workers();
         Ok(self.with(functions, granted, residues))
