@@ -43,6 +43,7 @@ pub mod posix_sem;
 pub mod process_vm;
 pub mod pty;
 mod reliable;
+pub mod seqlock;
 pub mod shm_ring;
 pub mod signal;
 pub mod splice;
@@ -353,6 +354,7 @@ mechanisms![
     process_vm::ProcessVm,
     io_uring::IoUring,
     shm_ring::ShmRing,
+    seqlock::Seqlock,
     eventfd::Eventfd,
     futex::Futex,
     condvar::Condvar,
