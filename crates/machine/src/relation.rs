@@ -2,12 +2,16 @@
 //! The pair is always the same on the same machine with the same allowed CPUs; it avoids CPU 0
 //! and its core where it can, because device interrupts tend to go there.
 
+use std::collections::{BTreeSet, HashMap};
+
 use model::placement::Relation;
 
 use super::cpu_list::format_cpu_list;
 use super::topology::{Cpu, Topology};
 
 fn relation_of(a: &Cpu, b: &Cpu) -> Relation {
+    #[cfg(test)]
+    tests::COMPARED.set(tests::COMPARED.get() + 1);
     if a.id == b.id {
         Relation::SameCpu
     } else if a.core == b.core {
@@ -38,20 +42,10 @@ impl Topology {
         if relation == Relation::SameCpu {
             return usable.last().map(|cpu| (cpu.id, cpu.id));
         }
-        let mut best: Option<(u32, u32, u32)> = None;
-        for (at, a) in usable.iter().enumerate() {
-            for b in &usable[at + 1..] {
-                if relation_of(a, b) != relation {
-                    continue;
-                }
-                let candidate = (nearness(a).max(nearness(b)), a.id, b.id);
-                if candidate.0 == 0 {
-                    return Some((a.id, b.id)); // ascending order: nothing better follows
-                }
-                best = Some(best.map_or(candidate, |known| known.min(candidate)));
-            }
-        }
-        best.map(|(_, a, b)| (a, b))
+        (0..=2).find_map(|most| {
+            let away = usable.iter().copied().filter(|cpu| nearness(cpu) <= most);
+            first_pair(relation, &away.collect::<Vec<_>>())
+        })
     }
 
     /// Why [`Topology::pair`] has no pair, in words, with the way out where there is one.
@@ -97,7 +91,50 @@ impl Topology {
     }
 
     fn usable(&self, allowed: &[u32]) -> Vec<&Cpu> {
+        let allowed: BTreeSet<u32> = allowed.iter().copied().collect();
         self.cpus.iter().filter(|cpu| allowed.contains(&cpu.id)).collect()
+    }
+}
+
+/// The first of `cpus` to which another stands so, and the first of those: they come after it. Whether there
+/// is one is counted, not searched: a list may name 65,536 CPUs.
+fn first_pair(relation: Relation, cpus: &[&Cpu]) -> Option<(u32, u32)> {
+    let mut shared = Shared::default();
+    cpus.iter().for_each(|cpu| shared.add(cpu));
+    let at = cpus.iter().position(|cpu| shared.others(relation, cpu) > 0)?;
+    let (a, after) = cpus[at..].split_first()?;
+    let b = after.iter().find(|b| relation_of(a, b) == relation)?;
+    Some((a.id, b.id))
+}
+
+/// How many CPUs have this core, node and cache; where one of these is None, any.
+#[derive(Default)]
+struct Shared(HashMap<[Option<u32>; 3], usize>);
+
+impl Shared {
+    fn add(&mut self, cpu: &Cpu) {
+        for core in [None, Some(cpu.core)] {
+            for (node, llc) in
+                [(None, None), (Some(cpu.node), None), (Some(cpu.node), Some(cpu.llc))]
+            {
+                *self.0.entry([core, node, llc]).or_default() += 1;
+            }
+        }
+    }
+
+    /// How many others stand so to `cpu`.
+    fn others(&self, relation: Relation, cpu: &Cpu) -> usize {
+        let count = |core, node, llc| self.0.get(&[core, node, llc]).copied().unwrap_or(0);
+        // On another core, and on this node, or on it and at this cache.
+        let elsewhere = |node, llc| count(None, node, llc) - count(Some(cpu.core), node, llc);
+        let (node, llc) = (Some(cpu.node), Some(cpu.llc));
+        match relation {
+            Relation::SameCpu => 0,
+            Relation::SmtSibling => count(Some(cpu.core), None, None) - 1,
+            Relation::SameLlc => elsewhere(node, llc),
+            Relation::CrossLlc => elsewhere(node, None) - elsewhere(node, llc),
+            Relation::CrossNode => elsewhere(None, None) - elsewhere(node, None),
+        }
     }
 }
 
@@ -115,6 +152,33 @@ mod tests {
     use super::Relation::*;
     use super::*;
     use crate::stored;
+
+    thread_local! {
+        /// Pairs that were looked at.
+        pub static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    }
+
+    #[test]
+    fn a_pair_that_there_is_not_takes_no_look_at_every_pair() {
+        let alone = |id| Cpu {
+            id,
+            package: None,
+            core: id,
+            node: 0,
+            llc: 0,
+            llc_known: false,
+            siblings: vec![id],
+        };
+        let topology = Topology { cpus: (0..2_000).map(alone).collect(), offline: Vec::new() };
+        let online = topology.online();
+        for (relation, expected) in
+            [(SmtSibling, None), (SameLlc, Some((1, 2))), (CrossLlc, None), (CrossNode, None)]
+        {
+            COMPARED.set(0);
+            assert_eq!(topology.pair(relation, &online), expected);
+            assert!(COMPARED.get() <= online.len(), "{relation}: {}", COMPARED.get());
+        }
+    }
 
     fn read(name: &str) -> Topology {
         Topology::read(stored::machine(name).path()).unwrap()
