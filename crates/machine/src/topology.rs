@@ -50,10 +50,11 @@ impl Topology {
     /// CPU at all.
     pub fn read(root: &Path) -> io::Result<Topology> {
         let present = tree::numbered(root, CPU_DIR, "cpu");
-        let online = match tree::cpus(root, &format!("{CPU_DIR}/online")) {
-            Some(online) if !online.is_empty() => online,
-            _ => present.clone(),
-        };
+        // A list may name 65,536 CPUs; of one without a directory there is nothing to read.
+        let described = |cpu: &u32| present.is_empty() || present.binary_search(cpu).is_ok();
+        let named = tree::cpus(root, &format!("{CPU_DIR}/online")).unwrap_or_default();
+        let online: Vec<u32> = named.into_iter().filter(described).collect();
+        let online = if online.is_empty() { present.clone() } else { online };
         if online.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
@@ -218,6 +219,13 @@ mod tests {
         assert_eq!(each(&guest, |c| c.llc), [0, 0]);
         assert_eq!(each(&guest, |c| c.package), [Some(0), Some(0)]);
         assert!(guest.cpus.iter().all(|c| c.llc_known && c.siblings == [c.id]));
+    }
+
+    #[test]
+    fn a_cpu_that_is_online_without_a_directory_is_none() {
+        let guest = stored::machine("guest-2cpu");
+        std::fs::write(guest.path().join(CPU_DIR).join("online"), "0-65535").unwrap();
+        assert_eq!(Topology::read(guest.path()).unwrap(), read("guest-2cpu"));
     }
 
     #[test]

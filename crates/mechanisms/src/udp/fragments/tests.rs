@@ -78,6 +78,16 @@ fn a_fragment_that_never_comes_is_an_error_that_names_the_loss() {
 }
 
 #[test]
+fn fragments_that_no_message_has_are_not_taken_for_missing_ones() {
+    let (near, mut far) = by_hand::<2>();
+    let of_a_larger_one = cut(0, 6 * PAYLOAD);
+    put(&near, &of_a_larger_one, &[1, 2, 3, 4, 5]);
+    let error = far.recv(&mut vec![0; 2 * PAYLOAD]).unwrap_err();
+    assert!(error.to_string().contains("5 of 2 fragments of message 1 came"), "{error}");
+    assert_eq!(lost(&far), 0, "of this message none is known to be");
+}
+
+#[test]
 fn a_partner_may_be_busy_but_not_for_ever() {
     let (near, mut far) = by_hand::<2>();
     let partner = thread::spawn(move || {
