@@ -1,21 +1,19 @@
-//! Frames between a coordinator, its launches, an agent and a fleet: in any order, out of turn, of launches
-//! that nobody asked for, cut off, and a stream that stalls. A launch is only whole if its record says so and
-//! as many samples came as it says.
+//! Frames between a coordinator, its launches, an agent and a fleet: in any order, out of turn, of nodes that
+//! have no part in a launch, cut off. A launch is only whole if its records say so and as many samples came
+//! as its own says.
 
-use std::collections::HashMap;
-use std::io::Write;
+use std::net::IpAddr;
 use std::sync::OnceLock;
-use std::time::Duration;
 
-use model::launch::{Outcome, Record, SampleCount, Warmup, Workers};
+use model::launch::{Outcome, Record, SampleCount, Warmup, WorkerReport, Workers};
 use model::peer::FarHost;
 use model::workload::{Arrivals, Policy, Workload};
-use run::fleet::launch_state::{LaunchState, Wanted, dispatch};
 use run::fleet::simulated;
 use run::launch::peer::Order;
 use run::launch::spec::BUILD;
-use run::launch::wire::{Kind, Reader, take_frame, write_frame, write_frame_line};
-use run::launch::{Interrupt, LaunchResult, Spec, read_result};
+use run::launch::state::{FarEnd, LaunchState, Message, Outgoing, Wanted};
+use run::launch::wire::{Kind, take_frame, write_frame, write_frame_line};
+use run::launch::{LaunchResult, Spec, Stage};
 
 use crate::input::Input;
 
@@ -26,8 +24,8 @@ pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
     match input.below(4) {
         0 => stream(&mut input),
-        1 => result(&mut input),
-        _ => fleet(&mut input),
+        1 => whole_stream(&mut input),
+        _ => out_of_turn(&mut input),
     }
 }
 
@@ -43,6 +41,7 @@ fn spec() -> Spec {
         workload: Workload::Latency,
         message_bytes: 64,
         workers: Workers::Process,
+        others: Vec::new(),
         initiator_cpu: None,
         responder_cpu: None,
         payload: Policy::Untouched,
@@ -129,6 +128,10 @@ fn fitting(input: &mut Input, kind: Kind) -> Vec<u8> {
                 0 => input.edge(),
                 _ => input.below(5) as u64,
             };
+            for _ in 0..input.below(8) / 6 {
+                let samples = if input.below(4) == 0 { input.edge() } else { 1 };
+                record.others.push(WorkerReport { samples, ..record.initiator.clone() });
+            }
             change(input, serde_json::to_vec(&record).expect("always JSON"))
         }
         Kind::Samples => vec![1; 8 * input.below(5) + input.below(8) / 7],
@@ -172,12 +175,90 @@ fn change(input: &mut Input, mut text: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// What a supervisor sends once it is told to end; it may stop in the middle, or hold its end open.
-fn result(input: &mut Input) {
-    static INTERRUPT: OnceLock<Interrupt> = OnceLock::new();
-    let interrupt = INTERRUPT.get_or_init(|| Interrupt::install().expect("signals"));
-    let (from, mut to) = std::io::pipe().expect("a pipe");
-    let stalls = input.below(4) == 0;
+const NEAR: usize = 0;
+const FAR: usize = 1;
+const NUMBER: u32 = 7;
+
+/// A launch, and what its nodes have said last of how it went.
+struct Driven {
+    state: LaunchState,
+    said: [Option<Outcome>; 2],
+    between: bool,
+    /// How often its near end was told to begin, and to go.
+    begun: usize,
+    gone: usize,
+}
+
+impl Driven {
+    fn new(between: bool) -> Driven {
+        let clock = &far().clock;
+        let at = IpAddr::from([10, 0, 0, 2]);
+        let end = FarEnd { node: FAR, at, clock: clock.kind, ns_per_tick: clock.ns_per_tick };
+        let far = between.then_some(end);
+        let wanted = Wanted { near: NEAR, far, spec: spec(), padding: 8, slot: 0 };
+        let (state, first) = LaunchState::begin(wanted, NUMBER);
+        let mut driven = Driven { state, said: [None, None], between, begun: 0, gone: 0 };
+        driven.says(first.expect("random bytes for a cookie"));
+        driven
+    }
+
+    fn hear(&mut self, node: usize, kind: Kind, payload: &[u8]) {
+        assert_eq!(self.state.is_of(node), node == NEAR || self.between && node == FAR);
+        if !self.state.is_of(node) {
+            return;
+        }
+        if kind == Kind::Record {
+            let record = serde_json::from_slice::<Record>(payload);
+            self.said[node] = record.ok().map(|it| it.outcome);
+        }
+        if let Some(outgoing) = self.state.hear(node, kind, payload) {
+            self.says(outgoing);
+        }
+    }
+
+    /// What is said is understood where it goes, and not said twice.
+    fn says(&mut self, outgoing: Outgoing) {
+        assert!(self.state.is_of(outgoing.node), "a frame to a node that has no part in it");
+        let (kind, payload) = outgoing.frame();
+        let order = Order::read(kind, &payload).expect("what an agent obeys");
+        match (order, &outgoing.what) {
+            (Order::Begin { number: NUMBER, padding: 8, spec }, Message::Begin(..)) => {
+                assert!(spec.half.is_some() == self.between);
+                self.begun += usize::from(outgoing.node == NEAR);
+            }
+            (Order::Relay { number: NUMBER, kind: Some(kind) }, Message::Tell(told)) => {
+                assert!(kind == *told);
+                self.gone += usize::from(outgoing.node == NEAR && kind == Kind::Go);
+            }
+            (Order::Over { number: NUMBER }, Message::Over) => {}
+            _ => panic!("{outgoing:?} is read as something else"),
+        }
+        assert!(self.begun < 2 && self.gone < 2, "told twice");
+    }
+
+    /// It ends, whatever it has come to.
+    fn end(mut self) {
+        let ends = self.state.end();
+        ends.into_iter().chain(self.state.over()).for_each(|it| self.says(it));
+        let found = self.state.result(|node| ["a", "b"][node]);
+        is_whole(&found);
+        if found.record.outcome == Outcome::Ok {
+            let sides = &self.said[..1 + usize::from(self.between)];
+            assert!(sides.iter().all(|it| *it == Some(Outcome::Ok)), "{sides:?}");
+        }
+    }
+}
+
+/// As many samples as its record says, for each initiator, or none where it failed.
+fn is_whole(found: &LaunchResult) {
+    let LaunchResult { record, samples } = found;
+    let each = record.samples_of_each(samples);
+    assert!(each.is_some(), "{} samples of {}", samples.len(), record.reported_samples());
+    assert!(record.outcome == Outcome::Ok || samples.is_empty(), "samples of one that failed");
+}
+
+/// What a supervisor sends, as one stream that may stop in the middle.
+fn whole_stream(input: &mut Input) {
     let mut written = Vec::new();
     while input.goes_on() && written.len() < 32 << 10 {
         let (kind, payload) = frame(input);
@@ -187,65 +268,32 @@ fn result(input: &mut Input) {
             break;
         }
     }
-    // Less than a pipe holds: nothing waits for a reader.
-    written.truncate(60 << 10);
-    to.write_all(&written).expect("room in a pipe");
-    let held = stalls.then_some(to);
-    if let Ok(found) = read_result(&mut Reader::new(from), Duration::ZERO, interrupt) {
-        is_whole(&found);
+    let mut driven = Driven::new(false);
+    while let Ok(Some((kind, payload))) = take_frame(&mut written) {
+        driven.hear(NEAR, kind, &payload);
     }
-    drop(held);
+    driven.end();
 }
 
-fn is_whole(found: &LaunchResult) {
-    let ok = found.record.outcome == Outcome::Ok;
-    let all = found.samples.len() as u64 == found.record.initiator.samples;
-    assert!(!ok || all, "{} samples of {}", found.samples.len(), found.record.initiator.samples);
-    assert!(ok || found.samples.is_empty(), "samples of a launch that failed");
-}
-
-/// Three launches of two nodes, and what these say.
-fn fleet(input: &mut Input) {
-    let clocks = [Some(far().clone()), Some(far().clone())];
-    let address = std::net::IpAddr::from([10, 0, 0, 2]);
-    let wanted = |far| Wanted { near: 0, far, spec: spec(), padding: 0, slot: 0 };
-    let mut launches = HashMap::new();
-    for (number, far) in [(1, None), (2, Some((1, address))), (3, Some((0, address)))] {
-        let (launch, outgoing) = LaunchState::begin(wanted(far), number, &clocks);
-        assert!(!outgoing.is_empty());
-        launches.insert(number, launch);
-    }
+/// A launch here or between two nodes, what these and a third say, and a coordinator that loses patience.
+fn out_of_turn(input: &mut Input) {
+    let mut driven = Driven::new(input.below(4) > 0);
     for _ in 0..MOST {
         if !input.goes_on() {
             break;
         }
-        let (node, number) = (input.below(3), input.below(5) as u32);
-        let (kind, payload) = frame(input);
-        let mut whole = number.to_le_bytes().to_vec();
-        let outer = if input.below(8) == 0 { kind } else { Kind::Relay };
-        if outer == Kind::Relay {
-            whole.push(kind as u8);
-        }
-        whole.extend(payload);
-        if let Some(outgoing) = dispatch(&mut launches, node, &(outer, whole)) {
-            assert!(outgoing.0 < 2, "a frame to a node that there isn't");
-            assert!(outgoing.2.len() >= 4);
-        }
-        if input.below(16) == 0
-            && let Some(launch) = launches.get_mut(&number)
-        {
-            launch.fail("it is gone".into());
+        match input.below(16) {
+            0 => {
+                const STAGES: [Stage; 4] = [Stage::Bound, Stage::Ready, Stage::Timed, Stage::Told];
+                driven.state.give_up(input.pick(&STAGES));
+            }
+            1 if input.below(4) == 0 => driven.state.fail("it is gone".into()),
+            _ => {
+                let node = input.below(8) % 3;
+                let (kind, payload) = frame(input);
+                driven.hear(node, kind, &payload);
+            }
         }
     }
-    let names = ["a".to_string(), "b".to_string()];
-    for launch in launches.into_values() {
-        let told = launch.is_told();
-        let waits = launch.waits_for();
-        assert!(
-            launch.is_ready() && launch.is_timed() && told || !waits.is_empty(),
-            "nothing to wait for"
-        );
-        let found = launch.result(&names);
-        is_whole(&found);
-    }
+    driven.end();
 }
