@@ -103,9 +103,8 @@ fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
         let at = written.find("time over that of pipe").expect("the caption");
         in_order(&written[at..], &columns);
         in_order(&written[at..], &["at once]", "1.497", "6.02", "6.02", "2 runs"]);
-        // In full: the group's own table, too.
         let at = written.find("ratios: 95 % for all of a group at once").expect("a caption");
-        in_order(&written[at..], &["× reference [interval]", "p50 [interval]", "beside it"]);
+        in_order(&written[at..], &["median [interval]", "p99", "× reference [interval]", "class"]);
     }
 }
 

@@ -6,12 +6,12 @@
 #[path = "report_render/sample.rs"]
 mod sample;
 
-use report::html;
 use report::terminal::{self, Style};
 use report::{
-    Axis, Block, Column, Document, Figure, FigureKind, Mark, Point, Row, Scale, Section, Series,
-    Table, Unit, Verdict, VerdictKind,
+    Axis, Block, Column, Document, Figure, FigureKind, Listing, Mark, Point, Row, Scale, Section,
+    Series, Table, Unit, Value, Verdict, VerdictKind,
 };
+use report::{html, markdown};
 use sample::{MECHANISMS, sample};
 use unicode_width::UnicodeWidthStr;
 
@@ -204,7 +204,7 @@ fn a_value_that_is_not_finite_is_null() {
 }
 
 #[test]
-fn every_series_and_point_is_in_the_page_as_data_and_as_a_table() {
+fn every_series_and_point_is_in_the_page_as_data() {
     let document = sample();
     let page = html::render(&document);
     let data = figure_data(&page);
@@ -223,10 +223,51 @@ fn every_series_and_point_is_in_the_page_as_data_and_as_a_table() {
                 }
                 _ => assert_eq!(points.len(), series.points.len()),
             }
-            assert!(page.contains(&format!("<th scope=\"row\">{}</th>", series.name)));
         }
     }
-    assert!(page.contains("<td>99.99 %</td>"));
+}
+
+#[test]
+fn a_listing_is_data_in_a_page_and_a_table_elsewhere() {
+    let number = |unit, value, low| Value::Number { unit, value, low, high: low };
+    let listing = Listing {
+        caption: "All results".into(),
+        columns: ["mechanism", "size", "median"].map(str::to_string).to_vec(),
+        rows: vec![
+            vec![
+                Value::Words(HOSTILE.into()),
+                number(Unit::Bytes, 1_048_577.0, None),
+                number(Unit::Nanoseconds, 4_123.456, Some(4_123.456)),
+            ],
+            vec![
+                Value::Words("tcp".into()),
+                Value::None,
+                number(Unit::PerSecond, f64::NAN, Some(2.0)),
+            ],
+        ],
+        notes: vec![HOSTILE.into()],
+    };
+    let mut document = Document::new("listed");
+    document.sections = vec![Section::new("a", "A").with(listing)];
+    let page = html::render(&document);
+    let opening = "<script type=\"application/json\" class=\"rows\">";
+    let json = page.split_once(opening).expect("data").1.split_once("</script>").unwrap().0;
+    let data: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(data["columns"][0], serde_json::json!(["mechanism", null]));
+    assert_eq!(data["columns"][2], serde_json::json!(["median", "ns"]));
+    let rows = serde_json::json!([
+        [HOSTILE, 1_048_577, [4123.5, 4123.5, 4123.5]],
+        ["tcp", null, [null, 2, 2, "per_second"]]
+    ]);
+    assert_eq!(data["rows"], rows, "sizes are exact, all else has five digits");
+    assert!(page.contains("script-src 'sha256-") && page.contains("ipcmark export --format csv"));
+    assert!(!without_scripts(&page).contains("<img"));
+    let json = serde_json::to_string(&document).unwrap();
+    let read: Document = serde_json::from_str(&json).expect("null is read back");
+    assert_eq!(serde_json::to_string(&read).unwrap(), json);
+    let text = terminal::render(&document, &Style::default());
+    assert!(text.contains("MiB") && text.contains("4.12 µs [4.12, 4.12]"), "{text}");
+    assert!(markdown::render(&document).contains("4.12 µs"));
 }
 
 /// The pictures of one figure of a page.

@@ -5,6 +5,7 @@
 //! meaning (strong, code, muted), never markup, so that every renderer escapes it in its
 //! own way and nothing that a user typed can become a command to a browser or a terminal.
 
+mod listing;
 mod numbering;
 mod text;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::figure::Figure;
 
+pub use listing::{Listing, Value};
 pub use text::{Run, Target, Text};
 
 /// A whole report.
@@ -45,22 +47,28 @@ impl Document {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// Every figure of the document in reading order, folded ones included.
-    pub fn figures(&self) -> Vec<&Figure> {
+    /// Every block of the document in reading order, each that folds others before those.
+    pub fn blocks(&self) -> Vec<&Block> {
         let mut found = Vec::new();
         for section in &self.sections {
-            collect_figures(&section.blocks, &mut found);
+            collect(&section.blocks, &mut found);
         }
         found
     }
+
+    /// Every figure of the document in reading order, folded ones included.
+    pub fn figures(&self) -> Vec<&Figure> {
+        let all = self.blocks().into_iter();
+        all.filter_map(|it| if let Block::Figure(figure) = it { Some(figure) } else { None })
+            .collect()
+    }
 }
 
-fn collect_figures<'a>(blocks: &'a [Block], found: &mut Vec<&'a Figure>) {
+fn collect<'a>(blocks: &'a [Block], found: &mut Vec<&'a Block>) {
     for block in blocks {
-        match block {
-            Block::Figure(figure) => found.push(figure),
-            Block::Details { blocks, .. } => collect_figures(blocks, found),
-            _ => {}
+        found.push(block);
+        if let Block::Details { blocks, .. } = block {
+            collect(blocks, found);
         }
     }
 }
@@ -102,6 +110,8 @@ pub enum Block {
     Verdict(Verdict),
     /// Rows and columns.
     Table(Table),
+    /// Rows of values: sorted and filtered on a page, a table elsewhere.
+    Listing(Listing),
     /// A figure: drawn on a page, reduced to an interval plot or a pointer on a terminal.
     Figure(Figure),
     /// Keys and values; a long list is folded after its first entries.
@@ -140,6 +150,12 @@ impl From<Verdict> for Block {
 impl From<Table> for Block {
     fn from(table: Table) -> Self {
         Self::Table(table)
+    }
+}
+
+impl From<Listing> for Block {
+    fn from(listing: Listing) -> Self {
+        Self::Listing(listing)
     }
 }
 

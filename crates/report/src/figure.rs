@@ -357,14 +357,14 @@ pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-fn write_finite<S: Serializer>(value: &f64, out: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn write_finite<S: Serializer>(value: &f64, out: S) -> Result<S::Ok, S::Error> {
     finite(*value).serialize(out)
 }
 
-fn write_present<S: Serializer>(value: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn write_present<S: Serializer>(value: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
     value.and_then(finite).serialize(out)
 }
 
-fn read_nullable<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
+pub(crate) fn read_nullable<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(source)?.unwrap_or(f64::NAN))
 }

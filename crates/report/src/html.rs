@@ -2,11 +2,12 @@
 //!
 //! The page may load nothing: its content security policy names its script by its digest and
 //! forbids everything else, so a name that slipped through the escaping still could not run.
-//! The figures are drawn here; the script lets a reader point at them, zoom in, hide series and
-//! take them along. Without it they are complete.
+//! The figures are drawn here; the script lets a reader point at them, zoom in, hide series, see their
+//! values and take them along, and it builds the list of all results. Without it figures are complete.
 
 pub(super) mod escape;
 mod figure;
+mod listing;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +20,11 @@ use super::document::{
 use escape::{escape, sentence, slug};
 
 const STYLE: &str = include_str!("assets/report.css");
-const SCRIPT: &str = concat!(include_str!("assets/numbers.js"), include_str!("assets/report.js"));
+const SCRIPT: &str = concat!(
+    include_str!("assets/numbers.js"),
+    include_str!("assets/tables.js"),
+    include_str!("assets/report.js")
+);
 
 /// Facts shown before the rest is folded.
 const FACTS_SHOWN: usize = 12;
@@ -30,9 +35,10 @@ const UNBROKEN: usize = 24;
 /// Renders a document as one self-contained page.
 pub fn render(document: &Document) -> String {
     let document = &*document.labelled();
-    let draws = !document.figures().is_empty();
-    let mut out = String::with_capacity(if draws { 400_000 } else { 60_000 });
-    head(&mut out, document, draws);
+    let lives = |it: &&Block| matches!(it, Block::Figure(_) | Block::Listing(_));
+    let lives = document.blocks().iter().any(lives);
+    let mut out = String::with_capacity(if lives { 400_000 } else { 60_000 });
+    head(&mut out, document, lives);
     navigation(&mut out, &document.sections);
     out.push_str("<main id=\"main\">\n");
     masthead(&mut out, document);
@@ -42,7 +48,7 @@ pub fn render(document: &Document) -> String {
         blocks(&mut out, &section.blocks);
         out.push_str("</section>\n");
     }
-    foot(&mut out, draws);
+    foot(&mut out, lives);
     out
 }
 
@@ -52,17 +58,17 @@ fn digest(script: &str) -> String {
 }
 
 /// The policy of the page: its own script by digest, styles inside the page, nothing else.
-fn policy(draws: bool) -> String {
-    let scripts = if draws { format!("'sha256-{}'", digest(SCRIPT)) } else { "'none'".to_string() };
+fn policy(lives: bool) -> String {
+    let scripts = if lives { format!("'sha256-{}'", digest(SCRIPT)) } else { "'none'".to_string() };
     format!(
         "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; \
          connect-src 'none'; base-uri 'none'; form-action 'none'"
     )
 }
 
-fn head(out: &mut String, document: &Document, draws: bool) {
+fn head(out: &mut String, document: &Document, lives: bool) {
     out.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    let policy = policy(draws);
+    let policy = policy(lives);
     out.push_str(&format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -105,14 +111,14 @@ fn masthead(out: &mut String, document: &Document) {
     out.push_str("</header>\n");
 }
 
-fn foot(out: &mut String, draws: bool) {
+fn foot(out: &mut String, lives: bool) {
     let version = env!("CARGO_PKG_VERSION");
     out.push_str(&format!(
         "<footer>\n<p>Written by ipcmark {version}. This page is complete in one file and loads \
          nothing.</p>\n"
     ));
     out.push_str("</footer>\n</main>\n</div>\n");
-    if draws {
+    if lives {
         out.push_str(&format!("<script>{SCRIPT}</script>\n"));
     }
     out.push_str("</body>\n</html>\n");
@@ -139,6 +145,12 @@ fn block(out: &mut String, block: &Block) {
         Block::Paragraph(text) => out.push_str(&format!("<p>{}</p>\n", inline(text))),
         Block::Verdict(item) => verdict(out, item),
         Block::Table(item) => table(out, item),
+        Block::Listing(item) => {
+            out.push_str("<div class=\"table listing\">\n");
+            listing::write(out, item);
+            notes(out, &item.notes);
+            out.push_str("</div>\n");
+        }
         Block::Figure(item) => figure::write(out, item),
         Block::Facts(items) => facts(out, items),
         Block::Warning(text) => out.push_str(&format!(
@@ -256,14 +268,18 @@ fn table(out: &mut String, table: &Table) {
         table_row(out, &table.columns, row, signed);
     }
     out.push_str("</tbody></table></div>\n");
-    if !table.notes.is_empty() {
+    notes(out, &table.notes);
+    out.push_str("</div>\n");
+}
+
+fn notes(out: &mut String, notes: &[Text]) {
+    if !notes.is_empty() {
         out.push_str("<ul class=\"notes\">\n");
-        for note in &table.notes {
+        for note in notes {
             out.push_str(&format!("<li>{}</li>\n", inline(note)));
         }
         out.push_str("</ul>\n");
     }
-    out.push_str("</div>\n");
 }
 
 fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {

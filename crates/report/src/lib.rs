@@ -20,8 +20,8 @@ pub mod typst;
 pub mod units;
 
 pub use document::{
-    ASIDE, Align, Block, Column, Document, Emphasis, Row, Run, Section, Table, Target, Text,
-    Verdict, VerdictKind,
+    ASIDE, Align, Block, Column, Document, Emphasis, Listing, Row, Run, Section, Table, Target,
+    Text, Value, Verdict, VerdictKind,
 };
 pub use figure::{
     Axis, Drawn, Figure, FigureKind, Mark, Point, Protocol, Scale, Series, Span, Step,

@@ -65,6 +65,7 @@ fn blocks(all: &[Block], parts: &mut Vec<String>, draw: &mut dyn FnMut(&Figure) 
             Block::Verdict(_) => parts.push(verdicts(part)),
             Block::Paragraph(told) => parts.push(begun(inline(told))),
             Block::Table(it) => table(it, parts),
+            Block::Listing(it) => table(&it.table(), parts),
             Block::Figure(it) => parts.push(draw(it)),
             Block::Facts(it) => parts.push(facts(it)),
             Block::Warning(told) => parts.push(format!("> [!WARNING]\n> {}", inline(told))),

@@ -11,7 +11,7 @@ mod protocol;
 mod table;
 mod wrap;
 
-use super::document::{Block, Document, Text, Verdict, VerdictKind};
+use super::document::{Block, Document, Table, Text, Verdict, VerdictKind};
 use super::figure::{Figure, FigureKind, Scale};
 use wrap::{Ink, Line, wrap_text};
 
@@ -100,10 +100,8 @@ impl Page {
         match block {
             Block::Paragraph(text) => self.text(text, indent),
             Block::Verdict(verdict) => self.verdict(verdict, indent),
-            Block::Table(table) => {
-                let lines = table::render(table, self.style.width - indent);
-                self.indented(lines, indent);
-            }
+            Block::Table(table) => self.table(table, indent),
+            Block::Listing(listing) => self.table(&listing.table(), indent),
             Block::Figure(figure) => self.figure(figure, indent),
             Block::Facts(facts) => self.facts(facts, indent),
             Block::Warning(text) => self.signed("!", Ink::Warning, text, indent),
@@ -120,6 +118,11 @@ impl Page {
                 self.signed("▸", Ink::Muted, &summary.clone().muted(" (folded)"), indent);
             }
         }
+    }
+
+    fn table(&mut self, table: &Table, indent: usize) {
+        let lines = table::render(table, self.style.width - indent);
+        self.indented(lines, indent);
     }
 
     fn figure(&mut self, figure: &Figure, indent: usize) {

@@ -7,7 +7,7 @@
 mod escape;
 mod table;
 
-use super::document::{Block, Document, Run, Section, Target, Text, Verdict, VerdictKind};
+use super::document::{Block, Document, Run, Section, Table, Target, Text, Verdict, VerdictKind};
 use super::figure::{Figure, FigureKind};
 use super::svg;
 use escape::{label, string, words};
@@ -143,10 +143,8 @@ impl Page {
                 self.out.push_str(&format!("*Note.* {}\n\n", inline(text)));
             }
             Block::Verdict(it) => self.verdict(it),
-            Block::Table(it) => {
-                let room = self.form.text_width_pt();
-                table::write(&mut self.out, it, room, self.numbered);
-            }
+            Block::Table(it) => self.table(it),
+            Block::Listing(it) => self.table(&it.table()),
             Block::Figure(it) => self.figure(it),
             Block::Facts(facts) => self.facts(facts),
             Block::List(points) => {
@@ -160,6 +158,11 @@ impl Page {
                 self.blocks(blocks);
             }
         }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let room = self.form.text_width_pt();
+        table::write(&mut self.out, table, room, self.numbered);
     }
 
     fn verdict(&mut self, verdict: &Verdict) {

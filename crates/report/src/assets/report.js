@@ -338,9 +338,15 @@ const mount = (holder) => {
   const reset = Object.assign(button("Reset zoom", () => zoom(0, 1)), { hidden: true });
   if (pictures.some(({ frames }) => frames.length)) tools.append(element("span", "hint", "Drag across the plot to zoom in"));
   (holder.querySelector("details.more") ?? holder.querySelector(".plot")).after(tools);
+  if (!figure) return;
+  const values = document.createElement("details");
+  values.append(element("summary", "", "The values as a table"));
+  values.addEventListener("toggle", () => values.append(scrolled(valuesOf(figure), "The values")), { once: true });
+  tools.after(values);
 };
 
 document.querySelectorAll("figure.figure").forEach(mount);
+document.querySelectorAll(".listing").forEach(list);
 addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
 // ---- the page ------------------------------------------------------------------------------

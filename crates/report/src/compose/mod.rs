@@ -7,6 +7,7 @@ mod background;
 mod compare;
 mod datagrams;
 mod delivery;
+mod everything;
 mod explain;
 mod figures;
 pub mod findings;
@@ -112,7 +113,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     document.sections.extend(inflections::section(judged));
     if extent == Extent::Full {
         document.meta = background::meta(judged);
-        document.sections.push(tables::details(judged));
+        document.sections.push(everything::section(judged));
         document.sections.extend(figures::sections(judged));
         document.sections.extend(background::sections(judged));
     } else {

@@ -94,16 +94,6 @@ pub fn cell(judged: &Judged, case: &CaseResult) -> Text {
     }
 }
 
-/// Puts the column of the ratios, which is at `from`, in front of all other values.
-pub fn first(table: &mut Table, from: usize) {
-    table.columns[1..=from].rotate_right(1);
-    table.columns[1].priority = 0;
-    for row in &mut table.rows {
-        row.cells.resize(row.cells.len().max(from + 1), Text::new());
-        row.cells[1..=from].rotate_right(1);
-    }
-}
-
 /// What ratios are to, by its name where all groups have the same.
 fn reference(judged: &Judged, cases: &[&CaseResult]) -> String {
     let of = |case: &&CaseResult| standing(judged, case)?.0.reference;

@@ -2,8 +2,8 @@
 
 use super::signs::{best_in_words, cell};
 use super::words;
-use crate::{Block, Column, Row, Table, Text, units};
-use analysis::{CaseResult, FIRST_MESSAGE, Judged, PerLaunch, Secondary, Status};
+use crate::{Block, Column, Listing, Row, Table, Text, Unit, Value, units};
+use analysis::{CaseResult, FIRST_MESSAGE, Judged, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
 const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to have both ends, and to \
@@ -115,47 +115,50 @@ pub fn alone(placement: &str) -> String {
     }
 }
 
+const SUMMARY: &str = "First message after set-up";
+
 /// The first round trip of each launch, beside what the later ones took; None where no launch
 /// kept it.
 pub fn first_messages(judged: &Judged) -> Option<Block> {
-    let mut table = Table {
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::text("where", 0),
-            Column::number("size", 0),
-            Column::number("first [interval]", 0),
-            Column::number("× later ones", 1),
-            Column::number("min … max of launches", 2),
-        ],
-        ..Default::default()
+    let mut listing = Listing {
+        caption: SUMMARY.into(),
+        columns: [
+            "mechanism",
+            "where",
+            "size",
+            "first [interval]",
+            "× later ones",
+            "max of launches",
+        ]
+        .map(str::to_string)
+        .to_vec(),
+        ..Listing::default()
     };
     let cases = judged.results.iter().filter(|it| it.status == Status::Ok && !it.twin);
     for (case, first) in
         cases.filter_map(|case| Some((case, &case.secondary(FIRST_MESSAGE)?.value)))
     {
-        let later = case.value.as_ref().map(|it| it.median);
+        let later = case.value.as_ref().map(|it| first.median / it.median);
         let threads = if case.workers == "thread" { ", threads" } else { "" };
-        table.rows.push(Row::new([
-            Text::new().code(&case.variant),
-            Text::from(format!("{}{threads}", words::place(&case.site))),
-            Text::from(case.message_bytes.map_or(String::new(), units::size)),
-            Text::from(interval(first)),
-            Text::from(later.map_or("–".into(), |later| units::ratio(first.median / later))),
-            Text::from(format!("{} … {}", units::duration(first.min), units::duration(first.max))),
-        ]));
+        listing.rows.push(vec![
+            Value::Words(case.variant.clone()),
+            Value::Words(format!("{}{threads}", words::place(&case.site))),
+            Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64)),
+            Value::Number {
+                unit: Unit::Nanoseconds,
+                value: first.median,
+                low: first.low,
+                high: first.high,
+            },
+            Value::number(Unit::Ratio, later),
+            Value::number(Unit::Nanoseconds, Some(first.max)),
+        ]);
     }
-    table.notes.push(Text::from(
+    listing.notes.push(Text::from(
         "The very first round trip of a launch, to a partner that already waits: cold code and \
          cold memory, one value per launch, with one clock read in it. What null shows is the \
          harness's own part.",
     ));
-    let summary = Text::from("First message after set-up");
-    (!table.rows.is_empty()).then(|| Block::Details { summary, blocks: vec![table.into()] })
-}
-
-fn interval(time: &PerLaunch) -> String {
-    match (time.low, time.high) {
-        (Some(low), Some(high)) => crate::Unit::Nanoseconds.interval(time.median, low, high),
-        _ => format!("{} (too few launches)", units::duration(time.median)),
-    }
+    let summary = Text::from(SUMMARY);
+    (!listing.rows.is_empty()).then(|| Block::Details { summary, blocks: vec![listing.into()] })
 }

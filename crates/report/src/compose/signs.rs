@@ -46,7 +46,8 @@ pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
     }
 }
 
-fn is_best(judged: &Judged, case: &CaseResult) -> bool {
+/// Whether it is among the best of a group that has more than one.
+pub fn is_best(judged: &Judged, case: &CaseResult) -> bool {
     let told = |group: &GroupVerdict| group.standings.len() > 1 && !group.is_disturbed();
     ratios::standing(judged, case).is_some_and(|(group, it)| it.among_best && told(group))
 }

@@ -1,11 +1,10 @@
-//! Tables: one per workload that fits a terminal, and one per group with everything.
+//! Tables of results: one per workload and placement, as wide as a terminal.
 
 use std::collections::BTreeSet;
 
-use super::absences::absent;
-use super::{open_loop, percentiles, ratios, setup, signs, words};
-use crate::{ASIDE, Block, Column, Emphasis, Row, Section, Table, Text, Unit, units};
-use analysis::{Bound, BoundKind, Carries, CaseResult, GroupVerdict, Judged, PERCENTILES, Status};
+use super::{percentiles, ratios, signs, words};
+use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
+use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
 use model::metric::Metric;
 use model::workload::Workload;
 
@@ -236,18 +235,6 @@ fn named_bound(unit: Unit, bound: &Bound) -> String {
     format!("{} ({value}, {} {rounds})", bound.name, bound.rounds)
 }
 
-/// The ratio with its interval.
-fn times_bound(case: &CaseResult) -> Text {
-    let Some(bound) = case.bound.as_ref().filter(|_| case.is_kept()) else { return "–".into() };
-    match (bound.ratio, bound.ratio_low, bound.ratio_high) {
-        (Some(ratio), Some(low), Some(high)) => {
-            format!("{} [{low:.2}, {high:.2}]", units::ratio(ratio)).into()
-        }
-        (Some(ratio), ..) => units::ratio(ratio).into(),
-        (None, ..) => "–".into(),
-    }
-}
-
 /// Sizes down, mechanisms across, with the half-width only: curves have many cells.
 fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u64]) {
     let with_bytes: Vec<&CaseResult> =
@@ -279,154 +266,4 @@ fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
         }
     }
     names
-}
-
-/// Groups up to which each has a line of its own.
-const GROUPS_LISTED: usize = 12;
-
-/// Everything about every group, folded.
-pub fn details(judged: &Judged) -> Section {
-    let mut section = Section::new("tables", "Every number");
-    let groups = judged.groups.iter().map(|group| Block::Details {
-        summary: Text::from(words::group(group)),
-        blocks: vec![detail(judged, group).into()],
-    });
-    let groups: Vec<Block> = groups.collect();
-    match groups.len() {
-        ..=GROUPS_LISTED => section.blocks.extend(groups),
-        many => section.blocks.push(Block::Details {
-            summary: Text::from(format!("Each of the {many} comparisons in full")),
-            blocks: groups,
-        }),
-    }
-    section.blocks.extend(setup::first_messages(judged));
-    let absent = absent(judged);
-    if !absent.rows.is_empty() {
-        section = section.with(absent);
-    }
-    section
-}
-
-/// Which column of a group in full holds its ratios.
-const RATIO: usize = 4;
-
-fn detail(judged: &Judged, group: &GroupVerdict) -> Table {
-    let timed = group.metric.is_time();
-    let mut table = Table {
-        caption: format!("{}, {} rounds", words::group(group), group.rounds),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::number(if timed { "p50 [interval]" } else { "median [interval]" }, 0),
-            Column::text("beside it", 3),
-            Column::number("coverage", 4),
-            Column::number("× reference [interval]", 1),
-            Column::number("slower than best", 2),
-            Column::number("p (Holm)", 3),
-        ],
-        ..Default::default()
-    };
-    let cases: Vec<&CaseResult> =
-        group.standings.iter().map(|it| &judged.results[it.result]).collect();
-    let asides = Asides::of(cases.iter().copied());
-    if let Some(column) = asides.bound {
-        table.columns.push(Column::number(column, 2));
-    }
-    table.columns.push(Column::number("CPU [interval]", 2));
-    table.columns.push(Column::number("user + system", 5));
-    if timed {
-        let priority = |name: &str| if name == "p99" { 0 } else { 4 };
-        let shown = PERCENTILES[..4].iter();
-        table.columns.extend(shown.map(|(name, _)| Column::number(*name, priority(name))));
-        table.columns.push(Column::number("max", 0));
-    }
-    table.columns.push(Column::number("min … max of launches", 5));
-    table.columns.push(Column::number("launches", 4));
-    table.columns.push(Column::number("n", if timed { 0 } else { 5 }));
-    table.columns.push(Column::number("clock", 5));
-    for standing in &group.standings {
-        let case = &judged.results[standing.result];
-        let mut cells = vec![
-            Text::new().code(&case.variant),
-            Text::from(words::value(case)),
-            Text::from(beside(case)),
-            Text::from(coverage(case)),
-            Text::from(words::ratio(group, standing).unwrap_or("–".into())),
-            Text::from(standing.slower_than_best_at_most.map_or("–".to_string(), at_most)),
-            Text::from(standing.p.map_or("–".to_string(), |p| format!("{p:.2e}"))),
-        ];
-        if asides.bound.is_some() {
-            cells.push(times_bound(case));
-        }
-        cells.extend(cpu(case));
-        if timed {
-            cells.extend(PERCENTILES[..4].iter().map(|(name, _)| percentiles::cell(case, name)));
-            cells.push(percentiles::largest(case));
-        }
-        cells.extend(spread(case));
-        let best = standing.among_best && !group.is_disturbed();
-        let emphasis = if best { Emphasis::Best } else { Emphasis::Normal };
-        table.rows.push(Row::new(cells).emphasis(emphasis));
-    }
-    for case in open_loop::unranked(judged, group) {
-        let cells = [Text::new().code(&case.variant), Text::from(words::value(case))];
-        table.rows.push(Row::new(cells).emphasis(Emphasis::Muted));
-    }
-    if group.by_ratio {
-        ratios::first(&mut table, RATIO);
-        table.caption += ratios::AT_ONCE;
-    }
-    let reference = group.reference.map_or("–", |it| judged.results[it].variant.as_str());
-    table.notes.push(Text::from(format!(
-        "× reference: time per operation over that of {reference}, paired by round. Ratios, and how much \
-         slower than the best a mechanism is at most, hold for all {} comparisons of the group together \
-         (95 %); an interval of a median holds by itself. A percentile is the median over launches of \
-         each launch's own, where a launch has the independent samples that it needs; max is the largest \
-         of all launches, and n counts their samples. clock: share of a sample that is the clock's own \
-         cost.",
-        group.family
-    )));
-    table.notes.extend(asides_in_words(&cases));
-    table
-}
-
-/// The CPU time with its interval, and its division.
-fn cpu(case: &CaseResult) -> [Text; 2] {
-    let Some(cost) = case.cpu_ns_per_operation else { return ["–".into(), "–".into()] };
-    let total = match (cost.low, cost.high) {
-        (Some(low), Some(high)) => Unit::Nanoseconds.interval(cost.total, low, high),
-        _ => units::duration(cost.total),
-    };
-    let parts = format!("{} + {}", units::duration(cost.user), units::duration(cost.system));
-    [total.into(), parts.into()]
-}
-
-/// `≤ 8 %`, rounded up.
-fn at_most(share: f64) -> String {
-    format!("≤ {:.0} %", (100.0 * share).ceil())
-}
-
-/// What else its launches, its sessions and earlier runs tell of a value.
-fn beside(case: &CaseResult) -> String {
-    let told = [words::remark, words::stratified, words::sessions, words::earlier];
-    told.iter().filter_map(|of| of(case)).collect::<Vec<_>>().join("; ")
-}
-
-fn coverage(case: &CaseResult) -> String {
-    let coverage = case.value.as_ref().and_then(|it| it.coverage);
-    coverage.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it))
-}
-
-fn spread(case: &CaseResult) -> [Text; 4] {
-    let unit = words::unit(case);
-    let range = case
-        .value
-        .as_ref()
-        .map_or("–".into(), |it| format!("{} … {}", unit.format(it.min), unit.format(it.max)));
-    let share = case.clock_share.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
-    [
-        range.into(),
-        units::count(case.launches).into(),
-        units::count(case.samples).into(),
-        share.into(),
-    ]
 }

@@ -84,7 +84,7 @@ pub fn value(case: &CaseResult) -> String {
 }
 
 /// What stands in the place of a value where a schedule was not kept.
-fn not_kept(case: &CaseResult) -> Option<String> {
+pub fn not_kept(case: &CaseResult) -> Option<String> {
     case.rate.filter(|it| !it.is_kept()).map(super::open_loop::shortfall)
 }
 
@@ -128,22 +128,6 @@ pub fn times_reference(
 pub fn sessions(case: &CaseResult) -> Option<String> {
     let it = case.sessions.as_ref()?;
     Some(format!("{} sessions: {}", it.sessions, unit(case).interval(it.median, it.low, it.high)))
-}
-
-/// `in the 17 undisturbed launches: 41.0 µs [36.0, 52.0]`, where many were disturbed.
-pub fn stratified(case: &CaseResult) -> Option<String> {
-    let (it, unit) = (case.stratified?, unit(case));
-    Some(match (it.median, it.low, it.high) {
-        (Some(median), Some(low), Some(high)) => format!(
-            "in its {} undisturbed launches: {}",
-            it.launches,
-            unit.interval(median, low, high)
-        ),
-        (Some(median), ..) => {
-            format!("in its {} undisturbed launches: {}", it.launches, unit.format(median))
-        }
-        (None, ..) => "every launch was disturbed".into(),
-    })
 }
 
 /// The headline value in little room: `4.12 µs ±0.8%`.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Block, Document, Run, Section, Target, Text};
+use super::{Block, Document, Listing, Run, Section, Table, Target, Text};
 
 impl Document {
     /// Numbers the document: from now on figures and tables count in reading order, and every
@@ -107,7 +107,9 @@ fn in_block(block: &mut Block, read: &impl Fn(&Target) -> Option<String>) {
             put_words(&mut verdict.headline, read);
             put_words(&mut verdict.detail, read);
         }
-        Block::Table(table) => table.notes.iter_mut().for_each(|it| put_words(it, read)),
+        Block::Table(Table { notes, .. }) | Block::Listing(Listing { notes, .. }) => {
+            notes.iter_mut().for_each(|it| put_words(it, read));
+        }
         Block::Details { blocks, .. } => blocks.iter_mut().for_each(|it| in_block(it, read)),
         Block::Figure(_) | Block::Facts(_) => {}
     }
@@ -124,7 +126,6 @@ fn put_words(text: &mut Text, read: &impl Fn(&Target) -> Option<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Table;
 
     fn paper() -> Document {
         let table = |id: &str| Table { id: id.into(), caption: id.into(), ..Table::default() };

@@ -1,18 +1,16 @@
-//! A figure in a page: drawn, as data for the script, and as a table for everyone.
+//! A figure in a page: drawn, and as data for the script, which makes a table of the values when a
+//! reader asks for one.
 //!
 //! It is drawn twice, for a wide place and for a narrow one, so that text keeps its size; the
-//! stylesheet shows one of them. A dense one is drawn once. Points are written as short arrays, `[x, y, low, high, label,
-//! marked, least, most]` without trailing nulls. A table of thousands of rows helps nobody, so a
-//! large figure gets a summary per series instead.
+//! stylesheet shows one of them. A dense one is drawn once. Points are written as short arrays,
+//! `[x, y, low, high, label, marked, least, most]` without trailing nulls.
 
 use serde_json::{Value, json};
 
 use super::escape::{escape, json_for_script, slug};
-use crate::figure::{Figure, FigureKind, Point, Protocol, Series, Step, finite};
+use crate::figure::{Figure, FigureKind, Point, Protocol, Series, finite};
 use crate::svg;
 
-/// Points up to which the table lists each.
-const LISTED: usize = 120;
 /// How wide a figure is drawn, in its own points: for a page, and for a phone. The stylesheet
 /// shows both at about one and a half times that, and says where one gives way to the other.
 const WIDE: f64 = 640.0;
@@ -43,12 +41,10 @@ pub(super) fn write(out: &mut String, figure: &Figure) {
             }
         }
     }
-    out.push_str("<details><summary>The values as a table</summary>\n");
-    table(out, figure);
-    out.push_str("</details>\n");
-    if figure.protocol.is_none() {
-        let json = serde_json::to_string(&payload(figure)).unwrap_or_else(|_| "null".to_string());
-        let json = json_for_script(&json);
+    if let Some(protocol) = &figure.protocol {
+        table(out, figure, protocol);
+    } else {
+        let json = json_for_script(&payload(figure).to_string());
         out.push_str(&format!("<script type=\"application/json\">{json}</script>\n"));
     }
     out.push_str("</figure>\n");
@@ -84,7 +80,7 @@ fn course(out: &mut String, figure: &Figure) {
     }
     let left = figure.series.len() - all.len();
     if left > 0 {
-        out.push_str(&format!("<p class=\"muted\">{left} more are in the table alone.</p>\n"));
+        out.push_str(&format!("<p class=\"muted\">{left} more are not drawn.</p>\n"));
     }
 }
 
@@ -106,14 +102,14 @@ fn payload(figure: &Figure) -> Value {
     })
 }
 
-/// A course has thousands of points, and is looked at, not read off: four digits, and for each
+/// A course has thousands of points, and is looked at, not read off: three digits, and for each
 /// stretch without a gap `[x of the first, step of x, y, low, high, y, low, high, …]`.
 fn launches(points: &[Point]) -> Vec<Value> {
     let runs = points.split(|it| it.y.and_then(finite).is_none()).filter(|it| !it.is_empty());
     let run = |run: &[Point]| {
         let (first, last) = (run[0].x, run[run.len() - 1].x);
         let step = (last - first) / (run.len() - 1).max(1) as f64;
-        let values = run.iter().flat_map(|it| [it.y, it.low, it.high].map(|it| (it, 4)));
+        let values = run.iter().flat_map(|it| [it.y, it.low, it.high].map(|it| (it, 3)));
         let ends = [(Some(first), 5), (Some(step), 5)];
         let numbers = ends.into_iter().chain(values);
         Value::Array(numbers.map(|(value, digits)| number(value, digits)).collect())
@@ -121,12 +117,11 @@ fn launches(points: &[Point]) -> Vec<Value> {
     runs.map(run).collect()
 }
 
-fn number(value: Option<f64>, digits: usize) -> Value {
+pub(super) fn number(value: Option<f64>, digits: usize) -> Value {
     value.and_then(|it| short(it, digits)).unwrap_or(Value::Null)
 }
 
-/// Eight significant digits are more than any clock here resolves, and half the bytes. Whole
-/// numbers lose their point.
+/// So many significant digits. Whole numbers lose their point.
 fn short(value: f64, digits: usize) -> Option<Value> {
     let short: f64 = format!("{:.*e}", digits - 1, finite(value)?).parse().ok()?;
     let whole = short.fract() == 0.0 && short.abs() < 9e15;
@@ -134,97 +129,34 @@ fn short(value: f64, digits: usize) -> Option<Value> {
 }
 
 fn compact(point: &Point) -> Value {
-    let numbers = [finite(point.x), point.y, point.low, point.high];
-    let mut cells: Vec<Value> = numbers.map(|it| number(it, 8)).to_vec();
+    // A size is exact; a measured value has no more digits than an interval is written with.
+    let mut cells = vec![number(finite(point.x), 8)];
+    cells.extend([point.y, point.low, point.high].map(|it| number(it, 5)));
     cells.push(json!(point.label));
     cells.push(if point.marked { json!(1) } else { Value::Null });
     let [least, most] = point.ends.unwrap_or([f64::NAN; 2]);
-    cells.extend([least, most].map(|end| number(Some(end), 8)));
+    cells.extend([least, most].map(|end| number(Some(end), 5)));
     while cells.last().is_some_and(Value::is_null) {
         cells.pop();
     }
     Value::Array(cells)
 }
 
-fn table(out: &mut String, figure: &Figure) {
-    let lists = figure.points() <= LISTED;
-    let x = escape(&figure.x.label);
-    let y = escape(&figure.y.label);
-    let (columns, rows) = match &figure.protocol {
-        Some(protocol) => {
-            (["Step", "What happens", "Timed"].map(str::to_string).to_vec(), steps(protocol))
-        }
-        None if lists && figure.kind == FigureKind::Boxes => {
-            let columns = ["Series", &x, "Median, quartiles", "From smallest to largest", "Remark"];
-            (columns.map(str::to_string).to_vec(), rows_of(figure, listed))
-        }
-        None if lists => {
-            (["Series", &x, &y, "Remark"].map(str::to_string).to_vec(), rows_of(figure, listed))
-        }
-        None => {
-            let columns = ["Series", "Values", "Minimum", "Median", "p99", "Maximum"];
-            let summed = |figure: &Figure, series: &Series| vec![summed(figure, series)];
-            (columns.map(str::to_string).to_vec(), rows_of(figure, summed))
-        }
-    };
+/// The steps of a message sequence in words.
+fn table(out: &mut String, figure: &Figure, protocol: &Protocol) {
     let caption = escape(&figure.title);
-    out.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n");
-    out.push_str(&format!("<caption class=\"unseen\">{caption}</caption>\n<thead><tr>"));
-    for column in columns {
-        out.push_str(&format!("<th scope=\"col\">{column}</th>"));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        for (nth, cell) in row.iter().enumerate() {
-            let cell = escape(cell);
-            out.push_str(&match nth {
-                0 => format!("<tr><th scope=\"row\">{cell}</th>"),
-                _ => format!("<td>{cell}</td>"),
-            });
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody></table></div>\n");
-}
-
-/// The rows of every series, the name of the series in front.
-fn rows_of(figure: &Figure, rows: fn(&Figure, &Series) -> Vec<Vec<String>>) -> Vec<Vec<String>> {
-    let of = |series: &Series| {
-        let named = |row: Vec<String>| [series.name.clone()].into_iter().chain(row).collect();
-        rows(figure, series).into_iter().map(named).collect::<Vec<_>>()
-    };
-    figure.series.iter().flat_map(of).collect()
-}
-
-fn steps(protocol: &Protocol) -> Vec<Vec<String>> {
-    let row = |(nth, step): (usize, &Step)| {
+    out.push_str("<details><summary>The steps as a table</summary>\n<div class=\"scroll\" tabindex=\"0\"><table>\n");
+    out.push_str(&format!(
+        "<caption class=\"unseen\">{caption}</caption>\n<thead><tr><th scope=\"col\">Step</th>\
+         <th scope=\"col\">What happens</th><th scope=\"col\">Timed</th></tr></thead>\n<tbody>\n"
+    ));
+    for (nth, step) in protocol.steps.iter().enumerate() {
         let timed = if protocol.is_timed(nth) { &protocol.timed_label } else { "no" };
-        vec![(nth + 1).to_string(), protocol.words(step), timed.to_string()]
-    };
-    protocol.steps.iter().enumerate().map(row).collect()
-}
-
-fn listed(figure: &Figure, series: &Series) -> Vec<Vec<String>> {
-    let row = |point: &Point| {
-        let label = point.label.clone().unwrap_or_default();
-        let mut row = vec![figure.x.format(point.x), point.describe(figure.y.unit)];
-        if figure.kind == FigureKind::Boxes {
-            let ends = point.ends.map(|ends| ends.map(|end| figure.y.unit.format(end)));
-            row.push(ends.map_or("–".into(), |[least, most]| format!("{least} – {most}")));
-        }
-        row.push(label);
-        row
-    };
-    series.points.iter().map(row).collect()
-}
-
-fn summed(figure: &Figure, series: &Series) -> Vec<String> {
-    let value = |point: &Point| point.y.and_then(finite);
-    let mut values: Vec<f64> = series.points.iter().filter_map(value).collect();
-    values.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        let rank = (share * values.len() as f64).ceil().max(1.0) as usize - 1;
-        values.get(rank).map_or("–".to_string(), |value| figure.y.unit.format(*value))
-    };
-    vec![crate::units::count(values.len() as u64), at(0.0), at(0.5), at(0.99), at(1.0)]
+        let (words, timed) = (escape(&protocol.words(step)), escape(timed));
+        out.push_str(&format!(
+            "<tr><th scope=\"row\">{}</th><td>{words}</td><td>{timed}</td></tr>\n",
+            nth + 1
+        ));
+    }
+    out.push_str("</tbody></table></div>\n</details>\n");
 }
