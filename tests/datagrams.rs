@@ -11,8 +11,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use boon::{Compiler, Schemas};
-use cli_support::{Bench, Said, output};
+use cli_support::{Bench, Said, must_fit_the_schema, output};
 use common::launching::{conclude, quick, start};
 use common::say;
 use model::launch::{Outcome, Record, SampleCount};
@@ -20,7 +19,6 @@ use model::mechanism::Datagrams;
 use model::workload::Workload;
 use run::launch::Spec;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use serde_json::Value;
 
 // ---- how large they are ----------------------------------------------------------------------
 
@@ -242,7 +240,7 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
         assert!(text.contains(told), "no `{told}` in: {text}");
     }
     let run = bench.export();
-    assert_described(&run);
+    must_fit_the_schema(&run);
     for case in run["results"].as_array().expect("results").iter().filter(|it| it["twin"] == false)
     {
         assert_eq!(case["status"], "failed");
@@ -256,16 +254,6 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
     let page = fs::read_to_string(bench.path("page.html")).expect("a page");
     assert!(page.contains("What became of datagrams"));
     assert!(bench.processes().is_empty());
-}
-
-fn assert_described(document: &Value) {
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    let text = serde_json::from_str(include_str!("../docs/results.schema.json")).expect("JSON");
-    compiler.add_resource("results.schema.json", text).expect("a resource");
-    let index = compiler.compile("results.schema.json", &mut schemas).expect("a schema");
-    if let Err(error) = schemas.validate(document, index) {
-        panic!("{error:#}");
-    }
 }
 
 /// Without the line breaks of a terminal.
@@ -309,7 +297,7 @@ fn packets_and_buffers_are_factors_of_a_study_and_stay_each_in_its_case() {
     fs::write(bench.path("factors.toml"), FACTORS).expect("write the study");
     bench.must("study run factors.toml");
     let run = bench.export();
-    assert_described(&run);
+    must_fit_the_schema(&run);
     let of = |variant: &str, name: &str| {
         let results = run["results"].as_array().expect("results");
         let case = results.iter().find(|it| it["variant"] == variant).expect("a row");

@@ -7,8 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use boon::{Compiler, Schemas};
-use cli_support::{Bench, Said, number, send, wait_for};
+use cli_support::{Bench, Said, must_fit, number, send, wait_for};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
@@ -38,17 +37,6 @@ fn floors(said: &Said) -> Value {
     document["floors"].clone()
 }
 
-/// Holds floors against their part of the schema of results.
-fn assert_described(floors: &Value) {
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    let text: Value = serde_json::from_str(include_str!("../docs/results.schema.json")).unwrap();
-    compiler.add_resource("results.schema.json", text).unwrap();
-    let index = compiler.compile("results.schema.json#/$defs/floors", &mut schemas).unwrap();
-    if let Err(error) = schemas.validate(floors, index) {
-        panic!("{error:#}\n{floors:#}");
-    }
-}
-
 /// Every summary of repeats in `value`, wherever it is.
 fn repeats(value: &Value) -> Vec<&Value> {
     match value {
@@ -63,7 +51,7 @@ fn repeats(value: &Value) -> Vec<&Value> {
 fn every_part_is_there_with_its_spread() {
     let bench = Bench::new();
     let floors = floors(&bench.must("floor --format json"));
-    assert_described(&floors);
+    must_fit("#/$defs/floors", &floors);
     assert_eq!(floors["extent"], "full");
     for part in PARTS {
         let found = &floors[part]["measured"];
@@ -131,7 +119,7 @@ fn on_one_cpu(bench: &Bench, line: &str) -> Said {
 fn on_one_cpu_pairs_are_absent_with_the_reason() {
     let bench = Bench::new();
     let floors = floors(&on_one_cpu(&bench, "floor --format json"));
-    assert_described(&floors);
+    must_fit("#/$defs/floors", &floors);
     let reason = floors["line"]["unavailable"]["reason"].as_str().unwrap();
     assert!(reason.contains("only one CPU"), "{reason}");
     let wake_ups = floors["wake_up"]["measured"]["wake_ups"].as_array().unwrap();
@@ -212,7 +200,7 @@ fn a_floor_process_that_is_killed_keeps_what_it_told() {
     });
     assert!(send(worker, Signal::KILL));
     let floors = floors(&ended(child));
-    assert_described(&floors);
+    must_fit("#/$defs/floors", &floors);
     assert!(floors["clocks"]["measured"].is_object(), "{floors:#}");
     assert!(floors["calls"]["measured"].is_object(), "{floors:#}");
     let reason = floors["copy"]["unavailable"]["reason"].as_str().unwrap();
@@ -246,7 +234,7 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
     bench
         .must(&format!("{SHORT} -w throughput --total 64").replace("--launches 1", "--launches 7"));
     let document = bench.export();
-    assert_described(&document["floors"]);
+    must_fit("#/$defs/floors", &document["floors"]);
     assert_eq!(document["floors"]["extent"], "quick");
     assert_eq!(number(&bench.open(), "SELECT count(*) FROM runs WHERE floors <> '{}'"), 1);
     for case in document["results"].as_array().unwrap() {
@@ -291,7 +279,7 @@ fn a_run_survives_the_death_of_its_floor_process() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let document = bench.export();
     assert_eq!(document["status"], "complete");
-    assert_described(&document["floors"]);
+    must_fit("#/$defs/floors", &document["floors"]);
     let reason = document["floors"]["copy"]["unavailable"]["reason"].as_str().unwrap();
     assert!(reason.contains("killed by signal 9"), "{reason}");
     assert!(bench.processes().is_empty());

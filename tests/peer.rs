@@ -12,8 +12,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use boon::{Compiler, Schemas};
-use cli_support::{Bench, Process, Running, number, output, rows, send, wait_for};
+use cli_support::{
+    Bench, Process, Running, must_fit_the_schema, number, output, rows, send, wait_for,
+};
 use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -23,17 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn results(document: &Value) -> &Vec<Value> {
     document["results"].as_array().expect("results")
-}
-
-/// Holds an export against its description.
-fn assert_described(document: &Value) {
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    let text = serde_json::from_str(include_str!("../docs/results.schema.json")).expect("JSON");
-    compiler.add_resource("results.schema.json", text).expect("a resource");
-    let index = compiler.compile("results.schema.json", &mut schemas).expect("a schema");
-    if let Err(error) = schemas.validate(document, index) {
-        panic!("{error:#}");
-    }
 }
 
 fn all_ok(document: &Value, cases: usize) {
@@ -71,7 +61,7 @@ fn every_workload_over_both_protocols_and_families() {
          --launches 2",
     );
     let run = bench.export();
-    assert_described(&run);
+    must_fit_the_schema(&run);
     // With a twin of the first latency.
     all_ok(&run, 13);
     let peer = &run["peer"];

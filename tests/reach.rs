@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use boon::{Compiler, Schemas};
-use cli_support::{Bench, Said, number, output, rows, wait_for};
+use cli_support::{Bench, Said, must_fit_the_schema, number, output, rows, wait_for};
 use common::say;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -40,16 +39,6 @@ fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
     };
     let states = of("/run/ipcmark-lab", format!("run-{pid}-"));
     states.into_iter().chain(of("/run/netns", format!("ipcmark-run-{pid}-"))).collect()
-}
-
-fn assert_described(document: &Value) {
-    let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
-    let text = serde_json::from_str(include_str!("../docs/results.schema.json")).expect("JSON");
-    compiler.add_resource("results.schema.json", text).expect("a resource");
-    let index = compiler.compile("results.schema.json", &mut schemas).expect("a schema");
-    if let Err(error) = schemas.validate(document, index) {
-        panic!("{error:#}");
-    }
 }
 
 /// Every result as `variant reach status`, without twins.
@@ -107,7 +96,7 @@ fn one_round_holds_what_is_here_and_what_is_there() {
     let bench = Bench::new();
     bench.must("run pipe tcp udp -w latency -s 64 --reach local,peer --peer env --launches 4");
     let run = bench.export();
-    assert_described(&run);
+    must_fit_the_schema(&run);
     let all = ["pipe local ok", "tcp local ok", "udp local ok", "tcp peer ok", "udp peer ok"];
     assert_eq!(told(&run), all);
     let db = bench.open();
@@ -130,7 +119,7 @@ fn without_a_peer_a_study_says_what_to_add() {
     let run = study(&bench, STUDY);
     let said = bench.must(&run);
     let run = bench.export();
-    assert_described(&run);
+    must_fit_the_schema(&run);
     let all = ["pipe local ok", "tcp local ok", "tcp peer not_applicable"];
     assert_eq!(told(&run), all, "a pipe has no other host to be asked for");
     let reason = run["results"].as_array().unwrap().iter().find(|it| it["reach"] == "peer");
@@ -189,7 +178,7 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
     assert_eq!(labs_of(pid), BTreeSet::new());
     bench.wait_for_silence(PATIENCE);
     let run = bench.export();
-    assert_described(&run);
+    must_fit_the_schema(&run);
     let reaches = ["local", "lab", "lab:routers=1,switches=1", "lab:delay=2ms"];
     let all = reaches.map(|it| ["tcp", "udp:family=6"].map(|name| format!("{name} {it} ok")));
     assert_eq!(told(&run), all.concat());
