@@ -89,17 +89,6 @@ fn set(case: &mut CaseResult, ns: f64, half: f64) {
     (estimate.low, estimate.high) = (Some(ns * (1.0 - half)), Some(ns * (1.0 + half)));
 }
 
-fn pipes<'a>(judged: &'a mut Judged, place: &str) -> impl Iterator<Item = &'a mut CaseResult> {
-    let here = move |it: &CaseResult, place: &str| {
-        it.variant == "pipe"
-            && it.workload == Workload::Latency
-            && it.placement == place
-            && !it.twin
-    };
-    let place = place.to_string();
-    judged.results.iter_mut().filter(move |it| here(it, &place))
-}
-
 #[test]
 fn verdicts_name_the_largest_rate_and_only_what_spins_as_burning() {
     let mut judged =
@@ -150,28 +139,6 @@ fn a_run_over_sizes_has_every_figure_in_reading_order() {
     let bars = figure(&document, "cpu-process-same-cpu");
     assert!(bars.caption.contains("sampled by the kernel's timer tick"));
     assert_eq!(bars.series.last().map(|it| it.drawn), Some(Drawn::Signs));
-}
-
-#[test]
-fn a_bend_is_marked_where_the_intervals_are_sure_and_nowhere_else() {
-    let mut judged = over_sizes();
-    let values = [4_000.0, 4_000.0, 4_000.0, 16_000.0];
-    for place in ["same-cpu", "free"] {
-        let half = if place == "free" { 0.7 } else { 0.01 };
-        for (case, ns) in pipes(&mut judged, place).zip(values) {
-            set(case, ns, half);
-        }
-    }
-    let (document, _) = page(&judged);
-    let marked = |place: &str| -> Vec<f64> {
-        let figure = figure(&document, &format!("latency-sizes-process-{place}"));
-        let pipe = figure.series.iter().find(|it| it.name == "pipe").expect("a curve of pipe");
-        pipe.points.iter().filter(|it| it.marked).map(|it| it.x).collect()
-    };
-    assert_eq!(marked("same-cpu"), [1024.0]);
-    assert!(marked("free").is_empty(), "wide intervals can't tell");
-    let finding = &figure(&document, "latency-sizes-process-same-cpu").finding;
-    assert!(finding.contains("pipe at 1 KiB (slope 0.0 to 1.0)"), "{finding}");
 }
 
 /// What the rounds found beside a result.
@@ -360,12 +327,16 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
             assert!(words.contains(said), "{said:?} isn't in\n{text}");
         }
     }
-    let marked = document.figures().into_iter().flat_map(|it| &it.series).any(|series| {
-        series.name == "pipe"
-            && series.points.iter().any(|it| {
-                let why = it.label.as_deref().unwrap_or_default();
-                it.x == 1024.0 && it.marked && why.contains("an inflection, 1 KiB–4 KiB")
-            })
-    });
-    assert!(marked, "the curve has no ring at 1 KiB");
+    let curves = figure(&document, "latency-sizes-process-same-cpu");
+    let marked = |name: &str| -> Vec<(f64, &str)> {
+        let series = curves.series.iter().find(|it| it.name == name).expect("a curve");
+        let marked = series.points.iter().filter(|it| it.marked);
+        marked.map(|it| (it.x, it.label.as_deref().unwrap_or_default())).collect()
+    };
+    let [(size, why)] = marked("pipe")[..] else { panic!("one ring: {:?}", marked("pipe")) };
+    assert!(size == 1024.0 && why.contains("an inflection, 1 KiB–4 KiB"), "{size}: {why}");
+    assert!(curves.finding.contains("Inflections: pipe at 1 KiB–4 KiB."), "{}", curves.finding);
+    let elsewhere = figure(&document, "latency-sizes-process-free");
+    assert!(elsewhere.series.iter().all(|it| it.points.iter().all(|it| !it.marked)));
+    assert!(elsewhere.finding.contains("No inflection that the rounds are sure of."));
 }

@@ -16,7 +16,6 @@
 //! - [`mod@peak`]: where a curve has its peak, and whether it lies elsewhere in another
 //! - [`shape`]: whether one curve is another one rescaled
 //! - [`mod@slope`]: what a step along a number adds
-//! - [`mod@bend`]: where a curve over sizes bends beyond what its intervals allow
 //! - [`mod@inflection`]: where the cost per byte changes along a sweep, and how sure that place is
 //! - [`sessions`]: the median over sessions that differ among themselves
 //! - [`tail`]: how many independent samples a tail quantile really rests on
@@ -25,7 +24,6 @@
 //! one, the others panic.
 
 pub mod apart;
-pub mod bend;
 pub mod change_point;
 pub mod compare;
 pub mod dip;
@@ -50,7 +48,6 @@ pub mod two_sample;
 mod draw;
 
 pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
-pub use bend::{Bend, CurvePoint, LEAST_BEND, bends};
 pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
     Comparison, Difference, Verdict, best_set, compare_paired, equivalent, holm, shift_paired,

@@ -1,18 +1,15 @@
-//! Curves over message size, one figure per placement: with bands, bends and bounds.
+//! Curves over message size, one figure per placement: with bands, inflections and bounds.
 
 use std::collections::BTreeSet;
 
 use super::{at, intervals, place_id, place_name};
 use crate::compose::{inflections, words};
-use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
+use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
 use model::workload::Workload;
-use stats::{Bend, CurvePoint};
 
 const RULE: &str = "Line: the median over launches; band: covers it with at least 95 %. A ring marks \
-     a bend: no straight line runs through the intervals of that size and its two neighbours, \
-     and the slope (0: whatever the size; 1: in proportion to it) changes by 0.2 at least, or the last \
-     size before an inflection.";
+     the last size before an inflection, where the cost of a byte changes by more than noise does.";
 
 pub(super) fn figures(judged: &Judged, cases: &[&CaseResult]) -> Vec<Figure> {
     let draw = |place| figure(judged, &at(cases, place), place);
@@ -71,52 +68,28 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
     let title = format!("{what} against message size, {}", place_name(place));
     let id = format!("{}-sizes-{}", workload.name(), place_id(place));
     let mut figure = Figure::new(FigureKind::Curves, id, title, RULE, x, y);
-    let mut bent = Vec::new();
+    let mut told = Vec::new();
     for name in names(here) {
         let mut curve: Vec<&CaseResult> =
             here.iter().filter(|it| it.variant == name).copied().collect();
         curve.sort_by_key(|it| it.message_bytes);
-        let bends = stats::bends(&curve.iter().map(|it| curve_point(it)).collect::<Vec<_>>());
-        bent.extend(bends.iter().map(|bend| in_words(name, curve[bend.at], bend)));
-        let inflections = inflections_of(judged, name, workload, curve[0]);
-        figure.series.push(Series::new(name, points(&curve, &bends, inflections)));
+        let found = inflections_of(judged, name, workload, curve[0]);
+        told.extend(found.iter().map(|it| format!("{name} at {}", inflections::between(it))));
+        figure.series.push(Series::new(name, points(&curve, found)));
     }
     figure.series.extend(bounds(here));
     figure.marks = signals(here);
-    figure.finding = finding(judged, workload, place, &bent);
+    figure.finding = finding(judged, workload, place, &told);
     figure
 }
 
-fn finding(judged: &Judged, workload: Workload, place: (&str, &str), bent: &[String]) -> String {
+fn finding(judged: &Judged, workload: Workload, place: (&str, &str), told: &[String]) -> String {
     let best = words::best_by_size(judged, workload, place);
-    let bends = match bent {
-        [] => "No bend that the intervals are sure of.".to_string(),
-        _ => format!("Bends: {}.", bent.join("; ")),
+    let found = match told {
+        [] => "No inflection that the rounds are sure of.".to_string(),
+        _ => format!("Inflections: {}.", told.join("; ")),
     };
-    [best, bends].join(" ").trim_start().to_string()
-}
-
-fn in_words(name: &str, case: &CaseResult, bend: &Bend) -> String {
-    let size = units::size(case.message_bytes.unwrap_or(0));
-    format!("{name} at {size} (slope {} to {})", slope(bend.before), slope(bend.after))
-}
-
-/// Without the minus of a zero, and with a real one elsewhere.
-fn slope(slope: f64) -> String {
-    let words = format!("{slope:.1}");
-    if words == "-0.0" { "0.0".into() } else { words.replace('-', "−") }
-}
-
-/// A point without an interval can't show a bend.
-fn curve_point(case: &CaseResult) -> CurvePoint {
-    let estimate = case.value.as_ref();
-    let value = |it: Option<f64>| it.unwrap_or(f64::NAN);
-    CurvePoint {
-        x: case.message_bytes.unwrap_or(0) as f64,
-        y: value(estimate.map(|it| it.median)),
-        low: value(estimate.and_then(|it| it.low)),
-        high: value(estimate.and_then(|it| it.high)),
-    }
+    [best, found].join(" ").trim_start().to_string()
 }
 
 /// Those of one curve, whose place is that of `case`.
@@ -134,21 +107,17 @@ fn inflections_of<'a>(
     judged.sweeps.iter().find(here).map_or(&[], |it| &it.inflections)
 }
 
-fn points(curve: &[&CaseResult], bends: &[Bend], inflections: &[Inflection]) -> Vec<Point> {
+fn points(curve: &[&CaseResult], found: &[Inflection]) -> Vec<Point> {
     let mut points = Vec::new();
-    for (nth, case) in curve.iter().enumerate() {
-        let bend = bends.iter().find(|bend| bend.at == nth).map(|bend| {
-            format!("a bend: slope {} before, {} after", slope(bend.before), slope(bend.after))
-        });
+    for case in curve {
         let here = |it: &&Inflection| Some(it.best_bytes[0]) == case.message_bytes;
-        let inflection = inflections.iter().find(here).map(|it| {
+        let why = found.iter().find(here).map(|it| {
             format!("an inflection, {}: {}", inflections::between(it), inflections::change(it))
         });
-        let why: Vec<String> = [bend, inflection].into_iter().flatten().collect();
         let x = case.message_bytes.unwrap_or(1) as f64;
-        points.extend(intervals::point_of(case, x).map(|point| match why.is_empty() {
-            true => point,
-            false => point.marked(why.join("; ")),
+        points.extend(intervals::point_of(case, x).map(|point| match &why {
+            None => point,
+            Some(why) => point.marked(why),
         }));
     }
     points
