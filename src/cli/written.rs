@@ -1,6 +1,5 @@
 //! A run as a document in a file: Markdown with its figures beside, Typst source, PDF.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::args::Script;
@@ -13,13 +12,10 @@ use study::paper::Form;
 /// Width of a picture beside a Markdown file, in points: that of a text column on a screen.
 const PICTURE_PT: f64 = 640.0;
 
-/// Parts that are tried in a row where none has room any more.
-const IN_VAIN: u32 = 30;
-
 /// Writes the document to a file, or to standard output.
 pub fn write(script: Script, path: Option<&Path>, judged: &Judged) -> Result<(), Failure> {
     let draft = Draft::of(judged);
-    write_document(script, path, &draft.document(&BTreeSet::new()), &draft.form())
+    write_document(script, path, &draft.document(), &draft.form())
 }
 
 /// Writes any document so.
@@ -107,54 +103,20 @@ impl Printer {
     }
 }
 
-/// Writes the PDF. Where the study allows so many pages only, the least important parts are left
-/// out until the rest fits; of those, what still has room is taken in again.
+/// Writes the PDF. Where the study allows so many pages only, it has as many parts as such a paper has
+/// room for; if it came out longer all the same, that is said.
 pub fn pdf(path: &Path, judged: &Judged) -> Result<(), Failure> {
     let printer = Printer::of(judged.run.id)?;
     let draft = Draft::of(judged);
-    let (form, dispensable) = (draft.form(), draft.dispensable());
-    let printed = |leaving: &BTreeSet<usize>| {
-        let bytes = printer.print(&draft.document(leaving), &form)?;
-        let over = typst::pages(&bytes).zip(form.pages).filter(|(pages, most)| pages > most);
-        Ok::<_, Failure>((bytes, over))
-    };
-    let mut leaving = BTreeSet::new();
-    let (mut bytes, mut over) = printed(&leaving)?;
-    if over.is_some() {
-        // The fewest that have to go, by halves: each print takes its time.
-        let (mut too_few, mut enough) = (0, dispensable);
-        leaving = (0..enough).collect();
-        (bytes, over) = printed(&leaving)?;
-        while over.is_none() && too_few + 1 < enough {
-            let middle = (too_few + enough) / 2;
-            match printed(&(0..middle).collect())? {
-                (fits, None) => (bytes, enough, leaving) = (fits, middle, (0..middle).collect()),
-                _ => too_few = middle,
-            }
-        }
-    }
+    let form = draft.form();
+    let bytes = printer.print(&draft.paper(), &form)?;
+    let over = typst::pages(&bytes).zip(form.pages).filter(|(pages, most)| pages > most);
     if let Some((pages, most)) = over {
         complain(&format!(
-            "{}: {pages} pages, where {most} were asked: nothing is left to leave out",
+            "{}: {pages} pages, where {most} were asked: a study of fewer figures, tables or words is \
+             shorter",
             path.display()
         ));
-    }
-    let mut in_vain = 0;
-    let left: Vec<usize> = leaving.iter().copied().rev().filter(|_| over.is_none()).collect();
-    // Figures stand side by side: two may need no more room than one.
-    for parts in left.windows(2).flat_map(|pair| [&pair[..1], pair]) {
-        if in_vain == IN_VAIN {
-            break; // the page is full
-        }
-        if parts.iter().any(|part| !leaving.contains(part)) {
-            continue;
-        }
-        let fewer: BTreeSet<usize> =
-            leaving.iter().copied().filter(|part| !parts.contains(part)).collect();
-        match printed(&fewer)? {
-            (fits, None) => (bytes, leaving, in_vain) = (fits, fewer, 0),
-            _ => in_vain += 1,
-        }
     }
     printer.write(path, bytes)
 }

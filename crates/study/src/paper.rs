@@ -1,4 +1,4 @@
-//! The form of a study on paper: sheet, margins, letters, and how many pages it may take.
+//! The form of a study on paper: sheet, margins, letters, and how many pages it is meant for.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub struct Paper {
     pub form: Option<Spanned<String>>,
     /// Who signs it.
     pub author: Option<String>,
-    /// The most pages that it may take.
+    /// The pages that it is meant for.
     pub pages: Option<Spanned<i64>>,
     /// So many of the first claims stay in their table, whatever room there is.
     pub claims: Option<Spanned<i64>>,
@@ -32,7 +32,7 @@ pub struct Paper {
 /// The form of a page, every word checked. Lengths are in points, 72 to the inch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Form {
-    /// The most pages; None sets no limit.
+    /// The pages that it is meant for, by which its figures and tables are counted; None sets no limit.
     pub pages: Option<u64>,
     /// So many of the first claims are never left out.
     pub claims_kept: usize,

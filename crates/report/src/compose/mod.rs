@@ -27,8 +27,6 @@ mod tables;
 mod verdicts;
 mod words;
 
-use std::collections::BTreeSet;
-
 pub use compare::comparison;
 
 use super::{Block, Document, Section, Text};
@@ -60,7 +58,7 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     let study = study::Written::of(judged);
     match (&study, extent) {
         (None, _) => {}
-        (Some(study), Extent::Full) => document = study.paper(judged, &BTreeSet::new()),
+        (Some(study), Extent::Full) => document = study.whole(judged),
         (Some(study), Extent::Summary) => {
             document.title = study.title().to_string();
             document.sections.extend(study.opening());
@@ -169,16 +167,19 @@ impl<'a> Draft<'a> {
         self.study.as_ref().map_or(Form::PLAIN, study::Written::form)
     }
 
-    /// How many of its parts could be left out in all.
-    pub fn dispensable(&self) -> usize {
-        self.study.as_ref().map_or(0, study::Written::dispensable)
+    /// All of it.
+    pub fn document(&self) -> Document {
+        match &self.study {
+            Some(study) => study.whole(self.judged),
+            None => compose(self.judged, Extent::Full),
+        }
     }
 
-    /// The document without the parts named by `leaving`, of which 0 is the least important.
-    pub fn document(&self, leaving: &BTreeSet<usize>) -> Document {
+    /// What its form has room for on paper.
+    pub fn paper(&self) -> Document {
         match &self.study {
-            Some(study) => study.paper(self.judged, leaving),
-            None => compose(self.judged, Extent::Full),
+            Some(study) => study.paper(self.judged),
+            None => self.document(),
         }
     }
 }

@@ -2,10 +2,10 @@
 //! references. Composed from the study's words and the results; it says no more than the
 //! verdicts do.
 //!
-//! A paper may have to fit on few pages. Then the least important is left out, which is what was
-//! declared last, and the paper says what.
+//! A paper may have to fit on few pages. Then it holds as many figures and tables as such a paper
+//! has room for by count, those declared first, and says what is left out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Written, claims};
 use crate::compose::{subtitle, words};
@@ -28,24 +28,28 @@ pub(super) enum Part {
     Critique(usize),
 }
 
-/// Parts of a kind: of which number they are made, how many of the first stay, and how many there are.
-type Kind = (fn(usize) -> Part, usize, usize);
+/// Parts of a kind: of which number they are made, and how many there are.
+type Kind = (fn(usize) -> Part, usize);
 
-/// How much later figures go than what stands at the same place in its list.
-const FIGURES_LAST: f64 = 0.02;
+/// Pages that the words of a paper take, and its references.
+const WORDS_PAGES: u64 = 3;
+/// Figures and tables for which each further page has room.
+const SHOWN_A_PAGE: u64 = 2;
+/// Claims that take the room of a figure or a table.
+const CLAIMS_AS_SHOWN: u64 = 8;
 
 impl Written<'_> {
-    /// How many parts [`Written::paper`] can leave out.
-    pub fn dispensable(&self) -> usize {
-        self.parts().len()
+    /// All of it.
+    pub fn whole(&self, judged: &Judged) -> Document {
+        self.without(judged, &[])
     }
 
-    /// The paper without some of its parts, counted from 0, the least important first.
-    pub fn paper(&self, judged: &Judged, leaving: &BTreeSet<usize>) -> Document {
-        let parts = self.parts().into_iter().enumerate();
-        let left: Vec<Part> =
-            parts.filter(|(at, _)| leaving.contains(at)).map(|(_, part)| part).collect();
-        let left = left.as_slice();
+    /// The paper without what its form has no room for.
+    pub fn paper(&self, judged: &Judged) -> Document {
+        self.without(judged, &self.left_out())
+    }
+
+    fn without(&self, judged: &Judged, left: &[Part]) -> Document {
         let mut document = Document::new(self.title());
         document.subtitle = subtitle(judged);
         document.byline = self.author().unwrap_or_default();
@@ -66,33 +70,29 @@ impl Written<'_> {
         self.declared.study.paper.as_ref()?.author.clone()
     }
 
-    /// What can be left out, the least important first: what stands later in the list of its kind
-    /// is less important, a figure shows more than a table, and a diagram of what is measured stays.
-    fn parts(&self) -> Vec<Part> {
+    /// What a form of few pages leaves out, by counts: claims beyond those that stay, the critique but
+    /// for its first point, and what is beyond the room of figures, tables, searches and bounds, of
+    /// which the first of each stay longest. A diagram of what is measured stays.
+    fn left_out(&self) -> Vec<Part> {
         let study = &self.declared.study;
-        let kinds: [Kind; 6] = [
-            (Part::Floor, 0, study.floor.len()),
-            (Part::Search, 0, study.search.len()),
-            (Part::Critique, 1, study.critique.len()),
-            (
-                Part::Claim,
-                self.declared.form.claims_kept.min(self.findings.len()),
-                self.findings.len(),
-            ),
-            (Part::Table, 0, study.table.len()),
-            (Part::Figure, 0, self.drawn().count()),
+        let Some(pages) = self.declared.form.pages else { return Vec::new() };
+        let claims = self.declared.form.claims_kept.min(self.findings.len());
+        let room = SHOWN_A_PAGE * pages.saturating_sub(WORDS_PAGES);
+        let room = room.saturating_sub(claims as u64 / CLAIMS_AS_SHOWN).max(1);
+        let kinds: [Kind; 4] = [
+            (Part::Figure, self.drawn().count()),
+            (Part::Table, study.table.len()),
+            (Part::Search, study.search.len()),
+            (Part::Floor, study.floor.len()),
         ];
-        let of_kind = |(part, kept, all): Kind| {
-            let place = move |at: usize| (at - kept) as f64 / all as f64;
-            (kept..all).map(move |at| match part(at) {
-                it @ Part::Figure(_) => (FIGURES_LAST * place(at), it),
-                it => (place(at), it),
-            })
-        };
-        let mut parts: Vec<(f64, Part)> = kinds.into_iter().flat_map(of_kind).collect();
-        // A stable order: of the same place in its list, kinds go as they stand above.
-        parts.sort_by(|a, b| b.0.total_cmp(&a.0));
-        parts.into_iter().map(|it| it.1).collect()
+        let of_kind = |(part, many): Kind| (0..many).map(move |at| (at, part(at)));
+        let mut shown: Vec<(usize, Part)> = kinds.into_iter().flat_map(of_kind).collect();
+        // A stable order: at the same place in its list, kinds go as they stand above.
+        shown.sort_by_key(|(at, _)| *at);
+        let shown = shown.into_iter().map(|(_, part)| part);
+        let claims = (claims..self.findings.len()).map(Part::Claim);
+        let critique = (1..study.critique.len()).map(Part::Critique);
+        shown.skip(room as usize).chain(claims).chain(critique).collect()
     }
 
     /// The figures of results.
