@@ -115,13 +115,11 @@ pub fn alone(placement: &str) -> String {
     }
 }
 
-const SUMMARY: &str = "First message after set-up";
-
 /// The first round trip of each launch, beside what the later ones took; None where no launch
 /// kept it.
 pub fn first_messages(judged: &Judged) -> Option<Block> {
     let mut listing = Listing {
-        caption: SUMMARY.into(),
+        caption: "First round trip of each launch".into(),
         columns: [
             "mechanism",
             "where",
@@ -159,6 +157,6 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
          cold memory, one value per launch, with one clock read in it. What null shows is the \
          harness's own part.",
     ));
-    let summary = Text::from(SUMMARY);
+    let summary = Text::from("First message after set-up");
     (!listing.rows.is_empty()).then(|| Block::Details { summary, blocks: vec![listing.into()] })
 }
