@@ -246,7 +246,11 @@ impl LaunchState {
             }
             Kind::Samples => {
                 let ticks = payload.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
-                side.samples.extend(ticks);
+                // One more than there should be shows that there are too many; none beyond takes memory.
+                let reported = side.record.as_ref().into_iter().flat_map(Record::initiators);
+                let most: u64 = reported.map(|it| it.samples.min(MOST_SAMPLES)).sum();
+                let room = most as usize + 1;
+                side.samples.extend(ticks.take(room.saturating_sub(side.samples.len())));
             }
             Kind::Done => side.done = true,
             Kind::Over => side.over = true,

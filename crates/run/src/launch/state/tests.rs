@@ -212,3 +212,17 @@ fn a_record_that_claims_more_samples_than_there_are_makes_no_room_for_them() {
     hear(&mut state, NEAR, [(Kind::Record, &record), (Kind::Done, &[])]);
     assert_eq!(reason(&mut state), format!("0 samples came of {}", u64::MAX));
 }
+
+#[test]
+fn samples_beyond_those_that_were_reported_take_no_memory_and_make_no_result() {
+    let mut state = here();
+    let record = record(Outcome::Ok, 2);
+    hear(&mut state, NEAR, [(Kind::Ready, &[]), (Kind::Timed, &[]), (Kind::Record, &record)]);
+    let many = [7; 8 * 1_000];
+    for _ in 0..100 {
+        hear(&mut state, NEAR, [(Kind::Samples, &many)]);
+    }
+    assert!(state.near.samples.len() <= 3, "{}", state.near.samples.len());
+    hear(&mut state, NEAR, [(Kind::Done, &[])]);
+    assert_eq!(reason(&mut state), "3 samples came of 2");
+}
