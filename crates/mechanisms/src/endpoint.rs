@@ -69,7 +69,7 @@ pub trait Endpoint: Send {
     }
 
     /// Runs `code` with this end as one that can be asked without waiting, in its own type; gives None where it
-    /// can only wait. What is [`Nonblocking`] answers `Some(code.run(self))`.
+    /// can only wait. What is [`crate::Nonblocking`] answers `Some(code.run(self))`.
     fn nonblocking<C: WithNonblocking>(&mut self, _code: C) -> Option<C::Output>
     where
         Self: Sized,
