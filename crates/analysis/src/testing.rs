@@ -6,7 +6,7 @@ use model::case::Case;
 use model::catalogue::{Catalogue, Described};
 use model::launch::Workers;
 use model::mechanism::{Carries, Framing, Traits, Waits};
-use model::metric::{Better, Measured, Metric, Operation, Unit};
+use model::metric::{Measured, Metric, Unit};
 use model::placement::{Place, Placement};
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
@@ -66,26 +66,9 @@ fn described(mechanism: &str) -> Catalogue {
 /// What workloads yield, in few words.
 fn metrics() -> Vec<Measured> {
     let of = |workload| {
-        let (mut bytes, mut signals) = (Metric::undeclared(workload), Metric::undeclared(workload));
-        let is_transfer = workload == Workload::Throughput;
-        if is_transfer {
-            (bytes.unit, signals.unit) = (Unit::BytesPerSecond, Unit::PerSecond);
-        }
-        for it in [&mut bytes, &mut signals] {
-            it.better = if is_transfer { Better::Higher } else { Better::Lower };
-            it.messages = match workload {
-                Workload::Throughput => 1,
-                Workload::Connect => 0,
-                _ => 2,
-            };
-            it.paced = workload == Workload::Rate;
-            it.operation = match workload {
-                Workload::Throughput => Operation::Message,
-                Workload::Connect => Operation::SetUp,
-                _ => Operation::RoundTrip,
-            };
-        }
-        Measured { workload, bytes, signals }
+        let bytes = Metric::undeclared(workload);
+        let unit = if bytes.is_transfer() { Unit::PerSecond } else { bytes.unit };
+        Measured { workload, signals: Metric { unit, ..bytes.clone() }, bytes }
     };
     Workload::ALL.into_iter().map(of).collect()
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::Workload;
+use crate::workload::{Workload, WorkloadTraits};
 
 /// A text that a build declares, and a stored run brings back.
 pub type Word = Cow<'static, str>;
@@ -101,15 +101,23 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// That of a workload which a catalogue doesn't know: a time under the workload's own name.
+    /// That of a workload which a catalogue doesn't know, as far as its traits tell, under its own name.
     pub fn undeclared(workload: Workload) -> Metric {
-        let name = Cow::Borrowed(workload.name());
+        let WorkloadTraits { name, transfers, paced, sets_up, .. } = workload.traits();
+        let name = Cow::Borrowed(name);
+        let (unit, better, operation, messages) = if transfers {
+            (Unit::BytesPerSecond, Better::Higher, Operation::Message, 1)
+        } else if sets_up {
+            (Unit::Nanoseconds, Better::Lower, Operation::SetUp, 0)
+        } else {
+            (Unit::Nanoseconds, Better::Lower, Operation::RoundTrip, 2)
+        };
         Metric {
-            unit: Unit::Nanoseconds,
-            better: Better::Lower,
-            operation: Operation::RoundTrip,
-            messages: 2,
-            paced: false,
+            unit,
+            better,
+            operation,
+            messages,
+            paced,
             section: name.clone(),
             title: name.clone(),
             plural: name.clone(),

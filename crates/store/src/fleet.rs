@@ -132,7 +132,7 @@ impl Store {
             return Ok(None);
         }
         self.require_all_rows(id)?;
-        let columns = "started, ended, status, tool, argv, fleet, measuring_ns, label";
+        let columns = "started, ended, status, tool, argv, fleet, measuring_ns, label, catalogue";
         let mut fleet = self.one_sealed(id, Table::Runs, columns, "id = ?", [id], |row| {
             Ok(StoredFleet {
                 id,
@@ -144,6 +144,7 @@ impl Store {
                 asked: read_json(row, 5)?,
                 measuring_ns: row.get(6)?,
                 label: row.get(7)?,
+                catalogue: read_json(row, 8)?,
                 warnings: Vec::new(),
                 nodes: Vec::new(),
             })
@@ -174,7 +175,7 @@ impl Store {
             Ok(FleetGroup {
                 nth: row.get(0)?,
                 mechanism: row.get(1)?,
-                workload: row.get(2)?,
+                workload: word(row, 2)?,
                 message_bytes: row.get(3)?,
                 placement: row.get(4)?,
                 concurrent: concurrent.map(|_| word(row, 5)).transpose()?,

@@ -8,6 +8,7 @@ mod rest;
 use std::collections::BTreeMap;
 
 use super::interval_of;
+use model::metric::Metric;
 use stats::Interval;
 use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
 
@@ -33,6 +34,8 @@ pub struct FleetJudged {
 pub struct GroupResult {
     /// What is done.
     pub group: FleetGroup,
+    /// What it yields.
+    pub metric: Metric,
     /// How many nodes there are.
     pub nodes: usize,
     /// Rounds in which something was measured.
@@ -95,6 +98,11 @@ impl GroupResult {
         self.group.concurrent.is_some()
     }
 
+    /// Whether an operation goes one way, so that each direction of a pair has a value of its own.
+    pub fn is_one_way(&self) -> bool {
+        self.metric.messages == 1
+    }
+
     /// The two nodes of a cell, the same one twice where it is a node's.
     pub fn ends(&self, nth: usize) -> (usize, usize) {
         if !self.is_of_pairs() {
@@ -121,10 +129,10 @@ impl GroupResult {
     /// The launches from `a` to `b`; of round trips also those from `b` to `a`, which are as long.
     pub fn from_to(&self, a: usize, b: usize) -> Option<Summary> {
         let cell = self.cell(a, b)?;
-        match self.group.workload.as_str() {
-            "throughput" if a < b => cell.forward,
-            "throughput" => cell.backward,
-            _ => cell.both,
+        match (self.is_one_way(), a < b) {
+            (true, true) => cell.forward,
+            (true, false) => cell.backward,
+            (false, _) => cell.both,
         }
     }
 }
@@ -143,7 +151,8 @@ impl FleetJudged {
             .collect();
         let mut groups = Vec::new();
         for group in store.fleet_groups(id)? {
-            groups.push(result(store, id, group, &scales)?);
+            let metric = fleet.catalogue.metric(group.workload, &group.mechanism);
+            groups.push(result(store, id, (group, metric), &scales)?);
         }
         let launches =
             groups.iter().flat_map(|it| &it.cells).map(|it| it.values.len() as u64).sum();
@@ -155,7 +164,7 @@ impl FleetJudged {
 fn result(
     store: &Store,
     run: i64,
-    group: FleetGroup,
+    (group, metric): (FleetGroup, Metric),
     scales: &[f64],
 ) -> Result<GroupResult, StoreError> {
     let nodes = scales.len();
@@ -163,6 +172,7 @@ fn result(
     let (nth, cells) = (group.nth, vec![Cell::default(); many]);
     let mut found = GroupResult {
         group,
+        metric,
         nodes,
         rounds: 0,
         cells,

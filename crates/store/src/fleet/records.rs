@@ -144,6 +144,8 @@ pub struct StoredFleet {
     pub argv: Vec<String>,
     /// What was asked.
     pub asked: FleetAsked,
+    /// What the build could measure, and what it yields.
+    pub catalogue: Catalogue,
     /// Wall time of measuring, in ns.
     pub measuring_ns: u64,
     /// Warnings.
@@ -193,8 +195,8 @@ pub struct FleetGroup {
     pub nth: usize,
     /// With options: `tcp:nodelay=off`.
     pub mechanism: String,
-    /// `latency`, `throughput`.
-    pub workload: String,
+    /// What is done.
+    pub workload: Workload,
     /// None where the mechanism carries none.
     pub message_bytes: Option<u64>,
     /// `free`, `same-cpu`.

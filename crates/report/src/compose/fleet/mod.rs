@@ -108,12 +108,9 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
 /// `tcp, 64 B round trips, one pair at a time`.
 pub(super) fn title(group: &GroupResult) -> String {
     let it = &group.group;
-    let size = it.message_bytes.map_or(String::new(), |it| format!(" of {}", units::size(it)));
-    let what = match it.workload.as_str() {
-        "latency" => format!("round trips{size}"),
-        "throughput" => format!("throughput{size}"),
-        other => other.to_string(),
-    };
+    let size = it.message_bytes.map_or("a wake-up".into(), units::size);
+    let many = group.metric.many(&size);
+    let what = many[..1].to_lowercase() + &many[1..];
     let place = match it.concurrent {
         None => super::words::place(&it.placement).to_string(),
         Some(Concurrent::One) => "one pair at a time".into(),
@@ -122,13 +119,9 @@ pub(super) fn title(group: &GroupResult) -> String {
     format!("{}: {what}, {place}", it.mechanism)
 }
 
-/// A time per operation as it is shown: round trips in ns, transfers in bytes per second.
+/// A time per operation as it is shown, in the unit of what it yields.
 pub(super) fn shown(group: &GroupResult, ns: f64) -> (f64, Unit) {
-    match (group.group.workload.as_str(), group.group.message_bytes) {
-        ("throughput", Some(bytes)) => (bytes as f64 * 1e9 / ns, Unit::BytesPerSecond),
-        ("throughput", None) => (1e9 / ns, Unit::PerSecond),
-        _ => (ns, Unit::Nanoseconds),
-    }
+    (group.metric.of_ns(ns, group.group.message_bytes), group.metric.unit.into())
 }
 
 /// The same with an interval, in words.
