@@ -3,9 +3,7 @@
 use clap::Args;
 
 use super::own_args::OwnArgs;
-use super::words::{
-    Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant, workload,
-};
+use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use ::run::plan::Ways;
 use model::counts::{FAMILIES, Family};
@@ -16,6 +14,7 @@ use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
 use model::request::{Aim, Request, Stopping};
+use model::workload::Workload;
 
 /// A curve, and not too long a wait.
 const SIZES: [u64; 3] = [64, 4 << 10, 64 << 10];
@@ -27,9 +26,9 @@ pub struct ProbeEffectArgs {
     #[arg(value_name = "MECHANISM", value_parser = variant)]
     mechanisms: Vec<String>,
     /// What is done: latency, throughput
-    #[arg(short, long, value_name = "NAME", default_value = "latency",
-          value_parser = ["latency", "throughput"], hide_possible_values = true)]
-    workload: String,
+    #[arg(short, long, value_name = "NAME", default_value = Workload::DEFAULT[0].name(),
+          value_parser = observed_workload)]
+    workload: Workload,
     /// Message sizes [default: 64,4K,64K]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     size: Option<Sizes>,
@@ -98,9 +97,16 @@ fn level(text: &str) -> Result<Probes, String> {
     }
 }
 
+/// One of those that are measured by default: what observing costs is told of no other.
+fn observed_workload(text: &str) -> Result<Workload, String> {
+    let names = Workload::DEFAULT.map(Workload::name);
+    let found = Workload::DEFAULT.into_iter().find(|it| it.name() == text);
+    found.ok_or_else(|| model::nearest::unknown("workload", text, &names))
+}
+
 impl ProbeEffectArgs {
     fn request(&self) -> Result<Request, String> {
-        let workload = workload(&self.workload)?;
+        let workload = self.workload;
         let sizes = self.size.as_ref().map_or(SIZES.to_vec(), |it| it.0.clone());
         let observe = self.levels();
         if observe.is_empty() {

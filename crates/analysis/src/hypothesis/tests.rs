@@ -4,7 +4,7 @@ use super::curves::{Curve, curves};
 use super::needed::LEAST_ROUNDS;
 use super::parts::{refuting, together};
 use super::ratio::{Sides, Test as Compared, Value, decided, ranking};
-use super::select::{cases, goodness, have, in_words, overloaded, quantity};
+use super::select::{cases, goodness, have, in_words, overloaded, quantity, takes};
 use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
@@ -131,11 +131,11 @@ fn along(
         Test::SamePeak => against(&Curve::peaks_with),
         Test::Adds => {
             let claimed = claim.within.as_ref().map(|_| numbers(claim));
-            Ok(each(&|it| stepped(it, factor, |steps| steps.adds(claimed, is_time(left)))))
+            Ok(each(&|it| stepped(it, factor, |steps| steps.adds(claimed, is_time(left, results)))))
         }
-        Test::Straight => {
-            Ok(each(&|it| stepped(it, factor, |steps| steps.straight(margin, is_time(left)))))
-        }
+        Test::Straight => Ok(each(&|it| {
+            stepped(it, factor, |steps| steps.straight(margin, is_time(left, results)))
+        })),
         Test::AddsLess => {
             let than = claim.than.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
             let than =
@@ -144,7 +144,7 @@ fn along(
             let pair = |(a, b): (&Curve, &Curve)| {
                 let other = Steps::of(b, than);
                 stepped(a, factor, |steps| match other {
-                    Ok(other) => steps.add_less_than(&other, is_time(left)),
+                    Ok(other) => steps.add_less_than(&other, is_time(left, results)),
                     Err(told) => told,
                 })
             };
@@ -162,8 +162,8 @@ fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> TestResult
 }
 
 /// Whether what is measured is a time, and no rate.
-fn is_time(chosen: &Chosen) -> bool {
-    chosen.level(Factor::Workload) != Some("throughput")
+fn is_time(chosen: &Chosen, results: &[CaseResult]) -> bool {
+    results.iter().find(|it| takes(chosen, it)).is_none_or(|it| it.metric.is_time())
 }
 
 /// Whether the measure of one case lies in the claimed interval, as one of so many `parts`.
