@@ -381,3 +381,20 @@ fn bad_words_are_one_line_with_the_way_out() {
         assert!(!bench.store().exists(), "{line} stored something");
     }
 }
+
+/// Both ways at once is a transfer like one way: it has a total, which exports tell.
+#[test]
+fn transfers_both_ways_between_nodes_have_a_total_as_those_one_way_have() {
+    let bench = Bench::new();
+    bench.must("fleet --simulate 3 -w throughput,duplex --rounds 2");
+    let document = bench.export();
+    must_fit_the_schema(&document);
+    let of = |workload: &str| {
+        let here = document["results"].as_array().unwrap().iter();
+        here.filter(|it| it["workload"] == workload).collect::<Vec<_>>()
+    };
+    for workload in ["throughput", "duplex"] {
+        assert!(!of(workload).is_empty(), "{workload}");
+        assert!(of(workload).iter().all(|it| it["total"] == "long"), "{:#?}", of(workload));
+    }
+}

@@ -99,7 +99,7 @@ fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Resu
         variant,
         workload,
         message_bytes: sized.then_some(size),
-        total: (sized && workload == Workload::Throughput).then_some(Total::Long),
+        total: (sized && workload.traits().transfers).then_some(Total::Long),
         rate: None,
         placement,
         place,

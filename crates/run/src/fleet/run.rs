@@ -25,7 +25,6 @@ use crate::launch::state::{FarEnd, Wanted, is_given_up};
 use crate::launch::{Interrupt, LaunchResult, Spec};
 use live::{Done, Live, Turn, revive};
 use model::launch::{Outcome, SampleCount, Warmup};
-use model::workload::Workload;
 use order::Item;
 use store::{FleetAsked, NewLaunch, RunStatus, Store, StoreError};
 
@@ -352,7 +351,7 @@ impl<'a> Fleet<'a> {
                 let found = (operation, result.record.initiator.ack_ns);
                 (live.batch, live.samples) = sized(case, found, clock, lasting);
                 if let Some(samples) =
-                    self.asked.samples.filter(|_| case.workload != Workload::Throughput)
+                    self.asked.samples.filter(|_| !case.workload.traits().transfers)
                 {
                     live.samples = samples;
                 }

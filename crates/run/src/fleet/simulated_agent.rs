@@ -13,7 +13,6 @@ use crate::launch::spec::{BUILD, Half};
 use crate::launch::wire::{Kind, Missing, take_frame, write_frame};
 use model::launch::{Outcome, Record, SampleCount, WorkerReport};
 use model::peer::FarHost;
-use model::workload::Workload;
 
 /// How much slower the planted node is, and the planted pair.
 pub const SLOW_NODE: f64 = 1.25;
@@ -150,10 +149,7 @@ impl SimulatedAgent {
             }
             _ => (NEAR_NS, if self.nth == self.planted.node { SLOW_NODE } else { 1.0 }),
         };
-        let level = match spec.workload {
-            Workload::Throughput => level / 10.0,
-            _ => level,
-        };
+        let level = if spec.workload.traits().transfers { level / 10.0 } else { level };
         let launch = level * factor * self.spread(BETWEEN) * spec.batch.max(1) as f64;
         (0..count).map(|_| (launch * self.spread(WITHIN) / spec.ns_per_tick) as u64).collect()
     }
