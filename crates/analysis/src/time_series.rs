@@ -7,9 +7,9 @@
 /// Most slices of a launch: more than can be told apart beside eleven others.
 const MOST: u64 = 40;
 /// Cases that a page draws, the first ones; the others have their slices summed up.
-pub const DRAWN: usize = 12;
+pub const DRAWN: usize = 9;
 /// Most slices of what is drawn, so that a page stays small; what is beyond thins all launches.
-const MOST_DRAWN: u64 = 1_500;
+const MOST_DRAWN: u64 = 800;
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn many_launches_have_fewer_slices_each() {
         assert_eq!(slices_each(0), 40);
-        assert_eq!(slices_each(100), 15);
+        assert_eq!(slices_each(100), 8);
         assert_eq!(slices_each(1_000_000), 1);
     }
 }
