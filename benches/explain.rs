@@ -27,8 +27,8 @@ use model::launch::{Warmup, Workers};
 use model::placement::Place;
 use model::placement::Placement;
 use model::probe::Probe;
-use model::reach::Reach;
 use model::request::Request;
+use model::route::Route;
 use model::workload::{Policy, Workload};
 use run::campaign::now_utc;
 use run::floor::{self, Order};
@@ -170,7 +170,7 @@ impl Bench {
                 workers: Workers::Process,
                 payload: Policy::Untouched,
                 twin: false,
-                reach: Reach::Local,
+                route: Route::Local,
                 observe,
             },
             spec: Spec {

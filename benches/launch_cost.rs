@@ -24,8 +24,8 @@ use mechanisms::Variant;
 use model::launch::{Outcome, Warmup, Workers};
 use model::placement::Place;
 use model::placement::Placement;
-use model::reach::Reach;
 use model::request::Request;
+use model::route::Route;
 use model::workload::{Policy, Workload};
 use run::campaign::{TOOL, now_utc};
 use run::launch::{Interrupt, Launch, LaunchResult, Launcher, SETTLED, Stage};
@@ -62,15 +62,15 @@ fn launches<const N: usize>(
         for padding in paddings {
             batch.push(launcher.start(&spec, padding).map_err(|error| error.to_string())?);
         }
-        let reach = |launch: &mut Launch, stage| {
+        let route = |launch: &mut Launch, stage| {
             launch.reach(stage, &interrupt).map_err(|_| "interrupted".to_string())
         };
         for launch in &mut batch {
-            reach(launch, Stage::Ready)?;
+            route(launch, Stage::Ready)?;
         }
         for launch in &mut batch {
             launch.go();
-            reach(launch, Stage::Timed)?;
+            route(launch, Stage::Timed)?;
         }
         batch.iter_mut().for_each(Launch::end);
         let endings: Vec<LaunchResult> =
@@ -159,7 +159,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         workers: Workers::Process,
         payload: Policy::Untouched,
         twin: false,
-        reach: Reach::Local,
+        route: Route::Local,
     };
     (request, case)
 }

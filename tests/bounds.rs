@@ -14,7 +14,7 @@ use mechanisms::Variant;
 use model::placement::Placement;
 use model::probe::Probe;
 use model::rate;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use model::{duration, size};
 use rand::{RngExt, SeedableRng};
@@ -140,7 +140,7 @@ fn lists_that_are_too_long_are_refused_before_anything_is_made_of_them() {
     for (words, told) in [
         (vec!["run", "pipe", "-s", &sizes], "combinations of levels"),
         (vec!["fleet", "--nodes", &nodes], "at most 4096"),
-        (vec!["run", "tcp", "--reach", &labs], "more than 32 reaches"),
+        (vec!["run", "tcp", "--route", &labs], "more than 32 routes"),
         (vec!["run", "tcp", "--peer", "true", "--peer-address", &addresses], "one of each family"),
     ] {
         refused(&bench, &words, told);
@@ -162,7 +162,7 @@ fn what_is_given_twice_is_not_guessed_about() {
         ("list -vvvvvvvvv", "cannot be used multiple times"),
         ("run tcp:nodelay=off,nodelay=on", "nodelay is set twice"),
         ("run tcp:", "write option=value"),
-        ("run tcp --reach lab:routers=1,routers=2", "twice"),
+        ("run tcp --route lab:routers=1,routers=2", "twice"),
         ("fleet --nodes a,b,a", "named twice"),
     ] {
         refused(&bench, &line.split_whitespace().collect::<Vec<_>>(), told);
@@ -392,8 +392,8 @@ fn no_parser_falls_over_any_word() {
                 "{text}"
             );
         }
-        if let Ok(reach) = Reach::parse(text) {
-            assert_eq!(Reach::parse(&reach.to_string()), Ok(reach), "{text}");
+        if let Ok(route) = Route::parse(text) {
+            assert_eq!(Route::parse(&route.to_string()), Ok(route), "{text}");
         }
         let cpus = parse_cpu_list(text);
         assert!(cpus.as_ref().is_ok_and(|it| it.len() <= 65_536) || cpus.is_err());
@@ -403,7 +403,7 @@ fn no_parser_falls_over_any_word() {
             duration::budget(text).map(drop),
             duration::warmup(text).map(drop),
             rate::parse(text).map(drop),
-            Reach::parse_list(text).map(drop),
+            Route::parse_list(text).map(drop),
             Placement::parse(text).map(drop),
             Expression::parse(text).map(drop),
             Extent::parse(text).map(drop),

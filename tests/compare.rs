@@ -13,8 +13,8 @@ use model::launch::{Outcome, Record, Workers};
 use model::noise::RoundNoise;
 use model::placement::Place;
 use model::placement::Placement;
-use model::reach::Reach;
 use model::request::{Absence, Request, Stopping};
+use model::route::Route;
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -183,7 +183,7 @@ fn case_of(made: &Made) -> Case {
         workers: Workers::Process,
         payload: made.payload,
         twin: made.twin,
-        reach: Reach::Local,
+        route: Route::Local,
         observe: None,
     }
 }

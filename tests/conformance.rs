@@ -349,11 +349,14 @@ fn documented_grants(name: &str) -> &'static [&'static str] {
     }
 }
 
-fn check_grants(what: &str, variant: &Variant, granted: &BTreeMap<String, u64>) {
+fn check_grants(what: &str, variant: &Variant, effective_settings: &BTreeMap<String, u64>) {
     for name in documented_grants(variant.entry.name) {
-        assert!(granted.contains_key(*name), "{what}: {name} is missing from {granted:?}");
+        assert!(
+            effective_settings.contains_key(*name),
+            "{what}: {name} is missing from {effective_settings:?}"
+        );
     }
-    for (name, value) in granted {
+    for (name, value) in effective_settings {
         let plain = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         assert!(plain && name.contains('_') && *value > 0, "{what}: granted {name} = {value}");
     }
@@ -491,7 +494,7 @@ fn every_variant_measures_in(workers: Workers) {
                 assert!(!elsewhere, "{what}: pinned to {cpu:?}, seen on {seen:?}");
             }
             assert!(!record.initiator.cpus.is_empty(), "{what}: nobody looked where it ran");
-            check_grants(&what, &variant, &record.granted);
+            check_grants(&what, &variant, &record.effective_settings);
         }
     }
     assert!(measured > 0, "nothing was measured");
@@ -512,16 +515,19 @@ fn every_variant_measures_between_threads() {
 #[test]
 fn grants_are_those_of_the_object_that_was_opened() {
     let _alone = alone();
-    let granted = |text: &str, bytes: usize| -> BTreeMap<String, u64> {
+    let effective_settings = |text: &str, bytes: usize| -> BTreeMap<String, u64> {
         let variant = Variant::parse(text).expect("a variant");
-        open(&variant, bytes).expect("it opens").granted.into_iter().collect()
+        open(&variant, bytes).expect("it opens").effective_settings.into_iter().collect()
     };
-    assert_eq!(granted("pipe:capacity=4K", 64)["pipe_capacity_bytes"], 4_096);
-    assert_eq!(granted("pipe:capacity=128K", 64)["pipe_capacity_bytes"], 128 << 10);
+    assert_eq!(effective_settings("pipe:capacity=4K", 64)["pipe_capacity_bytes"], 4_096);
+    assert_eq!(effective_settings("pipe:capacity=128K", 64)["pipe_capacity_bytes"], 128 << 10);
     // The kernel doubles what is asked (socket(7)).
-    assert_eq!(granted("unix-stream:buffer=message", 8_192)["send_buffer_bytes"], 16_384);
-    assert_eq!(granted("tcp:buffer=16K", 64)["receive_buffer_bytes"], 32 << 10);
-    assert!(granted("shm-ring", 1 << 20)["ring_slots"] >= 2);
+    assert_eq!(
+        effective_settings("unix-stream:buffer=message", 8_192)["send_buffer_bytes"],
+        16_384
+    );
+    assert_eq!(effective_settings("tcp:buffer=16K", 64)["receive_buffer_bytes"], 32 << 10);
+    assert!(effective_settings("shm-ring", 1 << 20)["ring_slots"] >= 2);
 }
 
 #[test]

@@ -193,7 +193,7 @@ fn a_limit_that_only_the_worker_meets_is_told_as_data() {
         };
         assert_eq!(why.cause, Cause::Limit, "{mechanism}: {why:?}");
         assert!(why.reason.contains(&format!("the limit on open files is {files}")), "{why:?}");
-        assert!(why.way_out.contains("ulimit -n"), "{why:?}");
+        assert!(why.remedy.contains("ulimit -n"), "{why:?}");
     }
 }
 

@@ -22,8 +22,8 @@ fn can_count(family: Family) -> bool {
     match Counting::open(&Kernel, family, 1, Path::new("/")) {
         Ok(_) => true,
         Err(refusal) => {
-            let way_out = refusal.way_out.unwrap_or_default();
-            say(&format!("skipped: {}; {way_out}", refusal.reason));
+            let remedy = refusal.remedy.unwrap_or_default();
+            say(&format!("skipped: {}; {remedy}", refusal.reason));
             false
         }
     }

@@ -28,8 +28,9 @@ fn measured(mechanism: &str, bytes: usize) -> Record {
     record
 }
 
-fn granted(record: &Record) -> [u64; 3] {
-    ["path_mtu_bytes", "datagram_bytes", "message_wire_bytes"].map(|name| record.granted[name])
+fn effective_settings(record: &Record) -> [u64; 3] {
+    ["path_mtu_bytes", "datagram_bytes", "message_wire_bytes"]
+        .map(|name| record.effective_settings[name])
 }
 
 #[test]
@@ -38,15 +39,18 @@ fn on_loopback_a_datagram_is_what_the_protocol_or_the_path_allows() {
     if mtu.trim() != "65536" {
         return say("skipped the usual loopback: its MTU is not the usual one");
     }
-    assert_eq!(granted(&measured("udp", 64)), [65_535, 65_507, 64 + 28]);
-    assert_eq!(granted(&measured("udp:datagram=largest", 64)), [65_535, 65_507, 64 + 28]);
+    assert_eq!(effective_settings(&measured("udp", 64)), [65_535, 65_507, 64 + 28]);
+    assert_eq!(
+        effective_settings(&measured("udp:datagram=largest", 64)),
+        [65_535, 65_507, 64 + 28]
+    );
     let cut = measured("udp:datagram=1000", 2_000);
-    assert_eq!(granted(&cut), [65_535, 1_000, 2_000 + 3 * (8 + 28)]);
+    assert_eq!(effective_settings(&cut), [65_535, 1_000, 2_000 + 3 * (8 + 28)]);
     if fs::read_to_string("/proc/net/if_inet6").is_ok_and(|it| it.contains(" lo")) {
-        assert_eq!(granted(&measured("udp:family=6", 64)), [65_536, 65_488, 64 + 48]);
+        assert_eq!(effective_settings(&measured("udp:family=6", 64)), [65_536, 65_488, 64 + 48]);
     }
     // Buffers that hold less are no reason to refuse: datagrams are smaller.
-    assert_eq!(granted(&measured("udp:buffer=4K", 64))[1], 8_192);
+    assert_eq!(effective_settings(&measured("udp:buffer=4K", 64))[1], 8_192);
 }
 
 #[test]
@@ -57,7 +61,7 @@ fn a_datagram_is_one_packet_of_the_path_and_the_kernel_cuts_none() {
         ("udp:mtu=1500,family=6", 1_452, 8_000 + 6 * (8 + 48)),
     ] {
         let record = measured(mechanism, 8_000);
-        assert_eq!(granted(&record), [1_500, datagram, wire], "{mechanism}");
+        assert_eq!(effective_settings(&record), [1_500, datagram, wire], "{mechanism}");
         let kernel = record.traffic.expect("it was counted");
         assert_eq!(kernel.pieces_sent, Some(0), "{mechanism}");
         let came = fragments(record.responder.datagrams);
@@ -65,7 +69,7 @@ fn a_datagram_is_one_packet_of_the_path_and_the_kernel_cuts_none() {
     }
     // All at once is cut by the kernel, exactly as the arithmetic of the wire says.
     let record = measured("udp:mtu=1500,datagram=largest", 8_000);
-    assert_eq!(granted(&record), [1_500, 65_507, 8_000 + 8 + 6 * 20]);
+    assert_eq!(effective_settings(&record), [1_500, 65_507, 8_000 + 8 + 6 * 20]);
     let kernel = record.traffic.expect("it was counted");
     assert!(kernel.sent > Some(40), "{kernel:?}");
     assert_eq!(kernel.pieces_sent, kernel.sent.map(|sent| 6 * sent));
@@ -302,7 +306,7 @@ fn packets_and_buffers_are_factors_of_a_study_and_stay_each_in_its_case() {
         let results = run["results"].as_array().expect("results");
         let case = results.iter().find(|it| it["variant"] == variant).expect("a row");
         assert_eq!(case["status"], "ok", "{variant}: {}", case["reason"]);
-        case["granted"][name].as_u64()
+        case["effective_settings"][name].as_u64()
     };
     for (variant, datagram) in [
         ("udp:mtu=1500", Some(1_472)),

@@ -161,7 +161,7 @@ fn a_run_keeps_what_was_found_before_it() {
     assert_complete(&document["host"]["findings"]);
     let build = &document["host"]["build"];
     assert!(build["compiler"].as_str().is_some_and(|it| it.starts_with("rustc")), "{build}");
-    assert!(document["host"]["granted"]["pipe_bytes"].as_u64() >= Some(4096));
+    assert!(document["host"]["default_buffers"]["pipe_bytes"].as_u64() >= Some(4096));
     let rounds = rows(&bench.open(), "SELECT json_type(noise, '$.marks') FROM rounds");
     assert_eq!(rounds, ["array", "array"]);
     let report = bench.must("report --html page.html");

@@ -88,11 +88,11 @@ fn every_pair_and_every_node_is_measured_and_kept_as_its_own_case() {
         found[0].clone()
     };
     let of_a = named(&["a"], Value::Null);
-    assert_eq!((&of_a["variant"], &of_a["reach"]), (&json!("pipe"), &json!("local")));
+    assert_eq!((&of_a["variant"], &of_a["route"]), (&json!("pipe"), &json!("local")));
     assert_eq!(of_a["cpus"][0], of_a["cpus"][1], "the one CPU that it ran on: {of_a}");
     for level in ["one", "all"] {
         let pair = named(&["a", "c"], json!(level));
-        assert_eq!((&pair["variant"], &pair["reach"]), (&json!("tcp"), &json!("peer")));
+        assert_eq!((&pair["variant"], &pair["route"]), (&json!("tcp"), &json!("peer")));
         assert_eq!((&pair["launches"], &pair["status"]), (&json!(2), &json!("ok")));
     }
     let said = bench.run("fleet --resume last");
@@ -312,7 +312,7 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
         text.lines().filter(|it| it.contains(has)).count()
     };
     assert_eq!(lines("csv", ",peer,sim"), 10);
-    assert_eq!(lines("csv", ",reach,node,far_node,concurrent,"), 1);
+    assert_eq!(lines("csv", ",route,node,far_node,concurrent,"), 1);
     assert_eq!(lines("ndjson", r#""event":"result""#), 10);
     assert_eq!(lines("ndjson", r#""event":"launch""#), 10 * 14);
     assert_eq!(lines("bmf", "tcp/latency/64B/peer/sim0..sim1/all-pairs/free/process"), 1);
@@ -321,10 +321,10 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
     std::fs::create_dir(bench.path("spectra")).unwrap();
     bench.must("export last --format hgrm -o spectra");
     assert_eq!(std::fs::read_dir(bench.path("spectra")).unwrap().count(), 10);
-    // Earlier builds kept neither a catalogue nor a reach with a fleet.
+    // Earlier builds kept neither a catalogue nor a route with a fleet.
     bench.edit("UPDATE runs SET catalogue = '{}'");
-    bench.edit("UPDATE cases SET reach = 'local'");
-    assert_eq!(results(&exported(&bench, "last"))[0]["reach"], "peer");
+    bench.edit("UPDATE cases SET route = 'local'");
+    assert_eq!(results(&exported(&bench, "last"))[0]["route"], "peer");
 }
 
 #[test]

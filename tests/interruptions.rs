@@ -162,7 +162,7 @@ fn a_signal_to_the_group_of_a_run_with_a_peer_ends_it_once() {
     let bench = Bench::new();
     let program = env!("CARGO_BIN_EXE_ipcmark");
     let line = format!(
-        "run tcp -w latency -s 64 -p free --reach peer --peer env --peer-program {program} \
+        "run tcp -w latency -s 64 -p free --route peer --peer env --peer-program {program} \
          --launches 9000 --samples 200"
     );
     let running = bench.begin(&line);

@@ -523,7 +523,7 @@ fn programs_that_still_run_are_named_or_killed() {
 #[test]
 fn wrong_words_are_refused_in_one_line() {
     let bench = Bench::new();
-    for (line, way_out) in [
+    for (line, remedy) in [
         ("lab up --hosts 1", "from 2 to 16"),
         ("lab up --hosts 3", "--switches 1"),
         ("lab up --hosts 3 --routers 1 --loss 1%", "--switches 2"),
@@ -542,7 +542,7 @@ fn wrong_words_are_refused_in_one_line() {
         let said = bench.run(line);
         // Who may not make one is told that first where nothing else is wrong.
         assert!(matches!(said.code, Some(2)) || line.contains("down"), "{line}: {}", said.err);
-        let told = said.err.contains(way_out) || said.err.contains("needs root");
+        let told = said.err.contains(remedy) || said.err.contains("needs root");
         assert!(told && said.err.lines().count() == 1, "{line}: {}", said.err);
     }
 }

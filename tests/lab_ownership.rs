@@ -17,7 +17,7 @@ use rustix::process::Signal;
 /// Machines stand still for seconds at times.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A run that would last, with a laboratory of its own.
-const LONG: &str = "run tcp -w latency -s 64 --launches 9000 --samples 100 --reach lab";
+const LONG: &str = "run tcp -w latency -s 64 --launches 9000 --samples 100 --route lab";
 
 /// Runs `line` with a /run that is empty but for what the shell command `prepare` puts there, and the
 /// shell command `afterwards` behind it, which may look at it and is not to fail.

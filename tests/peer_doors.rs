@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use common::ends::HANG;
 use common::say;
 use mechanisms::network::{
-    Call, ConnectVisitor, ConnectionKind, Cookie, Granted, ListenVisitor, Listener, Wait,
+    Call, ConnectVisitor, ConnectionKind, Cookie, EffectiveSettings, ListenVisitor, Listener, Wait,
 };
 use mechanisms::{Deadline, Endpoint, OpenError, OpenSpec, Variant};
 
@@ -46,7 +46,7 @@ struct Asking;
 impl ConnectVisitor for Asking {
     type Output = ();
 
-    fn visit<E: Endpoint + 'static>(self, mut end: E, _granted: Granted) {
+    fn visit<E: Endpoint + 'static>(self, mut end: E, _granted: EffectiveSettings) {
         end.start(&Deadline::default()).unwrap();
         for number in 0..100 {
             let mut answer = [0; 64];

@@ -148,14 +148,14 @@ fn between_two_network_stacks() {
         assert!(there["context_switches"].is_number(), "{there}");
         if case["mechanism"] == "udp" && case["workload"] != "connect" {
             let datagram = if case["options"]["family"] == "6" { 1_452 } else { 1_472 };
-            let granted = &case["granted"];
-            assert_eq!(granted["datagram_bytes"], datagram, "{}", case["variant"]);
-            assert_eq!(granted["path_mtu_bytes"], 1_500);
+            let effective_settings = &case["effective_settings"];
+            assert_eq!(effective_settings["datagram_bytes"], datagram, "{}", case["variant"]);
+            assert_eq!(effective_settings["path_mtu_bytes"], 1_500);
             assert!(case["datagrams"]["here"]["sent"].as_u64() > Some(0));
             assert!(case["datagrams"]["peer"]["received"].as_u64() > Some(0));
         }
     }
-    let there = "SELECT DISTINCT json_extract(record, '$.far.granted.datagram_bytes') FROM launches
+    let there = "SELECT DISTINCT json_extract(record, '$.far.effective_settings.datagram_bytes') FROM launches
          JOIN cases ON case_id = cases.id WHERE mechanism = 'udp' AND workload != 'connect'";
     assert_eq!(rows(&bench.open(), there), ["1472"]);
     assert!(bench.processes().is_empty());

@@ -49,7 +49,11 @@ fn a_buffer_above_the_limits_is_granted_whole_with_the_privilege() {
         let record = conclude(start(&quick(&format!("{name}:buffer={asked}"), 64))).record;
         assert_eq!(record.outcome, Outcome::Ok, "{name}");
         for granted in ["send_buffer_bytes", "receive_buffer_bytes"] {
-            assert_eq!(record.granted[granted], 2 * asked, "{name} {granted}: doubled, not cut");
+            assert_eq!(
+                record.effective_settings[granted],
+                2 * asked,
+                "{name} {granted}: doubled, not cut"
+            );
         }
     }
 }
@@ -97,7 +101,7 @@ fn an_mtu_is_that_of_a_network_of_the_launchs_own() {
         for mtu in [1_500, 9_000] {
             let record = conclude(start(&quick(&format!("{name}:mtu={mtu}"), 4_096))).record;
             assert_eq!(record.outcome, Outcome::Ok, "{name}");
-            assert_eq!(record.granted["mtu_bytes"], mtu, "{name}");
+            assert_eq!(record.effective_settings["mtu_bytes"], mtu, "{name}");
         }
         let record = conclude(start(&quick(&format!("{name}:mtu=100"), 64))).record;
         let Outcome::NotApplicable { reason } = record.outcome else { panic!("{record:?}") };

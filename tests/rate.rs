@@ -228,7 +228,7 @@ fn a_schedule_is_kept_to_another_host() {
     must_fit_the_schema(&document);
     for variant in ["tcp", "udp"] {
         let case = of(&document, variant, "process", "free");
-        assert_eq!(case["reach"], "peer");
+        assert_eq!(case["route"], "peer");
         assert_kept(case, 500, 3, 20);
     }
 }

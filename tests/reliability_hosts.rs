@@ -27,7 +27,7 @@ fn counted(document: &Value) -> Vec<(String, &Value)> {
     let plain = results.iter().filter(|it| it["twin"] == false);
     plain
         .map(|case| {
-            let what = format!("{} {} {}", case["variant"], case["workload"], case["reach"]);
+            let what = format!("{} {} {}", case["variant"], case["workload"], case["route"]);
             assert_eq!(case["status"], "ok", "{what}: {}", case["reason"]);
             assert_eq!(case["failed_launches"], 0, "{what}");
             (what, &case["delivery"]["counts"])
@@ -66,8 +66,8 @@ fn losses_to_another_host_are_counted_and_mended() {
     }
     // Both ends know what a datagram of this path takes; commands between them are no messages.
     let far = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id WHERE
-               json_extract(record, '$.far.granted.datagram_bytes') IS NOT
-               json_extract(record, '$.granted.datagram_bytes')";
+               json_extract(record, '$.far.effective_settings.datagram_bytes') IS NOT
+               json_extract(record, '$.effective_settings.datagram_bytes')";
     assert_eq!(rows(&bench.open(), far), ["0"]);
     assert!(bench.processes().is_empty());
 }
@@ -81,7 +81,7 @@ fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
     bench.must(
         "run udp:reliability=none udp:reliability=selective-repeat \
          udp:reliability=golay-24-12+arq,loss=5% -w latency -s 4000 --launches 1 --samples 40 \
-         --reach lab:delay=10ms",
+         --route lab:delay=10ms",
     );
     let run = bench.export();
     for (what, counts) in counted(&run) {
@@ -95,9 +95,9 @@ fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
     // By the path's own size, known before anything was sent: 4,000 bytes in three datagrams.
     let results = run["results"].as_array().expect("results");
     let plain = results.iter().find(|it| it["variant"] == "udp:reliability=selective-repeat");
-    let granted = &plain.expect("it was measured")["granted"];
+    let effective_settings = &plain.expect("it was measured")["effective_settings"];
     assert_eq!(
-        (&granted["datagrams_per_message"], &granted["path_mtu_bytes"]),
+        (&effective_settings["datagrams_per_message"], &effective_settings["path_mtu_bytes"]),
         (&3.into(), &1_500.into())
     );
 }
@@ -110,7 +110,7 @@ fn a_line_that_loses_by_itself_costs_time_and_no_message() {
     let bench = Bench::new();
     bench.must(
         "run udp:reliability=selective-repeat udp:reliability=golay-24-12+arq -w latency,throughput \
-         -s 700 --launches 1 --samples 40 --reach lab:loss=5%",
+         -s 700 --launches 1 --samples 40 --route lab:loss=5%",
     );
     let run = bench.export();
     let cases = counted(&run);

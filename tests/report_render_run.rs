@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use analysis::{
-    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, Reach, Status, Sweep,
+    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, Route, Status, Sweep,
 };
 use cli_support::Bench;
 use report::compose::{Extent, compose};
@@ -278,7 +278,7 @@ fn sweep(variant: &str) -> Sweep {
         workload: Workload::Latency,
         metric: mechanisms::workload::latency::METRIC.clone(),
         workers: "process".into(),
-        reach: Reach::Local,
+        route: Route::Local,
         placement: "same-cpu".into(),
         site: "same-cpu".into(),
         total: None,

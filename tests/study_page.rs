@@ -54,7 +54,7 @@ fn result(template: &CaseResult, case: &Case) -> CaseResult {
     made.workload = case.workload;
     made.metric = mechanisms::workload::metric(made.workload, made.carries).clone();
     made.workers = case.workers.name().to_string();
-    made.reach = case.reach.clone();
+    made.route = case.route.clone();
     made.placement = case.placement.to_string();
     made.site = made.placement.clone();
     made.message_bytes = case.message_bytes;
@@ -236,7 +236,7 @@ fn the_printed_order_stands_below_the_measured_one_of_its_size() {
         let at = table.rows.iter().position(|it| it.cells[0].to_plain() == *size).unwrap();
         let below = &table.rows[at + 1];
         assert_eq!(below.cells[0].to_plain().trim(), "table-1", "{title}, {size}");
-        let name = format!("{} {}", figure.levels["reach"], figure.levels["mechanism"]);
+        let name = format!("{} {}", figure.levels["route"], figure.levels["mechanism"]);
         assert_eq!(below.cells[figure.value as usize].to_plain(), name, "{title}, {size}");
     }
 }

@@ -29,8 +29,8 @@ fn can_trace() -> bool {
     match trace::available() {
         Ok(()) => true,
         Err(refusal) => {
-            let way_out = refusal.way_out.unwrap_or_default();
-            say(&format!("skipped: {}; {way_out}", refusal.reason));
+            let remedy = refusal.remedy.unwrap_or_default();
+            say(&format!("skipped: {}; {remedy}", refusal.reason));
             false
         }
     }

@@ -1,4 +1,4 @@
-//! What is typed: sizes, CPU lists, placements, mechanisms with options, reaches, probes, labels, durations.
+//! What is typed: sizes, CPU lists, placements, mechanisms with options, routes, probes, labels, durations.
 //! What was read and is written again is read alike.
 
 use machine::{format_cpu_list, parse_cpu_list};
@@ -7,7 +7,7 @@ use mechanisms::udp::Udp;
 use mechanisms::{Mechanism, OpenSpec};
 use model::placement::Placement;
 use model::probe::Probe;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use model::{duration, lab, rate, size};
 use study::extent::Extent;
@@ -91,7 +91,7 @@ pub fn run(data: &[u8]) {
         0 => sizes(&text),
         1 => cpus(&text),
         2 | 3 => variant(&text),
-        4 => reach(&text),
+        4 => route(&text),
         5 => {
             if let Ok(placement) = Placement::parse(&text) {
                 assert_eq!(Placement::parse(&placement.to_string()), Ok(placement));
@@ -161,14 +161,14 @@ fn variant(text: &str) {
     }
 }
 
-fn reach(text: &str) {
-    if let Ok(reach) = Reach::parse(text) {
-        let json = serde_json::to_string(&reach).expect("a word");
-        let back: Reach = serde_json::from_str(&json).expect("what was written");
-        assert_eq!(back, reach);
-        if let Reach::Lab(chain) = &reach {
+fn route(text: &str) {
+    if let Ok(route) = Route::parse(text) {
+        let json = serde_json::to_string(&route).expect("a word");
+        let back: Route = serde_json::from_str(&json).expect("what was written");
+        assert_eq!(back, route);
+        if let Route::Lab(chain) = &route {
             let _ = chain.asked("lab0", 1).check();
         }
     }
-    let _ = Reach::parse_list(text);
+    let _ = Route::parse_list(text);
 }

@@ -18,8 +18,8 @@ use model::launch::{Warmup, Workers};
 use model::placement::Placement;
 use model::probe::Probe;
 use model::rate;
-use model::reach::Reach;
 use model::request::{Request, Sessions, Stopping};
+use model::route::Route;
 use model::size;
 use model::workload::Arrivals;
 use model::workload::{Policy, Workload};
@@ -141,14 +141,14 @@ pub struct RunArgs {
     /// Where the two halves of a launch are, each beside the others: local, peer (the host behind
     /// --peer), lab:routers=2,switches=1,delay=1ms (a laboratory that the run makes; needs root)
     /// [default: local; with --peer: peer]
-    #[arg(long, value_name = "LIST", value_parser = reaches)]
-    pub reach: Option<Reaches>,
+    #[arg(long, value_name = "LIST", value_parser = routes)]
+    pub route: Option<Routes>,
     #[command(flatten)]
     pub peer: PeerArgs,
     /// Go on with an interrupted run: its number, label, or `last`
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "last",
           conflicts_with_all = ["mechanisms", "workload", "size", "placement", "launches", "command",
-                                "reach", "rate", "arrivals", "unbatched"])]
+                                "route", "rate", "arrivals", "unbatched"])]
     pub resume: Option<String>,
     /// text, json, ndjson (events as they happen), csv, markdown, hgrm and hlog (HdrHistogram),
     /// bmf (Bencher)
@@ -169,12 +169,12 @@ pub struct RunArgs {
     pub pdf: Option<std::path::PathBuf>,
 }
 
-/// Levels of reach, with commas between them.
+/// Levels of route, with commas between them.
 #[derive(Clone, Debug)]
-pub struct Reaches(pub Vec<Reach>);
+pub struct Routes(pub Vec<Route>);
 
-fn reaches(text: &str) -> Result<Reaches, String> {
-    Reach::parse_list(text).map(Reaches)
+fn routes(text: &str) -> Result<Routes, String> {
+    Route::parse_list(text).map(Routes)
 }
 
 /// How a run is shown once it is measured.
@@ -273,7 +273,7 @@ impl RunArgs {
     pub fn request(&self) -> Result<Request, String> {
         let mechanisms = match self.mechanisms.is_empty() {
             true => {
-                let local = self.reaches().iter().any(Reach::is_local);
+                let local = self.routes().iter().any(Route::is_local);
                 let fits = |it: &&Entry| local || it.reaches_over_network();
                 let all = MECHANISMS.iter().filter(fits);
                 all.flat_map(|it| it.with_each(it.measured)).collect()
@@ -338,7 +338,7 @@ impl RunArgs {
             reference: self.reference.clone(),
             sessions: self.sessions()?,
             observe: self.probes(),
-            reaches: self.checked_reaches()?,
+            routes: self.checked_reaches()?,
             // A run that goes on has one already, or none.
             peer: match &self.resume {
                 None => self.peer.asked()?,
@@ -349,21 +349,21 @@ impl RunArgs {
         })
     }
 
-    fn reaches(&self) -> Vec<Reach> {
-        match (&self.reach, &self.peer.command) {
-            (Some(Reaches(reaches)), _) => reaches.clone(),
-            (None, Some(_)) => vec![Reach::Peer],
-            (None, None) => vec![Reach::Local],
+    fn routes(&self) -> Vec<Route> {
+        match (&self.route, &self.peer.command) {
+            (Some(Routes(routes)), _) => routes.clone(),
+            (None, Some(_)) => vec![Route::Peer],
+            (None, None) => vec![Route::Local],
         }
     }
 
     /// The same, if there is another host exactly where one is needed.
-    fn checked_reaches(&self) -> Result<Vec<Reach>, String> {
-        let reaches = self.reaches();
-        match (reaches.contains(&Reach::Peer), &self.peer.command) {
-            (true, None) => Err("--reach peer: which host? add --peer 'ssh HOST'".into()),
-            (false, Some(_)) => Err("--peer: nothing is measured to it: add --reach peer".into()),
-            _ => Ok(reaches),
+    fn checked_reaches(&self) -> Result<Vec<Route>, String> {
+        let routes = self.routes();
+        match (routes.contains(&Route::Peer), &self.peer.command) {
+            (true, None) => Err("--route peer: which host? add --peer 'ssh HOST'".into()),
+            (false, Some(_)) => Err("--peer: nothing is measured to it: add --route peer".into()),
+            _ => Ok(routes),
         }
     }
 
@@ -384,7 +384,7 @@ impl RunArgs {
         }
         match self.placement.is_empty() {
             // Two hosts have no relation of CPUs.
-            true if self.reaches().iter().any(|it| !it.is_local()) => vec![Placement::Free],
+            true if self.routes().iter().any(|it| !it.is_local()) => vec![Placement::Free],
             true => Placement::PINNED.to_vec(),
             false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Common, Failure, print};
 use ::report::{Block, Column, Document, Emphasis, Row, Section, Table, Text};
 use mechanisms::{MECHANISMS, OpenError, OptionSpec, Variant, probe};
-use model::mechanism::{Carries, Cause, Framing, Reach, Unavailable, Waits};
+use model::mechanism::{Carries, Cause, Framing, Scope, Unavailable, Waits};
 
 /// Flags of `list`.
 #[derive(Args)]
@@ -54,7 +54,7 @@ impl Offered {
             Ok(()) => None,
             Err(OpenError::Unavailable(why)) => Some(why),
             Err(OpenError::NotApplicable(reason)) => {
-                Some(Unavailable { cause: Cause::Other, reason, way_out: "none known".into() })
+                Some(Unavailable { cause: Cause::Other, reason, remedy: "none known".into() })
             }
         };
         Offered { variant, obstacle }
@@ -90,9 +90,9 @@ impl Offered {
             (false, _) => "–".into(),
         };
         let copies = traits.copied().map_or("–".into(), |copies| copies.to_string());
-        let reach = match traits.reach {
-            Reach::Host => "host",
-            Reach::Network => "network",
+        let scope = match traits.scope {
+            Scope::Host => "host",
+            Scope::Network => "network",
         };
         let (what, emphasis) = match &self.obstacle {
             None if self.is_first() => (self.variant.entry.summary.to_string(), Emphasis::Normal),
@@ -105,7 +105,7 @@ impl Offered {
             self.carries().into(),
             largest.into(),
             copies.into(),
-            reach.into(),
+            scope.into(),
             what.into(),
         ])
         .emphasis(emphasis)
@@ -113,11 +113,11 @@ impl Offered {
 
     fn missing(&self) -> Option<Text> {
         let why = self.obstacle.as_ref()?;
-        let (cause, reason, way_out) = (why.cause.name(), &why.reason, &why.way_out);
+        let (cause, reason, remedy) = (why.cause.name(), &why.reason, &why.remedy);
         Some(
             Text::new()
                 .code(self.variant.to_string())
-                .plain(format!(": {cause}: {reason}; {way_out}")),
+                .plain(format!(": {cause}: {reason}; {remedy}")),
         )
     }
 
@@ -129,7 +129,7 @@ impl Offered {
             "summary": self.variant.entry.summary,
             "carries": traits.carries,
             "keeps_boundaries": traits.framing == Framing::Message,
-            "reach": if traits.reach == Reach::Host { "host" } else { "network" },
+            "scope": if traits.scope == Scope::Host { "host" } else { "network" },
             "copies": traits.copied(),
             "largest_message_bytes": self.largest(),
             "waits": match self.variant.waits() {
@@ -151,7 +151,7 @@ fn table(variants: &[Offered]) -> Table {
             Column::text("carries", 0),
             Column::number("largest", 1),
             Column::number("copies", 2),
-            Column::text("reach", 3),
+            Column::text("scope", 3),
             Column::text("what it is", 0),
         ],
         rows: variants.iter().map(Offered::row).collect(),

@@ -36,15 +36,15 @@ const ACL: &CStr = c"system.posix_acl_access";
 const WRITTEN: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC);
 const BESIDE: &str = "make a file beside it";
 
-/// Writes a file. `way_out` says what to do where that fails: nothing measured is lost, since it is
+/// Writes a file. `remedy` says what to do where that fails: nothing measured is lost, since it is
 /// stored.
-pub fn write(path: &Path, content: impl AsRef<[u8]>, way_out: &str) -> Result<(), Failure> {
+pub fn write(path: &Path, content: impl AsRef<[u8]>, remedy: &str) -> Result<(), Failure> {
     let written =
         Output::open(path).and_then(|output| match output.file().write_all(content.as_ref()) {
             Ok(()) => output.finish(),
             Err(error) => Err(output.unwritten(&error)),
         });
-    written.map_err(|it| it.but(way_out))
+    written.map_err(|it| it.but(remedy))
 }
 
 /// Why a file couldn't be written, and what became of the earlier one.
@@ -64,8 +64,8 @@ impl Unwritten {
     }
 
     /// The whole line, with what the user can do.
-    pub fn but(self, way_out: &str) -> Failure {
-        Failure::other(format!("{}; {way_out}", self.0))
+    pub fn but(self, remedy: &str) -> Failure {
+        Failure::other(format!("{}; {remedy}", self.0))
     }
 }
 

@@ -14,8 +14,8 @@ use ::run::plan::{Across, Ways};
 use machine::lab::{self, LabError, State, own};
 use mechanisms::Cleaned;
 use model::peer::Asked;
-use model::reach::{LabRecord, Reach};
 use model::request::Request;
+use model::route::{LabRecord, Route};
 use sys::identity::Liveness;
 
 /// This program, whatever became of its file since: also to a process that was it before.
@@ -36,13 +36,13 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens what cases of `reaches` need; `peer` is the host behind `--peer`, if there is one.
+    /// Opens what cases of `route`es` need; `peer` is the host behind `--peer`, if there is one.
     ///
     /// # Errors
     /// Where that host doesn't answer, or a signal came. A laboratory that can't be had is none: its
     /// cases say why.
     pub fn ways(
-        reaches: &[Reach],
+        routes: &[Route],
         peer: Option<Met>,
         seed: u64,
         interrupt: &Interrupt,
@@ -51,18 +51,18 @@ impl Open {
         if let Some(met) = peer {
             open.ways.peer = Some(Across::of(&met.peer, &machine::host::read(Path::new("/"))));
             let way = Way { peer: met.peer.clone(), near: None };
-            open.roads.ways.insert(Reach::Peer, way);
+            open.roads.ways.insert(Route::Peer, way);
             open._met = Some(met);
         }
-        for (nth, reach) in reaches.iter().filter(|it| it.chain().is_some()).enumerate() {
-            match OwnLab::up(reach, nth, seed.wrapping_add(nth as u64), interrupt) {
+        for (nth, route) in routes.iter().filter(|it| it.chain().is_some()).enumerate() {
+            match OwnLab::up(route, nth, seed.wrapping_add(nth as u64), interrupt) {
                 Ok((lab, way, record)) => {
                     open._labs.push(lab);
-                    open.roads.ways.insert(reach.clone(), way);
+                    open.roads.ways.insert(route.clone(), way);
                     open.roads.labs.push(record);
                 }
                 Err(LabError::Stopped(signal)) => return Err(stopped(signal)),
-                Err(error) => drop(open.ways.no_lab.insert(reach.clone(), error.to_string())),
+                Err(error) => drop(open.ways.no_lab.insert(route.clone(), error.to_string())),
             }
             if let Some(signal) = interrupt.signal() {
                 return Err(stopped(signal));
@@ -77,7 +77,7 @@ impl Open {
         let allowed = || (0..4096).collect();
         let anywhere =
             || Across { allowed: allowed(), one_kernel: false, ipv4: Ok(()), ipv6: Ok(()) };
-        let labs = request.reaches.iter().filter(|it| it.chain().is_some());
+        let labs = request.routes.iter().filter(|it| it.chain().is_some());
         let refused = lab::build::require_privileges().err().map(|it| it.to_string());
         Ways {
             peer: request.peer.as_ref().map(|_| anywhere()),
@@ -110,12 +110,12 @@ struct OwnLab {
 
 impl OwnLab {
     fn up(
-        reach: &Reach,
+        route: &Route,
         nth: usize,
         seed: u64,
         interrupt: &Interrupt,
     ) -> Result<(OwnLab, Way, LabRecord), LabError> {
-        let chain = reach.chain().ok_or(LabError::Failed("no laboratory".into()))?;
+        let chain = route.chain().ok_or(LabError::Failed("no laboratory".into()))?;
         let asked = chain.asked(&own::name(std::process::id(), nth), seed);
         let state = lab::up(&asked, Some(own::owner()?))?;
         let lab = OwnLab { name: asked.name };
@@ -135,7 +135,7 @@ impl OwnLab {
             None => LabError::Failed(why.0),
         })?;
         let way = Way { peer, near: Some(Arc::new(near)) };
-        Ok((lab, way, lab_record(reach, &state)))
+        Ok((lab, way, lab_record(route, &state)))
     }
 }
 
@@ -185,7 +185,7 @@ pub fn clean() -> (Cleaned, Vec<String>) {
 }
 
 /// Of a laboratory that is up.
-fn lab_record(reach: &Reach, state: &lab::State) -> LabRecord {
+fn lab_record(route: &Route, state: &lab::State) -> LabRecord {
     let status = lab::Status::of(state);
     let told = |it: &lab::status::Impairment| {
         let value = match it.what {
@@ -196,7 +196,7 @@ fn lab_record(reach: &Reach, state: &lab::State) -> LabRecord {
         format!("{} {value} by {}", it.what, it.means)
     };
     LabRecord {
-        reach: reach.clone(),
+        route: route.clone(),
         chain: status.chain,
         mtu_bytes: status.mtu_bytes,
         impairments: status.impairments.iter().map(told).collect(),

@@ -22,8 +22,8 @@ use ::run::plan::{Machine, Plan, Ways, plan};
 use analysis::{Judged, Status};
 use machine::Topology;
 use mechanisms::clean;
-use model::reach::Reach;
 use model::request::Request;
+use model::route::Route;
 use model::visible::one_line;
 use store::{RunStatus, Store, StoredRun};
 
@@ -63,7 +63,7 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
 
 /// Plans and measures `request`, over the ways that it needs; shows it as `args` say.
 pub fn ask(common: &Common, args: &RunArgs, mut request: Request) -> Result<u8, Failure> {
-    if request.reaches.iter().all(Reach::is_local) {
+    if request.routes.iter().all(Route::is_local) {
         let plan = planned(&request, &Ways::default())?;
         return measure(common, args, Some((request, plan)));
     }
@@ -71,7 +71,7 @@ pub fn ask(common: &Common, args: &RunArgs, mut request: Request) -> Result<u8, 
     planned(&request, &Open::foreseen(&request))?;
     let interrupt = signals::take_over()?;
     let met = roads::greet(&args.peer, &mut request, &interrupt)?;
-    let open = Open::ways(&request.reaches, met, request.seed, &interrupt)?;
+    let open = Open::ways(&request.routes, met, request.seed, &interrupt)?;
     let plan = planned(&request, &open.ways)?;
     measure_with(common, args, Some((request, plan)), &interrupt, open)
 }
@@ -208,11 +208,11 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
 /// The ways of a run that goes on. Its laboratories are made again.
 fn open_again(args: &RunArgs, run: &StoredRun, interrupt: &Interrupt) -> Result<Open, Failure> {
     let met = meet_again(args, run, interrupt)?;
-    let reaches: Vec<Reach> = run.reaches().into_iter().cloned().collect();
-    let open = Open::ways(&reaches, met, run.request.seed, interrupt)?;
+    let routes: Vec<Route> = run.routes().into_iter().cloned().collect();
+    let open = Open::ways(&routes, met, run.request.seed, interrupt)?;
     match open.ways.no_lab.first_key_value() {
-        Some((reach, why)) if run.labs.iter().any(|it| it.reach == *reach) => {
-            Err(Failure::usage(format!("run {} goes on over {reach}: {why}", run.id)))
+        Some((route, why)) if run.labs.iter().any(|it| it.route == *route) => {
+            Err(Failure::usage(format!("run {} goes on over {route}: {why}", run.id)))
         }
         _ => Ok(open),
     }

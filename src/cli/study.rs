@@ -15,7 +15,7 @@ use crate::cli::input;
 use ::report::{Block, Column, Document, Row, Section, Table, Text};
 use ::run::plan::Plan;
 use model::duration::{budget, in_ns};
-use model::reach::Reach;
+use model::route::Route;
 use study::builtin;
 use study::declared::{Declared, declare};
 use study::lengths;
@@ -145,9 +145,9 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
         request.samples_by_workload.clear();
     }
     request.peer = args.peer.asked().map_err(Failure::usage)?;
-    if request.peer.is_some() && !request.reaches.contains(&Reach::Peer) {
+    if request.peer.is_some() && !request.routes.contains(&Route::Peer) {
         return Err(Failure::usage(format!(
-            "--peer: {name} measures nothing to another host: its reach has no level peer"
+            "--peer: {name} measures nothing to another host: its route has no level peer"
         )));
     }
     let plan = run::planned(&request, &Open::foreseen(&request))?;

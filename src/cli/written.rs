@@ -98,8 +98,8 @@ impl Printer {
     /// Writes what was printed.
     pub fn write(&self, path: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
         let run = self.run;
-        let way_out = format!("the run is stored: `ipcmark report {run} --pdf FILE` writes it");
-        output::write(path, bytes, &way_out)
+        let remedy = format!("the run is stored: `ipcmark report {run} --pdf FILE` writes it");
+        output::write(path, bytes, &remedy)
     }
 }
 

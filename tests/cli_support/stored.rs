@@ -9,8 +9,8 @@ use model::launch::{Outcome, Record, Workers};
 use model::noise::RoundNoise;
 use model::placement::Place;
 use model::placement::Placement;
-use model::reach::Reach;
 use model::request::{Request, Stopping};
+use model::route::Route;
 use model::workload::{Policy, Workload};
 use run::plan::Case;
 use store::{Closed, NewCase, NewLaunch, NewRun, RunStatus, Store, StoreError};
@@ -52,7 +52,7 @@ fn case(variant: &str, placement: Placement) -> Case {
         workers: Workers::Process,
         payload: Policy::Untouched,
         twin: false,
-        reach: Reach::Local,
+        route: Route::Local,
         observe: None,
     }
 }

@@ -19,7 +19,7 @@ pub struct Pair {
     /// The side that answers.
     pub responder: End,
     /// What the kernel granted.
-    pub granted: Vec<(String, u64)>,
+    pub effective_settings: Vec<(String, u64)>,
     /// What is removed at the end: it must outlive both sides.
     pub residue: Residue,
 }
@@ -59,7 +59,7 @@ impl Visitor for IntoBoxes {
         Pair {
             initiator: Box::new(opened.initiator),
             responder: Box::new(opened.responder),
-            granted: opened.granted,
+            effective_settings: opened.effective_settings,
             residue: opened.residue,
         }
     }

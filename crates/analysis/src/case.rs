@@ -28,7 +28,7 @@ use model::clock::Record;
 use model::mechanism::Carries;
 use model::metric::Metric;
 use model::probe::Probe;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use stats::Look;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
@@ -66,10 +66,10 @@ pub struct CaseResult {
     /// `process`, `thread`.
     pub workers: String,
     /// Where its two halves were.
-    pub reach: Reach,
+    pub route: Route,
     /// Where it was asked to run.
     pub placement: String,
-    /// The placement, and in a run of several reaches `reach/placement` of what isn't local.
+    /// The placement, and in a run of several routes `route/placement` of what isn't local.
     #[serde(skip)]
     pub site: String,
     /// The node that it was measured on, or the two between which it was; empty unless the run is a fleet's.
@@ -156,7 +156,7 @@ pub struct CaseResult {
     #[serde(skip)]
     pub mean: Option<f64>,
     /// What the kernel granted: buffers, capacities.
-    pub granted: BTreeMap<String, u64>,
+    pub effective_settings: BTreeMap<String, u64>,
     /// ns per operation of each launch, by round (from 1); what comparisons are made of.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
@@ -233,9 +233,9 @@ impl CaseResult {
         }
         result.group = group.nth;
         let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
-        result.two_machines = elsewhere && result.reach == Reach::Peer;
-        if run.reaches().len() > 1 && !case.case.reach.is_local() {
-            result.site = format!("{}/{}", case.case.reach, case.case.placement);
+        result.two_machines = elsewhere && result.route == Route::Peer;
+        if run.routes().len() > 1 && !case.case.route.is_local() {
+            result.site = format!("{}/{}", case.case.route, case.case.placement);
         }
         let all = store.launches(case.id)?;
         let launches: Vec<&StoredLaunch> = all.iter().filter(|launch| launch.round > 0).collect();
@@ -368,7 +368,8 @@ impl CaseResult {
         self.rate = self.rate.map(|it| it.with(&ok));
         self.delivery = DeliveryCounters::of(&ok);
         self.counted.add(delivery::by_round(self, &ok));
-        self.granted = ok.last().map(|it| it.record.granted.clone()).unwrap_or_default();
+        self.effective_settings =
+            ok.last().map(|it| it.record.effective_settings.clone()).unwrap_or_default();
         self.secondary = per_launch::secondary(&self.metric, &ok, group);
         if self.placement == "free" && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = Some(ObservedPlacement::of(&ok));

@@ -51,7 +51,9 @@ impl DatagramsSeen {
     pub(super) fn of(launches: &[StoredLaunch], message_bytes: Option<u64>) -> Option<Self> {
         let told = launches.iter().filter(|it| it.record.traffic.is_some());
         let launches: Vec<LaunchDatagrams> = told.clone().map(LaunchDatagrams::of).collect();
-        let wire = told.rev().find_map(|it| it.record.granted.get("message_wire_bytes").copied());
+        let wire = told
+            .rev()
+            .find_map(|it| it.record.effective_settings.get("message_wire_bytes").copied());
         if launches.is_empty() {
             return None;
         }

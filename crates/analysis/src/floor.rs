@@ -98,7 +98,7 @@ pub(super) fn assign(cases: &mut [CaseResult], rounds: &Rounds) -> Vec<String> {
 /// What fits a case, where it was measured on this machine.
 fn beside(case: &CaseResult) -> Option<Beside> {
     // What one machine does bounds nothing between two, nor between two network stacks.
-    if case.launches == 0 || case.carries.is_control() || !case.reach.is_local() {
+    if case.launches == 0 || case.carries.is_control() || !case.route.is_local() {
         return None;
     }
     let cpus = case.cpus.map(|[a, b]| (a, b));

@@ -12,7 +12,7 @@ use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
 use model::metric::Metric;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
 use stats::{AgainstBest, AgainstReference};
@@ -78,7 +78,7 @@ pub struct GroupVerdict {
     #[serde(skip)]
     pub rate: Option<u64>,
     /// Where the two halves of its launches were.
-    pub reach: Reach,
+    pub route: Route,
     /// Where its workers ran.
     pub placement: String,
     /// As of its cases.
@@ -112,7 +112,7 @@ pub struct GroupVerdict {
 }
 
 impl GroupVerdict {
-    /// Judges a group whose results start at index `first`, once for each reach: what is best
+    /// Judges a group whose results start at index `first`, once for each route: what is best
     /// here is one question, and what is best between two hosts another.
     pub(super) fn of_each_site(
         group: &StoredGroup,
@@ -163,7 +163,7 @@ impl GroupVerdict {
             message_bytes: members.iter().filter(here).find_map(|it| it.message_bytes),
             total: head.total,
             rate: head.rate.map(|it| it.asked_per_sec),
-            reach: head.reach.clone(),
+            route: head.route.clone(),
             placement: head.placement.clone(),
             by_ratio,
             site: site.into(),
@@ -204,7 +204,7 @@ fn reference_of(ranked: &[usize], members: &[CaseResult], asked: Option<&str>) -
         of(true).or_else(|| of(false))
     };
     let first = *ranked.first()?;
-    let usual = if members[first].reach.is_local() { "pipe" } else { "tcp" };
+    let usual = if members[first].route.is_local() { "pipe" } else { "tcp" };
     asked.and_then(named).or_else(|| named(usual)).or(Some(first))
 }
 

@@ -13,7 +13,7 @@ use super::{CaseResult, Status};
 use model::catalogue::Catalogue;
 use model::host::Host;
 use model::metric::Metric;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
 use stats::TooFew;
@@ -31,7 +31,7 @@ pub struct Sweep {
     /// `process`, `thread`.
     pub workers: String,
     /// Where its two halves were.
-    pub reach: Reach,
+    pub route: Route,
     /// Where it was asked to run.
     pub placement: String,
     /// As of its cases.
@@ -160,7 +160,7 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
         workload: of.workload,
         metric: of.metric.clone(),
         workers: of.workers.clone(),
-        reach: of.reach.clone(),
+        route: of.route.clone(),
         placement: of.placement.clone(),
         site: of.site.clone(),
         total: of.total,

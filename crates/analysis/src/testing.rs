@@ -27,7 +27,7 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
                 message_bytes: Some(64),
                 total: None,
                 rate: None,
-                reach: Default::default(),
+                route: Default::default(),
                 placement: Placement::parse(placement).unwrap(),
                 place: Place { cpus, swappable: true, apart: false },
                 workers: Workers::Process,

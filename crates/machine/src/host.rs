@@ -6,7 +6,7 @@ mod build;
 mod c_library;
 pub(crate) mod cgroup;
 mod container;
-mod granted;
+mod default_buffers;
 mod kernel;
 pub(crate) mod limits;
 mod memory;
@@ -52,7 +52,7 @@ pub fn read(root: &Path) -> Host {
         sysctls: limits::sysctls(root),
         mounts: limits::mounts(root),
         limits: limits::of_this_process(),
-        granted: granted::to_this_process(),
+        default_buffers: default_buffers::to_this_process(),
         build: build::of_this_program(),
         findings: Vec::new(),
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn hosts_stored_before_the_doctor_are_read() {
         let mut json = serde_json::to_value(read(Path::new("/"))).unwrap();
-        for field in ["findings", "granted", "build"] {
+        for field in ["findings", "default_buffers", "build"] {
             json.as_object_mut().unwrap().remove(field).unwrap();
         }
         let host: Host = serde_json::from_value(json).unwrap();

@@ -39,17 +39,17 @@ impl Mechanism for Fifo {
             .map_err(OpenError::call("fcntl F_GETPIPE_SZ", "none known"))?;
         let initiator = TwoFds::new(there.1, back.0);
         let responder = TwoFds::new(back.1, there.0);
-        let granted = vec![("pipe_capacity_bytes".into(), capacity as u64)];
-        Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
+        let effective_settings = vec![("pipe_capacity_bytes".into(), capacity as u64)];
+        Ok(visitor.visit(Opened::new(initiator, responder).effective_settings(effective_settings)))
     }
 }
 
 /// The reading and the writing end of a new FIFO. The reader opens first and without waiting
 /// for a writer; then it becomes an ordinary, blocking descriptor.
 fn fifo(path: &Path) -> Result<(OwnedFd, OwnedFd), OpenError> {
-    let way_out = "let TMPDIR name a file system that knows FIFOs";
+    let remedy = "let TMPDIR name a file system that knows FIFOs";
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
-        .map_err(OpenError::call("mkfifo", way_out))?;
+        .map_err(OpenError::call("mkfifo", remedy))?;
     let failed = OpenError::call("open a FIFO", "raise the limit on open files (ulimit -n)");
     let reading = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let from = open(path, reading, Mode::empty()).map_err(&failed)?;

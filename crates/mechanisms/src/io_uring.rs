@@ -60,7 +60,7 @@ fn ring() -> Result<Ring, OpenError> {
             OpenError::Unavailable(Unavailable {
                 cause: Cause::Limit,
                 reason: format!("io_uring_setup: {error}, the limit on locked memory is {limit}"),
-                way_out: "raise it: ulimit -l 64".into(),
+                remedy: "raise it: ulimit -l 64".into(),
             })
         }
         _ => OpenError::call(
@@ -177,7 +177,7 @@ fn futexes(private: bool) -> Result<Opened<Futexes>, OpenError> {
             return Err(OpenError::Unavailable(Unavailable {
                 cause: Cause::AbsentFromKernel,
                 reason: "io_uring knows no futexes here".into(),
-                way_out: "use Linux 6.7 or newer".into(),
+                remedy: "use Linux 6.7 or newer".into(),
             }));
         }
         let (rings, hears) = (rings.clone(), hears.clone());

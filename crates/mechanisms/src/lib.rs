@@ -62,7 +62,7 @@ use std::net::IpAddr;
 
 pub use endpoint::{Deadline, Endpoint, Phase};
 use model::bend::Bend;
-use model::mechanism::{Carries, Cause, Framing, Reach, Traits, Unavailable, Waits};
+use model::mechanism::{Carries, Cause, Framing, Scope, Traits, Unavailable, Waits};
 use network::{Call, ConnectVisitor, Cookie, ListenVisitor};
 pub use nonblocking::{Any, Nonblocking, NonblockingVisitor, Received, Sent, WithNonblocking};
 pub use opened::Opened;
@@ -138,7 +138,7 @@ pub trait Mechanism {
         Ok(options.clone())
     }
 
-    /// Whether it could be had between two hosts with what `spec` asks; [`Reach::Network`] only.
+    /// Whether it could be had between two hosts with what `spec` asks; [`Scope::Network`] only.
     fn over_network(spec: &OpenSpec) -> Result<(), OpenError>
     where
         Self: Sized,

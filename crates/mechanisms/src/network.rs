@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::{Cause, Choice, Endpoint, Mechanism, OpenError, OpenSpec, Reach, Step, Unavailable};
+use super::{Cause, Choice, Endpoint, Mechanism, OpenError, OpenSpec, Scope, Step, Unavailable};
 
 /// How long partners may take to find each other.
 pub const MEETING: Duration = Duration::from_secs(8);
@@ -125,7 +125,7 @@ impl Answer {
 }
 
 /// What the kernel granted, by name.
-pub type Granted = Vec<(String, u64)>;
+pub type EffectiveSettings = Vec<(String, u64)>;
 
 /// The far side's listening socket: one port, open to the holder of one cookie.
 pub trait Listener: Send + 'static {
@@ -139,7 +139,7 @@ pub trait Listener: Send + 'static {
     ///
     /// # Errors
     /// The deadline passed before anyone showed the cookie, or the kernel refused an option.
-    fn accept(self, wait: &Wait) -> Result<(Self::End, Granted), OpenError>;
+    fn accept(self, wait: &Wait) -> Result<(Self::End, EffectiveSettings), OpenError>;
 
     /// Accepts one connection, closes it, and returns its kind. Waits without a deadline.
     ///
@@ -166,11 +166,11 @@ impl Wait<'_> {
         fds: &[BorrowedFd<'_>],
         soonest: Option<Instant>,
     ) -> Result<(), OpenError> {
-        let gave_up = |reason: &str, way_out: &str| {
+        let gave_up = |reason: &str, remedy: &str| {
             OpenError::Unavailable(Unavailable {
                 cause: Cause::Other,
                 reason: reason.into(),
-                way_out: way_out.into(),
+                remedy: remedy.into(),
             })
         };
         if Instant::now() >= self.until {
@@ -218,7 +218,11 @@ pub trait ConnectVisitor {
     /// Called after each [`Step`]: connected, then accepted.
     fn passed(&mut self, _step: Step) {}
     /// Called once, with the near endpoint.
-    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output;
+    fn visit<E: Endpoint + 'static>(
+        self,
+        end: E,
+        effective_settings: EffectiveSettings,
+    ) -> Self::Output;
 }
 
 /// How to connect: the far side's address, the launch's cookie, and the kind of connection.
@@ -242,7 +246,7 @@ pub(super) fn no_network<M: Mechanism>() -> OpenError {
 
 /// Whether `M` could be opened over a network with what `spec` asks.
 pub(super) fn check<M: Mechanism>(spec: &OpenSpec) -> Result<(), OpenError> {
-    if M::TRAITS.reach != Reach::Network {
+    if M::TRAITS.scope != Scope::Network {
         return Err(no_network::<M>());
     }
     if spec.same_process {

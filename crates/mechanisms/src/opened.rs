@@ -9,7 +9,7 @@ pub struct Opened<E> {
     /// The other end.
     pub responder: E,
     /// What the kernel granted, under names with units: `pipe_capacity_bytes`.
-    pub granted: Vec<(String, u64)>,
+    pub effective_settings: Vec<(String, u64)>,
     /// What outlives its users; removed when this is dropped. It must live as long as the ends.
     pub residue: Residue,
 }
@@ -17,12 +17,12 @@ pub struct Opened<E> {
 impl<E> Opened<E> {
     /// Two ends that leave nothing behind.
     pub fn new(initiator: E, responder: E) -> Opened<E> {
-        Opened { initiator, responder, granted: Vec::new(), residue: Residue::none() }
+        Opened { initiator, responder, effective_settings: Vec::new(), residue: Residue::none() }
     }
 
     /// With what the kernel granted.
-    pub fn granted(self, granted: Vec<(String, u64)>) -> Opened<E> {
-        Opened { granted, ..self }
+    pub fn effective_settings(self, effective_settings: Vec<(String, u64)>) -> Opened<E> {
+        Opened { effective_settings, ..self }
     }
 
     /// With what must be removed.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use super::{Entry, MECHANISMS, Reach, Traits, Waits};
+use super::{Entry, MECHANISMS, Scope, Traits, Waits};
 use model::catalogue::{self, Catalogue, Described, MechanismWords, OptionWords};
 use model::size;
 
@@ -166,7 +166,7 @@ impl Variant {
 impl Entry {
     /// Whether its workers may be on two hosts.
     pub fn reaches_over_network(&self) -> bool {
-        (self.traits)(&Options::default()).reach == Reach::Network
+        (self.traits)(&Options::default()).scope == Scope::Network
     }
 }
 

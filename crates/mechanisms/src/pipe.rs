@@ -25,7 +25,7 @@ pub const BUF: Bend =
 /// All slots of a pipe.
 pub const FULL: Bend = Bend::new(
     "pipe capacity, {pages} slots",
-    Length::granted("pipe_capacity_bytes"),
+    Length::setting("pipe_capacity_bytes"),
     "granted: F_GETPIPE_SZ",
 );
 
@@ -75,14 +75,14 @@ impl Mechanism for Pipe {
         let packets = packets(&spec.options);
         let flags = if packets { PipeFlags::DIRECT } else { PipeFlags::empty() };
         let [there, back] = two_pipes(spec, Self::OPTIONS, flags)?;
-        let granted = vec![("pipe_capacity_bytes".into(), there.capacity)];
+        let effective_settings = vec![("pipe_capacity_bytes".into(), there.capacity)];
         let initiator = TwoFds::new(there.to, back.from);
         let responder = TwoFds::new(back.to, there.from);
         if packets {
             let opened = Opened::new(Packets(initiator), Packets(responder));
-            return Ok(visitor.visit(opened.granted(granted)));
+            return Ok(visitor.visit(opened.effective_settings(effective_settings)));
         }
-        Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
+        Ok(visitor.visit(Opened::new(initiator, responder).effective_settings(effective_settings)))
     }
 }
 

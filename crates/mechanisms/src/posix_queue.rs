@@ -69,7 +69,7 @@ impl Mechanism for PosixQueue {
         let (there_again, back_again) = (again(&there)?, again(&back)?);
         let end = |to, from| End { to, from, room: vec![0; spec.message_bytes] };
         let opened = Opened::new(end(there, back_again), end(back, there_again))
-            .granted(vec![("queue_depth_messages".into(), depth as u64)]);
+            .effective_settings(vec![("queue_depth_messages".into(), depth as u64)]);
         Ok(visitor.visit(opened))
     }
 }
@@ -103,8 +103,8 @@ fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
             format!("mq_open: {error}")
         };
         let cause = if used_up { Cause::Limit } else { cause_of(&error) };
-        let way_out = "raise it (ulimit -q), or sysctl fs.mqueue.queues_max".into();
-        OpenError::Unavailable(Unavailable { cause, reason, way_out })
+        let remedy = "raise it (ulimit -q), or sysctl fs.mqueue.queues_max".into();
+        OpenError::Unavailable(Unavailable { cause, reason, remedy })
     })
 }
 

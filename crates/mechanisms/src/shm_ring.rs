@@ -92,8 +92,8 @@ fn rings<W: Place>(spec: &OpenSpec) -> Result<Opened<End<W>>, OpenError> {
     let [there, back] = two(shape, &failed, |word| W::new(word, spec))?;
     let initiator = End { out: there.0, into: back.1 };
     let responder = End { out: back.0, into: there.1 };
-    let granted = vec![("ring_slots".into(), shape.slots() as u64)];
-    Ok(Opened::new(initiator, responder).granted(granted))
+    let effective_settings = vec![("ring_slots".into(), shape.slots() as u64)];
+    Ok(Opened::new(initiator, responder).effective_settings(effective_settings))
 }
 
 /// One side of the pair of rings.

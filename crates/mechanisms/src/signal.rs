@@ -34,7 +34,7 @@ impl Mechanism for Signal {
             return Err(OpenError::Unavailable(Unavailable {
                 cause: Cause::Limit,
                 reason: "the limit on pending signals is 0".into(),
-                way_out: "raise it: ulimit -i 1024".into(),
+                remedy: "raise it: ulimit -i 1024".into(),
             }));
         }
         let (first, second) = PartnerIds::pair()?;

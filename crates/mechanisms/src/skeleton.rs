@@ -101,8 +101,8 @@ impl Mechanism for Skeleton {
         let (there, back) = (sync_channel(depth), sync_channel(depth));
         let initiator = End { out: there.0, into: back.1, received: 0 };
         let responder = End { out: back.0, into: there.1, received: 0 };
-        let granted = vec![("channel_depth_messages".into(), depth as u64)];
-        Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
+        let effective_settings = vec![("channel_depth_messages".into(), depth as u64)];
+        Ok(visitor.visit(Opened::new(initiator, responder).effective_settings(effective_settings)))
     }
 
     /// Optional, default: as they are. What the way to another host decides (`udp.rs`: `datagram=path`).

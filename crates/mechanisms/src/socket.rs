@@ -50,19 +50,19 @@ pub const SKB_SHARED_INFO: u64 = 320;
 /// The buffer on the sending side, by the kernel's accounting.
 pub const SEND_BUFFER: Bend = Bend::new(
     "send buffer, with its accounting",
-    Length::granted("send_buffer_bytes"),
+    Length::setting("send_buffer_bytes"),
     "granted: SO_SNDBUF",
 );
 /// The half of it that was asked for.
 pub const HALF_SEND_BUFFER: Bend = Bend::new(
     "half the send buffer",
-    Length::Share(Borrowed(&[Length::Granted(Borrowed("send_buffer_bytes"))]), 2),
+    Length::Share(Borrowed(&[Length::Setting(Borrowed("send_buffer_bytes"))]), 2),
     "socket(7): the other half is overhead",
 );
 /// The half of the receiving side's that was asked for.
 pub const HALF_RECEIVE_BUFFER: Bend = Bend::new(
     "half the receive buffer",
-    Length::Share(Borrowed(&[Length::Granted(Borrowed("receive_buffer_bytes"))]), 2),
+    Length::Share(Borrowed(&[Length::Setting(Borrowed("receive_buffer_bytes"))]), 2),
     "socket(7): the other half is overhead",
 );
 
@@ -80,14 +80,14 @@ pub fn enter_mtu(
         let reason = format!("mtu={bytes}: choose from {least} to {most} bytes");
         return Err(OpenError::NotApplicable(reason));
     }
-    let granted = sys::network::enter_loopback_of(bytes as u32).map_err(|error| {
+    let effective_settings = sys::network::enter_loopback_of(bytes as u32).map_err(|error| {
         OpenError::Unavailable(Unavailable {
             cause: cause_of(&error),
             reason: format!("mtu={bytes} needs a network namespace of its own: {error}"),
-            way_out: "run as root, or allow user namespaces".into(),
+            remedy: "run as root, or allow user namespaces".into(),
         })
     })?;
-    Ok(Some(("mtu_bytes".into(), granted.into())))
+    Ok(Some(("mtu_bytes".into(), effective_settings.into())))
 }
 
 /// Applies the `buffer` option to both buffers of `socket`.
@@ -162,7 +162,7 @@ pub fn set_busy_poll(
                 reason: format!(
                     "setsockopt SO_BUSY_POLL={microseconds}: {error}; net.core.busy_read is {found}"
                 ),
-                way_out: format!(
+                remedy: format!(
                     "run with CAP_NET_ADMIN, or `sysctl -w net.core.busy_read={microseconds}`"
                 ),
             })
@@ -172,15 +172,15 @@ pub fn set_busy_poll(
 }
 
 /// What the kernel granted `socket`, in its own accounting (twice what was asked).
-pub fn granted(socket: impl AsFd) -> Vec<(String, u64)> {
-    let mut granted = Vec::new();
+pub fn effective_settings(socket: impl AsFd) -> Vec<(String, u64)> {
+    let mut effective_settings = Vec::new();
     if let Ok(bytes) = sockopt::socket_send_buffer_size(&socket) {
-        granted.push(("send_buffer_bytes".into(), bytes as u64));
+        effective_settings.push(("send_buffer_bytes".into(), bytes as u64));
     }
     if let Ok(bytes) = sockopt::socket_recv_buffer_size(&socket) {
-        granted.push(("receive_buffer_bytes".into(), bytes as u64));
+        effective_settings.push(("receive_buffer_bytes".into(), bytes as u64));
     }
-    granted
+    effective_settings
 }
 
 /// Sends `message` as one message (send(2)).

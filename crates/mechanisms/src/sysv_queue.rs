@@ -22,7 +22,7 @@ pub const FIRST_PIECE: Bend = Bend::new(
 );
 /// All that a queue takes.
 const FULL: Bend =
-    Bend::new("queue capacity", Length::granted("queue_capacity_bytes"), "granted: IPC_STAT");
+    Bend::new("queue capacity", Length::setting("queue_capacity_bytes"), "granted: IPC_STAT");
 
 /// The mechanism's row.
 pub struct SysvQueue;
@@ -67,7 +67,7 @@ impl Mechanism for SysvQueue {
             .map_err(OpenError::call("msgctl IPC_STAT", "none known"))?;
         let end = |to, from| End { to, from, envelope: Envelope::new(spec.message_bytes) };
         let opened = Opened::new(end(there, back), end(back, there))
-            .granted(vec![("queue_capacity_bytes".into(), bytes)])
+            .effective_settings(vec![("queue_capacity_bytes".into(), bytes)])
             .residue(residue);
         Ok(visitor.visit(opened))
     }

@@ -22,7 +22,7 @@ use super::network::{Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::nonblocking::Any;
 use super::{
     Carries, Cause, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Reach, Step, Traits, Unavailable, Visitor, socket,
+    OptionSpec, Options, Scope, Step, Traits, Unavailable, Visitor, socket,
 };
 use model::bend::{Bend, Length, Only};
 
@@ -33,7 +33,7 @@ const HEADERS: u64 = 20 + 20 + 12;
 const SEGMENT: Length = Length::Less(Borrowed(&[
     Length::Least(Borrowed(&[
         Length::First(Borrowed(&[
-            Length::Granted(Borrowed("mtu_bytes")),
+            Length::Setting(Borrowed("mtu_bytes")),
             Length::Bytes(socket::LOOPBACK_MTU),
         ])),
         Length::Bytes(socket::LARGEST_PACKET),
@@ -64,24 +64,24 @@ impl Mechanism for Tcp {
     const NAME: &'static str = "tcp";
     const SUMMARY: &'static str = "a TCP connection over loopback";
     const TRAITS: Traits =
-        Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Stream) };
+        Traits { scope: Scope::Network, ..Traits::host(Carries::Bytes, Framing::Stream) };
     const BENDS: &'static [Bend] = &[
         Bend::new(
             "send buffer, with its accounting",
-            Length::granted("send_buffer_bytes"),
+            Length::setting("send_buffer_bytes"),
             "granted: SO_SNDBUF; tuned later, tcp(7)",
         ),
         socket::HALF_SEND_BUFFER,
         Bend::new(
             "receive buffer, with its accounting",
-            Length::granted("receive_buffer_bytes"),
+            Length::setting("receive_buffer_bytes"),
             "granted: SO_RCVBUF; tuned later, tcp(7)",
         ),
         socket::HALF_RECEIVE_BUFFER,
         Bend::new("TCP segment of the MTU", SEGMENT, "MTU less headers, ip(7) and tcp(7)"),
         Bend::only(
             "TCP segment, half the first window",
-            Length::Share(Borrowed(&[Length::Granted(Borrowed("receive_buffer_bytes"))]), 4),
+            Length::Share(Borrowed(&[Length::Setting(Borrowed("receive_buffer_bytes"))]), 4),
             Only::Below(SEGMENT),
             "tcp_bound_to_half_wnd: the first window is half the receive buffer",
         ),
@@ -118,13 +118,16 @@ impl Mechanism for Tcp {
         let (near, far) = connected(address, spec, &mut visitor)?;
         set_nodelay(&near, spec)?;
         set_nodelay(&far, spec)?;
-        let mut granted = socket::granted(&near);
-        granted.extend(mtu);
-        granted.extend(socket::set_busy_poll([&near, &far], spec, Self::OPTIONS)?);
+        let mut effective_settings = socket::effective_settings(&near);
+        effective_settings.extend(mtu);
+        effective_settings.extend(socket::set_busy_poll([&near, &far], spec, Self::OPTIONS)?);
         if is_multipath(spec) {
-            granted.push(("mptcp_subflows".into(), subflows(&near)?.min(subflows(&far)?)));
+            effective_settings
+                .push(("mptcp_subflows".into(), subflows(&near)?.min(subflows(&far)?)));
         }
-        Ok(visitor.visit(Opened::new(OneFd::new(near), OneFd::new(far)).granted(granted)))
+        Ok(visitor.visit(
+            Opened::new(OneFd::new(near), OneFd::new(far)).effective_settings(effective_settings),
+        ))
     }
 
     fn listen<V: ListenVisitor>(
@@ -157,8 +160,8 @@ fn is_multipath(spec: &OpenSpec) -> bool {
 /// Subflows of a connection that was asked to be Multipath TCP: a silent fallback to TCP would
 /// be measured under the wrong name.
 fn subflows(stream: &TcpStream) -> Result<u64, OpenError> {
-    let unavailable = |cause, reason: String, way_out: &str| {
-        OpenError::Unavailable(Unavailable { cause, reason, way_out: way_out.into() })
+    let unavailable = |cause, reason: String, remedy: &str| {
+        OpenError::Unavailable(Unavailable { cause, reason, remedy: remedy.into() })
     };
     match sys::socket::subflows(stream) {
         Ok(Some(subflows)) => Ok(subflows),
@@ -225,7 +228,7 @@ fn no_multipath(error: Errno) -> OpenError {
         return OpenError::Unavailable(Unavailable {
             cause: Cause::Denied,
             reason: format!("{call}: {error}; net.mptcp.enabled is 0"),
-            way_out: "`sysctl -w net.mptcp.enabled=1`".into(),
+            remedy: "`sysctl -w net.mptcp.enabled=1`".into(),
         });
     }
     OpenError::call(call, "it needs Linux 5.6, built with CONFIG_MPTCP")(error)

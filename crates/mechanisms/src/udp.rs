@@ -28,7 +28,7 @@ use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::tcp::{FAMILY, loopback};
 use super::{
     Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Reach, Traits, Visitor, reliable, socket,
+    Options, Scope, Traits, Visitor, reliable, socket,
 };
 use model::bend::Bend;
 use model::mechanism::{Datagrams, Stats};
@@ -67,7 +67,7 @@ impl Mechanism for Udp {
     const NAME: &'static str = "udp";
     const SUMMARY: &'static str = "datagrams over loopback, fragments if large";
     const TRAITS: Traits =
-        Traits { reach: Reach::Network, ..Traits::host(Carries::Bytes, Framing::Message) };
+        Traits { scope: Scope::Network, ..Traits::host(Carries::Bytes, Framing::Message) };
     const BENDS: &'static [Bend] = bends::BENDS;
     const OPTIONS: &'static [OptionSpec] = &[
         OptionSpec {
@@ -127,11 +127,11 @@ impl Mechanism for Udp {
         if let Some(together) = fragmented {
             return fragments::open(spec, connected, bytes, together, visitor);
         }
-        let (near, far, mut granted) = connected;
+        let (near, far, mut effective_settings) = connected;
         let initiator = End::new(near, spec.message_bytes).map_err(set_failed)?;
         let responder = End::new(far, spec.message_bytes).map_err(set_failed)?;
-        granted.extend(initiator.granted(bytes, spec.message_bytes));
-        Ok(visitor.visit(Opened::new(initiator, responder).granted(granted)))
+        effective_settings.extend(initiator.effective_settings(bytes, spec.message_bytes));
+        Ok(visitor.visit(Opened::new(initiator, responder).effective_settings(effective_settings)))
     }
 
     fn for_path(options: &Options, to: IpAddr) -> io::Result<Options> {
@@ -263,22 +263,22 @@ fn in_range(asked: usize, options: &Options) -> Result<(), OpenError> {
 }
 
 /// Applies the options that any socket of it gets, bound or not; gives what was granted.
-fn set_options(socket: &impl AsFd, spec: &OpenSpec) -> Result<Granted, OpenError> {
+fn set_options(socket: &impl AsFd, spec: &OpenSpec) -> Result<EffectiveSettings, OpenError> {
     socket::set_buffers(socket, spec, Udp::OPTIONS)?;
-    let mut granted = socket::granted(socket);
-    granted.extend(socket::set_busy_poll([socket], spec, Udp::OPTIONS)?);
+    let mut effective_settings = socket::effective_settings(socket);
+    effective_settings.extend(socket::set_busy_poll([socket], spec, Udp::OPTIONS)?);
     if is(&spec.options, "checksum", "off") {
         sys::socket::without_checksums(socket, is_ipv6(&spec.options))
             .map_err(OpenError::call("setsockopt SO_NO_CHECK", "leave checksum=off out"))?;
     }
-    Ok(granted)
+    Ok(effective_settings)
 }
 
 /// What the kernel granted, by name.
-type Granted = Vec<(String, u64)>;
+type EffectiveSettings = Vec<(String, u64)>;
 
 /// Two connected sockets with the options asked for, and what was granted.
-type Connected = (UdpSocket, UdpSocket, Granted);
+type Connected = (UdpSocket, UdpSocket, EffectiveSettings);
 
 fn connected(spec: &OpenSpec) -> Result<Connected, OpenError> {
     let mtu = socket::enter_mtu(spec, Udp::OPTIONS)?;
@@ -288,10 +288,10 @@ fn connected(spec: &OpenSpec) -> Result<Connected, OpenError> {
     let (near, far) = (bind()?, bind()?);
     near.connect(far.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
     far.connect(near.local_addr().map_err(failed("getsockname"))?).map_err(failed("connect"))?;
-    let mut granted = set_options(&near, spec)?;
+    let mut effective_settings = set_options(&near, spec)?;
     set_options(&far, spec)?;
-    granted.extend(mtu);
-    Ok((near, far, granted))
+    effective_settings.extend(mtu);
+    Ok((near, far, effective_settings))
 }
 
 fn set_failed(error: io::Error) -> OpenError {
@@ -315,11 +315,12 @@ impl End {
     }
 
     /// What it may have under way, in datagrams of at most `bytes`, and what a message comes to.
-    fn granted(&self, bytes: usize, message_bytes: usize) -> Granted {
-        let mut granted = path::granted(&self.socket, message_bytes, path::Laid::Bare);
-        granted.push(("window_datagrams".into(), self.window.into()));
-        granted.push(("datagram_bytes".into(), bytes as u64));
-        granted
+    fn effective_settings(&self, bytes: usize, message_bytes: usize) -> EffectiveSettings {
+        let mut effective_settings =
+            path::effective_settings(&self.socket, message_bytes, path::Laid::Bare);
+        effective_settings.push(("window_datagrams".into(), self.window.into()));
+        effective_settings.push(("datagram_bytes".into(), bytes as u64));
+        effective_settings
     }
 
     /// Receives a datagram's length; an empty one is a credit.

@@ -47,11 +47,11 @@ impl OpenError {
     /// files or on memory is the obstacle, the value found stands in the reason.
     pub fn call<E: Into<io::Error>>(
         call: &'static str,
-        way_out: &'static str,
+        remedy: &'static str,
     ) -> impl Fn(E) -> OpenError {
         move |error| {
             let error = error.into();
-            let (found, way_out) = match Errno::from_io_error(&error) {
+            let (found, remedy) = match Errno::from_io_error(&error) {
                 Some(Errno::MFILE) => {
                     let limit = limit(Resource::Nofile);
                     (format!(", the limit on open files is {limit}"), "raise it: ulimit -n 1024")
@@ -59,12 +59,12 @@ impl OpenError {
                 Some(Errno::NFILE) => {
                     (", the system's table of files is full".into(), "raise sysctl fs.file-max")
                 }
-                _ => (String::new(), way_out),
+                _ => (String::new(), remedy),
             };
             OpenError::Unavailable(Unavailable {
                 cause: cause_of(&error),
                 reason: format!("{call}: {error}{found}"),
-                way_out: way_out.into(),
+                remedy: remedy.into(),
             })
         }
     }
@@ -73,7 +73,7 @@ impl OpenError {
 /// For a process that couldn't be started, where a limit is the obstacle; None where the
 /// error says something else.
 pub fn unavailable_process(call: &str, error: &io::Error) -> Option<Unavailable> {
-    let (found, way_out) = match Errno::from_io_error(error)? {
+    let (found, remedy) = match Errno::from_io_error(error)? {
         Errno::AGAIN => {
             let limit = limit(Resource::Nproc);
             (format!("the limit on processes is {limit}"), "raise it: ulimit -u, or pids.max")
@@ -87,7 +87,7 @@ pub fn unavailable_process(call: &str, error: &io::Error) -> Option<Unavailable>
         _ => return None,
     };
     let reason = format!("{call}: {error}, {found}");
-    Some(Unavailable { cause: Cause::Limit, reason, way_out: way_out.into() })
+    Some(Unavailable { cause: Cause::Limit, reason, remedy: remedy.into() })
 }
 
 /// The soft limit in force, as text.
@@ -99,7 +99,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::NotApplicable(reason) => write!(f, "{reason}"),
-            OpenError::Unavailable(why) => write!(f, "{}; {}", why.reason, why.way_out),
+            OpenError::Unavailable(why) => write!(f, "{}; {}", why.reason, why.remedy),
         }
     }
 }

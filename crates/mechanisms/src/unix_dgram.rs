@@ -40,7 +40,7 @@ impl Mechanism for UnixDgram {
                 .map_err(failed)?;
         socket::set_buffers(&left, spec, Self::OPTIONS)?;
         socket::set_buffers(&right, spec, Self::OPTIONS)?;
-        let granted = socket::granted(&left);
-        Ok(visitor.visit(Opened::new(End(left), End(right)).granted(granted)))
+        let effective_settings = socket::effective_settings(&left);
+        Ok(visitor.visit(Opened::new(End(left), End(right)).effective_settings(effective_settings)))
     }
 }

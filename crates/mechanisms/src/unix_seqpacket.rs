@@ -58,8 +58,8 @@ impl Mechanism for UnixSeqpacket {
         mut visitor: V,
     ) -> Result<V::Output, OpenError> {
         let (left, right) = connected(SocketType::SEQPACKET, spec, Self::OPTIONS, &mut visitor)?;
-        let granted = socket::granted(&left);
-        Ok(visitor.visit(Opened::new(End(left), End(right)).granted(granted)))
+        let effective_settings = socket::effective_settings(&left);
+        Ok(visitor.visit(Opened::new(End(left), End(right)).effective_settings(effective_settings)))
     }
 }
 

@@ -21,7 +21,7 @@ use model::bend::{Bend, Length};
 /// What the kernel copies of a write at once.
 const CHUNK: Length = Length::Least(Borrowed(&[
     Length::Less(Borrowed(&[
-        Length::Share(Borrowed(&[Length::Granted(Borrowed("send_buffer_bytes"))]), 2),
+        Length::Share(Borrowed(&[Length::Setting(Borrowed("send_buffer_bytes"))]), 2),
         Length::Bytes(64),
     ])),
     Length::Sum(Borrowed(&[
@@ -80,16 +80,16 @@ impl Mechanism for UnixStream {
         mut visitor: V,
     ) -> Result<V::Output, OpenError> {
         let (left, right) = connected(SocketType::STREAM, spec, Self::OPTIONS, &mut visitor)?;
-        let granted = socket::granted(&left);
+        let effective_settings = socket::effective_settings(&left);
         if !to_itself(&spec.options) {
             let opened = Opened::new(OneFd::new(left), OneFd::new(right));
-            return Ok(visitor.visit(opened.granted(granted)));
+            return Ok(visitor.visit(opened.effective_settings(effective_settings)));
         }
         // The responder has a pair of its own, which nobody uses.
         let (to, from) = connected(SocketType::STREAM, spec, Self::OPTIONS, &mut visitor)?;
         let initiator = TwoFds::new(left, right);
         let opened = Opened::new(initiator, TwoFds::new(to, from));
-        Ok(visitor.visit(opened.granted(granted)))
+        Ok(visitor.visit(opened.effective_settings(effective_settings)))
     }
 }
 
@@ -106,10 +106,10 @@ pub fn connected(
 ) -> Result<(OwnedFd, OwnedFd), OpenError> {
     let (left, right) = match spec.options.get(specs, "bind") {
         Choice::Word("path") => {
-            let (names, way_out) = (PrivateNames::new()?, "set TMPDIR to a shorter path");
+            let (names, remedy) = (PrivateNames::new()?, "set TMPDIR to a shorter path");
             let path = names.name()?;
             let name = SocketAddrUnix::new(path.path())
-                .map_err(OpenError::call("name the socket", way_out))?;
+                .map_err(OpenError::call("name the socket", remedy))?;
             through(kind, &name, visitor)?
         }
         Choice::Word("abstract") => {

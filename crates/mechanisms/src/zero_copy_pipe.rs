@@ -33,15 +33,14 @@ pub fn opened(
 ) -> Result<Opened<End>, OpenError> {
     let [there, back] = two_pipes(spec, specs, PipeFlags::empty())?;
     let huge = spec.options.get(specs, "pages") == Choice::Word("huge");
-    let way_out =
-        if huge { "reserve huge pages: sysctl vm.nr_hugepages=16" } else { "free memory" };
+    let remedy = if huge { "reserve huge pages: sysctl vm.nr_hugepages=16" } else { "free memory" };
     let pool = |pipe| {
-        Pool::new(pipe, spec.message_bytes, way, huge).map_err(OpenError::call("mmap", way_out))
+        Pool::new(pipe, spec.message_bytes, way, huge).map_err(OpenError::call("mmap", remedy))
     };
-    let granted = vec![("pipe_capacity_bytes".into(), there.capacity)];
+    let effective_settings = vec![("pipe_capacity_bytes".into(), there.capacity)];
     let initiator = End { pool: pool(there.to)?, from: back.from };
     let responder = End { pool: pool(back.to)?, from: there.from };
-    Ok(Opened::new(initiator, responder).granted(granted))
+    Ok(Opened::new(initiator, responder).effective_settings(effective_settings))
 }
 
 impl Endpoint for End {

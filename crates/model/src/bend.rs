@@ -59,7 +59,7 @@ pub enum Length {
     Page,
     /// What was granted under this name, where it was the same at all sizes: what follows the message
     /// coincides with every one of them.
-    Granted(Text),
+    Setting(Text),
     /// The last size before less was granted under this name.
     LastBefore(Text),
     /// The first size at which the least was granted under this name.
@@ -85,7 +85,7 @@ pub type Lengths = Cow<'static, [Length]>;
 
 impl Length {
     /// What was granted under `name`.
-    pub const fn granted(name: &'static str) -> Length {
-        Length::Granted(Cow::Borrowed(name))
+    pub const fn setting(name: &'static str) -> Length {
+        Length::Setting(Cow::Borrowed(name))
     }
 }

@@ -3,7 +3,7 @@
 use crate::launch::Workers;
 use crate::placement::{Place, Placement};
 use crate::probe::Probe;
-use crate::reach::Reach;
+use crate::route::Route;
 use crate::total::Total;
 use crate::workload::{Policy, Workload};
 
@@ -31,7 +31,7 @@ pub struct Case {
     /// Second name of another case of the group: the pair shows the machine's own noise.
     pub twin: bool,
     /// Where the two halves are.
-    pub reach: Reach,
+    pub route: Route,
     /// The instrumentation; such a case is no result, but stands beside one.
     pub observe: Option<Probe>,
 }

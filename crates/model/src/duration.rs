@@ -51,13 +51,13 @@ pub fn budget(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What it is instead, and the way out.
 pub fn warmup(text: &str) -> Result<Warmup, String> {
-    let way_out = "write a number of operations up to 100000000, or a time up to 60s, as in 100ms";
+    let remedy = "write a number of operations up to 100000000, or a time up to 60s, as in 100ms";
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         let operations = text.parse().ok().filter(|it| *it <= MOST_OPERATIONS);
-        return operations.map(Warmup::Operations).ok_or_else(|| format!("`{text}`: {way_out}"));
+        return operations.map(Warmup::Operations).ok_or_else(|| format!("`{text}`: {remedy}"));
     }
     let time = parse(text).ok().filter(|it| *it <= LONGEST_WARMUP);
-    time.map(|it| Warmup::Time(in_ns(it))).ok_or_else(|| format!("`{text}`: {way_out}"))
+    time.map(|it| Warmup::Time(in_ns(it))).ok_or_else(|| format!("`{text}`: {remedy}"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod build;
 mod c_library;
 mod cgroup;
 mod container;
-mod granted;
+mod default_buffers;
 mod kernel;
 mod limits;
 mod memory;
@@ -18,7 +18,7 @@ pub use build::Build;
 pub use c_library::CLibrary;
 pub use cgroup::{Cgroup, CpuQuota};
 pub use container::{Container, Hypervisor};
-pub use granted::{Buffers, Granted};
+pub use default_buffers::{Buffers, DefaultBuffers};
 pub use kernel::{ClockSource, HugePages, Kernel, Preemption};
 pub use limits::{Limit, Limits, Mount, Sysctls};
 pub use memory::{Cache, Memory, Node};
@@ -76,7 +76,7 @@ pub struct Host {
     pub limits: Limits,
     /// What fresh objects get.
     #[serde(default)]
-    pub granted: Granted,
+    pub default_buffers: DefaultBuffers,
     /// Compiler and flags of this program.
     #[serde(default)]
     pub build: Build,

@@ -163,7 +163,7 @@ pub fn mtu(text: &str) -> Result<u32, String> {
 /// # Errors
 /// Says how a rate is written.
 pub fn rate(text: &str) -> Result<u64, String> {
-    let way_out = "write 500kbit, 100mbit or 1gbit, from 100kbit to 100gbit";
+    let remedy = "write 500kbit, 100mbit or 1gbit, from 100kbit to 100gbit";
     let small = text.to_ascii_lowercase();
     let digits = small.find(|c: char| !c.is_ascii_digit()).unwrap_or(small.len());
     let (number, unit) = small.split_at(digits);
@@ -171,10 +171,10 @@ pub fn rate(text: &str) -> Result<u64, String> {
         "kbit" => 1_000,
         "mbit" => 1_000_000,
         "gbit" => 1_000_000_000,
-        _ => return Err(format!("`{text}` is not a rate: {way_out}")),
+        _ => return Err(format!("`{text}` is not a rate: {remedy}")),
     };
     let bits = number.parse::<u64>().ok().and_then(|it| it.checked_mul(factor));
-    bits.filter(|it| RATES.contains(it)).ok_or_else(|| format!("`{text}` is not a rate: {way_out}"))
+    bits.filter(|it| RATES.contains(it)).ok_or_else(|| format!("`{text}` is not a rate: {remedy}"))
 }
 
 /// A rate as it is asked for: `100mbit`.
@@ -264,9 +264,9 @@ mod tests {
             (name("a b").map(drop), "small letters"),
             (name("../x").map(drop), "small letters"),
         ];
-        for (told, way_out) in refused {
-            let line = told.expect_err(way_out);
-            assert!(line.contains(way_out) && !line.contains('\n'), "{line}");
+        for (told, remedy) in refused {
+            let line = told.expect_err(remedy);
+            assert!(line.contains(remedy) && !line.contains('\n'), "{line}");
         }
     }
 }

@@ -164,7 +164,7 @@ pub struct Record {
     /// How it ended.
     pub outcome: Outcome,
     /// What the kernel granted the mechanism.
-    pub granted: BTreeMap<String, u64>,
+    pub effective_settings: BTreeMap<String, u64>,
     /// The first initiator's report.
     pub initiator: WorkerReport,
     /// Those of the initiators beside it; none in most launches.
@@ -192,7 +192,7 @@ pub struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FarSide {
     /// What the kernel there granted the mechanism.
-    pub granted: BTreeMap<String, u64>,
+    pub effective_settings: BTreeMap<String, u64>,
     /// What that machine did meanwhile.
     pub noise: Option<Noise>,
     /// What the kernel there counted of UDP meanwhile.
@@ -207,7 +207,7 @@ impl Record {
     pub fn without_samples(outcome: Outcome) -> Record {
         Record {
             outcome,
-            granted: BTreeMap::new(),
+            effective_settings: BTreeMap::new(),
             initiator: WorkerReport::default(),
             others: Vec::new(),
             responder: WorkerReport::default(),

@@ -10,7 +10,7 @@ pub struct Traits {
     /// Whether boundaries between messages survive.
     pub framing: Framing,
     /// How far apart the workers may be.
-    pub reach: Reach,
+    pub scope: Scope,
     /// How often a message's bytes are copied on their way from the sender's buffer to the
     /// receiver's, as far as the mechanism decides it; with in-place filling.
     pub copies: u8,
@@ -20,7 +20,7 @@ impl Traits {
     /// A mechanism on this host that copies a message in and out.
     pub const fn host(carries: Carries, framing: Framing) -> Traits {
         let copies = if matches!(carries, Carries::Bytes | Carries::Own) { 2 } else { 0 };
-        Traits { carries, framing, reach: Reach::Host, copies }
+        Traits { carries, framing, scope: Scope::Host, copies }
     }
 
     /// The copies of a message; None where there is no message of some size to copy.
@@ -81,7 +81,7 @@ pub enum Framing {
 /// How far apart the workers may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reach {
+pub enum Scope {
     /// On one machine.
     Host,
     /// Across a network too.
@@ -144,7 +144,7 @@ pub struct Unavailable {
     /// What is missing: `IPv6 loopback: address not available (os error 99)`.
     pub reason: String,
     /// What the user could do about it.
-    pub way_out: String,
+    pub remedy: String,
 }
 
 /// Kinds of obstacles.

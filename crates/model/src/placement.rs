@@ -51,8 +51,8 @@ impl Placement {
     pub fn parse(text: &str) -> Result<Placement, String> {
         if let Some((initiator, responder)) = text.split_once(',') {
             let cpu = |text: &str| {
-                let way_out = "write INITIATOR,RESPONDER, as in 0,1";
-                text.trim().parse().map_err(|_| format!("`{text}` is not a CPU: {way_out}"))
+                let remedy = "write INITIATOR,RESPONDER, as in 0,1";
+                text.trim().parse().map_err(|_| format!("`{text}` is not a CPU: {remedy}"))
             };
             return Ok(Placement::Cpus(cpu(initiator)?, cpu(responder)?));
         }

@@ -10,14 +10,14 @@ pub struct Refusal {
     /// What is in the way.
     pub reason: String,
     /// What changes it, if anything does: mostly a command.
-    pub way_out: Option<String>,
+    pub remedy: Option<String>,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)?;
-        match &self.way_out {
-            Some(way_out) => write!(f, "; {way_out}"),
+        match &self.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
             None => Ok(()),
         }
     }

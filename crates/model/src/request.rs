@@ -9,7 +9,7 @@ use crate::peer::Asked;
 use crate::placement::Placement;
 use crate::probe::Probe;
 use crate::rate;
-use crate::reach::Reach;
+use crate::route::Route;
 use crate::total::Total;
 use crate::workload::{Arrivals, Policy, Workload};
 
@@ -72,7 +72,7 @@ pub struct Request {
     pub aim: Aim,
     /// Where the two halves of a launch are.
     #[serde(default = "here", skip_serializing_if = "is_here")]
-    pub reaches: Vec<Reach>,
+    pub routes: Vec<Route>,
     /// Of the mechanisms, those that are measured between hosts; empty means all that can be.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<String>,
@@ -119,7 +119,7 @@ impl Default for Request {
             observe_also: Vec::new(),
             except: Vec::new(),
             aim: Aim::Comparison,
-            reaches: here(),
+            routes: here(),
             elsewhere: Vec::new(),
             peer: None,
             stopping: Stopping::default(),
@@ -131,12 +131,12 @@ impl Default for Request {
     }
 }
 
-fn here() -> Vec<Reach> {
-    vec![Reach::Local]
+fn here() -> Vec<Route> {
+    vec![Route::Local]
 }
 
-fn is_here(reaches: &[Reach]) -> bool {
-    reaches == [Reach::Local]
+fn is_here(routes: &[Route]) -> bool {
+    routes == [Route::Local]
 }
 
 /// What a run is for: how it is written up, from the store too.

@@ -7,13 +7,13 @@ pub const LARGEST: u64 = 64 << 30;
 
 /// Parses one size in bytes. Zero, negative, fractional and absurd sizes are refused.
 pub fn parse(text: &str) -> Result<u64, String> {
-    let way_out = "write bytes, or K, M, G for binary units: 64, 4K, 1M";
+    let remedy = "write bytes, or K, M, G for binary units: 64, 4K, 1M";
     let text = text.trim();
     if text.is_empty() {
-        return Err(format!("a size is missing: {way_out}"));
+        return Err(format!("a size is missing: {remedy}"));
     }
     if text.strip_prefix('-').is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit())) {
-        return Err(format!("`{text}`: sizes start at 1: {way_out}"));
+        return Err(format!("`{text}`: sizes start at 1: {remedy}"));
     }
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -23,11 +23,11 @@ pub fn parse(text: &str) -> Result<u64, String> {
         "m" | "mib" => 1 << 20,
         "g" | "gib" => 1 << 30,
         "t" | "tib" => 1 << 40,
-        _ => return Err(format!("`{text}` is not a size: {way_out}")),
+        _ => return Err(format!("`{text}` is not a size: {remedy}")),
     };
-    let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: {way_out}"))?;
+    let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: {remedy}"))?;
     match number.checked_mul(factor) {
-        Some(0) => Err(format!("size 0 carries nothing, sizes start at 1: {way_out}")),
+        Some(0) => Err(format!("size 0 carries nothing, sizes start at 1: {remedy}")),
         Some(bytes) if bytes <= LARGEST => Ok(bytes),
         _ => Err(format!("size `{text}` is beyond the largest taken, 64G: choose a smaller one")),
     }

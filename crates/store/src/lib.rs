@@ -177,7 +177,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
-    let (kind, way_out) = match error.sqlite_error_code() {
+    let (kind, remedy) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
             (Kind::Other, "free space on that disk; what was stored before is safe")
         }
@@ -194,7 +194,7 @@ fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
         ),
         _ => (Kind::Other, "choose another store with --store FILE"),
     };
-    StoreError { line: format!("{what} {}: {}; {way_out}", path.display(), said(&error)), kind }
+    StoreError { line: format!("{what} {}: {}; {remedy}", path.display(), said(&error)), kind }
 }
 
 /// What SQLite says, in one line: of what is damaged it may quote much.

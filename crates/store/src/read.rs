@@ -16,12 +16,12 @@ use super::{
 use model::bound::RoundBound;
 use model::launch::MOST_SAMPLES;
 use model::noise::RoundNoise;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 
 const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, workers, payload, \
      twin, cpu_first, cpu_second, swappable, absence, reason, batch, samples_per_launch, \
-     operation_ns, total, observe, reach, rate, near, far, concurrent";
+     operation_ns, total, observe, route, rate, near, far, concurrent";
 
 impl Store {
     /// The number of every run, oldest first; also of those of which only other tables tell.
@@ -322,7 +322,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         payload: word(row, 6)?,
         twin: row.get(7)?,
         // Earlier builds kept `local` of pairs too.
-        reach: if ends.is_some_and(|it| it.far.is_some()) { Reach::Peer } else { word(row, 18)? },
+        route: if ends.is_some_and(|it| it.far.is_some()) { Route::Peer } else { word(row, 18)? },
         observe: row.get::<_, Option<String>>(17)?.map(|_| word(row, 17)).transpose()?,
     };
     Ok(StoredCase {

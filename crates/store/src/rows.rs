@@ -8,9 +8,9 @@ use model::host::Host;
 use model::launch::Record;
 use model::noise::RoundNoise;
 use model::peer::PeerRecord;
-use model::reach::{LabRecord, Reach};
 use model::request::Absence;
 use model::request::Request;
+use model::route::{LabRecord, Route};
 
 /// A line of `ipcmark runs`.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,11 +111,11 @@ impl StoredRun {
     }
 
     /// Where the halves of its cases were, each once.
-    pub fn reaches(&self) -> Vec<&Reach> {
-        let mut found: Vec<&Reach> = Vec::new();
+    pub fn routes(&self) -> Vec<&Route> {
+        let mut found: Vec<&Route> = Vec::new();
         for case in self.groups.iter().flat_map(|it| &it.cases) {
-            if !found.contains(&&case.case.reach) {
-                found.push(&case.case.reach);
+            if !found.contains(&&case.case.route) {
+                found.push(&case.case.route);
             }
         }
         found

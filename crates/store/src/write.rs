@@ -13,8 +13,8 @@ use model::host::Host;
 use model::launch::{Outcome, Record};
 use model::noise::RoundNoise;
 use model::peer::PeerRecord;
-use model::reach::LabRecord;
 use model::request::{Absence, Request};
+use model::route::LabRecord;
 use model::total::Total;
 
 /// A run about to be measured.
@@ -78,7 +78,7 @@ impl NewLaunch {
             Outcome::Ok => ("ok", None),
             Outcome::NotApplicable { reason } => ("not_applicable", Some(reason.clone())),
             Outcome::Unavailable(why) => {
-                ("unavailable", Some(format!("{}; {}", why.reason, why.way_out)))
+                ("unavailable", Some(format!("{}; {}", why.reason, why.remedy)))
             }
             Outcome::Failed { reason } => ("failed", Some(reason.clone())),
         }
@@ -323,7 +323,7 @@ pub(super) fn insert_case(
             ("reason", &new.absence.map(|(_, reason)| reason)),
             ("total", &case.total.map(Total::stored)),
             ("observe", &case.observe.map(|it| it.to_string())),
-            ("reach", &case.reach.to_string()),
+            ("route", &case.route.to_string()),
             ("rate", &case.rate),
             ("near", &ends.map(|it| it.near)),
             ("far", &ends.and_then(|it| it.far)),

@@ -8,7 +8,7 @@ use model::nearest::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.
 const SHOWN: [&str; 12] = [
-    "median", "mean", "min", "q1", "q3", "max", "rank", "rank-min", "switches", "granted",
+    "median", "mean", "min", "q1", "q3", "max", "rank", "rank-min", "switches", "settings",
     "lowest", "highest",
 ];
 

@@ -14,8 +14,8 @@ use super::{Request, losses};
 use model::duration::{self, in_ns};
 use model::launch::{MOST_SAMPLES, Warmup};
 use model::placement::Placement;
-use model::reach::Reach;
 use model::request::{MOST_LAUNCHES, Stopping, StudyText};
+use model::route::Route;
 use model::size;
 use model::total::Total;
 use model::workload::{Policy, Workload};
@@ -142,7 +142,7 @@ impl Reader<'_> {
             Factor::Total => (&fixed.total, &vary.total),
             Factor::Placement => (&fixed.placement, &vary.placement),
             Factor::Workers => (&fixed.workers, &vary.workers),
-            Factor::Reach => (&fixed.reach, &vary.reach),
+            Factor::Route => (&fixed.route, &vary.route),
             Factor::Routers | Factor::Switches => (follows, follows),
             Factor::Observe => (&None, &vary.observe),
             Factor::Loss => (&fixed.loss, &vary.loss),
@@ -165,9 +165,9 @@ impl Reader<'_> {
                     Factor::Total => vec!["long".into()],
                     Factor::Placement => vec!["same-cpu".into()],
                     Factor::Workers => vec!["process".into()],
-                    Factor::Reach => vec!["local".into()],
+                    Factor::Route => vec!["local".into()],
                     Factor::Routers | Factor::Switches => {
-                        follow(factor, levels.get(&Factor::Reach).into_iter().flatten())
+                        follow(factor, levels.get(&Factor::Route).into_iter().flatten())
                     }
                     Factor::Observe => vec![UNOBSERVED.into()],
                     Factor::Loss => vec![losses::NONE.into()],
@@ -306,7 +306,7 @@ impl Reader<'_> {
                 .collect(),
             placements: of(Factor::Placement).filter_map(|it| Placement::parse(it).ok()).collect(),
             observe: of(Factor::Observe).filter_map(|it| it.parse().ok()).collect(),
-            reaches: of(Factor::Reach).filter_map(|it| Reach::parse(it).ok()).collect(),
+            routes: of(Factor::Route).filter_map(|it| Route::parse(it).ok()).collect(),
             workers: of(Factor::Workers).filter_map(|it| workers(it).ok()).collect(),
             payload: match &fixed.payload {
                 None => Policy::Untouched,
@@ -407,10 +407,10 @@ impl Reader<'_> {
     }
 }
 
-/// The levels of a factor that follow from those of reach, ascending.
-fn follow<'a>(factor: Factor, reaches: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let counts = reaches
-        .filter_map(|word| factor.of_reach(&Reach::parse(word).ok()?)?.parse::<usize>().ok());
+/// The levels of a factor that follow from those of route, ascending.
+fn follow<'a>(factor: Factor, routes: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let counts =
+        routes.filter_map(|word| factor.of_reach(&Route::parse(word).ok()?)?.parse::<usize>().ok());
     counts.collect::<BTreeSet<usize>>().iter().map(usize::to_string).collect()
 }
 

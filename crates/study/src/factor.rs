@@ -11,7 +11,7 @@ use model::launch::Workers;
 use model::nearest::unknown;
 use model::placement::Placement;
 use model::probe::Probe;
-use model::reach::Reach;
+use model::route::Route;
 use model::size;
 use model::total::Total;
 use model::workload::{Policy, Workload};
@@ -35,7 +35,7 @@ pub enum Factor {
     /// Processes or threads.
     Workers,
     /// Where the two halves of a launch are.
-    Reach,
+    Route,
     /// Routers between the hosts of a laboratory: follows from [`Factor::Reach`].
     Routers,
     /// Switches between them: the same.
@@ -57,7 +57,7 @@ impl Factor {
         Factor::Total,
         Factor::Placement,
         Factor::Workers,
-        Factor::Reach,
+        Factor::Route,
         Factor::Routers,
         Factor::Switches,
         Factor::Observe,
@@ -72,14 +72,14 @@ impl Factor {
 
     /// Whether it tells where the two halves are.
     pub fn is_of_reach(self) -> bool {
-        self == Factor::Reach || self.follows()
+        self == Factor::Route || self.follows()
     }
 
-    /// The level of `reach`; none where it has none of this factor.
-    pub fn of_reach(self, reach: &Reach) -> Option<String> {
-        let chain = reach.chain();
+    /// The level of `route`; none where it has none of this factor.
+    pub fn of_reach(self, route: &Route) -> Option<String> {
+        let chain = route.chain();
         match self {
-            Factor::Reach => Some(reach.to_string()),
+            Factor::Route => Some(route.to_string()),
             Factor::Routers => chain.map(|it| it.routers.to_string()),
             Factor::Switches => chain.map(|it| it.switches.to_string()),
             _ => None,
@@ -95,7 +95,7 @@ impl Factor {
             Factor::Total => "total",
             Factor::Placement => "placement",
             Factor::Workers => "workers",
-            Factor::Reach => "reach",
+            Factor::Route => "route",
             Factor::Routers => "routers",
             Factor::Switches => "switches",
             Factor::Observe => "observe",
@@ -125,7 +125,7 @@ impl Factor {
             Factor::Total => case.total.map(|it| it.to_string()),
             Factor::Placement => Some(case.placement.to_string()),
             Factor::Workers => Some(case.workers.name().to_string()),
-            Factor::Reach | Factor::Routers | Factor::Switches => self.of_reach(&case.reach),
+            Factor::Route | Factor::Routers | Factor::Switches => self.of_reach(&case.route),
             Factor::Observe => Some(observed(case.observe)),
             Factor::Loss => Some(losses::loss(&case.variant)),
             Factor::Burst => losses::burst(&case.variant),
@@ -151,7 +151,7 @@ impl Factor {
             Factor::Total => Total::parse(word).map(|it| it.to_string()),
             Factor::Placement => Placement::parse(word).map(|it| it.to_string()),
             Factor::Workers => workers(word).map(|it| it.name().to_string()),
-            Factor::Reach => Reach::parse(word).map(|it| it.to_string()),
+            Factor::Route => Route::parse(word).map(|it| it.to_string()),
             Factor::Routers | Factor::Switches => hops(word).map(|it| it.to_string()),
             Factor::Observe if word == UNOBSERVED => Ok(word.to_string()),
             Factor::Observe => word.parse::<Probe>().map(|it| it.to_string()),

@@ -136,7 +136,7 @@ pub struct Levels {
     /// `process`, `thread`.
     pub workers: Option<Words>,
     /// Where the two halves are: `local`, `peer`, `lab:routers=2`.
-    pub reach: Option<Words>,
+    pub route: Option<Words>,
     /// What looks on: `none`, as ever, and probes in launches of their own.
     pub observe: Option<Words>,
     /// Datagrams lost, of mechanisms with `reliability`: `0%`, `5%`.
@@ -197,7 +197,7 @@ pub struct Fixed {
     /// As in `[vary]`.
     pub workers: Option<Words>,
     /// As in `[vary]`.
-    pub reach: Option<Words>,
+    pub route: Option<Words>,
     /// As in `[vary]`.
     pub loss: Option<Words>,
     /// As in `[vary]`.

@@ -73,7 +73,7 @@ fn named(only: &Levels) -> impl Iterator<Item = (Factor, &super::format::Words)>
         (Factor::Total, &only.total),
         (Factor::Placement, &only.placement),
         (Factor::Workers, &only.workers),
-        (Factor::Reach, &only.reach),
+        (Factor::Route, &only.route),
         (Factor::Observe, &only.observe),
         (Factor::Loss, &only.loss),
         (Factor::Burst, &only.burst),

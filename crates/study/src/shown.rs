@@ -58,7 +58,7 @@ pub struct TableSpec {
     /// The factor whose levels are columns, unless `show` names several measures.
     pub columns: Option<Spanned<String>>,
     /// What stands in the cells: `median`, `mean`, `min`, `q1`, `q3`, `max`, `p50` … `p99.999`,
-    /// `rank`, `switches`, `granted`, `lowest` and `highest` (of all cases of a cell), or a derived
+    /// `rank`, `switches`, `effective_settings`, `lowest` and `highest` (of all cases of a cell), or a derived
     /// column.
     #[serde(default)]
     pub show: Vec<Spanned<String>>,

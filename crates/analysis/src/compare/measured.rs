@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::{Judged, ModesSeen, SCHEMA_VERSION};
 use model::metric::{Better, Metric, Unit};
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use model::workload::{Arrivals, Workload};
 use store::Concurrent;
@@ -76,7 +76,7 @@ pub struct MeasuredCase {
     pub workers: String,
     /// Where its two halves were; exports of before there were several don't say.
     #[serde(default)]
-    pub reach: Option<Reach>,
+    pub route: Option<Route>,
     /// Of a fleet, the node that it was measured on, or the two between which it was.
     #[serde(default)]
     pub nodes: Vec<String>,
@@ -218,9 +218,9 @@ impl Measured {
         let asked = self.field("/request/total_bytes").as_u64();
         let total = asked.map_or(Total::Long, Total::Bytes);
         let peer = self.field("/peer").is_object();
-        let reach = if peer { Reach::Peer } else { Reach::Local };
+        let route = if peer { Route::Peer } else { Route::Local };
         for case in &mut self.results {
-            case.reach.get_or_insert_with(|| reach.clone());
+            case.route.get_or_insert_with(|| route.clone());
             if case.total.is_none() && case.metric.unit == Unit::BytesPerSecond {
                 case.total.get_or_insert(total);
             }
@@ -304,7 +304,7 @@ impl MeasuredCase {
         let key = |it: &MeasuredCase| (it.message_bytes, asked(it), it.twin);
         self.variant == other.variant
             && self.workload == other.workload
-            && self.reach == other.reach
+            && self.route == other.route
             && (&self.nodes, self.concurrent) == (&other.nodes, other.concurrent)
             && self.placement == other.placement
             && self.workers == other.workers

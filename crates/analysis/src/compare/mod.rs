@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::ALPHA;
 use model::metric::Metric;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
 use stats::{Shift, Verdict};
@@ -85,7 +85,7 @@ pub struct CaseChange {
     /// What one transfer carries; null where no bytes are transferred.
     pub total: Option<Total>,
     /// Where its two halves were.
-    pub reach: Reach,
+    pub route: Route,
     /// The node that it was measured on, or the two between which it was; empty unless the runs are fleets'.
     pub nodes: Vec<String>,
     /// How many pairs of nodes were measured at a time; null of what is no pair.
@@ -291,7 +291,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
         metric: any.metric().clone(),
         message_bytes: any.message_bytes,
         total: any.total,
-        reach: any.reach.clone().unwrap_or_default(),
+        route: any.route.clone().unwrap_or_default(),
         nodes: any.nodes.clone(),
         concurrent: any.concurrent,
         placement: any.placement.clone(),

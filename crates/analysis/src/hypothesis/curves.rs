@@ -36,8 +36,8 @@ pub fn curves(
     for case in cases(chosen, results)? {
         let others = Factor::ALL.iter().filter(|it| **it != along && !it.is_of_reach());
         let key = others.map(|factor| level(case, *factor));
-        let reach = (along != Factor::Reach).then(|| apart_from(along, case));
-        series.entry(key.chain(reach).collect()).or_default().push(case);
+        let route = (along != Factor::Route).then(|| apart_from(along, case));
+        series.entry(key.chain(route).collect()).or_default().push(case);
     }
     let among = series.len();
     let curve = |(key, cases): (Vec<String>, Vec<&CaseResult>)| {
@@ -67,9 +67,9 @@ pub fn curves(
 /// Where the halves of a case are, but for what a curve goes along; no word where both are here.
 fn apart_from(along: Factor, case: &CaseResult) -> String {
     let (routers, switches) = (along == Factor::Routers, along == Factor::Switches);
-    match case.reach.is_local() {
+    match case.route.is_local() {
         true => String::new(),
-        false => case.reach.without(routers, switches).to_string(),
+        false => case.route.without(routers, switches).to_string(),
     }
 }
 

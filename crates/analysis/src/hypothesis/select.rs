@@ -17,8 +17,8 @@ pub fn level(case: &CaseResult, factor: Factor) -> String {
         Factor::Total => case.total.map_or_else(String::new, |it| it.to_string()),
         Factor::Placement => case.placement.clone(),
         Factor::Workers => case.workers.clone(),
-        Factor::Reach | Factor::Routers | Factor::Switches => {
-            factor.of_reach(&case.reach).unwrap_or_default()
+        Factor::Route | Factor::Routers | Factor::Switches => {
+            factor.of_reach(&case.route).unwrap_or_default()
         }
         Factor::Observe => observed(case.observe),
         Factor::Loss => losses::loss(&case.variant),
@@ -174,11 +174,11 @@ fn planned<'a>(
     results: &'a [CaseResult],
 ) -> Vec<(&'a CaseResult, &'a CaseResult)> {
     let free = |factor: Factor| left.level(factor).is_none() && right.level(factor).is_none();
-    // What follows from the reach is compared with it.
+    // What follows from the route is compared with it.
     let compared = |it: &&Factor| free(**it) && !it.is_of_reach();
-    let reach = |it: &CaseResult| it.reach.without(!free(Factor::Routers), !free(Factor::Switches));
+    let route = |it: &CaseResult| it.route.without(!free(Factor::Routers), !free(Factor::Switches));
     let alike = |a: &CaseResult, b: &CaseResult| {
-        let there = !free(Factor::Reach) || reach(a) == reach(b);
+        let there = !free(Factor::Route) || route(a) == route(b);
         there
             && Factor::ALL.iter().filter(compared).all(|factor| {
                 any_level(a, *factor)

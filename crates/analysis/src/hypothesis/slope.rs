@@ -234,6 +234,6 @@ mod tests {
         assert_ne!(steps.adds(None, true).decision, Decision::Supported);
         assert_eq!(steps.straight(None, true).decision, Decision::Inconclusive);
         let words = Curve { levels: vec!["lab".into(); 5], ..curve(|it| it) };
-        assert!(Steps::of(&words, Factor::Reach).is_err());
+        assert!(Steps::of(&words, Factor::Route).is_err());
     }
 }

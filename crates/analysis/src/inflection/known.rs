@@ -53,7 +53,7 @@ impl Known<'_> {
             "pages" => Some(bytes / self.page.max(1)),
             name => {
                 let there = self.curve.iter().find(|it| it.message_bytes == Some(bytes));
-                there.and_then(|it| it.granted.get(name).copied())
+                there.and_then(|it| it.effective_settings.get(name).copied())
             }
         };
         number.map_or(name.into(), |number| format!("{before}{number}{after}"))
@@ -65,7 +65,7 @@ impl Known<'_> {
         match length {
             Length::Bytes(bytes) => Some(*bytes),
             Length::Page => Some(self.page),
-            Length::Granted(name) => self.granted(name),
+            Length::Setting(name) => self.effective_settings(name),
             Length::LastBefore(name) => self.declines(name).first().map(|it| it[0].1),
             Length::FirstWithLeast(name) => self.declines(name).last().map(|it| it[1].1),
             Length::First(of) => of.iter().find_map(|it| self.bytes(it)),
@@ -82,16 +82,20 @@ impl Known<'_> {
     }
 
     /// What was granted, if it was the same at all sizes.
-    fn granted(&self, name: &str) -> Option<u64> {
-        let first = *self.curve.first()?.granted.get(name)?;
-        self.curve.iter().all(|it| it.granted.get(name) == Some(&first)).then_some(first)
+    fn effective_settings(&self, name: &str) -> Option<u64> {
+        let first = *self.curve.first()?.effective_settings.get(name)?;
+        self.curve.iter().all(|it| it.effective_settings.get(name) == Some(&first)).then_some(first)
     }
 
     /// Neighbouring sizes of which the larger was granted less: what each was granted, and its bytes.
     fn declines(&self, name: &str) -> Vec<[(u64, u64); 2]> {
-        let of = |it: &&CaseResult| Some((*it.granted.get(name)?, it.message_bytes?));
-        let granted: Vec<(u64, u64)> = self.curve.iter().filter_map(of).collect();
-        granted.windows(2).filter(|it| it[1].0 < it[0].0).map(|it| [it[0], it[1]]).collect()
+        let of = |it: &&CaseResult| Some((*it.effective_settings.get(name)?, it.message_bytes?));
+        let effective_settings: Vec<(u64, u64)> = self.curve.iter().filter_map(of).collect();
+        effective_settings
+            .windows(2)
+            .filter(|it| it[1].0 < it[0].0)
+            .map(|it| [it[0], it[1]])
+            .collect()
     }
 }
 

@@ -43,7 +43,7 @@ fn swept(mechanism: &str, count: u32, place: u64) -> Vec<CaseResult> {
 
 fn granting(mut cases: Vec<CaseResult>, name: &str, bytes: u64) -> Vec<CaseResult> {
     for case in &mut cases {
-        case.granted.insert(name.into(), bytes);
+        case.effective_settings.insert(name.into(), bytes);
     }
     cases
 }
@@ -146,7 +146,7 @@ fn buffers_count_whole_and_half() {
 fn what_follows_the_message_is_no_candidate() {
     let mut cases = swept("unix-dgram", 8, 0);
     for case in &mut cases {
-        case.granted.insert("send_buffer_bytes".into(), 2 * case.message_bytes.unwrap());
+        case.effective_settings.insert("send_buffer_bytes".into(), 2 * case.message_bytes.unwrap());
     }
     assert!(!names(&known_of(&cases)).iter().any(|it| it.contains("buffer")));
 }
@@ -160,7 +160,7 @@ fn each_mechanism_has_its_own() {
     assert_eq!(bytes_of(&known_of(&udp), "UDP datagram of the MTU"), Some(1472));
     let mut ring = swept("shm-ring", 8, 0);
     for (case, slots) in ring.iter_mut().zip([64, 64, 64, 32, 16, 8, 4, 4]) {
-        case.granted.insert("ring_slots".into(), slots);
+        case.effective_settings.insert("ring_slots".into(), slots);
     }
     assert_eq!(bytes_of(&known_of(&ring), "the last size with 64 slots"), Some(256));
     assert_eq!(bytes_of(&known_of(&ring), "the first size with 4 slots"), Some(4096));

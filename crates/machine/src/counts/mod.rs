@@ -108,14 +108,14 @@ fn no_tracepoints() -> Refusal {
     Refusal {
         reason: "the tracepoints can't be read: tracefs is not mounted, or not for this user"
             .into(),
-        way_out: Some("mount -t tracefs tracefs /sys/kernel/tracing".into()),
+        remedy: Some("mount -t tracefs tracefs /sys/kernel/tracing".into()),
     }
 }
 
 fn refusal(counter: &Counter, error: &io::Error, paranoid: Option<i32>) -> Refusal {
     let name = &counter.name;
     let hardware = counter.event.is_hardware();
-    let (reason, way_out) = match error.raw_os_error() {
+    let (reason, remedy) = match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) if hardware => {
             (format!("this machine has no counter of {name} (common in a virtual machine)"), None)
         }
@@ -135,5 +135,5 @@ fn refusal(counter: &Counter, error: &io::Error, paranoid: Option<i32>) -> Refus
         Some(libc::EBUSY) => (format!("{name}: another program holds the counters"), None),
         _ => (format!("{name}: {error}"), None),
     };
-    Refusal { reason, way_out }
+    Refusal { reason, remedy }
 }

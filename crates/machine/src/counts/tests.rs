@@ -153,11 +153,11 @@ fn what_is_in_the_way_is_said_with_the_way_out() {
 
     let none = refused(&Fake::refusing(Event::Instructions, libc::ENOENT), Family::Core);
     assert!(none.reason.contains("no counter of instructions:u"), "{none:?}");
-    assert_eq!(none.way_out, None);
+    assert_eq!(none.remedy, None);
 
     let denied = refused(&Fake::refusing(Event::Cycles, libc::EACCES), Family::Core);
     assert!(denied.reason.contains("perf_event_paranoid is 3, 1 or"), "{denied:?}");
-    assert_eq!(denied.way_out.as_deref(), Some("sysctl kernel.perf_event_paranoid=1"));
+    assert_eq!(denied.remedy.as_deref(), Some("sysctl kernel.perf_event_paranoid=1"));
 
     let traced = refused(&Fake::refusing(Event::Tracepoint(100), libc::EPERM), Family::Software);
     assert!(traced.reason.contains("wake-ups") && traced.reason.contains("-1"), "{traced:?}");
@@ -173,7 +173,7 @@ fn what_is_in_the_way_is_said_with_the_way_out() {
 
     let bare = tempfile::tempdir().unwrap();
     let unmounted = Counting::open(&Fake::new(), Family::Calls, 1, bare.path()).err().unwrap();
-    assert!(unmounted.way_out.unwrap().starts_with("mount -t tracefs"));
+    assert!(unmounted.remedy.unwrap().starts_with("mount -t tracefs"));
 }
 
 #[test]

@@ -47,7 +47,7 @@ const LOCKED: u64 = 8 << 20;
 pub(super) fn pipes(seen: &Seen) -> Finding {
     let settings = &seen.host.sysctls;
     let widest = settings.number::<u64>("fs/pipe-max-size");
-    let fresh = seen.host.granted.pipe_bytes;
+    let fresh = seen.host.default_buffers.pipe_bytes;
     let (Some(widest), Some(fresh)) = (widest, fresh) else {
         return PIPES.unknown(
             format!("fs.pipe-max-size or the capacity of a fresh pipe: {}", hidden_by(seen.host)),
@@ -103,7 +103,7 @@ pub(super) fn queues(seen: &Seen) -> Finding {
 pub(super) fn sockets(seen: &Seen) -> Finding {
     let settings = &seen.host.sysctls;
     let number = |name: &str| settings.number::<u64>(name);
-    let fresh = match seen.host.granted.unix_stream {
+    let fresh = match seen.host.default_buffers.unix_stream {
         Some(buffers) => format!("; a fresh Unix stream has {}", size(buffers.send_bytes)),
         None => String::new(),
     };

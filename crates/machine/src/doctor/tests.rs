@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::noise::Load;
 use crate::stored::{add, machine, unpack};
-use model::host::{Buffers, Granted, Limit};
+use model::host::{Buffers, DefaultBuffers, Limit};
 use model::noise::Noise;
 
 const CHECKS: [&str; 19] = [
@@ -54,8 +54,11 @@ fn host(root: &Path) -> Host {
     let locked = Limit { soft: Some(8 << 20), hard: Some(8 << 20) };
     host.limits.resources = [("MEMLOCK".to_owned(), locked)].into();
     let buffers = Buffers { send_bytes: 212_992, receive_bytes: 212_992 };
-    host.granted =
-        Granted { pipe_bytes: Some(64 << 10), unix_stream: Some(buffers), ..Granted::default() };
+    host.default_buffers = DefaultBuffers {
+        pipe_bytes: Some(64 << 10),
+        unix_stream: Some(buffers),
+        ..DefaultBuffers::default()
+    };
     host
 }
 
@@ -267,7 +270,7 @@ fn what_is_hidden_is_said_to_be_so() {
     let root = unpack([]);
     let mut nobody = host(root.path());
     nobody.limits.resources.clear();
-    nobody.granted = Granted::default();
+    nobody.default_buffers = DefaultBuffers::default();
     let found = of_host(&nobody, &root, &[0, 1], &Stretch::default());
     assert_eq!(levels(&found, Level::Unknown).len(), CHECKS.len(), "{found:#?}");
     let list: Vec<Finding> = found.into_values().collect();
@@ -293,7 +296,7 @@ fn limits_below_what_a_fresh_kernel_grants() {
         assert_eq!(found[check].level, Level::Note, "{check}");
         assert!(found[check].command.is_some(), "{check}");
     }
-    host.granted.pipe_bytes = Some(8192);
+    host.default_buffers.pipe_bytes = Some(8192);
     assert_eq!(of_host(&host, &root, &[1, 2], &quiet())["pipes"].level, Level::Warning);
     add(root.path(), [("proc/sys/net/core/busy_poll", "50")]);
     assert!(of(&root, &[1, 2], &quiet())["sockets"].found.contains("poll before they sleep"));

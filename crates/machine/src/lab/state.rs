@@ -100,12 +100,12 @@ impl State {
 
     /// As [`State::read`]; it must be there.
     pub fn existing(name: &str) -> Result<State, LabError> {
-        let way_out = match name {
+        let remedy = match name {
             "lab" => "ipcmark lab up makes it".to_string(),
             _ => format!("ipcmark lab up --name {name} makes it, ipcmark lab status shows others"),
         };
         State::read(name)?
-            .ok_or_else(|| LabError::Usage(format!("no laboratory `{name}` is up: {way_out}")))
+            .ok_or_else(|| LabError::Usage(format!("no laboratory `{name}` is up: {remedy}")))
     }
 
     /// Every laboratory of this machine, by name.

@@ -194,13 +194,13 @@ fn means_are_chosen_by_what_there_is() {
     let bare = Asked { by: By::Relay, ..asked(2, 0, 0) };
     assert_eq!(means(&bare, NONE), (None, None, None, true), "a relay that only costs");
     assert_eq!(means(&asked(2, 0, 0), NONE), (None, None, None, false));
-    for (asked, offered, way_out) in [
+    for (asked, offered, remedy) in [
         (everything(By::Kernel), NO_NETEM, "--by kernel"),
         (Asked { delay_ns: None, ..everything(By::Kernel) }, TBF, "nftables"),
         (all, NONE, "--rate"),
     ] {
         let line = Chosen::of(&asked, offered).expect_err("it can't be had");
-        assert!(line.contains(way_out) && !line.contains('\n'), "{line}");
+        assert!(line.contains(remedy) && !line.contains('\n'), "{line}");
     }
 }
 

@@ -60,14 +60,14 @@ fn what_is_in_the_way_is_said_with_the_way_out() {
 
     let denied = load(libc::EPERM);
     assert!(denied.reason.contains("CAP_BPF and CAP_PERFMON"), "{denied:?}");
-    assert!(denied.way_out.unwrap().contains("root"), "no sysctl opens it");
+    assert!(denied.remedy.unwrap().contains("root"), "no sysctl opens it");
 
     assert_eq!(load(libc::ENOSYS).reason, "this kernel has no bpf(2)");
-    assert_eq!(load(libc::EMFILE).way_out.as_deref(), Some("ulimit -n 1024"));
+    assert_eq!(load(libc::EMFILE).remedy.as_deref(), Some("ulimit -n 1024"));
 
     let bad = say(libc::EACCES, Some("R1 invalid mem access")).expect_err("no");
     assert!(bad.reason.ends_with("R1 invalid mem access"), "{bad:?}");
-    assert_eq!(bad.way_out, None, "no privilege makes it a good one");
+    assert_eq!(bad.remedy, None, "no privilege makes it a good one");
 
     let lockdown = root.path().join("sys/kernel/security");
     std::fs::create_dir_all(&lockdown).unwrap();
@@ -77,10 +77,10 @@ fn what_is_in_the_way_is_said_with_the_way_out() {
     let locked = say(libc::EINVAL, Some(helper)).expect_err("no");
     assert!(locked.reason.contains("locked down") && locked.reason.contains(helper), "{locked:?}");
     assert!(!locked.reason.contains("CAP_BPF"), "{locked:?}");
-    assert_eq!(locked.way_out.as_deref(), Some("boot with lockdown=integrity"));
+    assert_eq!(locked.remedy.as_deref(), Some("boot with lockdown=integrity"));
     let both = load(libc::EPERM);
     assert!(both.reason.contains("locked down") && both.reason.contains("CAP_BPF"), "{both:?}");
-    assert!(both.way_out.is_some_and(|it| it.contains("lockdown=") && it.contains("root")));
+    assert!(both.remedy.is_some_and(|it| it.contains("lockdown=") && it.contains("root")));
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub fn available() -> Result<(), Refusal> {
 pub fn available_from(bpf: &dyn Bpf, root: &Path) -> Result<(), Refusal> {
     if cfg!(target_endian = "big") {
         let reason = "the trace's programs are built for little-endian processors".into();
-        return Err(Refusal { reason, way_out: None });
+        return Err(Refusal { reason, remedy: None });
     }
     bpf.load(&probe()).map(drop).map_err(|error| refusal("load a program", &error, root))
 }
@@ -318,7 +318,7 @@ fn refusal(what: &str, error: &io::Error, root: &Path) -> Refusal {
     let errno = unverified.map(|why| why.errno).or_else(|| error.raw_os_error());
     let lockdown = tree::text(root, "sys/kernel/security/lockdown");
     let lockdown = lockdown.is_some_and(|it| it.contains("[confidentiality]"));
-    let (reason, way_out) = match errno {
+    let (reason, remedy) = match errno {
         // A kernel that is locked down asks for the privilege first; whoever has it is told by the
         // verifier that there is no such helper (EINVAL).
         Some(libc::EPERM | libc::EACCES) if lockdown => (
@@ -342,5 +342,5 @@ fn refusal(what: &str, error: &io::Error, root: &Path) -> Refusal {
         Some(libc::ENOENT) => (format!("can't {what}: this kernel lacks it"), None),
         _ => (format!("can't {what}: {error}"), None),
     };
-    Refusal { reason, way_out }
+    Refusal { reason, remedy }
 }

@@ -4,7 +4,7 @@
 use super::path::Path;
 use super::{DatagramSocket, Plan, arq, fec};
 use crate::OpenError;
-use crate::network::Granted;
+use crate::network::EffectiveSettings;
 
 /// What an end is made by.
 #[derive(Clone)]
@@ -33,9 +33,9 @@ impl Half {
         &self,
         socket: S,
         theirs: u32,
-    ) -> Result<(fec::End<S>, Granted), OpenError> {
-        let (path, window, granted) = self.path(socket, theirs)?;
-        Ok((self.plan.fec_end(path, self.answers, window), granted))
+    ) -> Result<(fec::End<S>, EffectiveSettings), OpenError> {
+        let (path, window, effective_settings) = self.path(socket, theirs)?;
+        Ok((self.plan.fec_end(path, self.answers, window), effective_settings))
     }
 
     /// The same of an end that retransmits what is lost.
@@ -46,9 +46,9 @@ impl Half {
         &self,
         socket: S,
         theirs: u32,
-    ) -> Result<(arq::End<S>, Granted), OpenError> {
-        let (path, window, granted) = self.path(socket, theirs)?;
-        Ok((self.plan.arq_end(path, self.answers, window), granted))
+    ) -> Result<(arq::End<S>, EffectiveSettings), OpenError> {
+        let (path, window, effective_settings) = self.path(socket, theirs)?;
+        Ok((self.plan.arq_end(path, self.answers, window), effective_settings))
     }
 
     /// The path, how many datagrams may be under way on it, and what is told of both.
@@ -56,12 +56,12 @@ impl Half {
         &self,
         socket: S,
         theirs: u32,
-    ) -> Result<(Path<S>, u64, Granted), OpenError> {
+    ) -> Result<(Path<S>, u64, EffectiveSettings), OpenError> {
         let window = self.plan.window(&socket, self.message_bytes)?.min(theirs.max(1).into());
         let path = self.plan.path(socket, self.answers, self.seed)?;
         let mtu = path.mtu().map(|it| ("path_mtu_bytes".into(), it.into()));
-        let granted = self.plan.told(window, self.message_bytes).into_iter().chain(mtu);
-        let granted = granted.collect();
-        Ok((path, window, granted))
+        let effective_settings = self.plan.told(window, self.message_bytes).into_iter().chain(mtu);
+        let effective_settings = effective_settings.collect();
+        Ok((path, window, effective_settings))
     }
 }

@@ -8,7 +8,7 @@ use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{ACK, HEADER};
 use super::{DatagramSocket, arq, fec};
-use crate::network::Granted;
+use crate::network::EffectiveSettings;
 use crate::{Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor};
 use codes::{Coder, FlipTrace, LossModel, LossTrace, Scheme, Shield};
 use model::catalogue;
@@ -247,28 +247,34 @@ impl Plan {
         })
     }
 
-    /// Opens both ends over two connected sockets, of which `granted` is known.
+    /// Opens both ends over two connected sockets, of which `effective_settings` is known.
     ///
     /// # Errors
     /// As the calls that set them up.
     pub fn open<S: DatagramSocket, V: Visitor>(
         &self,
         spec: &OpenSpec,
-        (near, far, mut granted): (S, S, Granted),
+        (near, far, mut effective_settings): (S, S, EffectiveSettings),
         visitor: V,
     ) -> Result<V::Output, OpenError> {
         let window = self.window(&near, spec.message_bytes)?;
-        granted.extend(self.told(window, spec.message_bytes));
+        effective_settings.extend(self.told(window, spec.message_bytes));
         let near = self.path(near, false, spec.seed)?;
         let far = self.path(far, true, spec.seed)?;
         Ok(match self.strategy {
             Strategy::Fec => {
                 let near = self.fec_end(near, false, window);
-                visitor.visit(Opened::new(near, self.fec_end(far, true, window)).granted(granted))
+                visitor.visit(
+                    Opened::new(near, self.fec_end(far, true, window))
+                        .effective_settings(effective_settings),
+                )
             }
             Strategy::Arq { .. } => {
                 let near = self.arq_end(near, false, window);
-                visitor.visit(Opened::new(near, self.arq_end(far, true, window)).granted(granted))
+                visitor.visit(
+                    Opened::new(near, self.arq_end(far, true, window))
+                        .effective_settings(effective_settings),
+                )
             }
         })
     }

@@ -11,8 +11,8 @@ use rustix::net::{bind, connect as connect_socket, listen};
 
 use super::{OneFd, is_multipath, set_nodelay, stream_socket, subflows};
 use crate::network::{
-    self, Answer, Call, ConnectVisitor, ConnectionKind, Cookie, Granted, Hello, MEETING, Wait,
-    readable,
+    self, Answer, Call, ConnectVisitor, ConnectionKind, Cookie, EffectiveSettings, Hello, MEETING,
+    Wait, readable,
 };
 use crate::{Mechanism, OpenError, OpenSpec, Step, socket};
 use model::mechanism::Unavailable;
@@ -138,7 +138,7 @@ impl network::Listener for LaunchListener {
         self.port
     }
 
-    fn accept(mut self, wait: &Wait) -> Result<(OneFd, Granted), OpenError> {
+    fn accept(mut self, wait: &Wait) -> Result<(OneFd, EffectiveSettings), OpenError> {
         let failed = |call| OpenError::call::<io::Error>(call, "none known");
         loop {
             wait.for_any(&self.fds(), self.soonest())?;
@@ -147,9 +147,9 @@ impl network::Listener for LaunchListener {
                 continue;
             }
             stream.set_nonblocking(false).map_err(failed("fcntl O_NONBLOCK"))?;
-            let granted = prepare(&stream, &self.spec)?;
+            let effective_settings = prepare(&stream, &self.spec)?;
             stream.write_all(&Answer { window: 0 }.to_bytes()).map_err(failed("write"))?;
-            return Ok((OneFd::new(stream), granted));
+            return Ok((OneFd::new(stream), effective_settings));
         }
     }
 
@@ -180,7 +180,7 @@ pub fn connect<V: ConnectVisitor>(
     }
     connect_socket(&stream, &call.to).map_err(|error| unreachable(call.to, error.into()))?;
     visitor.passed(Step::Connected);
-    let granted = prepare(&stream, spec)?;
+    let effective_settings = prepare(&stream, spec)?;
     let hello = Hello { kind: call.kind, window: 0 };
     stream.write_all(&hello.to_bytes(&call.cookie)).map_err(failed("write the cookie"))?;
     let mut answer = [0; Answer::BYTES];
@@ -194,18 +194,18 @@ pub fn connect<V: ConnectVisitor>(
         stream.set_write_timeout(None).map_err(failed("setsockopt SO_SNDTIMEO"))?;
         stream.set_read_timeout(None).map_err(failed("setsockopt SO_RCVTIMEO"))?;
     }
-    Ok(visitor.visit(OneFd::new(stream), granted))
+    Ok(visitor.visit(OneFd::new(stream), effective_settings))
 }
 
 /// Applies the options of a connected socket; gives what was granted.
-fn prepare(stream: &TcpStream, spec: &OpenSpec) -> Result<Granted, OpenError> {
+fn prepare(stream: &TcpStream, spec: &OpenSpec) -> Result<EffectiveSettings, OpenError> {
     set_nodelay(stream, spec)?;
-    let mut granted = socket::granted(stream);
-    granted.extend(socket::set_busy_poll([stream], spec, super::Tcp::OPTIONS)?);
+    let mut effective_settings = socket::effective_settings(stream);
+    effective_settings.extend(socket::set_busy_poll([stream], spec, super::Tcp::OPTIONS)?);
     if is_multipath(spec) {
-        granted.push(("mptcp_subflows".into(), subflows(stream)?));
+        effective_settings.push(("mptcp_subflows".into(), subflows(stream)?));
     }
-    Ok(granted)
+    Ok(effective_settings)
 }
 
 /// The refusal of an address that isn't this host's.
@@ -214,7 +214,7 @@ pub fn no_address(address: IpAddr, error: rustix::io::Errno) -> OpenError {
     OpenError::Unavailable(Unavailable {
         cause: cause_of(&error),
         reason: format!("bind to {address}: {error}"),
-        way_out: "name an address that the far host has, with --peer-address".into(),
+        remedy: "name an address that the far host has, with --peer-address".into(),
     })
 }
 
@@ -226,7 +226,7 @@ pub fn unreachable(to: SocketAddr, error: io::Error) -> OpenError {
     OpenError::Unavailable(Unavailable {
         cause: cause_of(&error),
         reason: format!("connect to {to}: {error}"),
-        way_out: "open the way through firewalls, or name another address with --peer-address"
+        remedy: "open the way through firewalls, or name another address with --peer-address"
             .into(),
     })
 }

@@ -12,8 +12,8 @@ const HEADERS: u64 = 8 + 20;
 const DATAGRAM: Length = Length::Less(Borrowed(&[
     Length::Least(Borrowed(&[
         Length::First(Borrowed(&[
-            Length::Granted(Borrowed("path_mtu_bytes")),
-            Length::Granted(Borrowed("mtu_bytes")),
+            Length::Setting(Borrowed("path_mtu_bytes")),
+            Length::Setting(Borrowed("mtu_bytes")),
             Length::Bytes(socket::LOOPBACK_MTU),
         ])),
         Length::Bytes(socket::LARGEST_PACKET),
@@ -27,14 +27,14 @@ pub const BENDS: &[Bend] = &[
     socket::HALF_SEND_BUFFER,
     Bend::new(
         "receive buffer, with its accounting",
-        Length::granted("receive_buffer_bytes"),
+        Length::setting("receive_buffer_bytes"),
         "granted: SO_RCVBUF",
     ),
     socket::HALF_RECEIVE_BUFFER,
     Bend::new("UDP datagram of the MTU", DATAGRAM, "MTU less headers, ip(7) and udp(7)"),
     Bend::only(
         "datagram sent",
-        Length::granted("datagram_bytes"),
+        Length::setting("datagram_bytes"),
         Only::Beside(DATAGRAM),
         "granted: datagram_bytes",
     ),

@@ -89,13 +89,13 @@ pub(super) fn open<V: Visitor>(
 
 fn pair<const SEND: usize, const TAKE: usize>(
     spec: &OpenSpec,
-    (near, far, mut granted): Connected,
+    (near, far, mut effective_settings): Connected,
     datagram: usize,
 ) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
     let end = |socket| End::of(socket, datagram, spec.message_bytes);
     let (initiator, responder) = (end(near)?, end(far)?);
-    granted.extend(initiator.granted(datagram, spec.message_bytes)?);
-    Ok(Opened::new(initiator, responder).granted(granted))
+    effective_settings.extend(initiator.effective_settings(datagram, spec.message_bytes)?);
+    Ok(Opened::new(initiator, responder).effective_settings(effective_settings))
 }
 
 impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
@@ -117,17 +117,18 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
     }
 
     /// What it may have under way, and in one send; and what a message comes to.
-    pub(super) fn granted(
+    pub(super) fn effective_settings(
         &self,
         datagram: usize,
         message_bytes: usize,
     ) -> Result<Vec<(String, u64)>, OpenError> {
         let (window, batch) = (self.window, self.batch);
-        let mut granted = path::granted(&self.socket, message_bytes, path::Laid::Cut(datagram));
-        granted.push(("window_datagrams".into(), window));
-        granted.push(("datagram_bytes".into(), datagram as u64));
+        let mut effective_settings =
+            path::effective_settings(&self.socket, message_bytes, path::Laid::Cut(datagram));
+        effective_settings.push(("window_datagrams".into(), window));
+        effective_settings.push(("datagram_bytes".into(), datagram as u64));
         if SEND > 1 {
-            granted.push(("datagrams_per_send".into(), batch));
+            effective_settings.push(("datagrams_per_send".into(), batch));
             if batch < 2 {
                 return Err(OpenError::NotApplicable(format!(
                     "udp: gso=on changes nothing for datagrams of {datagram} bytes: one send takes \
@@ -136,7 +137,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
                 )));
             }
         }
-        Ok(granted)
+        Ok(effective_settings)
     }
 
     /// With no more under way than the partner's buffer holds.

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 
 use super::remote::Make;
 use super::{Udp, datagram_here, is, path, set_failed, window};
-use crate::network::Granted;
+use crate::network::EffectiveSettings;
 use crate::reliable::{ArqEnd, DatagramSocket, FecEnd, Half, Plan};
 use crate::{Mechanism, OpenError, Options};
 
@@ -60,7 +60,11 @@ impl Make for MakeFec {
         self.0.datagram()
     }
 
-    fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
+    fn make(
+        &self,
+        socket: UdpSocket,
+        window: u32,
+    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
         self.0.fec(socket, window)
     }
 }
@@ -72,7 +76,11 @@ impl Make for MakeArq {
         self.0.datagram()
     }
 
-    fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
+    fn make(
+        &self,
+        socket: UdpSocket,
+        window: u32,
+    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
         self.0.arq(socket, window)
     }
 }

@@ -78,7 +78,11 @@ fn packets(bytes: usize, mtu: u32, ipv6: bool) -> usize {
 }
 
 /// What is told of a path, and of a message on it: nothing where the kernel doesn't know its MTU.
-pub fn granted(socket: &UdpSocket, message_bytes: usize, laid: Laid) -> Vec<(String, u64)> {
+pub fn effective_settings(
+    socket: &UdpSocket,
+    message_bytes: usize,
+    laid: Laid,
+) -> Vec<(String, u64)> {
     let (Ok(mtu), Ok(to)) = (mtu(socket), socket.peer_addr()) else { return Vec::new() };
     let wire = wire_bytes(message_bytes, laid, mtu, to.is_ipv6());
     vec![("path_mtu_bytes".into(), mtu.into()), ("message_wire_bytes".into(), wire as u64)]

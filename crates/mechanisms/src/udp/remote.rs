@@ -11,8 +11,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
 use super::{End, PATIENCE, fragmented, fragments, lossy, set_failed, set_options, window};
 use crate::network::{
-    Answer, Call, ConnectVisitor, ConnectionKind, Cookie, Granted, Hello, ListenVisitor, Listener,
-    MEETING, Wait,
+    Answer, Call, ConnectVisitor, ConnectionKind, Cookie, EffectiveSettings, Hello, ListenVisitor,
+    Listener, MEETING, Wait,
 };
 use crate::reliable::Half;
 use crate::tcp::{no_address, unreachable};
@@ -32,7 +32,11 @@ pub(super) trait Make: Clone + Send + 'static {
     /// Bytes of a datagram.
     fn datagram(&self) -> usize;
     /// The end, with no more under way than `window`.
-    fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError>;
+    fn make(
+        &self,
+        socket: UdpSocket,
+        window: u32,
+    ) -> Result<(Self::End, EffectiveSettings), OpenError>;
 }
 
 /// One datagram a message.
@@ -50,11 +54,11 @@ impl Make for Bare {
         self.message_bytes
     }
 
-    fn make(&self, socket: UdpSocket, window: u32) -> Result<(End, Granted), OpenError> {
+    fn make(&self, socket: UdpSocket, window: u32) -> Result<(End, EffectiveSettings), OpenError> {
         let end = End::new(socket, self.message_bytes).map_err(set_failed)?;
         let end = End { window: end.window.min(window), ..end };
-        let granted = end.granted(self.largest, self.message_bytes);
-        Ok((end, granted))
+        let effective_settings = end.effective_settings(self.largest, self.message_bytes);
+        Ok((end, effective_settings))
     }
 }
 
@@ -72,11 +76,15 @@ impl<const SEND: usize, const TAKE: usize> Make for Fragments<SEND, TAKE> {
         self.datagram
     }
 
-    fn make(&self, socket: UdpSocket, window: u32) -> Result<(Self::End, Granted), OpenError> {
+    fn make(
+        &self,
+        socket: UdpSocket,
+        window: u32,
+    ) -> Result<(Self::End, EffectiveSettings), OpenError> {
         let end = fragments::End::of(socket, self.datagram, self.message_bytes)?;
         let end = end.narrowed(window);
-        let granted = end.granted(self.datagram, self.message_bytes)?;
-        Ok((end, granted))
+        let effective_settings = end.effective_settings(self.datagram, self.message_bytes)?;
+        Ok((end, effective_settings))
     }
 }
 
@@ -114,12 +122,15 @@ fn choose<W: With>(spec: &OpenSpec, answers: bool, what: W) -> Result<W::Output,
 }
 
 /// A socket with the options asked for, bound to nothing yet.
-fn open_socket(address: IpAddr, spec: &OpenSpec) -> Result<(UdpSocket, Granted), OpenError> {
+fn open_socket(
+    address: IpAddr,
+    spec: &OpenSpec,
+) -> Result<(UdpSocket, EffectiveSettings), OpenError> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let opened = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
         .map_err(OpenError::call("socket", "raise the limit on open files (ulimit -n)"))?;
-    let granted = set_options(&opened, spec)?;
-    Ok((opened.into(), granted))
+    let effective_settings = set_options(&opened, spec)?;
+    Ok((opened.into(), effective_settings))
 }
 
 fn failed(call: &'static str) -> impl Fn(io::Error) -> OpenError {
@@ -137,7 +148,7 @@ pub fn listen<V: ListenVisitor>(
 ) -> Result<V::Output, OpenError> {
     struct Listen<V> {
         socket: UdpSocket,
-        granted: Granted,
+        effective_settings: EffectiveSettings,
         port: u16,
         cookie: Cookie,
         visitor: V,
@@ -145,20 +156,20 @@ pub fn listen<V: ListenVisitor>(
     impl<V: ListenVisitor> With for Listen<V> {
         type Output = V::Output;
         fn with(self, make: impl Make) -> V::Output {
-            let Listen { socket, granted, port, cookie, visitor } = self;
-            visitor.visit(Bound { socket, granted, port, cookie, make })
+            let Listen { socket, effective_settings, port, cookie, visitor } = self;
+            visitor.visit(Bound { socket, effective_settings, port, cookie, make })
         }
     }
-    let (socket, granted) = open_socket(address, spec)?;
+    let (socket, effective_settings) = open_socket(address, spec)?;
     bind(&socket, &SocketAddr::new(address, 0)).map_err(|error| no_address(address, error))?;
     let port = socket.local_addr().map_err(failed("getsockname"))?.port();
-    choose(spec, true, Listen { socket, granted, port, cookie, visitor })
+    choose(spec, true, Listen { socket, effective_settings, port, cookie, visitor })
 }
 
 /// A bound socket that waits for a datagram with the cookie.
 struct Bound<M> {
     socket: UdpSocket,
-    granted: Granted,
+    effective_settings: EffectiveSettings,
     port: u16,
     cookie: Cookie,
     make: M,
@@ -199,7 +210,7 @@ impl<M: Make> Listener for Bound<M> {
         self.port
     }
 
-    fn accept(self, wait: &Wait) -> Result<(M::End, Granted), OpenError> {
+    fn accept(self, wait: &Wait) -> Result<(M::End, EffectiveSettings), OpenError> {
         let own = self.own_window()?;
         self.socket.set_nonblocking(true).map_err(failed("fcntl O_NONBLOCK"))?;
         let theirs = loop {
@@ -236,7 +247,7 @@ impl<M: Make> Listener for Bound<M> {
         }
         self.socket.set_nonblocking(false).map_err(failed("fcntl O_NONBLOCK"))?;
         let (end, more) = self.make.make(self.socket, theirs)?;
-        Ok((end, self.granted.into_iter().chain(more).collect()))
+        Ok((end, self.effective_settings.into_iter().chain(more).collect()))
     }
 
     fn accept_and_close(&mut self) -> io::Result<ConnectionKind> {
@@ -261,24 +272,24 @@ pub fn connect<V: ConnectVisitor>(
     struct Connect<'a, V> {
         call: &'a Call,
         socket: UdpSocket,
-        granted: Granted,
+        effective_settings: EffectiveSettings,
         visitor: V,
     }
     impl<V: ConnectVisitor> With for Connect<'_, V> {
         type Output = Result<V::Output, OpenError>;
         fn with(self, make: impl Make) -> Self::Output {
-            let Connect { call, socket, granted, mut visitor } = self;
+            let Connect { call, socket, effective_settings, mut visitor } = self;
             let theirs = let_in(&socket, call, make.datagram())?;
             visitor.passed(Step::Accepted);
             let (end, more) = make.make(socket, theirs)?;
-            Ok(visitor.visit(end, granted.into_iter().chain(more).collect()))
+            Ok(visitor.visit(end, effective_settings.into_iter().chain(more).collect()))
         }
     }
-    let (socket, granted) = open_socket(call.to.ip(), spec)?;
+    let (socket, effective_settings) = open_socket(call.to.ip(), spec)?;
     // It gets a port, and the one address from which the partner is reached.
     socket.connect(call.to).map_err(|error| unreachable(call.to, error))?;
     visitor.passed(Step::Connected);
-    choose(spec, false, Connect { call, socket, granted, visitor })?
+    choose(spec, false, Connect { call, socket, effective_settings, visitor })?
 }
 
 /// Shows the cookie until it is answered. Returns how many datagrams may be under way to the far side.
@@ -316,6 +327,6 @@ fn let_in(socket: &UdpSocket, call: &Call, datagram: usize) -> Result<u32, OpenE
     Err(OpenError::Unavailable(Unavailable {
         cause: Cause::Other,
         reason,
-        way_out: "let the hosts reach each other, or see --peer-address".into(),
+        remedy: "let the hosts reach each other, or see --peer-address".into(),
     }))
 }

@@ -17,7 +17,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Asked, Found, Payload, Side, Size, Timed};
-use crate::network::{Call, ConnectVisitor, ConnectionKind, Granted};
+use crate::network::{Call, ConnectVisitor, ConnectionKind, EffectiveSettings};
 use crate::{
     Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose, keep_record,
 };
@@ -114,8 +114,8 @@ impl Visitor for Close {
 
 impl ConnectVisitor for Close {
     type Output = ();
-    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) {
-        drop(black_box((end, granted)));
+    fn visit<E: Endpoint + 'static>(self, end: E, effective_settings: EffectiveSettings) {
+        drop(black_box((end, effective_settings)));
     }
 }
 
@@ -194,9 +194,9 @@ impl ConnectVisitor for Stamp<'_> {
         self.stamps[place(step)] = self.clock.now();
     }
 
-    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) {
+    fn visit<E: Endpoint + 'static>(self, end: E, effective_settings: EffectiveSettings) {
         self.stamps[STAMPS - 2] = self.clock.now();
-        drop(black_box((end, granted)));
+        drop(black_box((end, effective_settings)));
     }
 }
 

@@ -81,7 +81,7 @@ fn verdict(found: &RunComparison) -> Verdict {
             some => format!("the runs differ in {}", fields(some.iter().map(|it| &it.field))),
         };
         let headline = Text::new().strong("Nothing can be compared: ").plain(why + ".");
-        return Verdict::new(VerdictKind::Unknown, headline, way_out(found));
+        return Verdict::new(VerdictKind::Unknown, headline, remedy(found));
     }
     let margin = percent(found.margin);
     let parts: Vec<String> = [
@@ -107,7 +107,7 @@ fn verdict(found: &RunComparison) -> Verdict {
     Verdict::new(kind, headline, extremes(found))
 }
 
-fn way_out(found: &RunComparison) -> &'static str {
+fn remedy(found: &RunComparison) -> &'static str {
     match found.differences.is_empty() {
         true => "The reasons stand under the tables.",
         false => "--force compares them anyway: what changed is then all of these together.",
@@ -179,9 +179,9 @@ fn unit(case: &CaseChange) -> Unit {
 fn short_name(case: &CaseChange) -> String {
     let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
     // Who the two are says more than that there are two.
-    let is_plain = case.reach.is_local() || !case.nodes.is_empty();
-    let reach = if is_plain { String::new() } else { format!(" ({})", case.reach) };
-    format!("{}{reach}{}{size}", case.variant, between(case))
+    let is_plain = case.route.is_local() || !case.nodes.is_empty();
+    let route = if is_plain { String::new() } else { format!(" ({})", case.route) };
+    format!("{}{route}{}{size}", case.variant, between(case))
 }
 
 /// Of a fleet, the nodes: ` n1`, ` n1–n2`, ` n1–n2 (all pairs)`.

@@ -63,7 +63,7 @@ fn laboratories(judged: &Judged) -> Option<Block> {
             format!(", MTU {} bytes", lab.mtu_bytes)
         };
         let line: String = lab.impairments.iter().map(|it| format!(", {it}")).collect();
-        format!("{} ({}{mtu}{line})", lab.chain, lab.reach)
+        format!("{} ({}{mtu}{line})", lab.chain, lab.route)
     });
     let text = Text::new()
         .strong("Laboratories that the run made: ")

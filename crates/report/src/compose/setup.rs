@@ -40,7 +40,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 
 /// Whether each of them is between two hosts.
 fn apart(cases: &[&CaseResult]) -> bool {
-    cases.iter().all(|it| !it.reach.is_local())
+    cases.iter().all(|it| !it.route.is_local())
 }
 
 fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {

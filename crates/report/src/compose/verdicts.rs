@@ -187,7 +187,7 @@ fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
     if all.is_empty() {
         return Vec::new();
     }
-    let way_out = "More time (--budget) narrows intervals.";
+    let remedy = "More time (--budget) narrows intervals.";
     let asked = Text::new().strong("Precision not reached");
     if extent == Extent::Full {
         let lines = judged.groups.iter().filter_map(|group| {
@@ -195,13 +195,13 @@ fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
             let head = format!("{}: ", words::group(group));
             (!names.is_empty()).then(|| Text::new().strong(head).plain(names.join(", ")))
         });
-        let asked = asked.strong(". ").plain(way_out);
+        let asked = asked.strong(". ").plain(remedy);
         return vec![Block::paragraph(asked), Block::List(lines.collect())];
     }
     let ranked: usize = judged.groups.iter().map(|group| group.standings.len()).sum();
     let counted = format!(": {} of {ranked} cases; {}.", all.len(), worst(&all));
     let rest = format!(
-        " {way_out} `ipcmark report {} -v` and the page (--html) name them all.",
+        " {remedy} `ipcmark report {} -v` and the page (--html) name them all.",
         judged.run.id
     );
     vec![Block::paragraph(asked.plain(counted + &rest))]

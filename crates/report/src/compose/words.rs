@@ -22,8 +22,8 @@ pub fn best_median(case: &CaseResult) -> &'static str {
 
 /// A placement in words: `one CPU`, `two CPUs (same-llc)`.
 pub fn place(placement: &str) -> String {
-    if let Some((reach, placement)) = placement.rsplit_once('/') {
-        return format!("{}, {}", self::reach(reach), place(placement));
+    if let Some((route, placement)) = placement.rsplit_once('/') {
+        return format!("{}, {}", self::route(route), place(placement));
     }
     match placement {
         "same-cpu" => "one CPU".into(),
@@ -37,10 +37,10 @@ pub fn place(placement: &str) -> String {
 }
 
 /// Where the two halves are, in words: `this host`, `to the peer`, `lab: 2 routers, 1 switch`.
-pub fn reach(reach: &str) -> String {
-    match reach.split_once(':') {
-        None if reach == "local" => "this host".into(),
-        None if reach == "peer" => "to the peer".into(),
+pub fn route(route: &str) -> String {
+    match route.split_once(':') {
+        None if route == "local" => "this host".into(),
+        None if route == "peer" => "to the peer".into(),
         None => "lab: a cable".into(),
         Some((lab, options)) => {
             let told = options.split(',').map(|option| match option.split_once('=') {

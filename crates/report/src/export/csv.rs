@@ -127,7 +127,7 @@ fn identity(cells: &mut Cells, case: &CaseResult) {
     cells.put("workload", case.workload.name());
     cells.maybe("message_bytes", case.message_bytes);
     cells.maybe("total", case.total.map(Total::stored));
-    cells.put("reach", &case.reach);
+    cells.put("route", &case.route);
     cells.maybe("node", case.nodes.first());
     cells.maybe("far_node", case.nodes.get(1));
     cells.maybe("concurrent", case.concurrent.map(Concurrent::name));

@@ -92,7 +92,7 @@ fn name(judged: &Judged, case: &CaseResult) -> String {
     // Names of runs without a total of their own stay as they were before there were any.
     let total = case.total.filter(|_| !judged.run.request.totals.is_empty());
     parts.extend(total.map(|it| format!("of-{it}")));
-    parts.extend((!case.reach.is_local()).then(|| case.reach.to_string()));
+    parts.extend((!case.route.is_local()).then(|| case.route.to_string()));
     parts.extend((!case.nodes.is_empty()).then(|| case.nodes.join("..")));
     parts.extend(case.concurrent.map(|it| match it {
         Concurrent::One => "one-pair".into(),

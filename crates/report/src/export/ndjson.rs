@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{launches, stored};
 use analysis::{CaseResult, Claim, GroupVerdict, Judged, JudgedStudy, Observed};
-use analysis::{Reach, Total};
+use analysis::{Route, Total};
 use model::clock::{Kind, Reading, TscUnavailable};
 use model::host::Host;
 use store::{Concurrent, RunStatus, Store, StoreError, StoredCase, StoredRun};
@@ -45,7 +45,7 @@ struct Identity<'a> {
     workload: Workload,
     message_bytes: Option<u64>,
     total: Option<Total>,
-    reach: &'a Reach,
+    route: &'a Route,
     nodes: Vec<&'a str>,
     concurrent: Option<Concurrent>,
     placement: Placement,
@@ -61,7 +61,7 @@ impl<'a> Identity<'a> {
             workload: stored.case.workload,
             message_bytes: stored.case.message_bytes,
             total: stored.case.total,
-            reach: &stored.case.reach,
+            route: &stored.case.route,
             nodes,
             concurrent: stored.ends.and_then(|it| it.concurrent),
             placement: stored.case.placement,

@@ -79,7 +79,7 @@ impl LiveCase {
     fn beside(&self) -> Option<Beside> {
         let case = &self.case;
         let carries = case.variant.traits().carries;
-        if carries.is_control() || !case.reach.is_local() {
+        if carries.is_control() || !case.route.is_local() {
             return None;
         }
         let (spins, cpus) = (case.variant.burns(), case.place.cpus);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
 use crate::plan::{Case, Plan};
-use model::reach::Reach;
 use model::request::Request;
+use model::route::Route;
 use stats::Look;
 use store::{Closed, NewCase, Store, StoreError, StoredGroup, StoredRun};
 
@@ -129,7 +129,7 @@ pub(super) fn revive(
     let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
     let mut cases = Vec::new();
     for stored in group.cases.iter().filter(|case| case.absence.is_none()) {
-        let apart = elsewhere && stored.case.reach == Reach::Peer;
+        let apart = elsewhere && stored.case.route == Route::Peer;
         let Some(mut case) = Case::of_kept(&stored.case) else { continue };
         case.place.apart = apart;
         let mut live = LiveCase {

@@ -30,8 +30,8 @@ use crate::plan::{Case, Plan};
 use model::clock::Anchor;
 use model::floors::Extent;
 use model::placement::Place;
-use model::reach::Reach;
 use model::request::Request;
+use model::route::Route;
 use model::total::Total;
 use stats::MOST_LAUNCHES;
 use store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
@@ -233,9 +233,9 @@ impl<'a> Campaign<'a> {
         self.with.progress.stage("floors: clocks, kernel calls, cache lines, wake-ups, copying");
         let cases = self.groups.iter().flat_map(|group| &group.cases);
         // Between hosts there is no pair of CPUs: what is measured tells of this machine alone.
-        let places = cases.map(|it| match it.case.reach {
-            Reach::Peer => Place::FREE,
-            Reach::Local | Reach::Lab(_) => it.case.place,
+        let places = cases.map(|it| match it.case.route {
+            Route::Peer => Place::FREE,
+            Route::Local | Route::Lab(_) => it.case.place,
         });
         let mut order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
         for place in places {

@@ -109,7 +109,7 @@ impl Campaign<'_> {
 
     fn pilot_spec<'a>(&self, live: &'a LiveCase) -> Sent<'a> {
         let spec = Spec { batch: asked_messages(&live.case).unwrap_or(0), ..self.spec(live) };
-        Sent { spec: pilot_of(&live.case, spec), reach: &live.case.reach }
+        Sent { spec: pilot_of(&live.case, spec), route: &live.case.route }
     }
 }
 
@@ -189,7 +189,7 @@ pub fn pilot_of(case: &Case, launch: Spec) -> Spec {
 /// How long the pilot of a case warms up whose launches do so long, and what it times, in ns.
 fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
     let to_size = case.workload.traits().transfers && asked_messages(case).is_none();
-    if !to_size || !waited::are_waited_for(&case.variant, &case.reach) {
+    if !to_size || !waited::are_waited_for(&case.variant, &case.route) {
         return (launch, PILOT_NS);
     }
     let operations = launch.operations.max(Warmup::default().operations);
@@ -205,7 +205,7 @@ pub fn operation_ns(
     let report = &pilot.record.initiator;
     let batch = report.batch.max(1);
     let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
-    let losing = waited::are_waited_for(&case.variant, &case.reach);
+    let losing = waited::are_waited_for(&case.variant, &case.route);
     if !losing || !case.workload.traits().transfers {
         return Some(middle.max(0.1));
     }
@@ -234,7 +234,7 @@ fn found_of(
     clock: &model::clock::Record,
     lasting_ns: f64,
 ) -> Found {
-    let waits = waited::are_waited_for(&case.variant, &case.reach);
+    let waits = waited::are_waited_for(&case.variant, &case.route);
     Found {
         operation_ns,
         ack_ns: if waits { ack_ns.min(LOSING_ACK_NS) } else { ack_ns },
@@ -277,7 +277,7 @@ pub fn deadline_of(expected_ns: f64) -> u64 {
 /// lost is sent again a launch that met few losses promises too much, and to give up the slow ones
 /// would flatter the rest.
 pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
-    let waits = waited::are_waited_for(&case.variant, &case.reach);
+    let waits = waited::are_waited_for(&case.variant, &case.route);
     if waits { promised_ms.max(LOSING_DEADLINE_MS) } else { promised_ms }
 }
 
@@ -287,7 +287,7 @@ pub mod tests {
     use mechanisms::Variant;
     use model::launch::Workers;
     use model::placement::{Place, Placement};
-    use model::reach::Reach;
+    use model::route::Route;
     use model::total::Total;
     use model::workload::Policy;
 
@@ -303,7 +303,7 @@ pub mod tests {
             workers: Workers::Process,
             payload: Policy::Untouched,
             twin: false,
-            reach: Reach::Local,
+            route: Route::Local,
             observe: None,
         }
     }

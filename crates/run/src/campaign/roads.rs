@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::launch::Way;
 use crate::launch::peer::Peer;
-use model::reach::{LabRecord, Reach};
+use model::route::{LabRecord, Route};
 
-/// The ways to other hosts that are open, by the reach of the cases that take them.
+/// The ways to other hosts that are open, by the route of the cases that take them.
 #[derive(Default)]
 pub struct Roads {
     /// The ways.
-    pub ways: BTreeMap<Reach, Way>,
+    pub ways: BTreeMap<Route, Way>,
     /// The laboratories among them, as they are kept with the run.
     pub labs: Vec<LabRecord>,
 }
@@ -18,7 +18,7 @@ pub struct Roads {
 impl Roads {
     /// The host behind `--peer`, if there is one.
     pub(super) fn peer(&self) -> Option<&Peer> {
-        self.ways.get(&Reach::Peer).map(|it| &it.peer)
+        self.ways.get(&Route::Peer).map(|it| &it.peer)
     }
 
     /// Why one of them ended, if one has.

@@ -20,7 +20,7 @@ use machine::doctor::Watch;
 use model::findings::tally;
 use model::launch::{Record, SampleCount};
 use model::noise::RoundNoise;
-use model::reach::Reach;
+use model::route::Route;
 use store::{NewLaunch, StoreError};
 
 /// Rounds in which observed launches are made, unless the number of launches is fixed. Counts vary little,
@@ -43,7 +43,7 @@ pub(super) struct Turn {
 /// A launch as it is asked for, and where its halves go.
 pub(super) struct Sent<'a> {
     pub(super) spec: Spec,
-    pub(super) reach: &'a Reach,
+    pub(super) route: &'a Route,
 }
 
 impl Campaign<'_> {
@@ -164,7 +164,7 @@ impl Campaign<'_> {
         if live.samples == 0 {
             spec.samples = SampleCount::Exactly(1);
         }
-        Sent { spec, reach: &live.case.reach }
+        Sent { spec, route: &live.case.route }
     }
 
     /// Sets up, settles, times one after the other, ends together.
@@ -228,13 +228,13 @@ impl Campaign<'_> {
     }
 
     /// Starts a launch where its halves are to be.
-    fn start(&self, Sent { spec, reach }: &Sent, padding: usize) -> std::io::Result<Launch> {
+    fn start(&self, Sent { spec, route }: &Sent, padding: usize) -> std::io::Result<Launch> {
         let Conditions { launcher, roads, .. } = &self.with;
-        match (reach, roads.ways.get(reach)) {
+        match (route, roads.ways.get(route)) {
             (_, Some(way)) => Ok(launcher.start_between(spec, padding, way)),
-            (Reach::Local, None) => launcher.start(spec, padding),
-            (Reach::Peer | Reach::Lab(_), None) => {
-                let error = format!("{reach}: there is no way any more");
+            (Route::Local, None) => launcher.start(spec, padding),
+            (Route::Peer | Route::Lab(_), None) => {
+                let error = format!("{route}: there is no way any more");
                 Err(std::io::Error::new(std::io::ErrorKind::NotConnected, error))
             }
         }
@@ -302,7 +302,7 @@ pub fn drawn_in(seed: u64, group: usize, round: u64) -> u64 {
 /// The CPUs that a case uses on this host: its initiator's alone, where the responder is elsewhere.
 pub(super) fn cpus_here(case: &Case) -> Option<(u32, u32)> {
     let (initiator, responder) = case.place.cpus?;
-    Some((initiator, if case.reach == Reach::Peer { initiator } else { responder }))
+    Some((initiator, if case.route == Route::Peer { initiator } else { responder }))
 }
 
 /// The CPUs of pairs, each once, ascending.

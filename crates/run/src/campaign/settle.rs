@@ -42,8 +42,8 @@ impl Campaign<'_> {
     pub(super) fn find_settle(&self) -> Option<Settle> {
         let cases = || self.groups.iter().flat_map(|group| &group.cases).map(|live| &live.case);
         let apart = || cases().filter(|case| !case.place.shares_one_cpu());
-        let case = apart().find(|case| case.reach.is_local()).or_else(|| apart().next())?;
-        let (place, reach) = (case.place, &case.reach);
+        let case = apart().find(|case| case.route.is_local()).or_else(|| apart().next())?;
+        let (place, route) = (case.place, &case.route);
         let Some(mechanism) = settles(case) else {
             return Some(Settle { quiet_ns: ASSUMED_NS, ..Settle::default() });
         };
@@ -61,7 +61,7 @@ impl Campaign<'_> {
         };
         find_quiet(self.clock.ns_per_tick, |lasting_ns, quiet| {
             let spec = Spec { samples: SampleCount::Lasting(lasting_ns), ..spec.clone() };
-            let mut results = self.launch_after(&[Sent { spec, reach }], &[], quiet).ok()?;
+            let mut results = self.launch_after(&[Sent { spec, route }], &[], quiet).ok()?;
             Some(results.remove(0).samples)
         })
     }
@@ -103,13 +103,13 @@ pub fn find_quiet(
 /// The mechanism by which it can be seen how long a path like that of `case` takes to settle; None where
 /// each loses something on its way, which never does.
 fn settles(case: &Case) -> Option<String> {
-    let mechanism = if case.reach.is_local() {
+    let mechanism = if case.route.is_local() {
         "pipe".to_string()
     } else {
         losses::without(&case.variant.to_string())
     };
     let variant = Variant::parse(&mechanism).expect("a variant without its losses is one");
-    (!waited::are_waited_for(&variant, &case.reach)).then_some(mechanism)
+    (!waited::are_waited_for(&variant, &case.route)).then_some(mechanism)
 }
 
 /// Median sample of each 10 ms, in ns.
@@ -176,7 +176,7 @@ fn level(blocks: &[f64]) -> Option<f64> {
 mod tests {
     use super::super::pilot::tests::case;
     use super::*;
-    use model::reach::Reach;
+    use model::route::Route;
 
     /// A launch that begins fast and settles at `level`.
     fn launch(level: f64) -> Vec<f64> {
@@ -218,9 +218,9 @@ mod tests {
     fn what_loses_something_never_settles() {
         let losing = case("udp:loss=20%,reliability=stop-and-wait", Workload::Latency);
         assert_eq!(settles(&losing).as_deref(), Some("pipe"));
-        let apart = Case { reach: Reach::Peer, ..losing.clone() };
+        let apart = Case { route: Route::Peer, ..losing.clone() };
         assert_eq!(settles(&apart).as_deref(), Some("udp:reliability=stop-and-wait"));
-        let line = Case { reach: Reach::parse("lab:loss=5%").unwrap(), ..losing };
+        let line = Case { route: Route::parse("lab:loss=5%").unwrap(), ..losing };
         assert_eq!(settles(&line), None);
     }
 

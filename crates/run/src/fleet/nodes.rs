@@ -53,16 +53,16 @@ pub fn allocated() -> Result<Vec<String>, String> {
             "which nodes? run it inside salloc or sbatch, or name them with --nodes a,b,c".into()
         );
     };
-    let way_out = "name them with --nodes a,b,c";
+    let remedy = "name them with --nodes a,b,c";
     let told = program::find("scontrol")
         .and_then(|scontrol| {
             let mut command = Command::new(scontrol);
             command.args(["show", "hostnames", &list]).stdin(Stdio::null()).output()
         })
-        .map_err(|error| format!("start `scontrol show hostnames`: {error}; {way_out}"))?;
+        .map_err(|error| format!("start `scontrol show hostnames`: {error}; {remedy}"))?;
     if !told.status.success() {
         let why = String::from_utf8_lossy(&told.stderr);
-        return Err(format!("scontrol show hostnames {list}: {}; {way_out}", why.trim()));
+        return Err(format!("scontrol show hostnames {list}: {}; {remedy}", why.trim()));
     }
     let text = String::from_utf8_lossy(&told.stdout);
     checked(text.lines().map(|it| it.trim().to_string()).filter(|it| !it.is_empty()).collect())
@@ -73,12 +73,12 @@ pub fn allocated() -> Result<Vec<String>, String> {
 /// # Errors
 /// There is no Slurm here; with the way out.
 pub fn by_slurm() -> Result<Vec<String>, String> {
-    let way_out = "name another command with --launcher, as in 'ssh {node}'";
-    let srun = program::find(SLURM[0]).map_err(|error| format!("srun: {error}; {way_out}"))?;
+    let remedy = "name another command with --launcher, as in 'ssh {node}'";
+    let srun = program::find(SLURM[0]).map_err(|error| format!("srun: {error}; {remedy}"))?;
     let srun = srun
         .into_os_string()
         .into_string()
-        .map_err(|path| format!("srun: its path, {}, isn't text; {way_out}", path.display()))?;
+        .map_err(|path| format!("srun: its path, {}, isn't text; {remedy}", path.display()))?;
     let words = SLURM[1..].iter().map(ToString::to_string);
     Ok(std::iter::once(srun).chain(words).collect())
 }

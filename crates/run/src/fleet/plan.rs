@@ -8,7 +8,7 @@ use mechanisms::{OpenSpec, Variant, check_over_network, probe};
 use model::launch::Workers;
 use model::placement::Place;
 use model::placement::Placement;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use model::workload::{Policy, Workload};
 use store::{Concurrent, Ends, FleetAsked, NewCase, NewFleetCase, Store, StoreError};
@@ -68,7 +68,7 @@ pub fn kinds(asked: &FleetAsked) -> Result<Vec<Kind>, String> {
         for (workload, size) in exchanges() {
             for text in &asked.between {
                 let case = case(text, workload, size, Placement::Free)?;
-                let case = Case { reach: Reach::Peer, ..case };
+                let case = Case { route: Route::Peer, ..case };
                 let open = OpenSpec {
                     options: case.variant.options.clone(),
                     message_bytes: case.opened_for(),
@@ -107,7 +107,7 @@ fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Resu
         payload: Policy::Untouched,
         twin: false,
         observe: None,
-        reach: Reach::Local,
+        route: Route::Local,
     })
 }
 

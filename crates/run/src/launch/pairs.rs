@@ -4,7 +4,7 @@
 use std::any::Any;
 
 use super::worker::{WorkerFn, worker_fn};
-use mechanisms::network::Granted;
+use mechanisms::network::EffectiveSettings;
 use mechanisms::{Endpoint, Opened, Residue, Visitor};
 use model::launch::Role;
 
@@ -13,7 +13,7 @@ use model::launch::Role;
 pub struct Pairs {
     initiators: Vec<WorkerFn>,
     responder: Option<Box<dyn Ends>>,
-    granted: Granted,
+    effective_settings: EffectiveSettings,
     residues: Vec<Residue>,
 }
 
@@ -32,11 +32,11 @@ impl<E: Endpoint + 'static> Ends for Vec<E> {
 impl Pairs {
     /// A function for each worker, the initiators' first; what the kernel granted; and what must be removed
     /// once the workers are gone.
-    pub fn into_workers(self) -> (Vec<(Role, WorkerFn)>, Granted, Vec<Residue>) {
+    pub fn into_workers(self) -> (Vec<(Role, WorkerFn)>, EffectiveSettings, Vec<Residue>) {
         let initiators = self.initiators.into_iter().enumerate();
         let initiators = initiators.map(|(nth, function)| (Role::Initiator(nth), function));
         let responder = self.responder.map(|ends| (Role::Responder, ends.into_worker()));
-        (initiators.chain(responder).collect(), self.granted, self.residues)
+        (initiators.chain(responder).collect(), self.effective_settings, self.residues)
     }
 }
 
@@ -49,7 +49,7 @@ impl Visitor for &mut Pairs {
         let ends: &mut dyn Any = &mut **ends;
         let ends: &mut Vec<E> = ends.downcast_mut().expect("a variant has one type of end");
         ends.push(opened.responder);
-        self.granted = opened.granted; // the same for each
+        self.effective_settings = opened.effective_settings; // the same for each
         self.residues.push(opened.residue);
     }
 }

@@ -329,9 +329,9 @@ impl LaunchState {
         let Side { record, samples, .. } = std::mem::take(&mut self.near);
         let mut record = record.unwrap_or_else(|| Record::without_samples(outcome.clone()));
         if let Some(far) = self.far.record.take() {
-            let Record { granted, noise, traffic, setup_ns, responder, .. } = far;
+            let Record { effective_settings, noise, traffic, setup_ns, responder, .. } = far;
             record.responder = responder;
-            record.far = Some(Box::new(FarSide { granted, noise, traffic, setup_ns }));
+            record.far = Some(Box::new(FarSide { effective_settings, noise, traffic, setup_ns }));
         }
         record.outcome = outcome;
         match record.outcome {

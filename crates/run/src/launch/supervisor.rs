@@ -22,7 +22,7 @@ use super::worker::{WorkerContext, WorkerFn, worker_fn};
 use super::workers::{OWNER_GONE, Reports, WorkerGroup};
 use machine::Ledger;
 use mechanisms::network::{
-    Call, ConnectVisitor, ConnectionKind, Granted, ListenVisitor, Listener, MEETING, Wait,
+    Call, ConnectVisitor, ConnectionKind, EffectiveSettings, ListenVisitor, Listener, MEETING, Wait,
 };
 use mechanisms::{Any, Endpoint, OpenError, OpenSpec, Residue};
 use model::launch::{Outcome, Record, Role, SampleCount};
@@ -135,8 +135,12 @@ struct Launching<'a> {
 impl ConnectVisitor for Launching<'_> {
     type Output = Told;
 
-    fn visit<E: Endpoint + 'static>(self, end: E, granted: Granted) -> Self::Output {
-        self.with(vec![(Role::Initiator(0), worker_fn(vec![end]))], granted, Vec::new())
+    fn visit<E: Endpoint + 'static>(
+        self,
+        end: E,
+        effective_settings: EffectiveSettings,
+    ) -> Self::Output {
+        self.with(vec![(Role::Initiator(0), worker_fn(vec![end]))], effective_settings, Vec::new())
     }
 }
 
@@ -152,8 +156,8 @@ impl ListenVisitor for Launching<'_> {
             return self.with(vec![responder], Vec::new(), Vec::new());
         }
         let wait = Wait { until: Instant::now() + MEETING, owner: self.owner.as_fd() };
-        let (end, granted) = listener.accept(&wait).map_err(not_opened)?;
-        self.with(vec![(Role::Responder, worker_fn(vec![end]))], granted, Vec::new())
+        let (end, effective_settings) = listener.accept(&wait).map_err(not_opened)?;
+        self.with(vec![(Role::Responder, worker_fn(vec![end]))], effective_settings, Vec::new())
     }
 }
 
@@ -169,15 +173,15 @@ impl Launching<'_> {
                 mechanisms::open(name, open, &mut pairs)?;
             }
         }
-        let (functions, granted, residues) = pairs.into_workers();
-        Ok(self.with(functions, granted, residues))
+        let (functions, effective_settings, residues) = pairs.into_workers();
+        Ok(self.with(functions, effective_settings, residues))
     }
 
     /// Forks a worker for each of `functions` and supervises the launch until it ends.
     fn with(
         self,
         functions: Vec<(Role, WorkerFn)>,
-        granted: Granted,
+        effective_settings: EffectiveSettings,
         residues: Vec<Residue>,
     ) -> Told {
         let failed = |reason: String| Outcome::Failed { reason };
@@ -188,9 +192,10 @@ impl Launching<'_> {
         let pages: Result<Arc<[Page]>, _> =
             (0..self.spec.initiators()).map(|_| Page::new(room as usize)).collect();
         let pages = pages.map_err(|error| failed(format!("mmap: {error}")))?;
-        let mut granted: BTreeMap<String, u64> = granted.into_iter().collect();
+        let mut effective_settings: BTreeMap<String, u64> =
+            effective_settings.into_iter().collect();
         if self.private {
-            granted.insert("private_ipc_namespaces".into(), 1);
+            effective_settings.insert("private_ipc_namespaces".into(), 1);
         }
         let (spec, carries) = (&self.spec, self.carries);
         let tracing = Tracing::of(spec).map_err(failed)?;
@@ -207,7 +212,7 @@ impl Launching<'_> {
         let (owner, family) = (self.owner, self.family);
         let conversation =
             Conversation { workers: &mut workers, owner, spec, pages: &pages, tracing, family };
-        let outcome = conversation.run(self.started, granted);
+        let outcome = conversation.run(self.started, effective_settings);
         // The workers are gone before what they used is removed.
         drop(workers);
         drop(residues);
@@ -230,7 +235,7 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    fn run(mut self, started: Instant, granted: BTreeMap<String, u64>) -> Told {
+    fn run(mut self, started: Instant, effective_settings: BTreeMap<String, u64>) -> Told {
         self.workers.gather(self.owner, Instant::now() + READY_WITHIN)?;
         let ledger = Ledger::open(Path::new("/"));
         // The workers are there already: descriptors of programs are this process's alone.
@@ -263,7 +268,7 @@ impl Conversation<'_> {
                 others.iter_mut().for_each(|it| it.samples = 0);
                 let noise = noise();
                 return Err(Box::new(Record {
-                    granted,
+                    effective_settings,
                     initiator,
                     others,
                     responder,
@@ -286,7 +291,7 @@ impl Conversation<'_> {
             None => None,
         };
         let record = Record {
-            granted,
+            effective_settings,
             initiator,
             others,
             responder,

@@ -9,7 +9,7 @@ use mechanisms::{OpenError, OpenSpec, check_over_network};
 use model::host::Host;
 use model::launch::Workers;
 use model::placement::{Place, Placement};
-use model::reach::Reach;
+use model::route::Route;
 
 /// Why nothing is measured to the other host where there is none.
 const NO_PEER: &str = "its responder is on another host: add --peer 'ssh HOST'";
@@ -45,29 +45,29 @@ pub struct Ways {
     /// To the host behind `--peer`, if there is one.
     pub peer: Option<Across>,
     /// Laboratories that can't be had, and why not; every other one can.
-    pub no_lab: BTreeMap<Reach, String>,
+    pub no_lab: BTreeMap<Route, String>,
 }
 
 impl Ways {
     /// Why there is no way of that kind, if there is none.
-    fn lacks(&self, reach: &Reach) -> Option<String> {
-        match reach {
-            Reach::Local => None,
-            Reach::Peer => self.peer.is_none().then(|| NO_PEER.to_string()),
-            Reach::Lab(_) => self.no_lab.get(reach).cloned(),
+    fn lacks(&self, route: &Route) -> Option<String> {
+        match route {
+            Route::Local => None,
+            Route::Peer => self.peer.is_none().then(|| NO_PEER.to_string()),
+            Route::Lab(_) => self.no_lab.get(route).cloned(),
         }
     }
 }
 
-/// The placements of cases of `reach`, of those that are asked for: named ones are relations of one
+/// The placements of cases of `route`, of those that are asked for: named ones are relations of one
 /// machine's CPUs, and a host elsewhere is placed freely instead.
-pub(super) fn placements(reach: &Reach, asked: Vec<Placement>) -> Vec<Placement> {
+pub(super) fn placements(route: &Route, asked: Vec<Placement>) -> Vec<Placement> {
     let fits = |it: &&Placement| matches!(it, Placement::Free | Placement::Cpus(..));
-    match reach {
-        Reach::Peer if asked.iter().any(|it| fits(&it)) => {
+    match route {
+        Route::Peer if asked.iter().any(|it| fits(&it)) => {
             asked.iter().filter(fits).copied().collect()
         }
-        Reach::Peer => vec![Placement::Free],
+        Route::Peer => vec![Placement::Free],
         _ => asked,
     }
 }
@@ -75,24 +75,24 @@ pub(super) fn placements(reach: &Reach, asked: Vec<Placement>) -> Vec<Placement>
 /// Where the workers of `placement` run, on this machine or on two hosts.
 pub(super) fn resolve(
     placement: Placement,
-    reach: &Reach,
+    route: &Route,
     machine: &Machine,
 ) -> Result<Place, String> {
     let Machine { topology, allowed, ways } = machine;
-    match (reach, &ways.peer) {
-        (Reach::Peer, Some(it)) => {
+    match (route, &ways.peer) {
+        (Route::Peer, Some(it)) => {
             placement::resolve_apart(placement, topology, allowed, &it.allowed, it.one_kernel)
         }
         // Without a host there, nothing can be said of its CPUs.
-        (Reach::Peer, None) => Ok(Place::FREE),
+        (Route::Peer, None) => Ok(Place::FREE),
         // The hosts of a laboratory have the CPUs of this one.
-        (Reach::Local | Reach::Lab(_), _) => placement::resolve(placement, topology, allowed),
+        (Route::Local | Route::Lab(_), _) => placement::resolve(placement, topology, allowed),
     }
 }
 
 /// Whether a case can be had between two hosts, as far as can be said without trying.
 pub(super) fn reached(case: &Case, ways: &Ways) -> Result<(), OpenError> {
-    if let Some(reason) = ways.lacks(&case.reach) {
+    if let Some(reason) = ways.lacks(&case.route) {
         return Err(OpenError::NotApplicable(reason));
     }
     let open = OpenSpec {
@@ -102,7 +102,7 @@ pub(super) fn reached(case: &Case, ways: &Ways) -> Result<(), OpenError> {
         seed: 0,
     };
     check_over_network(case.variant.entry.name, &open)?;
-    let Some(across) = ways.peer.as_ref().filter(|_| case.reach == Reach::Peer) else {
+    let Some(across) = ways.peer.as_ref().filter(|_| case.route == Route::Peer) else {
         return Ok(());
     };
     let address = if case.variant.is_ipv6() { &across.ipv6 } else { &across.ipv4 };

@@ -5,7 +5,7 @@ use mechanisms::workload::connect;
 use model::launch::Workers;
 use model::placement::{Place, Placement};
 use model::probe::Probe;
-use model::reach::Reach;
+use model::route::Route;
 use model::total::Total;
 use model::workload::{Policy, Workload};
 
@@ -33,7 +33,7 @@ pub struct Case {
     /// Second name of another case of the group: the pair shows the machine's own noise.
     pub twin: bool,
     /// Where the two halves are.
-    pub reach: Reach,
+    pub route: Route,
     /// The instrumentation; such a case is no result, but stands beside one.
     pub observe: Option<Probe>,
 }
@@ -52,7 +52,7 @@ impl Case {
             workers: self.workers,
             payload: self.payload,
             twin: self.twin,
-            reach: self.reach.clone(),
+            route: self.route.clone(),
             observe: self.observe,
         }
     }
@@ -70,7 +70,7 @@ impl Case {
             workers: kept.workers,
             payload: kept.payload,
             twin: kept.twin,
-            reach: kept.reach.clone(),
+            route: kept.route.clone(),
             observe: kept.observe,
         })
     }

@@ -17,8 +17,8 @@ use mechanisms::{OpenError, Variant, probe, probe_nonblocking};
 use model::launch::Workers;
 use model::mechanism::Carries;
 use model::placement::{Place, Placement};
-use model::reach::{Chain, Reach};
 use model::request::Request;
+use model::route::{Chain, Route};
 use model::total::Total;
 use model::workload::{Workload, WorkloadTraits};
 
@@ -93,8 +93,8 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     check_many(request)?;
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
     for what in &exchanges(request) {
-        for (reach, placement) in &wheres(what.workload, request, machine) {
-            let place = place(*placement, reach, machine)?;
+        for (route, placement) in &wheres(what.workload, request, machine) {
+            let place = place(*placement, route, machine)?;
             // What has a placement of its own for want of others' is compared with the first.
             let joined = joins(what.workload, request, machine, *placement);
             for workers in &request.workers {
@@ -103,7 +103,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                     if !sized && !what.first {
                         continue; // sizes and totals mean nothing to it: measured once
                     }
-                    if !goes(variant, reach, request) {
+                    if !goes(variant, route, request) {
                         continue; // nor does a distance: measured here
                     }
                     let WorkloadTraits { transfers, paced, .. } = what.workload.traits();
@@ -118,7 +118,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         workers: *workers,
                         payload: request.payload,
                         twin: false,
-                        reach: reach.clone(),
+                        route: route.clone(),
                         observe: None,
                     };
                     if study::leaves_out(request, &case.kept()) {
@@ -162,7 +162,7 @@ fn check_many(request: &Request) -> Result<(), String> {
         request.placements.len().max(placements),
         request.workers.len(),
         request.totals().len(),
-        request.reaches.len(),
+        request.routes.len(),
         request.observe.len() + 1,
     ];
     let many = levels.into_iter().fold(1usize, usize::saturating_mul);
@@ -213,31 +213,31 @@ fn exchanges(request: &Request) -> Vec<Exchange> {
 /// are the same to it: of those that were asked for, the first that exists here.
 fn placements(
     workload: Workload,
-    reach: &Reach,
+    route: &Route,
     request: &Request,
     machine: &Machine,
 ) -> Vec<Placement> {
     let all = request.placements_by_workload.get(&workload).unwrap_or(&request.placements);
     let pins = |it: &&Placement| Placement::PINNED.contains(it);
-    let exists = |it: &&Placement| resolve(**it, reach, machine).is_ok();
+    let exists = |it: &&Placement| resolve(**it, route, machine).is_ok();
     let pinned = || all.iter().filter(pins);
     let one = pinned().find(exists).or_else(|| pinned().next());
     let sets_up = workload.traits().sets_up;
     let wanted = |it: &&Placement| !sets_up || !pins(it) || Some(*it) == one;
     let wanted: Vec<Placement> = all.iter().filter(wanted).copied().collect();
-    match request.reaches.len() {
+    match request.routes.len() {
         1 => wanted,
-        _ => across::placements(reach, wanted),
+        _ => across::placements(route, wanted),
     }
 }
 
-/// Every reach with its placements.
-fn wheres(workload: Workload, request: &Request, machine: &Machine) -> Vec<(Reach, Placement)> {
-    let of = |reach: &Reach| {
-        let placements = placements(workload, reach, request, machine);
-        placements.into_iter().map(|it| (reach.clone(), it)).collect::<Vec<_>>()
+/// Every route with its placements.
+fn wheres(workload: Workload, request: &Request, machine: &Machine) -> Vec<(Route, Placement)> {
+    let of = |route: &Route| {
+        let placements = placements(workload, route, request, machine);
+        placements.into_iter().map(|it| (route.clone(), it)).collect::<Vec<_>>()
     };
-    request.reaches.iter().flat_map(of).collect()
+    request.routes.iter().flat_map(of).collect()
 }
 
 /// The placement of the cases with which those at `placement` are compared: one that is not asked
@@ -248,31 +248,31 @@ fn joins(
     machine: &Machine,
     placement: Placement,
 ) -> Placement {
-    let asked = placements(workload, &Reach::Local, request, machine);
+    let asked = placements(workload, &Route::Local, request, machine);
     if asked.contains(&placement) { placement } else { *asked.first().unwrap_or(&placement) }
 }
 
-/// Whether a variant is asked for over `reach`: one that stays on a host is measured there alone,
+/// Whether a variant is asked for over `route`: one that stays on a host is measured there alone,
 /// if anything is.
-fn goes(variant: &Variant, reach: &Reach, request: &Request) -> bool {
-    if !reach.is_local() && !request.elsewhere.is_empty() {
+fn goes(variant: &Variant, route: &Route, request: &Request) -> bool {
+    if !route.is_local() && !request.elsewhere.is_empty() {
         // Lost on the way and lost again by a trace: two causes, and no answer about either.
         let text = variant.to_string();
-        let twice = reach.chain().is_some_and(Chain::loses)
+        let twice = route.chain().is_some_and(Chain::loses)
             && study::losses::loss(&text) != study::losses::NONE;
         return request.elsewhere.contains(&text) && !twice;
     }
     let stays = !variant.entry.reaches_over_network();
-    reach.is_local() || !(stays && request.reaches.contains(&Reach::Local))
+    route.is_local() || !(stays && request.routes.contains(&Route::Local))
 }
 
 /// The place, or the reason why there is none; a CPU that the user named must exist.
 fn place(
     placement: Placement,
-    reach: &Reach,
+    route: &Route,
     machine: &Machine,
 ) -> Result<Result<Place, String>, String> {
-    match (placement, resolve(placement, reach, machine)) {
+    match (placement, resolve(placement, route, machine)) {
         (Placement::Cpus(..), Err(reason)) => Err(reason),
         (_, resolved) => Ok(resolved),
     }
@@ -310,7 +310,7 @@ fn absence(
         let reason = format!("{what} {total} is less than one message of {size} bytes");
         return Some((Absence::NotApplicable, reason));
     }
-    let opened = if !case.reach.is_local() {
+    let opened = if !case.route.is_local() {
         reached(case, ways)
     } else if case.variant.options.chosen().contains_key("mtu") {
         // Opening it takes the process into a network of its own, and all that it starts later: the
@@ -349,14 +349,14 @@ fn add_twins(groups: &mut [Group]) {
 }
 
 /// Why nothing looks at two hosts.
-const ONE_HOST: &str = "what looks on sees one network stack's workers: observe reach local";
+const ONE_HOST: &str = "what looks on sees one network stack's workers: observe route local";
 
 /// Every case that moves something once more under each probe, or the reason why not.
 fn add_observed(groups: &mut [Group], request: &Request) {
     for probe in &request.observe {
         let refused = machine::available(*probe).err().map(|refusal| refusal.to_string());
         let refused = |case: &Case| {
-            if case.reach.is_local() { refused.clone() } else { Some(ONE_HOST.to_string()) }
+            if case.route.is_local() { refused.clone() } else { Some(ONE_HOST.to_string()) }
         };
         for group in &mut *groups {
             let subject = |it: &&Case| {

@@ -8,8 +8,8 @@ use model::floors::Floors;
 use model::host::Host;
 use model::peer::FarHost;
 use model::placement::Placement;
-use model::reach::Reach;
 use model::request::{Request, Stopping};
+use model::route::Route;
 use model::workload::Workload;
 
 /// How many pairs of a turn are measured at a time.
@@ -71,14 +71,14 @@ pub struct FleetAsked {
 impl FleetAsked {
     /// The same as what is asked of a run, as far as it can be said without the nodes.
     pub fn request(&self) -> Request {
-        let reaches = [(Reach::Local, &self.local), (Reach::Peer, &self.between)];
-        let asked = reaches.into_iter().filter(|(_, variants)| !variants.is_empty());
+        let routes = [(Route::Local, &self.local), (Route::Peer, &self.between)];
+        let asked = routes.into_iter().filter(|(_, variants)| !variants.is_empty());
         Request {
             mechanisms: self.local.iter().chain(&self.between).cloned().collect(),
             workloads: self.workloads.clone(),
             placements: self.placements.clone(),
             samples: self.samples,
-            reaches: asked.map(|(reach, _)| reach).collect(),
+            routes: asked.map(|(route, _)| route).collect(),
             stopping: Stopping { launches: Some(self.rounds), ..Stopping::default() },
             seed: self.seed,
             ..Request::default()

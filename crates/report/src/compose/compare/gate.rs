@@ -24,7 +24,7 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
             }
             open => {
                 let headline = head.plain("can't be told of ").code(few(&open)).plain(".");
-                Verdict::new(VerdictKind::Unknown, headline, way_out(found))
+                Verdict::new(VerdictKind::Unknown, headline, remedy(found))
             }
         },
     };
@@ -62,7 +62,7 @@ fn judged(found: &RunComparison) -> String {
     format!("Judged by rounds that nobody disturbed, {against}; p below 5 %, Holm-corrected.")
 }
 
-fn way_out(found: &RunComparison) -> &'static str {
+fn remedy(found: &RunComparison) -> &'static str {
     if counted(found).all(|case| case.ratio.is_none()) {
         "There is nothing to hold against it."
     } else if found.gate_groups.iter().any(|it| it.unsettled.is_some()) {

@@ -66,8 +66,8 @@ fn panels(
     let tells_reach = [spec.x(), spec.series()].iter().flatten().any(of_reach)
         || Factor::ALL.iter().filter(|it| of_reach(it)).any(|it| only.level(*it).is_some());
     for factor in Factor::ALL {
-        // What follows from the reach is told with it, or the reach by what follows.
-        if factor.follows() || factor == Factor::Reach && tells_reach {
+        // What follows from the route is told with it, or the route by what follows.
+        if factor.follows() || factor == Factor::Route && tells_reach {
             continue;
         }
         let drawn = [spec.x(), spec.series()].contains(&Some(factor));
@@ -112,7 +112,7 @@ pub(super) fn level_name(factor: Factor, level: &str) -> String {
         (Factor::Placement, _) => words::place(level),
         (Factor::Workers, _) if level == "process" => "processes".into(),
         (Factor::Workers, _) => "threads".into(),
-        (Factor::Reach, _) => words::reach(level),
+        (Factor::Route, _) => words::route(level),
         _ => level.to_string(),
     }
 }
@@ -186,7 +186,7 @@ impl<'a> Panel<'a> {
     fn figure(&self, id: String, title: String) -> Option<Figure> {
         let x = self.spec.x()?;
         // Without another host there is nothing to draw of it; the reason stands once, in the remarks.
-        if self.cases().all(|it| it.status != Status::Ok && !it.reach.is_local()) {
+        if self.cases().all(|it| it.status != Status::Ok && !it.route.is_local()) {
             return None;
         }
         let (kind, scale) = match self.spec.kind.get_ref() {

@@ -58,7 +58,7 @@ impl Table<'_> {
             "q1" => plain(estimate.q1),
             "q3" => plain(estimate.q3),
             "max" => plain(estimate.max),
-            "granted" => granted(case),
+            "settings" => effective_settings(case),
             "rank" | "rank-min" => Text::from(self.rank(case, show, column)),
             "switches" => Text::from(switches(case)),
             percentile => Text::from(percentile_of(case, percentile, unit)),
@@ -205,12 +205,12 @@ fn switches(case: &CaseResult) -> String {
 }
 
 /// What the kernel gave: `pipe capacity 64 KiB`.
-fn granted(case: &CaseResult) -> Text {
+fn effective_settings(case: &CaseResult) -> Text {
     let one = |(name, value): (&String, &u64)| match name.strip_suffix("_bytes") {
         Some(name) => format!("{} {}", name.replace('_', " "), units::size(*value)),
         None => format!("{} {}", name.replace('_', " "), units::count(*value)),
     };
-    let told: Vec<String> = case.granted.iter().map(one).collect();
+    let told: Vec<String> = case.effective_settings.iter().map(one).collect();
     Text::from(if told.is_empty() { NOTHING.into() } else { told.join(", ") })
 }
 

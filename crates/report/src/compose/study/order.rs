@@ -78,6 +78,6 @@ fn joined(here: &Chosen, of: &Chosen) -> Chosen {
 
 /// What sets a case apart, in the words of the study: `local udp`.
 fn name(of: &Chosen) -> String {
-    let levels = [Factor::Reach, Factor::Mechanism].into_iter().filter_map(|it| of.level(it));
+    let levels = [Factor::Route, Factor::Mechanism].into_iter().filter_map(|it| of.level(it));
     levels.collect::<Vec<_>>().join(" ")
 }

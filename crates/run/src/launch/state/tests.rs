@@ -151,8 +151,8 @@ fn of_two_halves_the_far_one_begins_and_goes_first() {
 #[test]
 fn what_can_not_be_had_is_the_cause_and_failures_are_joined() {
     let (mut state, _) = between();
-    let (cause, way_out) = (Cause::Denied, "load it".into());
-    let why = Unavailable { cause, reason: "no tcp".into(), way_out };
+    let (cause, remedy) = (Cause::Denied, "load it".into());
+    let why = Unavailable { cause, reason: "no tcp".into(), remedy };
     hear(&mut state, FAR, [(Kind::Record, &record(Outcome::Unavailable(why), 0))]);
     hear(&mut state, NEAR, [(Kind::Record, &failed("its partner is gone"))]);
     let Outcome::Unavailable(why) = result(&mut state).record.outcome else { panic!("the cause") };

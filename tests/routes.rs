@@ -1,4 +1,4 @@
-//! `reach` as a factor: one run measures here, to another host and over laboratories of its own, in
+//! `route` as a factor: one run measures here, to another host and over laboratories of its own, in
 //! the same rounds; what can't be had says why; nothing of a laboratory is left, however a run ends.
 //! What needs root says aloud that it skips without.
 
@@ -41,12 +41,12 @@ fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
     states.into_iter().chain(of("/run/netns", format!("ipcmark-run-{pid}-"))).collect()
 }
 
-/// Every result as `variant reach status`, without twins.
+/// Every result as `variant route status`, without twins.
 fn told(document: &Value) -> Vec<String> {
     let word = |it: &Value, key: &str| it[key].as_str().expect("a word").to_string();
     let results = document["results"].as_array().expect("results");
     let plain = results.iter().filter(|it| it["twin"] == false);
-    plain.map(|it| ["variant", "reach", "status"].map(|key| word(it, key)).join(" ")).collect()
+    plain.map(|it| ["variant", "route", "status"].map(|key| word(it, key)).join(" ")).collect()
 }
 
 /// Runs the program without the privileges that a laboratory needs.
@@ -63,7 +63,7 @@ const STUDY: &str = r#"version = 1
 title = "Here and there"
 question = "What does a distance cost?"
 [variables]
-cause = { reach = "where the halves are" }
+cause = { route = "where the halves are" }
 effect = { latency = "round trip" }
 [fixed]
 size = "64"
@@ -72,16 +72,16 @@ launches = 6
 samples = 20
 [vary]
 mechanism = ["pipe", "tcp"]
-reach = ["local", "peer"]
+route = ["local", "peer"]
 [[hypothesis]]
 statement = "the other host is nearer"
 test = "faster"
-left = { mechanism = "tcp", reach = "peer" }
-right = { mechanism = "tcp", reach = "local" }
+left = { mechanism = "tcp", route = "peer" }
+right = { mechanism = "tcp", route = "local" }
 [[table]]
 title = "Round trips"
 rows = "mechanism"
-columns = "reach"
+columns = "route"
 "#;
 
 fn study(bench: &Bench, text: &str) -> String {
@@ -94,7 +94,7 @@ fn study(bench: &Bench, text: &str) -> String {
 #[test]
 fn one_round_holds_what_is_here_and_what_is_there() {
     let bench = Bench::new();
-    bench.must("run pipe tcp udp -w latency -s 64 --reach local,peer --peer env --launches 4");
+    bench.must("run pipe tcp udp -w latency -s 64 --route local,peer --peer env --launches 4");
     let run = bench.export();
     must_fit_the_schema(&run);
     let all = ["pipe local ok", "tcp local ok", "udp local ok", "tcp peer ok", "udp peer ok"];
@@ -106,11 +106,11 @@ fn one_round_holds_what_is_here_and_what_is_there() {
                      WHERE round > 0 GROUP BY round";
     assert_eq!(rows(&db, per_round), ["6 6"; 4]);
     let far = "SELECT count(*) FROM launches JOIN cases ON case_id = cases.id WHERE round > 0
-               AND (json_extract(record, '$.far') IS NOT NULL) != (reach = 'peer')";
-    assert_eq!(number(&db, far), 0, "halves there exactly where the reach says so");
+               AND (json_extract(record, '$.far') IS NOT NULL) != (route = 'peer')";
+    assert_eq!(number(&db, far), 0, "halves there exactly where the route says so");
     let verdicts = run["comparisons"].as_array().expect("comparisons");
-    let reaches: Vec<_> = verdicts.iter().map(|it| it["reach"].as_str().unwrap()).collect();
-    assert_eq!(reaches, ["local", "peer"], "what is best is a question for each");
+    let routes: Vec<_> = verdicts.iter().map(|it| it["route"].as_str().unwrap()).collect();
+    assert_eq!(routes, ["local", "peer"], "what is best is a question for each");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn without_a_peer_a_study_says_what_to_add() {
     must_fit_the_schema(&run);
     let all = ["pipe local ok", "tcp local ok", "tcp peer not_applicable"];
     assert_eq!(told(&run), all, "a pipe has no other host to be asked for");
-    let reason = run["results"].as_array().unwrap().iter().find(|it| it["reach"] == "peer");
+    let reason = run["results"].as_array().unwrap().iter().find(|it| it["route"] == "peer");
     let reason = reason.unwrap()["reason"].as_str().unwrap();
     assert!(reason.contains("--peer 'ssh HOST'"), "{reason}");
     assert!(said.out.contains("not testable here"), "{}", said.out);
@@ -142,11 +142,11 @@ fn what_is_asked_wrongly_is_told_in_a_line() {
     let bench = Bench::new();
     let local = study(&bench, &STUDY.replace("[\"local\", \"peer\"]", "\"local\""));
     for (line, words) in [
-        ("run tcp --reach peer", "--peer 'ssh HOST'"),
-        ("run tcp --reach local --peer env", "--reach peer"),
-        ("run tcp --reach nowhere", "local"),
-        ("run tcp --reach lab:hops=2", "routers"),
-        ("run tcp --reach lab:routers=99", "0 to 32"),
+        ("run tcp --route peer", "--peer 'ssh HOST'"),
+        ("run tcp --route local --peer env", "--route peer"),
+        ("run tcp --route nowhere", "local"),
+        ("run tcp --route lab:hops=2", "routers"),
+        ("run tcp --route lab:routers=99", "0 to 32"),
         ("explain pipe --peer env", "one kernel"),
         ("probe-effect pipe --peer env", "one kernel"),
         (&format!("{local} --peer env"), "no level peer"),
@@ -169,7 +169,7 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
     let bench = Bench::new();
     let mut running = bench.begin(
         "run tcp udp:family=6 -w latency -s 64 --launches 2 --samples 20 \
-         --reach local,lab,lab:routers=1,switches=1,lab:delay=2ms",
+         --route local,lab,lab:routers=1,switches=1,lab:delay=2ms",
     );
     let pid = running.pid();
     wait_for("the end", PATIENCE, || running.is_over().then_some(()));
@@ -179,15 +179,15 @@ fn a_run_makes_its_laboratories_and_takes_them_down() {
     bench.wait_for_silence(PATIENCE);
     let run = bench.export();
     must_fit_the_schema(&run);
-    let reaches = ["local", "lab", "lab:routers=1,switches=1", "lab:delay=2ms"];
-    let all = reaches.map(|it| ["tcp", "udp:family=6"].map(|name| format!("{name} {it} ok")));
+    let routes = ["local", "lab", "lab:routers=1,switches=1", "lab:delay=2ms"];
+    let all = routes.map(|it| ["tcp", "udp:family=6"].map(|name| format!("{name} {it} ok")));
     assert_eq!(told(&run), all.concat());
     let labs = run["labs"].as_array().expect("labs");
     let chains: Vec<_> = labs.iter().map(|it| it["chain"].as_str().unwrap()).collect();
     assert_eq!(chains[..2], ["a ── b", "a ── s1 ── r1 ── b"]);
     assert!(labs[2]["impairments"][0].as_str().unwrap().starts_with("delay 2ms by "));
     // A round trip crosses the line twice: no clock is needed to see 4 ms.
-    let late = run["results"].as_array().unwrap().iter().filter(|it| it["reach"] == reaches[3]);
+    let late = run["results"].as_array().unwrap().iter().filter(|it| it["route"] == routes[3]);
     for case in late.filter(|it| it["twin"] == false) {
         assert!(case["value"]["min"].as_f64().unwrap() >= 4e6, "{case}");
     }
@@ -203,7 +203,7 @@ fn without_the_privilege_its_cases_say_so() {
         return say("skipped a laboratory without the privilege: setpriv can't give it up here");
     }
     let bench = Bench::new();
-    let said = run_without(&bench, "run tcp -w latency --launches 2 --reach local,lab:routers=1");
+    let said = run_without(&bench, "run tcp -w latency --launches 2 --route local,lab:routers=1");
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let run = bench.export();
     assert_eq!(told(&run)[2..], ["tcp local ok", "tcp lab:routers=1 not_applicable"]);
@@ -211,7 +211,7 @@ fn without_the_privilege_its_cases_say_so() {
     assert!(last["reason"].as_str().unwrap().ends_with("run it with sudo"), "{last}");
 }
 
-const LONG: &str = "run tcp -w latency -s 64 --launches 100 --reach local,lab:routers=1";
+const LONG: &str = "run tcp -w latency -s 64 --launches 100 --route local,lab:routers=1";
 
 #[test]
 fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {

@@ -1,4 +1,4 @@
-//! `reach`: where the two halves of a launch are. A factor of every case: all of it here (`local`),
+//! `route`: where the two halves of a launch are. A factor of every case: all of it here (`local`),
 //! its responder on the host behind `--peer` (`peer`), or both in a laboratory that the run makes
 //! for itself (`lab:routers=2,delay=1ms`).
 
@@ -11,7 +11,7 @@ use crate::nearest::unknown;
 
 /// Largest packet of a laboratory's links, in bytes, where none is named: that of Ethernet.
 const USUAL_MTU: u32 = 1500;
-/// Most reaches of a run: a laboratory is two network stacks and more.
+/// Most routes of a run: a laboratory is two network stacks and more.
 const MOST: usize = 32;
 /// What a laboratory's level may say.
 const OPTIONS: [&str; 6] = ["routers", "switches", "mtu", "rate", "loss", "delay"];
@@ -19,7 +19,7 @@ const OPTIONS: [&str; 6] = ["routers", "switches", "mtu", "rate", "loss", "delay
 /// Where the two halves of a launch are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub enum Reach {
+pub enum Route {
     /// Both on this host.
     #[default]
     Local,
@@ -42,26 +42,26 @@ pub struct Chain {
     delay_ns: Option<u64>,
 }
 
-impl Reach {
+impl Route {
     /// Reads `local`, `peer`, `lab`, or `lab:routers=2,switches=1,mtu=9000,rate=…,loss=…,delay=…`.
     ///
     /// # Errors
     /// What is wrong, and what is taken.
-    pub fn parse(text: &str) -> Result<Reach, String> {
+    pub fn parse(text: &str) -> Result<Route, String> {
         match text.split_once(':') {
-            Some(("lab", options)) => Chain::parse(options).map(Reach::Lab),
-            None if text == "lab" => Ok(Reach::Lab(Chain::CABLE)),
-            None if text == "local" => Ok(Reach::Local),
-            None if text == "peer" => Ok(Reach::Peer),
-            _ => Err(unknown("reach", text, &["local", "peer", "lab", "lab:routers=1"])),
+            Some(("lab", options)) => Chain::parse(options).map(Route::Lab),
+            None if text == "lab" => Ok(Route::Lab(Chain::CABLE)),
+            None if text == "local" => Ok(Route::Local),
+            None if text == "peer" => Ok(Route::Peer),
+            _ => Err(unknown("route", text, &["local", "peer", "lab", "lab:routers=1"])),
         }
     }
 
     /// Reads several with commas between them: an option belongs to the laboratory before it.
     ///
     /// # Errors
-    /// As [`Reach::parse`].
-    pub fn parse_list(text: &str) -> Result<Vec<Reach>, String> {
+    /// As [`Route::parse`].
+    pub fn parse_list(text: &str) -> Result<Vec<Route>, String> {
         let mut words: Vec<String> = Vec::new();
         for part in text.split(',').map(str::trim) {
             match words.last_mut() {
@@ -72,14 +72,14 @@ impl Reach {
                 _ => words.push(part.into()),
             }
         }
-        let mut found: Vec<Reach> = Vec::new();
-        for reach in words.iter().map(|word| Reach::parse(word)) {
-            let reach = reach?;
-            if !found.contains(&reach) {
-                found.push(reach);
+        let mut found: Vec<Route> = Vec::new();
+        for route in words.iter().map(|word| Route::parse(word)) {
+            let route = route?;
+            if !found.contains(&route) {
+                found.push(route);
             }
             if found.len() > MOST {
-                return Err(format!("more than {MOST} reaches: each laboratory is a host or more"));
+                return Err(format!("more than {MOST} routes: each laboratory is a host or more"));
             }
         }
         Ok(found)
@@ -87,21 +87,21 @@ impl Reach {
 
     /// Whether both halves are on this host, in one network.
     pub fn is_local(&self) -> bool {
-        *self == Reach::Local
+        *self == Route::Local
     }
 
     /// What lies between the hosts, if it is a laboratory.
     pub fn chain(&self) -> Option<&Chain> {
         match self {
-            Reach::Lab(chain) => Some(chain),
+            Route::Lab(chain) => Some(chain),
             _ => None,
         }
     }
 
     /// The same without its routers, or its switches: what is alike along them.
-    pub fn without(&self, routers: bool, switches: bool) -> Reach {
+    pub fn without(&self, routers: bool, switches: bool) -> Route {
         match self {
-            Reach::Lab(chain) => Reach::Lab(Chain {
+            Route::Lab(chain) => Route::Lab(Chain {
                 routers: if routers { 0 } else { chain.routers },
                 switches: if switches { 0 } else { chain.switches },
                 ..chain.clone()
@@ -167,12 +167,12 @@ impl Chain {
     }
 }
 
-impl Display for Reach {
+impl Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reach::Local => f.write_str("local"),
-            Reach::Peer => f.write_str("peer"),
-            Reach::Lab(chain) => Display::fmt(chain, f),
+            Route::Local => f.write_str("local"),
+            Route::Peer => f.write_str("peer"),
+            Route::Lab(chain) => Display::fmt(chain, f),
         }
     }
 }
@@ -196,17 +196,17 @@ impl Display for Chain {
     }
 }
 
-impl From<Reach> for String {
-    fn from(reach: Reach) -> String {
-        reach.to_string()
+impl From<Route> for String {
+    fn from(route: Route) -> String {
+        route.to_string()
     }
 }
 
-impl TryFrom<String> for Reach {
+impl TryFrom<String> for Route {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Reach, String> {
-        Reach::parse(&text)
+    fn try_from(text: String) -> Result<Route, String> {
+        Route::parse(&text)
     }
 }
 
@@ -214,7 +214,7 @@ impl TryFrom<String> for Reach {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabRecord {
     /// The level that it was made for.
-    pub reach: Reach,
+    pub route: Route,
     /// `a ── s1 ══ r1 ── b`; `══` is the line that is impaired.
     pub chain: String,
     /// Largest packet of every link, in bytes.
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_level_is_written_in_one_way() {
-        let same = |text: &str| Reach::parse(text).unwrap().to_string();
+        let same = |text: &str| Route::parse(text).unwrap().to_string();
         for level in ["local", "peer", "lab", "lab:routers=2", "lab:routers=1,switches=8,mtu=9000"]
         {
             assert_eq!(same(level), level);
@@ -246,8 +246,8 @@ mod tests {
     #[test]
     fn options_in_a_list_belong_to_the_laboratory_before_them() {
         let of = |text: &str| {
-            let list = Reach::parse_list(text)?;
-            Ok::<_, String>(list.iter().map(Reach::to_string).collect::<Vec<_>>())
+            let list = Route::parse_list(text)?;
+            Ok::<_, String>(list.iter().map(Route::to_string).collect::<Vec<_>>())
         };
         let text = "local,lab:routers=2,switches=1,lab,peer,local";
         assert_eq!(of(text).unwrap(), ["local", "lab:routers=2,switches=1", "lab", "peer"]);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Sizes in bytes that fresh objects have. `None` where one can't be made (no descriptors left,
 /// a filter forbids it), and in what was stored before this was recorded.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
-pub struct Granted {
+pub struct DefaultBuffers {
     /// Capacity of a pipe (F_GETPIPE_SZ): 64 KiB, or less for a user who holds many (pipe(7)).
     pub pipe_bytes: Option<u64>,
     /// Buffers of one end of a Unix stream pair.

@@ -2,16 +2,16 @@
 //! asked for, this says what comes without asking. The objects are closed at once; no address
 //! is bound.
 
-use model::host::{Buffers, Granted};
+use model::host::{Buffers, DefaultBuffers};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, pipe_with};
 
-pub(super) fn to_this_process() -> Granted {
+pub(super) fn to_this_process() -> DefaultBuffers {
     let close = SocketFlags::CLOEXEC;
     let pipe = pipe_with(PipeFlags::CLOEXEC).and_then(|(end, _)| fcntl_getpipe_size(end));
     let unix = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, close, None).ok();
     let inet = |kind| rustix::net::socket_with(AddressFamily::INET, kind, close, None).ok();
-    Granted {
+    DefaultBuffers {
         pipe_bytes: pipe.ok().map(|bytes| bytes as u64),
         unix_stream: unix.and_then(|(end, _)| buffers(end)),
         tcp: inet(SocketType::STREAM).and_then(buffers),
@@ -31,8 +31,10 @@ mod tests {
 
     #[test]
     fn fresh_objects_have_room() {
-        let granted = to_this_process();
-        assert!(granted.pipe_bytes >= Some(4096), "{granted:?}");
-        assert!(granted.unix_stream.is_some_and(|it| it.send_bytes > 0 && it.receive_bytes > 0));
+        let default_buffers = to_this_process();
+        assert!(default_buffers.pipe_bytes >= Some(4096), "{default_buffers:?}");
+        assert!(
+            default_buffers.unix_stream.is_some_and(|it| it.send_bytes > 0 && it.receive_bytes > 0)
+        );
     }
 }
