@@ -138,8 +138,8 @@ impl Store {
         let (is, ought) = (tables(&db), wanted());
         if is.map_err(failed)? != ought.map_err(failed)? {
             return Err(StoreError::damaged(format!(
-                "{name} is damaged, or another program changed it: its tables aren't those of a store; \
-                 restore it from a copy, or {other}"
+                "{name} is damaged, or another program or an unreleased ipcmark wrote it: its tables aren't those \
+                 of a store; restore it from a copy, or {other}"
             )));
         }
         let seals = Seals::of(&db).map_err(failed)?;
