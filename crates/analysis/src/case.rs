@@ -148,6 +148,9 @@ pub struct CaseResult {
     pub delivery: Option<DeliveryCounters>,
     /// The columns that its study derives, by name; empty without one.
     pub derived: BTreeMap<String, Derived>,
+    /// The same of each launch, by round: for claims.
+    #[serde(skip)]
+    pub derived_by_round: BTreeMap<String, Vec<Option<f64>>>,
     /// What observed launches beside it counted, for studies.
     #[serde(skip)]
     pub counted: Counted,
@@ -168,6 +171,10 @@ pub struct CaseResult {
     /// The analysis of its launches that the end of its group entitles it to.
     #[serde(skip)]
     pub look: Option<Look>,
+    /// The smallest, the quartiles and the largest of the samples of all launches, in the unit of the
+    /// estimate and in its order; null where a sample is a batch of operations.
+    #[serde(skip)]
+    pub pooled: Option<[f64; 5]>,
     /// The pooled percentile curve, in ns.
     #[serde(skip)]
     pub curve: Curve,
@@ -270,7 +277,14 @@ impl CaseResult {
         if !values.is_empty() {
             result.fill(run, clock, group, &values, &launches);
             let share = result.effective_samples / result.samples as f64;
-            result.curve = percentile::curve(&mut pool.ticks, share, clock.ns_per_tick);
+            result.pooled = pool.five().map(|five| {
+                let mut five = five.map(|ns| result.metric.of_ns(ns, result.message_bytes));
+                five.sort_by(f64::total_cmp);
+                five
+            });
+            if result.metric.is_time() {
+                result.curve = percentile::curve(&mut pool.ticks, share, clock.ns_per_tick);
+            }
         }
         Ok((result, pool.timed_ns))
     }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use study::declared::{Declared, declare};
+use study::extent::Caches;
 
 use super::hypothesis::{Decision, Finding, Ground, decide};
 use super::{CaseResult, Observed};
@@ -59,10 +60,13 @@ impl JudgedStudy {
         let Some(text) = &run.request.study else { return Ok(None) };
         let declared = declare(&text.text, &text.name, &run.catalogue)?;
         let copy = run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
-        let caches = copy.iter().flat_map(|copy| &copy.levels).filter_map(|it| it.cache_bytes);
+        let levels = || copy.iter().flat_map(|copy| &copy.levels);
+        let second = levels().find(|it| it.level == "L2").and_then(|it| it.cache_bytes);
+        let caches = Caches { second, last: levels().filter_map(|it| it.cache_bytes).max() };
         let observed = observed.iter().map(|it| it.case.clone());
         let cases: Vec<CaseResult> = results.iter().cloned().chain(observed).collect();
-        let ground = Ground { declared: &declared, results: &cases, llc_bytes: caches.max() };
+        let ground =
+            Ground { declared: &declared, results: &cases, floors: run.floors.as_ref(), caches };
         let findings = decide(&ground);
         Ok(Some(JudgedStudy { declared, findings }))
     }

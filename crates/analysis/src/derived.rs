@@ -9,7 +9,7 @@ use model::floors::Floors;
 use store::StoredRun;
 use study::counted::Count;
 use study::declared::declare;
-use study::expression::Expression;
+use study::expression::{Expression, is_percentile};
 
 /// A derived figure of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,6 +47,11 @@ pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
         for case in results.iter_mut() {
             let value = expression.value(&|statistic| of_case(case, &machine, statistic));
             case.derived.insert(name.clone(), Derived { value, unit: unit.clone() });
+            let of_round = |round: usize| {
+                expression.value(&|statistic| of_launch(case, &machine, statistic, round))
+            };
+            let rounds = (0..case.by_round.len()).map(of_round).collect();
+            case.derived_by_round.insert(name.clone(), rounds);
         }
     }
 }
@@ -65,6 +70,18 @@ fn columns(run: &StoredRun) -> Vec<(String, String, Expression)> {
 fn getppid(floors: &Floors) -> Option<f64> {
     let calls = &floors.calls.get().ok()?.calls;
     calls.iter().find(|it| it.call == "getppid")?.cost_ns.median
+}
+
+/// A statistic of the launch of a case in `round`, from 0; what is no launch's own (a count, a bound, what belongs to
+/// the machine) stands for every round.
+fn of_launch(case: &CaseResult, machine: &Machine, statistic: &str, round: usize) -> Option<f64> {
+    let own = match statistic {
+        "median" | "p50" => Some(&case.by_round),
+        own if own == "mean" || is_percentile(own) => case.others_by_round.get(own),
+        _ => None,
+    };
+    let Some(rounds) = own else { return of_case(case, machine, statistic) };
+    rounds.get(round).copied().flatten().map(|ns| case.metric.of_ns(ns, case.message_bytes))
 }
 
 /// A statistic of a case; None where it has none.

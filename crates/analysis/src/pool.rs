@@ -32,6 +32,15 @@ impl Pool {
         Pool { ticks: Vec::new(), timed_ns: 0.0, ns_per_tick }
     }
 
+    /// The smallest, the quartiles and the largest of all samples, in ns; None without any. Sorts them.
+    pub(super) fn five(&mut self) -> Option<[f64; 5]> {
+        self.ticks.sort_unstable();
+        let (least, most) = (*self.ticks.first()?, *self.ticks.last()?);
+        let quartile = |share: f64| stats::mid_quantile(&self.ticks, share);
+        let five = [least as f64, quartile(0.25), quartile(0.5), quartile(0.75), most as f64];
+        Some(five.map(|it| it * self.ns_per_tick))
+    }
+
     /// Takes one launch's samples in, and says what they come to. `single`: each of them is
     /// one operation, fit for percentiles.
     pub(super) fn take(
@@ -65,9 +74,10 @@ impl Pool {
             let scale = ns_per_tick / self.ns_per_tick;
             sorted.iter_mut().for_each(|it| *it = (*it as f64 * scale).round() as u64);
         }
-        if single && self.ticks.is_empty() {
+        // Transfers of one message too: a batch hides what its messages took.
+        if batch == 1 && self.ticks.is_empty() {
             self.ticks = sorted;
-        } else if single {
+        } else if batch == 1 {
             self.ticks.extend(sorted);
         }
         value

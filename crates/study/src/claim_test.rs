@@ -23,6 +23,8 @@ pub enum Test {
     Within,
     /// Left over right lies within the claimed interval.
     Ratio,
+    /// Left less right lies within the claimed interval.
+    Difference,
     /// Along the factor the measure never falls.
     Rises,
     /// Along the factor the measure never rises.
@@ -97,7 +99,7 @@ impl Test {
             }
             Test::Equivalent => pair,
             Test::NearEither => Needs { or: true, ..pair },
-            Test::Ratio => Needs { within: numbers, ..pair },
+            Test::Ratio | Test::Difference => Needs { within: numbers, ..pair },
             Test::Within => Needs { within: numbers, ..none },
             Test::Ranking => Needs { pairs: true, order: true, rests_on_p: true, ..none },
             Test::Rises | Test::Falls | Test::RisesThenFalls => Needs { rests_on_p: true, ..curve },

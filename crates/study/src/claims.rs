@@ -2,27 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use super::columns;
 use super::counted::{Count, FAILED_LAUNCHES, unknown_or_count};
 use super::declared::Reader;
-use super::extent::Extent;
+use super::extent::{Caches, Extent};
 use super::factor::Factor;
-use super::format::{Hypothesis, Interval, Test};
+use super::format::{DerivedSpec, Hypothesis, Interval, Over, Test};
 use model::nearest::unknown;
 
 /// What a claim may be `of`: statistics of each launch.
-const STATISTICS: [&str; 8] = ["median", "mean", "min", "p90", "p99", "p99.9", "p99.99", "p99.999"];
+pub(super) const STATISTICS: [&str; 8] =
+    ["median", "mean", "min", "p90", "p99", "p99.9", "p99.99", "p99.999"];
 
 impl Reader<'_> {
     pub(super) fn check_hypothesis(
         &self,
         claim: &Hypothesis,
         levels: &BTreeMap<Factor, Vec<String>>,
+        derived: &[DerivedSpec],
     ) -> Result<(), String> {
         self.selector(&claim.left)?;
         claim.right.iter().chain(&claim.or).try_for_each(|it| self.selector(it))?;
         claim.order.iter().try_for_each(|it| self.selector(it))?;
         if let Some(of) = &claim.of {
-            self.check_measure(claim, of)?;
+            self.check_measure(claim, of, derived)?;
         }
         let wanting = |what: &str| {
             Err(format!("{}: hypothesis `{}`: it needs {what}", self.file, claim.statement))
@@ -33,9 +36,21 @@ impl Reader<'_> {
                 return Err(self.at(along.span(), format!("{factor} isn't varied")));
             }
         }
+        if let Some(floor) = &claim.floor {
+            columns::floor(floor.get_ref()).map_err(|error| self.at(floor.span(), error))?;
+            if claim.test != Test::Within || !claim.left.is_empty() || claim.of.is_some() {
+                let error = "floor goes with test = \"within\", and with neither left nor of";
+                return Err(self.at(floor.span(), error));
+            }
+        } else if claim.left.is_empty() {
+            return wanting("left = { … }");
+        }
         let needs = claim.test.needs();
         if claim.levels.is_some() && !needs.pairs {
             return wanting("no levels: that goes with tests that compare cases");
+        }
+        if claim.test == Test::Difference && claim.levels == Some(Over::Average) {
+            return wanting("no average: differences have none over levels of other magnitudes");
         }
         if claim.right.len() > 1 && !needs.pairs {
             return wanting("one right = { … }");
@@ -55,12 +70,20 @@ impl Reader<'_> {
         }
     }
 
-    /// A statistic of each launch; or what was counted, of tests that take any number.
-    fn check_measure(&self, claim: &Hypothesis, of: &toml::Spanned<String>) -> Result<(), String> {
+    /// A statistic of each launch; or what was counted or derived, of tests that take any number.
+    fn check_measure(
+        &self,
+        claim: &Hypothesis,
+        of: &toml::Spanned<String>,
+        derived: &[DerivedSpec],
+    ) -> Result<(), String> {
         let word = of.get_ref().as_str();
+        if claim.test == Test::Within && derived.iter().any(|it| it.name.get_ref() == word) {
+            return Ok(());
+        }
         let counts = match claim.test {
             Test::Within => true,
-            Test::Ratio => word != FAILED_LAUNCHES,
+            Test::Ratio | Test::Difference => word != FAILED_LAUNCHES,
             _ => false,
         };
         match (STATISTICS.contains(&word), Count::number(word)) {
@@ -119,7 +142,7 @@ fn number(word: &str) -> Result<Option<f64>, String> {
 
 /// Bytes, where they don't depend on the machine.
 fn place_of(extent: Extent) -> Option<f64> {
-    extent.bytes(None).map(|bytes| bytes as f64)
+    extent.bytes(Caches::default()).map(|bytes| bytes as f64)
 }
 
 fn position(factor: Factor, word: &str, levels: &[String]) -> Result<Option<f64>, String> {

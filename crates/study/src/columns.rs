@@ -77,6 +77,7 @@ impl Reader<'_> {
     }
 }
 
-fn floor(name: &str) -> Result<(), String> {
+/// Whether a bound of that name is measured.
+pub(super) fn floor(name: &str) -> Result<(), String> {
     if FLOORS.contains(&name) { Ok(()) } else { Err(unknown("floor", name, &FLOORS)) }
 }

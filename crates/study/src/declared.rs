@@ -87,7 +87,7 @@ impl Reader<'_> {
             }
         }
         for hypothesis in &study.hypothesis {
-            self.check_hypothesis(hypothesis, &levels)?;
+            self.check_hypothesis(hypothesis, &levels, &study.derived)?;
         }
         self.check_derived(&study)?;
         self.check_floors(&study)?;

@@ -1,5 +1,5 @@
-//! Where a claim says that a peak lies: a size, or a part of the machine's last-level cache, for
-//! claims that a curve turns where the cache ends.
+//! Where a claim says that a peak lies: a size, or a part of one of the machine's caches, for claims that a
+//! curve turns where that cache ends.
 
 use model::size;
 
@@ -8,35 +8,57 @@ use model::size;
 pub enum Extent {
     /// Bytes.
     Bytes(u64),
-    /// The last-level cache of the machine that was measured, divided by this.
-    Cache(u64),
+    /// A cache of the machine that was measured, divided by this.
+    Cache(Cache, u64),
+}
+
+/// A cache that a claim may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// The second level.
+    Second,
+    /// The last level.
+    Last,
+}
+
+/// Bytes of a machine's caches, where they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Caches {
+    /// Of the second level.
+    pub second: Option<u64>,
+    /// Of the last.
+    pub last: Option<u64>,
 }
 
 impl Extent {
-    /// Reads `64K`, `llc` or `llc/8`.
+    /// Reads `64K`, `llc`, `llc/8` or `l2/8`.
     ///
     /// # Errors
     /// What it isn't, and what to write.
     pub fn parse(word: &str) -> Result<Extent, String> {
-        let Some(rest) = word.strip_prefix("llc") else {
+        let named = [("llc", Cache::Last), ("l2", Cache::Second)];
+        let of = |(name, cache): (&str, Cache)| Some((word.strip_prefix(name)?, cache));
+        let Some((rest, cache)) = named.into_iter().find_map(of) else {
             return size::parse(word).map(Extent::Bytes);
         };
         let divisor = match rest.strip_prefix('/') {
             Some(number) => number.parse().ok().filter(|it| *it > 0),
             None => rest.is_empty().then_some(1),
         };
-        divisor.map(Extent::Cache).ok_or_else(|| {
+        divisor.map(|it| Extent::Cache(cache, it)).ok_or_else(|| {
             format!(
-                "`{word}`: write llc for the last-level cache, llc/8 for a part of it, or a size"
+                "`{word}`: write llc for the last-level cache, l2 for the second, llc/8 for a part, or a \
+                 size"
             )
         })
     }
 
-    /// In bytes, on a machine whose last-level cache has `llc` of them, if that is known.
-    pub fn bytes(self, llc: Option<u64>) -> Option<u64> {
+    /// In bytes, on a machine with such `caches`; None where that one isn't known.
+    pub fn bytes(self, caches: Caches) -> Option<u64> {
         match self {
             Extent::Bytes(bytes) => Some(bytes),
-            Extent::Cache(divisor) => llc.map(|it| it / divisor),
+            Extent::Cache(Cache::Second, divisor) => caches.second.map(|it| it / divisor),
+            Extent::Cache(Cache::Last, divisor) => caches.last.map(|it| it / divisor),
         }
     }
 }
@@ -46,14 +68,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_or_a_part_of_the_cache() {
-        let llc = Some(32 << 20);
-        let bytes = |word| Extent::parse(word).unwrap().bytes(llc);
+    fn a_size_or_a_part_of_a_cache() {
+        let caches = Caches { second: Some(1 << 20), last: Some(32 << 20) };
+        let bytes = |word| Extent::parse(word).unwrap().bytes(caches);
         assert_eq!(bytes("64K"), Some(65536));
-        assert_eq!(bytes("llc"), llc);
+        assert_eq!(bytes("llc"), caches.last);
         assert_eq!(bytes("llc/8"), Some(4 << 20));
-        assert_eq!(Extent::parse("llc/8").unwrap().bytes(None), None);
-        for word in ["llc/0", "llc/", "llc2", "l3", ""] {
+        assert_eq!(bytes("l2/8"), Some(128 << 10));
+        let unknown = Caches { second: None, ..caches };
+        assert_eq!(Extent::parse("l2/8").unwrap().bytes(unknown), None);
+        for word in ["llc/0", "llc/", "llc2", "l2/", "l3", ""] {
             assert!(Extent::parse(word).is_err(), "{word}");
         }
     }

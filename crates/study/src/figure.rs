@@ -5,10 +5,16 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::claims;
+use super::columns;
+use super::counted::{Count, unknown_or_count};
 use super::factor::{Chosen, Factor, chosen};
 use super::format::{Published, Selector, Study, Words};
 use model::metric::Better;
 use model::nearest::unknown;
+
+/// What boxes may be `of`: the samples of all launches of a case.
+pub const SAMPLES: &str = "samples";
 
 /// A figure of the results.
 #[derive(Clone, Debug, Deserialize)]
@@ -16,7 +22,7 @@ use model::nearest::unknown;
 pub struct FigureSpec {
     /// What it shows.
     pub title: String,
-    /// `curves`, `boxes`, `bars`, `heat-map`, `protocol`, `p-values`.
+    /// `curves`, `boxes`, `bars`, `heat-map`, `protocol`, `p-values`, `floors`.
     pub kind: Spanned<FigureKind>,
     /// The factor along the horizontal axis.
     pub x: Option<Spanned<String>>,
@@ -24,6 +30,12 @@ pub struct FigureSpec {
     pub series: Option<Spanned<String>>,
     /// The level of the series that the others are held against, of `p-values`.
     pub against: Option<Spanned<String>>,
+    /// What is drawn of each case: a count, or a statistic of each launch; the median if nothing is said.
+    /// Of `boxes` also `samples`: those of all launches together.
+    pub of: Option<Spanned<String>>,
+    /// Of `floors`: which of [`super::format::FLOORS`], all of them times.
+    #[serde(default)]
+    pub floors: Vec<Spanned<String>>,
     /// Which cases.
     #[serde(default)]
     pub only: Selector,
@@ -47,6 +59,11 @@ impl FigureSpec {
     /// Whether a curve has the band of the quartiles.
     pub fn shows_quartiles(&self) -> bool {
         self.band.as_ref().is_some_and(|it| *it.get_ref() == Band::Quartiles)
+    }
+
+    /// What is drawn of each case, where it isn't the median of each launch.
+    pub fn of(&self) -> Option<&str> {
+        self.of.as_ref().map(|it| it.get_ref().as_str()).filter(|it| *it != "median")
     }
 
     /// The factor along the horizontal axis, of a figure that has been checked.
@@ -74,6 +91,8 @@ pub enum FigureKind {
     HeatMap,
     /// Who sends what to whom, and what is timed.
     Protocol,
+    /// A bar with an interval for each bound of the machine.
+    Floors,
     /// Where each series differs from one of them beyond a constant factor: the p of every level,
     /// uncorrected and corrected.
     PValues,
@@ -141,6 +160,12 @@ pub(super) fn check(
         Factor::parse(word.get_ref()).map_err(|error| (word.span(), error))?;
     }
     check_selector(&spec.only)?;
+    if kind == FigureKind::Floors {
+        return check_floors(spec, study, text);
+    }
+    if let Some(word) = spec.floors.first() {
+        return wrong(word.span(), "floors goes with kind = \"floors\"".into());
+    }
     match (kind, &spec.x, &spec.series) {
         (FigureKind::Protocol, Some(word), _) | (FigureKind::Protocol, None, Some(word)) => {
             let what = "a protocol is drawn from the workload: leave out x and series";
@@ -180,7 +205,56 @@ pub(super) fn check(
              median counts every launch";
         return wrong(first.span(), what.into());
     }
+    if let Some(of) = &spec.of {
+        check_of(spec, of)?;
+    }
     check_beside(spec, study, text, workloads)
+}
+
+/// A figure of the machine's bounds has those, published figures, and nothing of cases.
+fn check_floors(spec: &FigureSpec, study: &Study, text: &str) -> Result<(), Wrong> {
+    let kind = spec.kind.span();
+    if spec.floors.is_empty() {
+        return Err((kind, format!("`{}`: it needs floors = [BOUND]", spec.title)));
+    }
+    let own = spec.x.is_some() || spec.series.is_some() || spec.of.is_some();
+    if own || !spec.only.is_empty() {
+        return Err((kind, "floors are of no case: leave out x, series, of and only".into()));
+    }
+    for word in &spec.floors {
+        columns::floor(word.get_ref()).map_err(|error| (word.span(), error))?;
+        if word.get_ref() == "copy" {
+            return Err((word.span(), "copy is no time: it stands in a [[floor]] table".into()));
+        }
+    }
+    for (name, span) in spec.beside.iter().flat_map(|it| it.each(text)) {
+        named(study, name).map_err(|error| (span, error))?;
+    }
+    Ok(())
+}
+
+fn named<'a>(study: &'a Study, name: &str) -> Result<&'a Published, String> {
+    let names = || study.published.iter().map(|it| it.name.as_str()).collect::<Vec<_>>();
+    let found = study.published.iter().find(|it| it.name == name);
+    found.ok_or_else(|| unknown("published", name, &names()))
+}
+
+/// Whether a figure of that kind draws that.
+fn check_of(spec: &FigureSpec, of: &Spanned<String>) -> Result<(), Wrong> {
+    let kind = *spec.kind.get_ref();
+    let wrong = |what: String| Err((of.span(), what));
+    if !matches!(kind, FigureKind::Curves | FigureKind::Boxes | FigureKind::Bars) {
+        return wrong("of goes with curves, boxes and bars".into());
+    }
+    if spec.beside.is_some() {
+        return wrong("of doesn't go with beside, whose figures are medians".into());
+    }
+    match of.get_ref().as_str() {
+        SAMPLES if kind == FigureKind::Boxes && !spec.leaves_out_first() => Ok(()),
+        SAMPLES => wrong("of = \"samples\" goes with boxes, of every launch".into()),
+        word if claims::STATISTICS.contains(&word) || Count::number(word).is_some() => Ok(()),
+        word => wrong(unknown_or_count("statistic of a figure", word, &claims::STATISTICS)),
+    }
 }
 
 fn check_selector(selector: &Selector) -> Result<(), Wrong> {
@@ -205,10 +279,7 @@ fn check_beside(
         if *spec.kind.get_ref() != FigureKind::Bars {
             return Err((span, "beside goes with kind = \"bars\"".into()));
         }
-        let Some(published) = study.published.iter().find(|it| it.name == name) else {
-            let names: Vec<&str> = study.published.iter().map(|it| it.name.as_str()).collect();
-            return Err((span, unknown("published", name, &names)));
-        };
+        let published = named(study, name).map_err(|error| (span.clone(), error))?;
         let fits =
             |it: Printed| workloads.iter().filter(shown).any(|(_, better)| it.is_of(*better));
         if !Printed::of(1.0, &published.unit).is_some_and(fits) {
@@ -303,6 +374,17 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
         refused("x = \"mechanism\"", against, &["s.toml:21", "p-values"]);
         refused("[\"elsewhere\"]", "\"elsewere\"", &["s.toml:21", "`elsewhere`"]);
         refused("kind = \"bars\"", "kind = \"boxes\"", &["s.toml:21", "bars"]);
+        let of = |word: &str| format!("kind = \"curves\"\nof = \"{word}\"");
+        declare(
+            &STUDY.replace("kind = \"curves\"", &of("context-switches")),
+            "s.toml",
+            &crate::tests::catalogue(),
+        )
+        .unwrap();
+        refused("kind = \"curves\"", &of("context-switch"), &["s.toml:13", "`context-switches`"]);
+        refused("kind = \"curves\"", &of("samples"), &["s.toml:13", "boxes"]);
+        let bars = "kind = \"bars\"\nof = \"min\"";
+        refused("kind = \"bars\"", bars, &["s.toml:20", "beside"]);
         refused("unit = \"us\"", "unit = \"rank\"", &["s.toml:21", "`rank`"]);
         refused("unit = \"us\"", "unit = \"MB/s\"", &["s.toml:21", "`MB/s`"]);
     }

@@ -277,7 +277,10 @@ pub struct Hypothesis {
     /// The factor whose levels the right goes through, for `adds-less`.
     pub than: Option<Spanned<String>>,
     /// The cases it is about.
+    #[serde(default)]
     pub left: Selector,
+    /// Instead of cases, one of [`FLOORS`]: the claim is of the machine, in ns.
+    pub floor: Option<Spanned<String>>,
     /// The cases they are held against; several selectors where the claim is of all that they choose.
     #[serde(default, deserialize_with = "one_or_several")]
     pub right: Vec<Selector>,

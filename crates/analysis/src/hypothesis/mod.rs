@@ -5,6 +5,7 @@
 //! run or the machine lacks what the test needs. The p values of a study are one family, corrected
 //! by Holm.
 
+mod bounds;
 mod curves;
 mod lost;
 mod needed;
@@ -16,15 +17,17 @@ mod tests;
 
 use serde::Serialize;
 
+use super::floor_rows::Floors;
 use super::{ALPHA, CaseResult};
 use stats::Interval;
 use study::declared::Declared;
+use study::extent::Caches;
 use study::format::{Hypothesis, Test};
 
 pub use curves::{PointByPoint, point_by_point};
 pub use needed::{Needed, needed};
 pub use ratio::{Gain, gain};
-pub use select::{level, takes};
+pub use select::{level, quantity, takes};
 
 /// What the results say of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -175,8 +178,10 @@ pub struct Ground<'a> {
     pub declared: &'a Declared,
     /// Its results.
     pub results: &'a [CaseResult],
-    /// Bytes of the machine's last-level cache, where they are known.
-    pub llc_bytes: Option<u64>,
+    /// What the machine can do at best; None of a run without.
+    pub floors: Option<&'a Floors>,
+    /// The machine's caches.
+    pub caches: Caches,
 }
 
 /// Decides every claim of a study. What rests on a p stands only if that is still below 5 % after

@@ -5,7 +5,7 @@
 use super::parts::{at_every_level, refuting, together};
 use super::select::{Pairs, goodness, level, pairs, shared};
 use super::{ALPHA, CaseResult, Decision, TestResult};
-use crate::EQUIVALENT_WITHIN;
+use crate::{Derived, EQUIVALENT_WITHIN};
 use stats::Interval;
 use study::factor::{Chosen, Factor};
 use study::format::Over;
@@ -287,6 +287,21 @@ impl Ratio {
         let brief = format!("{}{claimed}", times(&self.interval));
         self.found(decided(inside, outside), text, None).in_brief(brief)
     }
+
+    /// Left less right, between two bounds in `unit`: the median over rounds of the difference of each.
+    pub fn difference(&self, (low, high): (f64, f64), unit: &'static str) -> TestResult {
+        let rounds = self.left.iter().zip(&self.right);
+        let each: Vec<f64> = rounds.map(|(left, right)| left - right).collect();
+        let Some(found) = stats::median_interval(&each, ALPHA) else {
+            return TestResult::too_few_rounds("the difference", each.len());
+        };
+        let surest = stats::median_interval(&each, refuting(self.parts));
+        let inside = low <= found.low && found.high <= high;
+        let outside = surest.is_some_and(|it| it.high < low || it.low > high);
+        let [value, least, most] = [found.estimate, found.low, found.high].map(four_digits);
+        let text = format!("{value} [{least}, {most}] {unit} more; claimed {low} to {high}");
+        TestResult::new(decided(inside, outside), text, None).measuring(&found, unit)
+    }
 }
 
 /// On which side of a bound a ratio surely is: by its own interval, and by that of a refutation.
@@ -310,6 +325,11 @@ pub fn decided(yes: bool, no: bool) -> Decision {
 pub(super) fn interval(left: &[f64], right: &[f64], alpha: f64) -> Option<Interval> {
     let log = stats::paired_log_ratio(left, right, alpha)?;
     Some(Interval { estimate: log.estimate.exp(), low: log.low.exp(), high: log.high.exp(), ..log })
+}
+
+/// Four digits, without a unit.
+fn four_digits(value: f64) -> String {
+    Derived { value: Some(value), unit: String::new() }.to_string().trim().to_string()
 }
 
 /// `1.63× [1.60, 1.66]`.

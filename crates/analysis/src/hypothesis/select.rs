@@ -79,6 +79,9 @@ pub fn quantity(case: &CaseResult, of: &str) -> Vec<Option<f64>> {
     if Count::number(of).is_some() {
         return case.counted.of(of).map_or_else(|_| Vec::new(), |it| it.by_round);
     }
+    if let Some(derived) = case.derived_by_round.get(of) {
+        return derived.clone();
+    }
     let in_unit = |ns: f64| case.metric.of_ns(ns, case.message_bytes);
     let by_round = match of {
         "median" => Some(&case.by_round),
@@ -109,6 +112,13 @@ pub fn have(of: &str, chosen: &Chosen, results: &[CaseResult]) -> Result<(), Tes
             continue;
         }
         let about = |reason: &str| format!("{of} of {chosen}: {reason}");
+        if let Some(derived) = case.derived_by_round.get(of) {
+            if derived.iter().all(Option::is_none) {
+                let reason = "what it is worked out of isn't known here";
+                return Err(TestResult::not_testable(about(reason)));
+            }
+            continue;
+        }
         return Err(match case.samples_missing.get(of) {
             Some(missing) => {
                 let text = format!("{missing} more independent samples a launch are needed");

@@ -6,7 +6,7 @@ use super::parts::{refuting, together};
 use super::ratio::{Sides, Test as Compared, Value, decided, ranking};
 use super::select::{cases, goodness, have, in_words, overloaded, quantity, takes};
 use super::slope::Steps;
-use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, lost};
+use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, bounds, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use study::counted::{Count, FAILED_LAUNCHES};
 use study::extent::Extent;
@@ -33,6 +33,9 @@ pub fn decide(claim: &Hypothesis, on: &Ground) -> TestResult {
 }
 
 fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
+    if let Some(floor) = &claim.floor {
+        return bounds::within(floor.get_ref(), numbers(claim), on.floors);
+    }
     let results = on.results;
     let left = chosen(&claim.left);
     let rights: Vec<Chosen> = claim.right.iter().map(chosen).collect();
@@ -71,6 +74,10 @@ fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
             let chosen = cases(&left, results)?;
             let lies = |case: &&CaseResult| lies(case, of, numbers(claim), chosen.len());
             Ok(together(chosen.iter().map(lies).collect()))
+        }
+        Test::Difference => {
+            let unit = unit_of(&left, of, results);
+            with(&rights, &|case| quantity(case, of), &|it| it.difference(numbers(claim), unit))
         }
         Test::Ratio => with(&rights, &|case| quantity(case, of), &|it| it.within(numbers(claim))),
         Test::Ranking => {
@@ -118,13 +125,11 @@ fn along(
             let within = claim.within.as_deref().unwrap_or_default();
             let bytes = |at: usize| {
                 let word = within.get(at)?.get_ref();
-                Extent::parse(word).ok()?.bytes(on.llc_bytes)
+                Extent::parse(word).ok()?.bytes(on.caches)
             };
             match (bytes(0), bytes(1)) {
                 (Some(least), Some(most)) => Ok(each(&|curve| curve.peaks_within(least, most))),
-                _ => Err(TestResult::not_testable(
-                    "the size of the last-level cache isn't known here",
-                )),
+                _ => Err(TestResult::not_testable("the size of that cache isn't known here")),
             }
         }
         Test::PeaksEarlier => against(&Curve::peaks_before),
@@ -158,6 +163,15 @@ fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> TestResult
     match Steps::of(curve, along) {
         Ok(steps) => test(&steps),
         Err(told) => told,
+    }
+}
+
+/// What a measure is in.
+fn unit_of(chosen: &Chosen, of: &str, results: &[CaseResult]) -> &'static str {
+    let case = results.iter().find(|it| takes(chosen, it));
+    match Count::number(of) {
+        Some(_) => "count",
+        None => case.map_or("ns", |it| it.metric.unit.name()),
     }
 }
 
@@ -196,9 +210,12 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
             .map_or((f64::NEG_INFINITY, f64::INFINITY), |it| (it.low, it.high)),
     };
     let decision = decided(low >= least && high <= most, to < least || from > most);
+    let told = TestResult::new(decision, text, None);
+    if case.derived.contains_key(of) {
+        return told; // its unit is the study's own
+    }
     let unit = if Count::number(of).is_some() { "count" } else { case.metric.unit.name() };
-    let found = Effect { value: measured.median, low, high, unit };
-    TestResult::new(decision, text, None).with(found)
+    told.with(Effect { value: measured.median, low, high, unit })
 }
 
 /// What the launches of a case come to.

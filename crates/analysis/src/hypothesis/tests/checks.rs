@@ -4,6 +4,7 @@ use super::*;
 use crate::testing::case;
 use crate::{RateSeen, Status};
 use study::declared::{Declared, declare};
+use study::extent::Caches;
 
 /// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
 pub fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
@@ -27,7 +28,7 @@ fn study(claim: &str) -> Declared {
 
 fn told(claim: &str, results: &[CaseResult]) -> (Decision, String) {
     let declared = study(claim);
-    let on = Ground { declared: &declared, results, llc_bytes: None };
+    let on = Ground { declared: &declared, results, floors: None, caches: Caches::default() };
     let told = decide(&declared.study.hypothesis[0], &on);
     (told.decision, told.effect)
 }
@@ -199,4 +200,69 @@ fn a_share_of_failed_launches_is_that_of_all_chosen_cases() {
     all_failed.status = Status::Failed;
     assert_eq!(told(claim, &[all_failed, with(0, 12)]).0, Decision::Supported);
     assert_eq!(told(claim, &[measured("free", 4000.0, 0.0)]).0, Decision::NotTestable);
+}
+
+#[test]
+fn a_difference_is_that_of_each_round() {
+    let claim = |within: &str| {
+        format!(
+            "test = \"difference\"\nleft = {{ placement = \"same-llc\" }}\n\
+             right = {{ placement = \"same-cpu\" }}\nwithin = [{within}]\n"
+        )
+    };
+    let results = [measured("same-llc", 5000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
+    let (decision, effect) = told(&claim("\"900\", \"1100\""), &results);
+    assert_eq!(decision, Decision::Supported, "{effect}");
+    assert!(effect.ends_with(" ns more; claimed 900 to 1100"), "{effect}");
+    assert_eq!(told(&claim("\"2000\", \"3000\""), &results).0, Decision::Refuted);
+    // Of the rounds' own differences: both sides slow down together, and the medians' wouldn't be as narrow.
+    let mut drifting = results.clone();
+    for case in &mut drifting {
+        for (nth, ns) in case.by_round.iter_mut().enumerate() {
+            *ns = ns.map(|it| it + 5000.0 * (nth % 2) as f64);
+        }
+    }
+    assert_eq!(told(&claim("\"900\", \"1100\""), &drifting).0, Decision::Supported);
+}
+
+#[test]
+fn a_derived_column_is_claimed_of_by_round() {
+    let claim = "test = \"within\"\nof = \"share\"\nleft = { placement = \"free\" }\n\
+                 within = [\"9\", \"11\"]\n[[derived]]\nname = \"share\"\nunit = \"%\"\n\
+                 expression = \"100 * 400 / median\"\n";
+    let mut made = measured("free", 4000.0, 0.0);
+    made.look = stats::Look::only(12);
+    made.derived_by_round.insert("share".into(), vec![None; 12]);
+    assert_eq!(told(claim, &[made.clone()]).0, Decision::NotTestable, "the machine lacks a part");
+    let shares = (0..12).map(|nth| Some(10.0 + 0.01 * f64::from(nth))).collect();
+    made.derived_by_round.insert("share".into(), shares);
+    assert_eq!(told(claim, &[made]).0, Decision::Supported);
+}
+
+#[test]
+fn a_claim_about_the_machine_is_held_against_its_bounds() {
+    use model::floors::{Call, Calls, Extent, Floors, Part, Repeats};
+    let mut floors = Floors::unavailable(Extent::Quick, "not asked");
+    let cost_ns = Repeats {
+        median: Some(60.0),
+        low: Some(58.0),
+        high: Some(61.0),
+        ranks: None,
+        coverage: None,
+        n: 20,
+        modes: None,
+    };
+    let call = Call { call: "getuid".into(), by: "syscall(2)".into(), cost_ns };
+    floors.calls = Part::Measured(Calls { calls: vec![call] });
+    let decided = |floor: &str, within: &str| {
+        let claim = format!("test = \"within\"\nfloor = \"{floor}\"\nwithin = [{within}]\n");
+        let declared = study(&claim);
+        let caches = Caches::default();
+        let on = Ground { declared: &declared, results: &[], floors: Some(&floors), caches };
+        decide(&declared.study.hypothesis[0], &on).decision
+    };
+    assert_eq!(decided("getuid", "\"23\", \"80\""), Decision::Supported);
+    assert_eq!(decided("getuid", "\"100\", \"200\""), Decision::Refuted);
+    assert_eq!(decided("getuid", "\"60\", \"80\""), Decision::Inconclusive);
+    assert_eq!(decided("getppid", "\"23\", \"80\""), Decision::NotTestable);
 }

@@ -6,6 +6,7 @@ use super::checks::measured;
 use super::*;
 use crate::Status;
 use study::declared::declare;
+use study::extent::Caches;
 
 const PLACEMENTS: [&str; 3] = ["free", "same-cpu", "same-llc"];
 
@@ -30,7 +31,12 @@ fn findings(claims: &[String], results: &[CaseResult]) -> Vec<Finding> {
          placement = [\"free\", \"same-cpu\", \"same-llc\"]\n{claims}"
     );
     let declared = declare(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap();
-    super::super::decide(&Ground { declared: &declared, results, llc_bytes: None })
+    super::super::decide(&Ground {
+        declared: &declared,
+        results,
+        floors: None,
+        caches: Caches::default(),
+    })
 }
 
 fn one(claim: &str, results: &[CaseResult]) -> Finding {

@@ -3,6 +3,7 @@
 
 mod cost;
 mod course;
+mod floors;
 mod intervals;
 mod p_values;
 mod placement;

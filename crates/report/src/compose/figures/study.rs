@@ -4,28 +4,41 @@
 use super::protocol;
 use crate::compose::words;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
-use analysis::hypothesis::takes;
-use analysis::{CaseResult, Status};
+use analysis::floor_rows::Floors;
+use analysis::hypothesis::{quantity, takes};
+use analysis::{CaseResult, OverRounds, Status};
+use study::counted::Count;
 use study::declared::Declared;
 use study::factor::{Chosen, Factor, chosen};
-use study::figure::{self, FigureSpec, Printed, beside_medians};
+use study::figure::{self, FigureSpec, Printed, SAMPLES, beside_medians};
 use study::format::Published;
 
 const INTERVAL: &str = "The median over launches, and what covers it with at least 95 %.";
 const QUARTILES: &str = "The median of the launches, in the band of their quartiles.";
 const BOXES: &str = "Box: from the first to the third quartile of the launches, their median within; \
      whiskers: to the smallest and the largest launch.";
+const SAMPLE_BOXES: &str = "Box: from the first to the third quartile of the samples of all launches together, their \
+     median within; whiskers: to the smallest and the largest sample. They show what happened, and aren't \
+     independent enough to infer from.";
 const CELLS: &str = "Each cell holds the median over launches, coloured by it. Hatched: not measured; \
      the table tells why.";
 const FIRST: &str = " Launch 1 of each case is left out here, and here alone.";
 
 /// Every figure of a study, in its order.
-pub fn study_figures(declared: &Declared, results: &[CaseResult]) -> Vec<Figure> {
+pub fn study_figures(
+    declared: &Declared,
+    results: &[CaseResult],
+    floors: Option<&Floors>,
+) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (nth, spec) in declared.study.figure.iter().enumerate() {
         let id = format!("study-{}", nth + 1);
         if *spec.kind.get_ref() == figure::FigureKind::Protocol {
             figures.extend(protocol::figures(spec, declared, results, &id));
+            continue;
+        }
+        if *spec.kind.get_ref() == figure::FigureKind::Floors {
+            figures.extend(super::floors::figure(spec, declared, floors, id));
             continue;
         }
         let panels = panels(spec, declared, results);
@@ -131,13 +144,39 @@ impl<'a> Panel<'a> {
         self.results.iter().filter(|case| !case.twin && takes(&self.here, case))
     }
 
+    /// The count that is drawn, if one is.
+    fn count(&self) -> Option<&'a str> {
+        self.spec.of().filter(|it| Count::number(it).is_some())
+    }
+
+    /// What each launch of a case came to.
+    fn rounds(&self, case: &CaseResult) -> Vec<Option<f64>> {
+        match self.spec.of() {
+            Some(of) => quantity(case, of),
+            None => case.launch_medians.clone(),
+        }
+    }
+
     /// Wake-ups per second stand in a figure only if there are no bytes per second.
     fn unit(&self) -> Unit {
+        match self.count() {
+            Some(times) if times.ends_with("-ns") => return Unit::Nanoseconds,
+            Some("goodput") => return Unit::BytesPerSecond,
+            Some(_) => return Unit::Number,
+            None => {}
+        }
         let first = self.cases().find(|case| case.message_bytes.is_some());
         first.or_else(|| self.cases().next()).map_or(Unit::Nanoseconds, words::unit)
     }
 
     fn y(&self, scale: Scale) -> Axis {
+        if let Some(count) = self.count() {
+            // A count may be none, which no logarithm shows.
+            let positive =
+                self.cases().all(|it| self.rounds(it).iter().flatten().all(|n| *n > 0.0));
+            let scale = if positive { scale } else { Scale::Linear };
+            return Axis::new(count.replace('-', " "), self.unit, scale);
+        }
         let told = self.cases().find(|case| words::unit(case) == self.unit);
         let label = told.map_or("round trip", |it| &it.metric.axis);
         Axis::new(label, self.unit, scale)
@@ -189,6 +228,10 @@ impl<'a> Panel<'a> {
         if self.cases().all(|it| it.status != Status::Ok && !it.route.is_local()) {
             return None;
         }
+        // What nothing here counts is said under the tables.
+        if self.count().is_some() && self.cases().all(|it| self.rounds(it).is_empty()) {
+            return None;
+        }
         let (kind, scale) = match self.spec.kind.get_ref() {
             figure::FigureKind::Curves if [Factor::Size, Factor::Loss].contains(&x) => {
                 (FigureKind::Curves, Scale::Log)
@@ -197,7 +240,9 @@ impl<'a> Panel<'a> {
             figure::FigureKind::Boxes => (FigureKind::Boxes, Scale::Log),
             figure::FigureKind::Bars => (FigureKind::GroupedBars, Scale::Linear),
             figure::FigureKind::HeatMap => (FigureKind::Heatmap, Scale::Log),
-            figure::FigureKind::Protocol | figure::FigureKind::PValues => return None,
+            figure::FigureKind::Protocol
+            | figure::FigureKind::PValues
+            | figure::FigureKind::Floors => return None,
         };
         let levels = self.levels(x);
         let axis = match (kind, x) {
@@ -268,15 +313,23 @@ impl<'a> Panel<'a> {
         if case.status != Status::Ok {
             return Point::gap(x, case.reason.clone().unwrap_or_else(|| "not measured".into()));
         }
-        if words::unit(case) != self.unit {
+        if self.count().is_none() && words::unit(case) != self.unit {
             return Point::gap(x, "counted in other units");
         }
         let made = match kind {
-            FigureKind::Boxes => boxed(case, x, self.spec.leaves_out_first()),
+            FigureKind::Boxes if self.spec.of() == Some(SAMPLES) => pooled(case, x),
+            FigureKind::Boxes => boxed(&self.rounds(case), x, self.spec.leaves_out_first()),
             FigureKind::Curves if self.spec.shows_quartiles() => {
-                boxed(case, x, self.spec.leaves_out_first())
+                boxed(&self.rounds(case), x, self.spec.leaves_out_first())
                     .map(|point| Point { ends: None, ..point })
             }
+            _ if self.spec.of().is_some() => OverRounds::of(self.rounds(case)).map(|found| {
+                let point = Point::new(x, found.median);
+                match found.low.zip(found.high) {
+                    Some((low, high)) => point.between(low, high),
+                    None => point,
+                }
+            }),
             FigureKind::Heatmap => {
                 super::typical(case).map(|it| Point::new(x, it).labelled(words::brief_value(case)))
             }
@@ -321,6 +374,7 @@ impl<'a> Panel<'a> {
 
     fn caption(&self, kind: FigureKind, figure: &Figure) -> String {
         let rule = match kind {
+            FigureKind::Boxes if self.spec.of() == Some(SAMPLES) => SAMPLE_BOXES,
             FigureKind::Boxes => BOXES,
             FigureKind::Heatmap => CELLS,
             _ if self.spec.shows_quartiles() => QUARTILES,
@@ -342,14 +396,15 @@ impl<'a> Panel<'a> {
     }
 }
 
-fn source(published: &Published) -> String {
+/// Where published figures are from.
+pub(super) fn source(published: &Published) -> String {
     let year = published.year.map(|it| format!(", {it}")).unwrap_or_default();
     format!("{} ({} on {}{year})", published.name, published.statistic, published.machine)
 }
 
 /// Median, quartiles and extremes of the launches.
-fn boxed(case: &CaseResult, x: f64, leave_out_first: bool) -> Option<Point> {
-    let launches = case.launch_medians.iter().skip(usize::from(leave_out_first));
+fn boxed(launches: &[Option<f64>], x: f64, leave_out_first: bool) -> Option<Point> {
+    let launches = launches.iter().skip(usize::from(leave_out_first));
     let mut values: Vec<f64> = launches.flatten().copied().collect();
     values.sort_by(f64::total_cmp);
     let (least, most) = (*values.first()?, *values.last()?);
@@ -357,4 +412,11 @@ fn boxed(case: &CaseResult, x: f64, leave_out_first: bool) -> Option<Point> {
         .between(stats::quantile(&values, 0.25), stats::quantile(&values, 0.75))
         .within(least, most);
     Some(point.labelled(format!("{} launches", values.len())))
+}
+
+/// The same of the samples of all launches together.
+fn pooled(case: &CaseResult, x: f64) -> Option<Point> {
+    let [least, q1, median, q3, most] = case.pooled?;
+    let point = Point::new(x, median).between(q1, q3).within(least, most);
+    Some(point.labelled(format!("{} samples", units::count(case.samples))))
 }

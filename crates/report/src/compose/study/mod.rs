@@ -36,7 +36,7 @@ impl<'a> Written<'a> {
         let JudgedStudy { declared, findings } = judged.study.as_ref()?;
         let observed = judged.observed.iter().map(|it| it.case.clone());
         let cases: Vec<CaseResult> = judged.results.iter().cloned().chain(observed).collect();
-        let figures = study_figures(declared, &cases);
+        let figures = study_figures(declared, &cases, judged.run.floors.as_ref());
         Some(Written { declared, findings, figures, cases })
     }
 
