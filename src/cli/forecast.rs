@@ -7,14 +7,30 @@ use ::report::units;
 use ::run::plan::{Case, Plan};
 use analysis::hypothesis::needed;
 use model::request::Request;
+use model::workload::Workload;
 use stats::LEAST_LAUNCHES;
 use study::declared::Declared;
+use study::expression::is_percentile;
 
 /// What a launch takes about, with what surrounds it, in s: the 20 ms that it is for are in that.
 const LAUNCH_S: f64 = 0.045;
 /// A round trip, and a message of a transfer, where their number is fixed.
 const ROUND_TRIP_S: f64 = 20e-6;
 const MESSAGE_S: f64 = 1e-6;
+
+/// The deepest percentile that a study's claims and tables name, and how many independent samples a launch
+/// needs for it.
+fn deepest(declared: &Declared) -> Option<(&str, u64)> {
+    let study = &declared.study;
+    let claims = study.hypothesis.iter().flat_map(|it| &it.of);
+    let words = claims.chain(study.table.iter().flat_map(|it| &it.show));
+    let needed =
+        words.map(|it| it.get_ref().as_str()).filter(|it| is_percentile(it)).filter_map(|it| {
+            let percent: f64 = it.trim_start_matches('p').parse().ok()?;
+            Some((it, stats::samples_needed(percent / 100.0)))
+        });
+    needed.max_by_key(|it| it.1)
+}
 
 /// A study's cases, and the time for them.
 pub struct Forecast {
@@ -49,6 +65,31 @@ impl Forecast {
     fn rounds(&self) -> u64 {
         let fit = |budget: f64| (budget / self.round_s) as u64;
         self.budget_s.filter(|_| self.cases > 0).map_or(self.asked, |it| fit(it).min(self.asked))
+    }
+
+    /// That launches hold too few samples for a percentile that the study shows, and what would be enough; None where
+    /// they hold enough, or a pilot chooses.
+    pub fn too_shallow(
+        &self,
+        declared: &Declared,
+        request: &Request,
+        plan: &Plan,
+    ) -> Option<String> {
+        let (percentile, needed) = deepest(declared)?;
+        let of = |workload: &Workload| request.samples_of(*workload);
+        let held = request.workloads.iter().filter_map(|it| of(&it.0));
+        let held = held.max().filter(|it| *it < needed)?;
+        // Samples depend on each other: there must be more than the independent ones.
+        let enough = 10u64.pow(needed.ilog10() + 1);
+        let mut deeper = request.clone();
+        deeper.samples = Some(enough);
+        deeper.samples_by_workload.clear();
+        let time = (Forecast::of(&deeper, plan).all_s()).ceil();
+        Some(format!(
+            "{percentile} needs {needed} independent samples a launch, which holds {held}: there it says how many are \
+             missing; add --samples {enough} --budget {}s",
+            Duration::from_secs_f64(time).as_secs()
+        ))
     }
 
     /// That so few rounds can't decide some claims, and what would be enough; None where they can.

@@ -15,6 +15,7 @@ use crate::cli::input;
 use ::report::{Block, Column, Document, Row, Section, Table, Text};
 use ::run::plan::Plan;
 use model::duration::{budget, in_ns};
+use model::request::Request;
 use model::route::Route;
 use study::builtin;
 use study::declared::{Declared, declare};
@@ -153,9 +154,12 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     let plan = run::planned(&request, &Open::foreseen(&request))?;
     let forecast = Forecast::of(&request, &plan);
     if args.dry_run {
-        return dry(common, &declared, &forecast, &plan);
+        return dry(common, &declared, &forecast, &request, &plan);
     }
     if let Some(why) = forecast.too_little(&declared) {
+        complain(&why);
+    }
+    if let Some(why) = forecast.too_shallow(&declared, &request, &plan) {
         complain(&why);
     }
     let named = || PathBuf::from(&name).with_extension("pdf");
@@ -178,6 +182,7 @@ fn dry(
     common: &Common,
     declared: &Declared,
     forecast: &Forecast,
+    request: &Request,
     plan: &Plan,
 ) -> Result<u8, Failure> {
     let Forecast { cases, asked, .. } = *forecast;
@@ -196,6 +201,9 @@ fn dry(
     )));
     if let Some(why) = forecast.too_little(declared) {
         section.blocks.push(Block::warning(format!("Too few rounds: {why}.")));
+    }
+    if let Some(why) = forecast.too_shallow(declared, request, plan) {
+        section.blocks.push(Block::warning(format!("Too few samples: {why}.")));
     }
     let mut reasons: Vec<String> = absent.iter().map(|it| it.reason.clone()).collect();
     reasons.sort();

@@ -7,10 +7,13 @@ use super::format::{DerivedSpec, FLOORS, Study};
 use model::nearest::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.
-const SHOWN: [&str; 12] = [
+const SHOWN: [&str; 14] = [
     "median", "mean", "min", "q1", "q3", "max", "rank", "rank-min", "switches", "settings",
-    "lowest", "highest",
+    "lowest", "highest", "one-cpu", "moved",
 ];
+
+/// Steps of a set-up.
+pub const STEPS: [&str; 6] = ["open", "bind", "connect", "accept", "rest", "close"];
 
 impl Reader<'_> {
     pub(super) fn check_derived(&self, study: &Study) -> Result<(), String> {
@@ -18,6 +21,7 @@ impl Reader<'_> {
             let name = column.name.get_ref().as_str();
             let taken = Count::parse(name).is_some()
                 || SHOWN.contains(&name)
+                || STEPS.contains(&name)
                 || STATISTICS.contains(&name)
                 || is_percentile(name);
             let before = study.derived[..nth].iter().any(|it| it.name.get_ref() == name);
@@ -69,7 +73,8 @@ impl Reader<'_> {
     ) -> Result<(), String> {
         let name = word.get_ref().as_str();
         let names = derived.iter().map(|it| it.name.get_ref().as_str());
-        let known: Vec<&str> = SHOWN.into_iter().chain(PERCENTILES).chain(names).collect();
+        let known: Vec<&str> =
+            SHOWN.into_iter().chain(STEPS).chain(PERCENTILES).chain(names).collect();
         match known.contains(&name) || Count::parse(name).is_some() {
             true => Ok(()),
             false => Err(self.at(word.span(), unknown_or_count("statistic", name, &known))),

@@ -7,7 +7,7 @@
 pub mod builtin;
 mod claim_test;
 mod claims;
-mod columns;
+pub mod columns;
 pub mod counted;
 pub mod declared;
 pub mod expression;

@@ -6,6 +6,7 @@ use crate::compose::{percentiles, words};
 use crate::{Text, Unit, units};
 use analysis::hypothesis::{gain, level, takes};
 use analysis::{CaseResult, OverRounds, Returned, Status};
+use study::columns::STEPS;
 use study::counted::{Count, SHARES};
 use study::factor::{Chosen, Factor};
 
@@ -59,6 +60,8 @@ impl Table<'_> {
             "q3" => plain(estimate.q3),
             "max" => plain(estimate.max),
             "settings" => effective_settings(case),
+            "one-cpu" | "moved" => where_they_ran(case, show),
+            step if STEPS.contains(&step) => phase(case, step),
             "rank" | "rank-min" => Text::from(self.rank(case, show, column)),
             "switches" => Text::from(switches(case)),
             percentile => Text::from(percentile_of(case, percentile, unit)),
@@ -202,6 +205,24 @@ fn told_values(values: &[Returned], others: f64) -> Option<String> {
 /// Voluntary switches of both workers for each operation.
 fn switches(case: &CaseResult) -> String {
     case.switches_per_operation().map_or(NOTHING.into(), |it| format!("{it:.2}"))
+}
+
+/// Of free workers, in what share of the looks both were on one CPU; or in how many launches one moved.
+fn where_they_ran(case: &CaseResult, show: &str) -> Text {
+    let Some(seen) = case.observed_placement else { return Text::from(NOTHING) };
+    Text::from(match show {
+        "one-cpu" => format!("{:.0} % of looks", 100.0 * seen.same_cpu),
+        _ => format!("{} of {} launches", seen.launches_with_moves, case.launches),
+    })
+}
+
+/// A step of a set-up, over launches.
+fn phase(case: &CaseResult, step: &str) -> Text {
+    let Some(found) = case.secondary(step).map(|it| it.value) else { return Text::from(NOTHING) };
+    Text::from(match found.low.zip(found.high) {
+        Some((low, high)) => Unit::Nanoseconds.interval(found.median, low, high),
+        None => units::duration(found.median),
+    })
 }
 
 /// What the kernel gave: `pipe capacity 64 KiB`.
