@@ -7,7 +7,11 @@ use super::observed::Returned;
 use super::{CaseResult, Observed, OverRounds, Status, TraceSummary};
 use model::probe::Probe;
 use model::probe::Scope;
-use study::counted::Count;
+use study::counted::{Count, HEARD};
+
+/// What is in the way of counting at a tracepoint, and its remedy.
+const TRACEFS: &str = "its tracepoint couldn't be read; mount -t tracefs tracefs /sys/kernel/tracing, as root, \
+     or observe a trace";
 
 /// What was counted of a case, whatever looked at it.
 #[derive(Clone, Debug, Default)]
@@ -102,6 +106,7 @@ impl Counted {
         let (scope, trace) = self.trace.as_ref()?;
         let calls = *scope != Scope::Scheduler;
         let by_round = match count {
+            Count::Event(name) if trace.events.contains_key(name) => trace.events[name].clone(),
             Count::Event(call) if calls => trace.rounds_of(call, |it| it.by_round.clone()),
             Count::Returned(call, bytes) if calls => {
                 trace.rounds_of(call, |it| it.returning(*bytes as i64))
@@ -124,7 +129,12 @@ impl Counted {
 
     fn reason(&self, count: &Count, name: &str) -> String {
         let refused = self.refused.iter().find(|it| count.is_told_by(it.0));
-        refused.map_or_else(|| format!("nothing counted {name} here"), |it| it.1.clone())
+        let nothing = || match HEARD.iter().any(|it| it.0 == name) {
+            // The counter stands at a tracepoint, which a family does without where it can't be read.
+            true => format!("nothing counted {name} here: {TRACEFS}"),
+            false => format!("nothing counted {name} here"),
+        };
+        refused.map_or_else(nothing, |it| it.1.clone())
     }
 
     /// Why a count of that name can't be had on this machine; None where nothing was asked for it,

@@ -12,6 +12,13 @@ use model::size;
 /// Waits that a trace hears, in ns: from a wake-up to running, asleep, and without the CPU.
 pub const WAITS: [&str; 3] = ["run-delay-ns", "asleep-ns", "displaced-ns"];
 
+/// Events of counters that a trace of the scheduler hears too, each with the tracepoint by which it does.
+pub const HEARD: [(&str, &str); 3] = [
+    ("context-switches", "sched_switch"),
+    ("wake-ups", "sched_waking"),
+    ("interrupts-sent", "ipi_send_cpu"),
+];
+
 /// What ends count themselves where messages can be lost: over both, of the whole launch. All are
 /// shares of messages, or per message, but the last three: wire bytes for each byte of payload, bytes
 /// delivered in a second of a transfer, and CPU time in ns for each byte delivered.
@@ -104,7 +111,8 @@ impl<'a> Count<'a> {
             }
             (Count::Wait(_), Onlooker::Trace(scope)) => scope != Scope::Calls,
             (Count::Event(name), Onlooker::Trace(scope)) => {
-                scope != Scope::Scheduler && is_call(name)
+                (scope != Scope::Scheduler && is_call(name))
+                    || (scope != Scope::Calls && is_heard(name))
             }
             (Count::Returned(..) | Count::Bytes(_) | Count::Values(_), Onlooker::Trace(scope)) => {
                 scope != Scope::Scheduler
@@ -126,6 +134,11 @@ pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
         Some(at) => format!("{}there are {}, and counts", &error[..at], known.join(", ")),
         None => error,
     }
+}
+
+/// Whether a trace of the scheduler hears it.
+fn is_heard(name: &str) -> bool {
+    HEARD.iter().any(|it| it.0 == name)
 }
 
 fn is_call(name: &str) -> bool {
@@ -161,7 +174,9 @@ mod tests {
 
     #[test]
     fn a_name_says_what_can_tell_it() {
-        assert!(told("context-switches", "software") && !told("context-switches", "trace"));
+        assert!(told("context-switches", "software") && told("context-switches", "trace"));
+        assert!(told("wake-ups", "trace-scheduler") && !told("wake-ups", "trace-calls"));
+        assert!(told("page-faults", "software") && !told("page-faults", "trace"));
         assert!(told("read", "calls") && told("read", "trace-calls") && !told("read", "software"));
         assert!(told("read:64K", "trace") && !told("read:64K", "calls"));
         assert!(told("run-delay-ns", "trace-scheduler") && !told("run-delay-ns", "trace-calls"));

@@ -10,6 +10,7 @@ use super::trace_summary::{
 };
 use model::trace::{Calls, Deeds, Direction, Spread, Traced};
 use store::StoredLaunch;
+use study::counted::HEARD;
 
 /// What a call returned has a row of its own from this share of the calls on, …
 const SHOWN: f64 = 0.01;
@@ -49,6 +50,7 @@ impl TraceSummary {
             interrupts: interrupts(&traces),
             socket: socket(&traces),
             lost: traces.all().map(|it| it.lost).sum(),
+            events: events(&traces, &missing),
             missing: missing.into_iter().cloned().collect(),
             rounds: traces.by_round.iter().map(Option::is_some).collect(),
         })
@@ -97,6 +99,25 @@ impl<'a> Traces<'a> {
 fn per_operation(traced: &Traced, count: impl Fn(&Deeds) -> u64) -> f64 {
     let of = |deeds: &Deeds| count(deeds) as f64 / deeds.operations as f64;
     traced.workers().into_iter().filter(|it| it.operations > 0).map(of).sum()
+}
+
+/// What counters count too; nothing of whose tracepoint the kernel lacks.
+fn events(
+    traces: &Traces,
+    missing: &BTreeSet<&String>,
+) -> BTreeMap<&'static str, Vec<Option<f64>>> {
+    type OfDeeds = fn(&Deeds) -> u64;
+    let counts: [OfDeeds; 3] = [
+        // A worker leaves its CPU to sleep, or because it is displaced.
+        |it| it.sleeps.count + it.waits.count,
+        |it| it.woken.iter().map(|it| it.count).sum(),
+        |it| it.interrupts.iter().map(|it| it.count).sum(),
+    ];
+    let each = HEARD
+        .iter()
+        .zip(counts)
+        .filter(|((_, tracepoint), _)| !missing.iter().any(|it| it.as_str() == *tracepoint));
+    each.filter_map(|((name, _), of)| Some((*name, traces.counted(of)?.by_round))).collect()
 }
 
 fn calls(traces: &Traces) -> Vec<CallSummary> {

@@ -34,6 +34,9 @@ pub struct TraceSummary {
     pub lost: u64,
     /// Tracepoints that the kernel lacks: what they tell is missing above.
     pub missing: Vec<String>,
+    /// What counters count too, by round from 1, under the names of [`study::counted::HEARD`].
+    #[serde(skip)]
+    pub events: BTreeMap<&'static str, Vec<Option<f64>>>,
     /// Whether a round was heard, from 1.
     #[serde(skip)]
     pub rounds: Vec<bool>,
