@@ -7,10 +7,31 @@ use super::format::{DerivedSpec, FLOORS, Study};
 use model::nearest::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.
-const SHOWN: [&str; 14] = [
-    "median", "mean", "min", "q1", "q3", "max", "rank", "rank-min", "switches", "settings",
-    "lowest", "highest", "one-cpu", "moved",
+const SHOWN: [&str; 19] = [
+    "median",
+    "mean",
+    "min",
+    "q1",
+    "q3",
+    "max",
+    "rank",
+    "rank-min",
+    "switches",
+    "settings",
+    "lowest",
+    "highest",
+    "one-cpu",
+    "moved",
+    "sample-min",
+    "sample-q1",
+    "sample-median",
+    "sample-q3",
+    "sample-max",
 ];
+
+/// Of the samples of all launches of a case together: the smallest, the quartiles, the largest.
+pub const OF_SAMPLES: [&str; 5] =
+    ["sample-min", "sample-q1", "sample-median", "sample-q3", "sample-max"];
 
 /// Steps of a set-up.
 pub const STEPS: [&str; 6] = ["open", "bind", "connect", "accept", "rest", "close"];

@@ -6,7 +6,7 @@ use crate::compose::{percentiles, words};
 use crate::{Text, Unit, units};
 use analysis::hypothesis::{gain, level, takes};
 use analysis::{CaseResult, OverRounds, Returned, Status};
-use study::columns::STEPS;
+use study::columns::{OF_SAMPLES, STEPS};
 use study::counted::{Count, SHARES};
 use study::factor::{Chosen, Factor};
 
@@ -61,6 +61,10 @@ impl Table<'_> {
             "max" => plain(estimate.max),
             "settings" => effective_settings(case),
             "one-cpu" | "moved" => where_they_ran(case, show),
+            of if OF_SAMPLES.contains(&of) => {
+                let at = OF_SAMPLES.iter().position(|it| *it == of).unwrap_or(0);
+                case.pooled.map_or(Text::from(NOTHING), |five| plain(five[at]))
+            }
             step if STEPS.contains(&step) => phase(case, step),
             "rank" | "rank-min" => Text::from(self.rank(case, show, column)),
             "switches" => Text::from(switches(case)),
