@@ -1,5 +1,7 @@
 //! docs/STUDIES.md against the program: its example declares, and its tables hold every study.
 
+use std::collections::BTreeSet;
+
 use study::builtin;
 use study::declared::declare;
 use study::format::PublishedFigure;
@@ -44,6 +46,36 @@ fn the_document_shows_the_headline_figures_as_they_are_printed() {
                 let printed = figure.as_printed();
                 assert!(TEXT.contains(&printed), "{name}, `{}`: {printed}", published.name);
             }
+        }
+    }
+}
+
+const WORKS: &str = include_str!("../docs/WORKS.md");
+
+/// The numbers that a section names in code under `letter`: `c7`, and each of `c7-9`.
+fn numbers(section: &str, letter: char) -> BTreeSet<usize> {
+    let words = section.split('`').skip(1).step_by(2);
+    let ranges = words.filter_map(|it| it.strip_prefix(letter)).filter_map(|it| {
+        let (first, last) = it.split_once('-').unwrap_or((it, it));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    });
+    ranges.flatten().collect()
+}
+
+#[test]
+fn every_claim_figure_and_table_stands_in_the_rows_of_its_work() {
+    for (name, text) in builtin::all() {
+        let section = WORKS.split("\n## ").find(|it| it.starts_with(&format!("{name}:")));
+        let section = section.unwrap_or_else(|| panic!("docs/WORKS.md: no section of {name}"));
+        let study = declare(text, name, &mechanisms::catalogue(&[])).unwrap().study;
+        for (letter, many) in [
+            ('c', study.hypothesis.len()),
+            ('f', study.figure.len()),
+            ('t', study.table.len()),
+            ('b', study.floor.len()),
+            ('s', study.search.len()),
+        ] {
+            assert_eq!(numbers(section, letter), (1..=many).collect(), "{name}: `{letter}…`");
         }
     }
 }
