@@ -57,6 +57,28 @@ leave-out-first = true
 [[figure]]
 title = "One round trip"
 kind = "protocol"
+[[figure]]
+title = "Samples"
+kind = "boxes"
+of = "samples"
+x = "mechanism"
+[[figure]]
+title = "Calls"
+kind = "floors"
+floors = ["getpid", "getuid"]
+beside = "calls-there"
+[[figure]]
+title = "Nothing counts here"
+kind = "curves"
+of = "context-switches"
+x = "mechanism"
+[[published]]
+name = "calls-there"
+machine = "an old one"
+place = "Table 2"
+unit = "ns"
+statistic = "not said"
+figures = [{ floor = "getuid", value = 59 }]
 [[published]]
 name = "old"
 machine = "an old one"
@@ -125,6 +147,13 @@ fn a_study_is_run_decided_and_written_up_again() {
         let figure = figure.and_then(|it| it.split("</figure>").next()).expect("it is drawn");
         assert!(figure.contains(words), "{words}");
     }
+    let sampled = format!("{} samples", 300 * 12);
+    for (nth, words) in [(4, sampled.as_str()), (5, "printed: 59 ns")] {
+        let figure = page.split(&format!("id=\"figure-study-{nth}\"")).nth(1);
+        let figure = figure.and_then(|it| it.split("</figure>").next()).expect("it is drawn");
+        assert!(figure.contains(words), "{words}");
+    }
+    assert!(!page.contains("id=\"figure-study-6\""), "of what nothing counted");
     assert!(page.contains("Signs stand for what was printed: old (mean on an old one, 1999)."));
     assert!(page.contains("Launch 1 of each case is left out here, and here alone."));
     assert!(out.contains("┃ timed: one round trip"), "{out}");

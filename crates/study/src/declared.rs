@@ -125,7 +125,8 @@ impl Reader<'_> {
                 check_printed(figure).map_err(failed)?;
             }
         }
-        let form = Form::of(study.paper.as_ref()).map_err(|(span, told)| self.at(span, told))?;
+        let form = Form::of(study.paper.as_ref(), study.hypothesis.len())
+            .map_err(|(span, told)| self.at(span, told))?;
         Ok(Declared { study, request, levels, form })
     }
 

@@ -19,6 +19,9 @@ pub struct Paper {
     pub pages: Option<Spanned<i64>>,
     /// So many of the first claims stay in their table, whatever room there is.
     pub claims: Option<Spanned<i64>>,
+    /// Numbers of the claims that the abstract tells, whatever became of them; the first firm ones if nothing is said.
+    #[serde(default, rename = "abstract")]
+    pub summary: Vec<Spanned<i64>>,
     /// Size of the letters: `"10pt"`.
     pub font: Option<Spanned<String>>,
     /// From line to line: `"18pt"`.
@@ -99,8 +102,12 @@ impl Form {
     ///
     /// # Errors
     /// What is wrong, and where in the study's text.
-    pub(super) fn of(paper: Option<&Paper>) -> Result<Form, (Range<usize>, String)> {
+    pub(super) fn of(paper: Option<&Paper>, claims: usize) -> Result<Form, (Range<usize>, String)> {
         let Some(paper) = paper else { return Ok(Form::PLAIN) };
+        let is_claim = |it: &&Spanned<i64>| (1..=claims as i64).contains(it.get_ref());
+        if let Some(stray) = paper.summary.iter().find(|it| !is_claim(it)) {
+            return Err((stray.span(), format!("write the number of a claim, 1 to {claims}")));
+        }
         let mut form = match &paper.form {
             None => Form::PLAIN,
             Some(name) => {
@@ -159,12 +166,12 @@ mod tests {
 
     fn form(text: &str) -> Result<Form, String> {
         let paper: Paper = toml::from_str(text).expect("TOML");
-        Form::of(Some(&paper)).map_err(|(_, told)| told)
+        Form::of(Some(&paper), 3).map_err(|(_, told)| told)
     }
 
     #[test]
     fn a_form_is_named_and_changed() {
-        assert_eq!(Form::of(None), Ok(Form::PLAIN));
+        assert_eq!(Form::of(None, 0), Ok(Form::PLAIN));
         assert_eq!(form("form = \"assignment\""), Ok(Form::ASSIGNMENT));
         let by_hand = "pages = 6\nfont = \"10pt\"\nleading = \"18pt\"\nmargin = \"1in\"\n\
                        sheet = \"us-letter\"";
@@ -177,6 +184,7 @@ mod tests {
     fn what_is_no_length_is_told() {
         for (text, word) in [
             ("form = \"asignment\"", "`assignment`"),
+            ("abstract = [4]", "1 to 3"),
             ("font = \"10\"", "in pt"),
             ("leading = \"8pt\"", "from 10pt"),
             ("margin = \"9in\"", "216pt"),

@@ -133,6 +133,10 @@ fn what_a_trace_heard_is_per_operation_of_each_worker_and_summed() {
     assert_eq!((delay.beyond[3].ns, beyond[3], beyond[4]), (65_536, 2.0 / 2016.0, 0.0));
     assert!(trace.asleep.is_none(), "nobody slept");
     assert_eq!(trace.wake_ups.len(), 2);
+    // Counted as counters do, but for what its kernel has no tracepoint of.
+    assert!(trace.events["wake-ups"].iter().all(|it| *it == Some(2.0)), "{:?}", trace.events);
+    assert!(trace.events.contains_key("context-switches"));
+    assert!(!trace.events.contains_key("interrupts-sent"), "missing is not none");
     assert!(trace.wake_ups.iter().all(|it| it.per_operation == 1.0 && it.to_cpu == 1));
     assert_eq!((trace.socket[0].bytes, trace.socket[0].per_operation), (Some(64), 2.0));
     assert_eq!(trace.missing, ["ipi_send_cpu"]);

@@ -65,7 +65,7 @@ impl Table<'_> {
                 let at = OF_SAMPLES.iter().position(|it| *it == of).unwrap_or(0);
                 case.pooled.map_or(Text::from(NOTHING), |five| plain(five[at]))
             }
-            step if STEPS.contains(&step) => phase(case, step),
+            step if STEPS.contains(&step) => phase(case, step.trim_start_matches("step-")),
             "rank" | "rank-min" => Text::from(self.rank(case, show, column)),
             "switches" => Text::from(switches(case)),
             percentile => Text::from(percentile_of(case, percentile, unit)),

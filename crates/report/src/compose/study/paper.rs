@@ -124,11 +124,17 @@ impl Written<'_> {
             told.push_str(&self.counted_verdicts());
         }
         let firm = [Decision::Supported, Decision::Refuted].map(|it| self.decided(it)).concat();
-        for (_, finding) in firm.iter().take(TOLD_IN_BRIEF) {
-            let holds = match finding.decision {
-                Decision::Supported => "Supported",
-                _ => "Refuted",
-            };
+        let chosen = self.declared.study.paper.iter().flat_map(|it| &it.summary);
+        let chosen = chosen.filter_map(|it| {
+            let at = usize::try_from(*it.get_ref()).ok()?.checked_sub(1)?;
+            self.findings.get(at).filter(|it| it.decision.is_tested())
+        });
+        let mut main: Vec<&Finding> = chosen.collect();
+        if main.is_empty() {
+            main.extend(firm.iter().take(TOLD_IN_BRIEF).map(|it| it.1));
+        }
+        for finding in main {
+            let holds = words::capital(finding.decision.name());
             told.push_str(&format!(
                 " {holds}: {} ({}).",
                 finding.statement.trim_end_matches('.'),
