@@ -17,9 +17,8 @@ const INTERVAL: &str = "The median over launches, and what covers it with at lea
 const QUARTILES: &str = "The median of the launches, in the band of their quartiles.";
 const BOXES: &str = "Box: from the first to the third quartile of the launches, their median within; \
      whiskers: to the smallest and the largest launch.";
-const SAMPLE_BOXES: &str = "Box: from the first to the third quartile of the samples of all launches together, their \
-     median within; whiskers: to the smallest and the largest sample. They show what happened, and aren't \
-     independent enough to infer from.";
+const SAMPLE_BOXES: &str = "Box: quartiles of the samples of all launches together, and their median; \
+     whiskers: the smallest and the largest.";
 const CELLS: &str = "Each cell holds the median over launches, coloured by it. Hatched: not measured; \
      the table tells why.";
 const FIRST: &str = " Launch 1 of each case is left out here, and here alone.";
