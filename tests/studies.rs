@@ -1,4 +1,5 @@
-//! docs/STUDIES.md against the program: its example declares, and its tables hold every study.
+//! docs/STUDIES.md and docs/WORKS.md against the program: the example declares, and the tables hold every study,
+//! claim, figure and table.
 
 use std::collections::BTreeSet;
 
