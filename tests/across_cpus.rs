@@ -3,7 +3,7 @@
 
 mod cli_support;
 
-use cli_support::{Bench, stored};
+use cli_support::{Bench, flat, stored};
 use model::placement::Placement;
 use store::Store;
 
@@ -48,11 +48,6 @@ fn row<'a>(table: &[&'a str], name: &str) -> &'a str {
     table.iter().find(named).unwrap_or_else(|| panic!("no {name} in {table:#?}"))
 }
 
-/// Its words, wherever lines end.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// That they stand in this order.
 #[track_caller]
 fn in_order(line: &str, parts: &[&str]) {
@@ -83,7 +78,7 @@ fn in_a_terminal_the_ratio_comes_first_and_earlier_runs_stand_beside_the_median(
     in_order(row(&tails, "mechanism"), &["× pipe", "p50", "p99", "max", "n"]);
     in_order(row(&tails, "pipe"), &["*1 ", " 4.02 µs ["]);
     in_order(
-        &words(&text),
+        &flat(&text),
         &["pipe, which ratios are to (4.02", "; earlier here: 4.02 µs, 2 runs)"],
     );
 }
@@ -123,7 +118,7 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
     in_order(&found, &["\nunix-stream", "0.7", "\npipe"]);
     assert!(!found.contains("earlier here"), "there is no earlier run: {found}");
     in_order(
-        &words(&text),
+        &flat(&text),
         &["unix-stream has the least time, 0.7", "× [", "] the time of pipe (15."],
     );
 
@@ -133,7 +128,7 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
 
 #[test]
 fn what_a_star_means_is_told_only_where_one_stands() {
-    let told = |bench: &Bench| words(&bench.must("report last").out).contains("* among the best");
+    let told = |bench: &Bench| flat(&bench.must("report last").out).contains("* among the best");
     let bench = stored(Placement::SameCpu, &APART, 1);
     assert!(told(&bench));
     // Where others disturbed every round nothing is called best.
@@ -153,5 +148,5 @@ fn on_one_cpu_medians_are_the_headline() {
     let found = table(&text, "Round trip, one CPU: median over launches [interval]");
     in_order(row(&found, "pipe"), &["*4.02 µs ["]);
     assert!(!text.contains("× pipe") && !text.contains("at once"), "{text}");
-    in_order(&words(&text), &["pipe, 4.02", "] (earlier here: 4.02 µs, 1 run)"]);
+    in_order(&flat(&text), &["pipe, 4.02", "] (earlier here: 4.02 µs, 1 run)"]);
 }

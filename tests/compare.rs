@@ -6,7 +6,7 @@ mod cli_support;
 use std::path::{Path, PathBuf};
 
 use boon::{Compiler, Schemas};
-use cli_support::{Bench, Said};
+use cli_support::{Bench, Said, flat};
 use mechanisms::Variant;
 use model::host::Host;
 use model::launch::{Outcome, Record, Workers};
@@ -342,7 +342,7 @@ fn all_slower(factor: f64) -> Vec<Made> {
 
 fn gated(bench: &Bench, more: &str) -> (Option<i32>, String) {
     let said = bench.run(&format!("compare before after --gate 5% {more}"));
-    (said.code, said.out.split_whitespace().collect::<Vec<_>>().join(" "))
+    (said.code, flat(&said.out))
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::MutexGuard;
+use std::sync::RwLockWriteGuard;
 use std::time::Duration;
 
 use cli_support::{Bench, Said, behind, output, send, wait_for, works};
@@ -46,7 +46,7 @@ struct Site {
     bench: Bench,
     tmp: PathBuf,
     /// Held where all tests share the machine's IPC namespace.
-    alone: Option<MutexGuard<'static, ()>>,
+    alone: Option<RwLockWriteGuard<'static, ()>>,
 }
 
 impl Site {

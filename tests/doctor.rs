@@ -5,11 +5,10 @@ mod cli_support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cli_support::{Bench, Said, number, output, rows};
+use cli_support::{Bench, Said, number, output, rows, say};
 use serde_json::Value;
 
 const CHECKS: [&str; 19] = [
@@ -267,9 +266,4 @@ fn a_quota_is_named_and_marks_the_rounds_that_it_stopped() {
         document["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let told = warnings.iter().find(|it| it.contains("of 2 rounds were disturbed")).expect("said");
     assert!(told.contains(&format!("quota in {marked} ")), "{told}");
-}
-
-/// Says something aloud, also when the test passes.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -3,12 +3,8 @@
 
 mod cli_support;
 
-use cli_support::{Bench, must_fit_the_schema};
+use cli_support::{Bench, must_fit_the_schema, results};
 use serde_json::Value;
-
-fn results(document: &Value) -> &Vec<Value> {
-    document["results"].as_array().expect("results")
-}
 
 /// Messages of 512 KiB fit no pipe and no socket: if both sides sent first, both would wait for ever.
 #[test]

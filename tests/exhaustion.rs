@@ -4,18 +4,13 @@
 mod cli_support;
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, Said, number, output, rows};
+use cli_support::{Bench, Said, number, output, rows, say};
 
 const GONE: Duration = Duration::from_secs(30);
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
 
 /// The program's `line` after `before`, a script that ends by running `"$@"`.
 fn after(bench: &Bench, wrapper: &[&str], before: &str, line: &str) -> Said {

@@ -6,7 +6,7 @@ mod cli_support;
 use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use cli_support::{Bench, wait_for};
+use cli_support::{Bench, flat, results, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use stats::median_ranks;
@@ -43,10 +43,6 @@ impl Schema {
             panic!("{error}\n{document:#}");
         }
     }
-}
-
-fn results(document: &Value) -> &Vec<Value> {
-    document["results"].as_array().expect("results")
 }
 
 fn parse(text: &str) -> Value {
@@ -149,7 +145,7 @@ fn assert_percentiles(estimate: &Value, is_rate: bool, of: &str) {
 
 #[test]
 fn a_mixed_run_is_described_and_agrees_with_itself() {
-    let (bench, schema) = (Bench::new(), Schema::read());
+    let (bench, schema) = (Bench::thorough(), Schema::read());
     let said = bench.must(&format!("{MIXED} --format json"));
     let document = parse(&said.out);
     schema.must_accept(&document);
@@ -265,7 +261,7 @@ fn set_ups_and_first_messages_are_described_and_agree_with_themselves() {
 /// Stores of before have neither first messages nor parts.
 #[test]
 fn what_was_observed_is_described_and_what_could_not_be_too() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let said = bench.must(
         "run pipe unix-stream -w latency,throughput --total 64K -s 4K -p same-cpu --launches 6 \
          --samples 20 --observe software,calls,core,trace --format json",
@@ -570,6 +566,6 @@ fn marked_rounds_stand_apart_and_leave_the_estimate_alone() {
     assert_eq!(all["comparisons"][0]["marked_rounds"], 8);
     let told = bench.must("report 1").out;
     assert!(!told.contains('✓') && !told.contains(" *"), "{told}");
-    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&told);
     assert!(words.contains("none of them is called best"), "{told}");
 }

@@ -4,12 +4,12 @@
 mod cli_support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use cli_support::{Bench, Said, number, output, wait_for};
+use cli_support::{Bench, Said, number, output, say, wait_for};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -21,11 +21,6 @@ const MIXED: &str = "run pipe eventfd null posix-queue tcp:buffer=64K,nodelay=of
      -p same-cpu --launches 7 --samples 400 --seed 7";
 /// One case, quickly, and its second name.
 const SHORT: &str = "run pipe -w latency -s 64 -p same-cpu --launches 6 --samples 50 --seed 1";
-
-/// Says something aloud: unlike `eprintln!`, also when the test passes.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
 
 fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -82,7 +77,9 @@ impl EventSchema {
 
 #[test]
 fn live_events_are_described_in_order_and_told_again_by_the_export() {
-    let (bench, said) = measured(&format!("{MIXED} --format ndjson"));
+    // A run without floors is warned of where it is shown, and not while it goes on.
+    let bench = Bench::thorough();
+    let said = bench.must(&format!("{MIXED} --format ndjson"));
     let live = events(&said.out);
     let schema = EventSchema::read();
     live.iter().for_each(|event| schema.must_accept(event));

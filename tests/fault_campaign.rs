@@ -154,7 +154,7 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, 
     mechanisms.shuffle(rng);
     let mechanisms = &mechanisms[..3];
     let what = format!("moment {nth}, {title}, {}", mechanisms.join(" "));
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     fs::create_dir(bench.path("tmp")).expect("a folder");
     let line = format!(
         "run {} -w latency -s 64 -p same-cpu --launches 9000 --samples 100 --seed {nth}",
@@ -172,6 +172,7 @@ fn moment(rng: &mut ChaCha8Rng, nth: u64, sees_objects: bool) -> (&'static str, 
     let until = Instant::now() + SOON;
     let mut found = victim.pid(&bench, &running);
     while found.is_none() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
         found = victim.pid(&bench, &running);
     }
     let struck = found.is_some_and(|pid| send(pid, signal));

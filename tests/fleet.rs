@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use analysis::Judged;
 use analysis::fleet::FleetJudged;
-use cli_support::{Bench, must_fit_the_schema, number, output, wait_for, works};
+use cli_support::{Bench, must_fit_the_schema, number, output, results, wait_for, works};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use store::Store;
@@ -40,10 +40,6 @@ fn exported(bench: &Bench, run: &str) -> Value {
     let export = serde_json::from_str(&bench.must(&format!("export {run}")).out).expect("JSON");
     must_fit_the_schema(&export);
     export
-}
-
-fn results(export: &Value) -> &Vec<Value> {
-    export["results"].as_array().expect("results")
 }
 
 #[test]
@@ -144,7 +140,7 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert_eq!(launches(&bench, "status = 'ok'"), 1, "a and b met");
     assert_eq!(launches(&bench, "status != 'ok'"), 0);
-    let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = cli_support::flat(&said.out);
     for why in ["ended with code 9 (`no such host`)", "build 0.0", "Welcome to chatty"] {
         assert!(flat.contains(why), "{why} in {}", said.out);
     }
@@ -256,7 +252,7 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
     let bench = Bench::new();
     let said = bench.must("fleet --simulate 40 --seed 7 --html page.html");
     assert_eq!(launches(&bench, "status = 'ok'"), 40 * 39 / 2);
-    let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = cli_support::flat(&said.out);
     for word in ["Nothing was measured", "sim13 is slower", "kernel.release", "simulated-other"] {
         assert!(flat.contains(word), "{word} in {}", said.out);
     }
@@ -269,7 +265,7 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
     );
     let twice = "fleet --simulate 9 --rounds 14 --seed 7";
     let said = bench.must(twice);
-    let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = cli_support::flat(&said.out);
     assert!(
         flat.contains("sim3 is slower") && flat.contains("sim4 and sim8 are slower"),
         "{}",

@@ -4,22 +4,16 @@
 
 mod cli_support;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, Said, number, output, rows, wait_for};
+use cli_support::{Bench, flat, number, output, rows, say, wait_for};
 use rustix::process::Signal;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const NEEDED: [&str; 8] =
     ["slurmctld", "slurmd", "salloc", "srun", "munged", "unshare", "nsenter", "ip"];
-
-/// Says something aloud: unlike `eprintln!`, also when the test passes.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
 
 /// Three nodes and their controller; every process of it is ended when this is dropped.
 struct Slurm {
@@ -73,10 +67,6 @@ impl Drop for Slurm {
     }
 }
 
-fn flat(said: &Said) -> String {
-    said.out.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[test]
 fn inside_slurm_a_slow_line_is_found_and_a_dead_node_is_a_row() {
     let bench = Bench::new();
@@ -88,7 +78,7 @@ fn inside_slurm_a_slow_line_is_found_and_a_dead_node_is_a_row() {
         let line = "fleet tcp pipe -w throughput --rounds 9 --no-floors --settle 5ms --label slow";
         let said = output(&mut slurm.fleet(&bench, line));
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-        let text = flat(&said);
+        let text = flat(&said.out);
         assert!(text.contains("one pair at a time: n3 is slower"), "{}", said.out);
         for pair in ["n1 and n3", "n2 and n3"] {
             assert!(text.contains(&format!("{pair} are slower")), "{pair}: {}", said.out);
@@ -134,7 +124,7 @@ fn inside_slurm_a_slow_line_is_found_and_a_dead_node_is_a_row() {
     cli_support::send(coordinator.expect("the coordinator").0, Signal::TERM);
     let said = running.finish(PATIENCE);
     assert!(said.err.contains("fleet --resume"), "{}", said.err);
-    let text = flat(&said);
+    let text = flat(&said.out);
     assert!(text.contains("1 of 3 nodes took no part, or not to the end: • n2:"), "{}", said.out);
     // Of a pair with it either side may be the one that says so.
     let failed = "SELECT launches.reason FROM launches JOIN cases ON case_id = cases.id

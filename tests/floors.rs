@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use cli_support::{Bench, Said, must_fit, number, send, wait_for};
+use cli_support::{Bench, Said, must_fit, number, say, send, wait_for};
 use rustix::process::Signal;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
@@ -22,11 +22,6 @@ const HUNG: Duration = Duration::from_secs(90);
 fn allowed() -> Vec<usize> {
     let set = sched_getaffinity(None).expect("the affinity of this process");
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
-}
-
-fn say(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// The floors of `ipcmark floor --format json`.
@@ -49,7 +44,7 @@ fn repeats(value: &Value) -> Vec<&Value> {
 
 #[test]
 fn every_part_is_there_with_its_spread() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let floors = floors(&bench.must("floor --format json"));
     must_fit("#/$defs/floors", &floors);
     assert_eq!(floors["extent"], "full");
@@ -85,7 +80,7 @@ fn every_pair_of_a_small_machine_is_measured() {
         say(&format!("skipped: {cpus} CPUs are allowed, not 2 to 16"));
         return;
     }
-    let floors = floors(&Bench::new().must("floor --format json -q"));
+    let floors = floors(&Bench::thorough().must("floor --format json -q"));
     let lines = &floors["line"]["measured"];
     let pairs = lines["pairs"].as_array().unwrap();
     assert_eq!(pairs.len(), cpus * (cpus - 1) / 2);
@@ -117,7 +112,7 @@ fn on_one_cpu(bench: &Bench, line: &str) -> Said {
 
 #[test]
 fn on_one_cpu_pairs_are_absent_with_the_reason() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let floors = floors(&on_one_cpu(&bench, "floor --format json"));
     must_fit("#/$defs/floors", &floors);
     let reason = floors["line"]["unavailable"]["reason"].as_str().unwrap();
@@ -134,7 +129,7 @@ fn on_one_cpu_pairs_are_absent_with_the_reason() {
 
 #[test]
 fn the_text_names_every_part_in_80_columns() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let said = bench.must("floor");
     for word in ["Clocks", "Kernel calls", "Copy", "Cache line", "Wake-ups", "the one used"] {
         assert!(said.out.contains(word), "no {word}: {}", said.out);
@@ -149,7 +144,7 @@ fn the_text_names_every_part_in_80_columns() {
 
 #[test]
 fn bad_usage_is_2_and_the_hidden_process_is_not_for_people() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     assert_eq!(bench.run("floor --format yaml").code, Some(2));
     assert_eq!(bench.run("floor -o /nowhere/at/all").code, Some(1));
     let said = bench.run("floor-worker");
@@ -191,7 +186,7 @@ fn ended_within(child: std::process::Child, within: Duration) -> Said {
 
 #[test]
 fn a_floor_process_that_is_killed_keeps_what_it_told() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let (child, worker) = begun(&bench, "floor --format json");
     // A partner is there from the cache line on: clocks and calls have been told by then.
     wait_for("a second thread", PATIENCE, || {
@@ -211,7 +206,7 @@ fn a_floor_process_that_is_killed_keeps_what_it_told() {
 #[test]
 fn signals_end_it_and_nothing_remains() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let bench = Bench::new();
+        let bench = Bench::thorough();
         let (child, worker) = begun(&bench, "floor");
         // Stopped, it would be waited for until its deadline, half a minute later.
         assert!(send(worker, Signal::STOP));
@@ -221,7 +216,7 @@ fn signals_end_it_and_nothing_remains() {
         assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{}", said.err);
         assert!(bench.processes().is_empty(), "{:?}", bench.processes());
     }
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let (child, _) = begun(&bench, "floor");
     assert!(send(child.id() as i32, Signal::KILL));
     ended(child);
@@ -230,7 +225,7 @@ fn signals_end_it_and_nothing_remains() {
 
 #[test]
 fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     bench
         .must(&format!("{SHORT} -w throughput --total 64").replace("--launches 1", "--launches 7"));
     let document = bench.export();
@@ -272,7 +267,7 @@ fn a_run_keeps_its_floors_and_shows_them_beside_each_result() {
 
 #[test]
 fn a_run_survives_the_death_of_its_floor_process() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let (child, worker) = begun(&bench, SHORT);
     assert!(send(worker, Signal::KILL));
     let said = ended(child);
@@ -287,7 +282,7 @@ fn a_run_survives_the_death_of_its_floor_process() {
 
 #[test]
 fn a_run_survives_a_floor_process_that_hangs() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let (child, worker) = begun(&bench, SHORT);
     assert!(send(worker, Signal::STOP));
     let said = ended_within(child, HUNG);

@@ -4,29 +4,12 @@
 mod cli_support;
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use cli_support::{Bench, Said, output};
+use cli_support::{Bench, Said, output, works};
 use serde_json::Value;
-
-const NOBODY: &str = "65534";
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-/// Whether a command can be had and ends well.
-fn works(program: &str, args: &[&str]) -> bool {
-    let done = Command::new(program).args(args).stdin(Stdio::null()).output();
-    let works = done.is_ok_and(|done| done.status.success());
-    if !works {
-        say(&format!("skipped: `{program} {}` doesn't work here", args.join(" ")));
-    }
-    works
-}
 
 /// A folder that anybody may use, with a copy of the program in it.
 struct Anybody {
@@ -70,7 +53,7 @@ fn as_nobody(more: &[&'static str]) -> Vec<&'static str> {
 }
 
 fn may_become_nobody() -> bool {
-    works(AS_NOBODY[0], &["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "true"])
+    works("another user", &as_nobody(&["true"]))
 }
 
 const REST: &str = "-w latency -s 64 -p same-cpu --launches 1 --samples 10 --format json";
@@ -118,7 +101,7 @@ fn an_unprivileged_user_measures_every_mechanism() {
 
 #[test]
 fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
-    if !works("prlimit", &["--nofile=64", "true"]) {
+    if !works("few open files", &["prlimit", "--nofile=64", "true"]) {
         return;
     }
     let anybody = Anybody::new();
@@ -152,7 +135,7 @@ fn too_few_open_files_make_a_case_unavailable_and_the_run_goes_on() {
 /// deadline of the launch.
 #[test]
 fn without_pending_signals_signals_are_unavailable_and_the_limit_is_named() {
-    if !works("prlimit", &["--sigpending=0", "true"]) {
+    if !works("no pending signals", &["prlimit", "--sigpending=0", "true"]) {
         return;
     }
     let anybody = Anybody::new();
@@ -164,7 +147,7 @@ fn without_pending_signals_signals_are_unavailable_and_the_limit_is_named() {
 
 #[test]
 fn too_few_processes_make_cases_unavailable_with_the_limit() {
-    if !may_become_nobody() || !works("prlimit", &["--nproc=64", "true"]) {
+    if !may_become_nobody() || !works("few processes", &["prlimit", "--nproc=64", "true"]) {
         return;
     }
     let anybody = Anybody::new();
@@ -184,7 +167,7 @@ fn too_few_processes_make_cases_unavailable_with_the_limit() {
 
 #[test]
 fn a_queue_beyond_the_limit_is_unavailable_and_names_it() {
-    if !works("prlimit", &["--msgqueue=1000:1000", "true"]) {
+    if !works("small queues", &["prlimit", "--msgqueue=1000:1000", "true"]) {
         return;
     }
     let anybody = Anybody::new();
@@ -196,7 +179,7 @@ fn a_queue_beyond_the_limit_is_unavailable_and_names_it() {
 
 #[test]
 fn without_locked_memory_only_rings_are_unavailable() {
-    if !may_become_nobody() || !works("prlimit", &["--memlock=0:0", "true"]) {
+    if !may_become_nobody() || !works("no locked memory", &["prlimit", "--memlock=0:0", "true"]) {
         return;
     }
     let anybody = Anybody::new();
@@ -210,7 +193,7 @@ fn without_locked_memory_only_rings_are_unavailable() {
 #[test]
 fn a_full_dev_shm_disturbs_nobody() {
     let full = "mount -t tmpfs -o size=4k tmpfs /dev/shm && head -c 4096 /dev/zero > /dev/shm/full";
-    if !works("unshare", &["-m", "sh", "-c", full]) {
+    if !works("a full /dev/shm", &["unshare", "-m", "sh", "-c", full]) {
         return;
     }
     let anybody = Anybody::new();
@@ -243,7 +226,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 #[test]
 fn a_denied_io_uring_is_unavailable_and_the_run_goes_on() {
-    if !works("python3", &["-c", DENY_IO_URING, "/bin/true"]) {
+    if !works("a denied io_uring", &["python3", "-c", DENY_IO_URING, "/bin/true"]) {
         return;
     }
     let anybody = Anybody::new();

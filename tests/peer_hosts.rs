@@ -8,28 +8,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, Said, output, rows, wait_for};
-use serde_json::Value;
+use cli_support::{Bench, Said, assert_all_ok, flat, output, rows, say, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Says something aloud: unlike `eprintln!`, also when the test passes.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
-fn all_ok(document: &Value, cases: usize) {
-    let results = document["results"].as_array().expect("results");
-    assert_eq!(results.len(), cases);
-    for case in results {
-        assert_eq!(
-            case["status"], "ok",
-            "{} {}: {}",
-            case["variant"], case["workload"], case["reason"]
-        );
-        assert_eq!(case["failed_launches"], 0, "{} {}", case["variant"], case["workload"]);
-    }
-}
 
 /// Two network stacks with a cable between them; gone when this is dropped.
 struct Hosts {
@@ -134,13 +115,13 @@ fn between_two_network_stacks() {
     );
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let run = bench.export();
-    all_ok(&run, 13);
+    assert_all_ok(&run, 13);
     let peer = &run["peer"];
     assert_eq!((&peer["ipv4"], &peer["ipv6"]), (&"10.99.7.2".into(), &"fd99:7::2".into()));
     assert_eq!((&peer["one_kernel"], &peer["one_network"]), (&true.into(), &false.into()));
     assert!(said.out.contains("no verdict on physical distance"), "{}", said.out);
     // The noise of both, and datagrams of the path's MTU, which both sides took alike.
-    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = flat(&said.out);
     assert!(text.contains("Noise of both hosts: somebody forked during"), "{text}");
     for case in run["results"].as_array().unwrap() {
         let there = &case["noise"]["peer"];
@@ -365,7 +346,7 @@ fn behind_a_real_sshd() {
         words.extend(extra);
         let said = output(&mut bench.command(words));
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-        all_ok(&bench.export(), cases);
+        assert_all_ok(&bench.export(), cases);
     }
     let program = bench.export()["peer"]["program"].to_string();
     assert!(!Path::new(program.trim_matches('"')).exists(), "{program}");

@@ -4,7 +4,7 @@
 
 mod cli_support;
 
-use cli_support::{Bench, must_fit_the_schema, number, rows};
+use cli_support::{Bench, flat, must_fit_the_schema, number, rows};
 use serde_json::Value;
 
 fn of<'a>(document: &'a Value, variant: &str, workers: &str, placement: &str) -> &'a Value {
@@ -84,7 +84,7 @@ fn a_rate_that_cannot_be_served_is_said_to_be_overloaded() {
     assert_kept(case, 10_000_000, 3, 400);
     assert_eq!(case["rate"]["overloaded"], true);
     let report = bench.must("report last");
-    let words = report.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(&report.out);
     assert!(words.contains("overloaded at 10.0 M/s, served "), "{}", report.out);
 }
 
@@ -145,7 +145,7 @@ fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
     let closed = ["report 1", "report 1 -v", "report 1 --format markdown"];
     for form in open_loop.into_iter().filter(|_| rated).chain(closed) {
         let said = bench.must(form).out;
-        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = flat(&said);
         for word in ["p50", "p99", "max", "of the 368"] {
             assert!(words.contains(word), "{form}: no `{word}` in {said}");
         }

@@ -3,23 +3,9 @@
 //! where not. Counts; no speed.
 
 mod cli_support;
-mod common;
 
-use std::process::Command;
-
-use cli_support::{Bench, rows};
-use common::say;
+use cli_support::{Bench, labs_can_be_had, rows};
 use serde_json::Value;
-
-/// Whether laboratories can be made; said aloud where not.
-fn labs_can_be(test: &str) -> bool {
-    let tried = Command::new("unshare").args(["--net", "ip", "link"]).output();
-    let can = tried.is_ok_and(|tried| tried.status.success());
-    if !can {
-        say(&format!("skipped {test}: no network namespaces without root and iproute2"));
-    }
-    can
-}
 
 /// What the ends of every case counted, all of which must have come to their end.
 fn counted(document: &Value) -> Vec<(String, &Value)> {
@@ -74,7 +60,7 @@ fn losses_to_another_host_are_counted_and_mended() {
 
 #[test]
 fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
-    if !labs_can_be("reliability over a path of 10 ms") {
+    if !labs_can_be_had("reliability over a path of 10 ms") {
         return;
     }
     let bench = Bench::new();
@@ -104,7 +90,7 @@ fn on_a_long_path_nothing_is_missed_before_it_can_be_there() {
 
 #[test]
 fn a_line_that_loses_by_itself_costs_time_and_no_message() {
-    if !labs_can_be("reliability over a line that loses") {
+    if !labs_can_be_had("reliability over a line that loses") {
         return;
     }
     let bench = Bench::new();

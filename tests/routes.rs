@@ -10,23 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use cli_support::{Bench, Said, must_fit_the_schema, number, output, rows, wait_for};
+use cli_support::{
+    Bench, Said, labs_can_be_had, must_fit_the_schema, number, output, rows, wait_for,
+};
 use common::say;
 use rustix::process::Signal;
 use serde_json::Value;
 
 /// Machines stand still for seconds at times.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Whether laboratories can be made; said aloud where not.
-fn labs_can_be(test: &str) -> bool {
-    let tried = Command::new("unshare").args(["--net", "ip", "link"]).output();
-    let can = tried.is_ok_and(|tried| tried.status.success());
-    if !can {
-        say(&format!("skipped {test}: no network namespaces without root and iproute2"));
-    }
-    can
-}
 
 /// What laboratories of process `pid` there are: their states and their namespaces.
 fn labs_of(pid: i32) -> BTreeSet<PathBuf> {
@@ -163,7 +155,7 @@ fn what_is_asked_wrongly_is_told_in_a_line() {
 
 #[test]
 fn a_run_makes_its_laboratories_and_takes_them_down() {
-    if !labs_can_be("laboratories of a run") {
+    if !labs_can_be_had("laboratories of a run") {
         return;
     }
     let bench = Bench::new();
@@ -215,7 +207,7 @@ const LONG: &str = "run tcp -w latency -s 64 --launches 100 --route local,lab:ro
 
 #[test]
 fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
-    if !labs_can_be("laboratories of a run that is interrupted") {
+    if !labs_can_be_had("laboratories of a run that is interrupted") {
         return;
     }
     let bench = Bench::new();
@@ -243,7 +235,7 @@ fn after_an_interrupt_nothing_is_left_and_the_run_goes_on() {
 
 #[test]
 fn what_a_killed_run_left_is_found_and_removed() {
-    if !labs_can_be("laboratories of a run that is killed") {
+    if !labs_can_be_had("laboratories of a run that is killed") {
         return;
     }
     let bench = Bench::new();

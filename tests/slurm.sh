@@ -25,11 +25,8 @@ start() {
 
 # The ids of all processes in the namespaces of $1.
 of() {
-  ours=$(readlink "/proc/$(cat "$folder/$1.pid")/ns/net") || return 0
-  for process in /proc/[0-9]*; do
-    [ "$(readlink "$process/ns/net" 2>/dev/null)" = "$ours" ] && echo "${process#/proc/}"
-  done
-  return 0
+  ours=$(readlink "/proc/$(cat "$folder/$1.pid")/ns/net" | tr '[]' '??') || return 0
+  find /proc/[0-9]*/ns/net -maxdepth 0 -lname "$ours" 2>/dev/null | cut -d/ -f3
 }
 
 up() {

@@ -5,7 +5,6 @@ mod cli_support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cli_support::stored::{self, store_of};
-use cli_support::{Bench, Process, Said, number, output, rows, send, wait_for};
+use cli_support::{Bench, Process, Said, number, output, rows, say, send, wait_for};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::Signal;
@@ -22,11 +21,6 @@ use store::{RunStatus, Store};
 /// Against hangs.
 const SOON: Duration = Duration::from_secs(60);
 const NOBODY: u32 = 65534;
-
-fn say(line: &str) {
-    // Unlike println!, also when the test passes.
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -286,7 +286,7 @@ figures = [{ total = "message", value = 31.5 }]
 
 #[test]
 fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let file = bench.path("transfers.toml");
     std::fs::write(&file, TRANSFERS).expect("write the study");
     let run = format!("-q study run {} --seed 5 --html page.html", file.display());

@@ -339,10 +339,10 @@ fn nothing_stays_attached_when_a_supervisor_is_killed_in_mid_launch() {
             assert!(held(child, PROGRAM).is_empty(), "no worker holds a program");
         }
         launch.go();
-        std::thread::sleep(Duration::from_millis(50));
+        let attached = || held(supervisor, LINK).len() >= programs.len();
+        assert!(soon(Duration::from_secs(10), attached), "it is in mid-launch");
         let loaded: BTreeSet<u32> = program_ids().expect("root may ask").into_iter().collect();
         assert!(programs.is_subset(&loaded), "{programs:?} in {loaded:?}");
-        assert!(held(supervisor, LINK).len() >= programs.len(), "it is in mid-launch");
 
         let pid = Pid::from_raw(supervisor).expect("a process id");
         kill_process(pid, Signal::KILL).expect("it lives");

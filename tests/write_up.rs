@@ -9,7 +9,7 @@ mod cli_support;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use cli_support::{Bench, Said, output};
+use cli_support::{Bench, Said, flat, output};
 
 /// Words that mean something to Typst, Markdown and HTML.
 const HOSTILE: &str = "#panic(1) $x$ *a* _b_ `c` <d> @e [f](g) ] ) \\\\ // \\u0022 ~ & |";
@@ -201,7 +201,7 @@ fn what_a_user_types_is_printed_as_it_is() {
     let said = with_path(&bench, "report last --pdf paper.pdf");
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     let text = tool(&["pdftotext"], &bench.path("paper.pdf"));
-    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = flat(&text);
     for sign in ["#panic(1) $x$ *a* _b_", "<d> @e [f](g) ] ) \\ //", "~ & |", "- No list: 1. of"] {
         assert!(text.contains(sign), "{sign}: {text}");
     }

@@ -5,9 +5,13 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+#[path = "../common/aloud.rs"]
+#[allow(clippy::duplicate_mod)] // a program that has tests/common too has it twice
+mod aloud;
 mod edit;
 pub mod stored;
 
+pub use aloud::say;
 pub use edit::*;
 
 use std::collections::BTreeMap;
@@ -37,6 +41,8 @@ pub struct Bench {
     folder: TempDir,
     /// In the environment of every process started from here, so that /proc shows whose it is.
     mark: String,
+    /// Whether its runs leave out floors, and the search for a quiet, which take longer than most tests.
+    brief: bool,
 }
 
 /// What a command printed, and how it ended.
@@ -53,7 +59,15 @@ impl Bench {
         hear_signals();
         let nth = NTH.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::tempdir().expect("a folder");
-        Bench { folder, mark: format!("IPCMARK_TEST_ID={}-{nth}", std::process::id()) }
+        let mark = format!("IPCMARK_TEST_ID={}-{nth}", std::process::id());
+        Bench { folder, mark, brief: true }
+    }
+
+    /// One whose runs leave out nothing.
+    pub fn thorough() -> Bench {
+        let mut bench = Bench::new();
+        bench.brief = false;
+        bench
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -78,6 +92,7 @@ impl Bench {
             // Tests run side by side, and measure nothing that the others could spoil.
             .env("IPCMARK_TURN", &self.mark)
             .env(name, value)
+            .envs(self.brief.then_some(("IPCMARK_BRIEF", "1")))
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         command
@@ -314,24 +329,49 @@ pub fn works(what: &str, words: &[&str]) -> bool {
     let tried = Command::new(words[0]).args(&words[1..]).output();
     let works = tried.is_ok_and(|it| it.status.success());
     if !works {
-        let words = words.join(" ");
-        use std::io::Write;
-        // Past the capture of a test that passes.
-        let _ = writeln!(std::io::stderr(), "skipped {what}: `{words}` does not work here");
+        say(&format!("skipped {what}: `{}` does not work here", words.join(" ")));
     }
     works
 }
 
-/// Asks again and again until there is an answer.
+/// Whether laboratories can be made; said aloud where not.
+pub fn labs_can_be_had(test: &str) -> bool {
+    works(test, &["unshare", "--net", "ip", "link"])
+}
+
+/// Asks again and again until there is an answer, ever more rarely: to ask may cost what is waited for its CPU.
 pub fn wait_for<T>(what: &str, within: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + within;
+    let mut pause = Duration::from_millis(2);
     loop {
         match ask() {
             Some(answer) => return answer,
             None if Instant::now() > until => panic!("waited {within:?} in vain for {what}"),
-            None => std::thread::sleep(Duration::from_millis(2)),
+            None => std::thread::sleep(pause),
         }
+        pause = (2 * pause).min(Duration::from_millis(16));
     }
+}
+
+/// The results of an exported run.
+pub fn results(document: &Value) -> &Vec<Value> {
+    document["results"].as_array().expect("results")
+}
+
+/// So many results, and no launch of any failed.
+pub fn assert_all_ok(document: &Value, cases: usize) {
+    let results = results(document);
+    assert_eq!(results.len(), cases);
+    for case in results {
+        let what = format!("{} {}", case["variant"], case["workload"]);
+        assert_eq!(case["status"], "ok", "{what}: {}", case["reason"]);
+        assert_eq!(case["failed_launches"], 0, "{what}");
+    }
+}
+
+/// The words of a text, wherever its lines end.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One number out of a store.

@@ -2,15 +2,17 @@
 //! guards against hanging, launches driven to their end, and /proc as a witness.
 #![allow(dead_code)] // each test binary takes a part of it
 
+#[allow(clippy::duplicate_mod)] // tests/cli_support has it too
+mod aloud;
 pub mod ends;
 pub mod inventory;
 pub mod launching;
 pub mod proc;
 
-use std::io::Write;
 use std::net::{Ipv6Addr, UdpSocket};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub use aloud::say;
 use mechanisms::Variant;
 
 /// Tried as the largest message of a mechanism without a limit.
@@ -56,11 +58,6 @@ const ALSO: [&str; 36] = [
     "tcp:busy-poll=50",
 ];
 
-/// Says something aloud: unlike `eprintln!`, also when the test passes.
-pub fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
 /// What the suite covers: every shown variant, and a few options that change the code.
 pub fn variants() -> Vec<Variant> {
     let mut variants = Variant::shown();
@@ -93,10 +90,17 @@ pub fn sizes(variant: &Variant) -> Vec<usize> {
     sizes
 }
 
-/// One test of a binary at a time: they count what the process and the machine hold.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+static PLACE: RwLock<()> = RwLock::new(());
+
+/// No other test of this program meanwhile: of those that count what the process and the machine hold, or
+/// spin on both CPUs.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    PLACE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Beside other tests, but beside none that is [`alone`].
+pub fn beside_others() -> RwLockReadGuard<'static, ()> {
+    PLACE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A small seeded generator (splitmix64): the same moments and sizes in every run.
