@@ -8,14 +8,15 @@ mod long_form;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc;
+use std::sync::{RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
 use common::ends::{End, HANG, Pair, await_threads, both, lost, open, try_open};
 use common::launching::{conclude, quick, start};
 use common::proc::{Held, Process, listening, lying_around};
-use common::{Rng, alone, contents, largest, say, sizes, variants};
-use long_form::many;
+use common::{Rng, alone, beside_others, contents, largest, say, sizes, variants};
+use long_form::{is_long, many};
 use mechanisms::{Deadline, MECHANISMS, OpenError, Variant, probe};
 use model::launch::{Outcome, SampleCount, Workers};
 use model::mechanism::{Carries, Framing, Waits};
@@ -33,6 +34,30 @@ fn carrying(carries: Carries) -> Vec<Variant> {
 fn with_framing(framing: Framing) -> Vec<Variant> {
     let carrying = carrying(Carries::Bytes).into_iter();
     carrying.filter(|it| it.traits().framing == framing).collect()
+}
+
+/// A test's place among the others while it is about one variant.
+enum Place {
+    Alone { _held: RwLockWriteGuard<'static, ()> },
+    Beside { _held: RwLockReadGuard<'static, ()> },
+}
+
+/// What spins has both CPUs to itself: else every message would cost a time slice.
+fn place_for(variant: &Variant) -> Place {
+    match variant.waits() {
+        Waits::Spinning => Place::Alone { _held: alone() },
+        _ => Place::Beside { _held: beside_others() },
+    }
+}
+
+/// The sizes around every boundary in the long form; in the short one a side of each, and fewer where a
+/// shown variant of the same mechanism gets them.
+fn boundaries(variant: &Variant) -> Vec<usize> {
+    let few: &[usize] =
+        if Variant::shown().contains(variant) { &[1, 56, 64, 1_900, 4_097] } else { &[57, 4_096] };
+    let largest = largest(variant);
+    let chosen = |size: &usize| is_long() || *size == largest || few.contains(size);
+    sizes(variant).into_iter().filter(chosen).collect()
 }
 
 fn send(end: &mut End, direction: u64, number: u64, bytes: usize) {
@@ -59,9 +84,9 @@ fn far_ahead(variant: &Variant, bytes: usize) -> u64 {
 
 #[test]
 fn every_message_arrives_whole_and_in_order_when_the_sender_runs_far_ahead() {
-    let _alone = alone();
     for variant in carrying(Carries::Bytes) {
-        for bytes in sizes(&variant) {
+        let _place = place_for(&variant);
+        for bytes in boundaries(&variant) {
             let Some(pair) = open(&variant, bytes) else { continue };
             let count = far_ahead(&variant, bytes);
             let stream = move |end: &mut End, direction: u64| {
@@ -92,9 +117,9 @@ fn every_message_arrives_whole_and_in_order_when_the_sender_runs_far_ahead() {
 
 #[test]
 fn round_trips_carry_each_side_its_partners_message() {
-    let _alone = alone();
     for variant in carrying(Carries::Bytes) {
-        for bytes in sizes(&variant) {
+        let _place = place_for(&variant);
+        for bytes in boundaries(&variant) {
             let Some(pair) = open(&variant, bytes) else { continue };
             let count = ((1 << 20) / bytes).clamp(5, 200) as u64;
             both(
@@ -124,8 +149,8 @@ fn round_trips_carry_each_side_its_partners_message() {
 #[test]
 fn bursts_of_mixed_sizes_arrive_whole_and_in_order() {
     const BURSTS: u64 = 16;
-    let _alone = alone();
     for variant in carrying(Carries::Bytes) {
+        let _place = place_for(&variant);
         for most in [64, 4_096, largest(&variant).min(65_536)] {
             let Some(pair) = open(&variant, most) else { continue };
             let burst = |rng: &mut Rng| {
@@ -163,8 +188,8 @@ fn bursts_of_mixed_sizes_arrive_whole_and_in_order() {
 
 #[test]
 fn a_message_of_another_length_is_an_error_never_a_silent_cut() {
-    let _alone = alone();
     for variant in with_framing(Framing::Message) {
+        let _place = place_for(&variant);
         for (sent, taken) in [(64, 32), (64, 63), (32, 64), (1, 64), (4_096, 1)] {
             let Some(pair) = open(&variant, 4_096) else { continue };
             let what = format!("{variant}, {sent} bytes received as {taken}");
@@ -184,8 +209,8 @@ fn a_message_of_another_length_is_an_error_never_a_silent_cut() {
 
 #[test]
 fn a_stream_has_no_boundaries() {
-    let _alone = alone();
     for variant in with_framing(Framing::Stream) {
+        let _place = place_for(&variant);
         let Some(pair) = open(&variant, 4_096) else { continue };
         let whole = contents(THERE, 0, 4_096);
         both(
@@ -211,16 +236,16 @@ fn a_stream_has_no_boundaries() {
 /// n wake-ups sent are n received: none merged, none lost, none invented.
 #[test]
 fn signals_are_counted_exactly() {
-    const COUNT: usize = 5_000;
-    let _alone = alone();
+    let wake_ups = many(1_000, 5_000) as usize;
     for variant in carrying(Carries::Signal) {
+        let _place = place_for(&variant);
         let Some(pair) = open(&variant, 1) else { continue };
-        let what = format!("{variant}, {COUNT} wake-ups");
+        let what = format!("{variant}, {wake_ups} wake-ups");
         let (took, taken) = mpsc::channel();
         let Pair { mut initiator, mut responder, residue, .. } = pair;
         let receiver = thread::spawn(move || {
             responder.start(&Deadline::default()).expect("start");
-            for number in 0..2 * COUNT + 1 {
+            for number in 0..2 * wake_ups + 1 {
                 responder.recv(&mut [0]).expect("recv");
                 took.send(number).expect("counted");
             }
@@ -231,9 +256,9 @@ fn signals_are_counted_exactly() {
             (0..wanted).take_while(|_| taken.recv_timeout(Duration::from_secs(30)).is_ok()).count()
         };
         // All at once, so that they pile up; then one by one, so that each finds a sleeper.
-        (0..COUNT).for_each(|_| initiator.send(&[0]).expect("send"));
-        assert_eq!(count(COUNT), COUNT, "{what}: some were merged or lost");
-        for nth in 0..COUNT {
+        (0..wake_ups).for_each(|_| initiator.send(&[0]).expect("send"));
+        assert_eq!(count(wake_ups), wake_ups, "{what}: some were merged or lost");
+        for nth in 0..wake_ups {
             initiator.send(&[0]).expect("send");
             assert_eq!(count(1), 1, "{what}: number {nth}, sent alone, was lost");
         }
@@ -249,8 +274,8 @@ fn signals_are_counted_exactly() {
 
 #[test]
 fn what_carries_nothing_is_declared_so() {
-    let _alone = alone();
     for variant in variants() {
+        let _place = place_for(&variant);
         let Some(mut pair) = open(&variant, 64) else { continue };
         if variant.traits().carries != Carries::Nothing {
             continue;
@@ -268,8 +293,8 @@ fn what_carries_nothing_is_declared_so() {
 
 #[test]
 fn a_message_too_large_is_refused_never_clamped() {
-    let _alone = alone();
     for variant in variants() {
+        let _place = place_for(&variant);
         let Some(largest) = (variant.entry.largest)(&variant.options) else { continue };
         let what = format!("{variant}, {largest} bytes at most");
         if let Err(error @ OpenError::NotApplicable(_)) = probe(&variant, largest) {
@@ -395,12 +420,11 @@ fn workloads(variant: &Variant) -> Vec<Workload> {
 fn launch_specs(variant: &Variant, workers: Workers) -> Vec<Spec> {
     let largest = largest(variant);
     let (mut sizes, mut placements) = (vec![1, 64, 4_096, 65_536, largest], placements());
-    let is_long = many(0, 1) > 0;
     let is_shown = Variant::shown().contains(variant);
-    if !(is_shown && is_long) {
+    if !(is_shown && is_long()) {
         sizes = vec![64, largest.min(65_536)];
     }
-    if !is_shown || !is_long && workers == Workers::Thread {
+    if !is_shown || !is_long() && workers == Workers::Thread {
         placements.drain(..placements.len() - 1);
     }
     if variant.traits().carries != Carries::Bytes {
@@ -441,9 +465,9 @@ fn launch_specs(variant: &Variant, workers: Workers) -> Vec<Spec> {
 }
 
 fn every_variant_measures_in(workers: Workers) {
-    let _alone = alone();
     let (mut groups, mut measured) = (Vec::new(), 0);
     for variant in variants() {
+        let _place = place_for(&variant);
         for spec in launch_specs(&variant, workers) {
             let what = format!(
                 "{variant}, {}, {} bytes, workers: {}, CPUs {:?} {:?}",
@@ -480,7 +504,8 @@ fn every_variant_measures_in(workers: Workers) {
             assert_eq!(record.initiator.samples, asked, "{what}");
             assert_eq!(ending.samples.len() as u64, asked, "{what}");
             assert_eq!(record.initiator.batch, spec.batch, "{what}");
-            if variant.traits().carries != Carries::Nothing {
+            let carries = variant.traits().carries;
+            if carries != Carries::Nothing {
                 assert!(!ending.samples.contains(&0), "{what}: a sample took no time");
             }
             for report in [&record.initiator, &record.responder] {
@@ -494,6 +519,11 @@ fn every_variant_measures_in(workers: Workers) {
                 assert!(!elsewhere, "{what}: pinned to {cpu:?}, seen on {seen:?}");
             }
             assert!(!record.initiator.cpus.is_empty(), "{what}: nobody looked where it ran");
+            // The first message after the set-up is no sample, and only its initiator can time it.
+            let first = record.initiator.first_ns;
+            let times_it = spec.workload == Workload::Latency && carries != Carries::Own;
+            assert!(!times_it || first.is_some_and(|ns| ns > 0.0), "{what}: {first:?}");
+            assert_eq!(record.responder.first_ns, None, "{what}");
             check_grants(&what, &variant, &record.effective_settings);
         }
     }
@@ -514,7 +544,7 @@ fn every_variant_measures_between_threads() {
 
 #[test]
 fn grants_are_those_of_the_object_that_was_opened() {
-    let _alone = alone();
+    let _place = beside_others();
     let effective_settings = |text: &str, bytes: usize| -> BTreeMap<String, u64> {
         let variant = Variant::parse(text).expect("a variant");
         open(&variant, bytes).expect("it opens").effective_settings.into_iter().collect()
@@ -532,8 +562,8 @@ fn grants_are_those_of_the_object_that_was_opened() {
 
 #[test]
 fn a_launch_with_too_large_a_message_has_a_reason_and_no_samples() {
-    let _alone = alone();
     for variant in Variant::shown() {
+        let _place = place_for(&variant);
         let Some(largest) = (variant.entry.largest)(&variant.options) else { continue };
         let ending = conclude(start(&quick(&variant.to_string(), largest + 1)));
         assert!(ending.samples.is_empty(), "{variant}");

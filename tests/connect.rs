@@ -275,25 +275,7 @@ fn with_only_a_few_descriptors_every_mechanism_says_which_limit_is_in_the_way() 
 
 // ---- the first message --------------------------------------------------------------------
 
-#[test]
-fn every_latency_launch_knows_its_first_message_and_still_checks_all_that_follow() {
-    let _alone = alone();
-    for variant in Variant::shown() {
-        for workers in [Workers::Process, Workers::Thread] {
-            let what = format!("{variant}, {}", workers.name());
-            let ending = conclude(start(&Spec { workers, ..quick(&variant.to_string(), 64) }));
-            if let Outcome::Unavailable(why) = ending.record.outcome {
-                say(&format!("skipped {what}: {}", why.reason));
-                continue;
-            }
-            assert_eq!(ending.record.outcome, Outcome::Ok, "{what}");
-            assert_eq!(ending.samples.len(), 20, "{what}: the first message is no sample");
-            let first = ending.record.initiator.first_ns;
-            assert!(first.is_some_and(|ns| ns > 0.0), "{what}: {first:?}");
-            assert_eq!(ending.record.responder.first_ns, None, "{what}");
-        }
-    }
-}
+// Of every variant: tests/conformance.rs.
 
 #[test]
 fn other_workloads_and_controls_have_no_first_message_to_tell() {

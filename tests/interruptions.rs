@@ -2,11 +2,13 @@
 //! what was finished. The moments are drawn, from fixed seeds; time limits are against hangs.
 
 mod cli_support;
+mod long_form;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cli_support::{Bench, Running, Said, number, rows, send, wait_for};
+use cli_support::{Bench, Process, Running, Said, number, rows, send, wait_for};
+use long_form::is_long;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -68,13 +70,13 @@ fn whole_launches(bench: &Bench) -> i64 {
 }
 
 /// Six moments from 0.05 to 3 s, one drawn from each sixth; they fall into the settle pilot,
-/// the pilots, the quiet and the rounds.
-fn interrupt_at_six_moments(signal: Signal, code: i32, seed: u64) {
+/// the pilots, the quiet and the rounds. The short form takes every other one, from `first` on.
+fn interrupt_at_six_moments(signal: Signal, code: i32, seed: u64, first: u64) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    for nth in 0..6 {
+    for nth in (0..6).filter(|nth| is_long() || nth % 2 == first) {
         let at = millis(50 + nth * 490 + rng.random_range(0..490));
         let placement = if nth % 2 == 0 { "-p same-cpu" } else { "-p same-cpu -p free" };
-        let bench = Bench::new();
+        let bench = Bench::thorough();
         let running = bench.begin(&format!("{ENDLESS} {placement}"));
         std::thread::sleep(at);
         running.signal(signal);
@@ -85,12 +87,12 @@ fn interrupt_at_six_moments(signal: Signal, code: i32, seed: u64) {
 
 #[test]
 fn sigint_ends_a_run_at_any_moment_with_130() {
-    interrupt_at_six_moments(Signal::INT, 130, 1);
+    interrupt_at_six_moments(Signal::INT, 130, 1, 0);
 }
 
 #[test]
 fn sigterm_ends_a_run_at_any_moment_with_143() {
-    interrupt_at_six_moments(Signal::TERM, 143, 2);
+    interrupt_at_six_moments(Signal::TERM, 143, 2, 1);
 }
 
 #[test]
@@ -253,7 +255,8 @@ fn assert_resumes(bench: &Bench, launches: i64) {
 #[test]
 fn after_sigkill_of_the_coordinator_nothing_remains_and_the_run_can_be_resumed() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    for placement in ["-p same-cpu", "-p free", "-p same-cpu", "-p same-cpu"] {
+    let placements = ["-p same-cpu", "-p free", "-p same-cpu", "-p same-cpu"];
+    for placement in placements.into_iter().take(if is_long() { 4 } else { 2 }) {
         let bench = Bench::new();
         let rounds = 30;
         let line = "run pipe eventfd -w latency -s 64 --samples 200";
@@ -334,11 +337,11 @@ fn strike(bench: &Bench, who: Victim, signal: Signal, seed: u64) -> Vec<String> 
     wait_for_launches(bench, 4);
     let failed = "SELECT count(*) FROM launches WHERE status = 'failed'";
     while ask(bench, failed) == Some(0) && !running.is_over() {
-        let Some(pid) = victim(bench, &running, who) else { continue };
+        let pid = victim(bench, &running, who);
         // Not at once: it would always be struck while it is set up.
-        std::thread::sleep(millis(rng.random_range(0..30)));
-        if send(pid, signal) {
-            let struck = || (!bench.processes().contains_key(&pid)).then_some(());
+        std::thread::sleep(millis(rng.random_range(1..30)));
+        if let Some(pid) = pid.filter(|pid| send(*pid, signal)) {
+            let struck = || Process::of(pid).is_none().then_some(());
             wait_for("the struck process to vanish", PATIENCE, struck);
         }
     }

@@ -2,18 +2,23 @@
 //! ends and that judge it: intervals cover however it ends, A/A pairs don't cry wolf, real
 //! differences are found. Each test names the bound it holds; nothing is measured here.
 
+mod long_form;
 mod simulation_support;
 
 use std::cmp::Ordering;
 
 use analysis::interval_of;
+use long_form::{is_long, many};
 use run::campaign::stopping::{Bound, Next, Progressed};
 use simulation_support::Draw;
 use stats::{Interval, Look};
 use store::Closed;
 
-/// Draws of each simulation of coverage; more where they are compiled optimised (`cargo test --release`).
-const DRAWS: usize = if cfg!(debug_assertions) { 1_000 } else { 5_000 };
+/// Draws of each simulation of coverage.
+fn draws() -> usize {
+    many(1_000, 5_000) as usize
+}
+
 const ALPHA: f64 = 0.05;
 /// Standard normal quantile of 99.5 %: between its two signs lie 99 %.
 const Z99: f64 = 2.576;
@@ -158,7 +163,7 @@ const MOST: usize = 120;
 /// standard errors of so many draws; over all ways it holds it in at most 97.5 %, drift excepted.
 #[test]
 fn intervals_cover_95_percent_however_a_group_ends() {
-    let bound = 0.95 - 3.0 * standard_error(0.95, DRAWS);
+    let bound = 0.95 - 3.0 * standard_error(0.95, draws());
     for (nth, (name, shape)) in SHAPES.into_iter().enumerate() {
         let mut draw = Draw::seeded(nth as u64);
         let mut launches = || (0..MOST).map(|round| shape(&mut draw, round)).collect::<Vec<f64>>();
@@ -170,7 +175,7 @@ fn intervals_cover_95_percent_however_a_group_ends() {
         let truths: Vec<f64> = (0..=MOST).map(|rounds| truth(name, rounds)).collect();
         let ways = ways();
         let (mut held, mut endings, mut claimed) = (vec![0; ways.len()], [0; 4], 0.0);
-        for _ in 0..DRAWS {
+        for _ in 0..draws() {
             let all = launches();
             for (way, held) in ways.iter().zip(&mut held) {
                 let ended = group(&all, *way, widths[250]);
@@ -179,18 +184,18 @@ fn intervals_cover_95_percent_however_a_group_ends() {
                 endings[ended.closed.map_or(3, |it| it as usize)] += 1;
             }
         }
-        let shares: Vec<f64> = held.iter().map(|held| *held as f64 / DRAWS as f64).collect();
+        let shares: Vec<f64> = held.iter().map(|held| *held as f64 / draws() as f64).collect();
         for (way, share) in ways.iter().zip(&shares) {
             assert!(*share >= bound, "{name}, {way:?}: {share} hold, below {bound}");
         }
         let mean = shares.iter().sum::<f64>() / ways.len() as f64;
-        let claimed = claimed / (DRAWS * ways.len()) as f64;
+        let claimed = claimed / (draws() * ways.len()) as f64;
         let least = shares.iter().fold(1.0, |a: f64, b| a.min(*b));
         println!(
             "{name}: {mean:.4} hold on average ({claimed:.4} are claimed), at least {least:.4}; \
              precise, budget, launches, none: {endings:?}"
         );
-        assert!(endings.iter().all(|it| *it > DRAWS), "{name}: {endings:?}");
+        assert!(endings.iter().all(|it| *it > draws()), "{name}: {endings:?}");
         assert!(name == "drifting" || mean <= 0.975, "{name}: {mean} hold on average");
     }
 }
@@ -231,13 +236,13 @@ fn two_analyses_widen_no_interval_by_more_than_a_fifth() {
 /// The intervals of ratios: of one pair of runs, and of two cases within a run.
 #[test]
 fn ratios_cover_95_percent_paired_and_unpaired() {
-    let bound = 0.95 - 3.0 * standard_error(0.95, DRAWS);
+    let bound = 0.95 - 3.0 * standard_error(0.95, draws());
     // The second is really 1.07 times the first.
     let truth = 1.07f64.ln();
     for n in [12, 20] {
         let mut draw = Draw::seeded(200 + n as u64);
         let (mut paired, mut unpaired) = (0, 0);
-        for _ in 0..DRAWS {
+        for _ in 0..draws() {
             let mut logs = |shift: f64| (0..n).map(|_| draw.skewed().ln() + shift).collect();
             let (a, b): (Vec<f64>, Vec<f64>) = (logs(truth), logs(0.0));
             let ratios: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
@@ -246,7 +251,7 @@ fn ratios_cover_95_percent_paired_and_unpaired() {
             unpaired += usize::from(holds(&shift, truth));
         }
         for (what, held) in [("paired", paired), ("unpaired", unpaired)] {
-            let share = held as f64 / DRAWS as f64;
+            let share = held as f64 / draws() as f64;
             assert!(share >= bound, "{what}, {n} launches: {share}, below {bound}");
         }
     }
@@ -255,14 +260,16 @@ fn ratios_cover_95_percent_paired_and_unpaired() {
 // ---- alarms ------------------------------------------------------------------------------------
 
 /// A/A pairs of each simulation.
-const PAIRS: usize = if cfg!(debug_assertions) { 4_000 } else { 20_000 };
+fn pairs() -> usize {
+    many(4_000, 20_000) as usize
+}
 
-/// Alarms of `PAIRS` A/A pairs lie where 99 % of fair tests of 5 % would: of 20,000, 5 % ± 0.4 %.
+/// Alarms of so many A/A pairs lie where 99 % of fair tests of 5 % would: of 20,000, 5 % ± 0.4 %.
 fn assert_five_percent(what: &str, alarms: usize) {
-    let share = alarms as f64 / PAIRS as f64;
-    // Of the few draws of an unoptimised build three standard errors, as everywhere here.
-    let errors = if cfg!(debug_assertions) { 3.0 } else { Z99 };
-    let slack = errors * standard_error(ALPHA, PAIRS);
+    let share = alarms as f64 / pairs() as f64;
+    // Of the few draws of the short form three standard errors, as everywhere here.
+    let errors = if is_long() { Z99 } else { 3.0 };
+    let slack = errors * standard_error(ALPHA, pairs());
     assert!((share - ALPHA).abs() <= slack, "{what}: {share} of the A/A pairs alarm");
 }
 
@@ -270,7 +277,7 @@ fn assert_five_percent(what: &str, alarms: usize) {
 fn a_a_pairs_of_one_run_alarm_in_five_percent() {
     for n in [20, 30] {
         let mut draw = Draw::seeded(300 + n as u64);
-        let alarms = (0..PAIRS).filter(|_| {
+        let alarms = (0..pairs()).filter(|_| {
             // What disturbs a round multiplies both of its launches.
             let rounds: Vec<f64> = (0..n).map(|_| (0.1 * draw.normal()).exp()).collect();
             let mut case = || rounds.iter().map(|it| it * draw.skewed()).collect::<Vec<f64>>();
@@ -287,7 +294,7 @@ fn a_a_runs_alarm_in_five_percent() {
     let shapes: [One; 2] = [Draw::skewed, Draw::bimodal];
     for (nth, one) in shapes.into_iter().enumerate() {
         let mut draw = Draw::seeded(400 + nth as u64);
-        let alarms = (0..PAIRS).filter(|_| {
+        let alarms = (0..pairs()).filter(|_| {
             let mut run = || (0..20).map(|_| one(&mut draw)).collect::<Vec<f64>>();
             let (a, b) = (run(), run());
             stats::mann_whitney(&a, &b).p < ALPHA
@@ -373,7 +380,7 @@ fn two_modes_at_zero(draw: &mut Draw, apart: f64) -> f64 {
 /// between runs. The signed-rank test alone calls up to two in three so.
 #[test]
 fn equal_medians_differ_in_at_most_six_percent_whatever_the_shapes() {
-    let runs = if cfg!(debug_assertions) { 400 } else { 8_000 };
+    let runs = many(400, 2_000) as usize;
     let slack = 3.0 * standard_error(0.06, runs);
     for n in [12, 20, 39] {
         for (nth, (left, a)) in ZERO_MEDIANS.into_iter().enumerate() {
@@ -415,7 +422,7 @@ fn equal_medians_differ_in_at_most_six_percent_whatever_the_shapes() {
 /// The same of rounds that move both cases alike: the draws of each round hang together, their medians are equal.
 #[test]
 fn equal_medians_differ_in_at_most_six_percent_where_rounds_hang_together() {
-    let runs = if cfg!(debug_assertions) { 400 } else { 8_000 };
+    let runs = many(400, 2_000) as usize;
     let slack = 3.0 * standard_error(0.06, runs);
     type Shape = fn(f64) -> f64;
     let shapes: [(&str, Shape); 3] = [
@@ -453,7 +460,7 @@ fn equal_medians_differ_in_at_most_six_percent_where_rounds_hang_together() {
 /// least four of five.
 #[test]
 fn a_machine_of_two_speeds_hides_no_difference_and_makes_none() {
-    let runs = if cfg!(debug_assertions) { 400 } else { 4_000 };
+    let runs = many(400, 2_000) as usize;
     for (ratio, least, most) in [(1.0_f64, 0.0, 0.06), (1.25, 0.8, 1.0)] {
         let mut draw = Draw::seeded(900);
         let mut found = 0;
@@ -481,7 +488,7 @@ fn a_machine_of_two_speeds_hides_no_difference_and_makes_none() {
 /// it by more than it says. Eight cases, equal or a few percent apart, of one shape or of all.
 #[test]
 fn what_is_said_of_the_best_holds_for_95_percent_of_the_groups() {
-    let runs = if cfg!(debug_assertions) { 150 } else { 4_000 };
+    let runs = many(150, 1_000) as usize;
     let bound = 0.95 - 3.0 * standard_error(0.95, runs);
     let apart: [f64; 8] = [0.0, 0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.4];
     for (name, shapes) in
@@ -552,7 +559,7 @@ fn bursts(draw: &mut Draw, all: u64, share: f64, length: f64) -> u64 {
 /// Intervals of a share hold the true one in at least 93 %, also where no launch lost anything.
 #[test]
 fn shares_of_losses_in_bursts_cover_93_percent() {
-    let runs = if cfg!(debug_assertions) { 400 } else { 8_000 };
+    let runs = many(400, 2_000) as usize;
     let slack = 3.0 * standard_error(0.93, runs);
     for (name, truth, lost) in LOSSES {
         for n in [12, 30] {

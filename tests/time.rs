@@ -3,13 +3,18 @@
 //! skewed; a switch of the machine or of one case is named; modes of what is left are counts.
 //! Nothing is measured here.
 
+mod long_form;
 mod simulation_support;
 
 use analysis::time::{ByRound, GroupFound, Shift, over_time};
+use long_form::many;
 use simulation_support::Draw;
 
 /// Simulated runs of each kind.
-const RUNS: usize = 2_000;
+fn runs() -> usize {
+    many(500, 2_000) as usize
+}
+
 /// What a run may raise in false alarms of every kind together, and three standard errors of so many
 /// runs beyond.
 const ALARMS: f64 = 0.01;
@@ -60,20 +65,20 @@ fn says_modes(found: &GroupFound) -> bool {
 }
 
 fn limit(share: f64) -> f64 {
-    share + 3.0 * (share * (1.0 - share) / RUNS as f64).sqrt()
+    share + 3.0 * (share * (1.0 - share) / runs() as f64).sqrt()
 }
 
 /// Shares of runs of 12 cases that say anything of time, and of modes.
 fn alarms(rounds: usize, one: fn(&mut Draw) -> f64) -> (f64, f64, f64) {
     let mut draw = Draw::seeded(rounds as u64);
     let (mut time, mut modes, mut any) = (0, 0, 0);
-    for _ in 0..RUNS {
+    for _ in 0..runs() {
         let found = judged(&run(&mut draw, 12, rounds, one));
         time += usize::from(says_time(&found));
         modes += usize::from(says_modes(&found));
         any += usize::from(says_time(&found) || says_modes(&found));
     }
-    let share = |count: usize| count as f64 / RUNS as f64;
+    let share = |count: usize| count as f64 / runs() as f64;
     (share(time), share(modes), share(any))
 }
 
@@ -92,7 +97,7 @@ fn exchangeable_launches_of_one_mode_alarm_in_one_percent_of_runs_at_most() {
 #[test]
 fn disturbed_rounds_are_no_switch() {
     let mut draw = Draw::seeded(1);
-    let alarms = (0..RUNS).filter(|_| {
+    let alarms = (0..runs()).filter(|_| {
         let rounds: Vec<f64> = (0..20).map(|_| (0.3 * draw.normal()).exp()).collect();
         let mut run = run(&mut draw, 12, 20, |d| (0.05 * d.normal()).exp());
         for case in &mut run {
@@ -101,7 +106,7 @@ fn disturbed_rounds_are_no_switch() {
         let found = judged(&run);
         says_time(&found) || says_modes(&found)
     });
-    let share = alarms.count() as f64 / RUNS as f64;
+    let share = alarms.count() as f64 / runs() as f64;
     println!("disturbed rounds: {share:.4}");
     assert!(share <= limit(ALARMS), "{share} of the runs alarm");
 }
@@ -191,11 +196,11 @@ fn modes_that_come_and_go_are_counted() {
 /// CPUs. The interval over three to five of them covers the median of all sessions.
 #[test]
 fn intervals_over_sessions_cover_95_percent() {
-    const DRAWS: usize = 20_000;
-    let slack = 3.0 * (0.95f64 * 0.05 / DRAWS as f64).sqrt();
+    let draws = many(5_000, 20_000);
+    let slack = 3.0 * (0.95f64 * 0.05 / draws as f64).sqrt();
     for count in [2, 3, 4, 5] {
         let mut draw = Draw::seeded(100 + count as u64);
-        let held = (0..DRAWS).filter(|_| {
+        let held = (0..draws).filter(|_| {
             let mut session = || {
                 let level = 0.155 * draw.normal();
                 let mut launches: Vec<f64> =
@@ -207,7 +212,7 @@ fn intervals_over_sessions_cover_95_percent() {
             let found = stats::over_sessions(&medians).expect("an interval");
             (found.low..=found.high).contains(&1.0)
         });
-        let share = held.count() as f64 / DRAWS as f64;
+        let share = held.count() as f64 / draws as f64;
         println!("{count} sessions: {share:.4}");
         assert!(share >= 0.95 - slack, "{count} sessions: {share}");
     }
