@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::sync::RwLockWriteGuard;
 use std::time::Duration;
 
-use cli_support::{Bench, Said, behind, output, send, wait_for, works};
+use cli_support::{Bench, Said, behind, output, send, wait_for, wait_until_startable, works};
 use common::inventory::Inventory;
 use common::launching::{endless, reach};
 use common::proc::Process;
@@ -95,6 +95,7 @@ impl Site {
         let text = format!("#!/bin/sh\nTMPDIR='{}' exec '{program}' \"$@\"\n", self.tmp.display());
         fs::write(&script, text).expect("a script");
         fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it can be run");
+        wait_until_startable(&script);
         Launcher::new(script)
     }
 
@@ -611,6 +612,7 @@ fn a_live_run_of_a_renamed_binary_goes_on() {
     let site = Site::new();
     let renamed = site.bench.path("measure");
     fs::copy(env!("CARGO_BIN_EXE_ipcmark"), &renamed).expect("a copy");
+    wait_until_startable(&renamed);
     let ours = site.command(LONG);
     let mut run = Command::new(&renamed);
     let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));

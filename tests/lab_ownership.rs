@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, Said, behind, output, send, wait_for, works};
+use cli_support::{Bench, Said, behind, output, send, wait_for, wait_until_startable, works};
 use rustix::process::Signal;
 
 /// Machines stand still for seconds at times.
@@ -159,6 +159,7 @@ fn the_laboratory_of_a_live_run_stays_whatever_the_program_is_called() {
     let bench = Bench::new();
     let renamed = bench.path("measure");
     fs::copy(env!("CARGO_BIN_EXE_ipcmark"), &renamed).expect("a copy");
+    wait_until_startable(&renamed);
     let ours = bench.command(LONG.split_whitespace());
     let mut run = Command::new(&renamed);
     let set = ours.get_envs().filter_map(|(name, value)| Some((name, value?)));

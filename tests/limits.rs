@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use cli_support::{Bench, Said, output, works};
+use cli_support::{Bench, Said, output, wait_until_startable, works};
 use serde_json::Value;
 
 /// A folder that anybody may use, with a copy of the program in it.
@@ -27,6 +27,7 @@ impl Anybody {
             let mode = fs::Permissions::from_mode(mode);
             fs::set_permissions(bench.path(path), mode).expect("chmod");
         }
+        wait_until_startable(&program);
         Anybody { bench, program }
     }
 

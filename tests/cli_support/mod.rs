@@ -339,6 +339,14 @@ pub fn labs_can_be_had(test: &str) -> bool {
     works(test, &["unshare", "--net", "ip", "link"])
 }
 
+/// Waits until a program that was written just now can be started: what another test forks holds it open for
+/// writing, until it has become what it is to be (ETXTBSY, execve(2)).
+pub fn wait_until_startable(program: &Path) {
+    wait_for("nobody to hold the program open", HUNG, || {
+        Command::new(program).arg("--version").output().ok()
+    });
+}
+
 /// Asks again and again until there is an answer, ever more rarely: to ask may cost what is waited for its CPU.
 pub fn wait_for<T>(what: &str, within: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + within;
