@@ -157,7 +157,8 @@ impl NonblockingVisitor for InParts<'_> {
                 assert!(Instant::now() < until, "{what}: never whole");
             }
             assert_eq!(sent, Sent::Whole, "{what}: received before all of it was sent");
-            assert!(rounds > 1, "{what}: {bytes} bytes went at once");
+            // Once it has been read from, TCP may make its buffer larger than a message (tcp_rmem, tcp(7)).
+            assert!(nth > 0 || rounds > 1, "{what}: {bytes} bytes went at once");
             assert!(into == message, "{what}: message {nth} isn't what was sent");
         }
         // Another, shorter message in the middle of one is no continuation.
