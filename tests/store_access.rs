@@ -391,6 +391,7 @@ fn of_many_that_resume_a_run_one_goes_on_and_the_others_say_who() {
     bench.wait_for_silence(SOON);
     assert!(bench.must("runs").out.contains("killed"));
 
+    let stored = number(&bench.open(), "SELECT count(*) FROM launches");
     let names = ["a", "b", "c", "d", "e"];
     let mut those: Vec<_> = names
         .iter()
@@ -411,6 +412,7 @@ fn of_many_that_resume_a_run_one_goes_on_and_the_others_say_who() {
         assert_eq!((said.status.code(), err.lines().count()), (Some(2), 1), "{err}");
         assert!(err.contains(&format!("being measured by process {}:", winner.id())), "{err}");
     }
+    wait_for_launches(&bench, stored);
     send(winner.id() as i32, Signal::TERM);
     assert_eq!(winner.wait().unwrap().code(), Some(128 + 15));
     assert!(bench.must("runs").out.contains("interrupted"));
