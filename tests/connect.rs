@@ -22,9 +22,9 @@ use model::launch::{Outcome, Warmup, Workers};
 use model::mechanism::{Carries, Cause};
 use model::request::{Request, Stopping};
 use model::workload::Workload;
-use run::campaign::{Campaign, Conditions, Progress, Roads, Turn};
+use run::campaign::{Campaign, Conditions, Hosts, OpenRoutes, Progress, Turn};
 use run::launch::{Launcher, Spec, Stage};
-use run::plan::{Machine, Ways, plan};
+use run::plan::{AvailableRoutes, Machine, plan};
 use rustix::process::{Pid, Signal, kill_process};
 use store::Store;
 
@@ -225,19 +225,19 @@ fn a_limit_on_open_files_makes_a_row_that_is_unavailable_with_the_reason() {
     let set = rustix::thread::sched_getaffinity(None).expect("sched_getaffinity");
     let allowed: Vec<u32> =
         topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect();
-    let plan =
-        plan(&request, &Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() })
-            .expect("a plan");
+    let plan = plan(
+        &request,
+        &Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() },
+    )
+    .expect("a plan");
     let mut store = Store::open(&folder.path().join("runs.sqlite")).expect("a store");
-    let with = Conditions {
-        store: &mut store,
+    let hosts = Hosts {
         launcher: Launcher::new(limited(folder.path(), files)),
-        roads: Roads::default(),
+        routes: OpenRoutes::default(),
         turn: Turn::wait(true, interrupt(), |_| {}),
-        interrupt: interrupt(),
-        progress: &mut Silent,
     };
-    let campaign = Campaign::begin(with, request, &plan, &[]).expect("it begins");
+    let with = Conditions { store: &mut store, interrupt: interrupt(), progress: &mut Silent };
+    let campaign = Campaign::begin(with, hosts, &request, &plan, &[]).expect("it begins");
     let (id, _) = campaign.run().expect("it ends");
     let judged = Judged::of(&store, id).expect("it is judged");
     let of = |name: &str| judged.results.iter().find(|it| it.variant == name).expect("a row");

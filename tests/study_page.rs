@@ -16,7 +16,7 @@ use machine::Topology;
 use model::request::StudyText;
 use report::compose::{Extent, compose};
 use report::{Block, Document, Table, html};
-use run::plan::{Case, Machine, Ways, plan};
+use run::plan::{AvailableRoutes, Case, Machine, plan};
 use store::Store;
 use study::builtin;
 use study::declared::{Declared, declare};
@@ -75,7 +75,8 @@ fn as_if(name: &str, text: &str) -> (Declared, Judged) {
     let declared = declare(text, name, &mechanisms::catalogue(&[])).unwrap();
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
-    let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };
+    let machine =
+        Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() };
     let plan = plan(&declared.request, &machine).unwrap();
     let all = plan
         .groups

@@ -1,12 +1,12 @@
 //! `ipcmark clean`: removes what processes of this program that were killed left behind.
 
-use super::{Common, Failure, complain, print, roads};
+use super::{Common, Failure, complain, print, routes};
 use mechanisms::clean;
 
 /// Removes it, and says what; says also what it left, and why.
 pub fn run(_common: &Common) -> Result<u8, Failure> {
     let mut cleaned = clean();
-    let (labs, failed) = roads::clean();
+    let (labs, failed) = routes::clean();
     cleaned.extend(labs);
     if cleaned.removed.is_empty() && failed.is_empty() {
         print("nothing was left behind\n")?;

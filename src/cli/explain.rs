@@ -6,7 +6,7 @@ use super::args::RunArgs;
 use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
-use ::run::plan::Ways;
+use ::run::plan::AvailableRoutes;
 use model::placement::Placement;
 use model::probe::Probe;
 use model::probe::Scope;
@@ -48,7 +48,7 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     request.aim = Aim::Explanation { teach: args.teach };
     // A round trip is taken apart one by one, and half of a short launch is enough of them.
     request.stopping.launches = Some(args.own.launches());
-    let plan = run::planned(&request, &Ways::default())?;
+    let plan = run::planned(&request, &AvailableRoutes::default())?;
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
         let line =
             "nothing to take apart: name a mechanism that carries something, and that is here";

@@ -7,11 +7,12 @@ use clap::Args;
 
 use super::args::{Shown, shown_or_written};
 use super::peer::{Words, words};
+use super::progress::StderrProgress;
 use super::words::{Placements, Sizes, drawn_seed};
 use super::words::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, export, fleet_report, signals};
-use ::run::campaign::{TOOL, now_utc};
-use ::run::fleet::{Conditions, Fleet, network, nodes, plan, simulated};
+use ::run::campaign::{Conditions, TOOL, now_utc};
+use ::run::fleet::{self, network, nodes, plan, simulated};
 use analysis::Judged;
 use model::duration::in_ns;
 use model::placement::Placement;
@@ -172,9 +173,10 @@ impl FleetArgs {
         let mut concurrent = self.concurrent.clone();
         concurrent.sort_unstable();
         concurrent.dedup();
-        let placements = match self.placement.is_empty() {
-            true => vec![Placement::SameCpu],
-            false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        let placements = if self.placement.is_empty() {
+            vec![Placement::SameCpu]
+        } else {
+            self.placement.iter().flat_map(|it| it.0.clone()).collect()
         };
         Ok(FleetAsked {
             nodes,
@@ -221,15 +223,11 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     let Some(stored) = store.fleet(run)? else {
         return Err(Failure::other(format!("run {run} vanished from the store")));
     };
-    let kinds = plan::kinds(&stored.asked).map_err(Failure::usage)?;
+    let groups = plan::plan(&stored.asked).map_err(Failure::usage)?;
     room_for(stored.asked.nodes.len());
-    let mut tell = |line: &str| {
-        if !common.quiet {
-            complain(line);
-        }
-    };
-    let with = Conditions { store: &mut store, interrupt: &interrupt, tell: &mut tell };
-    let status = Fleet::run(with, run, stored.asked, kinds)?;
+    let progress = &mut StderrProgress::new(common.quiet);
+    let with = Conditions { store: &mut store, interrupt: &interrupt, progress };
+    let status = fleet::measure(with, stored, groups)?;
     let found = fleet_report::judged(&store, run)?;
     let shown = match args.format {
         Shown::Exported(format) => {
@@ -258,7 +256,7 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
 fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let mut asked = args.asked().map_err(Failure::usage)?;
-    let kinds = plan::kinds(&asked).map_err(Failure::usage)?;
+    let groups = plan::plan(&asked).map_err(Failure::usage)?;
     // Nothing is started on nodes that are simulated.
     if asked.launcher.is_empty() && !asked.simulated {
         asked.launcher = nodes::by_slurm().map_err(Failure::usage)?;
@@ -278,7 +276,7 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
         clock: &clock::measure(kind, why_not).1,
         catalogue: &catalogue,
     })?;
-    plan::store(&mut store, run, &asked, &kinds)?;
+    plan::store(&mut store, run, &asked, &groups)?;
     Ok((store, run))
 }
 

@@ -22,7 +22,7 @@ mod peer;
 mod probe_effect;
 mod progress;
 mod report;
-mod roads;
+mod routes;
 mod run;
 mod runs;
 mod signals;

@@ -94,19 +94,12 @@ impl PeerArgs {
     }
 
     /// Starts the agent there, which is copied first if that is wanted.
-    pub fn start(&self, asked: Asked, interrupt: &Interrupt) -> Result<Met, Failure> {
-        let peer = Peer::start(asked, interrupt).map_err(|why| match interrupt.signal() {
+    pub fn start(&self, asked: Asked, interrupt: &Interrupt) -> Result<Peer, Failure> {
+        Peer::start(asked, interrupt).map_err(|why| match interrupt.signal() {
             Some(signal) => Failure { line: why.0, code: 128 + signal as u8 },
             None => Failure::other(why.0),
-        })?;
-        Ok(Met { peer })
+        })
     }
-}
-
-/// Another host that answers.
-pub struct Met {
-    /// The agent.
-    pub peer: Peer,
 }
 
 /// Where this program lies.

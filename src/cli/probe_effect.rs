@@ -5,7 +5,7 @@ use clap::Args;
 use super::own_args::OwnArgs;
 use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
-use ::run::plan::Ways;
+use ::run::plan::AvailableRoutes;
 use model::counts::{FAMILIES, Family};
 use model::duration::in_ns;
 use model::launch::Workers;
@@ -64,7 +64,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
         let line = format!("no level that was named is available here: {probe}: {why}");
         return Err(Failure { line, code: run::UNAVAILABLE });
     }
-    let plan = run::planned(&request, &Ways::default())?;
+    let plan = run::planned(&request, &AvailableRoutes::default())?;
     let mut cases = plan
         .groups
         .iter()

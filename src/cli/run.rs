@@ -9,16 +9,15 @@ use rustix::thread::sched_getaffinity;
 
 use super::args::{RunArgs, Shown};
 use super::events::{Events, Live};
-use super::peer::Met;
 use super::progress::StderrProgress;
-use super::roads::{self, Open};
+use super::routes::{self, Routes};
 use super::{Common, Failure, complain, export, report, signals, written};
 use ::report::compose::{Extent, compose};
 use ::report::export::Format;
-use ::run::campaign::{Campaign, Conditions, Turn};
+use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
 use ::run::launch::{Interrupt, Launcher};
-use ::run::plan::{Machine, Plan, Ways, plan};
+use ::run::plan::{AvailableRoutes, Machine, Plan, plan};
 use analysis::{Judged, Status};
 use machine::Topology;
 use mechanisms::clean;
@@ -56,24 +55,24 @@ fn run(common: &Common, args: &RunArgs) -> Result<u8, Failure> {
     // Whatever is wrong with the request is said before anything is stored.
     let request = args.request().map_err(Failure::usage)?;
     match &args.resume {
-        Some(_) => measure_with(common, args, None, &signals::take_over()?, Open::default()),
+        Some(_) => measure_with(common, args, None, &signals::take_over()?, Routes::default()),
         None => ask(common, args, request),
     }
 }
 
-/// Plans and measures `request`, over the ways that it needs; shows it as `args` say.
+/// Plans and measures `request`, over the routes that it needs; shows it as `args` say.
 pub fn ask(common: &Common, args: &RunArgs, mut request: Request) -> Result<u8, Failure> {
     if request.routes.iter().all(Route::is_local) {
-        let plan = planned(&request, &Ways::default())?;
+        let plan = planned(&request, &AvailableRoutes::default())?;
         return measure(common, args, Some((request, plan)));
     }
     // What is wrong with it in any case is said before anybody is asked for a password.
-    planned(&request, &Open::foreseen(&request))?;
+    planned(&request, &Routes::foreseen(&request))?;
     let interrupt = signals::take_over()?;
-    let met = roads::greet(&args.peer, &mut request, &interrupt)?;
-    let open = Open::ways(&request.routes, met, request.seed, &interrupt)?;
-    let plan = planned(&request, &open.ways)?;
-    measure_with(common, args, Some((request, plan)), &interrupt, open)
+    let peer = routes::greet(&args.peer, &mut request, &interrupt)?;
+    let routes = Routes::open(&request.routes, peer, request.seed, &interrupt)?;
+    let plan = planned(&request, &routes.available)?;
+    measure_with(common, args, Some((request, plan)), &interrupt, routes)
 }
 
 /// Measures what was asked, or goes on with what `args` resume; shows it as `args` say.
@@ -82,7 +81,7 @@ pub fn measure(
     args: &RunArgs,
     asked: Option<(Request, Plan)>,
 ) -> Result<u8, Failure> {
-    measure_with(common, args, asked, &signals::take_over()?, Open::default())
+    measure_with(common, args, asked, &signals::take_over()?, Routes::default())
 }
 
 fn measure_with(
@@ -90,7 +89,7 @@ fn measure_with(
     args: &RunArgs,
     asked: Option<(Request, Plan)>,
     interrupt: &Interrupt,
-    mut open: Open,
+    mut routes: Routes,
 ) -> Result<u8, Failure> {
     let mut store = match args.resume {
         None => Store::open(&common.store_path()?)?,
@@ -101,7 +100,7 @@ fn measure_with(
         Some(name) => Some(claim(&mut store, name)?),
         None => None,
     };
-    let labs = roads::clean().0.removed;
+    let labs = routes::clean().0.removed;
     for line in clean().removed.into_iter().chain(labs).filter(|_| !common.quiet) {
         complain(&format!("removed {line}"));
     }
@@ -111,7 +110,7 @@ fn measure_with(
     };
     let mut live = Live::new(StderrProgress::new(common.quiet), events);
     if let Some(id) = resumed {
-        open = open_again(args, &store.run(id)?, interrupt)?;
+        routes = open_again(args, &store.run(id)?, interrupt)?;
     }
     let turn = Turn::wait(args.no_wait, interrupt, |other| {
         if !common.quiet {
@@ -124,16 +123,15 @@ fn measure_with(
         let line = "stopped before anything was measured".into();
         return Err(Failure { line, code: 128 + signal as u8 });
     }
-    let roads = std::mem::take(&mut open.roads);
-    let peers: Vec<Peer> = roads.ways.values().map(|it| it.peer.clone()).collect();
-    let launcher = Launcher::new(PROGRAM.into());
-    let with =
-        Conditions { store: &mut store, launcher, roads, turn, interrupt, progress: &mut live };
+    let open = std::mem::take(&mut routes.open);
+    let peers: Vec<Peer> = open.routes.values().map(|it| it.peer.clone()).collect();
+    let hosts = Hosts { launcher: Launcher::new(PROGRAM.into()), routes: open, turn };
+    let with = Conditions { store: &mut store, interrupt, progress: &mut live };
     let argv: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut campaign = match (asked, resumed) {
-        (Some((request, plan)), _) => Campaign::begin(with, request, &plan, &argv)?,
-        (None, Some(id)) => Campaign::resume(with, id, args.budget)?,
+        (Some((request, plan)), _) => Campaign::begin(with, hosts, &request, &plan, &argv)?,
+        (None, Some(id)) => Campaign::resume(with, hosts, id, args.budget)?,
         (None, None) => unreachable!("a run is planned or resumed"),
     };
     if let Some(label) = &args.label {
@@ -142,7 +140,7 @@ fn measure_with(
     let (id, status) = campaign.run()?;
     let lost = peers.iter().find_map(Peer::lost);
     // Nothing is measured any more: what was only made for that goes before anybody reads.
-    drop((peers, open));
+    drop((peers, routes));
     let judged = Judged::of(&store, id)?;
     let shown = show(common, args, &judged, &store).and(live.conclude(&judged));
     if let (RunStatus::Interrupted, Some(signal)) = (status, interrupt.signal()) {
@@ -167,14 +165,15 @@ fn measure_with(
 }
 
 /// The cases of a request on this machine.
-pub fn planned(request: &Request, ways: &Ways) -> Result<Plan, Failure> {
+pub fn planned(request: &Request, routes: &AvailableRoutes) -> Result<Plan, Failure> {
     let topology = Topology::read(Path::new("/"))
         .map_err(|error| Failure::other(format!("read the topology: {error}")))?;
     let allowed = match sched_getaffinity(None) {
         Ok(set) => topology.online().into_iter().filter(|cpu| set.is_set(*cpu as usize)).collect(),
         Err(_) => topology.online(),
     };
-    plan(request, &Machine { topology: &topology, allowed: &allowed, ways }).map_err(Failure::usage)
+    let machine = Machine { topology: &topology, allowed: &allowed, routes };
+    plan(request, &machine).map_err(Failure::usage)
 }
 
 /// Takes up a run for this process alone, if it can be gone on with.
@@ -205,38 +204,38 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The ways of a run that goes on. Its laboratories are made again.
-fn open_again(args: &RunArgs, run: &StoredRun, interrupt: &Interrupt) -> Result<Open, Failure> {
-    let met = meet_again(args, run, interrupt)?;
-    let routes: Vec<Route> = run.routes().into_iter().cloned().collect();
-    let open = Open::ways(&routes, met, run.request.seed, interrupt)?;
-    match open.ways.no_lab.first_key_value() {
+/// The routes of a run that goes on. Its laboratories are made again.
+fn open_again(args: &RunArgs, run: &StoredRun, interrupt: &Interrupt) -> Result<Routes, Failure> {
+    let peer = greet_again(args, run, interrupt)?;
+    let needed: Vec<Route> = run.routes().into_iter().cloned().collect();
+    let routes = Routes::open(&needed, peer, run.request.seed, interrupt)?;
+    match routes.available.no_lab.first_key_value() {
         Some((route, why)) if run.labs.iter().any(|it| it.route == *route) => {
             Err(Failure::usage(format!("run {} goes on over {route}: {why}", run.id)))
         }
-        _ => Ok(open),
+        _ => Ok(routes),
     }
 }
 
 /// The other host of a run that goes on: it must be the same, since it was started.
-fn meet_again(
+fn greet_again(
     args: &RunArgs,
     run: &StoredRun,
     interrupt: &Interrupt,
-) -> Result<Option<Met>, Failure> {
+) -> Result<Option<Peer>, Failure> {
     let Some(asked) = &run.request.peer else {
         return args.peer.asked().map(|_| None).map_err(Failure::usage);
     };
     let asked = args.peer.again(asked).map_err(Failure::usage)?;
-    let met = args.peer.start(asked, interrupt)?;
+    let peer = args.peer.start(asked, interrupt)?;
     let before = run.peer.as_ref().and_then(|it| it.host.boot_id.as_ref());
-    match before == met.peer.far().host.boot_id.as_ref() {
-        true => Ok(Some(met)),
-        false => Err(Failure::usage(format!(
-            "run {} was measured to another host, or to this one before it was started: measure anew",
-            run.id
-        ))),
+    if before == peer.far().host.boot_id.as_ref() {
+        return Ok(Some(peer));
     }
+    Err(Failure::usage(format!(
+        "run {} was measured to another host, or to this one before it was started: measure anew",
+        run.id
+    )))
 }
 
 fn boot_id() -> Option<String> {

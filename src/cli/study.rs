@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::args::{RunArgs, Shown, shown_or_written};
 use super::forecast::Forecast;
 use super::peer::PeerArgs;
-use super::roads::Open;
+use super::routes::Routes;
 use super::words::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, print, run};
 use crate::cli::input;
@@ -151,7 +151,7 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
             "--peer: {name} measures nothing to another host: its route has no level peer"
         )));
     }
-    let plan = run::planned(&request, &Open::foreseen(&request))?;
+    let plan = run::planned(&request, &Routes::foreseen(&request))?;
     let forecast = Forecast::of(&request, &plan);
     if args.dry_run {
         return dry(common, &declared, &forecast, &request, &plan);

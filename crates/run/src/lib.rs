@@ -1,8 +1,8 @@
-//! What is measured: one launch at a time, the floors beside them, campaigns on this machine and between two,
-//! fleets of many.
+//! What is measured: one launch at a time, the floors beside them, campaigns on this machine, between
+//! two and on many.
 //!
 //! ```text
-//! request ──plan──▶ cases in groups ──campaign, fleet──▶ launches ──▶ store
+//! request ──plan──▶ cases in groups ──campaign──▶ launches ──▶ store
 //! ```
 //!
 //! | room | what it does |
@@ -10,8 +10,8 @@
 //! | [`plan`] | from what is asked to cases that this machine can measure |
 //! | [`launch`] | one fresh execution of a case, here or between two hosts |
 //! | [`floor`] | what no result can undercut |
-//! | [`campaign`] | rounds of launches until a group is precise, or the time is up |
-//! | [`fleet`] | the same on many nodes |
+//! | [`campaign`] | rounds of launches until a group is precise, or the time is up: here, at a peer, on many nodes |
+//! | [`fleet`] | many nodes: their agents, who meets whom in a round, and the driver that has them launch |
 
 pub mod campaign;
 pub mod fleet;

@@ -9,11 +9,11 @@ use std::collections::HashMap;
 
 use rusqlite::params;
 
-use super::read::{given, json as read_json, sizes, word};
+use super::read::{ends, given, json as read_json, sizes, word};
 use super::seal::Table;
 use super::ticks::unpack;
 use super::write::{insert_case, json, need_group};
-use super::{RunStatus, Settle, Store, StoreError};
+use super::{Settle, Store, StoreError};
 use model::floors::Floors;
 use model::peer::FarHost;
 
@@ -101,26 +101,6 @@ impl Store {
         self.write(|it| it.set(Table::Nodes, &[&run, &nth], &[("reason", &NOTHING)]))
     }
 
-    /// Ends a fleet run, or this part of it, and lets go of it.
-    pub fn end_fleet(
-        &mut self,
-        run: i64,
-        status: RunStatus,
-        ended: &str,
-        measuring_ns: u64,
-    ) -> Result<(), StoreError> {
-        let status = super::write::word(&status);
-        self.write(|it| {
-            it.set(
-                Table::Runs,
-                &[&run],
-                &[("status", &status), ("ended", &ended), ("measuring_ns", &measuring_ns)],
-            )
-        })?;
-        self.release(run);
-        Ok(())
-    }
-
     /// Whether a run was measured on many nodes.
     pub fn is_fleet(&self, id: i64) -> Result<bool, StoreError> {
         self.one_sealed(id, Table::Runs, "fleet IS NOT NULL", "id = ?", [id], |row| row.get(0))
@@ -185,19 +165,19 @@ impl Store {
 
     /// Every case of a fleet, group by group.
     pub fn fleet_cases(&self, run: i64) -> Result<Vec<FleetCase>, StoreError> {
-        let columns = "id, group_nth, nth, near, far, batch, samples_per_launch, operation_ns";
+        let columns =
+            "id, group_nth, nth, near, far, concurrent, batch, samples_per_launch, operation_ns";
         let which = "run = ? AND near IS NOT NULL ORDER BY group_nth, nth";
         self.sealed(run, Table::Cases, columns, which, [run], |row| {
-            let (batch, samples) = sizes(row, 5)?;
+            let (batch, samples) = sizes(row, 6)?;
             Ok(FleetCase {
                 id: row.get(0)?,
                 group: row.get(1)?,
                 nth: row.get(2)?,
-                near: row.get(3)?,
-                far: row.get(4)?,
+                ends: ends(row, 3)?,
                 batch,
                 samples,
-                operation_ns: row.get(7)?,
+                operation_ns: row.get(8)?,
             })
         })
     }

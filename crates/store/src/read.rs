@@ -100,11 +100,7 @@ impl Store {
             }
         }
         run.warnings = self.warnings(id)?;
-        let columns = "group_nth, nth, noise";
-        let which = "run = ? ORDER BY began_ns";
-        run.rounds = self.sealed(id, Table::Rounds, columns, which, [id], |row| {
-            Ok(StoredRound { group: row.get(0)?, nth: row.get(1)?, noise: json(row, 2)? })
-        })?;
+        run.rounds = self.rounds(id)?;
         run.groups = self.groups(id)?;
         let nodes = run.fleet.as_ref().map_or(0, |it| it.nodes.len());
         let is_there = |it: &Ends| it.near < nodes && it.far.is_none_or(|far| far < nodes);
@@ -113,6 +109,14 @@ impl Store {
             return Err(self.damaged(id, "a case is of a node that it hasn't"));
         }
         Ok(run)
+    }
+
+    /// The rounds of a run, in the order in which they were measured.
+    pub fn rounds(&self, run: i64) -> Result<Vec<StoredRound>, StoreError> {
+        let (columns, which) = ("group_nth, nth, noise", "run = ? ORDER BY began_ns");
+        self.sealed(run, Table::Rounds, columns, which, [run], |row| {
+            Ok(StoredRound { group: row.get(0)?, nth: row.get(1)?, noise: json(row, 2)? })
+        })
     }
 
     pub(super) fn warnings(&self, run: i64) -> Result<Vec<String>, StoreError> {
@@ -302,14 +306,7 @@ pub(super) fn sizes(row: &Row, column: usize) -> rusqlite::Result<(Option<u64>, 
 fn case(row: &Row) -> rusqlite::Result<StoredCase> {
     let (batch, samples_per_launch) = sizes(row, 13)?;
     let cpus: (Option<u32>, Option<u32>) = (row.get(8)?, row.get(9)?);
-    let ends = match row.get(20)? {
-        Some(near) => {
-            let concurrent =
-                row.get::<_, Option<String>>(22)?.map(|_| word(row, 22)).transpose()?;
-            Some(Ends { near, far: row.get(21)?, concurrent })
-        }
-        None => None,
-    };
+    let ends = row.get::<_, Option<usize>>(20)?.map(|_| ends(row, 20)).transpose()?;
     let case = Case {
         variant: row.get(1)?,
         workload: word(row, 2)?,
@@ -334,6 +331,16 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         batch,
         samples_per_launch,
         operation_ns: row.get(15)?,
+    })
+}
+
+/// The node, or the two nodes, that a case is of.
+pub(super) fn ends(row: &Row, column: usize) -> rusqlite::Result<Ends> {
+    let concurrent: Option<String> = row.get(column + 2)?;
+    Ok(Ends {
+        near: row.get(column)?,
+        far: row.get(column + 1)?,
+        concurrent: concurrent.map(|_| word(row, column + 2)).transpose()?,
     })
 }
 

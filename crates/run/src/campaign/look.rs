@@ -1,9 +1,11 @@
 //! Groups: how they begin, are taken up again, and whether every case is precise enough to close one.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
+use crate::launch::state::is_given_up;
 use crate::plan::{Case, Plan};
 use model::request::Request;
 use model::route::Route;
@@ -59,11 +61,10 @@ impl LiveGroup {
 impl LiveCase {
     /// Relative half-width of the headline interval at a look; infinite while launches lack.
     fn half_width(&self, look: &Look) -> f64 {
-        let values: Vec<f64> = self.medians.iter().flatten().copied().collect();
-        if values.len() != look.launches {
+        if self.medians.len() != look.launches {
             return f64::INFINITY;
         }
-        match look.interval(&values) {
+        match look.interval(&self.medians) {
             Some(interval) => (interval.high - interval.low) / 2.0 / interval.estimate,
             None => f64::INFINITY,
         }
@@ -71,12 +72,7 @@ impl LiveCase {
 }
 
 /// Keeps the groups of a plan, those that are measured and those that aren't.
-pub(super) fn add_groups(
-    store: &mut Store,
-    run: i64,
-    plan: &Plan,
-) -> Result<Vec<LiveGroup>, StoreError> {
-    let mut groups = Vec::new();
+pub(super) fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<(), StoreError> {
     for (group_nth, group) in plan.groups.iter().enumerate() {
         let measured = group.cases.iter().map(|case| (case, None));
         let absent = group.absent.iter().map(|it| (&it.case, Some((it.absence, &*it.reason))));
@@ -90,36 +86,15 @@ pub(super) fn add_groups(
                 absence,
             })
             .collect();
-        let ids = store.add_cases(run, &rows)?;
+        store.add_cases(run, &rows)?;
         if group.cases.is_empty() {
             store.set_group(run, group_nth, 0.0, Some(Closed::Launches))?;
-            continue;
         }
-        let cases = group.cases.iter().zip(ids).map(|(case, id)| LiveCase {
-            id,
-            case: case.clone(),
-            batch: 0,
-            samples: 0,
-            operation_ns: 0.0,
-            medians: Vec::new(),
-            precise: false,
-            given_up: false,
-        });
-        groups.push(LiveGroup {
-            nth: group_nth,
-            cases: cases.collect(),
-            wants_quiet: group.wants_quiet(),
-            rounds: 0,
-            unmarked: 0,
-            spent: 0.0,
-            closed: None,
-            took: Duration::ZERO,
-        });
     }
-    Ok(groups)
+    Ok(())
 }
 
-/// A group of a stored run as it was when it was interrupted; None where it has no cases.
+/// A group of a stored run as it stands; None where nothing of it is measured.
 pub(super) fn revive(
     store: &Store,
     run: &StoredRun,
@@ -132,49 +107,48 @@ pub(super) fn revive(
         let apart = elsewhere && stored.case.route == Route::Peer;
         let Some(mut case) = Case::of_kept(&stored.case) else { continue };
         case.place.apart = apart;
-        let mut live = LiveCase {
-            id: stored.id,
-            case,
-            batch: stored.batch.unwrap_or(0),
-            samples: stored.samples_per_launch.unwrap_or(0),
-            operation_ns: stored.operation_ns.unwrap_or(0.0),
-            medians: Vec::new(),
-            precise: false,
-            given_up: false,
-        };
+        let fixed = (stored.batch, stored.samples_per_launch, stored.operation_ns);
+        let mut live = LiveCase::new(stored.id, Rc::new(case), None, fixed);
+        let mut medians = Vec::new();
         for launch in &store.launches(stored.id)? {
             if launch.round == 0 {
-                live.given_up = launch.status != "ok";
+                // Where nothing was fixed the pilot is made again.
+                live.given_up = launch.status != "ok" && live.samples > 0;
                 continue;
             }
             let mut samples = store.samples(launch.id)?;
             let at = launch.round as usize - 1;
-            live.medians.resize(live.medians.len().max(at + 1), None);
-            live.medians[at] = value_ns(&mut samples, live.batch.max(1), clock.ns_per_tick);
+            medians.resize(medians.len().max(at + 1), None);
+            medians[at] = value_ns(&mut samples, live.batch.max(1), clock.ns_per_tick);
         }
-        live.given_up |= live.has_failed_too_often();
-        cases.push(live);
-    }
-    // What is observed was never piloted by itself.
-    let failed: Vec<Case> = cases
-        .iter()
-        .filter(|it| it.given_up && !it.is_observed())
-        .map(|it| it.case.clone())
-        .collect();
-    for live in cases.iter_mut().filter(|live| live.is_observed()) {
-        let plain = Case { observe: None, ..live.case.clone() };
-        live.given_up |= failed.contains(&plain);
+        let worked = medians.iter().flatten().count();
+        live.given_up |= is_given_up(medians.len() - worked, worked);
+        cases.push((live, medians));
     }
     if cases.is_empty() {
         return Ok(None);
     }
-    // A round that was cut short is measured again as a whole: its launches are replaced.
-    let going_on = cases.iter().filter(|case| !case.given_up && !case.is_observed());
-    let launched = going_on.map(|case| case.medians.len()).min().unwrap_or(0);
-    let rounds = launched.min(store.finished_rounds(run.id, group.nth)? as usize);
-    for case in &mut cases {
-        case.medians.truncate(rounds);
+    // What is observed was never piloted by itself.
+    let failed: Vec<Rc<Case>> = cases
+        .iter()
+        .filter(|(live, _)| live.given_up && !live.is_observed())
+        .map(|(live, _)| Rc::clone(&live.case))
+        .collect();
+    for (live, _) in cases.iter_mut().filter(|(live, _)| live.is_observed()) {
+        let plain = Case { observe: None, ..(*live.case).clone() };
+        live.given_up |= failed.iter().any(|it| **it == plain);
     }
+    // A round that was cut short is measured again as a whole: its launches are replaced.
+    let going_on = cases.iter().filter(|(live, _)| !live.given_up && !live.is_observed());
+    let launched = going_on.map(|(_, medians)| medians.len()).min().unwrap_or(0);
+    let rounds = launched.min(store.finished_rounds(run.id, group.nth)? as usize);
+    let cases: Vec<LiveCase> = cases
+        .into_iter()
+        .map(|(mut live, medians)| {
+            medians.into_iter().take(rounds).for_each(|it| live.count(it));
+            live
+        })
+        .collect();
     let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= rounds as u64);
     Ok(Some(LiveGroup {
         nth: group.nth,

@@ -1,133 +1,60 @@
 //! A run from its first pilot to its last look: what is launched when, and when to stop.
 //!
-//! Groups take turns, a round each, so that drift hits all alike. A round launches every case
-//! of a group once, in a random order; a group is analysed twice at most, and closes as a whole. This is the one place that knows launches, store and
-//! statistics; it keeps no figure of its own: what is judged later is judged from the store.
+//! A round launches every case of a group once, in a random order; a group is analysed twice at most, and
+//! closes as a whole. That is so on one host, between two and on the nodes of a fleet: how the launches of a
+//! round are made is a `driver`'s. This is the one place that knows launches, store and statistics; it keeps no
+//! figure of its own: what is judged later is judged from the store.
 
 mod bounds;
+pub(crate) mod driver;
+mod exclusive;
+mod hosts;
+mod live;
 mod look;
 mod pilot;
 mod progress;
-mod roads;
 mod room;
 mod round;
 mod sessions;
 mod settle;
 pub mod stopping;
-mod turn;
 mod unmarked;
 mod warnings;
 
-use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bounds::Bounds;
+use driver::Driver;
+use hosts::HostDriver;
 
 use crate::floor::{self, Order};
-use crate::launch::{Interrupt, Launcher, Spec, spec::BUILD};
-use crate::plan::{Case, Plan};
+use crate::launch::{Interrupt, Spec, spec::BUILD};
+use crate::plan::Plan;
+use machine::interrupt::Interrupted;
 use model::clock::Anchor;
 use model::floors::Extent;
 use model::placement::Place;
 use model::request::Request;
 use model::route::Route;
-use model::total::Total;
 use stats::MOST_LAUNCHES;
-use store::{Closed, Label, NewRun, RunStatus, Store, StoreError};
+use store::{Label, NewLaunch, NewRun, RunStatus, Store, StoreError, StoredRun};
 
-use stopping::{Bound, Progressed};
+use stopping::Bound;
 
+pub use exclusive::{Other, Turn};
+pub use hosts::{Hosts, OpenRoutes};
+pub(crate) use live::{LiveCase, LiveGroup};
 pub use look::value_ns;
-pub use pilot::{deadline_ms, deadline_of, lasting_ns, operation_ns, pilot_of, sized};
+pub use pilot::lasting_ns;
 pub use progress::{Launched, Progress, Status};
-pub use roads::Roads;
-pub use round::drawn_in;
 use sessions::Session;
 pub use settle::find_quiet;
-pub use turn::{Other, Turn};
-
-/// A case being measured.
-struct LiveCase {
-    id: i64,
-    case: Case,
-    batch: u64,
-    samples: u64,
-    operation_ns: f64,
-    /// Launch medians by round, in ns per operation; None where the launch failed.
-    medians: Vec<Option<f64>>,
-    precise: bool,
-    /// Set when it failed so often that further launches would only cost time.
-    given_up: bool,
-}
-
-/// A group being measured.
-struct LiveGroup {
-    nth: usize,
-    cases: Vec<LiveCase>,
-    wants_quiet: bool,
-    rounds: u64,
-    /// Those of them that nobody disturbed.
-    unmarked: u64,
-    spent: f64,
-    closed: Option<Closed>,
-    /// How long a round of it takes: what its pilot lets expect, then the mean.
-    took: Duration,
-}
-
-impl LiveCase {
-    /// Whether instrumentation is active: then it is no result.
-    fn is_observed(&self) -> bool {
-        self.case.observe.is_some()
-    }
-}
-
-impl LiveGroup {
-    fn progressed(&self) -> Progressed {
-        Progressed { rounds: self.rounds as usize, spent: self.spent }
-    }
-
-    /// The cases at which nothing looks.
-    fn results(&self) -> impl Iterator<Item = &LiveCase> {
-        self.cases.iter().filter(|live| !live.is_observed())
-    }
-
-    /// Takes into account how long its last round took: what its pilot let expect counts as one.
-    fn took_round(&mut self, took: Duration) {
-        let before = self.rounds as u32;
-        self.took =
-            if self.took.is_zero() { took } else { (self.took * before + took) / (before + 1) };
-    }
-
-    fn title(&self) -> String {
-        let case = &self.cases[0].case;
-        let size = match case.message_bytes {
-            Some(bytes) => format!(" {}", model::size::spell(bytes)),
-            None => String::new(),
-        };
-        let total = match case.total {
-            Some(total) if total != Total::Long => format!(" of {total}"),
-            _ => String::new(),
-        };
-        format!(
-            "{}{size}{total}, {}, {}",
-            case.workload.name(),
-            case.placement,
-            case.workers.name()
-        )
-    }
-}
 
 /// The tools of a campaign.
 pub struct Conditions<'a> {
     /// Where everything is kept.
     pub store: &'a mut Store,
-    /// Starts launches.
-    pub launcher: Launcher,
-    /// The ways to other hosts.
-    pub roads: Roads,
-    /// Keeps other runs of this machine from measuring meanwhile.
-    pub turn: Turn,
     /// Notices signals.
     pub interrupt: &'a Interrupt,
     /// Hears how it goes.
@@ -137,21 +64,38 @@ pub struct Conditions<'a> {
 /// A run being measured.
 pub struct Campaign<'a> {
     with: Conditions<'a>,
+    driver: Box<dyn Driver + 'a>,
     run: i64,
     request: Request,
     groups: Vec<LiveGroup>,
+    /// Launches of earlier parts of this run that stay as they are, by case and round.
+    stored: StoredLaunches,
     clock: model::clock::Record,
     clock_start: Anchor,
     settle: Duration,
-    room: room::Room,
     began: Instant,
     /// Wall time of the parts of this run before it was resumed, in ns.
     measured_before: u64,
-    /// Launches that are stored, and not told yet.
+    /// Launches that have ended and are not stored yet, and since when.
+    pending: Vec<NewLaunch>,
+    pending_since: Option<Instant>,
+    /// Launches that are not told yet.
     untold: Vec<Launched>,
-    /// What rounds measure beside their launches.
-    bounds: RefCell<Bounds>,
     session: Session,
+}
+
+/// Launches by case and round.
+pub(crate) type StoredLaunches = HashSet<(i64, u64)>;
+
+/// A run as it stands when it begins or goes on.
+pub(crate) struct Standing {
+    pub run: i64,
+    pub request: Request,
+    pub groups: Vec<LiveGroup>,
+    pub stored: StoredLaunches,
+    pub settle: Duration,
+    pub measured_before: u64,
+    pub session: u64,
 }
 
 /// How long the doctor looks at the machine before a run; `ipcmark doctor` looks longer.
@@ -160,56 +104,122 @@ const EXAMINED: Duration = Duration::from_millis(100);
 /// Version and build, as stored with each run.
 pub const TOOL: &str = concat!("ipcmark ", env!("CARGO_PKG_VERSION"));
 
+/// The clock that this machine offers, and when it was measured.
+pub(crate) fn measured_clock() -> (Anchor, model::clock::Record) {
+    let (kind, why_not) = clock::choose(Path::new("/"));
+    clock::measure(kind, why_not)
+}
+
 impl<'a> Campaign<'a> {
     /// Begins a new run of `plan`: stores what was asked and where it runs.
     pub fn begin(
         with: Conditions<'a>,
-        request: Request,
+        hosts: Hosts,
+        request: &Request,
         plan: &Plan,
         argv: &[String],
     ) -> Result<Campaign<'a>, StoreError> {
-        let began = Instant::now();
-        let root = Path::new("/");
-        let (kind, why_not) = clock::choose(root);
-        let (clock_start, clock) = clock::measure(kind, why_not);
+        let clock = measured_clock();
         let cases = plan.groups.iter().flat_map(|group| &group.cases);
-        let cpus = round::distinct(cases.filter_map(round::cpus_here));
-        let host = machine::doctor::examined(root, &cpus, EXAMINED);
-        let peer = with.roads.peer().map(|peer| peer.record(&host));
+        let cpus = hosts::distinct(cases.filter_map(hosts::cpus_here));
+        let host = machine::doctor::examined(Path::new("/"), &cpus, EXAMINED);
+        let peer = hosts.routes.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
             started: now_utc(),
             tool: TOOL,
             argv,
-            request: &request,
+            request,
             host: &host,
-            clock: &clock,
+            clock: &clock.1,
             peer: peer.as_ref(),
-            labs: &with.roads.labs,
+            labs: &hosts.routes.labs,
             catalogue: &mechanisms::catalogue(&request.mechanisms),
         })?;
-        let groups = look::add_groups(with.store, run, plan)?;
-        let settle = Duration::ZERO;
-        let mut campaign = Campaign {
+        look::add_groups(with.store, run, plan)?;
+        let stored = with.store.run(run)?;
+        let mut campaign = Campaign::on_hosts(with, hosts, stored, clock)?;
+        campaign.warn_if_loaded()?;
+        campaign.find_floors()?;
+        Ok(campaign)
+    }
+
+    /// Takes up run `id`, which was interrupted or killed; its plan and pilots are kept, its
+    /// budget begins anew, or is `budget`.
+    pub fn resume(
+        with: Conditions<'a>,
+        hosts: Hosts,
+        id: i64,
+        budget: Option<Duration>,
+    ) -> Result<Campaign<'a>, StoreError> {
+        with.store.resume_run(id)?;
+        let mut stored = with.store.run(id)?;
+        if let Some(budget) = budget {
+            stored.request.stopping.budget_ns = Some(budget.as_nanos() as u64);
+            stored.request.stopping.budget_is_hard = true;
+        }
+        let lacks_floors = stored.floors.as_ref().is_none_or(|it| !it.missing().is_empty());
+        let mut campaign = Campaign::on_hosts(with, hosts, stored, measured_clock())?;
+        if lacks_floors {
+            campaign.find_floors()?;
+        }
+        Ok(campaign)
+    }
+
+    /// A stored run, at its beginning or where it was interrupted.
+    fn on_hosts(
+        with: Conditions<'a>,
+        hosts: Hosts,
+        stored: StoredRun,
+        clock: (Anchor, model::clock::Record),
+    ) -> Result<Campaign<'a>, StoreError> {
+        let mut groups = Vec::new();
+        for group in &stored.groups {
+            groups.extend(look::revive(with.store, &stored, group, &clock.1)?);
+        }
+        with.progress.began(&stored);
+        let other = hosts.turn.other().map(ToString::to_string);
+        let driver = Box::new(HostDriver::new(hosts, with.interrupt));
+        let standing = Standing {
+            run: stored.id,
+            groups,
+            stored: StoredLaunches::new(),
+            settle: Duration::from_nanos(stored.settle.quiet_ns),
+            measured_before: stored.measuring_ns,
+            session: stored.rounds.iter().map(|it| it.noise.session).max().unwrap_or(1),
+            request: stored.request,
+        };
+        let mut campaign = Campaign::of(with, driver, standing, clock);
+        if let Some(other) = other {
+            campaign.warn(&format!("{other} measured here meanwhile: both disturb each other"))?;
+        }
+        Ok(campaign)
+    }
+
+    /// A run that is measured by `driver`; it begins with [`Campaign::run`].
+    pub(crate) fn of(
+        with: Conditions<'a>,
+        driver: Box<dyn Driver + 'a>,
+        standing: Standing,
+        (clock_start, clock): (Anchor, model::clock::Record),
+    ) -> Campaign<'a> {
+        let Standing { run, request, groups, stored, settle, measured_before, session } = standing;
+        Campaign {
             with,
+            driver,
             run,
             request,
             groups,
+            stored,
             clock,
             clock_start,
             settle,
-            room: room::Room::of_this_machine(),
-            began,
-            measured_before: 0,
+            began: Instant::now(),
+            measured_before,
+            pending: Vec::new(),
+            pending_since: None,
             untold: Vec::new(),
-            bounds: RefCell::default(),
-            session: Session::nth(1),
-        };
-        campaign.tell_beginning()?;
-        campaign.warn_of_other_run()?;
-        campaign.warn_if_loaded()?;
-        campaign.find_floors()?;
-        campaign.begin_budget();
-        Ok(campaign)
+            session: Session::nth(session.max(1)),
+        }
     }
 
     /// Counts the budget from now on: floors are no part of it.
@@ -219,7 +229,7 @@ impl<'a> Campaign<'a> {
             let pauses = self.request.sessions.map_or(0, |it| (it.count - 1) * it.every_ns);
             let times = self.request.stopping.unmarked.map_or(1, |_| unmarked::MOST_TIMES);
             let budget = budget.saturating_mul(times).saturating_add(pauses);
-            self.with.turn.ends_within(Duration::from_nanos(budget));
+            self.driver.ends_within(Duration::from_nanos(budget));
         }
     }
 
@@ -252,60 +262,6 @@ impl<'a> Campaign<'a> {
         self.with.store.set_floors(self.run, &floors)
     }
 
-    /// Takes up run `id`, which was interrupted or killed; its plan and pilots are kept, its
-    /// budget begins anew, or is `budget`.
-    pub fn resume(
-        with: Conditions<'a>,
-        id: i64,
-        budget: Option<Duration>,
-    ) -> Result<Campaign<'a>, StoreError> {
-        let began = Instant::now();
-        let stored = with.store.run(id)?;
-        let (kind, why_not) = clock::choose(Path::new("/"));
-        let (clock_start, clock) = clock::measure(kind, why_not);
-        let mut groups = Vec::new();
-        for group in &stored.groups {
-            groups.extend(look::revive(with.store, &stored, group, &clock)?);
-        }
-        with.store.resume_run(id)?;
-        let settle = Duration::from_nanos(stored.settle.quiet_ns);
-        let mut request = stored.request;
-        if let Some(budget) = budget {
-            request.stopping.budget_ns = Some(budget.as_nanos() as u64);
-            request.stopping.budget_is_hard = true;
-        }
-        let measured_before = stored.measuring_ns;
-        let session = stored.rounds.iter().map(|it| it.noise.session).max().unwrap_or(1);
-        let mut campaign = Campaign {
-            with,
-            run: id,
-            request,
-            groups,
-            clock,
-            clock_start,
-            settle,
-            room: room::Room::of_this_machine(),
-            began,
-            measured_before,
-            untold: Vec::new(),
-            bounds: RefCell::default(),
-            session: Session::nth(session.max(1)),
-        };
-        campaign.tell_beginning()?;
-        campaign.warn_of_other_run()?;
-        if stored.floors.is_none_or(|floors| !floors.missing().is_empty()) {
-            campaign.find_floors()?;
-        }
-        campaign.begin_budget();
-        Ok(campaign)
-    }
-
-    fn tell_beginning(&mut self) -> Result<(), StoreError> {
-        let stored = self.with.store.run(self.run)?;
-        self.with.progress.began(&stored);
-        Ok(())
-    }
-
     /// Wall time of measuring so far, resumed parts added, in ns.
     fn measured_ns(&self) -> u64 {
         self.measured_before + self.began.elapsed().as_nanos() as u64
@@ -317,10 +273,10 @@ impl<'a> Campaign<'a> {
     /// # Errors
     /// The store can't be read or written.
     pub fn run(mut self) -> Result<(i64, RunStatus), StoreError> {
+        self.begin_budget();
         let interrupted = self.measure()?.is_err();
-        // A signal to the whole process group is the end of an agent, too.
-        let lost = self.with.roads.lost().filter(|_| self.with.interrupt.signal().is_none());
-        if let Some(why) = lost {
+        self.flush()?;
+        if let Some(why) = self.driver.lost() {
             self.warn(&why)?;
         }
         self.warn_of_marks()?;
@@ -334,6 +290,7 @@ impl<'a> Campaign<'a> {
     }
 
     fn measure(&mut self) -> Result<Result<(), Interrupted>, StoreError> {
+        self.tell_lost()?;
         if self.settle.is_zero() && self.groups.iter().any(|group| group.wants_quiet) {
             self.with.progress.stage("finding how long this machine takes to settle");
             let Some(settle) = self.find_settle() else { return Ok(Err(Interrupted)) };
@@ -341,8 +298,8 @@ impl<'a> Campaign<'a> {
             self.with.store.set_settle(self.run, &settle)?;
         }
         self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
-        for nth in 0..self.groups.len() {
-            if !self.with.progress.wanted() || self.pilot(nth)?.is_err() {
+        for together in self.driver.together((0..self.groups.len()).collect()) {
+            if !self.with.progress.wanted() || self.pilot(&together)?.is_err() {
                 return Ok(Err(Interrupted));
             }
         }
@@ -355,13 +312,19 @@ impl<'a> Campaign<'a> {
             if self.session_ends() && self.next_session().is_err() {
                 return Ok(Err(Interrupted));
             }
-            for nth in open {
+            for together in self.driver.together(open) {
                 if !self.with.progress.wanted() {
                     return Ok(Err(Interrupted));
                 }
-                if self.goes_on(nth)? {
-                    self.tell_status(nth);
-                    if self.round(nth)?.is_err() {
+                let mut of = Vec::new();
+                for nth in together {
+                    if self.goes_on(nth)? {
+                        of.push(nth);
+                    }
+                }
+                if let Some(first) = of.first() {
+                    self.tell_status(*first);
+                    if self.round(&of)?.is_err() {
                         return Ok(Err(Interrupted));
                     }
                 }
@@ -405,17 +368,24 @@ impl<'a> Campaign<'a> {
         self.with.progress.round(&status);
     }
 
-    /// The spec that all launches of a case share.
-    fn spec(&self, live: &LiveCase) -> Spec {
+    /// The clock that stamps what node `near` begins.
+    fn clock(&self, near: usize) -> &model::clock::Record {
+        self.driver.clock(near).unwrap_or(&self.clock)
+    }
+
+    /// The spec that all launches of a case share whose initiator is on node `near`.
+    fn spec(&self, live: &LiveCase, near: usize) -> Spec {
+        let clock = self.clock(near);
+        let cpus = self.driver.cpus(near, &live.case.place);
         Spec {
             build: BUILD.into(),
             mechanism: live.case.variant.to_string(),
             workload: live.case.workload,
             message_bytes: live.case.opened_for(),
             workers: live.case.workers,
-            initiator_cpu: live.case.place.cpus.map(|cpus| cpus.0),
+            initiator_cpu: cpus.map(|cpus| cpus.0),
             others: Vec::new(),
-            responder_cpu: live.case.place.cpus.map(|cpus| cpus.1),
+            responder_cpu: cpus.map(|cpus| cpus.1),
             payload: live.case.payload,
             verify: self.request.verify,
             warmup: self.request.warmup,
@@ -423,8 +393,8 @@ impl<'a> Campaign<'a> {
             batch: live.batch,
             rate: live.case.rate,
             arrivals: self.request.arrivals,
-            clock: self.clock.kind,
-            ns_per_tick: self.clock.ns_per_tick,
+            clock: clock.kind,
+            ns_per_tick: clock.ns_per_tick,
             deadline_ms: live.deadline_ms(),
             buffer_offset: 0,
             observe: live.case.observe,
@@ -434,9 +404,6 @@ impl<'a> Campaign<'a> {
         }
     }
 }
-
-/// A signal ended the campaign, or nobody wants it any more.
-struct Interrupted;
 
 /// The time now, UTC, RFC 3339 with seconds.
 pub fn now_utc() -> String {

@@ -4,14 +4,15 @@
 use crate::plan::waited;
 use std::time::{Duration, Instant};
 
-use super::round::Sent;
-use super::{Campaign, Interrupted, LiveCase, LiveGroup, value_ns};
+use super::driver::{RoundOf, Turn};
+use super::{Campaign, LiveCase, LiveGroup, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
+use machine::interrupt::Interrupted;
 use mechanisms::workload::{Found, Size, row};
 use model::launch::{Outcome, SampleCount, Warmup};
 use model::workload::Workload;
-use store::{NewLaunch, StoreError};
+use store::StoreError;
 
 /// What a launch should last once its workers share a CPU, and otherwise, in ns.
 const LASTING_ON_ONE_CPU: f64 = 20e6;
@@ -33,61 +34,97 @@ const LOSING_PILOT_NS: u64 = 100_000_000;
 const LOSING_ACK_NS: f64 = 5e6;
 
 impl Campaign<'_> {
-    /// Runs every case of a group once, and fixes its batch and samples.
-    pub(super) fn pilot(&mut self, nth: usize) -> Result<Result<(), Interrupted>, StoreError> {
-        if self.groups[nth].cases.iter().all(|live| live.samples > 0) {
-            return Ok(Ok(())); // resumed
-        }
-        let specs: Vec<Sent> =
-            self.groups[nth].results().map(|live| self.pilot_spec(live)).collect();
-        let quiet = self.groups[nth].wants_quiet;
-        let began = Instant::now();
-        let mut measured = Vec::new();
-        for specs in specs.chunks(self.together(nth)) {
-            match self.launch_together(specs, &[], quiet) {
-                Ok(some) => measured.extend(some),
-                Err(interrupted) => return Ok(Err(interrupted)),
+    /// Runs every case of some groups once that was not piloted before, and fixes its batch and samples.
+    pub(super) fn pilot(&mut self, of: &[usize]) -> Result<Result<(), Interrupted>, StoreError> {
+        let round = RoundOf { groups: &self.groups, of, nth: 0, request: &self.request };
+        let sets = self.driver.sets(&round);
+        let pace = self.pace();
+        // Of each group, what its launches timed and what they took, in s.
+        let mut took = Duration::ZERO;
+        let (mut timed, mut any) = (0.0, false);
+        for set in sets {
+            let set = self.wanted(set, |live| live.samples == 0, 0);
+            if set.is_empty() {
+                continue;
             }
+            any = true;
+            let began = Instant::now();
+            let measured = self.launch(&set, 0)?;
+            took += began.elapsed();
+            let measured = match measured {
+                Ok(measured) => self.pilot_again(&set, measured)?,
+                Err(Interrupted) => Err(Interrupted),
+            };
+            self.tell_lost()?;
+            let Ok(measured) = measured else { return Ok(Err(Interrupted)) };
+            for (turn, result) in set.iter().zip(&measured) {
+                let near = turn.nodes(&self.groups[turn.group].cases[turn.case]).0;
+                let ns_per_tick = self.clock(near).ns_per_tick;
+                timed += result.samples.iter().sum::<u64>() as f64 * ns_per_tick / 1e9;
+            }
+            self.fix(&set, measured, pace)?;
         }
-        let took = began.elapsed();
-        // A case is given up for good where its pilot fails: a mishap gets a second chance.
-        for (spec, result) in specs.iter().zip(&mut measured) {
-            if matches!(result.record.outcome, Outcome::Failed { .. }) {
-                match self.launch_together(std::slice::from_ref(spec), &[], quiet) {
-                    Ok(mut again) => *result = again.remove(0),
-                    Err(interrupted) => return Ok(Err(interrupted)),
+        if any {
+            for nth in of {
+                self.groups[*nth].expect_rounds(took.as_secs_f64() - timed);
+                self.groups[*nth].observe_alike();
+                for live in self.groups[*nth].cases.iter().filter(|live| live.is_observed()) {
+                    let (batch, samples) = (live.batch, live.samples);
+                    self.with.store.set_pilot(live.id, batch, samples, live.operation_ns)?;
                 }
             }
         }
-        let timed = measured.iter().flat_map(|it| &it.samples).sum::<u64>() as f64;
-        let beside = took.as_secs_f64() - timed * self.clock.ns_per_tick / 1e9;
-        let mut rows = Vec::new();
-        let (request, pace) = (self.request.clone(), self.pace());
-        let results = self.groups[nth].cases.iter_mut().filter(|live| !live.is_observed());
-        for (live, mut result) in results.zip(measured) {
-            if !request.unbatched {
-                refuse_coarse(live.case.workload, &mut result, &self.clock);
-            }
-            live.fix(&result, &request, &self.clock, pace);
-            self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
-            rows.push(NewLaunch {
-                case: live.id,
-                round: 0,
-                position: 0,
-                swapped: false,
-                padding: 0,
-                offset: 0,
-                record: result.record,
-                samples: result.samples,
-            });
-        }
-        self.with.store.add_launches(&rows)?;
-        self.groups[nth].expect_rounds(beside);
-        self.groups[nth].observe_alike();
-        for live in self.groups[nth].cases.iter().filter(|live| live.is_observed()) {
-            self.with.store.set_pilot(live.id, live.batch, live.samples, live.operation_ns)?;
-        }
         Ok(Ok(()))
+    }
+
+    /// A case is given up for good where its pilot fails: a mishap gets a second chance.
+    fn pilot_again(
+        &mut self,
+        set: &[Turn],
+        mut measured: Vec<LaunchResult>,
+    ) -> Result<Result<Vec<LaunchResult>, Interrupted>, StoreError> {
+        for (turn, result) in set.iter().zip(&mut measured) {
+            let live = &self.groups[turn.group].cases[turn.case];
+            let failed = matches!(result.record.outcome, Outcome::Failed { .. });
+            if failed && self.driver.reaches(live) {
+                match self.launch(std::slice::from_ref(turn), 0)? {
+                    Ok(mut again) => *result = again.remove(0),
+                    Err(Interrupted) => return Ok(Err(Interrupted)),
+                }
+            }
+        }
+        Ok(Ok(measured))
+    }
+
+    /// Fixes what the launches of some cases do by what their pilots found, and keeps both.
+    fn fix(
+        &mut self,
+        set: &[Turn],
+        measured: Vec<LaunchResult>,
+        pace: f64,
+    ) -> Result<(), StoreError> {
+        for (turn, mut result) in set.iter().zip(measured) {
+            let live = &mut self.groups[turn.group].cases[turn.case];
+            let clock = self.driver.clock(turn.nodes(live).0).unwrap_or(&self.clock);
+            if !self.request.unbatched {
+                refuse_coarse(live.case.workload, &mut result, clock);
+            }
+            // Where a node was lost meanwhile, nothing is known of the case: it has another pilot once that is back.
+            if self.driver.reaches(live) || result.record.outcome == Outcome::Ok {
+                live.fix(&result, &self.request, clock, pace);
+            }
+            let row = self.row(0, turn, result);
+            self.pending.push(row);
+        }
+        self.flush()?;
+        for turn in set {
+            let live = &self.groups[turn.group].cases[turn.case];
+            if live.samples > 0 {
+                let (batch, samples) = (live.batch, live.samples);
+                self.with.store.set_pilot(live.id, batch, samples, live.operation_ns)?;
+            }
+        }
+        Ok(())
     }
 
     /// By which factor latency launches are shortened, so that every case gets its
@@ -107,9 +144,8 @@ impl Campaign<'_> {
         ((budget as f64 - whole) / shortened).clamp(LEAST_PACE, 1.0)
     }
 
-    fn pilot_spec<'a>(&self, live: &'a LiveCase) -> Sent<'a> {
-        let spec = Spec { batch: asked_messages(&live.case).unwrap_or(0), ..self.spec(live) };
-        Sent { spec: pilot_of(&live.case, spec), route: &live.case.route }
+    pub(super) fn pilot_spec(&self, live: &LiveCase, launch: Spec) -> Spec {
+        pilot_of(&live.case, Spec { batch: asked_messages(&live.case).unwrap_or(0), ..launch })
     }
 }
 
@@ -126,8 +162,8 @@ impl LiveGroup {
         let (observed, results): (Vec<_>, Vec<_>) =
             self.cases.iter_mut().partition(|live| live.is_observed());
         for live in observed {
-            let plain = Case { observe: None, ..live.case.clone() };
-            let Some(pilot) = results.iter().find(|it| it.case == plain) else { continue };
+            let plain = Case { observe: None, ..(*live.case).clone() };
+            let Some(pilot) = results.iter().find(|it| *it.case == plain) else { continue };
             live.batch = pilot.batch;
             live.samples = pilot.samples;
             live.operation_ns = pilot.operation_ns;
@@ -180,7 +216,7 @@ pub fn lasting_ns(one_cpu: bool) -> f64 {
 }
 
 /// The pilot of a case whose launches are such.
-pub fn pilot_of(case: &Case, launch: Spec) -> Spec {
+fn pilot_of(case: &Case, launch: Spec) -> Spec {
     let (warmup, lasting) = pilot_lasts(case, launch.warmup);
     let deadline_ms = deadline_ms(case, PILOT_DEADLINE_MS);
     Spec { warmup, samples: SampleCount::Lasting(lasting), deadline_ms, ..launch }
@@ -197,11 +233,7 @@ fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
 }
 
 /// Time per operation by a pilot of `case`, in ns; None where it timed nothing.
-pub fn operation_ns(
-    case: &Case,
-    pilot: &LaunchResult,
-    clock: &model::clock::Record,
-) -> Option<f64> {
+fn operation_ns(case: &Case, pilot: &LaunchResult, clock: &model::clock::Record) -> Option<f64> {
     let report = &pilot.record.initiator;
     let batch = report.batch.max(1);
     let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
@@ -214,18 +246,6 @@ pub fn operation_ns(
     let untimed = report.warmup_operations + report.lead_operations;
     let operations = untimed + pilot.samples.len() as u64 * batch;
     Some((report.untimed_ns + timed) / operations as f64)
-}
-
-/// Operations per sample and samples per launch, from what a pilot found of one operation and of an
-/// acknowledgement, by the workload's own rule; a launch should last `lasting` ns.
-pub fn sized(
-    case: &Case,
-    found: (f64, f64),
-    clock: &model::clock::Record,
-    lasting: f64,
-) -> (u64, u64) {
-    let size = (row(case.workload).size)(&found_of(case, found, clock, lasting));
-    (size.batch, size.samples)
 }
 
 fn found_of(
@@ -269,14 +289,14 @@ impl LiveCase {
 
 /// The deadline of a launch that should last so many ns, in ms: twenty times that, and five seconds more, which
 /// on a busy host a process may have to wait for its CPU.
-pub fn deadline_of(expected_ns: f64) -> u64 {
+fn deadline_of(expected_ns: f64) -> u64 {
     5_000 + (20.0 * expected_ns / 1e6) as u64
 }
 
 /// When a launch of `case` is taken for hung that is promised to be over in so many ms. Where what is
 /// lost is sent again a launch that met few losses promises too much, and to give up the slow ones
 /// would flatter the rest.
-pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
+fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
     let waits = waited::are_waited_for(&case.variant, &case.route);
     if waits { promised_ms.max(LOSING_DEADLINE_MS) } else { promised_ms }
 }
@@ -285,6 +305,7 @@ pub fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
 pub mod tests {
     use super::*;
     use mechanisms::Variant;
+    use model::clock::Record;
     use model::launch::Workers;
     use model::placement::{Place, Placement};
     use model::route::Route;
@@ -306,6 +327,11 @@ pub mod tests {
             route: Route::Local,
             observe: None,
         }
+    }
+
+    fn sized(case: &Case, found: (f64, f64), clock: &Record, lasting_ns: f64) -> (u64, u64) {
+        let size = (row(case.workload).size)(&found_of(case, found, clock, lasting_ns));
+        (size.batch, size.samples)
     }
 
     /// A clock of which 500 ns are the shortest sample.

@@ -4,7 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Campaign, Interrupted};
+use super::Campaign;
+use machine::interrupt::Interrupted;
 use model::request::Sessions;
 
 /// The session under way.

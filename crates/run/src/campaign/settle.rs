@@ -3,8 +3,8 @@
 use crate::plan::waited;
 use std::time::Duration;
 
+use super::driver::LaunchRequest;
 use super::pilot::PILOT_DEADLINE_MS;
-use super::round::Sent;
 use super::{Campaign, value_ns};
 use crate::launch::Spec;
 use crate::plan::Case;
@@ -48,14 +48,14 @@ impl Campaign<'_> {
     /// they differ from later ones. Between hosts no pipe reaches: there the first case's own
     /// mechanism is timed, without the losses that are asked of it: they never settle. None when a
     /// signal came, or the other host is gone.
-    pub(super) fn find_settle(&self) -> Option<Settle> {
-        let cases = || self.groups.iter().flat_map(|group| &group.cases).map(|live| &live.case);
+    pub(super) fn find_settle(&mut self) -> Option<Settle> {
+        let cases = || self.groups.iter().flat_map(|group| &group.cases).map(|live| &*live.case);
         let apart = || cases().filter(|case| !case.place.shares_one_cpu());
         let case = apart().find(|case| case.route.is_local()).or_else(|| apart().next())?;
         if is_brief() {
             return Some(Settle { quiet_ns: BRIEF_NS, ..Settle::default() });
         }
-        let (place, route) = (case.place, &case.route);
+        let (place, route) = (case.place, case.route.clone());
         let Some(mechanism) = settles(case) else {
             return Some(Settle { quiet_ns: ASSUMED_NS, ..Settle::default() });
         };
@@ -69,12 +69,13 @@ impl Campaign<'_> {
             payload: Policy::Untouched,
             batch: 1,
             deadline_ms: PILOT_DEADLINE_MS,
-            ..self.spec(&self.groups[0].cases[0])
+            ..self.spec(&self.groups[0].cases[0], 0)
         };
         find_quiet(self.clock.ns_per_tick, |lasting_ns, quiet| {
             let spec = Spec { samples: SampleCount::Lasting(lasting_ns), ..spec.clone() };
-            let mut results = self.launch_after(&[Sent { spec, route }], &[], quiet).ok()?;
-            Some(results.remove(0).samples)
+            let route = route.clone();
+            let one = LaunchRequest { spec, route, nodes: (0, None), padding: 0, slot: 0 };
+            Some(self.driver.launch(vec![one], quiet).ok()?.remove(0).samples)
         })
     }
 }

@@ -16,15 +16,6 @@ impl Campaign<'_> {
         self.with.store.warn(self.run, text)
     }
 
-    pub(super) fn warn_of_other_run(&mut self) -> Result<(), StoreError> {
-        match self.with.turn.other() {
-            Some(other) => {
-                self.warn(&format!("{other} measured here meanwhile: both disturb each other"))
-            }
-            None => Ok(()),
-        }
-    }
-
     pub(super) fn warn_if_loaded(&mut self) -> Result<(), StoreError> {
         match load(Path::new("/")) {
             Some(load) if load.one_minute > BUSY => self.warn(&format!(

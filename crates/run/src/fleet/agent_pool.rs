@@ -16,15 +16,12 @@ use crate::launch::state::{
 };
 use crate::launch::wire::{Kind, Missing, time_left};
 use crate::launch::{Interrupt, LaunchResult};
-use machine::interrupt::INTERRUPTED_WITHIN;
+use machine::interrupt::{INTERRUPTED_WITHIN, Interrupted};
 use model::peer::FarHost;
 use store::FleetAsked;
 
 /// How long agents may take to end once they are told.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
-/// A signal came.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Interrupted;
 
 /// The connections to all agents, and the launches in progress.
 pub struct AgentPool<'a> {

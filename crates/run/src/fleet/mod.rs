@@ -2,18 +2,19 @@
 //!
 //! Nothing is scheduled here: an engine such as Slurm allocates the nodes, and its own command starts an
 //! agent on each (`nodes`). The coordinator relays between the agents (`agent_pool`), launch by
-//! launch as one that is here ([`crate::launch::state`]). Pairs meet in a round-robin tournament (`tournament`). Every launch is stored as it
-//! ends (`run`). A node that fails, hangs or has another build becomes a row with the reason. A fleet that
+//! launch as one that is here ([`crate::launch::state`]). Pairs meet in a round-robin tournament (`tournament`),
+//! which is a round of a campaign as any other (`driver`, [`crate::campaign`]). A node that fails, hangs or has another build becomes a row with the reason. A fleet that
 //! isn't at hand can be simulated over the same wire format (`simulated_agent`, `simulated`).
 
 mod agent_pool;
+mod driver;
 mod floors;
 pub mod nodes;
+mod order;
 pub mod plan;
-mod run;
 pub mod simulated;
 pub mod simulated_agent;
 pub mod tournament;
 
 pub use crate::launch::peer::address::network;
-pub use run::{Conditions, Fleet};
+pub use driver::measure;

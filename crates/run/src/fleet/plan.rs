@@ -1,7 +1,6 @@
 //! From what was asked to cases: what is done on every node by itself, and between every pair. One
 //! group each: its cases differ in node or pair alone, and are compared with each other.
 
-use super::tournament;
 use crate::launch::placement;
 use crate::plan::Case;
 use mechanisms::{OpenSpec, Variant, check_over_network, probe};
@@ -18,26 +17,19 @@ const SIMULATED_SAMPLES: u64 = 16;
 
 /// What is done, in all cases of a group alike.
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub struct GroupPlan {
     /// What is done; the CPUs of a placement are each node's own.
     pub case: Case,
     /// How many pairs of a turn at a time; None on one node.
     pub concurrent: Option<Concurrent>,
 }
 
-impl Kind {
-    /// How many cases it has in a fleet of so many.
-    pub fn cases(&self, nodes: usize) -> usize {
-        if self.concurrent.is_some() { tournament::pairs(nodes) } else { nodes }
-    }
-}
-
 /// Everything that is done, group by group.
 ///
 /// # Errors
 /// What can't be measured so, with the way out.
-pub fn kinds(asked: &FleetAsked) -> Result<Vec<Kind>, String> {
-    let mut kinds = Vec::new();
+pub fn plan(asked: &FleetAsked) -> Result<Vec<GroupPlan>, String> {
+    let mut groups = Vec::new();
     for placement in &asked.placements {
         if !matches!(placement, Placement::Free | Placement::SameCpu) {
             return Err(format!(
@@ -60,7 +52,7 @@ pub fn kinds(asked: &FleetAsked) -> Result<Vec<Kind>, String> {
                     ));
                 }
                 probe(&case.variant, case.opened_for()).map_err(|why| format!("{text}: {why}"))?;
-                kinds.push(Kind { case, concurrent: None });
+                groups.push(GroupPlan { case, concurrent: None });
             }
         }
     }
@@ -68,7 +60,8 @@ pub fn kinds(asked: &FleetAsked) -> Result<Vec<Kind>, String> {
         for (workload, size) in exchanges() {
             for text in &asked.between {
                 let case = case(text, workload, size, Placement::Free)?;
-                let case = Case { route: Route::Peer, ..case };
+                let place = Place { swappable: true, ..case.place };
+                let case = Case { route: Route::Peer, place, ..case };
                 let open = OpenSpec {
                     options: case.variant.options.clone(),
                     message_bytes: case.opened_for(),
@@ -77,14 +70,14 @@ pub fn kinds(asked: &FleetAsked) -> Result<Vec<Kind>, String> {
                 };
                 let checked = check_over_network(case.variant.entry.name, &open);
                 checked.map_err(|why| format!("{text}: {why}"))?;
-                kinds.push(Kind { case, concurrent: Some(*concurrent) });
+                groups.push(GroupPlan { case, concurrent: Some(*concurrent) });
             }
         }
     }
-    if kinds.is_empty() {
+    if groups.is_empty() {
         return Err("nothing to measure: name a mechanism".into());
     }
-    Ok(kinds)
+    Ok(groups)
 }
 
 fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Result<Case, String> {
@@ -116,23 +109,22 @@ pub fn store(
     store: &mut Store,
     run: i64,
     asked: &FleetAsked,
-    kinds: &[Kind],
+    groups: &[GroupPlan],
 ) -> Result<(), StoreError> {
     let nodes = asked.nodes.len();
     let fixed = asked.simulated.then_some((1, SIMULATED_SAMPLES));
-    let cases = kinds.iter().enumerate().flat_map(|(group, kind)| {
-        let ends: Box<dyn Iterator<Item = (usize, Option<usize>)>> = match kind.concurrent {
+    let cases = groups.iter().enumerate().flat_map(|(group, plan)| {
+        let ends: Box<dyn Iterator<Item = (usize, Option<usize>)>> = match plan.concurrent {
             None => Box::new((0..nodes).map(|node| (node, None))),
             Some(_) => {
                 Box::new((0..nodes).flat_map(move |a| (a + 1..nodes).map(move |b| (a, Some(b)))))
             }
         };
         ends.enumerate().map(move |(nth, (near, far))| {
-            let mut case = kind.case.kept();
-            case.place.swappable = far.is_some();
+            let case = plan.case.kept();
             NewFleetCase {
                 case: NewCase { group, nth, case, absence: None },
-                ends: Ends { near, far, concurrent: kind.concurrent },
+                ends: Ends { near, far, concurrent: plan.concurrent },
                 fixed,
             }
         })

@@ -32,7 +32,7 @@ pub struct Launcher {
 
 /// Between which hosts a launch is.
 #[derive(Clone)]
-pub struct Way {
+pub struct PeerRoute {
     /// Where its responder is.
     pub peer: Peer,
     /// The network of its initiator; None where that is this process's own.
@@ -71,13 +71,13 @@ impl Launcher {
         Ok(launch)
     }
 
-    /// Starts a launch of two halves, one at each end of `way`.
-    pub fn start_between(&self, spec: &Spec, padding: usize, way: &Way) -> Launch {
+    /// Starts a launch of two halves, one here and one at `peer`.
+    pub fn start_between(&self, spec: &Spec, padding: usize, peer: &PeerRoute) -> Launch {
         let mut wanted = Wanted { near: NEAR, far: None, spec: spec.clone(), padding, slot: 0 };
-        let far = way.peer.end(FAR, &mut wanted.spec);
+        let far = peer.peer.end(FAR, &mut wanted.spec);
         wanted.far = far.as_ref().ok().copied();
-        let line = far.is_ok().then(|| way.peer.line());
-        let (mut launch, begin) = Launch::of(self.clone(), wanted, way.near.clone(), line);
+        let line = far.is_ok().then(|| peer.peer.line());
+        let (mut launch, begin) = Launch::of(self.clone(), wanted, peer.near.clone(), line);
         match (far, begin) {
             (Err(outcome), _) => launch.state.refuse(outcome),
             (Ok(_), Some(begin)) => launch.say(begin),

@@ -39,7 +39,7 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
-pub use handle::{Launch, LaunchResult, Launcher, Way};
+pub use handle::{Launch, LaunchResult, Launcher, PeerRoute};
 pub use machine::interrupt::Interrupt;
 pub use page::{Command, Page};
 pub use protocol::SETTLED;

@@ -1,17 +1,16 @@
 //! From a request to groups of cases.
 
-mod across;
 mod case;
+mod remote_host;
 pub mod waited;
 
-pub use across::{Across, Ways};
 pub use case::Case;
+pub use remote_host::{AvailableRoutes, RemoteHost};
 
 use crate::launch::placement;
 use model::request::Absence;
 use std::collections::BTreeMap;
 
-use across::{reached, resolve};
 use machine::Topology;
 use mechanisms::{OpenError, Variant, probe, probe_nonblocking};
 use model::launch::Workers;
@@ -21,6 +20,7 @@ use model::request::Request;
 use model::route::{Chain, Route};
 use model::total::Total;
 use model::workload::{Workload, WorkloadTraits};
+use remote_host::{reached, resolve};
 
 /// A case that isn't measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,8 +62,8 @@ pub struct Machine<'a> {
     pub topology: &'a Topology,
     /// Those that this process may use.
     pub allowed: &'a [u32],
-    /// The ways to other hosts.
-    pub ways: &'a Ways,
+    /// The routes to other hosts.
+    pub routes: &'a AvailableRoutes,
 }
 
 /// Most combinations of levels that are planned: at 45 ms a launch, one round of them takes 8 minutes.
@@ -133,7 +133,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                     let group = groups
                         .entry(key)
                         .or_insert(Group { cases: Vec::new(), absent: Vec::new() });
-                    match absence(request, &case, &place, machine.ways) {
+                    match absence(request, &case, &place, machine.routes) {
                         None => group.cases.push(case),
                         Some((absence, reason)) => {
                             group.absent.push(Absent { case, absence, reason });
@@ -227,7 +227,7 @@ fn placements(
     let wanted: Vec<Placement> = all.iter().filter(wanted).copied().collect();
     match request.routes.len() {
         1 => wanted,
-        _ => across::placements(route, wanted),
+        _ => remote_host::placements(route, wanted),
     }
 }
 
@@ -282,7 +282,7 @@ fn absence(
     request: &Request,
     case: &Case,
     place: &Result<Place, String>,
-    ways: &Ways,
+    routes: &AvailableRoutes,
 ) -> Option<(Absence, String)> {
     if let Err(reason) = place {
         return Some((Absence::NotApplicable, reason.clone()));
@@ -311,7 +311,7 @@ fn absence(
         return Some((Absence::NotApplicable, reason));
     }
     let opened = if !case.route.is_local() {
-        reached(case, ways)
+        reached(case, routes)
     } else if case.variant.options.chosen().contains_key("mtu") {
         // Opening it takes the process into a network of its own, and all that it starts later: the
         // launch tries.

@@ -5,7 +5,7 @@ use std::path::Path;
 use machine::Topology;
 use study::declared::declare;
 
-use super::{Case, Machine, Ways, plan};
+use super::{AvailableRoutes, Case, Machine, plan};
 
 const STUDY: &str = r#"version = 1
 title = "Small"
@@ -27,7 +27,8 @@ fn probes_keep_to_the_levels_that_they_are_given() {
     let declared = declare(STUDY, "s.toml", &mechanisms::catalogue(&[])).unwrap();
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
-    let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };
+    let machine =
+        Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() };
     let plan = plan(&declared.request, &machine).unwrap();
     // Whether a probe may look here or not, it is asked of one case alone.
     let all = plan.groups.into_iter().flat_map(|group| {
@@ -52,8 +53,8 @@ fn what_is_excepted_is_no_case() {
         let declared = declare(&format!("{text}{more}"), "s.toml", &mechanisms::catalogue(&[]))?;
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
-        let ways = Ways::default();
-        let machine = Machine { topology: &topology, allowed: &allowed, ways: &ways };
+        let routes = AvailableRoutes::default();
+        let machine = Machine { topology: &topology, allowed: &allowed, routes: &routes };
         let plan = plan(&declared.request, &machine).unwrap();
         let all = plan.groups.into_iter().flat_map(|group| {
             group.cases.into_iter().chain(group.absent.into_iter().map(|it| it.case))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Case, Machine, Ways, plan};
+use super::{AvailableRoutes, Case, Machine, plan};
 use machine::Topology;
 use study::builtin::all;
 use study::declared::{Declared, declare};
@@ -13,7 +13,8 @@ use study::format::Hypothesis;
 fn planned() -> Vec<(&'static str, Declared, Vec<Case>)> {
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
-    let machine = Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() };
+    let machine =
+        Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() };
     let planned = |(name, text): (&'static str, &str)| {
         let declared =
             declare(text, &format!("studies/{name}.toml"), &mechanisms::catalogue(&[])).unwrap();

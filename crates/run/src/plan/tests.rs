@@ -14,8 +14,11 @@ fn request(mechanisms: &[&str], workloads: &[(Workload, &[u64])]) -> Request {
 fn planned(request: &Request) -> Plan {
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
-    plan(request, &Machine { topology: &topology, allowed: &allowed, ways: &Ways::default() })
-        .unwrap()
+    plan(
+        request,
+        &Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() },
+    )
+    .unwrap()
 }
 
 fn names(cases: &[Case]) -> Vec<String> {

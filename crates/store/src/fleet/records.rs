@@ -176,10 +176,8 @@ pub struct FleetCase {
     pub group: usize,
     /// Which of its group it is.
     pub nth: usize,
-    /// The node, or the first of the pair.
-    pub near: usize,
-    /// The second of the pair.
-    pub far: Option<usize>,
+    /// Where it is.
+    pub ends: Ends,
     /// Operations per sample, once a pilot found them.
     pub batch: Option<u64>,
     /// Samples per launch.

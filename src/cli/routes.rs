@@ -1,16 +1,16 @@
-//! The ways of a run to other hosts: the one behind `--peer`, and the laboratories that the run makes
+//! The routes of a run to other hosts: the one behind `--peer`, and the laboratories that the run makes
 //! for itself and takes down at its end, whatever that is.
 
 use model::lab::Loss;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::peer::{Met, PeerArgs};
+use super::peer::PeerArgs;
 use super::{Failure, complain};
-use ::run::campaign::Roads;
+use ::run::campaign::OpenRoutes;
 use ::run::launch::peer::Peer;
-use ::run::launch::{Interrupt, Way};
-use ::run::plan::{Across, Ways};
+use ::run::launch::{Interrupt, PeerRoute};
+use ::run::plan::{AvailableRoutes, RemoteHost};
 use machine::lab::{self, LabError, State, own};
 use mechanisms::Cleaned;
 use model::peer::Asked;
@@ -23,63 +23,66 @@ const PROGRAM: &str = "/proc/self/exe";
 /// The hosts of a laboratory between which is measured.
 const ENDS: [&str; 2] = ["a", "b"];
 
-/// The ways that are open. What they need beside is taken away when this is dropped.
+/// The routes of a run. What they need beside is taken away when this is dropped.
 #[derive(Default)]
-pub struct Open {
+pub struct Routes {
     /// What launches take.
-    pub roads: Roads,
+    pub open: OpenRoutes,
     /// What a plan must know of them.
-    pub ways: Ways,
+    pub available: AvailableRoutes,
     // Agents end before the networks that they are in.
-    _met: Option<Met>,
+    _peer: Option<Peer>,
     _labs: Vec<OwnLab>,
 }
 
-impl Open {
+impl Routes {
     /// Opens what cases of `route`es` need; `peer` is the host behind `--peer`, if there is one.
     ///
     /// # Errors
     /// Where that host doesn't answer, or a signal came. A laboratory that can't be had is none: its
     /// cases say why.
-    pub fn ways(
+    pub fn open(
         routes: &[Route],
-        peer: Option<Met>,
+        peer: Option<Peer>,
         seed: u64,
         interrupt: &Interrupt,
-    ) -> Result<Open, Failure> {
-        let mut open = Open::default();
-        if let Some(met) = peer {
-            open.ways.peer = Some(Across::of(&met.peer, &machine::host::read(Path::new("/"))));
-            let way = Way { peer: met.peer.clone(), near: None };
-            open.roads.ways.insert(Route::Peer, way);
-            open._met = Some(met);
+    ) -> Result<Routes, Failure> {
+        let mut found = Routes::default();
+        if let Some(peer) = peer {
+            let host = RemoteHost::of(&peer, &machine::host::read(Path::new("/")));
+            found.available.peer = Some(host);
+            let route = PeerRoute { peer: peer.clone(), near: None };
+            found.open.routes.insert(Route::Peer, route);
+            found._peer = Some(peer);
         }
         for (nth, route) in routes.iter().filter(|it| it.chain().is_some()).enumerate() {
             match OwnLab::up(route, nth, seed.wrapping_add(nth as u64), interrupt) {
-                Ok((lab, way, record)) => {
-                    open._labs.push(lab);
-                    open.roads.ways.insert(route.clone(), way);
-                    open.roads.labs.push(record);
+                Ok((lab, open, record)) => {
+                    found._labs.push(lab);
+                    found.open.routes.insert(route.clone(), open);
+                    found.open.labs.push(record);
                 }
                 Err(LabError::Stopped(signal)) => return Err(stopped(signal)),
-                Err(error) => drop(open.ways.no_lab.insert(route.clone(), error.to_string())),
+                Err(error) => {
+                    drop(found.available.no_lab.insert(route.clone(), error.to_string()));
+                }
             }
             if let Some(signal) = interrupt.signal() {
                 return Err(stopped(signal));
             }
         }
-        Ok(open)
+        Ok(found)
     }
 
-    /// What a plan would know of the ways that `request` needs, without opening any.
-    pub fn foreseen(request: &Request) -> Ways {
+    /// What a plan would know of the routes that `request` needs, without opening any.
+    pub fn foreseen(request: &Request) -> AvailableRoutes {
         // Whatever CPU is named there: that host will say whether it has it.
         let allowed = || (0..4096).collect();
         let anywhere =
-            || Across { allowed: allowed(), one_kernel: false, ipv4: Ok(()), ipv6: Ok(()) };
+            || RemoteHost { allowed: allowed(), one_kernel: false, ipv4: Ok(()), ipv6: Ok(()) };
         let labs = request.routes.iter().filter(|it| it.chain().is_some());
         let refused = lab::build::require_privileges().err().map(|it| it.to_string());
-        Ways {
+        AvailableRoutes {
             peer: request.peer.as_ref().map(|_| anywhere()),
             no_lab: labs.filter_map(|it| Some((it.clone(), refused.clone()?))).collect(),
         }
@@ -91,11 +94,11 @@ pub fn greet(
     args: &PeerArgs,
     request: &mut Request,
     interrupt: &Interrupt,
-) -> Result<Option<Met>, Failure> {
+) -> Result<Option<Peer>, Failure> {
     let Some(asked) = request.peer.clone() else { return Ok(None) };
-    let met = args.start(asked, interrupt)?;
-    request.peer = Some(met.peer.asked().clone());
-    Ok(Some(met))
+    let peer = args.start(asked, interrupt)?;
+    request.peer = Some(peer.asked().clone());
+    Ok(Some(peer))
 }
 
 fn stopped(signal: i32) -> Failure {
@@ -114,7 +117,7 @@ impl OwnLab {
         nth: usize,
         seed: u64,
         interrupt: &Interrupt,
-    ) -> Result<(OwnLab, Way, LabRecord), LabError> {
+    ) -> Result<(OwnLab, PeerRoute, LabRecord), LabError> {
         let chain = route.chain().ok_or(LabError::Failed("no laboratory".into()))?;
         let asked = chain.asked(&own::name(std::process::id(), nth), seed);
         let state = lab::up(&asked, Some(own::owner()?))?;
@@ -134,8 +137,8 @@ impl OwnLab {
             Some(signal) => LabError::Stopped(signal),
             None => LabError::Failed(why.0),
         })?;
-        let way = Way { peer, near: Some(Arc::new(near)) };
-        Ok((lab, way, lab_record(route, &state)))
+        let open = PeerRoute { peer, near: Some(Arc::new(near)) };
+        Ok((lab, open, lab_record(route, &state)))
     }
 }
 

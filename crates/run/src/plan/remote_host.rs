@@ -1,4 +1,4 @@
-//! Other hosts: what a plan must know of the ways to them, and what can't be had over those.
+//! Other hosts: what a plan must know of the routes to them, and what can't be had over those.
 
 use crate::launch::placement;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const NO_PEER: &str = "its responder is on another host: add --peer 'ssh HOST'";
 
 /// What the planner must know of the other host.
 #[derive(Clone)]
-pub struct Across {
+pub struct RemoteHost {
     /// The CPUs that it may use.
     pub allowed: Vec<u32>,
     /// Whether its CPUs are those of this machine.
@@ -27,10 +27,10 @@ pub struct Across {
     pub ipv6: Result<(), String>,
 }
 
-impl Across {
+impl RemoteHost {
     /// Of `peer`, seen from `here`.
-    pub fn of(peer: &Peer, here: &Host) -> Across {
-        Across {
+    pub fn of(peer: &Peer, here: &Host) -> RemoteHost {
+        RemoteHost {
             allowed: peer.far().allowed_cpus.clone(),
             one_kernel: peer.far().is_on(here),
             ipv4: peer.address(false).map(drop),
@@ -39,16 +39,16 @@ impl Across {
     }
 }
 
-/// The ways to other hosts that this run has.
+/// The routes to other hosts that this run has.
 #[derive(Clone, Default)]
-pub struct Ways {
+pub struct AvailableRoutes {
     /// To the host behind `--peer`, if there is one.
-    pub peer: Option<Across>,
+    pub peer: Option<RemoteHost>,
     /// Laboratories that can't be had, and why not; every other one can.
     pub no_lab: BTreeMap<Route, String>,
 }
 
-impl Ways {
+impl AvailableRoutes {
     /// Why there is no way of that kind, if there is none.
     fn lacks(&self, route: &Route) -> Option<String> {
         match route {
@@ -78,8 +78,8 @@ pub(super) fn resolve(
     route: &Route,
     machine: &Machine,
 ) -> Result<Place, String> {
-    let Machine { topology, allowed, ways } = machine;
-    match (route, &ways.peer) {
+    let Machine { topology, allowed, routes } = machine;
+    match (route, &routes.peer) {
         (Route::Peer, Some(it)) => {
             placement::resolve_apart(placement, topology, allowed, &it.allowed, it.one_kernel)
         }
@@ -91,8 +91,8 @@ pub(super) fn resolve(
 }
 
 /// Whether a case can be had between two hosts, as far as can be said without trying.
-pub(super) fn reached(case: &Case, ways: &Ways) -> Result<(), OpenError> {
-    if let Some(reason) = ways.lacks(&case.route) {
+pub(super) fn reached(case: &Case, routes: &AvailableRoutes) -> Result<(), OpenError> {
+    if let Some(reason) = routes.lacks(&case.route) {
         return Err(OpenError::NotApplicable(reason));
     }
     let open = OpenSpec {
@@ -102,9 +102,9 @@ pub(super) fn reached(case: &Case, ways: &Ways) -> Result<(), OpenError> {
         seed: 0,
     };
     check_over_network(case.variant.entry.name, &open)?;
-    let Some(across) = ways.peer.as_ref().filter(|_| case.route == Route::Peer) else {
+    let Some(host) = routes.peer.as_ref().filter(|_| case.route == Route::Peer) else {
         return Ok(());
     };
-    let address = if case.variant.is_ipv6() { &across.ipv6 } else { &across.ipv4 };
+    let address = if case.variant.is_ipv6() { &host.ipv6 } else { &host.ipv4 };
     address.clone().map_err(OpenError::NotApplicable)
 }

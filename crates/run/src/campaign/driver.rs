@@ -1,0 +1,137 @@
+//! How the launches of a round are made: on this host and those that it has a route to ([`super::hosts`]), or by
+//! the agents of a fleet ([`crate::fleet`]). What a round is made of, how often there is one, what is given up and
+//! what is stored, the campaign decides for both alike.
+
+use std::time::Duration;
+
+use super::{LiveCase, LiveGroup};
+use crate::launch::{LaunchResult, Spec};
+use machine::interrupt::Interrupted;
+use model::launch::Record;
+use model::noise::RoundNoise;
+use model::placement::Place;
+use model::request::Request;
+use model::route::Route;
+
+/// One launch of a round, before it is started.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Turn {
+    /// The group, by its place in the campaign.
+    pub group: usize,
+    /// Which case of it.
+    pub case: usize,
+    /// Where it stands in the order of its round.
+    pub position: usize,
+    /// Whether the two ends of the case change roles.
+    pub swapped: bool,
+    /// Bytes added to its environment.
+    pub padding: usize,
+    /// Bytes by which its buffers are shifted.
+    pub offset: usize,
+    /// Launches of one set with the same slot may be timed at the same time.
+    pub slot: usize,
+}
+
+impl Turn {
+    /// The node of the initiator, and that of the responder where it is another one.
+    pub fn nodes(&self, live: &LiveCase) -> (usize, Option<usize>) {
+        match live.ends.map(|it| (it.near, it.far)) {
+            None => (0, None),
+            Some((near, Some(far))) if self.swapped => (far, Some(near)),
+            Some(ends) => ends,
+        }
+    }
+}
+
+/// A launch as it is asked for.
+pub(crate) struct LaunchRequest {
+    pub spec: Spec,
+    /// Where its two halves are.
+    pub route: Route,
+    /// The node of the initiator, and that of the responder where it is another one.
+    pub nodes: (usize, Option<usize>),
+    pub padding: usize,
+    pub slot: usize,
+}
+
+/// A round of some groups.
+pub(crate) struct RoundOf<'a> {
+    pub groups: &'a [LiveGroup],
+    /// Which of them.
+    pub of: &'a [usize],
+    /// From 1; 0 is that of the pilots.
+    pub nth: u64,
+    pub request: &'a Request,
+}
+
+/// Sets of launches that are set up together.
+pub(crate) type Sets = Box<dyn Iterator<Item = Vec<Turn>>>;
+
+/// Who makes the launches.
+pub(crate) trait Driver {
+    /// The open groups, in those that have their rounds together.
+    fn together(&self, open: Vec<usize>) -> Vec<Vec<usize>>;
+
+    /// The launches of a round in the order in which they are made, from the seed alone.
+    fn sets(&self, round: &RoundOf) -> Sets;
+
+    /// Makes the launches of a set: sets all of them up, leaves them alone for `quiet`, times them slot by
+    /// slot, and ends them together. Gives their results in the order of the set.
+    ///
+    /// # Errors
+    /// A signal came, or nothing can be measured any more.
+    fn launch(
+        &mut self,
+        set: Vec<LaunchRequest>,
+        quiet: Duration,
+    ) -> Result<Vec<LaunchResult>, Interrupted>;
+
+    /// The clock that stamps what node `near` begins; None for that of this process.
+    fn clock(&self, _near: usize) -> Option<&model::clock::Record> {
+        None
+    }
+
+    /// The CPUs of a place on node `near`.
+    fn cpus(&self, _near: usize, place: &Place) -> Option<(u32, u32)> {
+        place.cpus
+    }
+
+    /// Whether the nodes of a case take part.
+    fn reaches(&self, _live: &LiveCase) -> bool {
+        true
+    }
+
+    /// A round of a group begins, after so much time of measuring.
+    fn begin_round(&mut self, _round: &RoundOf, _measured: Duration) {}
+
+    /// A launch has ended.
+    fn note(&mut self, _live: &LiveCase, _record: &Record) {}
+
+    /// What happened beside the round that ends; None where that can't be seen from here.
+    fn end_round(&mut self) -> Option<RoundNoise> {
+        None
+    }
+
+    /// Nodes that were lost since it was last asked: number, name, and why.
+    fn newly_lost(&mut self) -> Vec<(usize, String, String)> {
+        Vec::new()
+    }
+
+    /// What the reader of the results should know since it was last asked.
+    fn warning(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Why nothing can be measured any more, where that is so.
+    fn lost(&self) -> Option<String> {
+        None
+    }
+
+    /// The run expects to end within so much time.
+    fn ends_within(&mut self, _time: Duration) {}
+
+    /// How long launches that have ended may be in memory alone.
+    fn stored_within(&self) -> Duration {
+        Duration::ZERO
+    }
+}

@@ -1,0 +1,270 @@
+//! Launches on this host, and between it and those that it has a route to.
+//!
+//! Launches are set up together, left alone until the machine has settled where that
+//! matters, timed one after the other, and ended together. Between the first `go` and the
+//! last report this process only waits.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::bounds::Bounds;
+use super::driver::{Driver, LaunchRequest, RoundOf, Sets, Turn};
+use super::room::Room;
+use super::unmarked::Forks;
+use super::{LiveCase, LiveGroup, exclusive};
+use crate::launch::peer::Peer;
+use crate::launch::{Interrupt, Launch, LaunchResult, Launcher, PeerRoute, Stage};
+use crate::plan::Case;
+use machine::doctor::{Snapshot, Watch};
+use machine::interrupt::Interrupted;
+use model::launch::Record;
+use model::noise::{Gaps, RoundNoise};
+use model::route::{LabRecord, Route};
+
+/// Rounds in which observed launches are made, unless the number of launches is fixed. Counts vary little,
+/// and observing is slow.
+const OBSERVED_ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
+/// How long the spin before and after a round lasts.
+const SPIN: Duration = Duration::from_micros(500);
+
+/// The routes to other hosts that are open, by the route of the cases that take them.
+#[derive(Default)]
+pub struct OpenRoutes {
+    /// The routes.
+    pub routes: BTreeMap<Route, PeerRoute>,
+    /// The laboratories among them, as they are kept with the run.
+    pub labs: Vec<LabRecord>,
+}
+
+impl OpenRoutes {
+    /// The host behind `--peer`, if there is one.
+    pub(super) fn peer(&self) -> Option<&Peer> {
+        self.routes.get(&Route::Peer).map(|it| &it.peer)
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.routes.values().find_map(|it| it.peer.lost())
+    }
+}
+
+/// This host, and its routes to others.
+pub struct Hosts {
+    /// Starts launches.
+    pub launcher: Launcher,
+    /// The routes to other hosts.
+    pub routes: OpenRoutes,
+    /// Keeps other runs of this machine from measuring meanwhile.
+    pub turn: exclusive::Turn,
+}
+
+/// Makes the launches of a campaign there.
+pub(super) struct HostDriver<'a> {
+    hosts: Hosts,
+    interrupt: &'a Interrupt,
+    room: Room,
+    bounds: Bounds,
+    under_way: Option<UnderWay>,
+}
+
+/// What is looked at during a round.
+struct UnderWay {
+    watch: Watch,
+    earlier: Snapshot,
+    before: Gaps,
+    forks: Forks,
+}
+
+impl<'a> HostDriver<'a> {
+    pub(super) fn new(hosts: Hosts, interrupt: &'a Interrupt) -> HostDriver<'a> {
+        let room = Room::of_this_machine();
+        HostDriver { hosts, interrupt, room, bounds: Bounds::default(), under_way: None }
+    }
+
+    /// How many launches of a group are set up together: all of them where there is room. The machine
+    /// changes between sets: pairs that two of them divide differ more than pairs within one.
+    fn set_size(&self, group: &LiveGroup) -> usize {
+        let largest = group.cases.iter().map(|live| live.case.opened_for()).max();
+        self.room.launches(largest.unwrap_or(0) as u64)
+    }
+
+    /// Times launches that were started, one after the other, and has them end.
+    fn time(
+        &mut self,
+        launches: &mut [std::io::Result<Launch>],
+        quiet: Duration,
+    ) -> Result<(), Interrupted> {
+        let interrupt = self.interrupt;
+        for launch in launches.iter_mut().flatten() {
+            launch.reach(Stage::Ready, interrupt)?;
+        }
+        if !quiet.is_zero() {
+            interrupt.sleep(quiet);
+        }
+        self.bounds.measure(interrupt);
+        for launch in launches.iter_mut().flatten() {
+            if interrupt.signal().is_some() {
+                return Err(Interrupted);
+            }
+            launch.go();
+            launch.reach(Stage::Timed, interrupt)?;
+        }
+        launches.iter_mut().flatten().for_each(Launch::end);
+        Ok(())
+    }
+
+    /// Starts a launch where its halves are to be.
+    fn start(&self, asked: &LaunchRequest) -> std::io::Result<Launch> {
+        let LaunchRequest { spec, route, padding, .. } = asked;
+        match (route, self.hosts.routes.routes.get(route)) {
+            (_, Some(peer)) => Ok(self.hosts.launcher.start_between(spec, *padding, peer)),
+            (Route::Local, None) => self.hosts.launcher.start(spec, *padding),
+            (Route::Peer | Route::Lab(_), None) => {
+                let error = format!("{route}: there is no way any more");
+                Err(std::io::Error::new(std::io::ErrorKind::NotConnected, error))
+            }
+        }
+    }
+
+    /// The pilots of a group: of what is observed there is none.
+    fn pilots(&self, nth: usize, group: &LiveGroup) -> Vec<Vec<Turn>> {
+        let results: Vec<usize> =
+            (0..group.cases.len()).filter(|it| !group.cases[*it].is_observed()).collect();
+        let turn = |case: &usize| Turn { group: nth, case: *case, ..Turn::default() };
+        results.chunks(self.set_size(group)).map(|it| it.iter().map(turn).collect()).collect()
+    }
+
+    /// The launches of a group in a random order, cut into those that are set up together.
+    /// Instrumentation may slow every process of the machine for as long as its launch lives: an observed
+    /// launch is alone.
+    fn launches(&self, nth: usize, round: &RoundOf) -> Vec<Vec<Turn>> {
+        let group = &round.groups[nth];
+        let mut rng = ChaCha8Rng::seed_from_u64(round.request.seed);
+        rng.set_stream((group.nth as u64) << 32 | round.nth);
+        let observing = round.nth <= round.request.stopping.launches.unwrap_or(OBSERVED_ROUNDS);
+        let wanted = |live: &LiveCase| !live.given_up && (observing || !live.is_observed());
+        let mut order: Vec<usize> =
+            (0..group.cases.len()).filter(|case| wanted(&group.cases[*case])).collect();
+        order.shuffle(&mut rng);
+        let (observed, results): (Vec<usize>, Vec<usize>) =
+            order.into_iter().partition(|case| group.cases[*case].is_observed());
+        // What it is held against is made the same way, at any place among them.
+        let together = if observed.is_empty() { self.set_size(group) } else { 1 };
+        let mut sets: Vec<&[usize]> = results.chunks(together).collect();
+        if !observed.is_empty() {
+            sets.extend(observed.chunks(1));
+            sets.shuffle(&mut rng);
+        }
+        let swapped = swapped(round.request.seed, group.nth, round.nth);
+        let mut position = 0..;
+        let mut turn = |(slot, case): (usize, &usize)| Turn {
+            group: nth,
+            case: *case,
+            position: position.next().unwrap_or(0),
+            swapped,
+            padding: 16 * rng.random_range(0..256),
+            offset: 64 * rng.random_range(0..64),
+            slot,
+        };
+        sets.into_iter().map(|it| it.iter().enumerate().map(&mut turn).collect()).collect()
+    }
+}
+
+/// Roles change CPUs in blocks of two rounds: one each way, in an order drawn per block.
+fn swapped(seed: u64, group: usize, round: u64) -> bool {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(1 << 63 | (group as u64) << 32 | round.div_ceil(2));
+    rng.random::<bool>() ^ round.is_multiple_of(2)
+}
+
+impl Driver for HostDriver<'_> {
+    /// Groups take turns, a round each, so that drift hits all alike.
+    fn together(&self, open: Vec<usize>) -> Vec<Vec<usize>> {
+        open.into_iter().map(|it| vec![it]).collect()
+    }
+
+    fn sets(&self, round: &RoundOf) -> Sets {
+        let of = |nth: &usize| match round.nth {
+            0 => self.pilots(*nth, &round.groups[*nth]),
+            _ => self.launches(*nth, round),
+        };
+        Box::new(round.of.iter().flat_map(of).collect::<Vec<_>>().into_iter())
+    }
+
+    fn launch(
+        &mut self,
+        set: Vec<LaunchRequest>,
+        quiet: Duration,
+    ) -> Result<Vec<LaunchResult>, Interrupted> {
+        let mut launches: Vec<_> = set.iter().map(|it| self.start(it)).collect();
+        if self.time(&mut launches, quiet).is_err() {
+            // All are told before any is waited for.
+            launches.iter_mut().flatten().for_each(Launch::hang_up);
+            return Err(Interrupted);
+        }
+        let collect = |launch: std::io::Result<Launch>| match launch {
+            Ok(launch) => launch.collect(self.interrupt),
+            Err(error) => LaunchResult::not_started(&error),
+        };
+        Ok(launches.into_iter().map(collect).collect())
+    }
+
+    fn begin_round(&mut self, round: &RoundOf, measured: Duration) {
+        let cases = || round.of.iter().flat_map(|it| &round.groups[*it].cases);
+        let cpus = distinct(cases().filter_map(|live| cpus_here(&live.case)));
+        for nth in round.of {
+            self.bounds.ask(&round.groups[*nth], measured);
+        }
+        let watch = Watch::new(Path::new("/"), &cpus);
+        let (earlier, before) = (watch.look(), machine::spin_gaps(SPIN));
+        self.under_way = Some(UnderWay { watch, earlier, before, forks: Forks::default() });
+    }
+
+    fn note(&mut self, live: &LiveCase, record: &Record) {
+        if let Some(under_way) = &mut self.under_way {
+            under_way.forks.heard(live, record);
+        }
+    }
+
+    fn end_round(&mut self) -> Option<RoundNoise> {
+        let UnderWay { watch, earlier, before, forks } = self.under_way.take()?;
+        let after = machine::spin_gaps(SPIN);
+        let stretch = watch.look().since(&earlier);
+        let marks = stretch.marks();
+        let (counters, frequencies) = (stretch.noise, stretch.frequencies);
+        let (bounds, forks) = (self.bounds.take(), forks.disturb());
+        Some(RoundNoise { counters, before, after, marks, frequencies, bounds, session: 0, forks })
+    }
+
+    fn warning(&mut self) -> Option<String> {
+        let why = self.bounds.lost_now()?;
+        Some(format!("no bounds beside results from here on: {why}"))
+    }
+
+    fn ends_within(&mut self, time: Duration) {
+        self.hosts.turn.ends_within(time);
+    }
+
+    fn lost(&self) -> Option<String> {
+        // A signal to the whole process group is the end of an agent, too.
+        self.hosts.routes.lost().filter(|_| self.interrupt.signal().is_none())
+    }
+}
+
+/// The CPUs that a case uses on this host: its initiator's alone, where the responder is elsewhere.
+pub(super) fn cpus_here(case: &Case) -> Option<(u32, u32)> {
+    let (initiator, responder) = case.place.cpus?;
+    Some((initiator, if case.route == Route::Peer { initiator } else { responder }))
+}
+
+/// The CPUs of pairs, each once, ascending.
+pub(super) fn distinct(pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
+    let mut cpus: Vec<u32> = pairs.flat_map(|(a, b)| [a, b]).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}

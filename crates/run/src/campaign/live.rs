@@ -1,0 +1,136 @@
+//! The groups and cases of a run while they are measured.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::stopping::Progressed;
+use crate::launch::state::is_given_up;
+use crate::plan::Case;
+use model::total::Total;
+use store::{Closed, Ends};
+
+/// A case being measured.
+pub(crate) struct LiveCase {
+    pub id: i64,
+    /// Of a fleet it is that of many pairs of nodes.
+    pub case: Rc<Case>,
+    /// Its node, or the two that it is between; None outside a fleet.
+    pub ends: Option<Ends>,
+    pub batch: u64,
+    pub samples: u64,
+    pub operation_ns: f64,
+    /// Medians of its launches, in ns per operation.
+    pub medians: Vec<f64>,
+    /// Launches of rounds that worked, and those that failed.
+    pub worked: usize,
+    pub failed: usize,
+    pub precise: bool,
+    /// Set when it failed so often that further launches would only cost time.
+    pub given_up: bool,
+}
+
+/// A group being measured.
+pub(crate) struct LiveGroup {
+    /// Its number in the run.
+    pub nth: usize,
+    pub cases: Vec<LiveCase>,
+    pub wants_quiet: bool,
+    pub rounds: u64,
+    /// Those of them that nobody disturbed.
+    pub unmarked: u64,
+    pub spent: f64,
+    pub closed: Option<Closed>,
+    /// How long a round of it takes: what its pilot lets expect, then the mean.
+    pub took: Duration,
+}
+
+impl LiveCase {
+    /// A case of which no launch is known, with what its pilot fixed: operations per sample, samples per
+    /// launch, ns per operation.
+    pub fn new(
+        id: i64,
+        case: Rc<Case>,
+        ends: Option<Ends>,
+        (batch, samples, operation_ns): (Option<u64>, Option<u64>, Option<f64>),
+    ) -> LiveCase {
+        LiveCase {
+            id,
+            case,
+            ends,
+            batch: batch.unwrap_or(0),
+            samples: samples.unwrap_or(0),
+            operation_ns: operation_ns.unwrap_or(0.0),
+            medians: Vec::new(),
+            worked: 0,
+            failed: 0,
+            precise: false,
+            given_up: false,
+        }
+    }
+
+    /// Whether instrumentation is active: then it is no result.
+    pub(super) fn is_observed(&self) -> bool {
+        self.case.observe.is_some()
+    }
+
+    /// Takes in the median of a launch, in ns per operation; None of one that failed.
+    pub(super) fn count(&mut self, median_ns: Option<f64>) {
+        match median_ns {
+            Some(median_ns) => {
+                self.worked += 1;
+                self.medians.push(median_ns);
+            }
+            None => self.failed += 1,
+        }
+        // Further launches would only cost time.
+        self.given_up |= is_given_up(self.failed, self.worked);
+    }
+
+    /// Takes in a launch of an earlier part of the run, whose median nobody asks for.
+    pub(crate) fn take_up(&mut self, round: u64, worked: bool) {
+        match (round, worked) {
+            (0, true) => {}
+            // Where nothing was fixed the pilot is made again.
+            (0, false) => self.given_up |= self.samples > 0,
+            (_, true) => self.worked += 1,
+            (_, false) => self.failed += 1,
+        }
+        self.given_up |= is_given_up(self.failed, self.worked);
+    }
+}
+
+impl LiveGroup {
+    pub(super) fn progressed(&self) -> Progressed {
+        Progressed { rounds: self.rounds as usize, spent: self.spent }
+    }
+
+    /// The cases at which nothing looks.
+    pub(super) fn results(&self) -> impl Iterator<Item = &LiveCase> {
+        self.cases.iter().filter(|live| !live.is_observed())
+    }
+
+    /// Takes into account how long its last round took: what its pilot let expect counts as one.
+    pub(super) fn took_round(&mut self, took: Duration) {
+        let before = self.rounds as u32;
+        self.took =
+            if self.took.is_zero() { took } else { (self.took * before + took) / (before + 1) };
+    }
+
+    pub(super) fn title(&self) -> String {
+        let case = &self.cases[0].case;
+        let size = match case.message_bytes {
+            Some(bytes) => format!(" {}", model::size::spell(bytes)),
+            None => String::new(),
+        };
+        let total = match case.total {
+            Some(total) if total != Total::Long => format!(" of {total}"),
+            _ => String::new(),
+        };
+        format!(
+            "{}{size}{total}, {}, {}",
+            case.workload.name(),
+            case.placement,
+            case.workers.name()
+        )
+    }
+}

@@ -1,0 +1,244 @@
+//! A run on many nodes: its agents, what is kept of the nodes, and how the launches of its campaign are made by
+//! the agents. A node that is lost takes no part any more; the others go on, and a resumed run measures what it
+//! owes.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::agent_pool::AgentPool;
+use super::floors;
+use super::order::{sets, waves};
+use super::plan::GroupPlan;
+use crate::campaign::driver::{Driver, LaunchRequest, RoundOf, Sets};
+use crate::campaign::{
+    Campaign, Conditions, LiveCase, LiveGroup, Standing, StoredLaunches, measured_clock, now_utc,
+};
+use crate::launch::LaunchResult;
+use crate::launch::peer::address;
+use crate::launch::state::{FarEnd, Wanted};
+use crate::plan::Case;
+use machine::interrupt::Interrupted;
+use model::launch::{Outcome, Record};
+use model::peer::{Address, FarHost};
+use model::placement::Place;
+use store::{FleetAsked, RunStatus, Store, StoreError, StoredFleet, StoredNode};
+
+/// Longest time for which ended launches that were simulated are only in memory: they end by the
+/// thousand.
+const SIMULATED_STORED_WITHIN: Duration = Duration::from_millis(900);
+
+/// Measures every launch of a fleet's run that is not stored yet, whose cases are: starts the agents, and runs
+/// the campaign. Returns the run's status.
+///
+/// # Errors
+/// The store can't be read or written.
+pub fn measure(
+    mut with: Conditions<'_>,
+    stored: StoredFleet,
+    plans: Vec<GroupPlan>,
+) -> Result<RunStatus, StoreError> {
+    let clock = measured_clock();
+    let StoredFleet { id: run, asked, nodes, measuring_ns, .. } = stored;
+    with.progress.stage(&format!("starting an agent on each of {} nodes", asked.nodes.len()));
+    let Ok(agents) = AgentPool::start(&asked, with.interrupt) else {
+        let interrupted = RunStatus::Interrupted;
+        with.store.end_run(run, interrupted, &now_utc(), &clock.1, measuring_ns)?;
+        return Ok(interrupted);
+    };
+    let (groups, done) = revive(with.store, run, plans, &asked)?;
+    let network = asked.network.as_deref().and_then(|text| address::network(text).ok());
+    let mut driver = FleetDriver { asked, agents, network, told_lost: HashSet::new() };
+    driver.keep_nodes(&mut with, run, &nodes)?;
+    let standing = Standing {
+        run,
+        request: driver.asked.request(),
+        groups,
+        stored: done,
+        settle: Duration::from_nanos(driver.asked.settle_ns),
+        measured_before: measuring_ns,
+        session: 1,
+    };
+    Ok(Campaign::of(with, Box::new(driver), standing, clock).run()?.1)
+}
+
+/// The launches of a campaign, made by the agents.
+struct FleetDriver<'a> {
+    asked: FleetAsked,
+    agents: AgentPool<'a>,
+    network: Option<Address>,
+    told_lost: HashSet<usize>,
+}
+
+impl FleetDriver<'_> {
+    /// Keeps what the nodes are, and their bounds where they aren't known; `before` is what was kept earlier.
+    fn keep_nodes(
+        &mut self,
+        with: &mut Conditions<'_>,
+        run: i64,
+        before: &[StoredNode],
+    ) -> Result<(), StoreError> {
+        for (nth, before) in before.iter().enumerate() {
+            let boot = |far: &FarHost| far.host.boot_id.clone();
+            match (&self.agents.far[nth], &before.far) {
+                (Some(now), None) => with.store.set_node(run, nth, now)?,
+                // Its clock is another after a boot: what was measured before has the old one's scale.
+                (Some(now), Some(before)) if boot(now) != boot(before) => {
+                    let why = "it was started anew since the run began: measure anew";
+                    self.agents.give_up(nth, why.into());
+                }
+                // Samples are scaled by the clock as it was met first.
+                (Some(_), Some(before)) if self.agents.is_here(nth) => {
+                    with.store.clear_node_reason(run, nth)?;
+                    self.agents.far[nth] = Some(before.clone());
+                }
+                _ => {}
+            }
+        }
+        if !self.asked.floors || self.asked.simulated {
+            return Ok(());
+        }
+        for mut wave in self.waves() {
+            wave.retain(|nth| before.get(*nth).is_none_or(|it| it.floors.is_none()));
+            if wave.is_empty() || with.interrupt.signal().is_some() {
+                continue;
+            }
+            let of = match wave.as_slice() {
+                [one] => self.asked.nodes[*one].clone(),
+                many => format!("{} nodes at a time", many.len()),
+            };
+            let stage = format!("bounds: clocks, kernel calls, wake-ups, copying of {of}");
+            with.progress.stage(&stage);
+            for (nth, floors) in floors::measure(&self.asked, &wave, with.interrupt) {
+                with.store.set_node_floors(run, nth, &floors)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn waves(&self) -> Vec<Vec<usize>> {
+        let far = self.agents.far.iter().enumerate();
+        waves(far.map(|(nth, far)| far.as_ref().filter(|_| self.agents.is_here(nth))))
+    }
+
+    fn far_end(&self, near: usize, node: usize, mechanism: &str) -> Result<FarEnd, String> {
+        let ipv6 = mechanisms::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
+        let told = |why| format!("{}: {why}", self.agents.names[node]);
+        let (Some(near), Some(far)) = (&self.agents.far[near], &self.agents.far[node]) else {
+            return Err(told("it never answered".into()));
+        };
+        let at = address::between(near, far, self.network.as_ref(), ipv6).map_err(told)?;
+        let clock = &far.clock;
+        Ok(FarEnd { node, at, clock: clock.kind, ns_per_tick: clock.ns_per_tick })
+    }
+}
+
+impl Driver for FleetDriver<'_> {
+    /// All of them: a round is a whole tournament.
+    fn together(&self, open: Vec<usize>) -> Vec<Vec<usize>> {
+        vec![open]
+    }
+
+    fn sets(&self, round: &RoundOf) -> Sets {
+        sets(self.asked.nodes.len(), self.waves(), round)
+    }
+
+    fn launch(
+        &mut self,
+        set: Vec<LaunchRequest>,
+        quiet: Duration,
+    ) -> Result<Vec<LaunchResult>, Interrupted> {
+        let mut wanted = Vec::new();
+        let mut refused: Vec<Option<LaunchResult>> = Vec::new();
+        for LaunchRequest { spec, nodes: (near, far), padding, slot, .. } in set {
+            let far = far.map(|far| self.far_end(near, far, &spec.mechanism)).transpose();
+            refused.push(match far {
+                Ok(far) => {
+                    wanted.push(Wanted { near, far, spec, padding, slot });
+                    None
+                }
+                Err(reason) => {
+                    let record = Record::without_samples(Outcome::NotApplicable { reason });
+                    Some(LaunchResult { record, samples: Vec::new() })
+                }
+            });
+        }
+        let mut made = Vec::new();
+        if !wanted.is_empty() {
+            made = self.agents.run_launches(wanted, quiet)?;
+        }
+        let mut made = made.into_iter();
+        Ok(refused.into_iter().filter_map(|it| it.or_else(|| made.next())).collect())
+    }
+
+    fn clock(&self, near: usize) -> Option<&model::clock::Record> {
+        self.agents.far[near].as_ref().map(|it| &it.clock)
+    }
+
+    /// The one CPU that its workers share is the node's own.
+    fn cpus(&self, near: usize, place: &Place) -> Option<(u32, u32)> {
+        place.cpus?;
+        let cpu = *self.agents.far[near].as_ref()?.allowed_cpus.first()?;
+        Some((cpu, cpu))
+    }
+
+    fn reaches(&self, live: &LiveCase) -> bool {
+        let here = |node: usize| self.agents.is_here(node);
+        live.ends.is_some_and(|it| here(it.near) && it.far.is_none_or(here))
+    }
+
+    fn newly_lost(&mut self) -> Vec<(usize, String, String)> {
+        let lost = self.agents.lost.iter().enumerate();
+        let why = lost.filter_map(|(nth, why)| Some((nth, why.clone()?)));
+        why.filter(|(nth, _)| self.told_lost.insert(*nth))
+            .map(|(nth, why)| (nth, self.agents.names[nth].clone(), why))
+            .collect()
+    }
+
+    fn stored_within(&self) -> Duration {
+        if self.asked.simulated { SIMULATED_STORED_WITHIN } else { Duration::ZERO }
+    }
+}
+
+/// The cases as they are stored, with what their pilots found; and which launches of them there are, by case
+/// and round. Of a launch that is stored nothing is made again: nodes that were lost owe single ones.
+fn revive(
+    store: &Store,
+    run: i64,
+    plans: Vec<GroupPlan>,
+    asked: &FleetAsked,
+) -> Result<(Vec<LiveGroup>, StoredLaunches), StoreError> {
+    let group = |nth| LiveGroup {
+        nth,
+        cases: Vec::new(),
+        wants_quiet: !asked.simulated && asked.settle_ns > 0,
+        rounds: 0,
+        unmarked: 0,
+        spent: 0.0,
+        closed: None,
+        took: Duration::ZERO,
+    };
+    let mut groups: Vec<LiveGroup> = (0..plans.len()).map(group).collect();
+    let mut places = HashMap::new();
+    // All pairs of a group share one case, and so do all nodes.
+    let shared: Vec<Rc<Case>> = plans.into_iter().map(|it| Rc::new(it.case)).collect();
+    for case in store.fleet_cases(run)? {
+        let (Some(live), Some(shared)) = (groups.get_mut(case.group), shared.get(case.group))
+        else {
+            continue;
+        };
+        places.insert(case.id, (case.group, case.nth));
+        let fixed = (case.batch, case.samples, case.operation_ns);
+        live.cases.push(LiveCase::new(case.id, Rc::clone(shared), Some(case.ends), fixed));
+    }
+    let mut done = StoredLaunches::new();
+    for ((case, round), ok) in store.fleet_done(run)? {
+        let Some((group, nth)) = places.get(&case) else { continue };
+        let Some(live) = groups[*group].cases.get_mut(*nth) else { continue };
+        live.take_up(round, ok);
+        if round > 0 {
+            done.insert((case, round));
+        }
+    }
+    Ok((groups, done))
+}
