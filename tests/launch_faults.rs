@@ -18,7 +18,7 @@ use mechanisms::Variant;
 use model::launch::{Outcome, SampleCount, Workers};
 use model::mechanism::Carries;
 use run::launch::spec::BUILD;
-use run::launch::wire::{self, Kind, write_frame};
+use run::launch::wire::{self, FrameKind, write_frame};
 use run::launch::{Launch, LaunchResult, Spec, Stage};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -342,7 +342,7 @@ fn a_frame_that_holds_no_spec_is_a_recorded_failure() {
     {
         let mut child = raw_launch();
         let stdin = child.stdin.take().expect("piped");
-        write_frame(&stdin, Kind::Spec, text).expect("write");
+        write_frame(&stdin, FrameKind::Spec, text).expect("write");
         let (code, out, said) = end_of(what, child, SOON);
         let told = String::from_utf8_lossy(&out);
         assert!(told.contains("failed") && told.contains("the spec is not one"), "{what}: {told}");
@@ -359,12 +359,12 @@ fn garbage_from_the_owner_ends_a_launch_at_any_stage() {
         let group = child.id() as i32;
         let mut stdin = child.stdin.take().expect("piped");
         let text = serde_json::to_vec(&endless("futex", Workers::Process)).expect("JSON");
-        write_frame(&stdin, Kind::Spec, &text).expect("write");
+        write_frame(&stdin, FrameKind::Spec, &text).expect("write");
         let mut word = [0; 5]; // its workers are ready: a kind and no length
         child.stdout.as_mut().expect("piped").read_exact(&mut word).expect("ready");
-        assert_eq!((word[0], children(group).len()), (Kind::Ready as u8, 2), "{what}");
+        assert_eq!((word[0], children(group).len()), (FrameKind::Ready as u8, 2), "{what}");
         if timing {
-            write_frame(&stdin, Kind::Go, b"").expect("write");
+            write_frame(&stdin, FrameKind::Go, b"").expect("write");
             thread::sleep(Duration::from_millis(20));
         }
         stdin.write_all(b"!\0\0\0\0\0\0\0\0").expect("write");

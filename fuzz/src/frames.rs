@@ -12,7 +12,7 @@ use run::fleet::simulated;
 use run::launch::peer::Order;
 use run::launch::spec::BUILD;
 use run::launch::state::{FarEnd, LaunchState, Message, Outgoing, Wanted};
-use run::launch::wire::{Kind, take_frame, write_frame, write_frame_line};
+use run::launch::wire::{FrameKind, take_frame, write_frame, write_frame_line};
 use run::launch::{LaunchResult, Spec, Stage};
 
 use crate::input::Input;
@@ -85,12 +85,12 @@ fn stream(input: &mut Input) {
     }
 }
 
-fn obey(kind: Kind, payload: &[u8]) {
+fn obey(kind: FrameKind, payload: &[u8]) {
     if let Ok(Order::Begin { padding, spec, .. }) = Order::read(kind, payload) {
         assert!(padding <= 1 << 16);
         check(&spec);
     }
-    if kind == Kind::Spec
+    if kind == FrameKind::Spec
         && let Ok(spec) = serde_json::from_slice::<Spec>(payload)
     {
         check(&spec);
@@ -102,9 +102,9 @@ fn check(spec: &Spec) {
 }
 
 /// One frame: any kind, with a payload that often fits.
-fn frame(input: &mut Input) -> (Kind, Vec<u8>) {
-    use Kind::*;
-    const KINDS: [Kind; 14] = [
+fn frame(input: &mut Input) -> (FrameKind, Vec<u8>) {
+    use FrameKind::*;
+    const KINDS: [FrameKind; 14] = [
         Record, Samples, Done, Ready, Timed, Going, Bound, Over, Relay, Hello, Spec, Begin, Go, End,
     ];
     let kind = KINDS[input.below(KINDS.len())];
@@ -116,9 +116,9 @@ fn frame(input: &mut Input) -> (Kind, Vec<u8>) {
     (kind, payload)
 }
 
-fn fitting(input: &mut Input, kind: Kind) -> Vec<u8> {
+fn fitting(input: &mut Input, kind: FrameKind) -> Vec<u8> {
     match kind {
-        Kind::Record => {
+        FrameKind::Record => {
             let mut record = Record::without_samples(match input.below(4) {
                 0 => Outcome::Failed { reason: "x".into() },
                 1 => Outcome::NotApplicable { reason: "y".into() },
@@ -134,22 +134,22 @@ fn fitting(input: &mut Input, kind: Kind) -> Vec<u8> {
             }
             change(input, serde_json::to_vec(&record).expect("always JSON"))
         }
-        Kind::Samples => vec![1; 8 * input.below(5) + input.below(8) / 7],
-        Kind::Spec => change(input, serde_json::to_vec(&spec()).expect("always JSON")),
-        Kind::Bound => input.edge().to_le_bytes()[..2].to_vec(),
-        Kind::Begin => {
+        FrameKind::Samples => vec![1; 8 * input.below(5) + input.below(8) / 7],
+        FrameKind::Spec => change(input, serde_json::to_vec(&spec()).expect("always JSON")),
+        FrameKind::Bound => input.edge().to_le_bytes()[..2].to_vec(),
+        FrameKind::Begin => {
             let mut payload = (input.edge() as u32).to_le_bytes().to_vec();
             payload.extend((input.edge() as u32).to_le_bytes());
             let spec = serde_json::to_vec(&spec()).expect("always JSON");
             payload.extend(change(input, spec));
             payload
         }
-        Kind::Relay | Kind::Over => {
+        FrameKind::Relay | FrameKind::Over => {
             let mut payload = (input.below(4) as u32).to_le_bytes().to_vec();
             payload.extend(input.bytes());
             payload
         }
-        Kind::Hello => serde_json::to_vec(far()).expect("always JSON"),
+        FrameKind::Hello => serde_json::to_vec(far()).expect("always JSON"),
         _ => Vec::new(),
     }
 }
@@ -202,12 +202,12 @@ impl Driven {
         driven
     }
 
-    fn hear(&mut self, node: usize, kind: Kind, payload: &[u8]) {
+    fn hear(&mut self, node: usize, kind: FrameKind, payload: &[u8]) {
         assert_eq!(self.state.is_of(node), node == NEAR || self.between && node == FAR);
         if !self.state.is_of(node) {
             return;
         }
-        if kind == Kind::Record {
+        if kind == FrameKind::Record {
             let record = serde_json::from_slice::<Record>(payload);
             self.said[node] = record.ok().map(|it| it.outcome);
         }
@@ -228,7 +228,7 @@ impl Driven {
             }
             (Order::Relay { number: NUMBER, kind: Some(kind) }, Message::Tell(told)) => {
                 assert!(kind == *told);
-                self.gone += usize::from(outgoing.node == NEAR && kind == Kind::Go);
+                self.gone += usize::from(outgoing.node == NEAR && kind == FrameKind::Go);
             }
             (Order::Over { number: NUMBER }, Message::Over) => {}
             _ => panic!("{outgoing:?} is read as something else"),
@@ -284,7 +284,7 @@ fn out_of_turn(input: &mut Input) {
         }
         match input.below(16) {
             0 => {
-                const STAGES: [Stage; 4] = [Stage::Bound, Stage::Ready, Stage::Timed, Stage::Told];
+                const STAGES: [Stage; 4] = [Stage::Bound, Stage::Ready, Stage::Timed, Stage::Reported];
                 driven.state.give_up(input.pick(&STAGES));
             }
             1 if input.below(4) == 0 => driven.state.fail("it is gone".into()),

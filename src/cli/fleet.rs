@@ -17,7 +17,7 @@ use analysis::Judged;
 use model::duration::in_ns;
 use model::placement::Placement;
 use model::workload::Workload;
-use store::{Concurrent, FleetAsked, Label, NewFleet, RunStatus, Store};
+use store::{Concurrent, FleetRequest, Label, NewFleet, RunStatus, Store};
 
 /// Tournaments where no number is named: the least of other runs.
 const ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
@@ -138,7 +138,7 @@ fn quiet(text: &str) -> Result<Duration, String> {
 }
 
 impl FleetArgs {
-    fn asked(&self) -> Result<FleetAsked, String> {
+    fn asked(&self) -> Result<FleetRequest, String> {
         let nodes = match (self.simulate, &self.nodes) {
             (Some(many), _) => (0..many).map(|nth| simulated::name(nth, many)).collect(),
             (None, Some(Nodes(named))) => named.clone(),
@@ -178,7 +178,7 @@ impl FleetArgs {
         } else {
             self.placement.iter().flat_map(|it| it.0.clone()).collect()
         };
-        Ok(FleetAsked {
+        Ok(FleetRequest {
             nodes,
             launcher: self.launcher.as_ref().map_or(Vec::new(), |it| it.0.clone()),
             program: self.program.clone().map_or_else(super::peer::own_program, Ok)?,

@@ -95,7 +95,7 @@ pub fn study(common: &Common, args: &StudyArgs) -> Result<u8, Failure> {
             print(&text_of(name)?.1)?;
             Ok(0)
         }
-        What::Run(args) => conduct(common, args),
+        What::Run(args) => run_study(common, args),
     }
 }
 
@@ -128,7 +128,7 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
     Ok((name.to_string(), text.to_string()))
 }
 
-fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
+fn run_study(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     let (name, text) = text_of(&args.name)?;
     let declared = declare(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
     let mut request = declared.request.clone();

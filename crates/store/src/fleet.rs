@@ -18,7 +18,7 @@ use model::floors::Floors;
 use model::peer::FarHost;
 
 pub use records::{
-    Concurrent, Ends, FleetAsked, FleetCase, FleetGroup, FleetLaunch, NewFleet, NewFleetCase,
+    Concurrent, Ends, FleetCase, FleetGroup, FleetLaunch, FleetRequest, NewFleet, NewFleetCase,
     StoredFleet, StoredNode,
 };
 

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use check::Checked;
 pub use command_line::command_line;
 pub use fleet::{
-    Concurrent, Ends, FleetAsked, FleetCase, FleetGroup, FleetLaunch, NewFleet, NewFleetCase,
+    Concurrent, Ends, FleetCase, FleetGroup, FleetLaunch, FleetRequest, NewFleet, NewFleetCase,
     StoredFleet, StoredNode,
 };
 pub use label::Label;

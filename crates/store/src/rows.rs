@@ -104,6 +104,15 @@ impl StoredRun {
         nodes.unwrap_or_default()
     }
 
+    /// The host on which what the first of `nodes` began was measured; this run's own where there are none.
+    pub fn host_of(&self, nodes: &[String]) -> &Host {
+        let named = |first: &String| {
+            self.fleet.iter().flat_map(|it| &it.nodes).find(|it| it.name == *first)
+        };
+        let far = nodes.first().and_then(named).and_then(|it| it.far.as_ref());
+        far.map_or(&self.host, |it| &it.host)
+    }
+
     /// The cases that become results, each with its group: those at which nothing looks.
     pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
         let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));

@@ -6,7 +6,7 @@ use model::floors::Floors;
 use model::host::Host;
 use model::peer::Address;
 use serde::Serialize;
-use store::{FleetAsked, StoredCase, StoredFleet, StoredLaunch, StoredNode};
+use store::{FleetRequest, StoredCase, StoredFleet, StoredLaunch, StoredNode};
 
 use super::{Change, Changed, FleetJudged, GroupResult, Units};
 use crate::CaseResult;
@@ -14,7 +14,7 @@ use crate::CaseResult;
 /// The nodes of a run, as an export holds them.
 #[derive(Serialize)]
 pub struct FleetRecord<'a> {
-    asked: &'a FleetAsked,
+    asked: &'a FleetRequest,
     nodes: Vec<NodeRecord<'a>>,
     findings: Vec<Finding<'a>>,
 }

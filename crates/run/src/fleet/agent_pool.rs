@@ -9,16 +9,16 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::nodes;
 use super::simulated_agent::{Planted, SimulatedAgent};
 use crate::launch::peer::connection::{
-    ANSWERS_WITHIN, Connection, Frame, NotMet, PONG_WITHIN, end_all, hello, met,
+    ANSWERS_WITHIN, Connection, Frame, HelloError, PONG_WITHIN, end_all, hello, read_hello,
 };
 use crate::launch::state::{
     COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Outgoing, READY_WITHIN, Stage, Wanted,
 };
-use crate::launch::wire::{Kind, Missing, time_left};
+use crate::launch::wire::{FrameKind, Missing, time_left};
 use crate::launch::{Interrupt, LaunchResult};
 use machine::interrupt::{INTERRUPTED_WITHIN, Interrupted};
 use model::peer::FarHost;
-use store::FleetAsked;
+use store::FleetRequest;
 
 /// How long agents may take to end once they are told.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
@@ -44,7 +44,7 @@ impl<'a> AgentPool<'a> {
     /// # Errors
     /// A signal came.
     pub fn start(
-        asked: &FleetAsked,
+        asked: &FleetRequest,
         interrupt: &'a Interrupt,
     ) -> Result<AgentPool<'a>, Interrupted> {
         let many = asked.nodes.len();
@@ -114,7 +114,7 @@ impl<'a> AgentPool<'a> {
 
     fn greet_with(&mut self, node: usize, hello: &[u8]) {
         if let Some(connection) = &mut self.connections[node] {
-            connection.say(Kind::Hello, hello);
+            connection.say(FrameKind::Hello, hello);
         }
     }
 
@@ -145,7 +145,7 @@ impl<'a> AgentPool<'a> {
         let mut any = false;
         while let Some(connection) = &mut self.connections[node] {
             match connection.held() {
-                Ok(Some((Kind::Hello, text))) => {
+                Ok(Some((FrameKind::Hello, text))) => {
                     self.meet(node, &text);
                     any = true;
                 }
@@ -168,9 +168,9 @@ impl<'a> AgentPool<'a> {
         if self.far[node].is_some() {
             return;
         }
-        match met(text) {
+        match read_hello(text) {
             Ok(far) => self.far[node] = Some(far),
-            Err(NotMet::OtherBuild(why) | NotMet::Nonsense(why)) => self.give_up(node, why),
+            Err(HelloError::OtherBuild(why) | HelloError::Nonsense(why)) => self.give_up(node, why),
         }
     }
 
@@ -267,10 +267,10 @@ impl<'a> AgentPool<'a> {
         }
         let ends: Vec<Outgoing> = self.launches.values().flat_map(LaunchState::end).collect();
         ends.into_iter().for_each(|it| self.say(it));
-        self.all(&active, COLLECTED_WITHIN, Stage::Told, |launch| !launch.failed())?;
+        self.all(&active, COLLECTED_WITHIN, Stage::Reported, |launch| !launch.failed())?;
         let echo = Instant::now() + ECHO;
-        let is_told = |launch: &LaunchState| launch.is_at(Stage::Told);
-        self.until(&active, echo, |pool| pool.launches.values().all(is_told))?;
+        let is_reported = |launch: &LaunchState| launch.is_at(Stage::Reported);
+        self.until(&active, echo, |pool| pool.launches.values().all(is_reported))?;
         let overs: Vec<Outgoing> = self.launches.values().flat_map(LaunchState::over).collect();
         overs.into_iter().for_each(|it| self.say(it));
         let launches = &mut self.launches;
@@ -331,11 +331,11 @@ fn dispatch(
     // Of a launch that nobody asks for any more nothing is kept.
     let launch = launches.get_mut(&u32::from_le_bytes(*number)).filter(|it| it.is_of(node))?;
     match kind {
-        Kind::Relay => {
+        FrameKind::Relay => {
             let (inner, rest) = rest.split_first()?;
-            launch.hear(node, Kind::from_byte(*inner)?, rest)
+            launch.hear(node, FrameKind::from_byte(*inner)?, rest)
         }
-        Kind::Over => launch.hear(node, Kind::Over, &[]),
+        FrameKind::Over => launch.hear(node, FrameKind::Over, &[]),
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ use machine::interrupt::Interrupted;
 use model::launch::{Outcome, Record};
 use model::peer::{Address, FarHost};
 use model::placement::Place;
-use store::{FleetAsked, RunStatus, Store, StoreError, StoredFleet, StoredNode};
+use store::{FleetRequest, RunStatus, Store, StoreError, StoredFleet, StoredNode};
 
 /// Longest time for which ended launches that were simulated are only in memory: they end by the
 /// thousand.
@@ -64,7 +64,7 @@ pub fn measure(
 
 /// The launches of a campaign, made by the agents.
 struct FleetDriver<'a> {
-    asked: FleetAsked,
+    asked: FleetRequest,
     agents: AgentPool<'a>,
     network: Option<Address>,
     told_lost: HashSet<usize>,
@@ -206,7 +206,7 @@ fn revive(
     store: &Store,
     run: i64,
     plans: Vec<GroupPlan>,
-    asked: &FleetAsked,
+    asked: &FleetRequest,
 ) -> Result<(Vec<LiveGroup>, StoredLaunches), StoreError> {
     let group = |nth| LiveGroup {
         nth,

@@ -11,13 +11,17 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use super::nodes;
 use crate::launch::Interrupt;
 use model::floors::{Extent, Floors};
-use store::FleetAsked;
+use store::FleetRequest;
 
 /// How long it may take, with its step's set-up.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// Measures the bounds of these nodes at the same time; of each what it told, or why it told nothing.
-pub fn measure(asked: &FleetAsked, wave: &[usize], interrupt: &Interrupt) -> Vec<(usize, Floors)> {
+pub fn measure(
+    asked: &FleetRequest,
+    wave: &[usize],
+    interrupt: &Interrupt,
+) -> Vec<(usize, Floors)> {
     let deadline = Instant::now() + WITHIN;
     let started: Vec<_> = wave.iter().map(|nth| (*nth, start(asked, *nth))).collect();
     let ended = started.into_iter().map(|(nth, started)| {
@@ -33,7 +37,7 @@ struct Said {
     floors: Floors,
 }
 
-fn start(asked: &FleetAsked, nth: usize) -> Result<(Child, File), String> {
+fn start(asked: &FleetRequest, nth: usize) -> Result<(Child, File), String> {
     let words = nodes::command(&asked.launcher, &asked.nodes[nth]);
     let (first, rest) = words.split_first().ok_or("the launcher has no words")?;
     let output = memfd_create("floors", MemfdFlags::CLOEXEC).map(File::from);

@@ -10,7 +10,7 @@ use model::placement::Placement;
 use model::route::Route;
 use model::total::Total;
 use model::workload::{Policy, Workload};
-use store::{Concurrent, Ends, FleetAsked, NewCase, NewFleetCase, Store, StoreError};
+use store::{Concurrent, Ends, FleetRequest, NewCase, NewFleetCase, Store, StoreError};
 
 /// Samples of a simulated launch.
 const SIMULATED_SAMPLES: u64 = 16;
@@ -28,7 +28,7 @@ pub struct GroupPlan {
 ///
 /// # Errors
 /// What can't be measured so, with the way out.
-pub fn plan(asked: &FleetAsked) -> Result<Vec<GroupPlan>, String> {
+pub fn plan(asked: &FleetRequest) -> Result<Vec<GroupPlan>, String> {
     let mut groups = Vec::new();
     for placement in &asked.placements {
         if !matches!(placement, Placement::Free | Placement::SameCpu) {
@@ -108,7 +108,7 @@ fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Resu
 pub fn store(
     store: &mut Store,
     run: i64,
-    asked: &FleetAsked,
+    asked: &FleetRequest,
     groups: &[GroupPlan],
 ) -> Result<(), StoreError> {
     let nodes = asked.nodes.len();

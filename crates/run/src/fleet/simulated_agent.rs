@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::launch::Spec;
 use crate::launch::peer::connection::{AgentHere, Frame};
 use crate::launch::spec::{BUILD, Half};
-use crate::launch::wire::{Kind, Missing, take_frame, write_frame};
+use crate::launch::wire::{FrameKind, Missing, take_frame, write_frame};
 use model::launch::{Outcome, Record, SampleCount, WorkerReport};
 use model::peer::FarHost;
 
@@ -73,31 +73,31 @@ impl SimulatedAgent {
         SimulatedAgent { nth, planted, far, rng, inbox, outbox, charges }
     }
 
-    fn obey(&mut self, kind: Kind, payload: &[u8]) {
-        if kind == Kind::Hello {
+    fn obey(&mut self, kind: FrameKind, payload: &[u8]) {
+        if kind == FrameKind::Hello {
             let mut hello = serde_json::to_value(&self.far).expect("always JSON");
             hello["build"] = BUILD.into();
-            let _ = write_frame(&mut self.outbox, Kind::Hello, hello.to_string().as_bytes());
+            let _ = write_frame(&mut self.outbox, FrameKind::Hello, hello.to_string().as_bytes());
             return;
         }
         let Some((number, rest)) = payload.split_first_chunk::<4>() else { return };
         let number = u32::from_le_bytes(*number);
         match kind {
-            Kind::Begin => {
+            FrameKind::Begin => {
                 let spec = rest.get(4..).and_then(|text| serde_json::from_slice::<Spec>(text).ok());
                 let Some(spec) = spec else { return };
                 if matches!(spec.half, Some(Half::Far { .. })) {
-                    self.tell(number, Kind::Bound, &9_u16.to_le_bytes());
+                    self.tell(number, FrameKind::Bound, &9_u16.to_le_bytes());
                 }
-                self.tell(number, Kind::Ready, &[]);
+                self.tell(number, FrameKind::Ready, &[]);
                 self.charges.insert(number, spec);
             }
-            Kind::Relay => match rest.first().and_then(|byte| Kind::from_byte(*byte)) {
-                Some(Kind::Go) => self.go(number),
-                Some(Kind::End) => self.end(number),
+            FrameKind::Relay => match rest.first().and_then(|byte| FrameKind::from_byte(*byte)) {
+                Some(FrameKind::Go) => self.go(number),
+                Some(FrameKind::End) => self.end(number),
                 _ => {}
             },
-            Kind::Over => drop(self.charges.remove(&number)),
+            FrameKind::Over => drop(self.charges.remove(&number)),
             _ => {}
         }
     }
@@ -105,9 +105,9 @@ impl SimulatedAgent {
     fn go(&mut self, number: u32) {
         let half = self.charges.get(&number).and_then(|it| it.half.clone());
         if matches!(half, Some(Half::Far { .. })) {
-            self.tell(number, Kind::Going, &[]);
+            self.tell(number, FrameKind::Going, &[]);
         }
-        self.tell(number, Kind::Timed, &[]);
+        self.tell(number, FrameKind::Timed, &[]);
     }
 
     fn end(&mut self, number: u32) {
@@ -129,12 +129,12 @@ impl SimulatedAgent {
             };
         }
         let text = serde_json::to_vec(&record).expect("a record is always JSON");
-        self.tell(number, Kind::Record, &text);
+        self.tell(number, FrameKind::Record, &text);
         if !samples.is_empty() {
             let bytes: Vec<u8> = samples.iter().flat_map(|it: &u64| it.to_le_bytes()).collect();
-            self.tell(number, Kind::Samples, &bytes);
+            self.tell(number, FrameKind::Samples, &bytes);
         }
-        self.tell(number, Kind::Done, &[]);
+        self.tell(number, FrameKind::Done, &[]);
     }
 
     /// The samples of a launch, in ticks.
@@ -160,16 +160,16 @@ impl SimulatedAgent {
         (by * (sum - 6.0)).exp()
     }
 
-    fn tell(&mut self, number: u32, kind: Kind, payload: &[u8]) {
+    fn tell(&mut self, number: u32, kind: FrameKind, payload: &[u8]) {
         let mut whole = number.to_le_bytes().to_vec();
         whole.push(kind as u8);
         whole.extend_from_slice(payload);
-        let _ = write_frame(&mut self.outbox, Kind::Relay, &whole);
+        let _ = write_frame(&mut self.outbox, FrameKind::Relay, &whole);
     }
 }
 
 impl AgentHere for SimulatedAgent {
-    fn hear(&mut self, kind: Kind, payload: &[u8]) {
+    fn hear(&mut self, kind: FrameKind, payload: &[u8]) {
         let _ = write_frame(&mut self.inbox, kind, payload);
         while let Ok(Some((kind, payload))) = take_frame(&mut self.inbox) {
             self.obey(kind, &payload);

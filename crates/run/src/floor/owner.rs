@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::worker::WireOrder;
 use super::{Extent, NOT_YET, Order};
 use crate::launch::Interrupt;
-use crate::launch::wire::{Kind, Missing, Reader, write_frame};
+use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
 use model::floors::{Floors, Part};
 
 /// This program, whatever became of its file since.
@@ -50,11 +50,11 @@ fn measure_within(
     let mut found = None;
     let reason = loop {
         match process.stdout.next(Some(deadline), Some(interrupt.fd())) {
-            Ok((Kind::Record, text)) => match serde_json::from_slice::<Floors>(&text) {
+            Ok((FrameKind::Record, text)) => match serde_json::from_slice::<Floors>(&text) {
                 Ok(floors) => found = Some(floors),
                 Err(error) => break format!("the floor process said what is no record: {error}"),
             },
-            Ok((Kind::Done, _)) => break String::new(),
+            Ok((FrameKind::Done, _)) => break String::new(),
             Ok((kind, _)) => break format!("the floor process said {kind:?} out of turn"),
             Err(Missing::Interrupted) => break "interrupted before it was measured".into(),
             Err(Missing::Late) => {
@@ -96,7 +96,7 @@ impl Process {
         let order = WireOrder { owner: std::process::id(), order: order.clone(), rounds };
         let text = serde_json::to_vec(&order).expect("an order is always JSON");
         // If the child died already, the end of its output says so.
-        let _ = write_frame(&stdin, Kind::Spec, &text);
+        let _ = write_frame(&stdin, FrameKind::Spec, &text);
         Ok(Process { child, stdin, stdout: Reader::new(stdout) })
     }
 

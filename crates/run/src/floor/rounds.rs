@@ -16,7 +16,7 @@ use super::owner::{PROGRAM, Process};
 use super::worker::{Setting, pin};
 use super::{Extent, Order, copy, line, wake_up};
 use crate::launch::Interrupt;
-use crate::launch::wire::{Kind, Missing, Reader, write_frame};
+use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
 use model::bound::{Beside, RoundBound};
 use sys::shared::{LINE, Mapping, PAGE};
 
@@ -57,10 +57,10 @@ impl Rounds {
     ) -> Result<Vec<RoundBound>, String> {
         let text = serde_json::to_vec(wanted).expect("what is wanted is always JSON");
         // If the process died already, the end of its output says so.
-        let _ = write_frame(&self.0.stdin, Kind::Spec, &text);
+        let _ = write_frame(&self.0.stdin, FrameKind::Spec, &text);
         let deadline = Instant::now() + ANSWERS_WITHIN;
         match self.0.stdout.next(Some(deadline), Some(interrupt.fd())) {
-            Ok((Kind::Record, text)) => serde_json::from_slice(&text)
+            Ok((FrameKind::Record, text)) => serde_json::from_slice(&text)
                 .map_err(|error| format!("the floor process said what is no answer: {error}")),
             Ok((kind, _)) => Err(format!("the floor process said {kind:?} out of turn")),
             Err(Missing::Interrupted) => Err("interrupted".into()),
@@ -76,12 +76,12 @@ impl Rounds {
 /// Answers until its owner is gone.
 pub(super) fn serve(order: Order, owner: &mut Reader<io::Stdin>) -> io::Result<()> {
     let mut bench = Bench::new(order).map_err(io::Error::other)?;
-    while let Ok((Kind::Spec, text)) = owner.next(None, None) {
+    while let Ok((FrameKind::Spec, text)) = owner.next(None, None) {
         let wanted: Vec<Beside> = serde_json::from_slice(&text)?;
         let found =
             wanted.into_iter().filter_map(|of| Some(RoundBound { of, ns: bench.find(of)? }));
         let text = serde_json::to_vec(&found.collect::<Vec<_>>())?;
-        write_frame(io::stdout(), Kind::Record, &text)?;
+        write_frame(io::stdout(), FrameKind::Record, &text)?;
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ pub fn serve() -> u8 {
         owner.next(Some(Instant::now() + ORDERED_WITHIN), None).ok()
     };
     let order = match asked {
-        Some((wire::Kind::Spec, text)) => serde_json::from_slice::<WireOrder>(&text).ok(),
+        Some((wire::FrameKind::Spec, text)) => serde_json::from_slice::<WireOrder>(&text).ok(),
         _ => None,
     };
     let Some(WireOrder { owner: asker, order, rounds }) = order else {
@@ -103,14 +103,14 @@ fn work(order: Order) -> io::Result<()> {
         }
     }
     tell(&mut floors, began)?;
-    write_frame(io::stdout(), wire::Kind::Done, &[])
+    write_frame(io::stdout(), wire::FrameKind::Done, &[])
 }
 
 /// Tells the owner what is known by now; the last word counts.
 fn tell(floors: &mut Floors, began: Instant) -> io::Result<()> {
     floors.took_ns = began.elapsed().as_nanos() as u64;
     let text = serde_json::to_vec(floors).expect("floors are always JSON");
-    write_frame(io::stdout(), wire::Kind::Record, &text)
+    write_frame(io::stdout(), wire::FrameKind::Record, &text)
 }
 
 impl Setting {

@@ -20,7 +20,7 @@ use super::state::{
     COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Message, Outgoing, READY_WITHIN, Stage, Wanted,
 };
 use super::supervised::Supervised;
-use super::wire::{Kind, Missing, time_left};
+use super::wire::{FrameKind, Missing, time_left};
 use machine::interrupt::{Interrupt, Interrupted};
 use model::launch::Record;
 
@@ -214,11 +214,11 @@ impl Launch {
 
     /// Once one half has failed: waits for the record of the other, which may hold the cause.
     fn hear_the_echo(&mut self) {
-        let _ = self.until(Stage::Told, Instant::now() + ECHO, None);
-        if !self.state.is_at(Stage::Told) {
+        let _ = self.until(Stage::Reported, Instant::now() + ECHO, None);
+        if !self.state.is_at(Stage::Reported) {
             // It may wait for a partner that is gone: told to end, it reports what it has seen.
             self.state.end().into_iter().for_each(|it| self.say(it));
-            let _ = self.until(Stage::Told, Instant::now() + ECHO, None);
+            let _ = self.until(Stage::Reported, Instant::now() + ECHO, None);
         }
     }
 
@@ -254,12 +254,12 @@ impl Launch {
     pub fn collect(mut self, interrupt: &Interrupt) -> LaunchResult {
         if !self.is_over() {
             let deadline = Instant::now() + COLLECTED_WITHIN;
-            if self.until(Stage::Told, deadline, Some(interrupt)).is_err() {
+            if self.until(Stage::Reported, deadline, Some(interrupt)).is_err() {
                 let deadline = interrupt.patience_ends().map_or(deadline, |it| it.min(deadline));
-                let _ = self.until(Stage::Told, deadline, None);
+                let _ = self.until(Stage::Reported, deadline, None);
             }
-            if !self.state.is_at(Stage::Told) {
-                self.state.give_up(Stage::Told);
+            if !self.state.is_at(Stage::Reported) {
+                self.state.give_up(Stage::Reported);
             }
         }
         self.state.result(|node| if node == FAR { "at the peer" } else { "" })
@@ -294,11 +294,11 @@ impl Launch {
             self.hear(FAR, kind, &payload);
         }
         if self.far.as_ref().is_some_and(Line::is_lost) {
-            self.hear(FAR, Kind::Over, &[]);
+            self.hear(FAR, FrameKind::Over, &[]);
         }
     }
 
-    fn hear(&mut self, node: usize, kind: Kind, payload: &[u8]) {
+    fn hear(&mut self, node: usize, kind: FrameKind, payload: &[u8]) {
         if let Some(reply) = self.state.hear(node, kind, payload) {
             self.say(reply);
         }
@@ -347,7 +347,7 @@ impl Launch {
             Missing::Broken(error) => {
                 self.state.fail(format!("the supervisor's stream broke: {error}"));
             }
-            _ => self.hear(NEAR, Kind::Over, &[]),
+            _ => self.hear(NEAR, FrameKind::Over, &[]),
         }
     }
 

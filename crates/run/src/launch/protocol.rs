@@ -358,10 +358,12 @@ impl<'a> WorkerProtocol<'a> {
             self.loops.follow(1, lead)?;
             (samples, batch)
         };
-        let stretches = match self.spec.pinned() {
-            _ if self.carries == Carries::Own => 0, // its partner talks to itself
-            true => 1,
-            false => STRETCHES.min(count).max(1),
+        let stretches = if self.carries == Carries::Own {
+            0 // its partner talks to itself
+        } else if self.spec.pinned() {
+            1
+        } else {
+            STRETCHES.min(count).max(1)
         };
         let before = sys::process::thread_usage();
         self.report.cpus.clear();

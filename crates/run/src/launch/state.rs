@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::LaunchResult;
 use super::spec::{Half, Spec};
-use super::wire::Kind;
+use super::wire::FrameKind;
 use super::workers::OWNER_GONE;
 use mechanisms::network::Cookie;
 use model::clock;
@@ -73,7 +73,7 @@ pub enum Stage {
     /// Its workers have finished timing, and still exist.
     Timed,
     /// All is told.
-    Told,
+    Reported,
 }
 
 /// Something to say to a node.
@@ -93,26 +93,26 @@ pub enum Message {
     /// Start a supervisor, with so many bytes added to its environment.
     Begin(Box<Spec>, usize),
     /// A word to the supervisor.
-    Tell(Kind),
+    Tell(FrameKind),
     /// Nobody wants it any more.
     Over,
 }
 
 impl Outgoing {
     /// The frame that says so to an agent.
-    pub fn frame(&self) -> (Kind, Vec<u8>) {
+    pub fn frame(&self) -> (FrameKind, Vec<u8>) {
         let mut payload = self.number.to_le_bytes().to_vec();
         let kind = match &self.what {
             Message::Begin(spec, padding) => {
                 payload.extend_from_slice(&(*padding as u32).to_le_bytes());
                 payload.extend(serde_json::to_vec(spec).expect("a spec is always JSON"));
-                Kind::Begin
+                FrameKind::Begin
             }
             Message::Tell(kind) => {
                 payload.push(*kind as u8);
-                Kind::Relay
+                FrameKind::Relay
             }
-            Message::Over => Kind::Over,
+            Message::Over => FrameKind::Over,
         };
         (kind, payload)
     }
@@ -147,7 +147,7 @@ impl Side {
             Stage::Bound => self.bound,
             Stage::Ready => self.ready,
             Stage::Timed => self.timed,
-            Stage::Told => self.done,
+            Stage::Reported => self.done,
         }
     }
 
@@ -213,12 +213,12 @@ impl LaunchState {
     }
 
     /// Takes in a frame of `node`. Returns what to say in reply, if anything.
-    pub fn hear(&mut self, node: usize, kind: Kind, payload: &[u8]) -> Option<Outgoing> {
+    pub fn hear(&mut self, node: usize, kind: FrameKind, payload: &[u8]) -> Option<Outgoing> {
         let (near, number) = (self.wanted.near, self.number);
         let is_far = self.is_far(node);
         let side = if is_far { &mut self.far } else { &mut self.near };
         match kind {
-            Kind::Bound if is_far && !side.bound => {
+            FrameKind::Bound if is_far && !side.bound => {
                 let port = payload.first_chunk::<2>().map(|it| u16::from_le_bytes(*it));
                 if let (Some(Half::Near { to, .. }), Some(port)) =
                     (&mut self.wanted.spec.half, port)
@@ -230,13 +230,13 @@ impl LaunchState {
                     return Some(Outgoing { node: near, number, what });
                 }
             }
-            Kind::Ready => side.ready = true,
-            Kind::Going if is_far && !side.going => {
+            FrameKind::Ready => side.ready = true,
+            FrameKind::Going if is_far && !side.going => {
                 side.going = true;
-                return Some(Outgoing { node: near, number, what: Message::Tell(Kind::Go) });
+                return Some(Outgoing { node: near, number, what: Message::Tell(FrameKind::Go) });
             }
-            Kind::Timed => side.timed = true,
-            Kind::Record => {
+            FrameKind::Timed => side.timed = true,
+            FrameKind::Record => {
                 let record: Record = serde_json::from_slice(payload).unwrap_or_else(|error| {
                     let reason = format!("its record: {error}");
                     Record::without_samples(Outcome::Failed { reason })
@@ -244,7 +244,7 @@ impl LaunchState {
                 side.samples.reserve_exact(record.reported_samples().min(MOST_SAMPLES) as usize);
                 side.record = Some(record);
             }
-            Kind::Samples => {
+            FrameKind::Samples => {
                 let ticks = payload.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
                 // One more than there should be shows that there are too many; none beyond takes memory.
                 let reported = side.record.as_ref().into_iter().flat_map(Record::initiators);
@@ -252,8 +252,8 @@ impl LaunchState {
                 let room = most as usize + 1;
                 side.samples.extend(ticks.take(room.saturating_sub(side.samples.len())));
             }
-            Kind::Done => side.done = true,
-            Kind::Over => side.over = true,
+            FrameKind::Done => side.done = true,
+            FrameKind::Over => side.over = true,
             _ => {}
         }
         None
@@ -275,7 +275,7 @@ impl LaunchState {
     pub fn is_at(&self, stage: Stage) -> bool {
         match stage {
             Stage::Bound => self.failed() || self.wanted.far.is_none() || self.far.bound,
-            Stage::Told => {
+            Stage::Reported => {
                 let ended = |side: &Side| !side.begun || side.done || side.over || side.failed();
                 self.failure.is_some() || self.sides().all(|(_, side)| ended(side))
             }
@@ -304,12 +304,12 @@ impl LaunchState {
     /// What lets it go. Of two halves the far one goes first and reports that it has.
     pub fn go(&self) -> Outgoing {
         let node = self.far_node().unwrap_or(self.wanted.near);
-        Outgoing { node, number: self.number, what: Message::Tell(Kind::Go) }
+        Outgoing { node, number: self.number, what: Message::Tell(FrameKind::Go) }
     }
 
     /// Tells every node that takes part to let its workers exit, and to report.
     pub fn end(&self) -> Vec<Outgoing> {
-        self.to_all(|| Message::Tell(Kind::End))
+        self.to_all(|| Message::Tell(FrameKind::End))
     }
 
     /// Tells every node that takes part that nobody wants it any more.

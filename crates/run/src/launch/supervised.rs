@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
 use super::spec::Spec;
-use super::wire::{Kind, Reader, write_frame};
+use super::wire::{FrameKind, Reader, write_frame};
 
 /// How long a supervisor may take to end once it is told, before it is killed.
 const ENDS_WITHIN: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ impl Supervised {
         let stdout = child.stdout.take().expect("piped");
         let text = serde_json::to_vec(spec).expect("a spec is always JSON");
         // If the child died already, the record says so when it is read.
-        let _ = write_frame(&stdin, Kind::Spec, &text);
+        let _ = write_frame(&stdin, FrameKind::Spec, &text);
         Supervised { child, stdin: Some(stdin), stdout: Reader::new(stdout), hung_up: None }
     }
 
@@ -47,7 +47,7 @@ impl Supervised {
         self.stdout.as_fd()
     }
 
-    pub(super) fn tell(&mut self, kind: Kind) {
+    pub(super) fn tell(&mut self, kind: FrameKind) {
         if let Some(stdin) = &self.stdin {
             // A closed pipe shows as a missing frame at the next read.
             let _ = write_frame(stdin, kind, &[]);

@@ -17,7 +17,7 @@ use super::page::Page;
 use super::pairs::Pairs;
 use super::spec::{BUILD, Half, Spec};
 use super::tracing::Tracing;
-use super::wire::{self, Kind, Reader, write_frame};
+use super::wire::{self, FrameKind, Reader, write_frame};
 use super::worker::{WorkerContext, WorkerFn, worker_fn};
 use super::workers::{OWNER_GONE, Reports, WorkerGroup};
 use machine::Ledger;
@@ -45,7 +45,7 @@ pub fn serve() -> i32 {
         owner.next(Some(started + READY_WITHIN), None).ok()
     };
     let spec: Spec = match asked {
-        Some((Kind::Spec, text)) => match serde_json::from_slice(&text) {
+        Some((FrameKind::Spec, text)) => match serde_json::from_slice(&text) {
             Ok(spec) => spec,
             Err(error) => return refuse(format!("the spec is not one: {error}")),
         },
@@ -73,15 +73,15 @@ fn refuse(reason: String) -> i32 {
 
 fn tell_record(record: &Record) -> i32 {
     let text = serde_json::to_vec(record).expect("a record is always JSON");
-    let told = write_frame(io::stdout(), Kind::Record, &text)
-        .and_then(|()| write_frame(io::stdout(), Kind::Done, &[]));
+    let told = write_frame(io::stdout(), FrameKind::Record, &text)
+        .and_then(|()| write_frame(io::stdout(), FrameKind::Done, &[]));
     i32::from(told.is_err())
 }
 
 /// Whether all was told already; the record of a launch that ended before its time, else.
-type Told = Result<(), Box<Record>>;
+type Finished = Result<(), Box<Record>>;
 
-fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Told {
+fn launch(spec: Spec, owner: &mut Reader<io::Stdin>, started: Instant) -> Finished {
     let failed = |reason: String| Outcome::Failed { reason };
     let (variant, open) = spec.to_open().map_err(failed)?;
     let carries = variant.traits().carries;
@@ -133,7 +133,7 @@ struct Launching<'a> {
 
 /// The near half: starts the initiator on the connected endpoint.
 impl ConnectVisitor for Launching<'_> {
-    type Output = Told;
+    type Output = Finished;
 
     fn visit<E: Endpoint + 'static>(
         self,
@@ -146,11 +146,11 @@ impl ConnectVisitor for Launching<'_> {
 
 /// The far half: reports its port, accepts its partner, and starts the responder.
 impl ListenVisitor for Launching<'_> {
-    type Output = Told;
+    type Output = Finished;
 
     fn visit<L: Listener>(self, listener: L) -> Self::Output {
         // A closed pipe shows at the next read of the owner's stream.
-        let _ = write_frame(io::stdout(), Kind::Bound, &listener.port().to_le_bytes());
+        let _ = write_frame(io::stdout(), FrameKind::Bound, &listener.port().to_le_bytes());
         if self.spec.workload.traits().sets_up {
             let responder = (Role::Responder, worker_fn(vec![AcceptOnly(listener)]));
             return self.with(vec![responder], Vec::new(), Vec::new());
@@ -163,7 +163,7 @@ impl ListenVisitor for Launching<'_> {
 
 impl Launching<'_> {
     /// Opens the mechanism called `name` for each initiator, and launches.
-    fn open(self, name: &str, open: &OpenSpec) -> Result<Told, OpenError> {
+    fn open(self, name: &str, open: &OpenSpec) -> Result<Finished, OpenError> {
         let nonblocking = self.spec.workload.traits().nonblocking;
         let mut pairs = Pairs::default();
         for _ in 0..self.spec.initiators() {
@@ -183,7 +183,7 @@ impl Launching<'_> {
         functions: Vec<(Role, WorkerFn)>,
         effective_settings: EffectiveSettings,
         residues: Vec<Residue>,
-    ) -> Told {
+    ) -> Finished {
         let failed = |reason: String| Outcome::Failed { reason };
         let room = match self.spec.samples {
             SampleCount::Exactly(samples) => samples,
@@ -235,14 +235,14 @@ struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    fn run(mut self, started: Instant, effective_settings: BTreeMap<String, u64>) -> Told {
+    fn run(mut self, started: Instant, effective_settings: BTreeMap<String, u64>) -> Finished {
         self.workers.gather(self.owner, Instant::now() + READY_WITHIN)?;
         let ledger = Ledger::open(Path::new("/"));
         // The workers are there already: descriptors of programs are this process's alone.
         self.tracing.as_mut().map_or(Ok(()), |it| it.load(self.spec))?;
         let setup_ns = started.elapsed().as_nanos() as u64;
-        self.tell_owner(Kind::Ready);
-        self.await_owner(Kind::Go)?;
+        self.tell_owner(FrameKind::Ready);
+        self.await_owner(FrameKind::Go)?;
         // Not before: several launches may stand ready, and one is timed.
         self.tracing.as_mut().map_or(Ok(()), Tracing::attach)?;
 
@@ -251,7 +251,7 @@ impl Conversation<'_> {
         let before = ledger.take();
         self.workers.say_all();
         if let Some(Half::Far { .. }) = self.spec.half {
-            self.tell_owner(Kind::Going);
+            self.tell_owner(FrameKind::Going);
         }
         let deadline = Instant::now() + Duration::from_millis(self.spec.deadline_ms);
         let gathered = self.workers.gather(self.owner, deadline);
@@ -282,8 +282,8 @@ impl Conversation<'_> {
         if let Some(tracing) = &mut self.tracing {
             tracing.detach();
         }
-        self.tell_owner(Kind::Timed);
-        self.await_owner(Kind::End)?;
+        self.tell_owner(FrameKind::Timed);
+        self.await_owner(FrameKind::End)?;
         self.workers.say_all();
 
         let trace = match self.tracing.take() {
@@ -308,12 +308,12 @@ impl Conversation<'_> {
         self.spec.cpus_here().into_iter().collect()
     }
 
-    fn tell_owner(&self, kind: Kind) {
+    fn tell_owner(&self, kind: FrameKind) {
         // A closed pipe shows at the next read of the owner's stream.
         let _ = write_frame(io::stdout(), kind, &[]);
     }
 
-    fn await_owner(&mut self, expected: Kind) -> Result<(), Outcome> {
+    fn await_owner(&mut self, expected: FrameKind) -> Result<(), Outcome> {
         match self.owner.next(None, None) {
             Ok((kind, _)) if kind == expected => Ok(()),
             _ => Err(owner_gone()),
@@ -324,14 +324,14 @@ impl Conversation<'_> {
     fn tell(&self, record: &Record) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let text = serde_json::to_vec(record).expect("a record is always JSON");
-        write_frame(&mut out, Kind::Record, &text)?;
+        write_frame(&mut out, FrameKind::Record, &text)?;
         for (page, report) in self.pages.iter().zip(record.initiators()) {
             for part in page.samples(report.samples as usize).chunks(wire::SAMPLES_PER_FRAME) {
                 let ticks = part.iter().flat_map(|tick| tick.load(Ordering::Relaxed).to_le_bytes());
-                write_frame(&mut out, Kind::Samples, &ticks.collect::<Vec<u8>>())?;
+                write_frame(&mut out, FrameKind::Samples, &ticks.collect::<Vec<u8>>())?;
             }
         }
-        write_frame(&mut out, Kind::Done, &[])
+        write_frame(&mut out, FrameKind::Done, &[])
     }
 }
 

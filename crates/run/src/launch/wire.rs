@@ -22,7 +22,7 @@ pub const SAMPLES_PER_FRAME: usize = 64 << 10;
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FrameKind {
     /// To the supervisor: the spec, as JSON.
     Spec = b'L',
     /// To the supervisor: start.
@@ -53,10 +53,10 @@ pub enum Kind {
     Over = b'V',
 }
 
-impl Kind {
+impl FrameKind {
     /// The kind that `byte` stands for.
-    pub fn from_byte(byte: u8) -> Option<Kind> {
-        use Kind::*;
+    pub fn from_byte(byte: u8) -> Option<FrameKind> {
+        use FrameKind::*;
         let all = [
             Spec, Go, End, Ready, Timed, Record, Samples, Done, Bound, Going, Hello, Begin, Relay,
             Over,
@@ -66,7 +66,7 @@ impl Kind {
 }
 
 /// Writes one frame with a single write where the stream allows.
-pub fn write_frame(mut to: impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+pub fn write_frame(mut to: impl Write, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
     let mut frame = Vec::with_capacity(5 + payload.len());
     frame.push(kind as u8);
     frame.extend_from_slice(&(payload.len() as u32).to_le_bytes());
@@ -77,7 +77,7 @@ pub fn write_frame(mut to: impl Write, kind: Kind, payload: &[u8]) -> io::Result
 
 /// The same for a stream that somebody in between passes on by the line, as srun(1) does: a line ends
 /// behind each frame. Whoever reads frames skips it.
-pub fn write_frame_line(mut to: impl Write, kind: Kind, payload: &[u8]) -> io::Result<()> {
+pub fn write_frame_line(mut to: impl Write, kind: FrameKind, payload: &[u8]) -> io::Result<()> {
     let mut frame = Vec::with_capacity(6 + payload.len());
     write_frame(&mut frame, kind, payload)?;
     frame.push(LINE_END);
@@ -114,7 +114,7 @@ impl<F: AsFd> Reader<F> {
     }
 
     /// The next frame, if all of it is here already.
-    pub fn held(&mut self) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
+    pub fn held(&mut self) -> Result<Option<(FrameKind, Vec<u8>)>, Missing> {
         self.take_frame()
     }
 
@@ -145,7 +145,7 @@ impl<F: AsFd> Reader<F> {
         &mut self,
         deadline: Option<Instant>,
         wanted: impl IntoIterator<Item = BorrowedFd<'a>>,
-    ) -> Result<(Kind, Vec<u8>), Missing> {
+    ) -> Result<(FrameKind, Vec<u8>), Missing> {
         let wanted: Vec<BorrowedFd<'a>> = wanted.into_iter().collect();
         loop {
             if let Some(frame) = self.take_frame()? {
@@ -170,7 +170,7 @@ impl<F: AsFd> Reader<F> {
         Ok(())
     }
 
-    fn take_frame(&mut self) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
+    fn take_frame(&mut self) -> Result<Option<(FrameKind, Vec<u8>)>, Missing> {
         take_frame(&mut self.held)
     }
 
@@ -200,13 +200,13 @@ impl<F: AsFd> Reader<F> {
 ///
 /// # Errors
 /// [`Missing::Broken`] where no frame begins there, or one claims to be too long.
-pub fn take_frame(held: &mut Vec<u8>) -> Result<Option<(Kind, Vec<u8>)>, Missing> {
+pub fn take_frame(held: &mut Vec<u8>) -> Result<Option<(FrameKind, Vec<u8>)>, Missing> {
     let ends = held.iter().take_while(|byte| **byte == LINE_END).count();
     held.drain(..ends);
     let Some((head, rest)) = held.split_first_chunk::<5>() else { return Ok(None) };
     let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
     let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
-    let kind = Kind::from_byte(head[0]).ok_or_else(|| broken("not a frame"))?;
+    let kind = FrameKind::from_byte(head[0]).ok_or_else(|| broken("not a frame"))?;
     if length > LARGEST {
         return Err(broken("oversized frame"));
     }
@@ -236,26 +236,26 @@ mod tests {
     #[test]
     fn frames_arrive_in_order_and_then_the_end() {
         let (from, mut to) = pair();
-        write_frame(&mut to, Kind::Ready, b"").unwrap();
-        write_frame(&mut to, Kind::Record, b"{}").unwrap();
+        write_frame(&mut to, FrameKind::Ready, b"").unwrap();
+        write_frame(&mut to, FrameKind::Record, b"{}").unwrap();
         drop(to);
         let mut reader = Reader::new(from);
-        assert_eq!(reader.next(None, None).unwrap(), (Kind::Ready, vec![]));
-        assert_eq!(reader.next(None, None).unwrap(), (Kind::Record, b"{}".to_vec()));
+        assert_eq!(reader.next(None, None).unwrap(), (FrameKind::Ready, vec![]));
+        assert_eq!(reader.next(None, None).unwrap(), (FrameKind::Record, b"{}".to_vec()));
         assert!(matches!(reader.next(None, None), Err(Missing::Closed)));
     }
 
     #[test]
     fn lines_may_end_between_frames() {
         let (from, mut to) = pair();
-        write_frame_line(&mut to, Kind::Samples, b"\n\n").unwrap();
-        write_frame_line(&mut to, Kind::Done, b"").unwrap();
+        write_frame_line(&mut to, FrameKind::Samples, b"\n\n").unwrap();
+        write_frame_line(&mut to, FrameKind::Done, b"").unwrap();
         drop(to);
         let mut reader = Reader::new(from);
-        assert_eq!(reader.next(None, None).unwrap(), (Kind::Samples, b"\n\n".to_vec()));
-        assert_eq!(reader.next(None, None).unwrap(), (Kind::Done, vec![]));
+        assert_eq!(reader.next(None, None).unwrap(), (FrameKind::Samples, b"\n\n".to_vec()));
+        assert_eq!(reader.next(None, None).unwrap(), (FrameKind::Done, vec![]));
         assert!(matches!(reader.next(None, None), Err(Missing::Closed)));
-        assert!(Kind::from_byte(LINE_END).is_none());
+        assert!(FrameKind::from_byte(LINE_END).is_none());
     }
 
     #[test]

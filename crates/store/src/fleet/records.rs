@@ -34,7 +34,7 @@ impl Concurrent {
 
 /// What was asked of many nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FleetAsked {
+pub struct FleetRequest {
     /// The nodes, in their order.
     pub nodes: Vec<String>,
     /// The words of the command that starts something on a node, with `{node}` for its name.
@@ -68,7 +68,7 @@ pub struct FleetAsked {
     pub seed: u64,
 }
 
-impl FleetAsked {
+impl FleetRequest {
     /// The same as what is asked of a run, as far as it can be said without the nodes.
     pub fn request(&self) -> Request {
         let routes = [(Route::Local, &self.local), (Route::Peer, &self.between)];
@@ -95,7 +95,7 @@ pub struct NewFleet<'a> {
     /// The command line.
     pub argv: &'a [String],
     /// What was asked.
-    pub asked: &'a FleetAsked,
+    pub asked: &'a FleetRequest,
     /// The machine of the coordinator.
     pub host: &'a Host,
     /// Its clock, which stamps nothing.
@@ -143,7 +143,7 @@ pub struct StoredFleet {
     /// The command line.
     pub argv: Vec<String>,
     /// What was asked.
-    pub asked: FleetAsked,
+    pub asked: FleetRequest,
     /// What the build could measure, and what it yields.
     pub catalogue: Catalogue,
     /// Wall time of measuring, in ns.

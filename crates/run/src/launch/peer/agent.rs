@@ -16,7 +16,7 @@ use super::deploy::remove_own;
 use super::{Build, FarHost, network};
 use crate::launch::spec::{BUILD, Spec};
 use crate::launch::supervised::Supervised;
-use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame_line};
+use crate::launch::wire::{FrameKind, Missing, Reader, time_left, write_frame_line};
 use crate::launch::{LaunchResult, Launcher};
 use machine::Topology;
 use model::launch::Record;
@@ -45,7 +45,7 @@ pub fn serve() -> i32 {
     ignore_broken_pipes();
     let mut owner = Reader::new(io::stdin());
     let asked = match owner.next(Some(Instant::now() + GREETED_WITHIN), None) {
-        Ok((Kind::Hello, text)) => serde_json::from_slice::<Build>(&text).ok(),
+        Ok((FrameKind::Hello, text)) => serde_json::from_slice::<Build>(&text).ok(),
         _ => None,
     };
     let Some(asked) = asked else {
@@ -54,13 +54,13 @@ pub fn serve() -> i32 {
     };
     let own = serde_json::json!({ "build": BUILD });
     if asked.build != BUILD {
-        let _ = write_frame_line(io::stdout(), Kind::Hello, own.to_string().as_bytes());
+        let _ = write_frame_line(io::stdout(), FrameKind::Hello, own.to_string().as_bytes());
         eprintln!("peer: build {BUILD} can't serve build {}", asked.build);
         return 1;
     }
     let mut hello = serde_json::to_value(describe()).expect("always JSON");
     hello["build"] = BUILD.into();
-    if write_frame_line(io::stdout(), Kind::Hello, hello.to_string().as_bytes()).is_err() {
+    if write_frame_line(io::stdout(), FrameKind::Hello, hello.to_string().as_bytes()).is_err() {
         return 1;
     }
     let launcher = Launcher::new("/proc/self/exe".into());
@@ -111,7 +111,7 @@ pub enum Order {
         /// The launch's number.
         number: u32,
         /// The frame's kind; None of what is none.
-        kind: Option<Kind>,
+        kind: Option<FrameKind>,
     },
     /// End what is left of a launch.
     Over {
@@ -125,27 +125,27 @@ impl Order {
     ///
     /// # Errors
     /// [`Missing::Broken`] where a coordinator doesn't say such things.
-    pub fn read(kind: Kind, payload: &[u8]) -> Result<Order, Missing> {
+    pub fn read(kind: FrameKind, payload: &[u8]) -> Result<Order, Missing> {
         let broken = |what: &str| Missing::Broken(io::Error::other(what.to_string()));
-        if kind == Kind::Hello {
+        if kind == FrameKind::Hello {
             return Ok(Order::Answer);
         }
         let (number, rest) =
             payload.split_first_chunk::<4>().ok_or_else(|| broken("no number of a launch"))?;
         let number = u32::from_le_bytes(*number);
         match kind {
-            Kind::Begin => {
+            FrameKind::Begin => {
                 let (padding, text) =
                     rest.split_first_chunk::<4>().ok_or_else(|| broken("no padding"))?;
                 let spec = serde_json::from_slice(text).map_err(|it| broken(&it.to_string()))?;
                 let padding = u32::from_le_bytes(*padding).min(1 << 16) as usize;
                 Ok(Order::Begin { number, padding, spec })
             }
-            Kind::Relay => {
-                let kind = rest.first().and_then(|byte| Kind::from_byte(*byte));
+            FrameKind::Relay => {
+                let kind = rest.first().and_then(|byte| FrameKind::from_byte(*byte));
                 Ok(Order::Relay { number, kind })
             }
-            Kind::Over => Ok(Order::Over { number }),
+            FrameKind::Over => Ok(Order::Over { number }),
             _ => Err(broken("a frame out of turn")),
         }
     }
@@ -223,15 +223,15 @@ impl Agent {
         }
         if broken || filled.is_err() {
             self.charges.remove(&number);
-            say(Kind::Over, &number.to_le_bytes())?;
+            say(FrameKind::Over, &number.to_le_bytes())?;
         }
         Ok(())
     }
 
     /// Does what the coordinator wants.
-    fn obey(&mut self, kind: Kind, payload: &[u8]) -> Result<(), Missing> {
+    fn obey(&mut self, kind: FrameKind, payload: &[u8]) -> Result<(), Missing> {
         match Order::read(kind, payload)? {
-            Order::Answer => return say(Kind::Hello, &[]),
+            Order::Answer => return say(FrameKind::Hello, &[]),
             Order::Begin { number, padding, spec } => return self.begin(number, &spec, padding),
             Order::Relay { number, kind: Some(kind) } => {
                 if let Some(charge) = self.charges.get_mut(&number) {
@@ -254,21 +254,21 @@ impl Agent {
             Err(error) => {
                 let record: Record = LaunchResult::not_started(&error).record;
                 let text = serde_json::to_vec(&record).expect("a record is always JSON");
-                relay(number, Kind::Record, &text)?;
-                relay(number, Kind::Done, &[])
+                relay(number, FrameKind::Record, &text)?;
+                relay(number, FrameKind::Done, &[])
             }
         }
     }
 }
 
-fn relay(number: u32, kind: Kind, payload: &[u8]) -> Result<(), Missing> {
+fn relay(number: u32, kind: FrameKind, payload: &[u8]) -> Result<(), Missing> {
     let mut whole = number.to_le_bytes().to_vec();
     whole.push(kind as u8);
     whole.extend_from_slice(payload);
-    say(Kind::Relay, &whole)
+    say(FrameKind::Relay, &whole)
 }
 
-fn say(kind: Kind, payload: &[u8]) -> Result<(), Missing> {
+fn say(kind: FrameKind, payload: &[u8]) -> Result<(), Missing> {
     write_frame_line(io::stdout(), kind, payload).map_err(|_| Missing::Closed)
 }
 

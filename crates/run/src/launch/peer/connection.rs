@@ -9,11 +9,11 @@ use super::deploy::Copy;
 use super::process::Process;
 use super::{Build, FarHost};
 use crate::launch::spec::BUILD;
-use crate::launch::wire::{Kind, Missing};
+use crate::launch::wire::{FrameKind, Missing};
 use machine::interrupt::Interrupt;
 
 /// A frame.
-pub type Frame = (Kind, Vec<u8>);
+pub type Frame = (FrameKind, Vec<u8>);
 
 /// How long an agent may take to answer: a password may have to be typed, or a step of a scheduler set up.
 pub const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// An agent that is an object of this process.
 pub trait AgentHere {
     /// Takes in a frame, as bytes.
-    fn hear(&mut self, kind: Kind, payload: &[u8]);
+    fn hear(&mut self, kind: FrameKind, payload: &[u8]);
 
     /// The next frame back.
     ///
@@ -43,7 +43,7 @@ pub enum Connection {
 }
 
 /// Why what came is no hello of an agent of this build.
-pub enum NotMet {
+pub enum HelloError {
     /// Another build speaks there: in words.
     OtherBuild(String),
     /// It is none: why.
@@ -59,14 +59,14 @@ pub fn hello() -> Vec<u8> {
 ///
 /// # Errors
 /// What it is instead.
-pub fn met(hello: &[u8]) -> Result<FarHost, NotMet> {
-    let nonsense = |error: serde_json::Error| NotMet::Nonsense(format!("its hello: {error}"));
+pub fn read_hello(hello: &[u8]) -> Result<FarHost, HelloError> {
+    let nonsense = |error: serde_json::Error| HelloError::Nonsense(format!("its hello: {error}"));
     let Build { build } = serde_json::from_slice(hello).map_err(nonsense)?;
     if build == BUILD {
         return serde_json::from_slice(hello).map_err(nonsense);
     }
     let text = format!("it has build {build}, and this is build {BUILD}: install the same there");
-    Err(NotMet::OtherBuild(text))
+    Err(HelloError::OtherBuild(text))
 }
 
 impl Connection {
@@ -99,7 +99,7 @@ impl Connection {
     }
 
     /// Says something. What can't be said shows at the next read.
-    pub fn say(&mut self, kind: Kind, payload: &[u8]) {
+    pub fn say(&mut self, kind: FrameKind, payload: &[u8]) {
         match self {
             Connection::Process(it) => it.say(kind, payload),
             Connection::Here(it) => it.hear(kind, payload),

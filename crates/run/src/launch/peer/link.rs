@@ -1,6 +1,6 @@
 //! The way to the other host, and what has come over it of each launch.
 
-use model::peer::Asked;
+use model::peer::PeerRequest;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -9,12 +9,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::connection::{
-    ANSWERS_WITHIN, Connection, Frame, NotMet, PONG_WITHIN, end_all, hello, met,
+    ANSWERS_WITHIN, Connection, Frame, HelloError, PONG_WITHIN, end_all, hello, read_hello,
 };
 use super::deploy::Copy;
 use super::{FarHost, NoPeer};
 use crate::launch::state::Outgoing;
-use crate::launch::wire::{Kind, Missing};
+use crate::launch::wire::{FrameKind, Missing};
 use machine::interrupt::Interrupt;
 
 /// How long a peer may take to end once its standard input is closed.
@@ -31,7 +31,7 @@ pub(in crate::launch) struct Link {
 }
 
 impl Link {
-    pub(super) fn start(asked: &Asked, interrupt: &Interrupt) -> Result<Link, NoPeer> {
+    pub(super) fn start(asked: &PeerRequest, interrupt: &Interrupt) -> Result<Link, NoPeer> {
         let failed = |why| {
             NoPeer(format!(
                 "--peer: {why}; give a command that runs its arguments elsewhere, as in 'ssh host'"
@@ -67,16 +67,16 @@ impl Link {
 
     /// Each side says who it is; gives who the other one is.
     pub(super) fn greet(&mut self, interrupt: &Interrupt) -> Result<FarHost, NoPeer> {
-        self.say(Kind::Hello, &hello());
+        self.say(FrameKind::Hello, &hello());
         let deadline = Instant::now() + ANSWERS_WITHIN;
         let told = match self.agent.next(deadline, interrupt.fd()) {
-            Ok((Kind::Hello, text)) => match met(&text) {
+            Ok((FrameKind::Hello, text)) => match read_hello(&text) {
                 Ok(far) => return Ok(far),
-                Err(NotMet::OtherBuild(why)) => {
+                Err(HelloError::OtherBuild(why)) => {
                     let told = self.agent.told(&why);
                     return Err(NoPeer(format!("--peer: {told}, or let --deploy copy this one")));
                 }
-                Err(NotMet::Nonsense(why)) => self.agent.told(&why),
+                Err(HelloError::Nonsense(why)) => self.agent.told(&why),
             },
             Ok((kind, _)) => self.agent.told(&format!("it said {kind:?} first")),
             Err(Missing::Interrupted) => {
@@ -92,14 +92,14 @@ impl Link {
         )))
     }
 
-    pub(super) fn say(&mut self, kind: Kind, payload: &[u8]) {
+    pub(super) fn say(&mut self, kind: FrameKind, payload: &[u8]) {
         self.agent.say(kind, payload);
     }
 
     /// Asks whether the agent is still there; one that doesn't even say so is lost.
     pub(in crate::launch) fn roll_call(&mut self, interrupt: BorrowedFd<'_>) {
         self.answered = false;
-        self.say(Kind::Hello, &[]);
+        self.say(FrameKind::Hello, &[]);
         let deadline = Instant::now() + PONG_WITHIN;
         while !self.answered && self.lost.is_none() {
             match self.agent.next(deadline, interrupt) {
@@ -136,19 +136,19 @@ impl Link {
     fn sort(&mut self, (kind, payload): Frame) {
         let number = payload.first_chunk::<4>().map(|it| u32::from_le_bytes(*it));
         match (kind, number) {
-            (Kind::Relay, Some(number)) if payload.len() > 4 => {
-                let inner = Kind::from_byte(payload[4]);
+            (FrameKind::Relay, Some(number)) if payload.len() > 4 => {
+                let inner = FrameKind::from_byte(payload[4]);
                 // Of a launch that nobody asks for any more nothing is kept.
                 if let (Some(inner), Some(heard)) = (inner, self.heard.get_mut(&number)) {
                     heard.push_back((inner, payload[5..].to_vec()));
                 }
             }
-            (Kind::Over, Some(number)) => {
+            (FrameKind::Over, Some(number)) => {
                 if let Some(heard) = self.heard.get_mut(&number) {
-                    heard.push_back((Kind::Over, Vec::new()));
+                    heard.push_back((FrameKind::Over, Vec::new()));
                 }
             }
-            (Kind::Hello, None) => self.answered = true,
+            (FrameKind::Hello, None) => self.answered = true,
             (kind, _) => {
                 let error = io::Error::other(format!("{kind:?} out of turn"));
                 self.lose(&Missing::Broken(error));
@@ -207,7 +207,7 @@ impl Drop for Line {
     fn drop(&mut self) {
         let mut link = self.link.borrow_mut();
         link.heard.remove(&self.number);
-        link.say(Kind::Over, &self.number.to_le_bytes());
+        link.say(FrameKind::Over, &self.number.to_le_bytes());
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::deploy::{self, Copy};
 use super::keeper;
-use crate::launch::wire::{Kind, Missing, Reader, time_left, write_frame};
+use crate::launch::wire::{FrameKind, Missing, Reader, time_left, write_frame};
 use machine::interrupt::Interrupt;
 use model::visible::visible;
 
@@ -111,7 +111,7 @@ impl Process {
     }
 
     /// Says something. What can't be said shows at the next read.
-    pub fn say(&mut self, kind: Kind, payload: &[u8]) {
+    pub fn say(&mut self, kind: FrameKind, payload: &[u8]) {
         if let Some(stdin) = &self.stdin {
             let _ = write_frame(stdin, kind, payload);
         }

@@ -72,7 +72,7 @@ fn failed(reason: &str) -> Vec<u8> {
 }
 
 /// Frames of a node, none of which is answered.
-fn hear<const N: usize>(state: &mut LaunchState, node: usize, frames: [(Kind, &[u8]); N]) {
+fn hear<const N: usize>(state: &mut LaunchState, node: usize, frames: [(FrameKind, &[u8]); N]) {
     for (kind, payload) in frames {
         assert!(state.hear(node, kind, payload).is_none(), "{kind:?}");
     }
@@ -97,15 +97,22 @@ fn ticks(values: [u64; 2]) -> Vec<u8> {
 fn a_launch_in_one_place_is_ready_goes_is_timed_and_tells() {
     let mut state = here();
     assert!(state.is_at(Stage::Bound) && !state.is_at(Stage::Ready));
-    hear(&mut state, NEAR, [(Kind::Ready, &[])]);
+    hear(&mut state, NEAR, [(FrameKind::Ready, &[])]);
     assert!(state.is_at(Stage::Ready) && !state.is_at(Stage::Timed));
     let go = state.go();
-    assert!(matches!(go, Outgoing { node: NEAR, what: Message::Tell(Kind::Go), .. }), "{go:?}");
-    hear(&mut state, NEAR, [(Kind::Timed, &[])]);
-    assert!(state.is_at(Stage::Timed) && !state.is_at(Stage::Told));
+    assert!(
+        matches!(go, Outgoing { node: NEAR, what: Message::Tell(FrameKind::Go), .. }),
+        "{go:?}"
+    );
+    hear(&mut state, NEAR, [(FrameKind::Timed, &[])]);
+    assert!(state.is_at(Stage::Timed) && !state.is_at(Stage::Reported));
     let (record, ticks) = (record(Outcome::Ok, 2), ticks([10, 11]));
-    hear(&mut state, NEAR, [(Kind::Record, &record), (Kind::Samples, &ticks), (Kind::Done, &[])]);
-    assert!(state.is_at(Stage::Told) && !state.failed());
+    hear(
+        &mut state,
+        NEAR,
+        [(FrameKind::Record, &record), (FrameKind::Samples, &ticks), (FrameKind::Done, &[])],
+    );
+    assert!(state.is_at(Stage::Reported) && !state.failed());
     let found = result(&mut state);
     assert_eq!((found.record.outcome, found.samples), (Outcome::Ok, vec![10, 11]));
 }
@@ -114,7 +121,7 @@ fn a_launch_in_one_place_is_ready_goes_is_timed_and_tells() {
 fn of_two_halves_the_far_one_begins_and_goes_first() {
     let (mut state, far) = between();
     assert_eq!((far.clock, far.ns_per_tick), (clock::Kind::Tsc, 0.5), "its own clock");
-    let reply = state.hear(FAR, Kind::Bound, &4711_u16.to_le_bytes());
+    let reply = state.hear(FAR, FrameKind::Bound, &4711_u16.to_le_bytes());
     let Some(Outgoing { node: NEAR, what: Message::Begin(near, 32), .. }) = reply else {
         panic!("{reply:?}");
     };
@@ -124,25 +131,30 @@ fn of_two_halves_the_far_one_begins_and_goes_first() {
         panic!("two halves");
     };
     assert_eq!((SocketAddr::new(at, 4711), cookie), (to, shown));
-    assert!(state.hear(FAR, Kind::Bound, &1_u16.to_le_bytes()).is_none(), "it begins once");
-    hear(&mut state, FAR, [(Kind::Ready, &[])]);
+    assert!(state.hear(FAR, FrameKind::Bound, &1_u16.to_le_bytes()).is_none(), "it begins once");
+    hear(&mut state, FAR, [(FrameKind::Ready, &[])]);
     assert!(!state.is_at(Stage::Ready));
-    hear(&mut state, NEAR, [(Kind::Ready, &[])]);
+    hear(&mut state, NEAR, [(FrameKind::Ready, &[])]);
     assert!(state.is_at(Stage::Ready));
     assert_eq!(state.go().node, FAR);
-    let reply = state.hear(FAR, Kind::Going, &[]);
-    let to_near = matches!(reply, Some(Outgoing { node: NEAR, what: Message::Tell(Kind::Go), .. }));
+    let reply = state.hear(FAR, FrameKind::Going, &[]);
+    let to_near =
+        matches!(reply, Some(Outgoing { node: NEAR, what: Message::Tell(FrameKind::Go), .. }));
     assert!(to_near, "{reply:?}");
     let ticks = ticks([10, 11]);
     for (node, samples) in [(NEAR, 2), (FAR, 0)] {
-        hear(&mut state, node, [(Kind::Timed, &[]), (Kind::Record, &record(Outcome::Ok, samples))]);
+        hear(
+            &mut state,
+            node,
+            [(FrameKind::Timed, &[]), (FrameKind::Record, &record(Outcome::Ok, samples))],
+        );
         if node == NEAR {
-            hear(&mut state, node, [(Kind::Samples, &ticks)]);
+            hear(&mut state, node, [(FrameKind::Samples, &ticks)]);
         }
-        assert!(!state.is_at(Stage::Told));
-        hear(&mut state, node, [(Kind::Done, &[])]);
+        assert!(!state.is_at(Stage::Reported));
+        hear(&mut state, node, [(FrameKind::Done, &[])]);
     }
-    assert!(state.is_at(Stage::Told));
+    assert!(state.is_at(Stage::Reported));
     let found = result(&mut state);
     assert_eq!((found.record.outcome, found.samples.len()), (Outcome::Ok, 2));
     assert_eq!(found.record.far.map(|it| it.setup_ns), Some(42));
@@ -153,14 +165,14 @@ fn what_can_not_be_had_is_the_cause_and_failures_are_joined() {
     let (mut state, _) = between();
     let (cause, remedy) = (Cause::Denied, "load it".into());
     let why = Unavailable { cause, reason: "no tcp".into(), remedy };
-    hear(&mut state, FAR, [(Kind::Record, &record(Outcome::Unavailable(why), 0))]);
-    hear(&mut state, NEAR, [(Kind::Record, &failed("its partner is gone"))]);
+    hear(&mut state, FAR, [(FrameKind::Record, &record(Outcome::Unavailable(why), 0))]);
+    hear(&mut state, NEAR, [(FrameKind::Record, &failed("its partner is gone"))]);
     let Outcome::Unavailable(why) = result(&mut state).record.outcome else { panic!("the cause") };
     assert_eq!(why.reason, "far: no tcp");
 
     let (mut state, _) = between();
-    hear(&mut state, NEAR, [(Kind::Record, &failed("it broke"))]);
-    hear(&mut state, FAR, [(Kind::Record, &failed("it broke too"))]);
+    hear(&mut state, NEAR, [(FrameKind::Record, &failed("it broke"))]);
+    hear(&mut state, FAR, [(FrameKind::Record, &failed("it broke too"))]);
     let found = result(&mut state).record;
     let reason = "it broke; far: it broke too".to_string();
     assert_eq!(found.outcome, Outcome::Failed { reason });
@@ -170,26 +182,30 @@ fn what_can_not_be_had_is_the_cause_and_failures_are_joined() {
 #[test]
 fn who_was_told_to_end_is_no_cause() {
     let (mut state, _) = between();
-    hear(&mut state, NEAR, [(Kind::Record, &failed(OWNER_GONE))]);
-    hear(&mut state, FAR, [(Kind::Record, &failed("it broke"))]);
+    hear(&mut state, NEAR, [(FrameKind::Record, &failed(OWNER_GONE))]);
+    hear(&mut state, FAR, [(FrameKind::Record, &failed("it broke"))]);
     assert_eq!(reason(&mut state), "far: it broke");
 }
 
 #[test]
 fn who_dies_or_says_nothing_in_time_is_named() {
     let mut state = here();
-    hear(&mut state, NEAR, [(Kind::Over, &[])]);
-    assert!(state.failed() && state.is_at(Stage::Told));
+    hear(&mut state, NEAR, [(FrameKind::Over, &[])]);
+    assert!(state.failed() && state.is_at(Stage::Reported));
     assert_eq!(reason(&mut state), "the supervisor died without a word");
 
     let (mut state, _) = between();
     state.give_up(Stage::Ready);
-    assert!(state.is_at(Stage::Told), "the near half was never begun");
+    assert!(state.is_at(Stage::Reported), "the near half was never begun");
     assert_eq!(reason(&mut state), "far: the supervisor missed its deadline");
 
     let mut state = here();
     let (record, ticks) = (record(Outcome::Ok, 3), ticks([1, 2]));
-    hear(&mut state, NEAR, [(Kind::Record, &record), (Kind::Samples, &ticks), (Kind::Done, &[])]);
+    hear(
+        &mut state,
+        NEAR,
+        [(FrameKind::Record, &record), (FrameKind::Samples, &ticks), (FrameKind::Done, &[])],
+    );
     assert_eq!(reason(&mut state), "2 samples came of 3");
 
     let mut state = here();
@@ -208,8 +224,8 @@ fn three_failures_and_none_that_worked_give_a_case_up() {
 fn a_record_that_claims_more_samples_than_there_are_makes_no_room_for_them() {
     let mut state = here();
     let record = record(Outcome::Ok, u64::MAX);
-    hear(&mut state, NEAR, [(Kind::Ready, &[]), (Kind::Timed, &[])]);
-    hear(&mut state, NEAR, [(Kind::Record, &record), (Kind::Done, &[])]);
+    hear(&mut state, NEAR, [(FrameKind::Ready, &[]), (FrameKind::Timed, &[])]);
+    hear(&mut state, NEAR, [(FrameKind::Record, &record), (FrameKind::Done, &[])]);
     assert_eq!(reason(&mut state), format!("0 samples came of {}", u64::MAX));
 }
 
@@ -217,12 +233,16 @@ fn a_record_that_claims_more_samples_than_there_are_makes_no_room_for_them() {
 fn samples_beyond_those_that_were_reported_take_no_memory_and_make_no_result() {
     let mut state = here();
     let record = record(Outcome::Ok, 2);
-    hear(&mut state, NEAR, [(Kind::Ready, &[]), (Kind::Timed, &[]), (Kind::Record, &record)]);
+    hear(
+        &mut state,
+        NEAR,
+        [(FrameKind::Ready, &[]), (FrameKind::Timed, &[]), (FrameKind::Record, &record)],
+    );
     let many = [7; 8 * 1_000];
     for _ in 0..100 {
-        hear(&mut state, NEAR, [(Kind::Samples, &many)]);
+        hear(&mut state, NEAR, [(FrameKind::Samples, &many)]);
     }
     assert!(state.near.samples.len() <= 3, "{}", state.near.samples.len());
-    hear(&mut state, NEAR, [(Kind::Done, &[])]);
+    hear(&mut state, NEAR, [(FrameKind::Done, &[])]);
     assert_eq!(reason(&mut state), "3 samples came of 2");
 }
