@@ -324,6 +324,47 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
 }
 
 #[test]
+fn variants_are_compared_and_sizes_swept_on_every_pair_and_ratios_are_to_any_of_them() {
+    let bench = Bench::new();
+    bench.must("fleet tcp udp --simulate 3 -s 64,1K,4K --rounds 14 --seed 7");
+    let export = exported(&bench, "last");
+    let comparisons = export["comparisons"].as_array().expect("comparisons");
+    assert_eq!(comparisons.len(), 3 * 3, "of each pair at each size");
+    for it in comparisons {
+        let reference = &results(&export)[it["reference"].as_u64().expect("one") as usize];
+        assert_eq!((&reference["variant"], &reference["nodes"]), (&json!("tcp"), &it["nodes"]));
+        assert_eq!((&it["concurrent"], &it["rounds"]), (&json!("all"), &json!(14)));
+        for standing in it["standings"].as_array().expect("standings") {
+            let case = &results(&export)[standing["result"].as_u64().expect("one") as usize];
+            assert_eq!(
+                (&case["nodes"], &case["message_bytes"]),
+                (&it["nodes"], &it["message_bytes"])
+            );
+            assert!(
+                standing["ratio"].as_f64().is_some_and(|it| (0.9..1.1).contains(&it)),
+                "{standing}"
+            );
+        }
+    }
+    let sweeps = export["sweeps"].as_array().expect("sweeps");
+    assert_eq!(sweeps.len(), 3 * 2, "of each pair and variant");
+    for it in sweeps {
+        assert_eq!((&it["sizes_bytes"], &it["rounds"]), (&json!([64, 1024, 4096]), &json!(14)));
+    }
+    // A report has a row for each variant but the reference.
+    let compared = |line: &str| {
+        let out = bench.must(line).out;
+        let (_, table) = out.split_once("Time over the reference's").expect("a table");
+        let row = table.lines().find(|it| it.contains("round trips of 64 B")).expect("a row");
+        ["tcp", "udp"].into_iter().filter(|it| row.contains(it)).collect::<Vec<_>>()
+    };
+    assert_eq!(compared("report last"), ["udp"]);
+    assert_eq!(compared("report last --reference udp"), ["tcp"]);
+    let said = bench.run("report last --reference pipe");
+    assert!(said.code == Some(2) && said.err.contains("didn't measure it"), "{}", said.err);
+}
+
+#[test]
 fn two_fleets_runs_are_compared_by_the_names_of_their_nodes() {
     let bench = Bench::new();
     // The slow node is sim1 of four, and sim3 of nine.

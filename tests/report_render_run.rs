@@ -281,6 +281,8 @@ fn sweep(variant: &str) -> Sweep {
         route: Route::Local,
         placement: "same-cpu".into(),
         site: "same-cpu".into(),
+        nodes: Vec::new(),
+        concurrent: None,
         total: None,
         payload: "untouched".into(),
         sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],

@@ -6,11 +6,12 @@ use std::time::Duration;
 use clap::Args;
 
 use super::args::{Shown, shown_or_written};
+use super::fleet_report::{self, Judgement};
 use super::peer::{Words, words};
 use super::progress::StderrProgress;
 use super::words::{Placements, Sizes, drawn_seed};
 use super::words::{placements, samples, seed, sizes, variant, workload};
-use super::{Common, Failure, complain, export, fleet_report, signals};
+use super::{Common, Failure, complain, export, signals};
 use ::run::campaign::{Conditions, TOOL, now_utc};
 use ::run::fleet::{self, network, nodes, plan, simulated};
 use analysis::Judged;
@@ -228,7 +229,8 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     let progress = &mut StderrProgress::new(common.quiet);
     let with = Conditions { store: &mut store, interrupt: &interrupt, progress };
     let status = fleet::measure(with, stored, groups)?;
-    let found = fleet_report::judged(&store, run)?;
+    let found = Judgement::of(&store, run, None)?
+        .ok_or_else(|| Failure::other(format!("run {run} has no nodes")))?;
     let shown = match args.format {
         Shown::Exported(format) => {
             export::write(format, args.output.as_deref(), &Judged::of(&store, run)?, &store)
@@ -245,7 +247,7 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
         return Ok(128 + signal as u8);
     }
     shown?;
-    if found.launches == 0 {
+    if found.fleet.launches == 0 {
         complain("nothing could be measured; the reasons stand above");
         return Ok(1);
     }

@@ -5,57 +5,69 @@ use std::path::Path;
 use super::args::{Script, Shown};
 use super::{Common, Failure, report, written};
 use ::report::compose::{Extent, fleet};
-use ::report::{html, terminal};
+use ::report::{Document, html, terminal};
+use analysis::GroupVerdict;
 use analysis::fleet::FleetJudged;
 use store::Store;
 use study::paper::Form;
 
-/// The run that the user named, if it was measured on many nodes.
-pub fn named(common: &Common, name: &str) -> Result<Option<FleetJudged>, Failure> {
-    let store = Store::open_existing(&common.store_path()?)?;
-    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(FleetJudged::of(&store, id)?)
+/// A run on many nodes, and how its variants compare.
+pub struct Judgement {
+    /// The nodes and pairs.
+    pub fleet: FleetJudged,
+    comparisons: Vec<GroupVerdict>,
 }
 
-/// Run `run` of a store, judged.
-pub fn judged(store: &Store, run: i64) -> Result<FleetJudged, Failure> {
-    FleetJudged::of(store, run)?.ok_or_else(|| Failure::other(format!("run {run} has no nodes")))
+impl Judgement {
+    /// Of run `id`, its ratios to `reference` where that is given; None where it was not measured on many nodes.
+    pub fn of(
+        store: &Store,
+        id: i64,
+        reference: Option<&str>,
+    ) -> Result<Option<Judgement>, Failure> {
+        let found = FleetJudged::against(store, id, reference)?;
+        Ok(found.map(|(fleet, comparisons)| Judgement { fleet, comparisons }))
+    }
+
+    /// Whether it has results of a variant, or of a mechanism, of that name.
+    pub fn has(&self, reference: &str) -> bool {
+        let mut variants = self.fleet.groups.iter().map(|it| it.group.mechanism.as_str());
+        variants.any(|it| it == reference || it.split(':').next() == Some(reference))
+    }
+
+    fn document(&self, extent: Extent) -> Document {
+        fleet::compose(&self.fleet, &self.comparisons, extent)
+    }
 }
 
 /// Shows it in one of the forms in which runs are written up.
 pub fn show(
     common: &Common,
-    found: &FleetJudged,
+    found: &Judgement,
     form: Shown,
     path: Option<&Path>,
 ) -> Result<(), Failure> {
     let extent = if common.verbose { Extent::Full } else { Extent::Summary };
     match (form, path) {
         (Shown::Written(script @ (Script::Markdown | Script::Typst)), path) => {
-            written::write_document(
-                script,
-                path,
-                &fleet::compose(found, Extent::Full),
-                &Form::PLAIN,
-            )
+            written::write_document(script, path, &found.document(Extent::Full), &Form::PLAIN)
         }
         (_, Some(path)) => {
-            let text =
-                terminal::render(&fleet::compose(found, extent), &terminal::Style::default());
-            report::write(path, &text)
+            let style = terminal::Style::default();
+            report::write(path, &terminal::render(&found.document(extent), &style))
         }
-        (_, None) => common.show(&fleet::compose(found, extent)),
+        (_, None) => common.show(&found.document(extent)),
     }
 }
 
 /// Writes the PDF.
-pub fn pdf(path: &Path, found: &FleetJudged) -> Result<(), Failure> {
-    let printer = written::Printer::of(found.fleet.id)?;
-    let bytes = printer.print(&fleet::compose(found, Extent::Full), &Form::PLAIN)?;
+pub fn pdf(path: &Path, found: &Judgement) -> Result<(), Failure> {
+    let printer = written::Printer::of(found.fleet.fleet.id)?;
+    let bytes = printer.print(&found.document(Extent::Full), &Form::PLAIN)?;
     printer.write(path, bytes)
 }
 
 /// Writes the self-contained page.
-pub fn write_page(path: &Path, found: &FleetJudged) -> Result<(), Failure> {
-    report::write(path, &html::render(&fleet::compose(found, Extent::Full)))
+pub fn write_page(path: &Path, found: &Judgement) -> Result<(), Failure> {
+    report::write(path, &html::render(&found.document(Extent::Full)))
 }

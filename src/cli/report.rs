@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::args::{Shown, text_or_written};
-use super::{Common, Failure, fleet_report, output, written};
+use super::fleet_report::{self, Judgement};
+use super::{Common, Failure, output, written};
 use ::report::compose::{Extent, compose};
 use ::report::{html, terminal};
 use analysis::Judged;
@@ -37,11 +38,12 @@ pub struct ReportArgs {
 
 /// Shows a run, and writes its page where asked.
 pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
-    if let Some(found) = fleet_report::named(common, &args.run)? {
-        if args.reference.is_some() {
-            return Err(Failure::usage(
-                "--reference: a run on many nodes has no ratios: leave it out",
-            ));
+    let store = Store::open_existing(&common.store_path()?)?;
+    let id = store.find_run(&args.run).map_err(|error| Failure::usage(error.to_string()))?;
+    let reference = args.reference.as_deref();
+    if let Some(found) = Judgement::of(&store, id, reference)? {
+        if let Some(name) = reference.filter(|it| !found.has(it)) {
+            return Err(not_measured(id, name));
         }
         if let Some(path) = &args.html {
             fleet_report::write_page(path, &found)?;
@@ -51,10 +53,12 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
         }
         return fleet_report::show(common, &found, args.format, args.output.as_deref()).map(|()| 0);
     }
-    let judged = match &args.reference {
-        None => judged(common, &args.run)?,
-        Some(reference) => against(common, &args.run, reference)?,
-    };
+    let judged = Judged::against(&store, id, reference)?;
+    let has =
+        |name: &str| judged.results.iter().any(|it| it.variant == name || it.mechanism == name);
+    if let Some(name) = reference.filter(|it| !has(it)) {
+        return Err(not_measured(id, name));
+    }
     if let Some(path) = &args.html {
         write_page(path, &judged)?;
     }
@@ -70,24 +74,10 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The run that the user named, judged.
-pub fn judged(common: &Common, name: &str) -> Result<Judged, Failure> {
-    let store = Store::open_existing(&common.store_path()?)?;
-    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
-    Ok(Judged::of(&store, id)?)
-}
-
-/// The same, its ratios to `reference`.
-fn against(common: &Common, name: &str, reference: &str) -> Result<Judged, Failure> {
-    let store = Store::open_existing(&common.store_path()?)?;
-    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
-    let judged = Judged::against(&store, id, Some(reference))?;
-    if !judged.results.iter().any(|it| it.variant == reference || it.mechanism == reference) {
-        return Err(Failure::usage(format!(
-            "--reference {reference}: run {id} didn't measure it: name one that it did"
-        )));
-    }
-    Ok(judged)
+fn not_measured(id: i64, reference: &str) -> Failure {
+    Failure::usage(format!(
+        "--reference {reference}: run {id} didn't measure it: name one that it did"
+    ))
 }
 
 /// Writes the self-contained page.

@@ -1,10 +1,14 @@
 //! A group's verdict: the set of the best, how far each case is from it at most, and how each stands to a
 //! reference that nobody chose by looking.
 //!
+//! Of a fleet a group is what the same nodes do, a group for each number of pairs at a time: its variants are
+//! compared there, and nodes by [`super::fleet`].
+//!
 //! Comparisons are paired within rounds. What is said of the best, and of the distance to it, holds for the
 //! whole group at once (95 %); so do the ratios to the reference.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use serde::Serialize;
 
@@ -16,7 +20,7 @@ use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
 use stats::{AgainstBest, AgainstReference};
-use store::{Closed, StoredGroup};
+use store::{Closed, Concurrent, StoredGroup, StoredRun};
 
 /// How one case stands in its group.
 #[derive(Clone, Debug, Serialize)]
@@ -88,6 +92,10 @@ pub struct GroupVerdict {
     /// ratios are the headline. A set-up wakes nobody.
     #[serde(skip)]
     pub by_ratio: bool,
+    /// The node that it was measured on, or the two between which it was; empty unless the run is a fleet's.
+    pub nodes: Vec<String>,
+    /// How many pairs of a fleet were measured at a time; null of what is no pair.
+    pub concurrent: Option<Concurrent>,
     /// `process`, `thread`.
     pub workers: String,
     /// Rounds measured.
@@ -112,74 +120,79 @@ pub struct GroupVerdict {
 }
 
 impl GroupVerdict {
-    /// Judges a group whose results start at index `first`, once for each route: what is best
-    /// here is one question, and what is best between two hosts another.
+    /// Judges a group whose results are the last of them, from index `first` on, once for each site: what is
+    /// best here is one question, and what is best between two hosts another.
     pub(super) fn of_each_site(
         group: &StoredGroup,
         first: usize,
-        members: &[CaseResult],
+        results: &[CaseResult],
         asked: Option<&str>,
     ) -> Vec<GroupVerdict> {
-        let mut sites: Vec<&str> = Vec::new();
-        for case in members {
-            if !sites.contains(&case.site.as_str()) {
-                sites.push(&case.site);
-            }
-        }
-        let judged =
-            sites.iter().map(|site| GroupVerdict::of(group, first, members, (site, asked)));
-        judged.flatten().collect()
+        let sites = alike(first..results.len(), |at| &*results[at].site);
+        sites.iter().filter_map(|it| GroupVerdict::of(group, it, results, asked)).collect()
     }
 
-    /// None if nothing was measured there.
+    /// Judges the variants of a fleet, where several did the same on the same nodes.
+    pub(super) fn of_each_node(
+        run: &StoredRun,
+        results: &[CaseResult],
+        asked: Option<&str>,
+    ) -> Vec<GroupVerdict> {
+        let same = alike(0..results.len(), |at| {
+            let it = &results[at];
+            let what = (it.workload, it.message_bytes, it.total, &it.payload, &it.workers);
+            (what, &it.site, &it.nodes, it.concurrent)
+        });
+        let several = same.iter().filter(|it| it.len() > 1);
+        let judged = several.filter_map(|members| {
+            let group = run.groups.iter().find(|it| it.nth == results[members[0]].group)?;
+            GroupVerdict::of(group, members, results, asked)
+        });
+        judged.collect()
+    }
+
+    /// Judges `members` of the results; None if nothing of them was measured.
     fn of(
         group: &StoredGroup,
-        first: usize,
-        members: &[CaseResult],
-        (site, asked): (&str, Option<&str>),
+        members: &[usize],
+        results: &[CaseResult],
+        asked: Option<&str>,
     ) -> Option<GroupVerdict> {
-        let here = |case: &&CaseResult| case.site == site && case.status == Status::Ok;
-        let ranked: Vec<usize> = (0..members.len())
-            .filter(|at| {
-                let case = &members[*at];
-                here(&case) && case.is_ranked()
-            })
-            .collect();
-        let head = members.iter().find(here)?;
-        let reference = reference_of(&ranked, members, asked);
+        let measured: Vec<usize> =
+            members.iter().copied().filter(|at| results[*at].status == Status::Ok).collect();
+        let ranked: Vec<usize> =
+            measured.iter().copied().filter(|at| results[*at].is_ranked()).collect();
+        let head = &results[*measured.first()?];
+        let reference = reference_of(&ranked, results, asked);
         let by_ratio = !head.metric.is_set_up() && !head.is_on_one_cpu();
-        let mut standings = standings(&ranked, members, reference);
+        let mut standings = standings(&ranked, results, reference);
         if by_ratio {
             let key = |it: &Standing| it.ratio.unwrap_or(f64::INFINITY);
             standings.sort_by(|a, b| key(a).total_cmp(&key(b)));
-        }
-        for standing in &mut standings {
-            standing.result += first;
         }
         Some(GroupVerdict {
             group: group.nth,
             workload: head.workload,
             metric: head.metric.clone(),
-            message_bytes: members.iter().filter(here).find_map(|it| it.message_bytes),
+            message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),
             total: head.total,
             rate: head.rate.map(|it| it.asked_per_sec),
             route: head.route.clone(),
             placement: head.placement.clone(),
             by_ratio,
-            site: site.into(),
+            site: head.site.clone(),
+            nodes: head.nodes.clone(),
+            concurrent: head.concurrent,
             workers: head.workers.clone(),
-            rounds: members.iter().map(|it| it.by_round.len() as u64).max().unwrap_or(0),
+            rounds: members.iter().map(|at| results[*at].by_round.len() as u64).max().unwrap_or(0),
             marked_rounds: 0,
             closed: group.closed,
-            reference: reference.map(|it| first + it),
+            reference,
             family: ranked.len().saturating_sub(1),
             standings,
-            twin: twin_check(members, site),
+            twin: twin_check(members, results),
             over_time: None,
-            members: (0..members.len())
-                .filter(|at| here(&&members[*at]))
-                .map(|at| first + at)
-                .collect(),
+            members: measured,
         })
     }
 
@@ -191,35 +204,52 @@ impl GroupVerdict {
     }
 }
 
+/// Those that have the same key, in the order of the first of each.
+pub(super) fn alike<K: Eq + std::hash::Hash>(
+    results: impl Iterator<Item = usize>,
+    key: impl Fn(usize) -> K,
+) -> Vec<Vec<usize>> {
+    let mut places = HashMap::new();
+    let mut found: Vec<Vec<usize>> = Vec::new();
+    for at in results {
+        let place = *places.entry(key(at)).or_insert(found.len());
+        if place == found.len() {
+            found.push(Vec::new());
+        }
+        found[place].push(at);
+    }
+    found
+}
+
 /// What ratios are to, of the `ranked`: what was `asked` for, where it is there; else `pipe`, or `tcp` where the two
 /// halves are on different hosts; else the first, in the order of the request.
-fn reference_of(ranked: &[usize], members: &[CaseResult], asked: Option<&str>) -> Option<usize> {
+fn reference_of(ranked: &[usize], results: &[CaseResult], asked: Option<&str>) -> Option<usize> {
     let named = |name: &str| {
         let of = |exactly: bool| {
             ranked.iter().copied().find(|at| {
-                let case = &members[*at];
+                let case = &results[*at];
                 if exactly { case.variant == name } else { case.mechanism == name }
             })
         };
         of(true).or_else(|| of(false))
     };
     let first = *ranked.first()?;
-    let usual = if members[first].route.is_local() { "pipe" } else { "tcp" };
+    let usual = if results[first].route.is_local() { "pipe" } else { "tcp" };
     asked.and_then(named).or_else(|| named(usual)).or(Some(first))
 }
 
-fn standings(ranked: &[usize], members: &[CaseResult], reference: Option<usize>) -> Vec<Standing> {
-    let best = among(ranked, members);
-    let asleep: Vec<usize> = ranked.iter().copied().filter(|at| !members[*at].spins).collect();
-    let best_asleep = among(&asleep, members);
+fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>) -> Vec<Standing> {
+    let best = among(ranked, results);
+    let asleep: Vec<usize> = ranked.iter().copied().filter(|at| !results[*at].spins).collect();
+    let best_asleep = among(&asleep, results);
     let mut order: Vec<usize> = ranked.to_vec();
-    order.sort_by(|a, b| typical(&members[*a]).total_cmp(&typical(&members[*b])));
+    order.sort_by(|a, b| typical(&results[*a]).total_cmp(&typical(&results[*b])));
     let terms = (ranked.len().saturating_sub(1), EQUIVALENT_WITHIN, ALPHA);
     let compared: Vec<Option<AgainstReference>> = order
         .iter()
         .map(|at| {
             let reference = reference.filter(|reference| reference != at)?;
-            let (a, b) = paired(&members[*at], &members[reference]);
+            let (a, b) = paired(&results[*at], &results[reference]);
             stats::against_reference(&a, &b, terms)
         })
         .collect();
@@ -237,7 +267,7 @@ fn standings(ranked: &[usize], members: &[CaseResult], reference: Option<usize>)
             let own = of(&best, at);
             Standing {
                 result: at,
-                variant: members[at].variant.clone(),
+                variant: results[at].variant.clone(),
                 ratio: if reference == Some(at) { Some(1.0) } else { ratio.map(|it| it.estimate) },
                 low: ratio.map(|it| it.low),
                 high: ratio.map(|it| it.high),
@@ -260,8 +290,8 @@ fn verdict_of(compared: &AgainstReference, p: f64) -> &'static str {
     }
 }
 
-fn among(cases: &[usize], members: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
-    let columns: Vec<&[Option<f64>]> = cases.iter().map(|at| &*members[*at].by_round).collect();
+fn among(cases: &[usize], results: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
+    let columns: Vec<&[Option<f64>]> = cases.iter().map(|at| &*results[*at].by_round).collect();
     cases.iter().copied().zip(stats::against_best(&columns, ALPHA)).collect()
 }
 
@@ -277,8 +307,8 @@ fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
     a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
 }
 
-fn twin_check(members: &[CaseResult], site: &str) -> Option<TwinCheck> {
-    let here = || members.iter().filter(|case| case.site == site);
+fn twin_check(members: &[usize], results: &[CaseResult]) -> Option<TwinCheck> {
+    let here = || members.iter().map(|at| &results[*at]);
     let twin = here().find(|case| case.twin && case.is_told())?;
     let subject = here().find(|case| !case.twin && case.variant == twin.variant)?;
     let (a, b) = paired(twin, subject);

@@ -8,6 +8,7 @@ mod known;
 
 use serde::Serialize;
 
+use super::group::alike;
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
 use model::catalogue::Catalogue;
@@ -17,6 +18,7 @@ use model::route::Route;
 use model::total::Total;
 use model::workload::Workload;
 use stats::TooFew;
+use store::Concurrent;
 
 /// A sweep over message sizes of one mechanism at one place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,6 +39,10 @@ pub struct Sweep {
     /// As of its cases.
     #[serde(skip)]
     pub site: String,
+    /// The node that it was measured on, or the two between which it was; empty unless the run is a fleet's.
+    pub nodes: Vec<String>,
+    /// How many pairs of a fleet were measured at a time; null of what is no pair.
+    pub concurrent: Option<Concurrent>,
     /// What one transfer carries; null of round trips.
     pub total: Option<Total>,
     /// `untouched`, `written`, `read`.
@@ -89,44 +95,34 @@ pub struct Candidate {
     pub source: String,
 }
 
-/// Every sweep of a run over at least two sizes, in the order of the results.
-pub fn sweeps(results: &[CaseResult], catalogue: &Catalogue, host: &Host) -> Vec<Sweep> {
-    let mut curves: Vec<Vec<&CaseResult>> = Vec::new();
-    for case in results.iter().filter(|it| sweepable(it)) {
-        match curves.iter_mut().find(|curve| same_curve(curve[0], case)) {
-            Some(curve) => curve.push(case),
-            None => curves.push(vec![case]),
-        }
-    }
-    for curve in &mut curves {
+/// Every sweep of a run over at least two sizes, in the order of the results; each was measured on its `host`.
+pub fn sweeps<'a>(
+    results: &'a [CaseResult],
+    catalogue: &Catalogue,
+    host: impl Fn(&CaseResult) -> &'a Host,
+) -> Vec<Sweep> {
+    let sweepable = (0..results.len()).filter(|at| sweepable(&results[*at]));
+    let curves = alike(sweepable, |at| {
+        let it = &results[at];
+        let what = (&it.variant, it.workload, it.total, &it.payload, &it.workers);
+        (what, &it.site, &it.nodes, it.concurrent)
+    });
+    let mut found = Vec::new();
+    for members in curves {
+        let mut curve: Vec<&CaseResult> = members.iter().map(|at| &results[*at]).collect();
         curve.sort_by_key(|it| it.message_bytes);
         curve.dedup_by_key(|it| it.message_bytes);
+        if curve.len() > 1 {
+            found.push(sweep(&curve, catalogue, host(curve[0])));
+        }
     }
-    curves
-        .iter()
-        .filter(|curve| curve.len() > 1)
-        .map(|curve| sweep(curve, catalogue, host))
-        .collect()
+    found
 }
 
 fn sweepable(case: &CaseResult) -> bool {
     let moves_bytes = case.carries == Carries::Bytes && case.message_bytes.is_some();
     let timed = case.metric.is_round_trip() || case.metric.is_transfer();
     moves_bytes && timed && case.status == Status::Ok && !case.twin
-}
-
-fn same_curve(a: &CaseResult, b: &CaseResult) -> bool {
-    let key = |it: &CaseResult| {
-        (
-            it.variant.clone(),
-            it.workload,
-            it.workers.clone(),
-            it.site.clone(),
-            it.payload.clone(),
-            it.total,
-        )
-    };
-    key(a) == key(b)
 }
 
 fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
@@ -163,6 +159,8 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
         route: of.route.clone(),
         placement: of.placement.clone(),
         site: of.site.clone(),
+        nodes: of.nodes.clone(),
+        concurrent: of.concurrent,
         total: of.total,
         payload: of.payload.clone(),
         rounds: rounds.len(),

@@ -184,7 +184,7 @@ impl Judged {
             groups.extend(GroupVerdict::of_each_site(
                 group,
                 first,
-                &results[first..],
+                &results,
                 run.request.reference.as_deref(),
             ));
         }
@@ -202,10 +202,11 @@ impl Judged {
         derived::assign(&mut results, &run);
         let one_at_a_time = run.fleet.is_none() && run.measuring_ns > 0;
         let timed_share = one_at_a_time.then(|| (timed_ns / run.measuring_ns as f64).min(1.0));
-        let sweeps = match run.fleet {
-            None => sweeps(&results, &run.catalogue, &run.host),
-            Some(_) => Vec::new(),
-        };
+        if run.fleet.is_some() {
+            let asked = run.request.reference.as_deref();
+            groups = GroupVerdict::of_each_node(&run, &results, asked);
+        }
+        let sweeps = sweeps(&results, &run.catalogue, |case| run.host_of(&case.nodes));
         let (study, fleet) = (None, fleet::FleetJudged::of(store, id)?);
         let mut judged =
             Judged { run, results, observed, groups, rounds, sweeps, timed_share, fleet, study };

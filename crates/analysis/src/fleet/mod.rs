@@ -7,7 +7,7 @@ mod rest;
 
 use std::collections::BTreeMap;
 
-use super::interval_of;
+use super::{GroupVerdict, Judged, interval_of};
 use model::metric::Metric;
 use stats::Interval;
 use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
@@ -138,7 +138,28 @@ impl GroupResult {
 }
 
 impl FleetJudged {
-    /// Judges run `id` from the store.
+    /// Judges run `id` as [`FleetJudged::of`], with the comparisons of its variants, ratios to `reference` where
+    /// that is given. Where each is alone in what it does no case is judged for them.
+    ///
+    /// # Errors
+    /// Where the store can't be read.
+    pub fn against(
+        store: &Store,
+        id: i64,
+        reference: Option<&str>,
+    ) -> Result<Option<(FleetJudged, Vec<GroupVerdict>)>, StoreError> {
+        let groups = store.fleet_groups(id)?;
+        let what =
+            |it: &FleetGroup| (it.workload, it.message_bytes, it.placement.clone(), it.concurrent);
+        let are_compared = |a: &FleetGroup, b: &FleetGroup| a.nth < b.nth && what(a) == what(b);
+        if !groups.iter().any(|a| groups.iter().any(|b| are_compared(a, b))) {
+            return Ok(FleetJudged::of(store, id)?.map(|it| (it, Vec::new())));
+        }
+        let judged = Judged::against(store, id, reference)?;
+        Ok(judged.fleet.map(|it| (it, judged.groups)))
+    }
+
+    /// Judges run `id` from the store; None where it was not measured on many nodes.
     ///
     /// # Errors
     /// Where the store can't be read.

@@ -58,7 +58,8 @@ fn catalogue(cases: &[CaseResult]) -> Catalogue {
 }
 
 fn swept_all(cases: &[CaseResult]) -> Vec<Sweep> {
-    sweeps(cases, &catalogue(cases), &host())
+    let host = host();
+    sweeps(cases, &catalogue(cases), |_| &host)
 }
 
 fn known_of(cases: &[CaseResult]) -> Vec<Candidate> {

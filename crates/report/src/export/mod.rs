@@ -69,7 +69,7 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
         Format::Csv => csv::text(judged),
         Format::ClaimsCsv => csv::claims(judged),
         Format::Markdown => markdown(&match &judged.fleet {
-            Some(fleet) => compose::fleet::compose(fleet, Extent::Summary),
+            Some(fleet) => compose::fleet::compose(fleet, &judged.groups, Extent::Summary),
             None => compose::compose(judged, Extent::Summary),
         }),
         Format::Hgrm => hgrm::text(judged, store)?,

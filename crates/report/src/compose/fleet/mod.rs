@@ -4,17 +4,20 @@
 mod maps;
 mod nodes;
 mod rest;
+mod variants;
 
 use super::Extent;
 use crate::{Block, Column, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
+use analysis::GroupVerdict;
 use analysis::fleet::{FleetJudged, GroupResult};
+use model::metric::Metric;
 use store::{Concurrent, RunStatus};
 
 /// Reasons that are listed before the rest is counted.
 const LISTED: usize = 12;
 
-/// Writes up a judged fleet.
-pub fn compose(found: &FleetJudged, extent: Extent) -> Document {
+/// Writes up a judged fleet, and how its variants compare.
+pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], extent: Extent) -> Document {
     let fleet = &found.fleet;
     let mut document = Document::new(match extent {
         Extent::Summary => format!("Run {}", fleet.id),
@@ -37,6 +40,7 @@ pub fn compose(found: &FleetJudged, extent: Extent) -> Document {
     verdicts.blocks.extend(found.groups.iter().flat_map(|group| rest::verdicts(found, group)));
     document.sections.push(verdicts);
     let mut results = Section::new("results", "Results").with(typical(found));
+    results.blocks.extend(variants::table(comparisons));
     results.blocks.extend(rest::tables(found));
     results.blocks.extend(failures(found));
     document.sections.push(results);
@@ -105,18 +109,28 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
     told
 }
 
-/// `tcp, 64 B round trips, one pair at a time`.
+/// `tcp: round trips of 64 B, one pair at a time`.
 pub(super) fn title(group: &GroupResult) -> String {
     let it = &group.group;
-    let size = it.message_bytes.map_or("a wake-up".into(), units::size);
-    let many = group.metric.many(&size);
-    let what = many[..1].to_lowercase() + &many[1..];
-    let place = match it.concurrent {
-        None => super::words::place(&it.placement).to_string(),
+    let what = what(&group.metric, it.message_bytes, &it.placement, it.concurrent);
+    format!("{}: {what}", it.mechanism)
+}
+
+/// `round trips of 64 B, one pair at a time`.
+fn what(
+    metric: &Metric,
+    message_bytes: Option<u64>,
+    placement: &str,
+    concurrent: Option<Concurrent>,
+) -> String {
+    let size = message_bytes.map_or("a wake-up".into(), units::size);
+    let many = metric.many(&size);
+    let place = match concurrent {
+        None => super::words::place(placement).to_string(),
         Some(Concurrent::One) => "one pair at a time".into(),
         Some(Concurrent::All) => "all pairs of a turn at a time".into(),
     };
-    format!("{}: {what}, {place}", it.mechanism)
+    format!("{}{}, {place}", many[..1].to_lowercase(), &many[1..])
 }
 
 /// A time per operation as it is shown, in the unit of what it yields.
