@@ -4,6 +4,9 @@
 
 use std::time::Duration;
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use super::{LiveCase, LiveGroup};
 use crate::launch::{LaunchResult, Spec};
 use machine::interrupt::Interrupted;
@@ -32,7 +35,27 @@ pub(crate) struct Turn {
     pub slot: usize,
 }
 
+/// The generator of one of a run's random choices: each has a stream of its own.
+pub(crate) fn rng(seed: u64, stream: u64) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
+}
+
+/// Whether the two ends of `what` change roles: in blocks of two rounds, one each way, in an order drawn per
+/// block.
+pub(crate) fn swapped(seed: u64, what: usize, round: u64) -> bool {
+    let mut rng = rng(seed, 1 << 63 | (what as u64) << 32 | round.div_ceil(2));
+    rng.random::<bool>() ^ round.is_multiple_of(2)
+}
+
 impl Turn {
+    /// The same, with where its stack and its buffers begin drawn anew.
+    pub fn shifted(self, rng: &mut ChaCha8Rng) -> Turn {
+        let (padding, offset) = (16 * rng.random_range(0..256), 64 * rng.random_range(0..64));
+        Turn { padding, offset, ..self }
+    }
+
     /// The node of the initiator, and that of the responder where it is another one.
     pub fn nodes(&self, live: &LiveCase) -> (usize, Option<usize>) {
         match live.ends.map(|it| (it.near, it.far)) {

@@ -9,11 +9,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::bounds::Bounds;
-use super::driver::{Driver, LaunchRequest, RoundOf, Sets, Turn};
+use super::driver::{Driver, LaunchRequest, RoundOf, Sets, Turn, rng, swapped};
 use super::room::Room;
 use super::unmarked::Forks;
 use super::{LiveCase, LiveGroup, exclusive};
@@ -143,8 +141,7 @@ impl<'a> HostDriver<'a> {
     /// launch is alone.
     fn launches(&self, nth: usize, round: &RoundOf) -> Vec<Vec<Turn>> {
         let group = &round.groups[nth];
-        let mut rng = ChaCha8Rng::seed_from_u64(round.request.seed);
-        rng.set_stream((group.nth as u64) << 32 | round.nth);
+        let mut rng = rng(round.request.seed, (group.nth as u64) << 32 | round.nth);
         let observing = round.nth <= round.request.stopping.launches.unwrap_or(OBSERVED_ROUNDS);
         let wanted = |live: &LiveCase| !live.given_up && (observing || !live.is_observed());
         let mut order: Vec<usize> =
@@ -161,24 +158,12 @@ impl<'a> HostDriver<'a> {
         }
         let swapped = swapped(round.request.seed, group.nth, round.nth);
         let mut position = 0..;
-        let mut turn = |(slot, case): (usize, &usize)| Turn {
-            group: nth,
-            case: *case,
-            position: position.next().unwrap_or(0),
-            swapped,
-            padding: 16 * rng.random_range(0..256),
-            offset: 64 * rng.random_range(0..64),
-            slot,
+        let mut turn = |(slot, case): (usize, &usize)| {
+            let (case, position) = (*case, position.next().unwrap_or(0));
+            Turn { group: nth, case, position, swapped, slot, ..Turn::default() }.shifted(&mut rng)
         };
         sets.into_iter().map(|it| it.iter().enumerate().map(&mut turn).collect()).collect()
     }
-}
-
-/// Roles change CPUs in blocks of two rounds: one each way, in an order drawn per block.
-fn swapped(seed: u64, group: usize, round: u64) -> bool {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(1 << 63 | (group as u64) << 32 | round.div_ceil(2));
-    rng.random::<bool>() ^ round.is_multiple_of(2)
 }
 
 impl Driver for HostDriver<'_> {

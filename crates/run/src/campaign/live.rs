@@ -100,6 +100,20 @@ impl LiveCase {
 }
 
 impl LiveGroup {
+    /// A group of which no round is measured.
+    pub fn new(nth: usize, cases: Vec<LiveCase>, wants_quiet: bool) -> LiveGroup {
+        LiveGroup {
+            nth,
+            cases,
+            wants_quiet,
+            rounds: 0,
+            unmarked: 0,
+            spent: 0.0,
+            closed: None,
+            took: Duration::ZERO,
+        }
+    }
+
     pub(super) fn progressed(&self) -> Progressed {
         Progressed { rounds: self.rounds as usize, spent: self.spent }
     }

@@ -1,7 +1,6 @@
 //! Groups: how they begin, are taken up again, and whether every case is precise enough to close one.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use super::stopping::Next;
 use super::{Campaign, LiveCase, LiveGroup};
@@ -150,14 +149,12 @@ pub(super) fn revive(
         })
         .collect();
     let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= rounds as u64);
+    let wants_quiet = cases.iter().any(|case| !case.case.place.shares_one_cpu());
     Ok(Some(LiveGroup {
-        nth: group.nth,
         unmarked: kept.filter(|it| it.noise.marked().is_none()).count() as u64,
-        wants_quiet: cases.iter().any(|case| !case.case.place.shares_one_cpu()),
-        cases,
         rounds: rounds as u64,
         spent: group.spent,
         closed: group.closed,
-        took: Duration::ZERO,
+        ..LiveGroup::new(group.nth, cases, wants_quiet)
     }))
 }

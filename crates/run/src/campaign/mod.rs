@@ -69,13 +69,13 @@ pub struct Campaign<'a> {
     request: Request,
     groups: Vec<LiveGroup>,
     /// Launches of earlier parts of this run that stay as they are, by case and round.
-    stored: StoredLaunches,
+    pub(crate) stored: StoredLaunches,
     clock: model::clock::Record,
     clock_start: Anchor,
-    settle: Duration,
+    pub(crate) settle: Duration,
     began: Instant,
     /// Wall time of the parts of this run before it was resumed, in ns.
-    measured_before: u64,
+    pub(crate) measured_before: u64,
     /// Launches that have ended and are not stored yet, and since when.
     pending: Vec<NewLaunch>,
     pending_since: Option<Instant>,
@@ -86,17 +86,6 @@ pub struct Campaign<'a> {
 
 /// Launches by case and round.
 pub(crate) type StoredLaunches = HashSet<(i64, u64)>;
-
-/// A run as it stands when it begins or goes on.
-pub(crate) struct Standing {
-    pub run: i64,
-    pub request: Request,
-    pub groups: Vec<LiveGroup>,
-    pub stored: StoredLaunches,
-    pub settle: Duration,
-    pub measured_before: u64,
-    pub session: u64,
-}
 
 /// How long the doctor looks at the machine before a run; `ipcmark doctor` looks longer.
 const EXAMINED: Duration = Duration::from_millis(100);
@@ -179,46 +168,41 @@ impl<'a> Campaign<'a> {
         with.progress.began(&stored);
         let other = hosts.turn.other().map(ToString::to_string);
         let driver = Box::new(HostDriver::new(hosts, with.interrupt));
-        let standing = Standing {
-            run: stored.id,
-            groups,
-            stored: StoredLaunches::new(),
-            settle: Duration::from_nanos(stored.settle.quiet_ns),
-            measured_before: stored.measuring_ns,
-            session: stored.rounds.iter().map(|it| it.noise.session).max().unwrap_or(1),
-            request: stored.request,
-        };
-        let mut campaign = Campaign::of(with, driver, standing, clock);
+        let session = stored.rounds.iter().map(|it| it.noise.session).max().unwrap_or(1);
+        let mut campaign = Campaign::of(with, driver, (stored.id, stored.request), groups, clock);
+        campaign.settle = Duration::from_nanos(stored.settle.quiet_ns);
+        campaign.measured_before = stored.measuring_ns;
+        campaign.session = Session::nth(session.max(1));
         if let Some(other) = other {
             campaign.warn(&format!("{other} measured here meanwhile: both disturb each other"))?;
         }
         Ok(campaign)
     }
 
-    /// A run that is measured by `driver`; it begins with [`Campaign::run`].
+    /// A run at its beginning that is measured by `driver`.
     pub(crate) fn of(
         with: Conditions<'a>,
         driver: Box<dyn Driver + 'a>,
-        standing: Standing,
+        (run, request): (i64, Request),
+        groups: Vec<LiveGroup>,
         (clock_start, clock): (Anchor, model::clock::Record),
     ) -> Campaign<'a> {
-        let Standing { run, request, groups, stored, settle, measured_before, session } = standing;
         Campaign {
             with,
             driver,
             run,
             request,
             groups,
-            stored,
+            stored: StoredLaunches::new(),
             clock,
             clock_start,
-            settle,
+            settle: Duration::ZERO,
             began: Instant::now(),
-            measured_before,
+            measured_before: 0,
             pending: Vec::new(),
             pending_since: None,
             untold: Vec::new(),
-            session: Session::nth(session.max(1)),
+            session: Session::nth(1),
         }
     }
 

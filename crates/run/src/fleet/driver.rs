@@ -12,7 +12,7 @@ use super::order::{sets, waves};
 use super::plan::GroupPlan;
 use crate::campaign::driver::{Driver, LaunchRequest, RoundOf, Sets};
 use crate::campaign::{
-    Campaign, Conditions, LiveCase, LiveGroup, Standing, StoredLaunches, measured_clock, now_utc,
+    Campaign, Conditions, LiveCase, LiveGroup, StoredLaunches, measured_clock, now_utc,
 };
 use crate::launch::LaunchResult;
 use crate::launch::peer::address;
@@ -50,16 +50,12 @@ pub fn measure(
     let network = asked.network.as_deref().and_then(|text| address::network(text).ok());
     let mut driver = FleetDriver { asked, agents, network, told_lost: HashSet::new() };
     driver.keep_nodes(&mut with, run, &nodes)?;
-    let standing = Standing {
-        run,
-        request: driver.asked.request(),
-        groups,
-        stored: done,
-        settle: Duration::from_nanos(driver.asked.settle_ns),
-        measured_before: measuring_ns,
-        session: 1,
-    };
-    Ok(Campaign::of(with, Box::new(driver), standing, clock).run()?.1)
+    let (request, settle_ns) = (driver.asked.request(), driver.asked.settle_ns);
+    let mut campaign = Campaign::of(with, Box::new(driver), (run, request), groups, clock);
+    campaign.settle = Duration::from_nanos(settle_ns);
+    campaign.stored = done;
+    campaign.measured_before = measuring_ns;
+    Ok(campaign.run()?.1)
 }
 
 /// The launches of a campaign, made by the agents.
@@ -208,16 +204,8 @@ fn revive(
     plans: Vec<GroupPlan>,
     asked: &FleetRequest,
 ) -> Result<(Vec<LiveGroup>, StoredLaunches), StoreError> {
-    let group = |nth| LiveGroup {
-        nth,
-        cases: Vec::new(),
-        wants_quiet: !asked.simulated && asked.settle_ns > 0,
-        rounds: 0,
-        unmarked: 0,
-        spent: 0.0,
-        closed: None,
-        took: Duration::ZERO,
-    };
+    let wants_quiet = !asked.simulated && asked.settle_ns > 0;
+    let group = |nth| LiveGroup::new(nth, Vec::new(), wants_quiet);
     let mut groups: Vec<LiveGroup> = (0..plans.len()).map(group).collect();
     let mut places = HashMap::new();
     // All pairs of a group share one case, and so do all nodes.

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::tournament::{self, Pair, index};
-use crate::campaign::driver::{RoundOf, Sets, Turn};
+use crate::campaign::driver::{RoundOf, Sets, Turn, rng, swapped};
 use model::peer::FarHost;
 use store::Concurrent;
 
@@ -82,23 +80,18 @@ pub(super) fn sets(nodes: usize, waves: Vec<Vec<usize>>, round: &RoundOf) -> Set
             }
         }
     }
-    items.shuffle(&mut tournament::of_round(seed, 1 << 62 | nth));
+    items.shuffle(&mut rng(seed, 1 << 62 | nth));
     Box::new(items.into_iter().enumerate().flat_map(move |(position, item)| {
-        let mut rng = tournament::of_round(seed, 1 << 61 | nth << 32 | position as u64);
+        let mut rng = rng(seed, 1 << 61 | nth << 32 | position as u64);
         let mut groups = levels[&item.level()].clone();
         groups.shuffle(&mut rng);
         let cases = item.cases(nodes, seed, nth);
         let mut set = |groups: &[usize]| -> Vec<Turn> {
             let slots = || groups.iter().enumerate();
             let each = cases.iter().flat_map(|it| slots().map(move |slot| (it, slot)));
-            let turn = |((case, swapped), (slot, group)): (&(usize, bool), (usize, &usize))| Turn {
-                group: *group,
-                case: *case,
-                position,
-                swapped: *swapped,
-                padding: 16 * rng.random_range(0..256),
-                offset: 64 * rng.random_range(0..64),
-                slot,
+            let turn = |((case, swapped), (slot, group)): (&(usize, bool), (usize, &usize))| {
+                let (group, case, swapped) = (*group, *case, *swapped);
+                Turn { group, case, position, swapped, slot, ..Turn::default() }.shifted(&mut rng)
             };
             each.map(turn).collect()
         };
@@ -106,9 +99,80 @@ pub(super) fn sets(nodes: usize, waves: Vec<Vec<usize>>, round: &RoundOf) -> Set
     }))
 }
 
-/// Which node of a pair is the initiator: one each way in a block of two rounds.
-fn swapped(seed: u64, pair: usize, round: u64) -> bool {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(1 << 63 | round.div_ceil(2) << 24 | pair as u64);
-    rng.random::<bool>() ^ round.is_multiple_of(2)
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::campaign::{LiveCase, LiveGroup};
+    use crate::fleet::plan::plan;
+    use model::placement::Placement;
+    use model::workload::Workload;
+    use store::{Ends, FleetRequest};
+
+    fn request(nodes: usize) -> FleetRequest {
+        FleetRequest {
+            nodes: (0..nodes).map(|nth| format!("n{nth}")).collect(),
+            launcher: Vec::new(),
+            program: String::new(),
+            local: vec!["pipe".into()],
+            between: vec!["tcp".into(), "udp".into()],
+            workloads: vec![(Workload::Latency, vec![64])],
+            placements: vec![Placement::SameCpu],
+            rounds: 2,
+            concurrent: vec![Concurrent::One, Concurrent::All],
+            samples: None,
+            settle_ns: 0,
+            network: None,
+            floors: false,
+            simulated: true,
+            seed: 7,
+        }
+    }
+
+    fn groups(request: &FleetRequest) -> Vec<LiveGroup> {
+        let nodes = request.nodes.len();
+        let plans = plan(request).unwrap().into_iter().enumerate();
+        let group = |(nth, plan): (usize, crate::fleet::plan::GroupPlan)| {
+            let (case, concurrent) = (Rc::new(plan.case), plan.concurrent);
+            let ends: Vec<(usize, Option<usize>)> = match concurrent {
+                None => (0..nodes).map(|it| (it, None)).collect(),
+                Some(_) => {
+                    (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, Some(b)))).collect()
+                }
+            };
+            let live = |(near, far)| {
+                let ends = Some(Ends { near, far, concurrent });
+                LiveCase::new(0, Rc::clone(&case), ends, (None, None, None))
+            };
+            LiveGroup::new(nth, ends.into_iter().map(live).collect(), false)
+        };
+        plans.map(group).collect()
+    }
+
+    #[test]
+    fn a_round_has_every_case_once_and_no_node_twice_at_a_time() {
+        for nodes in [2, 5, 8] {
+            let asked = request(nodes);
+            let (groups, request) = (groups(&asked), asked.request());
+            let of: Vec<usize> = (0..groups.len()).collect();
+            for nth in 0..3 {
+                let round = RoundOf { groups: &groups, of: &of, nth, request: &request };
+                let waves = vec![(0..nodes).collect()];
+                let mut made = BTreeSet::new();
+                for set in sets(nodes, waves, &round) {
+                    let mut busy = BTreeSet::new();
+                    for turn in set {
+                        assert!(made.insert((turn.group, turn.case)), "twice in a round");
+                        let (near, far) = turn.nodes(&groups[turn.group].cases[turn.case]);
+                        for node in [Some(near), far].into_iter().flatten() {
+                            assert!(busy.insert((turn.slot, node)), "{node} twice at a time");
+                        }
+                    }
+                }
+                assert_eq!(made.len(), groups.iter().map(|it| it.cases.len()).sum::<usize>());
+            }
+        }
+    }
 }

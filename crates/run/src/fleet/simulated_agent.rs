@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::campaign::driver::rng;
 use crate::launch::Spec;
 use crate::launch::peer::connection::{AgentHere, Frame};
 use crate::launch::spec::{BUILD, Half};
@@ -67,8 +68,7 @@ pub struct SimulatedAgent {
 impl SimulatedAgent {
     /// The agent of node `nth`, which describes its host as `far`.
     pub fn new(nth: usize, planted: Planted, far: FarHost, seed: u64) -> SimulatedAgent {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(1 << 40 | nth as u64);
+        let rng = rng(seed, 1 << 40 | nth as u64);
         let (inbox, outbox, charges) = Default::default();
         SimulatedAgent { nth, planted, far, rng, inbox, outbox, charges }
     }

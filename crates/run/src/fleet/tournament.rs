@@ -3,9 +3,9 @@
 //! resting in each). Seats, turns and the pairs within a turn are drawn anew for every round, from
 //! the seed alone, so that a round that was cut short goes on as it began.
 
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
+
+use crate::campaign::driver::rng;
 
 /// Two nodes by their numbers, the smaller one first.
 pub type Pair = (usize, usize);
@@ -30,7 +30,7 @@ pub fn turns(nodes: usize) -> Vec<Vec<Pair>> {
 
 /// The turns of round `round`, from the seed alone: seats, turns and pairs in random order.
 pub fn round(nodes: usize, seed: u64, round: u64) -> Vec<Vec<Pair>> {
-    let mut rng = of_round(seed, round);
+    let mut rng = rng(seed, round);
     let mut seated: Vec<usize> = (0..nodes).collect();
     seated.shuffle(&mut rng);
     let mut turns = turns(nodes);
@@ -44,13 +44,6 @@ pub fn round(nodes: usize, seed: u64, round: u64) -> Vec<Vec<Pair>> {
     turns
 }
 
-/// The generator of a round.
-pub fn of_round(seed: u64, round: u64) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(round);
-    rng
-}
-
 fn ordered((a, b): Pair) -> Pair {
     (a.min(b), a.max(b))
 }
@@ -58,11 +51,6 @@ fn ordered((a, b): Pair) -> Pair {
 /// Where the pair stands among all pairs of `nodes`, counted row by row.
 pub fn index(nodes: usize, (a, b): Pair) -> usize {
     a * (2 * nodes - a - 1) / 2 + b - a - 1
-}
-
-/// How many pairs there are.
-pub fn pairs(nodes: usize) -> usize {
-    nodes * nodes.saturating_sub(1) / 2
 }
 
 #[cfg(test)]
@@ -89,6 +77,10 @@ mod tests {
             }
         }
         assert_eq!(met.len(), pairs(nodes));
+    }
+
+    fn pairs(nodes: usize) -> usize {
+        nodes * nodes.saturating_sub(1) / 2
     }
 
     #[test]
