@@ -9,7 +9,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::nodes;
 use super::simulated_agent::{Planted, SimulatedAgent};
 use crate::launch::peer::connection::{
-    ANSWERS_WITHIN, Connection, Frame, HelloError, PONG_WITHIN, end_all, hello, read_hello,
+    ANSWERS_WITHIN, Connection, Frame, HelloError, PONG_WITHIN, end_all, hello, of_launch,
+    read_hello,
 };
 use crate::launch::state::{
     COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Outgoing, READY_WITHIN, Stage, Wanted,
@@ -325,17 +326,10 @@ impl Drop for AgentPool<'_> {
 fn dispatch(
     launches: &mut HashMap<u32, LaunchState>,
     node: usize,
-    (kind, payload): &Frame,
+    frame: &Frame,
 ) -> Option<Outgoing> {
-    let (number, rest) = payload.split_first_chunk::<4>()?;
+    let (number, said) = of_launch(frame)?;
+    let (kind, payload) = said?;
     // Of a launch that nobody asks for any more nothing is kept.
-    let launch = launches.get_mut(&u32::from_le_bytes(*number)).filter(|it| it.is_of(node))?;
-    match kind {
-        FrameKind::Relay => {
-            let (inner, rest) = rest.split_first()?;
-            launch.hear(node, FrameKind::from_byte(*inner)?, rest)
-        }
-        FrameKind::Over => launch.hear(node, FrameKind::Over, &[]),
-        _ => None,
-    }
+    launches.get_mut(&number).filter(|it| it.is_of(node))?.hear(node, kind, payload)
 }

@@ -15,6 +15,9 @@ use machine::interrupt::Interrupt;
 /// A frame.
 pub type Frame = (FrameKind, Vec<u8>);
 
+/// The same, borrowed.
+pub type Said<'a> = (FrameKind, &'a [u8]);
+
 /// How long an agent may take to answer: a password may have to be typed, or a step of a scheduler set up.
 pub const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 /// How long one that is asked whether it is there may take to say so.
@@ -67,6 +70,21 @@ pub fn read_hello(hello: &[u8]) -> Result<FarHost, HelloError> {
     }
     let text = format!("it has build {build}, and this is build {BUILD}: install the same there");
     Err(HelloError::OtherBuild(text))
+}
+
+/// What an agent says of a launch: its number, and the word of its supervisor where that is one; None of frames
+/// that are of no launch.
+pub fn of_launch((kind, payload): &Frame) -> Option<(u32, Option<Said<'_>>)> {
+    let (number, rest) = payload.split_first_chunk::<4>()?;
+    let said = match kind {
+        FrameKind::Relay => {
+            let (inner, rest) = rest.split_first()?;
+            FrameKind::from_byte(*inner).map(|inner| (inner, rest))
+        }
+        FrameKind::Over => Some((FrameKind::Over, &[][..])),
+        _ => return None,
+    };
+    Some((u32::from_le_bytes(*number), said))
 }
 
 impl Connection {

@@ -9,7 +9,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::connection::{
-    ANSWERS_WITHIN, Connection, Frame, HelloError, PONG_WITHIN, end_all, hello, read_hello,
+    ANSWERS_WITHIN, Connection, Frame, HelloError, PONG_WITHIN, end_all, hello, of_launch,
+    read_hello,
 };
 use super::deploy::Copy;
 use super::{FarHost, NoPeer};
@@ -133,23 +134,16 @@ impl Link {
         }
     }
 
-    fn sort(&mut self, (kind, payload): Frame) {
-        let number = payload.first_chunk::<4>().map(|it| u32::from_le_bytes(*it));
-        match (kind, number) {
-            (FrameKind::Relay, Some(number)) if payload.len() > 4 => {
-                let inner = FrameKind::from_byte(payload[4]);
-                // Of a launch that nobody asks for any more nothing is kept.
-                if let (Some(inner), Some(heard)) = (inner, self.heard.get_mut(&number)) {
-                    heard.push_back((inner, payload[5..].to_vec()));
+    fn sort(&mut self, frame: Frame) {
+        match (of_launch(&frame), &frame) {
+            // Of a launch that nobody asks for any more nothing is kept.
+            (Some((number, said)), _) => {
+                if let (Some((kind, payload)), Some(heard)) = (said, self.heard.get_mut(&number)) {
+                    heard.push_back((kind, payload.to_vec()));
                 }
             }
-            (FrameKind::Over, Some(number)) => {
-                if let Some(heard) = self.heard.get_mut(&number) {
-                    heard.push_back((FrameKind::Over, Vec::new()));
-                }
-            }
-            (FrameKind::Hello, None) => self.answered = true,
-            (kind, _) => {
+            (None, (FrameKind::Hello, payload)) if payload.is_empty() => self.answered = true,
+            (None, (kind, _)) => {
                 let error = io::Error::other(format!("{kind:?} out of turn"));
                 self.lose(&Missing::Broken(error));
             }
