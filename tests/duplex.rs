@@ -11,14 +11,14 @@ use serde_json::Value;
 fn every_byte_arrives_both_ways_also_where_neither_way_has_room_for_a_message() {
     let bench = Bench::new();
     bench.must(
-        "run pipe pipe:mode=packet unix-stream unix-seqpacket tcp shm-ring eventfd -w duplex -s 64,512K \
+        "run pipe pipe:mode=packet unix-stream unix-seqpacket tcp udp shm-ring eventfd -w duplex -s 64,512K \
          --total 1M -p same-cpu -p free --launches 1 --verify",
     );
     let document = bench.export();
     must_fit_the_schema(&document);
     let measured: Vec<&Value> =
         results(&document).iter().filter(|it| it["status"] == "ok").collect();
-    for name in ["pipe", "unix-stream", "tcp", "shm-ring"] {
+    for name in ["pipe", "unix-stream", "tcp", "udp", "shm-ring"] {
         let of = measured.iter().filter(|it| it["variant"] == name);
         let sizes: Vec<u64> = of.map(|it| it["message_bytes"].as_u64().unwrap()).collect();
         assert!(sizes.contains(&(512 << 10)) && sizes.contains(&64), "{name}: {sizes:?}");

@@ -4,7 +4,7 @@
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, eventfd};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::fd::{TwoFds, read_full, write_all};
@@ -103,7 +103,7 @@ impl Nonblocking for End {
         self.0.ready()
     }
 
-    fn room(&self) -> Option<BorrowedFd<'_>> {
+    fn room(&self) -> Option<PollFd<'_>> {
         self.0.room()
     }
 }

@@ -5,6 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, read, write};
 
@@ -88,8 +89,9 @@ fn try_read(fd: impl AsFd, message: &mut [u8], received: &mut usize) -> io::Resu
     }
 }
 
+/// The error for a message that can't be the one of which `done` bytes went already.
 #[cold]
-fn another(call: &str, length: usize, done: usize) -> io::Error {
+pub fn another(call: &str, length: usize, done: usize) -> io::Error {
     let text = format!("try_{call}: {length} bytes, and of the message begun {done} went already");
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
@@ -153,8 +155,8 @@ impl Nonblocking for TwoFds {
         Some(self.from.as_fd())
     }
 
-    fn room(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.to.as_fd())
+    fn room(&self) -> Option<PollFd<'_>> {
+        Some(PollFd::new(&self.to, PollFlags::OUT))
     }
 }
 
@@ -212,7 +214,7 @@ impl Nonblocking for OneFd {
         Some(self.fd.as_fd())
     }
 
-    fn room(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.fd.as_fd())
+    fn room(&self) -> Option<PollFd<'_>> {
+        Some(PollFd::new(&self.fd, PollFlags::OUT))
     }
 }

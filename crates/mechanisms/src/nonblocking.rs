@@ -4,6 +4,8 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use rustix::event::PollFd;
+
 use super::{Endpoint, Opened, Step, Visitor};
 
 /// An endpoint that can be asked without waiting.
@@ -34,8 +36,9 @@ pub trait Nonblocking: Endpoint {
     /// where only asking again tells.
     fn ready(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Becomes writable when there is room to send; None where only asking again tells.
-    fn room(&self) -> Option<BorrowedFd<'_>>;
+    /// What poll(2) waits for until there may be room to send: that a descriptor becomes writable, or readable
+    /// where the partner's word makes the room. None where only asking again tells.
+    fn room(&self) -> Option<PollFd<'_>>;
 }
 
 /// What became of a message to send.

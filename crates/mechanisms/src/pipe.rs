@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use rustix::event::PollFd;
 use rustix::io::Errno;
 use rustix::pipe::{PIPE_BUF, PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 
@@ -188,7 +189,7 @@ impl Nonblocking for Packets {
         self.0.ready()
     }
 
-    fn room(&self) -> Option<BorrowedFd<'_>> {
+    fn room(&self) -> Option<PollFd<'_>> {
         self.0.room()
     }
 }

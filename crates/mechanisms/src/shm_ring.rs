@@ -10,6 +10,8 @@ use std::borrow::Cow::Borrowed;
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use rustix::event::PollFd;
+
 use self::wait::{Eventfd, Futex, Place, Spin, Yield};
 use super::nonblocking::Any;
 use super::socket::wrong_length;
@@ -150,7 +152,7 @@ impl<W: Place> Nonblocking for End<W> {
         None
     }
 
-    fn room(&self) -> Option<BorrowedFd<'_>> {
+    fn room(&self) -> Option<PollFd<'_>> {
         None
     }
 }

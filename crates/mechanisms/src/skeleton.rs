@@ -11,6 +11,8 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 
+use rustix::event::PollFd;
+
 use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::nonblocking::Any;
 use super::socket::wrong_length;
@@ -252,7 +254,7 @@ impl Nonblocking for End {
     }
 
     /// Required here; None where no descriptor tells.
-    fn room(&self) -> Option<BorrowedFd<'_>> {
+    fn room(&self) -> Option<PollFd<'_>> {
         None
     }
 }

@@ -7,11 +7,15 @@
 //! window it has read, unless its own message has said so already. A round trip therefore
 //! carries nothing but the two messages. A wait is bounded: after [`PATIENCE`] a datagram
 //! counts as lost, and the launch fails with the kernel's count of drops.
+//!
+//! Where both ends send at once a message says nothing of what its sender has read. An end that is
+//! switched to calls that don't wait (`nonblocking`) therefore goes by credits alone from then on.
 
 mod bends;
 pub mod by_hand;
 mod fragments;
 mod lossy;
+mod nonblocking;
 mod path;
 mod remote;
 #[cfg(test)]
@@ -25,10 +29,11 @@ use std::time::Duration;
 use rustix::net::sockopt;
 
 use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
+use super::nonblocking::Any;
 use super::tcp::{FAMILY, loopback};
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec,
-    Options, Scope, Traits, Visitor, reliable, socket,
+    Carries, Choice, Endpoint, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Scope, Traits, Visitor, WithNonblocking, reliable, socket,
 };
 use model::bend::Bend;
 use model::mechanism::{Datagrams, Stats};
@@ -51,10 +56,13 @@ pub struct End {
     socket: UdpSocket,
     /// Most datagrams that may be under way to the partner.
     window: u32,
-    /// Datagrams sent since the partner last spoke.
+    /// Datagrams sent that the partner has not acknowledged.
     under_way: u32,
-    /// Datagrams received since this end last spoke.
+    /// Datagrams received that this end has not acknowledged.
     owed: u32,
+    /// Whether a message acknowledges all that its sender received before. Only credits do once this end
+    /// has been switched to calls that don't wait.
+    takes_turns: bool,
 }
 
 /// The smallest datagram that fragments may have: with its header away it cuts the largest
@@ -118,20 +126,26 @@ impl Mechanism for Udp {
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         check(&spec.options)?;
-        if let Some(plan) = lossy::plan(&spec.options)? {
-            return plan.open(spec, connected(spec)?, visitor);
+        match lossy::plan(&spec.options)? {
+            Some(plan) => plan.open(spec, connected(spec)?, visitor),
+            None => open_local(spec, connected(spec)?, Any(visitor)),
+        }
+    }
+
+    fn open_nonblocking<V: NonblockingVisitor>(
+        spec: &OpenSpec,
+        visitor: V,
+    ) -> Result<V::Output, OpenError> {
+        check(&spec.options)?;
+        if lossy::plan(&spec.options)?.is_some() {
+            return Err(OpenError::NotApplicable(
+                "udp can only wait with `reliability=`: its timers run while it waits".into(),
+            ));
         }
         let connected = connected(spec)?;
-        let mtu = path::mtu(&connected.0).map_err(OpenError::call("getsockopt IP_MTU", "none"))?;
-        let (bytes, fragmented) = fragmented(spec, Some(mtu))?;
-        if let Some(together) = fragmented {
-            return fragments::open(spec, connected, bytes, together, visitor);
-        }
-        let (near, far, mut effective_settings) = connected;
-        let initiator = End::new(near, spec.message_bytes).map_err(set_failed)?;
-        let responder = End::new(far, spec.message_bytes).map_err(set_failed)?;
-        effective_settings.extend(initiator.effective_settings(bytes, spec.message_bytes));
-        Ok(visitor.visit(Opened::new(initiator, responder).effective_settings(effective_settings)))
+        let bytes = fragmented(spec, Some(mtu_of(&connected)?))?.0.min(spec.message_bytes);
+        nonblocking::check_room(&connected.0, bytes)?;
+        open_local(spec, connected, visitor)
     }
 
     fn for_path(options: &Options, to: IpAddr) -> io::Result<Options> {
@@ -294,6 +308,27 @@ fn connected(spec: &OpenSpec) -> Result<Connected, OpenError> {
     Ok((near, far, effective_settings))
 }
 
+fn mtu_of((near, ..): &Connected) -> Result<u32, OpenError> {
+    path::mtu(near).map_err(OpenError::call("getsockopt IP_MTU", "none"))
+}
+
+/// Both ends of this host, where nothing recovers a lost datagram.
+fn open_local<V: NonblockingVisitor>(
+    spec: &OpenSpec,
+    connected: Connected,
+    visitor: V,
+) -> Result<V::Output, OpenError> {
+    let (bytes, fragmented) = fragmented(spec, Some(mtu_of(&connected)?))?;
+    if let Some(together) = fragmented {
+        return fragments::open(spec, connected, bytes, together, visitor);
+    }
+    let (near, far, mut effective_settings) = connected;
+    let initiator = End::new(near, spec.message_bytes).map_err(set_failed)?;
+    let responder = End::new(far, spec.message_bytes).map_err(set_failed)?;
+    effective_settings.extend(initiator.effective_settings(bytes, spec.message_bytes));
+    Ok(visitor.visit(Opened::new(initiator, responder).effective_settings(effective_settings)))
+}
+
 fn set_failed(error: io::Error) -> OpenError {
     OpenError::call("setsockopt", "none known")(error)
 }
@@ -311,7 +346,7 @@ fn window(socket: &UdpSocket, bytes: usize) -> io::Result<u32> {
 impl End {
     fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<End> {
         let window = window(&socket, message_bytes)?;
-        Ok(End { socket, window, under_way: 0, owed: 0 })
+        Ok(End { socket, window, under_way: 0, owed: 0, takes_turns: true })
     }
 
     /// What it may have under way, in datagrams of at most `bytes`, and what a message comes to.
@@ -342,10 +377,21 @@ impl End {
         io::Error::new(io::ErrorKind::TimedOut, text)
     }
 
+    /// Datagrams that a credit acknowledges.
+    #[inline(always)]
+    fn credit(&self) -> u32 {
+        self.window.div_ceil(2)
+    }
+
+    #[cold]
+    fn take_credit(&mut self) {
+        self.under_way = self.under_way.saturating_sub(self.credit());
+    }
+
     #[cold]
     fn await_credit(&mut self) -> io::Result<()> {
         match self.datagram(&mut [])? {
-            0 => self.under_way = self.under_way.saturating_sub(self.window.div_ceil(2)),
+            0 => self.take_credit(),
             length => return Err(socket::wrong_length("credit", length, 0)),
         }
         Ok(())
@@ -359,26 +405,34 @@ impl Endpoint for End {
             self.await_credit()?;
         }
         self.under_way += 1;
-        self.owed = 0;
+        if self.takes_turns {
+            self.owed = 0;
+        }
         socket::send_message(&self.socket, message)
     }
 
     #[inline(always)]
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        if self.owed >= self.window.div_ceil(2) {
-            self.owed = 0;
+        if self.owed >= self.credit() {
+            self.owed -= self.credit();
             socket::send_message(&self.socket, &[])?;
         }
         loop {
             match self.datagram(message)? {
-                0 => {}
+                0 => self.take_credit(),
                 length if length == message.len() => break,
                 length => return Err(socket::wrong_length("recv", length, message.len())),
             }
         }
         self.owed += 1;
-        self.under_way = 0;
+        if self.takes_turns {
+            self.under_way = 0;
+        }
         Ok(())
+    }
+
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 
     fn stats(&self) -> Option<Stats> {

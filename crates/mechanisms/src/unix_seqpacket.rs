@@ -6,6 +6,7 @@ use std::borrow::Cow::Borrowed;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 
 use super::nonblocking::Any;
@@ -126,7 +127,7 @@ impl Nonblocking for End {
         Some(self.0.as_fd())
     }
 
-    fn room(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.0.as_fd())
+    fn room(&self) -> Option<PollFd<'_>> {
+        Some(PollFd::new(&self.0, PollFlags::OUT))
     }
 }

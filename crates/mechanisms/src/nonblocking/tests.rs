@@ -1,6 +1,7 @@
 //! What can be asked without waiting, held against every variant that is shown, both ends in one thread:
 //! what it says of an empty and a full mechanism, order, contents, messages that go in parts.
 
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,7 +20,7 @@ fn spec(variant: &Variant, message_bytes: usize) -> OpenSpec {
 
 /// Every shown variant of a mechanism that can be asked without waiting, by name.
 fn variants() -> Vec<Variant> {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "pipe",
         "fifo",
         "pty",
@@ -27,13 +28,14 @@ fn variants() -> Vec<Variant> {
         "unix-seqpacket",
         "unix-dgram",
         "tcp",
+        "udp",
         "eventfd",
         "shm-ring",
     ];
     let mut variants: Vec<Variant> =
         Variant::shown().into_iter().filter(|it| NAMES.contains(&it.entry.name)).collect();
     variants.extend(
-        ["pipe:mode=packet", "unix-stream:bind=path"]
+        ["pipe:mode=packet", "unix-stream:bind=path", "udp:datagram=64", "udp:buffer=16K"]
             .map(|text| Variant::parse(text).expect("a variant")),
     );
     assert!(NAMES.iter().all(|name| variants.iter().any(|it| it.entry.name == *name)));
@@ -46,12 +48,10 @@ fn contents(number: u64, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| word(at) as u8 ^ at as u8).collect()
 }
 
-/// Whether `fd` is readable or writable now.
-fn is(fd: BorrowedFd<'_>, flags: PollFlags) -> bool {
+/// Whether what is waited for is the case now.
+fn is_now(awaited: PollFd<'_>) -> bool {
     let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut fds = [PollFd::from_borrowed_fd(fd, flags)];
-    poll(&mut fds, Some(&none)).expect("poll");
-    fds[0].revents().intersects(flags)
+    poll(&mut [awaited], Some(&none)).expect("poll") == 1
 }
 
 /// Waits until something is there, by the descriptor where there is one.
@@ -68,6 +68,29 @@ fn recv(end: &mut impl Nonblocking, message: &mut [u8], what: &str) {
         assert!(Instant::now() < until, "{what}: it never comes");
         await_ready(end, what);
     }
+}
+
+/// Sends and receives one message, in parts where it has to be; gives in how many rounds.
+fn pass<E: Nonblocking>(
+    near: &mut E,
+    far: &mut E,
+    message: &[u8],
+    into: &mut [u8],
+    what: &str,
+) -> u32 {
+    let until = Instant::now() + HANG;
+    let (mut sent, mut received) = (Sent::WouldBlock, Received::WouldBlock);
+    let mut rounds = 0;
+    while received == Received::WouldBlock {
+        if sent == Sent::WouldBlock {
+            sent = near.try_send(message).unwrap();
+        }
+        received = far.try_recv(into).unwrap();
+        rounds += 1;
+        assert!(Instant::now() < until, "{what}: never whole");
+    }
+    assert_eq!(sent, Sent::Whole, "{what}: received before all of it was sent");
+    rounds
 }
 
 /// One variant, at one size.
@@ -92,7 +115,7 @@ impl NonblockingVisitor for Filled<'_> {
         let mut into = vec![0; bytes];
         assert_eq!(far.try_recv(&mut into).unwrap(), Received::WouldBlock, "{what}: empty");
         assert!(
-            !far.ready().is_some_and(|it| is(it, PollFlags::IN)),
+            !far.ready().is_some_and(|it| is_now(PollFd::from_borrowed_fd(it, PollFlags::IN))),
             "{what}: readable while empty"
         );
 
@@ -110,21 +133,15 @@ impl NonblockingVisitor for Filled<'_> {
             recv(&mut far, &mut into, &what);
             check(&into, nth);
         }
-        if let Some(fd) = near.room() {
-            let until = Instant::now() + HANG;
-            while !is(fd, PollFlags::OUT) {
-                assert!(Instant::now() < until, "{what}: emptied, and not writable");
-                std::thread::yield_now();
-            }
+        let until = Instant::now() + HANG;
+        while !near.room().is_none_or(is_now) {
+            assert!(Instant::now() < until, "{what}: emptied, and no room");
+            std::thread::yield_now();
         }
         if carries {
             // The one that didn't go, perhaps in part: it is finished, and others follow.
             for nth in sent..sent + 10 {
-                let until = Instant::now() + HANG;
-                while near.try_send(&contents(nth, bytes)).unwrap() == Sent::WouldBlock {
-                    assert!(Instant::now() < until, "{what}: no room comes");
-                }
-                recv(&mut far, &mut into, &what);
+                pass(&mut near, &mut far, &contents(nth, bytes), &mut into, &what);
                 check(&into, nth);
             }
         }
@@ -145,18 +162,8 @@ impl NonblockingVisitor for InParts<'_> {
         far.set_nonblocking(true).unwrap();
         let mut into = vec![0; bytes];
         for nth in 0..2 {
-            let (message, until) = (contents(nth, bytes), Instant::now() + HANG);
-            let (mut sent, mut received) = (Sent::WouldBlock, Received::WouldBlock);
-            let mut rounds = 0;
-            while received == Received::WouldBlock {
-                if sent == Sent::WouldBlock {
-                    sent = near.try_send(&message).unwrap();
-                }
-                received = far.try_recv(&mut into).unwrap();
-                rounds += 1;
-                assert!(Instant::now() < until, "{what}: never whole");
-            }
-            assert_eq!(sent, Sent::Whole, "{what}: received before all of it was sent");
+            let message = contents(nth, bytes);
+            let rounds = pass(&mut near, &mut far, &message, &mut into, &what);
             // Once it has been read from, TCP may make its buffer larger than a message (tcp_rmem, tcp(7)).
             assert!(nth > 0 || rounds > 1, "{what}: {bytes} bytes went at once");
             assert!(into == message, "{what}: message {nth} isn't what was sent");
@@ -179,7 +186,8 @@ impl NonblockingVisitor for OneSided<'_> {
         let carries = variant.traits().carries == Carries::Bytes;
         let Opened { initiator: mut near, responder: mut far, residue: _residue, .. } = opened;
         let nonblocking = |end: &E| {
-            [end.ready(), end.room()]
+            let room = end.room();
+            [end.ready(), room.as_ref().map(|it| it.as_fd())]
                 .into_iter()
                 .flatten()
                 .any(|fd| fcntl_getfl(fd).unwrap().contains(OFlags::NONBLOCK))
@@ -205,6 +213,53 @@ impl NonblockingVisitor for OneSided<'_> {
         assert!(!nonblocking(&far), "{what}: switched off again");
         near.send(&message).unwrap();
         far.recv(&mut vec![0; bytes]).unwrap();
+    }
+}
+
+/// Both ends send as much as goes; a while one receives some of it, a while the other: messages cross.
+struct Crossing<'a>(Case<'a>);
+
+impl NonblockingVisitor for Crossing<'_> {
+    type Output = ();
+
+    fn visit<E: Nonblocking + 'static>(self, opened: Opened<E>) {
+        const MESSAGES: u64 = 400;
+        let Case { what, variant, bytes } = self.0;
+        let carries = variant.traits().carries == Carries::Bytes;
+        let Opened { initiator, responder, residue: _residue, .. } = opened;
+        let mut ends = [initiator, responder];
+        ends.iter_mut().for_each(|it| it.set_nonblocking(true).unwrap());
+        let mut into = [vec![0; bytes], vec![0; bytes]];
+        let (mut sent, mut received) = ([0; 2], [0; 2]);
+        let until = Instant::now() + HANG;
+        for round in 0.. {
+            for end in 0..2 {
+                while sent[end] < MESSAGES
+                    && ends[end].try_send(&contents(sent[end], bytes)).unwrap() == Sent::Whole
+                {
+                    sent[end] += 1;
+                }
+                let turn = (round / 5) % 2 == end as u64;
+                for _ in 0..if turn { 1 + round % 7 } else { 0 } {
+                    if received[end] == MESSAGES
+                        || ends[end].try_recv(&mut into[end]).unwrap() == Received::WouldBlock
+                    {
+                        break;
+                    }
+                    let expected = contents(received[end], bytes);
+                    assert!(!carries || into[end] == expected, "{what}: {}", received[end]);
+                    received[end] += 1;
+                }
+            }
+            if received == [MESSAGES; 2] {
+                break;
+            }
+            assert!(Instant::now() < until, "{what}: sent {sent:?}, received {received:?}");
+        }
+        assert_eq!(sent, received, "{what}");
+        for end in ends {
+            assert_eq!(end.stats().map_or(0, |it| it.lost), 0, "{what}");
+        }
     }
 }
 
@@ -236,7 +291,17 @@ fn a_message_that_goes_in_parts_is_finished_by_the_next_calls() {
     let streams: Vec<Variant> =
         variants().into_iter().filter(|it| it.traits().framing == Framing::Stream).collect();
     assert!(streams.len() >= 5);
-    each(&streams, &[8 << 20], InParts);
+    each(&streams, &[12 << 20], InParts);
+    // Datagrams that are fragments of a message, cut and joined by the kernel or not.
+    let fragments =
+        ["udp", "udp:datagram=1472", "udp:datagram=1472,gso=on", "udp:datagram=1472,gso=on,gro=on"]
+            .map(|text| Variant::parse(text).expect("a variant"));
+    each(&fragments, &[1 << 20], InParts);
+}
+
+#[test]
+fn what_both_ends_send_at_once_arrives_whole_and_nothing_is_lost() {
+    each(&variants(), &[8, 4_096], Crossing);
 }
 
 #[test]

@@ -10,6 +10,8 @@
 //! it is known to be lost, else after a long silence.
 
 mod early;
+mod nonblocking;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -17,16 +19,17 @@ mod wire;
 use std::array;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::UdpSocket;
-use std::time::Instant;
 
 use self::early::{Early, Part};
+use self::silence::SILENCE;
 pub(super) use self::wire::HEADER;
 use self::wire::header;
-use super::{Connected, PATIENCE, path, set_failed, window};
-use crate::{Deadline, Endpoint, OpenError, OpenSpec, Opened, Visitor, socket};
+use super::{Connected, path, set_failed, window};
+use crate::{
+    Deadline, Endpoint, NonblockingVisitor, OpenError, OpenSpec, Opened, WithNonblocking, socket,
+};
 use model::mechanism::{Datagrams, FragmentCounts, Stats};
 
-const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
 /// Most datagrams that the kernel cuts one send into (UDP_MAX_SEGMENTS; new kernels
 /// take 128).
 pub(super) const SEGMENTS: usize = 64;
@@ -34,10 +37,6 @@ pub(super) const SEGMENTS: usize = 64;
 const LARGEST: usize = 65_507;
 /// More bytes than one receive gives.
 const SPILL: usize = 65_536;
-/// Silence that is borne while nothing is known to be lost, in [`PATIENCE`]s: 10 s, and half a
-/// second more for each MiB of a message. The partner may be filling or checking one, or may
-/// not get its CPU (386 ms were seen in the middle of a message on a busy machine).
-const SILENCE: u64 = 20;
 
 /// One socket, and where its messages are. SEND is how many fragments one system call may send;
 /// TAKE is one more than those that one may receive: the last place is for what is out of place.
@@ -61,6 +60,10 @@ pub(super) struct End<const SEND: usize, const TAKE: usize> {
     outgoing: u64,
     incoming: u64,
     early: Early,
+    /// Fragments of those messages that were sent and put in their places by calls that don't wait.
+    partly: Partly,
+    /// Whether a message acknowledges all that its sender received before, as in a bare end.
+    takes_turns: bool,
     /// Where what is out of place arrives.
     spill: Box<[u8]>,
     /// Fragments known never to have come.
@@ -69,9 +72,16 @@ pub(super) struct End<const SEND: usize, const TAKE: usize> {
     deadline: Deadline,
 }
 
+/// How far the messages under way are.
+#[derive(Default)]
+struct Partly {
+    sent: u32,
+    received: u32,
+}
+
 /// Opens both ends for messages that take more than one datagram of `datagram` bytes. Whether
 /// fragments are sent or received together picks the type.
-pub(super) fn open<V: Visitor>(
+pub(super) fn open<V: NonblockingVisitor>(
     spec: &OpenSpec,
     connected: Connected,
     datagram: usize,
@@ -161,6 +171,8 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
             outgoing: 0,
             incoming: 0,
             early: Early::default(),
+            partly: Partly::default(),
+            takes_turns: true,
             spill: vec![0; SPILL].into(),
             missing: 0,
             deadline: Deadline::default(),
@@ -177,9 +189,21 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
     /// gives how many.
     #[inline(always)]
     fn give(&mut self, message: &[u8], next: u32) -> io::Result<u32> {
-        while self.sent - self.heard >= self.window {
+        while self.is_full() {
             self.await_credit()?;
         }
+        self.give_now(message, next)
+    }
+
+    /// Whether as many fragments are under way as may be.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.sent - self.heard >= self.window
+    }
+
+    /// As [`End::give`], where the window has room.
+    #[inline(always)]
+    fn give_now(&mut self, message: &[u8], next: u32) -> io::Result<u32> {
         let most = self.batch.min(self.window - (self.sent - self.heard)) as usize;
         let count = self.fragments(message.len());
         let headers: [[u8; HEADER]; SEND] =
@@ -248,12 +272,14 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
         (left == 0 && at > next).then_some(at - next)
     }
 
-    /// Notes that `fragments` more are in their places. The partner has read what was sent
-    /// before: it speaks when it is its turn.
+    /// Notes that `fragments` more are in their places. A partner that speaks when it is its turn has
+    /// read what was sent before.
     #[inline(always)]
     fn have_read(&mut self, fragments: u32) {
         self.read += u64::from(fragments);
-        self.heard = self.sent;
+        if self.takes_turns {
+            self.heard = self.sent;
+        }
     }
 
     /// Takes a credit to heart, keeps fragments that came before their turn, drops what came
@@ -324,59 +350,9 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
         if self.read - self.told < self.window.div_ceil(2) {
             return Ok(());
         }
+        socket::send_message(&self.socket, &self.read.to_le_bytes())?;
         self.told = self.read;
-        socket::send_message(&self.socket, &self.read.to_le_bytes())
-    }
-
-    #[cold]
-    fn await_credit(&mut self) -> io::Result<()> {
-        let mut waits = 0;
-        while !self.is_over(waits) {
-            if self.take(&mut [], 0)?.is_some() {
-                return Ok(());
-            }
-            waits += 1;
-        }
-        let (under_way, ms) = (self.sent - self.heard, waits * PATIENCE_MS);
-        let text = format!(
-            "udp: {under_way} fragments were sent, and no credit for them came in {ms} ms: they were \
-             lost, or it was"
-        );
-        Err(io::Error::new(io::ErrorKind::TimedOut, text))
-    }
-
-    /// Whether silence has been borne for long enough: after so many `waits`, or because another one
-    /// would last until the launch ends.
-    fn is_over(&self, waits: u64) -> bool {
-        let late = |it: Instant| it.saturating_duration_since(Instant::now()) < PATIENCE * 6 / 5;
-        waits >= self.silence || waits > 0 && self.deadline.get().is_some_and(late)
-    }
-
-    /// Nothing has come for the `waits`th time since fragment `next` of `count` is awaited: an
-    /// error where something is known to be lost, or the partner has been silent for too long.
-    #[cold]
-    fn bear_silence(&mut self, waits: u64, next: u32, count: u32) -> io::Result<()> {
-        let drops = sys::socket::drops(&self.socket).unwrap_or(0);
-        // What came early tells of a gap; what merely isn't there may not have been sent yet.
-        if self.early.is_empty() && drops == 0 && !self.is_over(waits) {
-            return Ok(());
-        }
-        let came = u64::from(next) + self.early.of(self.incoming);
-        // Of a message that never began, nobody knows whether it was sent.
-        if came > 0 || !self.early.is_empty() {
-            self.missing = u64::from(count).saturating_sub(came);
-        }
-        let text = format!(
-            "udp: a fragment was lost: nothing for {} ms, {came} of {count} fragments of message \
-             {} came, the first missing is {}; {drops} dropped by a full buffer here, {} came out \
-             of order, {} twice",
-            waits * PATIENCE_MS,
-            self.incoming + 1,
-            next + 1,
-            self.early.reordered,
-            self.early.duplicated,
-        );
-        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        Ok(())
     }
 }
 
@@ -389,7 +365,9 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for End<SEND, TAKE> {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         let (count, mut next) = (self.fragments(message.len()), 0);
-        self.told = self.read;
+        if self.takes_turns {
+            self.told = self.read;
+        }
         while next < count {
             next += self.give(message, next)?;
         }
@@ -418,6 +396,10 @@ impl<const SEND: usize, const TAKE: usize> Endpoint for End<SEND, TAKE> {
         }
         self.incoming += 1;
         Ok(())
+    }
+
+    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
+        Some(code.run(self))
     }
 
     fn stats(&self) -> Option<Stats> {

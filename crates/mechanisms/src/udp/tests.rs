@@ -60,3 +60,23 @@ fn a_window_keeps_a_fast_sender_from_losing_any() {
     sender.join().unwrap();
     assert_eq!(lost(&far), 0);
 }
+
+#[test]
+fn what_has_no_room_for_a_credit_or_only_waits_is_refused_where_nobody_waits() {
+    struct Close;
+    impl NonblockingVisitor for Close {
+        type Output = ();
+        fn visit<E: crate::Nonblocking>(self, _opened: Opened<E>) {}
+    }
+    for (option, value, expected) in
+        [("buffer", "1", "larger `buffer=`"), ("reliability", "none", "can only wait")]
+    {
+        let options = Options::default().with(option, value);
+        let spec = OpenSpec { options, message_bytes: 1_000, same_process: true, seed: 0 };
+        match Udp::open_nonblocking(&spec, Close) {
+            Err(OpenError::NotApplicable(reason)) => assert!(reason.contains(expected), "{reason}"),
+            other => panic!("{option}={value}: {other:?}"),
+        }
+        Udp::open(&spec, Keep).expect("whoever waits has it");
+    }
+}

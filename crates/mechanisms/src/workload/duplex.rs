@@ -259,13 +259,11 @@ impl<P: Payload> Both<'_, P> {
     fn wait<E: Nonblocking>(&self, end: &E, receives: bool, sends: bool) -> io::Result<()> {
         let readable = end.ready().filter(|_| receives);
         let writable = end.room().filter(|_| sends);
-        let asks = |fd, flags| PollFd::from_borrowed_fd(fd, flags);
+        let arrives = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let waited = match (readable, writable) {
-            (Some(it), Some(room)) => {
-                poll(&mut [asks(it, PollFlags::IN), asks(room, PollFlags::OUT)], None)
-            }
-            (Some(it), None) if !sends => poll(&mut [asks(it, PollFlags::IN)], None),
-            (None, Some(room)) if !receives => poll(&mut [asks(room, PollFlags::OUT)], None),
+            (Some(it), Some(room)) => poll(&mut [arrives(it), room], None),
+            (Some(it), None) if !sends => poll(&mut [arrives(it)], None),
+            (None, Some(room)) if !receives => poll(&mut [room], None),
             // Only asking again tells.
             _ => {
                 if self.one_cpu {

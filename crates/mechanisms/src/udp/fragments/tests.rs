@@ -2,10 +2,11 @@
 //! ends that talk to each other.
 
 use std::thread;
+use std::time::Instant;
 
 use super::*;
-use crate::udp::{Udp, connected};
-use crate::{Mechanism, OpenError, Variant};
+use crate::udp::{PATIENCE, Udp, connected};
+use crate::{Mechanism, OpenError, Variant, Visitor};
 
 const DATAGRAM: usize = 1_000;
 const PAYLOAD: usize = DATAGRAM - HEADER;
