@@ -150,11 +150,11 @@ impl Visitor for &Muster {
             Ok(opened) => return self.with(*opened),
             Err(other) => other,
         };
-        let opened = match opened.downcast::<Opened<eventfd::End>>() {
+        let opened = match opened.downcast::<Opened<eventfd::EventfdEnd>>() {
             Ok(opened) => return self.with(*opened),
             Err(other) => other,
         };
-        match opened.downcast::<Opened<futex::End>>() {
+        match opened.downcast::<Opened<futex::FutexEnd>>() {
             Ok(opened) => self.with(*opened),
             Err(_) => Err(io::Error::other("no bare loop is written for this endpoint")),
         }

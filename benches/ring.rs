@@ -70,7 +70,7 @@ struct PingPong {
 impl PingPong {
     fn pair(bytes: usize) -> io::Result<(PingPong, PingPong)> {
         let direction = LINE + bytes.next_multiple_of(LINE);
-        let mapping = Arc::new(Mapping::new(PLACES * 2 * direction)?);
+        let mapping = Arc::new(Mapping::with_wide_words(PLACES * 2 * direction, 0)?);
         let side = |out, into| PingPong {
             mapping: mapping.clone(),
             place: 0,

@@ -29,7 +29,7 @@ use model::workload::Workload;
 use run::launch::{Launch, Launcher, Stage};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use sys::system_v::{self, Envelope, Kind, Object};
+use sys::system_v::{self, Envelope, Object, ObjectKind};
 
 /// Against hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -179,10 +179,10 @@ fn foreign_objects(rng: &mut Rng) -> Objects {
             let mut envelope = Envelope::new(8);
             envelope.text(5).copy_from_slice(b"hello");
             envelope.send(id, 5).expect("a message");
-            objects.push(Object { kind: Kind::Queue, id });
+            objects.push(Object { kind: ObjectKind::Queue, id });
         }
         if let Ok(id) = system_v::make_semaphores(key | 1, 3) {
-            objects.push(Object { kind: Kind::Semaphores, id });
+            objects.push(Object { kind: ObjectKind::Semaphores, id });
         }
     }
     assert!(!objects.is_empty(), "some key was free");
@@ -248,7 +248,7 @@ fn clean_removes_nothing_of_anyone_elses() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(site.inventory(), before);
     if let Some(id) = stranger {
-        let _ = system_v::remove(Object { kind: Kind::Queue, id });
+        let _ = system_v::remove(Object { kind: ObjectKind::Queue, id });
     }
 }
 
@@ -387,7 +387,7 @@ fn write_padded(file: &File, at: usize, what: &Value, length: usize) {
 
 /// What the kernel says of a queue, as a record notes it.
 fn noted(id: i32) -> Value {
-    let object = Object { kind: Kind::Queue, id };
+    let object = Object { kind: ObjectKind::Queue, id };
     json!({"made": {"object": object, "status": system_v::status(object).expect("a queue")}})
 }
 
@@ -723,6 +723,6 @@ fn not_one_call_is_made_on_what_is_not_ours() {
     }
     dead.clear();
     if let Some(id) = stranger {
-        let _ = system_v::remove(Object { kind: Kind::Queue, id });
+        let _ = system_v::remove(Object { kind: ObjectKind::Queue, id });
     }
 }

@@ -89,7 +89,7 @@ impl Bare for OneFd {
     }
 }
 
-impl Bare for eventfd::End {
+impl Bare for eventfd::EventfdEnd {
     fn initiate(&mut self, clock: Kind, _: &mut Buffers, count: u64) -> io::Result<u64> {
         let fds = self.fds();
         write_read(clock, &fds.to, &fds.from, &1u64.to_ne_bytes(), &mut [0; 8], count)
@@ -122,7 +122,7 @@ fn wait(tokens: &AtomicU32, parked: &AtomicU32) {
     tokens.fetch_sub(1, SeqCst);
 }
 
-impl Bare for futex::End {
+impl Bare for futex::FutexEnd {
     fn initiate(&mut self, clock: Kind, _: &mut Buffers, count: u64) -> io::Result<u64> {
         let (there, back) = self.bells();
         let opened = clock.now();

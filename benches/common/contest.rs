@@ -111,7 +111,7 @@ impl Contest {
             Task::Pairs { pairs, .. } => pairs,
             Task::Bare(_) => 1,
         };
-        let results = Arc::new(Mapping::new(pairs * 4 * 8)?);
+        let results = Arc::new(Mapping::with_wide_words(pairs * 4 * 8, 0)?);
         let orders = Orders::new()?;
         let (theirs, taken) = (results.clone(), orders.clone());
         let crew = Crew::muster(

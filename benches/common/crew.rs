@@ -40,7 +40,7 @@ const WORDS: usize = 2 * LINE;
 impl Orders {
     /// Nothing ordered yet.
     pub fn new() -> io::Result<Orders> {
-        Ok(Orders(Arc::new(Mapping::new(PAGE)?)))
+        Ok(Orders(Arc::new(Mapping::with_wide_words(PAGE, WORDS)?)))
     }
 
     fn issued(&self) -> &AtomicU32 {

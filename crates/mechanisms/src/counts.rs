@@ -7,20 +7,20 @@ use super::{Deadline, Endpoint, OpenError, Opened};
 use sys::posix::{Count, Counts};
 
 /// One side: the count it raises, and the one it waits for.
-pub struct End<C> {
+pub struct CountEnd<C> {
     posts: C,
     waits: C,
 }
 
 /// Both sides.
-pub fn pair<C: Count>() -> Result<Opened<End<C>>, OpenError> {
+pub fn pair<C: Count>() -> Result<Opened<CountEnd<C>>, OpenError> {
     let memory = Counts::new().map_err(OpenError::call("mmap", "free memory"))?;
     let (there, back): (C, C) = memory.pair().map_err(OpenError::call(C::MADE_BY, "none known"))?;
-    let responder = End { posts: back.clone(), waits: there.clone() };
-    Ok(Opened::new(End { posts: there, waits: back }, responder))
+    let responder = CountEnd { posts: back.clone(), waits: there.clone() };
+    Ok(Opened::new(CountEnd { posts: there, waits: back }, responder))
 }
 
-impl<C: Count> Endpoint for End<C> {
+impl<C: Count> Endpoint for CountEnd<C> {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.posts.populate()
     }

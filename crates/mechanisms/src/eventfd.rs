@@ -22,9 +22,9 @@ pub struct Eventfd;
 const AT_HAND: u64 = u64::MAX;
 
 /// The counter this end adds to, and the one it takes from.
-pub struct End(TwoFds);
+pub struct EventfdEnd(TwoFds);
 
-impl End {
+impl EventfdEnd {
     /// The descriptors behind this end.
     pub fn fds(&self) -> &TwoFds {
         &self.0
@@ -50,13 +50,13 @@ impl Mechanism for Eventfd {
         let there_again = there.try_clone().map_err(OpenError::call("dup", "raise ulimit -n"))?;
         let back_again = back.try_clone().map_err(OpenError::call("dup", "raise ulimit -n"))?;
         Ok(visitor.visit(Opened::new(
-            End(TwoFds::new(there, back)),
-            End(TwoFds::new(back_again, there_again)),
+            EventfdEnd(TwoFds::new(there, back)),
+            EventfdEnd(TwoFds::new(back_again, there_again)),
         )))
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for EventfdEnd {
     #[inline(always)]
     fn send(&mut self, _message: &[u8]) -> io::Result<()> {
         write_all(&self.0.to, &1u64.to_ne_bytes())
@@ -73,7 +73,7 @@ impl Endpoint for End {
 }
 
 /// Each counter is one description that both ends hold: O_NONBLOCK would be the partner's too.
-impl Nonblocking for End {
+impl Nonblocking for EventfdEnd {
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
     }

@@ -18,7 +18,7 @@ use sys::shared::{LINE, Mapping, Word};
 pub struct Futex;
 
 /// One side: the bell it rings, and the one it hears.
-pub struct End {
+pub struct FutexEnd {
     mapping: Arc<Mapping>,
     rings: Bell,
     hears: Bell,
@@ -49,12 +49,12 @@ impl Mechanism for Futex {
         let bell =
             |at| Bell { tokens: Word::new(&mapping, at), parked: Word::new(&mapping, at + LINE) };
         let (there, back) = (bell(0), bell(BELL));
-        let end = |rings, hears| End { mapping: mapping.clone(), rings, hears, flags };
+        let end = |rings, hears| FutexEnd { mapping: mapping.clone(), rings, hears, flags };
         Ok(visitor.visit(Opened::new(end(there.clone(), back.clone()), end(back, there))))
     }
 }
 
-impl End {
+impl FutexEnd {
     /// The bell this end rings, and the one it hears: for a loop written by hand on the same
     /// memory (benches/).
     pub fn bells(&self) -> (&Bell, &Bell) {
@@ -62,7 +62,7 @@ impl End {
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for FutexEnd {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.mapping.populate(self.mapping.bytes())
     }

@@ -8,7 +8,7 @@ use super::{Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, 
 pub struct Null;
 
 /// An end that carries nothing.
-pub struct End;
+pub struct NullEnd;
 
 impl Mechanism for Null {
     const NAME: &'static str = "null";
@@ -16,11 +16,11 @@ impl Mechanism for Null {
     const TRAITS: Traits = Traits::host(Carries::Nothing, Framing::Message);
 
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Ok(visitor.visit(Opened::new(End, End)))
+        Ok(visitor.visit(Opened::new(NullEnd, NullEnd)))
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for NullEnd {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         std::hint::black_box(message);

@@ -25,7 +25,7 @@ use sys::posix;
 pub struct PosixQueue;
 
 /// One side.
-pub struct End {
+pub struct PosixQueueEnd {
     to: OwnedFd,
     from: OwnedFd,
     /// Where a message shorter than the queue's largest arrives.
@@ -67,7 +67,7 @@ impl Mechanism for PosixQueue {
             queue.try_clone().map_err(OpenError::call("dup", "raise the limit on open files"))
         };
         let (there_again, back_again) = (again(&there)?, again(&back)?);
-        let end = |to, from| End { to, from, room: vec![0; spec.message_bytes] };
+        let end = |to, from| PosixQueueEnd { to, from, room: vec![0; spec.message_bytes] };
         let opened = Opened::new(end(there, back_again), end(back, there_again))
             .effective_settings(vec![("queue_depth_messages".into(), depth as u64)]);
         Ok(visitor.visit(opened))
@@ -108,7 +108,7 @@ fn queue(depth: i64, bytes: usize) -> Result<OwnedFd, OpenError> {
     })
 }
 
-impl Endpoint for End {
+impl Endpoint for PosixQueueEnd {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         loop {

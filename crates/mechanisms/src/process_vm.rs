@@ -12,14 +12,14 @@ use super::{
     OptionSpec, Traits, Visitor,
 };
 use model::bend::{Bend, Length};
+use sys::cross_memory::{Window, let_partners_in};
 use sys::parking;
-use sys::window::{Window, let_partners_in};
 
 /// The mechanism's row.
 pub struct ProcessVm;
 
 /// One side; `READS` tells who copies: the receiver, or the sender.
-pub struct End<const READS: bool> {
+pub struct ProcessVmEnd<const READS: bool> {
     kin: PartnerIds,
     partner: i32,
     out: Window,
@@ -51,15 +51,15 @@ impl Mechanism for ProcessVm {
     }
 }
 
-fn pair<const READS: bool>(spec: &OpenSpec) -> Result<Opened<End<READS>>, OpenError> {
+fn pair<const READS: bool>(spec: &OpenSpec) -> Result<Opened<ProcessVmEnd<READS>>, OpenError> {
     let failed = OpenError::call("mmap", "free memory");
     let [there, back] = Window::two(parking::flags(spec.same_process)).map_err(failed)?;
     let (first, second) = PartnerIds::pair()?;
-    let end = |kin, out, into| End { kin, partner: 0, out, into };
+    let end = |kin, out, into| ProcessVmEnd { kin, partner: 0, out, into };
     Ok(Opened::new(end(first, there.clone(), back.clone()), end(second, back, there)))
 }
 
-impl<const READS: bool> Endpoint for End<READS> {
+impl<const READS: bool> Endpoint for ProcessVmEnd<READS> {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         let_partners_in();
         self.partner = self.kin.meet()?.process;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use self::record::{DRAWS, Record, WireEntry, draw};
 use super::{Choice, OpenError, OptionSpec, Options};
-use sys::system_v::{self, Kind, Object};
+use sys::system_v::{self, Object, ObjectKind};
 
 pub use self::clean::{Cleaned, clean, clean_up_after_process};
 pub use self::record::{KeptRecord, keep_record, random_name};
@@ -62,7 +62,11 @@ impl Residue {
     ///
     /// # Errors
     /// If the kernel makes none, or it can't be noted.
-    pub fn make(&mut self, kind: Kind, object: impl Fn(i32) -> io::Result<i32>) -> io::Result<i32> {
+    pub fn make(
+        &mut self,
+        kind: ObjectKind,
+        object: impl Fn(i32) -> io::Result<i32>,
+    ) -> io::Result<i32> {
         for _ in 0..DRAWS {
             let key = draw()? as i32;
             // It would be IPC_PRIVATE, under which any number are made.

@@ -25,7 +25,7 @@ const WORDS: usize = LINE / 8;
 struct Slot(Arc<Mapping>);
 
 /// One side.
-pub struct End {
+pub struct SeqlockEnd {
     out: Slot,
     into: Slot,
     sent: u64,
@@ -43,12 +43,12 @@ impl Mechanism for Seqlock {
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let bytes = spec.message_bytes.checked_add(3 * LINE + 7);
-        let slot = || Mapping::new(bytes).map(|it| Slot(Arc::new(it)));
+        let slot = || Mapping::with_wide_words(bytes, 0).map(|it| Slot(Arc::new(it)));
         let failed = OpenError::call("mmap", "free memory, or choose smaller messages");
         let (there, back) = slot().and_then(|there| Ok((there, slot()?))).map_err(failed)?;
         let end = |out: &Slot, into: &Slot| {
             let (out, into) = (out.clone(), into.clone());
-            End { out, into, sent: 0, received: 0 }
+            SeqlockEnd { out, into, sent: 0, received: 0 }
         };
         Ok(visitor.visit(Opened::new(end(&there, &back), end(&back, &there))))
     }
@@ -72,7 +72,7 @@ impl Slot {
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for SeqlockEnd {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.out.0.populate(self.out.0.bytes())
     }

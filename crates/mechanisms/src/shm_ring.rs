@@ -87,24 +87,24 @@ impl Mechanism for ShmRing {
 }
 
 /// Both ends of two rings in one mapping.
-fn rings<W: Place>(spec: &OpenSpec) -> Result<Opened<End<W>>, OpenError> {
+fn rings<W: Place>(spec: &OpenSpec) -> Result<Opened<RingEnd<W>>, OpenError> {
     let failed = OpenError::call("mmap", "free memory, or choose smaller messages");
     let shape = Shape::new(spec.message_bytes, RING_BYTES, W::MOST_SLOTS)
         .ok_or_else(|| failed(io::ErrorKind::OutOfMemory.into()))?;
     let [there, back] = two(shape, &failed, |word| W::new(word, spec))?;
-    let initiator = End { out: there.0, into: back.1 };
-    let responder = End { out: back.0, into: there.1 };
+    let initiator = RingEnd { out: there.0, into: back.1 };
+    let responder = RingEnd { out: back.0, into: there.1 };
     let effective_settings = vec![("ring_slots".into(), shape.slots() as u64)];
     Ok(Opened::new(initiator, responder).effective_settings(effective_settings))
 }
 
 /// One side of the pair of rings.
-pub struct End<W> {
+pub struct RingEnd<W> {
     out: Writer<W>,
     into: Reader<W>,
 }
 
-impl<W: Place> Endpoint for End<W> {
+impl<W: Place> Endpoint for RingEnd<W> {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.out.populate()
     }
@@ -129,7 +129,7 @@ impl<W: Place> Endpoint for End<W> {
 }
 
 /// Nobody is told when a message comes: a worker that asks looks at its memory.
-impl<W: Place> Nonblocking for End<W> {
+impl<W: Place> Nonblocking for RingEnd<W> {
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
     }

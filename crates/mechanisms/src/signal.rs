@@ -17,7 +17,7 @@ use sys::signal::{self, Set, Thread};
 pub struct Signal;
 
 /// One side, which meets its partner in `start`.
-pub struct End {
+pub struct SignalEnd {
     ids: PartnerIds,
     partner: Thread,
     set: Option<Set>,
@@ -38,12 +38,12 @@ impl Mechanism for Signal {
             }));
         }
         let (first, second) = PartnerIds::pair()?;
-        let end = |ids| End { ids, partner: Thread::default(), set: None };
+        let end = |ids| SignalEnd { ids, partner: Thread::default(), set: None };
         Ok(visitor.visit(Opened::new(end(first), end(second))))
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for SignalEnd {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         // Blocked before the partner learns whom to signal: an unblocked one would kill.
         self.set = Some(Set::block()?);

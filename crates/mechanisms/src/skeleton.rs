@@ -101,8 +101,8 @@ impl Mechanism for Skeleton {
             _ => DEPTH,
         };
         let (there, back) = (sync_channel(depth), sync_channel(depth));
-        let initiator = End { out: there.0, into: back.1, received: 0 };
-        let responder = End { out: back.0, into: there.1, received: 0 };
+        let initiator = ChannelEnd { out: there.0, into: back.1, received: 0 };
+        let responder = ChannelEnd { out: back.0, into: there.1, received: 0 };
         let effective_settings = vec![("channel_depth_messages".into(), depth as u64)];
         Ok(visitor.visit(Opened::new(initiator, responder).effective_settings(effective_settings)))
     }
@@ -138,13 +138,13 @@ impl Mechanism for Skeleton {
 }
 
 /// One side: what `open` gives twice. It is moved into its worker, so it has to be `Send`.
-pub struct End {
+pub struct ChannelEnd {
     out: SyncSender<Vec<u8>>,
     into: Receiver<Vec<u8>>,
     received: u64,
 }
 
-impl End {
+impl ChannelEnd {
     fn take(&mut self, came: &[u8], message: &mut [u8]) -> io::Result<()> {
         // A message of another length is an error, never a silent cut.
         if came.len() != message.len() {
@@ -161,7 +161,7 @@ fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the partner closed its end")
 }
 
-impl Endpoint for End {
+impl Endpoint for ChannelEnd {
     /// Optional, default: nothing. In the worker, after the fork and pinning, untimed: fault pages in
     /// (`futex.rs`), learn the partner's id (`signal.rs`), keep the deadline (`udp/fragments.rs`).
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
@@ -224,7 +224,7 @@ impl Endpoint for End {
 }
 
 /// Optional as a whole: for what can be asked without waiting. `send` and `recv` stay as they are.
-impl Nonblocking for End {
+impl Nonblocking for ChannelEnd {
     /// Required here: whatever switches this end alone (`fd.rs`: O_NONBLOCK), if anything has to.
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
@@ -310,11 +310,15 @@ fn the_skeleton_carries_messages() {
 fn no_hook_is_missing_and_each_says_whether_it_is_required() {
     const TRAITS: [(&str, &str, &str); 3] = [
         (include_str!("lib.rs"), "pub trait Mechanism {", "impl Mechanism for Skeleton {"),
-        (include_str!("endpoint.rs"), "pub trait Endpoint: Send {", "impl Endpoint for End {"),
+        (
+            include_str!("endpoint.rs"),
+            "pub trait Endpoint: Send {",
+            "impl Endpoint for ChannelEnd {",
+        ),
         (
             include_str!("nonblocking.rs"),
             "pub trait Nonblocking: Endpoint {",
-            "impl Nonblocking for End {",
+            "impl Nonblocking for ChannelEnd {",
         ),
     ];
     /// The lines of what begins so, up to its end.

@@ -5,7 +5,7 @@ use super::pipe::{CAPACITY, FULL, SLOT};
 use super::zero_copy_pipe::{PAGES, opened};
 use super::{Carries, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor};
 use model::bend::Bend;
-use sys::lent::Way;
+use sys::zero_copy_pipe::PageTransfer;
 
 /// The mechanism's row.
 pub struct Splice;
@@ -18,6 +18,6 @@ impl Mechanism for Splice {
     const OPTIONS: &'static [OptionSpec] = &[PAGES, CAPACITY];
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
-        Ok(visitor.visit(opened(spec, Self::OPTIONS, Way::Splice)?))
+        Ok(visitor.visit(opened(spec, Self::OPTIONS, PageTransfer::Splice)?))
     }
 }

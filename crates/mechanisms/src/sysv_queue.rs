@@ -10,7 +10,7 @@ use super::{
     Residue, Traits, Visitor, socket::wrong_length,
 };
 use model::bend::{Bend, Length};
-use sys::system_v::{self, Envelope, Kind};
+use sys::system_v::{self, Envelope, ObjectKind};
 
 /// The kernel's `struct msg_msg`, at the head of a queued message (64-bit).
 const MSG_MSG: u64 = 48;
@@ -28,7 +28,7 @@ const FULL: Bend =
 pub struct SysvQueue;
 
 /// One side: where messages leave and arrive, by the queues' ids.
-pub struct End {
+pub struct SysvQueueEnd {
     to: i32,
     from: i32,
     envelope: Envelope,
@@ -57,7 +57,7 @@ impl Mechanism for SysvQueue {
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let mut residue = Residue::of_objects()?;
         let mut queue = || {
-            residue.make(Kind::Queue, system_v::make_queue).map_err(OpenError::call(
+            residue.make(ObjectKind::Queue, system_v::make_queue).map_err(OpenError::call(
                 "msgget",
                 "remove queues nobody needs (ipcs -q, ipcrm -q), or raise sysctl kernel.msgmni",
             ))
@@ -65,7 +65,7 @@ impl Mechanism for SysvQueue {
         let (there, back) = (queue()?, queue()?);
         let bytes = system_v::queue_bytes(there)
             .map_err(OpenError::call("msgctl IPC_STAT", "none known"))?;
-        let end = |to, from| End { to, from, envelope: Envelope::new(spec.message_bytes) };
+        let end = |to, from| SysvQueueEnd { to, from, envelope: Envelope::new(spec.message_bytes) };
         let opened = Opened::new(end(there, back), end(back, there))
             .effective_settings(vec![("queue_capacity_bytes".into(), bytes)])
             .residue(residue);
@@ -73,7 +73,7 @@ impl Mechanism for SysvQueue {
     }
 }
 
-impl End {
+impl SysvQueueEnd {
     /// Takes the next message into the envelope; `length` is what both sides agreed.
     #[inline(always)]
     fn take(&mut self, length: usize) -> io::Result<()> {
@@ -98,7 +98,7 @@ impl End {
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for SysvQueueEnd {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         if message.len() > self.envelope.room() {

@@ -11,13 +11,13 @@ use super::{
     Carries, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options,
     Residue, Traits, Visitor,
 };
-use sys::system_v::{self, Kind};
+use sys::system_v::{self, ObjectKind};
 
 /// The mechanism's row.
 pub struct SysvSem;
 
 /// One side: the set, which semaphore it raises, which it takes from.
-pub struct End {
+pub struct SysvSemEnd {
     set: i32,
     raises: u16,
     takes: u16,
@@ -37,16 +37,16 @@ impl Mechanism for SysvSem {
     fn open<V: Visitor>(_spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let mut residue = Residue::of_objects()?;
         let semaphores = |key| system_v::make_semaphores(key, 2);
-        let set = residue.make(Kind::Semaphores, semaphores).map_err(OpenError::call(
+        let set = residue.make(ObjectKind::Semaphores, semaphores).map_err(OpenError::call(
             "semget",
             "remove sets that nobody needs (ipcs -s, ipcrm -s), or raise sysctl kernel.sem",
         ))?;
-        let end = |raises, takes| End { set, raises, takes };
+        let end = |raises, takes| SysvSemEnd { set, raises, takes };
         Ok(visitor.visit(Opened::new(end(0, 1), end(1, 0)).residue(residue)))
     }
 }
 
-impl End {
+impl SysvSemEnd {
     #[inline(always)]
     fn change(&self, nth: u16, by: i16) -> io::Result<()> {
         loop {
@@ -62,7 +62,7 @@ impl End {
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for SysvSemEnd {
     #[inline(always)]
     fn send(&mut self, _message: &[u8]) -> io::Result<()> {
         self.change(self.raises, 1)

@@ -52,7 +52,7 @@ fn accounted(bytes: usize) -> usize {
 }
 
 /// One socket, and what is on its way.
-pub struct End {
+pub struct UdpEnd {
     socket: UdpSocket,
     /// Most datagrams that may be under way to the partner.
     window: u32,
@@ -323,8 +323,8 @@ fn open_local<V: NonblockingVisitor>(
         return fragments::open(spec, connected, bytes, together, visitor);
     }
     let (near, far, mut effective_settings) = connected;
-    let initiator = End::new(near, spec.message_bytes).map_err(set_failed)?;
-    let responder = End::new(far, spec.message_bytes).map_err(set_failed)?;
+    let initiator = UdpEnd::new(near, spec.message_bytes).map_err(set_failed)?;
+    let responder = UdpEnd::new(far, spec.message_bytes).map_err(set_failed)?;
     effective_settings.extend(initiator.effective_settings(bytes, spec.message_bytes));
     Ok(visitor.visit(Opened::new(initiator, responder).effective_settings(effective_settings)))
 }
@@ -343,10 +343,10 @@ fn window(socket: &UdpSocket, bytes: usize) -> io::Result<u32> {
     Ok((room / 2 / accounted(bytes)).max(1) as u32)
 }
 
-impl End {
-    fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<End> {
+impl UdpEnd {
+    fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<UdpEnd> {
         let window = window(&socket, message_bytes)?;
-        Ok(End { socket, window, under_way: 0, owed: 0, takes_turns: true })
+        Ok(UdpEnd { socket, window, under_way: 0, owed: 0, takes_turns: true })
     }
 
     /// What it may have under way, in datagrams of at most `bytes`, and what a message comes to.
@@ -398,7 +398,7 @@ impl End {
     }
 }
 
-impl Endpoint for End {
+impl Endpoint for UdpEnd {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         while self.under_way >= self.window {

@@ -5,7 +5,7 @@
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::nonblocking::Any;
-use super::unix_seqpacket::{End, LINEAR, largest_packet};
+use super::unix_seqpacket::{LINEAR, PacketEnd, largest_packet};
 use super::{
     Carries, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened, OptionSpec,
     Options, Traits, Visitor, socket,
@@ -41,6 +41,8 @@ impl Mechanism for UnixDgram {
         socket::set_buffers(&left, spec, Self::OPTIONS)?;
         socket::set_buffers(&right, spec, Self::OPTIONS)?;
         let effective_settings = socket::effective_settings(&left);
-        Ok(visitor.visit(Opened::new(End(left), End(right)).effective_settings(effective_settings)))
+        Ok(visitor.visit(
+            Opened::new(PacketEnd(left), PacketEnd(right)).effective_settings(effective_settings),
+        ))
     }
 }

@@ -32,7 +32,7 @@ pub const LINEAR: Bend = Bend::new(
 pub struct UnixSeqpacket;
 
 /// One socket.
-pub struct End(pub OwnedFd);
+pub struct PacketEnd(pub OwnedFd);
 
 /// What the kernel keeps of the send buffer for itself (unix_dgram_sendmsg: sk_sndbuf - 32).
 const RESERVED: usize = 32;
@@ -60,7 +60,9 @@ impl Mechanism for UnixSeqpacket {
     ) -> Result<V::Output, OpenError> {
         let (left, right) = connected(SocketType::SEQPACKET, spec, Self::OPTIONS, &mut visitor)?;
         let effective_settings = socket::effective_settings(&left);
-        Ok(visitor.visit(Opened::new(End(left), End(right)).effective_settings(effective_settings)))
+        Ok(visitor.visit(
+            Opened::new(PacketEnd(left), PacketEnd(right)).effective_settings(effective_settings),
+        ))
     }
 }
 
@@ -84,7 +86,7 @@ fn pair(kind: SocketType) -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)
 }
 
-impl Endpoint for End {
+impl Endpoint for PacketEnd {
     #[inline(always)]
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         socket::send_message(&self.0, message)
@@ -103,7 +105,7 @@ impl Endpoint for End {
     }
 }
 
-impl Nonblocking for End {
+impl Nonblocking for PacketEnd {
     /// Each call says so for itself (MSG_DONTWAIT).
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())

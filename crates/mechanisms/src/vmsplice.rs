@@ -7,7 +7,7 @@ use super::{
     Carries, Choice, Framing, Mechanism, OpenError, OpenSpec, OptionSpec, Traits, Visitor,
 };
 use model::bend::Bend;
-use sys::lent::Way;
+use sys::zero_copy_pipe::PageTransfer;
 
 /// The mechanism's row.
 pub struct Vmsplice;
@@ -30,6 +30,6 @@ impl Mechanism for Vmsplice {
 
     fn open<V: Visitor>(spec: &OpenSpec, visitor: V) -> Result<V::Output, OpenError> {
         let gift = spec.options.get(Self::OPTIONS, "gift") == Choice::Word("on");
-        Ok(visitor.visit(opened(spec, Self::OPTIONS, Way::Lend { gift })?))
+        Ok(visitor.visit(opened(spec, Self::OPTIONS, PageTransfer::Lend { gift })?))
     }
 }

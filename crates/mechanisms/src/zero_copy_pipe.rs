@@ -9,7 +9,7 @@ use rustix::pipe::PipeFlags;
 use super::fd::read_full;
 use super::pipe::two_pipes;
 use super::{Choice, Deadline, Endpoint, OpenError, OpenSpec, Opened, OptionSpec};
-use sys::lent::{Pool, Way};
+use sys::zero_copy_pipe::{PageTransfer, Pool};
 
 /// The option `pages=normal|huge`: which pages are passed.
 pub const PAGES: OptionSpec = OptionSpec {
@@ -20,7 +20,7 @@ pub const PAGES: OptionSpec = OptionSpec {
 };
 
 /// One side: a pool of pages for the pipe that it writes, and the pipe that it reads.
-pub struct End {
+pub struct ZeroCopyEnd {
     pool: Pool,
     from: OwnedFd,
 }
@@ -29,21 +29,21 @@ pub struct End {
 pub fn opened(
     spec: &OpenSpec,
     specs: &'static [OptionSpec],
-    way: Way,
-) -> Result<Opened<End>, OpenError> {
+    transfer: PageTransfer,
+) -> Result<Opened<ZeroCopyEnd>, OpenError> {
     let [there, back] = two_pipes(spec, specs, PipeFlags::empty())?;
     let huge = spec.options.get(specs, "pages") == Choice::Word("huge");
     let remedy = if huge { "reserve huge pages: sysctl vm.nr_hugepages=16" } else { "free memory" };
     let pool = |pipe| {
-        Pool::new(pipe, spec.message_bytes, way, huge).map_err(OpenError::call("mmap", remedy))
+        Pool::new(pipe, spec.message_bytes, transfer, huge).map_err(OpenError::call("mmap", remedy))
     };
     let effective_settings = vec![("pipe_capacity_bytes".into(), there.capacity)];
-    let initiator = End { pool: pool(there.to)?, from: back.from };
-    let responder = End { pool: pool(back.to)?, from: there.from };
+    let initiator = ZeroCopyEnd { pool: pool(there.to)?, from: back.from };
+    let responder = ZeroCopyEnd { pool: pool(back.to)?, from: there.from };
     Ok(Opened::new(initiator, responder).effective_settings(effective_settings))
 }
 
-impl Endpoint for End {
+impl Endpoint for ZeroCopyEnd {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.pool.populate()
     }

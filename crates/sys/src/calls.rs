@@ -47,6 +47,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn the_kernel_and_the_library_agree() {
         assert_eq!(getpid(), i64::from(std::process::id()));
         assert_eq!(library_getpid(), getpid());
@@ -55,6 +56,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn nothing_is_read_from_an_empty_pipe_without_waiting() {
         let (from, to) = std::io::pipe().unwrap();
         assert_eq!(read_nothing(from.as_fd()), 0);

@@ -160,6 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn a_process_is_alive_until_it_ends_whatever_takes_its_id() {
         assert_eq!(ProcessIdentity::own().unwrap().liveness(), Liveness::Alive);
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();

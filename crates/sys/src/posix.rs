@@ -82,13 +82,13 @@ impl<C: Count> Counts<C> {
     pub fn pair(self) -> io::Result<(C, C)> {
         let mapping = Arc::new(self.mapping);
         let count =
-            |offset| C::make(Place { mapping: mapping.clone(), offset, bytes: Self::STRIDE });
+            |offset| C::make(CountMemory { mapping: mapping.clone(), offset, bytes: Self::STRIDE });
         Ok((count(0)?, count(Self::STRIDE)?))
     }
 }
 
 /// The place of a count in its mapping: [`Counts`] alone makes one, each of another place.
-pub struct Place {
+pub struct CountMemory {
     mapping: Arc<Mapping>,
     offset: usize,
     bytes: usize,
@@ -103,7 +103,7 @@ struct Placed<T> {
 }
 
 impl<T> Placed<T> {
-    fn new(Place { mapping, offset, bytes }: Place) -> Placed<T> {
+    fn new(CountMemory { mapping, offset, bytes }: CountMemory) -> Placed<T> {
         let fits = offset.checked_add(size_of::<T>()).is_some_and(|end| end <= mapping.bytes());
         assert!(fits && size_of::<T>() <= bytes, "an object outside its place");
         assert!(offset.is_multiple_of(align_of::<T>()), "an object out of line");
@@ -137,7 +137,7 @@ pub trait Count: Clone + Send {
     ///
     /// # Errors
     /// What the C library says.
-    fn make(place: Place) -> io::Result<Self>;
+    fn make(place: CountMemory) -> io::Result<Self>;
 
     /// Faults in the memory of both counts of a pair.
     ///
@@ -160,7 +160,7 @@ impl Count for Semaphore {
     const BYTES: usize = size_of::<libc::sem_t>();
     const MADE_BY: &'static str = "sem_init";
 
-    fn make(place: Place) -> io::Result<Semaphore> {
+    fn make(place: CountMemory) -> io::Result<Semaphore> {
         let placed = Placed::<libc::sem_t>::new(place);
         // SAFETY: the place is inside the mapping and aligned. Only this object and its clones
         // reach it: `Counts` keeps the mapping to itself, and gives each place out once.
@@ -207,7 +207,7 @@ impl Count for Condition {
     const BYTES: usize = size_of::<Shared>();
     const MADE_BY: &'static str = "pthread_cond_init";
 
-    fn make(place: Place) -> io::Result<Condition> {
+    fn make(place: CountMemory) -> io::Result<Condition> {
         let placed = Placed::<Shared>::new(place);
         let shared = placed.place();
         // SAFETY: the place is inside the mapping, aligned and zeroed, and reached as in

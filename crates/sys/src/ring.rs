@@ -77,3 +77,48 @@ pub fn two<W: Wait + Clone, E>(
     };
     Ok([ring(0)?, ring(shape.bytes)?])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parking::{Parking, flags};
+
+    /// Sleeps on a futex.
+    #[derive(Clone)]
+    struct Sleep(Word);
+
+    impl Wait for Sleep {
+        fn wait<T>(&self, ready: impl FnMut() -> Option<T>) -> T {
+            Parking::new(&self.0, flags(true)).wait_for(ready)
+        }
+
+        fn wake(&self) {
+            Parking::new(&self.0, flags(true)).wake();
+        }
+    }
+
+    /// Of one byte, of a line and more, and each through every slot: for Miri, which sees every access.
+    #[test]
+    fn messages_of_any_length_come_as_they_went() {
+        const LENGTHS: [usize; 3] = [1, 61, 150];
+        let shape = Shape::new(150, 0, 2).unwrap();
+        let rings = two(shape, |error| error, |word| Ok(Sleep(word))).unwrap();
+        let [(mut there, mut arrives), (mut back, mut returns)] = rings;
+        let message = |nth: usize| vec![nth as u8; LENGTHS[nth % LENGTHS.len()]];
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for nth in 0..9 {
+                    let mut into = vec![0xFF; LENGTHS[nth % LENGTHS.len()]];
+                    arrives.recv(&mut into).unwrap();
+                    back.send(&into);
+                }
+            });
+            for nth in 0..9 {
+                there.send(&message(nth));
+                let mut into = vec![0xFF; message(nth).len()];
+                returns.recv(&mut into).unwrap();
+                assert_eq!(into, message(nth));
+            }
+        });
+    }
+}

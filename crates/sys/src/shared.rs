@@ -1,7 +1,9 @@
 //! Memory shared between two workers: one anonymous mapping, typed views into it.
 //!
-//! Words are handed out as atomics, to whoever has the mapping. What isn't an atomic (messages of a
-//! ring, objects of the C library) lies in a mapping that its owner made and shows to nobody.
+//! Words are handed out as atomics, to whoever has the mapping: of 32 bits up to a byte that is chosen when it
+//! is made, of 64 bits from there on. So no byte is part of two words of different sizes, which Rust's memory
+//! model has no meaning for (std::sync::atomic). What isn't an atomic (messages of a ring, objects of the C
+//! library) lies in a mapping that its owner made and shows to nobody.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,7 +11,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
+#[cfg(not(miri))]
+use rustix::mm::{mmap_anonymous, munmap};
 
 /// Bytes in a cache line: what keeps two words from sharing one. 128 on machines whose
 /// prefetcher pulls pairs would be more; the ring's first line is measured with 64.
@@ -22,27 +26,36 @@ pub const PAGE: usize = 4096;
 pub struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
+    /// Where words of 64 bits begin; before it they have 32.
+    wide: usize,
 }
 
 // SAFETY: the mapping is memory of the process: any thread may use it, and unmap it.
 unsafe impl Send for Mapping {}
 // SAFETY: a shared reference gives atomics to everybody. To this crate it also gives places
 // (`place`), which are mere pointers: whoever dereferences one argues there that nobody else reaches
-// it (`ring`, `posix` and `lent` do so from mappings that they made and keep to themselves).
+// it (`ring`, `posix` and `zero_copy_pipe` do so from mappings that they made and keep to themselves).
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps `bytes` (rounded up to whole pages), reserving address space but no memory. None is
-    /// what a sum gave that no number holds: too much, as for the kernel.
+    /// what a sum gave that no number holds: too much, as for the kernel. Its words have 32 bits.
     pub fn new(bytes: impl Into<Option<usize>>) -> io::Result<Mapping> {
+        Self::with_wide_words(bytes, usize::MAX)
+    }
+
+    /// As [`Mapping::new`], with words of 64 bits from byte `wide` on (a multiple of 8), and words of 32 bits
+    /// before it.
+    ///
+    /// # Panics
+    /// If `wide` is not aligned and lies inside.
+    pub fn with_wide_words(bytes: impl Into<Option<usize>>, wide: usize) -> io::Result<Mapping> {
         let pages = |bytes: usize| bytes.max(1).checked_next_multiple_of(PAGE);
         let bytes = bytes.into().and_then(pages).ok_or(rustix::io::Errno::NOMEM)?;
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-        // SAFETY: the kernel chooses the place, so no existing mapping is touched.
-        let start = unsafe { mmap_anonymous(null_mut(), bytes, prot, flags)? };
-        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))?;
-        Ok(Mapping { start, bytes })
+        let wide = wide.min(bytes);
+        assert!(wide.is_multiple_of(8), "words of 64 bits from byte {wide}");
+        let start = mapped(bytes, MapFlags::SHARED | MapFlags::NORESERVE)?;
+        Ok(Mapping { start, bytes, wide })
     }
 
     /// Maps the first `bytes` of a memory file, shared.
@@ -51,17 +64,13 @@ impl Mapping {
         // SAFETY: the kernel chooses the place, so no existing mapping is touched.
         let start = unsafe { mmap(null_mut(), bytes, prot, MapFlags::SHARED, file, 0)? };
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))?;
-        Ok(Mapping { start, bytes })
+        Ok(Mapping { start, bytes, wide: bytes })
     }
 
     /// Maps `bytes`, whole huge pages of the default size, shared; they are reserved at once.
     pub fn of_huge_pages(bytes: usize) -> io::Result<Mapping> {
-        let prot = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::HUGETLB;
-        // SAFETY: the kernel chooses the place, so no existing mapping is touched.
-        let start = unsafe { mmap_anonymous(null_mut(), bytes, prot, flags)? };
-        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))?;
-        Ok(Mapping { start, bytes })
+        let start = mapped(bytes, MapFlags::SHARED | MapFlags::HUGETLB)?;
+        Ok(Mapping { start, bytes, wide: bytes })
     }
 
     /// Length in bytes, whole pages.
@@ -73,13 +82,16 @@ impl Mapping {
     /// (madvise(2), MADV_POPULATE_WRITE, Linux 5.14).
     pub fn populate(&self, bytes: usize) -> io::Result<()> {
         let bytes = bytes.min(self.bytes);
+        if cfg!(miri) {
+            return Ok(()); // It has no page faults.
+        }
         // SAFETY: the range lies inside this mapping, and populating changes no contents.
         unsafe { madvise(self.start.as_ptr().cast(), bytes, Advice::LinuxPopulateWrite)? };
         Ok(())
     }
 
     /// The byte at `offset`, for what lives in a mapping but isn't a word: in one that is shown to
-    /// nobody, since [`Mapping::words`] reaches every byte.
+    /// nobody, since [`Mapping::word`] and [`Mapping::words`] reach every byte.
     ///
     /// # Panics
     /// If it lies outside.
@@ -92,22 +104,25 @@ impl Mapping {
     /// The 32-bit word at byte `offset`.
     ///
     /// # Panics
-    /// If it is not aligned or lies outside.
+    /// If it is not aligned, or lies outside or among the words of 64 bits.
     pub fn word(&self, offset: usize) -> &AtomicU32 {
-        let fits = offset.checked_add(4).is_some_and(|end| end <= self.bytes);
+        let fits = offset.checked_add(4).is_some_and(|end| end <= self.wide);
         assert!(offset.is_multiple_of(4) && fits, "word {offset} outside");
-        // SAFETY: inside the mapping, aligned, alive as long as `self`; atomics allow sharing.
+        // SAFETY: inside the mapping, aligned, alive as long as `self`. Atomics allow sharing, and only
+        // those of 32 bits are handed out of the bytes before `wide`.
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(offset).cast()) }
     }
 
-    /// The mapping as 64-bit words, from byte `offset` on.
+    /// The mapping's 64-bit words, from byte `offset` on.
     ///
     /// # Panics
-    /// If `offset` is not aligned or lies outside.
+    /// If `offset` is not aligned, or lies outside or among the words of 32 bits.
     pub fn words(&self, offset: usize) -> &[AtomicU64] {
-        assert!(offset.is_multiple_of(8) && offset <= self.bytes, "words {offset} outside");
+        let fits = self.wide <= offset && offset <= self.bytes;
+        assert!(offset.is_multiple_of(8) && fits, "words {offset} outside");
         // SAFETY: inside the mapping, aligned, alive as long as `self`; AtomicU64 has the
-        // layout of u64, and any bytes are a valid value.
+        // layout of u64, and any bytes are a valid value. Only words of 64 bits are handed out of the
+        // bytes from `wide` on.
         unsafe {
             let first = self.start.as_ptr().add(offset).cast::<AtomicU64>();
             std::slice::from_raw_parts(first, (self.bytes - offset) / 8)
@@ -119,7 +134,49 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: this object owns the mapping, and no view outlives it (views borrow it or
         // hold an Arc of it).
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+        unsafe { unmap(self.start, self.bytes) };
+    }
+}
+
+/// Maps `bytes`, whole pages, zeroed.
+#[cfg(not(miri))]
+fn mapped(bytes: usize, flags: MapFlags) -> io::Result<NonNull<u8>> {
+    let prot = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: the kernel chooses the place, so no existing mapping is touched.
+    let start = unsafe { mmap_anonymous(null_mut(), bytes, prot, flags)? };
+    NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap gave null"))
+}
+
+/// Unmaps what `mapped` or mmap(2) gave.
+///
+/// # Safety
+/// Nothing refers to it, and nothing will.
+#[cfg(not(miri))]
+unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: as the caller promises.
+    let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
+}
+
+/// Miri maps no shared memory: its threads have the allocator's.
+#[cfg(miri)]
+fn mapped(bytes: usize, _flags: MapFlags) -> io::Result<NonNull<u8>> {
+    let layout = std::alloc::Layout::from_size_align(bytes, PAGE);
+    let layout = layout.map_err(|_| rustix::io::Errno::NOMEM)?;
+    // SAFETY: `bytes` is at least a page.
+    let start = unsafe { std::alloc::alloc_zeroed(layout) };
+    NonNull::new(start).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+/// As the one above.
+///
+/// # Safety
+/// `start` and `bytes` are `mapped`'s; nothing refers to the memory, and nothing will.
+#[cfg(miri)]
+unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: as the caller promises; `mapped` made the same layout.
+    unsafe {
+        let layout = std::alloc::Layout::from_size_align_unchecked(bytes, PAGE);
+        std::alloc::dealloc(start.as_ptr(), layout);
     }
 }
 
@@ -175,12 +232,32 @@ mod tests {
     /// What wraps round would lie inside again.
     #[test]
     fn nothing_is_handed_out_beyond_the_mapping() {
-        let mapping = Arc::new(Mapping::new(PAGE).unwrap());
-        let outside =
-            |ask: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask)).is_err();
-        assert!(outside(&|| _ = mapping.word(PAGE)));
-        assert!(outside(&|| _ = mapping.word(usize::MAX - 3)));
-        assert!(outside(&|| _ = mapping.words(usize::MAX - 7)));
-        assert!(outside(&|| _ = mapping.place(PAGE)));
+        let mapping = Mapping::with_wide_words(PAGE, LINE).unwrap();
+        assert!(refused(|| _ = mapping.word(PAGE)));
+        assert!(refused(|| _ = mapping.word(usize::MAX - 3)));
+        assert!(refused(|| _ = mapping.words(usize::MAX - 7)));
+        assert!(refused(|| _ = mapping.place(PAGE)));
+    }
+
+    fn refused(ask: impl FnOnce()) -> bool {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask)).is_err()
+    }
+
+    /// On both sides of each boundary, and of one that isn't there.
+    #[test]
+    fn no_byte_is_part_of_words_of_two_sizes() {
+        for wide in [0, 8, LINE, PAGE, usize::MAX] {
+            let mapping = Mapping::with_wide_words(PAGE, wide).unwrap();
+            for offset in [0, 8, LINE - 8, LINE, PAGE - 8] {
+                let narrow = [offset, offset + 4].map(|it| !refused(|| _ = mapping.word(it)));
+                let words = !refused(|| _ = mapping.words(offset));
+                assert_eq!(
+                    (narrow, words),
+                    ([offset < wide; 2], offset >= wide),
+                    "{wide}: {offset}"
+                );
+            }
+        }
+        assert!(refused(|| _ = Mapping::with_wide_words(PAGE, 4)));
     }
 }

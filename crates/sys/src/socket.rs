@@ -163,6 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn checksums_are_left_out_of_both_families() {
         let of = |address: &str| std::net::UdpSocket::bind((address, 0));
         let four = of("127.0.0.1").unwrap();

@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 /// A kind of object that lives until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ObjectKind {
     /// A message queue.
     Queue,
     /// A set of semaphores.
     Semaphores,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ObjectKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Queue => "message queue",
-            Kind::Semaphores => "semaphore set",
+            ObjectKind::Queue => "message queue",
+            ObjectKind::Semaphores => "semaphore set",
         })
     }
 }
@@ -30,7 +30,7 @@ impl fmt::Display for Kind {
 #[serde(deny_unknown_fields)]
 pub struct Object {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// The kernel's id of it.
     pub id: i32,
 }
@@ -148,12 +148,12 @@ pub fn status(object: Object) -> io::Result<Status> {
     // of the kind that belongs to the call.
     let (permissions, ctime) = unsafe {
         match object.kind {
-            Kind::Queue => {
+            ObjectKind::Queue => {
                 let mut status: libc::msqid_ds = std::mem::zeroed();
                 checked(i64::from(libc::msgctl(object.id, libc::IPC_STAT, &mut status)))?;
                 (status.msg_perm, status.msg_ctime)
             }
-            Kind::Semaphores => {
+            ObjectKind::Semaphores => {
                 let mut status: libc::semid_ds = std::mem::zeroed();
                 let place = &raw mut status;
                 checked(i64::from(libc::semctl(object.id, 0, libc::IPC_STAT, place)))?;
@@ -175,8 +175,8 @@ pub fn remove(object: Object) -> io::Result<()> {
     // SAFETY: IPC_RMID reads nothing but the id.
     let code = unsafe {
         match object.kind {
-            Kind::Queue => libc::msgctl(object.id, libc::IPC_RMID, std::ptr::null_mut()),
-            Kind::Semaphores => libc::semctl(object.id, 0, libc::IPC_RMID),
+            ObjectKind::Queue => libc::msgctl(object.id, libc::IPC_RMID, std::ptr::null_mut()),
+            ObjectKind::Semaphores => libc::semctl(object.id, 0, libc::IPC_RMID),
         }
     };
     checked(i64::from(code)).map(drop)
@@ -186,10 +186,10 @@ pub fn remove(object: Object) -> io::Result<()> {
 ///
 /// # Errors
 /// If the table can't be read.
-pub fn objects(kind: Kind) -> io::Result<Vec<(Object, Status)>> {
+pub fn objects(kind: ObjectKind) -> io::Result<Vec<(Object, Status)>> {
     let (file, id) = match kind {
-        Kind::Queue => ("/proc/sysvipc/msg", "msqid"),
-        Kind::Semaphores => ("/proc/sysvipc/sem", "semid"),
+        ObjectKind::Queue => ("/proc/sysvipc/msg", "msqid"),
+        ObjectKind::Semaphores => ("/proc/sysvipc/sem", "semid"),
     };
     let text = std::fs::read_to_string(file)?;
     let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -232,11 +232,12 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn a_queue_carries_messages_and_is_listed_until_removed() {
         let key = 0x0DD0_0000 | std::process::id() as i32;
         let id = make_queue(key).unwrap();
-        let object = Object { kind: Kind::Queue, id };
-        let listed = || objects(Kind::Queue).unwrap().into_iter().find(|it| it.0 == object);
+        let object = Object { kind: ObjectKind::Queue, id };
+        let listed = || objects(ObjectKind::Queue).unwrap().into_iter().find(|it| it.0 == object);
         assert_eq!(listed().unwrap().1, status(object).unwrap());
         assert_eq!((listed().unwrap().1.key, listed().unwrap().1.mode), (key, 0o600));
         let mut envelope = Envelope::new(100);
@@ -251,10 +252,11 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn what_is_said_of_a_set_is_what_is_listed() {
         let id = make_semaphores(0x0DE0_0000 | std::process::id() as i32, 2).unwrap();
-        let object = Object { kind: Kind::Semaphores, id };
-        let listed = objects(Kind::Semaphores).unwrap();
+        let object = Object { kind: ObjectKind::Semaphores, id };
+        let listed = objects(ObjectKind::Semaphores).unwrap();
         let status = status(object);
         remove(object).unwrap();
         assert!(listed.contains(&(object, status.unwrap())));

@@ -278,6 +278,7 @@ mod tests {
 
     /// A receive that waits for bytes: whoever gets the next ones tells who had it in hand.
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn after_an_error_nothing_is_in_flight() {
         for fails in [Fails::Before, Fails::After] {
             let Some(mut ring) = ring(fails) else { return };
@@ -301,6 +302,7 @@ mod tests {
 
     /// What was done before the call failed has been done: the bytes aren't lost.
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn what_has_completed_counts_whatever_the_call_says() {
         let Some(mut ring) = ring(Fails::After) else { return };
         let (near, mut far) = UnixStream::pair().unwrap();
@@ -311,6 +313,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it makes system calls")]
     fn a_ring_that_works_is_not_broken() {
         let Some(mut ring) = ring(Fails::Never) else { return };
         let (near, mut far) = UnixStream::pair().unwrap();

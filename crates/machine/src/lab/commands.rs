@@ -1,7 +1,7 @@
 //! A plan as lines for `ip -batch`, one batch for a namespace, in the order in which they work:
 //! links, then everything up, then addresses, neighbours and routes.
 
-use super::plan::{Kind, Plan, ipv4, ipv6};
+use super::plan::{NodeKind, Plan, ipv4, ipv6};
 
 /// What waits in front of the relay at most: some 250 ms at a gigabit a second.
 const QUEUED_BYTES: u32 = 32 << 20;
@@ -30,7 +30,7 @@ pub struct Setting {
 pub fn settings(plan: &Plan) -> Vec<Setting> {
     let mut settings = Vec::new();
     for (node, it) in plan.nodes.iter().enumerate() {
-        let forward = if it.kind == Kind::Router { "1" } else { "0" };
+        let forward = if it.kind == NodeKind::Router { "1" } else { "0" };
         for (path, value) in [
             ("ipv4/ip_forward", forward),
             ("ipv6/conf/all/forwarding", forward),
@@ -77,7 +77,7 @@ pub fn links(plan: &Plan, relayed: bool) -> Vec<Batch> {
 pub fn up(plan: &Plan, relayed: bool) -> Vec<Batch> {
     by_node(plan, |node| {
         let mut lines = Vec::new();
-        let is_switch = plan.nodes[node].kind == Kind::Switch;
+        let is_switch = plan.nodes[node].kind == NodeKind::Switch;
         if is_switch {
             lines.push("link add br0 type bridge stp_state 0 mcast_snooping 0".to_string());
             lines.push(format!("link set br0 mtu {} addrgenmode none up", plan.mtu));

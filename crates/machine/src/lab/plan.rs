@@ -13,7 +13,7 @@ use model::lab::Asked;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// Where programs run.
     Host,
     /// Forwards packets between segments.
@@ -28,12 +28,12 @@ pub struct Node {
     /// `a`, `r1`, `s1`.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: NodeKind,
 }
 
 /// One side of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct LinkEnd {
     /// Its node, by its place in the plan.
     pub node: usize,
     /// The interface: `eth0`, or `port0` of a switch.
@@ -48,7 +48,7 @@ pub struct End {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Its sides, that of host `a` first.
-    pub ends: [End; 2],
+    pub ends: [LinkEnd; 2],
     /// The segment that it belongs to.
     pub segment: usize,
 }
@@ -85,31 +85,31 @@ const ROUTERS_FROM: usize = 100;
 impl Plan {
     /// Draws up what is asked for, which has been checked.
     pub fn of(asked: &Asked) -> Plan {
-        let mut nodes = vec![Node { name: "a".into(), kind: Kind::Host }];
+        let mut nodes = vec![Node { name: "a".into(), kind: NodeKind::Host }];
         for nth in 1..=asked.switches.max(asked.routers) {
             if nth <= asked.switches {
-                nodes.push(Node { name: format!("s{nth}"), kind: Kind::Switch });
+                nodes.push(Node { name: format!("s{nth}"), kind: NodeKind::Switch });
             }
             if nth <= asked.routers {
-                nodes.push(Node { name: format!("r{nth}"), kind: Kind::Router });
+                nodes.push(Node { name: format!("r{nth}"), kind: NodeKind::Router });
             }
         }
-        nodes.push(Node { name: "b".into(), kind: Kind::Host });
+        nodes.push(Node { name: "b".into(), kind: NodeKind::Host });
         let chain = nodes.len();
         let letters = ('a'..).take(asked.hosts).skip(2);
-        nodes.extend(letters.map(|it| Node { name: it.into(), kind: Kind::Host }));
+        nodes.extend(letters.map(|it| Node { name: it.into(), kind: NodeKind::Host }));
         // A router's neighbours take part in the first segment behind it; a switch's share one.
         let mut wires: Vec<(usize, usize, usize)> = Vec::new();
         let mut segment = 0;
         for (left, node) in nodes.iter().enumerate().take(chain - 1) {
-            segment += usize::from(node.kind == Kind::Router);
+            segment += usize::from(node.kind == NodeKind::Router);
             wires.push((left, left + 1, segment));
         }
         let mut fresh = segment;
         for host in chain..nodes.len() {
             let (device, beside) =
                 if (host - chain).is_multiple_of(2) { (1, 0) } else { (chain - 2, chain - 2) };
-            let shared = nodes[device].kind == Kind::Switch;
+            let shared = nodes[device].kind == NodeKind::Switch;
             fresh += usize::from(!shared);
             wires.push((host, device, if shared { wires[beside].2 } else { fresh }));
         }
@@ -129,36 +129,36 @@ impl Plan {
         plan
     }
 
-    fn end(&self, node: usize) -> End {
+    fn end(&self, node: usize) -> LinkEnd {
         let nth = self.ends().filter(|(_, end)| end.node == node).count();
         let Node { name, kind } = &self.nodes[node];
-        let stem = if *kind == Kind::Switch { "port" } else { "eth" };
+        let stem = if *kind == NodeKind::Switch { "port" } else { "eth" };
         let number = match kind {
-            Kind::Host => Some((name.as_bytes()[0] - b'a') as usize + 1),
-            Kind::Router => Some(ROUTERS_FROM + self.router_place(node)),
-            Kind::Switch => None,
+            NodeKind::Host => Some((name.as_bytes()[0] - b'a') as usize + 1),
+            NodeKind::Router => Some(ROUTERS_FROM + self.router_place(node)),
+            NodeKind::Switch => None,
         };
         // 02: locally administered; "ip" in the next two bytes (IEEE 802, section 8.4).
         let mac = format!("02:69:70:00:{node:02x}:{nth:02x}");
-        End { node, interface: format!("{stem}{nth}"), mac, number }
+        LinkEnd { node, interface: format!("{stem}{nth}"), mac, number }
     }
 
     /// Which router of the chain a node is, from 1.
     fn router_place(&self, node: usize) -> usize {
-        self.nodes[..=node].iter().filter(|it| it.kind == Kind::Router).count()
+        self.nodes[..=node].iter().filter(|it| it.kind == NodeKind::Router).count()
     }
 
     fn routers(&self) -> usize {
-        self.nodes.iter().filter(|it| it.kind == Kind::Router).count()
+        self.nodes.iter().filter(|it| it.kind == NodeKind::Router).count()
     }
 
     /// Every side of every link, with its segment.
-    pub fn ends(&self) -> impl Iterator<Item = (usize, &End)> {
+    pub fn ends(&self) -> impl Iterator<Item = (usize, &LinkEnd)> {
         self.links.iter().flat_map(|link| link.ends.iter().map(|end| (link.segment, end)))
     }
 
     /// The sides of links at `node`, with their segments.
-    pub fn ends_of(&self, node: usize) -> impl Iterator<Item = (usize, &End)> {
+    pub fn ends_of(&self, node: usize) -> impl Iterator<Item = (usize, &LinkEnd)> {
         self.ends().filter(move |(_, end)| end.node == node)
     }
 
@@ -175,17 +175,17 @@ impl Plan {
     /// The routes of a node beside those that its own addresses give.
     pub fn routes(&self, node: usize) -> Vec<Route> {
         match self.nodes[node].kind {
-            Kind::Switch => Vec::new(),
-            Kind::Host => {
+            NodeKind::Switch => Vec::new(),
+            NodeKind::Host => {
                 let Some((segment, _)) = self.ends_of(node).next() else { return Vec::new() };
                 let gateway = self.ends().find(|(its, end)| {
-                    *its == segment && self.nodes[end.node].kind == Kind::Router
+                    *its == segment && self.nodes[end.node].kind == NodeKind::Router
                 });
                 let number = gateway.and_then(|(_, end)| end.number);
                 let via = number.map(|number| Route { to: None, via: (segment, number) });
                 via.into_iter().collect()
             }
-            Kind::Router => self.routes_of_router(node),
+            NodeKind::Router => self.routes_of_router(node),
         }
     }
 
@@ -201,7 +201,7 @@ impl Plan {
                 // The only other router with such segments is at the other end of the chain.
                 false => self.ends().any(|(its, end)| {
                     its == segment
-                        && self.nodes[end.node].kind == Kind::Router
+                        && self.nodes[end.node].kind == NodeKind::Router
                         && self.router_place(end.node) < place
                 }),
             };
@@ -227,7 +227,7 @@ impl Plan {
 
     /// Further hosts and the devices that they hang on: `c on s1`.
     pub fn further_hosts(&self) -> Vec<String> {
-        let name = |end: &End| self.nodes[end.node].name.clone();
+        let name = |end: &LinkEnd| self.nodes[end.node].name.clone();
         let further = self.links[self.chain - 1..].iter();
         further
             .map(|Link { ends: [host, on], .. }| format!("{} on {}", name(host), name(on)))

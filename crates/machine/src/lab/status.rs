@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::plan::{Kind, Plan, ipv4, ipv6};
+use super::plan::{NodeKind, Plan, ipv4, ipv6};
 use super::price::Price;
 use super::relay::{Counts, read_counts};
 use super::state::State;
@@ -119,7 +119,7 @@ impl Status {
 }
 
 fn hosts(plan: &Plan) -> Vec<Host> {
-    let hosts = plan.nodes.iter().enumerate().filter(|(_, it)| it.kind == Kind::Host);
+    let hosts = plan.nodes.iter().enumerate().filter(|(_, it)| it.kind == NodeKind::Host);
     let mut hosts: Vec<Host> = hosts
         .filter_map(|(node, it)| {
             let (segment, end) = plan.ends_of(node).next()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::commands;
 use super::means::{self, Chosen, Means, Offered};
-use super::plan::{Kind, Plan, ipv4};
+use super::plan::{NodeKind, Plan, ipv4};
 use model::lab::{Asked, By, Loss};
 
 fn asked(hosts: usize, routers: usize, switches: usize) -> Asked {
@@ -63,7 +63,7 @@ fn joined_without_line(plan: &Plan, from: usize) -> BTreeSet<usize> {
 fn every_host_reaches_every_other_over_the_routers_between_them() {
     for (asked, plan) in plans() {
         let hosts: Vec<usize> =
-            (0..plan.nodes.len()).filter(|it| plan.nodes[*it].kind == Kind::Host).collect();
+            (0..plan.nodes.len()).filter(|it| plan.nodes[*it].kind == NodeKind::Host).collect();
         assert_eq!(hosts.len(), asked.hosts);
         for from in &hosts {
             for to in hosts.iter().filter(|to| *to != from) {
@@ -74,7 +74,7 @@ fn every_host_reaches_every_other_over_the_routers_between_them() {
         }
         let end = plan.chain - 1;
         assert_eq!(crossed(&plan, 0, end).len(), asked.routers, "{asked:?}");
-        let switches = plan.nodes.iter().filter(|it| it.kind == Kind::Switch).count();
+        let switches = plan.nodes.iter().filter(|it| it.kind == NodeKind::Switch).count();
         assert_eq!(switches, asked.switches);
     }
 }
@@ -86,7 +86,8 @@ fn the_line_parts_both_sides_and_nothing_else() {
             continue; // refused with impairments
         }
         let left = joined_without_line(&plan, 0);
-        for (node, it) in plan.nodes.iter().enumerate().filter(|(_, it)| it.kind == Kind::Host) {
+        for (node, it) in plan.nodes.iter().enumerate().filter(|(_, it)| it.kind == NodeKind::Host)
+        {
             let on_the_left = (it.name.as_bytes()[0] - b'a').is_multiple_of(2);
             assert_eq!(left.contains(&node), on_the_left, "{} of {asked:?}", it.name);
         }

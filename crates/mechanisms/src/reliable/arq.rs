@@ -17,7 +17,7 @@ use super::inbox::{Inbox, Put};
 use super::path::Path;
 use super::shape::Shape;
 use super::timer::Timer;
-use super::wire::{ACK, Ack, Header, Kind, widened};
+use super::wire::{ACK, Ack, DatagramKind, Header, widened};
 use super::{DatagramSocket, GIVE_UP, Patience, not_ours};
 use crate::{Deadline, Endpoint, Phase, socket};
 use codes::Coder;
@@ -52,7 +52,7 @@ struct Flight {
 }
 
 /// One side.
-pub struct End<S> {
+pub struct ArqEnd<S> {
     path: Path<S>,
     shape: Shape,
     coder: Option<Coder>,
@@ -80,16 +80,16 @@ pub struct End<S> {
     turn: bool,
 }
 
-impl<S: DatagramSocket> End<S> {
+impl<S: DatagramSocket> ArqEnd<S> {
     pub fn new(
         path: Path<S>,
         shape: Shape,
         coders: Option<[Coder; 2]>,
         answers: bool,
         (timer, window): (Timer, u64),
-    ) -> End<S> {
+    ) -> ArqEnd<S> {
         let (coder, decoder) = coders.map_or((None, None), |[a, b]| (Some(a), Some(b)));
-        End {
+        ArqEnd {
             path,
             shape,
             coder,
@@ -151,7 +151,7 @@ impl<S: DatagramSocket> End<S> {
         .to_bytes()
     }
 
-    fn send_ack(&mut self, kind: Kind) -> io::Result<()> {
+    fn send_ack(&mut self, kind: DatagramKind) -> io::Result<()> {
         let ack = self.acknowledgement();
         self.path.send(Header::new(kind), &[&ack]).map(drop)
     }
@@ -166,8 +166,14 @@ impl<S: DatagramSocket> End<S> {
         let length = kept.length;
         let ends = usize::from(place) + 1 == kept.parts.len();
         let message_low = message as u32;
-        let header =
-            Header { again, ends, place, message: message_low, length, ..Header::new(Kind::Data) };
+        let header = Header {
+            again,
+            ends,
+            place,
+            message: message_low,
+            length,
+            ..Header::new(DatagramKind::Data)
+        };
         let datagram = self.path.send(header, &[&ack, part])?;
         if !again && ends {
             kept.sent_by = Some(datagram);
@@ -234,11 +240,11 @@ impl<S: DatagramSocket> End<S> {
         let Some(ack) = Ack::parse(self.path.body()) else {
             return Err(not_ours(&header, self.path.body().len()));
         };
-        if matches!(header.kind, Kind::Data | Kind::Ack) {
+        if matches!(header.kind, DatagramKind::Data | DatagramKind::Ack) {
             self.mark(widened(self.last.unwrap_or(0), header.number));
         }
         self.learn(&ack);
-        if header.kind == Kind::Data {
+        if header.kind == DatagramKind::Data {
             let number = self.inbox.number(&header);
             let put = self.inbox.put(&header, &self.path.body()[ACK..]);
             match put {
@@ -260,7 +266,7 @@ impl<S: DatagramSocket> End<S> {
             }
         }
         self.mend()?;
-        if self.urgent { self.send_ack(Kind::Ack) } else { Ok(()) }
+        if self.urgent { self.send_ack(DatagramKind::Ack) } else { Ok(()) }
     }
 
     /// Notes that a datagram came.
@@ -346,7 +352,7 @@ impl<S: DatagramSocket> End<S> {
     }
 }
 
-impl<S: DatagramSocket> Endpoint for End<S> {
+impl<S: DatagramSocket> Endpoint for ArqEnd<S> {
     fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
         self.patience.end_before(deadline);
         Ok(())
@@ -388,12 +394,12 @@ impl<S: DatagramSocket> Endpoint for End<S> {
                 self.turn = true;
                 // Its sender may wait for room for repair that isn't needed any more.
                 if self.shape.datagrams(message.len()) as u64 > self.window {
-                    self.send_ack(Kind::Ack)?;
+                    self.send_ack(DatagramKind::Ack)?;
                 }
                 return taken;
             }
             if self.owed >= self.window.div_ceil(2) {
-                self.send_ack(Kind::Ack)?;
+                self.send_ack(DatagramKind::Ack)?;
             }
             if self.owed > 0 {
                 match self.path.at_hand()? {
@@ -401,7 +407,7 @@ impl<S: DatagramSocket> Endpoint for End<S> {
                         self.place(header)?;
                         continue;
                     }
-                    None => self.send_ack(Kind::Ack)?,
+                    None => self.send_ack(DatagramKind::Ack)?,
                 }
             }
             self.step(since)?;
@@ -410,15 +416,19 @@ impl<S: DatagramSocket> Endpoint for End<S> {
 
     fn enter(&mut self, phase: Phase) -> io::Result<()> {
         self.path.set_loss_injection(phase != Phase::Untimed);
-        if phase == Phase::Paused && self.owed > 0 { self.send_ack(Kind::Ack) } else { Ok(()) }
+        if phase == Phase::Paused && self.owed > 0 {
+            self.send_ack(DatagramKind::Ack)
+        } else {
+            Ok(())
+        }
     }
 
     fn finish(&mut self) -> io::Result<()> {
         // No loss is injected into it: nobody would send it again.
-        self.send_ack(Kind::Status)?;
+        self.send_ack(DatagramKind::Status)?;
         // The network may lose it, and the partner would then wait for it until it gives up.
         self.path.set_loss_injection(false);
-        (0..FINAL_REPEATS).try_for_each(|_| self.send_ack(Kind::Status))
+        (0..FINAL_REPEATS).try_for_each(|_| self.send_ack(DatagramKind::Status))
     }
 
     fn stats(&self) -> Option<Stats> {

@@ -4,16 +4,16 @@ use std::io;
 use std::net::UdpSocket;
 
 use super::plan::Strategy;
-use super::{Plan, arq, fec};
+use super::{ArqEnd, FecEnd, Plan};
 use crate::udp::by_hand::send;
 use crate::{OpenError, OpenSpec};
 
 /// An end with or without retransmission.
 pub enum ByHand {
     /// Without.
-    Fec(fec::End<UdpSocket>),
+    Fec(FecEnd<UdpSocket>),
     /// With.
-    Arq(arq::End<UdpSocket>),
+    Arq(ArqEnd<UdpSocket>),
 }
 
 impl ByHand {
@@ -60,7 +60,7 @@ impl ByHand {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::{Header, Kind};
+    use super::super::wire::{DatagramKind, Header};
     use crate::udp::by_hand::ByHand;
     use crate::{OpenSpec, Variant};
     use std::net::UdpSocket;
@@ -82,7 +82,8 @@ mod tests {
         let (near, mut end) = pair("udp:reliability=none,loss=0.0001%", true);
         let mut message = [0; 8];
         let mut receive = |number, byte: u8| {
-            let header = Header { number, length: 8, ends: true, ..Header::new(Kind::Data) };
+            let header =
+                Header { number, length: 8, ends: true, ..Header::new(DatagramKind::Data) };
             let mut datagram = header.to_bytes().to_vec();
             datagram.extend([byte; 8]);
             near.send(&datagram).unwrap();
@@ -95,7 +96,7 @@ mod tests {
     #[test]
     fn a_credit_for_more_than_was_sent_is_one_for_what_was_sent() {
         let (near, mut end) = pair("udp:reliability=none", false);
-        let credit = Header { number: 1_000, ..Header::new(Kind::Credit) };
+        let credit = Header { number: 1_000, ..Header::new(DatagramKind::Credit) };
         near.send(&credit.to_bytes()).unwrap();
         assert!(!end.receive(&mut [0; 8]).unwrap());
         end.send(&[7; 8]).unwrap();

@@ -14,7 +14,7 @@ use super::inbox::{Inbox, Put, Whole};
 use super::path::Path;
 use super::shape::Shape;
 use super::timer::Timer;
-use super::wire::{Header, Kind, widened};
+use super::wire::{DatagramKind, Header, widened};
 use super::{DatagramSocket, GIVE_UP, Patience, not_ours};
 use crate::{Deadline, Endpoint, Phase, socket};
 use codes::{Coder, Detected, Outcome, Recovery, Shield};
@@ -37,7 +37,7 @@ pub enum Guard {
 }
 
 /// One side.
-pub struct End<S> {
+pub struct FecEnd<S> {
     path: Path<S>,
     shape: Shape,
     coder: Option<Coder>,
@@ -68,7 +68,7 @@ pub struct End<S> {
     their_void: Option<u64>,
 }
 
-impl<S: DatagramSocket> End<S> {
+impl<S: DatagramSocket> FecEnd<S> {
     pub fn new(
         path: Path<S>,
         shape: Shape,
@@ -76,9 +76,9 @@ impl<S: DatagramSocket> End<S> {
         guard: Option<Guard>,
         answers: bool,
         (timer, window): (Timer, u64),
-    ) -> End<S> {
+    ) -> FecEnd<S> {
         let (coder, decoder) = coders.map_or((None, None), |[a, b]| (Some(a), Some(b)));
-        End {
+        FecEnd {
             path,
             shape,
             parts: vec![Vec::new(); shape.total()],
@@ -101,11 +101,11 @@ impl<S: DatagramSocket> End<S> {
     }
 
     /// Says something that has no number of its own.
-    fn say(&mut self, kind: Kind) -> io::Result<()> {
+    fn say(&mut self, kind: DatagramKind) -> io::Result<()> {
         self.told = self.path.read();
         let length = self.last_void.map_or(u32::MAX, |it| it as u32);
         let message = match kind {
-            Kind::Credit => self.inbox.next() as u32,
+            DatagramKind::Credit => self.inbox.next() as u32,
             _ => self.outgoing as u32,
         };
         let header = Header { message, length, ..Header::new(kind) };
@@ -132,7 +132,7 @@ impl<S: DatagramSocket> End<S> {
                     place: place as u16,
                     message: self.outgoing as u32,
                     length: message.len() as u32,
-                    ..Header::new(Kind::Data)
+                    ..Header::new(DatagramKind::Data)
                 };
                 let part = if self.coder.is_some() { &self.parts[nth][..] } else { bytes };
                 self.path.send(header, &[part])?;
@@ -158,7 +158,7 @@ impl<S: DatagramSocket> End<S> {
                 // The credit may be lost: its receiver answers this word with how far it has read.
                 None => {
                     self.patience.bear(since, "no credit for what was sent")?;
-                    self.say(Kind::Over)?;
+                    self.say(DatagramKind::Over)?;
                 }
             }
         }
@@ -182,37 +182,37 @@ impl<S: DatagramSocket> End<S> {
             self.over = self.over.max(next + 1);
             return Ok(());
         }
-        self.say(Kind::Over)
+        self.say(DatagramKind::Over)
     }
 
     /// Does what a datagram asks for.
     fn place(&mut self, header: Header) -> io::Result<()> {
         // Nobody has read what wasn't sent.
-        let reads = |it: &mut End<S>| {
+        let reads = |it: &mut FecEnd<S>| {
             it.heard = it.heard.max(widened(it.heard, header.number).min(it.path.sent()));
         };
         match header.kind {
-            Kind::Data => match self.inbox.put(&header, self.path.body()) {
+            DatagramKind::Data => match self.inbox.put(&header, self.path.body()) {
                 Put::Wrong => return Err(not_ours(&header, self.path.body().len())),
                 Put::Twice => self.path.count(|counts| counts.duplicate_datagrams += 1),
                 // No more of it will come.
                 Put::Kept if header.ends => self.path.ended = Some(header.message),
                 Put::Late | Put::Kept | Put::Whole => {}
             },
-            Kind::Ack => {}
-            Kind::Credit => {
+            DatagramKind::Ack => {}
+            DatagramKind::Credit => {
                 reads(self);
                 self.taken = self.taken.max(widened(self.taken, header.message));
             }
-            Kind::Over => {
+            DatagramKind::Over => {
                 reads(self);
                 self.over = self.over.max(self.inbox.number(&header));
                 // Of what is lost it hears when it is given up here.
                 if self.inbox.next() >= self.over {
-                    self.say(Kind::Status)?;
+                    self.say(DatagramKind::Status)?;
                 }
             }
-            Kind::Status => {
+            DatagramKind::Status => {
                 reads(self);
                 self.over = self.over.max(self.inbox.number(&header));
                 let void = widened(self.inbox.next(), header.length);
@@ -279,7 +279,7 @@ impl<S: DatagramSocket> End<S> {
 
     fn give_credit(&mut self) -> io::Result<()> {
         let owed = self.path.read() - self.told;
-        if owed < self.window.div_ceil(2) { Ok(()) } else { self.say(Kind::Credit) }
+        if owed < self.window.div_ceil(2) { Ok(()) } else { self.say(DatagramKind::Credit) }
     }
 }
 
@@ -362,7 +362,7 @@ fn examine<S: DatagramSocket>(guard: &Guard, came: &[u8], message: &mut [u8], pa
     }
 }
 
-impl<S: DatagramSocket> Endpoint for End<S> {
+impl<S: DatagramSocket> Endpoint for FecEnd<S> {
     fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
         self.patience.end_before(deadline);
         Ok(())
@@ -373,7 +373,7 @@ impl<S: DatagramSocket> Endpoint for End<S> {
             self.void = false;
             self.last_void = Some(self.outgoing);
             self.outgoing += 1;
-            return self.say(Kind::Status);
+            return self.say(DatagramKind::Status);
         }
         self.told = self.path.read();
         self.path.count(|counts| {
@@ -402,7 +402,7 @@ impl<S: DatagramSocket> Endpoint for End<S> {
                 }
                 // Its sender may wait for room for repair that isn't needed any more.
                 if self.shape.datagrams(message.len()) as u64 > self.window {
-                    self.say(Kind::Credit)?;
+                    self.say(DatagramKind::Credit)?;
                 }
                 return taken;
             }

@@ -2,7 +2,7 @@
 //! its own direction, and both with the smaller one of their windows.
 
 use super::path::Path;
-use super::{DatagramSocket, Plan, arq, fec};
+use super::{ArqEnd, DatagramSocket, FecEnd, Plan};
 use crate::OpenError;
 use crate::network::EffectiveSettings;
 
@@ -33,7 +33,7 @@ impl Half {
         &self,
         socket: S,
         theirs: u32,
-    ) -> Result<(fec::End<S>, EffectiveSettings), OpenError> {
+    ) -> Result<(FecEnd<S>, EffectiveSettings), OpenError> {
         let (path, window, effective_settings) = self.path(socket, theirs)?;
         Ok((self.plan.fec_end(path, self.answers, window), effective_settings))
     }
@@ -46,7 +46,7 @@ impl Half {
         &self,
         socket: S,
         theirs: u32,
-    ) -> Result<(arq::End<S>, EffectiveSettings), OpenError> {
+    ) -> Result<(ArqEnd<S>, EffectiveSettings), OpenError> {
         let (path, window, effective_settings) = self.path(socket, theirs)?;
         Ok((self.plan.arq_end(path, self.answers, window), effective_settings))
     }

@@ -20,16 +20,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+pub use self::arq::ArqEnd;
 pub use self::by_hand::ByHand;
+pub use self::fec::FecEnd;
 pub use self::half::Half;
 pub use self::plan::{BURST, DEADLINE_OPTION, FLIPS, LOSS, Plan, RELIABILITY, RESEND_AFTER};
 use self::wire::Header;
 use crate::{Deadline, OpenError};
-
-/// The ends, by what recovers a loss.
-pub type FecEnd<S> = fec::End<S>;
-/// See [`FecEnd`].
-pub type ArqEnd<S> = arq::End<S>;
 
 /// How long an end waits for a partner of whom nothing is heard at all.
 const GIVE_UP: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
 use super::DatagramSocket;
-use super::wire::{HEADER, Header, Kind, widened};
+use super::wire::{DatagramKind, HEADER, Header, widened};
 use crate::socket;
 use codes::{FlipTrace, LossTrace};
 use model::mechanism::Stats;
@@ -160,7 +160,7 @@ impl<S: DatagramSocket> Path<S> {
 
     /// Sends one datagram; data and acknowledgements get the next number. Gives it.
     pub fn send(&mut self, header: Header, parts: &[&[u8]]) -> io::Result<u64> {
-        let numbered = matches!(header.kind, Kind::Data | Kind::Ack);
+        let numbered = matches!(header.kind, DatagramKind::Data | DatagramKind::Ack);
         let number = if numbered { self.sent } else { self.read };
         self.sent += u64::from(numbered);
         let header = Header { number: number as u32, ..header }.to_bytes();
@@ -228,7 +228,7 @@ impl<S: DatagramSocket> Path<S> {
         };
         self.length = length;
         let Some(header) = Header::parse(&self.came[..length]) else { return Ok(None) };
-        if !matches!(header.kind, Kind::Data | Kind::Ack) {
+        if !matches!(header.kind, DatagramKind::Data | DatagramKind::Ack) {
             return Ok(Some(header));
         }
         let number = widened(self.read, header.number);
@@ -242,7 +242,7 @@ impl<S: DatagramSocket> Path<S> {
             }
             return Ok(None);
         }
-        if header.kind == Kind::Data && self.injects {
+        if header.kind == DatagramKind::Data && self.injects {
             self.flip();
         }
         Ok(Some(header))

@@ -7,7 +7,7 @@ use super::path::{Mishaps, Path};
 use super::shape::Shape;
 use super::timer::Timer;
 use super::wire::{ACK, HEADER};
-use super::{DatagramSocket, arq, fec};
+use super::{ArqEnd, DatagramSocket, FecEnd, arq, fec};
 use crate::network::EffectiveSettings;
 use crate::{Mechanism, OpenError, OpenSpec, Opened, OptionSpec, Options, Visitor};
 use codes::{Coder, FlipTrace, LossModel, LossTrace, Scheme, Shield};
@@ -304,16 +304,9 @@ impl Plan {
         path: Path<S>,
         answers: bool,
         window: u64,
-    ) -> fec::End<S> {
+    ) -> FecEnd<S> {
         let (shape, coders) = (self.shape(), self.coders());
-        fec::End::new(
-            path,
-            shape,
-            coders,
-            self.guard(),
-            answers,
-            (Timer::new(self.deadline), window),
-        )
+        FecEnd::new(path, shape, coders, self.guard(), answers, (Timer::new(self.deadline), window))
     }
 
     pub(super) fn arq_end<S: DatagramSocket>(
@@ -321,9 +314,9 @@ impl Plan {
         path: Path<S>,
         answers: bool,
         window: u64,
-    ) -> arq::End<S> {
+    ) -> ArqEnd<S> {
         let timer = Timer::new(self.resend_after);
-        arq::End::new(path, self.shape(), self.coders(), answers, (timer, window))
+        ArqEnd::new(path, self.shape(), self.coders(), answers, (timer, window))
     }
 }
 

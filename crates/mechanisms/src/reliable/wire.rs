@@ -8,7 +8,7 @@ pub const ACK: usize = 20;
 
 /// What a datagram is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DatagramKind {
     /// A part of a message, or repair of it.
     Data,
     /// An acknowledgement by itself.
@@ -21,13 +21,19 @@ pub enum Kind {
     Status,
 }
 
-const KINDS: [Kind; 5] = [Kind::Data, Kind::Ack, Kind::Credit, Kind::Over, Kind::Status];
+const KINDS: [DatagramKind; 5] = [
+    DatagramKind::Data,
+    DatagramKind::Ack,
+    DatagramKind::Credit,
+    DatagramKind::Over,
+    DatagramKind::Status,
+];
 
 /// What every datagram says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What it is for.
-    pub kind: Kind,
+    pub kind: DatagramKind,
     /// Whether it has been sent before.
     pub again: bool,
     /// Data: whether it is the last of its message.
@@ -45,7 +51,7 @@ pub struct Header {
 
 impl Header {
     /// One that says no more than its kind.
-    pub fn new(kind: Kind) -> Header {
+    pub fn new(kind: DatagramKind) -> Header {
         Header { kind, again: false, ends: false, place: 0, message: 0, length: 0, number: 0 }
     }
 

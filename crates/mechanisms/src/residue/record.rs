@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::clean;
 use sys::identity::{self, ProcessIdentity};
 use sys::process;
-use sys::system_v::{Kind, Object, Status};
+use sys::system_v::{Object, ObjectKind, Status};
 
 /// What every name that this program makes begins with.
 const PREFIX: &str = "ipcmark-";
@@ -57,7 +57,7 @@ pub(super) enum WireEntry {
     /// The same, as it was made.
     Folder { name: String, device: u64, inode: u64 },
     /// An object under a key that was free, or not: the kernel has not been asked yet.
-    Planned { kind: Kind, key: i32 },
+    Planned { kind: ObjectKind, key: i32 },
     /// The same, as the kernel made it.
     Made { object: Object, status: Status },
 }

@@ -8,16 +8,16 @@ use std::time::Instant;
 
 use super::fragments::{self, SEGMENTS};
 use super::lossy;
-use super::{End, check, datagram_here, fragmented, set_failed};
+use super::{UdpEnd, check, datagram_here, fragmented, set_failed};
 use crate::{Deadline, Endpoint, OpenError, OpenSpec};
 
 /// An end as the options ask for it.
 pub struct ByHand(Form);
 
 enum Form {
-    Bare(End),
-    Fragments(Box<fragments::End<1, 2>>),
-    Joined(Box<fragments::End<1, { SEGMENTS + 1 }>>),
+    Bare(UdpEnd),
+    Fragments(Box<fragments::FragmentsEnd<1, 2>>),
+    Joined(Box<fragments::FragmentsEnd<1, { SEGMENTS + 1 }>>),
     Reliable(Box<crate::reliable::ByHand>),
 }
 
@@ -35,13 +35,13 @@ impl ByHand {
         }
         let (bytes, together) = fragmented(spec, Some(datagram_here(&spec.options) as u32))?;
         Ok(ByHand(match together {
-            None => Form::Bare(End::new(socket, spec.message_bytes).map_err(set_failed)?),
+            None => Form::Bare(UdpEnd::new(socket, spec.message_bytes).map_err(set_failed)?),
             Some((_, false)) => {
-                let end = fragments::End::of(socket, bytes, spec.message_bytes)?;
+                let end = fragments::FragmentsEnd::of(socket, bytes, spec.message_bytes)?;
                 Form::Fragments(Box::new(end))
             }
             Some((_, true)) => {
-                let end = fragments::End::of(socket, bytes, spec.message_bytes)?;
+                let end = fragments::FragmentsEnd::of(socket, bytes, spec.message_bytes)?;
                 Form::Joined(Box::new(end))
             }
         }))

@@ -40,7 +40,7 @@ const SPILL: usize = 65_536;
 
 /// One socket, and where its messages are. SEND is how many fragments one system call may send;
 /// TAKE is one more than those that one may receive: the last place is for what is out of place.
-pub(super) struct End<const SEND: usize, const TAKE: usize> {
+pub(super) struct FragmentsEnd<const SEND: usize, const TAKE: usize> {
     socket: UdpSocket,
     /// Bytes of a message in each of its fragments but the last.
     payload: usize,
@@ -101,14 +101,14 @@ fn pair<const SEND: usize, const TAKE: usize>(
     spec: &OpenSpec,
     (near, far, mut effective_settings): Connected,
     datagram: usize,
-) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
-    let end = |socket| End::of(socket, datagram, spec.message_bytes);
+) -> Result<Opened<FragmentsEnd<SEND, TAKE>>, OpenError> {
+    let end = |socket| FragmentsEnd::of(socket, datagram, spec.message_bytes);
     let (initiator, responder) = (end(near)?, end(far)?);
     effective_settings.extend(initiator.effective_settings(datagram, spec.message_bytes)?);
     Ok(Opened::new(initiator, responder).effective_settings(effective_settings))
 }
 
-impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
+impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     /// An end over a connected socket, which is told how to cut and to join.
     pub(super) fn of(
         socket: UdpSocket,
@@ -123,7 +123,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
             sys::socket::join_when_received(&socket)
                 .map_err(OpenError::call("setsockopt UDP_GRO", "it needs Linux 5.0"))?;
         }
-        End::new(socket, datagram, message_bytes).map_err(set_failed)
+        FragmentsEnd::new(socket, datagram, message_bytes).map_err(set_failed)
     }
 
     /// What it may have under way, and in one send; and what a message comes to.
@@ -153,12 +153,12 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
     /// With no more under way than the partner's buffer holds.
     pub(super) fn narrowed(self, window: u32) -> Self {
         let window = self.window.min(window.into());
-        End { window, batch: self.batch.min(window), ..self }
+        FragmentsEnd { window, batch: self.batch.min(window), ..self }
     }
 
     fn new(socket: UdpSocket, datagram: usize, message_bytes: usize) -> io::Result<Self> {
         let window = u64::from(window(&socket, datagram)?);
-        Ok(End {
+        Ok(FragmentsEnd {
             socket,
             payload: datagram - HEADER,
             window,
@@ -201,7 +201,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
         self.sent - self.heard >= self.window
     }
 
-    /// As [`End::give`], where the window has room.
+    /// As [`FragmentsEnd::give`], where the window has room.
     #[inline(always)]
     fn give_now(&mut self, message: &[u8], next: u32) -> io::Result<u32> {
         let most = self.batch.min(self.window - (self.sent - self.heard)) as usize;
@@ -356,7 +356,7 @@ impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
     }
 }
 
-impl<const SEND: usize, const TAKE: usize> Endpoint for End<SEND, TAKE> {
+impl<const SEND: usize, const TAKE: usize> Endpoint for FragmentsEnd<SEND, TAKE> {
     fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
         self.deadline = deadline.clone();
         Ok(())

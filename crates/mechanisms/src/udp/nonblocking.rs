@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
-use super::{End, accounted, set_failed};
+use super::{UdpEnd, accounted, set_failed};
 use crate::{Nonblocking, OpenError, Received, Sent, socket};
 
 /// Refuses a buffer in which a datagram of `bytes` may leave no room for a credit. The kernel drops what it
@@ -29,7 +29,7 @@ pub(super) fn check_room(socket: &UdpSocket, bytes: usize) -> Result<(), OpenErr
     )))
 }
 
-impl Nonblocking for End {
+impl Nonblocking for UdpEnd {
     /// Each call says so for itself. The first switch ends the taking of turns for good: no end knows when
     /// its partner would take them again.
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
@@ -78,7 +78,7 @@ impl Nonblocking for End {
     }
 }
 
-impl End {
+impl UdpEnd {
     /// Acknowledges half a window, if so much was read and the socket takes the credit.
     #[inline(always)]
     fn give_credit(&mut self) -> io::Result<()> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
-use super::{End, PATIENCE, fragmented, fragments, lossy, set_failed, set_options, window};
+use super::{PATIENCE, UdpEnd, fragmented, fragments, lossy, set_failed, set_options, window};
 use crate::network::{
     Answer, Call, ConnectVisitor, ConnectionKind, Cookie, EffectiveSettings, Hello, ListenVisitor,
     Listener, MEETING, Wait,
@@ -48,15 +48,19 @@ struct Bare {
 }
 
 impl Make for Bare {
-    type End = End;
+    type End = UdpEnd;
 
     fn datagram(&self) -> usize {
         self.message_bytes
     }
 
-    fn make(&self, socket: UdpSocket, window: u32) -> Result<(End, EffectiveSettings), OpenError> {
-        let end = End::new(socket, self.message_bytes).map_err(set_failed)?;
-        let end = End { window: end.window.min(window), ..end };
+    fn make(
+        &self,
+        socket: UdpSocket,
+        window: u32,
+    ) -> Result<(UdpEnd, EffectiveSettings), OpenError> {
+        let end = UdpEnd::new(socket, self.message_bytes).map_err(set_failed)?;
+        let end = UdpEnd { window: end.window.min(window), ..end };
         let effective_settings = end.effective_settings(self.largest, self.message_bytes);
         Ok((end, effective_settings))
     }
@@ -70,7 +74,7 @@ struct Fragments<const SEND: usize, const TAKE: usize> {
 }
 
 impl<const SEND: usize, const TAKE: usize> Make for Fragments<SEND, TAKE> {
-    type End = fragments::End<SEND, TAKE>;
+    type End = fragments::FragmentsEnd<SEND, TAKE>;
 
     fn datagram(&self) -> usize {
         self.datagram
@@ -81,7 +85,7 @@ impl<const SEND: usize, const TAKE: usize> Make for Fragments<SEND, TAKE> {
         socket: UdpSocket,
         window: u32,
     ) -> Result<(Self::End, EffectiveSettings), OpenError> {
-        let end = fragments::End::of(socket, self.datagram, self.message_bytes)?;
+        let end = fragments::FragmentsEnd::of(socket, self.datagram, self.message_bytes)?;
         let end = end.narrowed(window);
         let effective_settings = end.effective_settings(self.datagram, self.message_bytes)?;
         Ok((end, effective_settings))

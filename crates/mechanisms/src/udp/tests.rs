@@ -11,12 +11,12 @@ impl Visitor for Keep {
     }
 }
 
-fn pair() -> (End, End) {
+fn pair() -> (UdpEnd, UdpEnd) {
     let (near, far) = (UdpSocket::bind("127.0.0.1:0"), UdpSocket::bind("127.0.0.1:0"));
     let (near, far) = (near.unwrap(), far.unwrap());
     near.connect(far.local_addr().unwrap()).unwrap();
     far.connect(near.local_addr().unwrap()).unwrap();
-    (End::new(near, 1000).unwrap(), End::new(far, 1000).unwrap())
+    (UdpEnd::new(near, 1000).unwrap(), UdpEnd::new(far, 1000).unwrap())
 }
 
 fn lost(end: &impl Endpoint) -> u64 {

@@ -75,16 +75,16 @@ pub struct Page {
 }
 
 const ISSUED: usize = LINE;
-const WORDS: usize = 2 * LINE;
-const DONE: usize = 3 * LINE;
-const DONE_PARKING: usize = 4 * LINE;
+const DONE: usize = 2 * LINE;
+const DONE_PARKING: usize = 3 * LINE;
+/// Of a command; and samples from [`PAGE`] on: words of 64 bits.
+const WORDS: usize = 4 * LINE;
 
 impl Page {
     /// A page with room for `samples` samples.
     pub fn new(samples: usize) -> io::Result<Page> {
-        Ok(Page {
-            mapping: Mapping::new(samples.checked_mul(8).and_then(|it| it.checked_add(PAGE)))?,
-        })
+        let bytes = samples.checked_mul(8).and_then(|it| it.checked_add(PAGE));
+        Ok(Page { mapping: Mapping::with_wide_words(bytes, WORDS)? })
     }
 
     fn issued(&self) -> &AtomicU32 {

@@ -23,14 +23,14 @@ const LARGEST_FRAME: usize = 65_536;
 
 /// The line: what is taken at one end is given at the other.
 pub struct Line {
-    ends: [End; 2],
+    ends: [LineEnd; 2],
     delay: Duration,
     loss: u32,
     frame: Vec<u8>,
 }
 
 /// An end, and the way of the frames that come in there.
-struct End {
+struct LineEnd {
     device: File,
     name: String,
     net_dev: File,
@@ -50,7 +50,7 @@ impl Line {
             rng.set_stream(nth);
             let name = told.ends[nth as usize].interface.clone();
             nth += 1;
-            End {
+            LineEnd {
                 device,
                 name,
                 net_dev,
@@ -105,7 +105,7 @@ impl Line {
     }
 }
 
-impl End {
+impl LineEnd {
     fn hand_over(&mut self, to: &File, delay: Duration, loss: u32, room: &mut [u8]) {
         self.give(to);
         self.take(to, delay, loss, room);

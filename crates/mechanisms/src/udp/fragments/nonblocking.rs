@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::End;
+use super::FragmentsEnd;
 use crate::fd::another;
 use crate::{Nonblocking, Received, Sent};
 
-impl<const SEND: usize, const TAKE: usize> Nonblocking for End<SEND, TAKE> {
+impl<const SEND: usize, const TAKE: usize> Nonblocking for FragmentsEnd<SEND, TAKE> {
     fn set_nonblocking(&mut self, on: bool) -> io::Result<()> {
         self.takes_turns &= !on;
         self.socket.set_nonblocking(on)
@@ -76,7 +76,7 @@ impl<const SEND: usize, const TAKE: usize> Nonblocking for End<SEND, TAKE> {
     }
 }
 
-impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
+impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     /// Refuses a message too short to be the one of which `done` fragments went already, and not its last.
     #[inline(always)]
     fn check_begun(&self, call: &str, length: usize, done: u32) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use super::super::PATIENCE;
-use super::End;
+use super::FragmentsEnd;
 
 const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
 /// Silence that is borne while nothing is known to be lost, in [`PATIENCE`]s: 10 s, and half a
@@ -12,7 +12,7 @@ const PATIENCE_MS: u64 = PATIENCE.as_millis() as u64;
 /// not get its CPU (386 ms were seen in the middle of a message on a busy machine).
 pub(super) const SILENCE: u64 = 20;
 
-impl<const SEND: usize, const TAKE: usize> End<SEND, TAKE> {
+impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
     #[cold]
     pub(super) fn await_credit(&mut self) -> io::Result<()> {
         let mut waits = 0;

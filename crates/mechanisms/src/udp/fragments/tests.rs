@@ -12,12 +12,12 @@ const DATAGRAM: usize = 1_000;
 const PAYLOAD: usize = DATAGRAM - HEADER;
 
 /// A bare socket, and an end of the type asked for.
-fn by_hand<const TAKE: usize>() -> (UdpSocket, End<1, TAKE>) {
+fn by_hand<const TAKE: usize>() -> (UdpSocket, FragmentsEnd<1, TAKE>) {
     let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
     let (near, far) = (bind(), bind());
     near.connect(far.local_addr().unwrap()).unwrap();
     far.connect(near.local_addr().unwrap()).unwrap();
-    (near, End::new(far, DATAGRAM, 100_000).unwrap())
+    (near, FragmentsEnd::new(far, DATAGRAM, 100_000).unwrap())
 }
 
 /// Bytes that differ between messages and from place to place.
@@ -40,7 +40,7 @@ fn put(socket: &UdpSocket, fragments: &[Vec<u8>], order: &[usize]) {
 }
 
 fn expect<const SEND: usize, const TAKE: usize>(
-    end: &mut End<SEND, TAKE>,
+    end: &mut FragmentsEnd<SEND, TAKE>,
     message: u64,
     bytes: usize,
 ) {
@@ -272,7 +272,7 @@ fn what_the_kernel_joined_is_cut_again_also_across_messages() {
 
 fn opened<const SEND: usize, const TAKE: usize>(
     options: &str,
-) -> Result<Opened<End<SEND, TAKE>>, OpenError> {
+) -> Result<Opened<FragmentsEnd<SEND, TAKE>>, OpenError> {
     let options = Variant::parse(options).unwrap().options;
     let spec = OpenSpec { options, message_bytes: 100_000, same_process: true, seed: 0 };
     pair(&spec, connected(&spec)?, DATAGRAM)
@@ -282,7 +282,7 @@ fn opened<const SEND: usize, const TAKE: usize>(
 fn bursts_arrive_whole<const SEND: usize, const TAKE: usize>() {
     let Opened { mut initiator, mut responder, .. } = opened::<SEND, TAKE>("udp").unwrap();
     let talk = |initiates: bool| {
-        move |end: &mut End<SEND, TAKE>| {
+        move |end: &mut FragmentsEnd<SEND, TAKE>| {
             // Both draw the same numbers, so they agree on every length.
             let mut below = numbers_from(7);
             for burst in 0..30 {

@@ -16,12 +16,12 @@ use super::shared::{LINE, Mapping, Word};
 
 /// Where a buffer lies in another process, for the kernel.
 #[derive(Clone, Copy)]
-struct Place {
+struct RemoteBuffer {
     address: u64,
     length: u64,
 }
 
-impl Place {
+impl RemoteBuffer {
     fn iovec(self) -> libc::iovec {
         libc::iovec { iov_base: self.address as *mut libc::c_void, iov_len: self.length as usize }
     }
@@ -35,6 +35,7 @@ const DONE: u32 = 2;
 #[derive(Clone)]
 pub struct Window {
     mapping: Arc<Mapping>,
+    /// Of the place.
     offset: usize,
     state: Word,
     sender: Word,
@@ -43,8 +44,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// Bytes of a window in a mapping: state, place, and a parking word for each side.
-    const BYTES: usize = 4 * LINE;
+    /// Bytes of a window's words in a mapping: its state, and a parking word for each side.
+    const WORDS: usize = 3 * LINE;
+    /// Where the places lie, behind the words of both windows.
+    const PLACES: usize = 2 * Self::WORDS;
 
     /// Two windows, one each way, in a mapping of their own: the addresses in it are those of
     /// buffers, since nobody else can write there.
@@ -52,29 +55,32 @@ impl Window {
     /// # Errors
     /// What mmap(2) says.
     pub fn two(flags: futex::Flags) -> io::Result<[Window; 2]> {
-        let mapping = Arc::new(Mapping::new(2 * Self::BYTES)?);
-        Ok([0, Self::BYTES].map(|offset| Window::new(&mapping, offset, flags)))
+        let bytes = Self::PLACES + 2 * LINE;
+        let mapping = Arc::new(Mapping::with_wide_words(bytes, Self::PLACES)?);
+        Ok([0, 1].map(|nth| Window::new(&mapping, nth, flags)))
     }
 
-    fn new(mapping: &Arc<Mapping>, offset: usize, flags: futex::Flags) -> Window {
-        let word = |nth| Word::new(mapping, offset + nth * LINE);
-        let (state, sender, receiver) = (word(0), word(2), word(3));
+    /// The first window of a mapping, or the second.
+    fn new(mapping: &Arc<Mapping>, nth: usize, flags: futex::Flags) -> Window {
+        let word = |line| Word::new(mapping, nth * Self::WORDS + line * LINE);
+        let (state, sender, receiver) = (word(0), word(1), word(2));
+        let offset = Self::PLACES + nth * LINE;
         Window { mapping: mapping.clone(), offset, state, sender, receiver, flags }
     }
 
     fn words(&self) -> &[AtomicU64] {
-        &self.mapping.words(self.offset + LINE)[..2]
+        &self.mapping.words(self.offset)[..2]
     }
 
-    fn post(&self, place: Place) {
+    fn post(&self, place: RemoteBuffer) {
         self.words()[0].store(place.address, Ordering::Relaxed);
         self.words()[1].store(place.length, Ordering::Relaxed);
         self.state.store(POSTED, Ordering::Release);
     }
 
-    fn posted(&self) -> Place {
+    fn posted(&self) -> RemoteBuffer {
         let word = |at: usize| self.words()[at].load(Ordering::Relaxed);
-        Place { address: word(0), length: word(1) }
+        RemoteBuffer { address: word(0), length: word(1) }
     }
 
     fn await_state(&self, at: &AtomicU32, wanted: u32) {
@@ -90,7 +96,7 @@ impl Window {
     #[inline(always)]
     pub fn show(&self, message: &[u8]) {
         let (address, length) = (message.as_ptr() as u64, message.len() as u64);
-        self.post(Place { address, length });
+        self.post(RemoteBuffer { address, length });
         self.wake(&self.receiver);
         self.await_state(&self.sender, EMPTY);
     }
@@ -116,7 +122,7 @@ impl Window {
     #[inline(always)]
     pub fn offer(&self, message: &mut [u8]) -> usize {
         let (address, length) = (message.as_mut_ptr() as u64, message.len() as u64);
-        self.post(Place { address, length });
+        self.post(RemoteBuffer { address, length });
         self.wake(&self.sender);
         self.await_state(&self.receiver, DONE);
         self.state.store(EMPTY, Ordering::Release);
@@ -141,12 +147,13 @@ impl Window {
 }
 
 #[inline(always)]
-fn read_from(partner: i32, from: Place, message: &mut [u8]) -> io::Result<usize> {
+fn read_from(partner: i32, from: RemoteBuffer, message: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < message.len() {
         let rest = &mut message[done..];
         let local = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() };
-        let remote = Place { address: from.address + done as u64, length: rest.len() as u64 };
+        let remote =
+            RemoteBuffer { address: from.address + done as u64, length: rest.len() as u64 };
         // SAFETY: the local vector is a mutable slice. The remote one was posted by a partner
         // that stays in `show` meanwhile, so nobody writes there; in another process the kernel
         // checks it.
@@ -157,12 +164,12 @@ fn read_from(partner: i32, from: Place, message: &mut [u8]) -> io::Result<usize>
 }
 
 #[inline(always)]
-fn write_to(partner: i32, to: Place, message: &[u8]) -> io::Result<()> {
+fn write_to(partner: i32, to: RemoteBuffer, message: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while done < message.len() {
         let rest = &message[done..];
         let local = libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() };
-        let remote = Place { address: to.address + done as u64, length: rest.len() as u64 };
+        let remote = RemoteBuffer { address: to.address + done as u64, length: rest.len() as u64 };
         // SAFETY: the kernel only reads the local vector. The remote one is a mutable slice that
         // a partner in `offer` has handed over until it is told DONE, and of just this length.
         let code = unsafe { libc::process_vm_writev(partner, &local, 1, &remote.iovec(), 1, 0) };

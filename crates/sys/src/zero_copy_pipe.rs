@@ -17,7 +17,7 @@ use super::shared::{Mapping, PAGE};
 
 /// How pages reach the pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PageTransfer {
     /// Lent from mapped memory (vmsplice); `gift` lets the kernel keep them (SPLICE_F_GIFT).
     Lend {
         /// Whether the pages are given away.
@@ -32,7 +32,7 @@ pub struct Pool {
     mapping: Mapping,
     file: Option<OwnedFd>,
     pipe: OwnedFd,
-    way: Way,
+    transfer: PageTransfer,
     /// Where the next message starts, unless it no longer fits before the end: then at zero.
     next: usize,
     room: usize,
@@ -41,15 +41,15 @@ pub struct Pool {
 impl Pool {
     /// A pool of messages of at most `room` bytes, each on pages of its own, for `pipe`, whose
     /// capacity must not grow afterwards. `huge` takes huge pages.
-    pub fn new(pipe: OwnedFd, room: usize, way: Way, huge: bool) -> io::Result<Pool> {
+    pub fn new(pipe: OwnedFd, room: usize, transfer: PageTransfer, huge: bool) -> io::Result<Pool> {
         let page = if huge { huge_page_bytes()? } else { PAGE };
         let capacity = fcntl_getpipe_size(&pipe)?;
         let room = room.max(1).checked_next_multiple_of(PAGE).ok_or(Errno::NOMEM)?;
         let bytes = room.checked_mul(2).and_then(|it| it.checked_add(capacity));
         let bytes = bytes.and_then(|it| it.checked_next_multiple_of(page)).ok_or(Errno::NOMEM)?;
-        let file = match way {
-            Way::Lend { .. } => None,
-            Way::Splice => {
+        let file = match transfer {
+            PageTransfer::Lend { .. } => None,
+            PageTransfer::Splice => {
                 let flags = if huge { MemfdFlags::HUGETLB } else { MemfdFlags::empty() };
                 let file = memfd_create("ipcmark", MemfdFlags::CLOEXEC | flags)?;
                 ftruncate(&file, bytes as u64)?;
@@ -61,7 +61,7 @@ impl Pool {
             None if huge => Mapping::of_huge_pages(bytes)?,
             None => Mapping::new(bytes)?,
         };
-        Ok(Pool { mapping, file, pipe, way, next: 0, room })
+        Ok(Pool { mapping, file, pipe, transfer, next: 0, room })
     }
 
     /// Faults in all pages, in the caller's address space.
@@ -111,12 +111,12 @@ impl Pool {
 
     #[inline(always)]
     fn give(&self, at: usize, length: usize) -> rustix::io::Result<usize> {
-        match (self.way, &self.file) {
-            (Way::Splice, Some(file)) => {
+        match (self.transfer, &self.file) {
+            (PageTransfer::Splice, Some(file)) => {
                 let mut from = at as u64;
                 splice(file, Some(&mut from), &self.pipe, None, length, SpliceFlags::empty())
             }
-            (Way::Lend { gift: true }, _) => self.lend(at, length, SpliceFlags::GIFT),
+            (PageTransfer::Lend { gift: true }, _) => self.lend(at, length, SpliceFlags::GIFT),
             _ => self.lend(at, length, SpliceFlags::empty()),
         }
     }
