@@ -16,7 +16,7 @@ use machine::lab::relay::Counts;
 use machine::lab::status::{Condition, Impairment, Relay};
 use machine::lab::{self, CAVEAT, LabError, State, Status};
 use model::lab::{self as words, By};
-use model::lab::{Asked, Loss};
+use model::lab::{LabRequest, Loss};
 
 /// Flags of `lab`.
 #[derive(Args)]
@@ -152,7 +152,7 @@ fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--name {name}: runs name theirs so: choose another")));
     }
     let by = By::ALL.into_iter().find(|(word, _)| *word == args.by);
-    let asked = Asked {
+    let asked = LabRequest {
         name: args.name.name.clone(),
         hosts: args.hosts,
         routers: args.routers,

@@ -64,9 +64,9 @@ impl Topology {
         let offline =
             present.into_iter().filter(|cpu| online.binary_search(cpu).is_err()).collect();
         let nodes = nodes(root);
-        let places: Vec<Place> = online
+        let places: Vec<CpuIds> = online
             .iter()
-            .map(|&id| Place::read(root, id, nodes.get(&id).copied().unwrap_or(0)))
+            .map(|&id| CpuIds::read(root, id, nodes.get(&id).copied().unwrap_or(0)))
             .collect();
         Ok(Topology { cpus: assemble(places, last_level_caches(root, &online)), offline })
     }
@@ -84,7 +84,7 @@ impl Topology {
 }
 
 /// What sysfs says of one CPU, before cores and caches get their names.
-struct Place {
+struct CpuIds {
     id: u32,
     package: Option<u32>,
     node: u32,
@@ -103,8 +103,8 @@ enum CoreKey {
     Alone(u32),
 }
 
-impl Place {
-    fn read(root: &Path, id: u32, node: u32) -> Place {
+impl CpuIds {
+    fn read(root: &Path, id: u32, node: u32) -> CpuIds {
         let file = |name: &str| format!("{CPU_DIR}/cpu{id}/topology/{name}");
         // -1, and 65535 for clusters, mean "not known"; u16 leaves out the one, the filter the other.
         let known = |name: &str| tree::number::<u16>(root, &file(name)).filter(|&n| n < u16::MAX);
@@ -122,7 +122,7 @@ impl Place {
         let cluster = known("cluster_id")
             .and_then(|_| tree::cpus(root, &file("cluster_cpus_list")))
             .and_then(|cluster| cluster.first().copied());
-        Place { id, package, node, core, cluster }
+        CpuIds { id, package, node, core, cluster }
     }
 }
 
@@ -169,7 +169,7 @@ fn last_level_caches(root: &Path, online: &[u32]) -> BTreeMap<u32, u32> {
 }
 
 /// Gives cores, and the caches that the kernel doesn't describe, the name of their smallest CPU.
-fn assemble(places: Vec<Place>, caches: BTreeMap<u32, u32>) -> Vec<Cpu> {
+fn assemble(places: Vec<CpuIds>, caches: BTreeMap<u32, u32>) -> Vec<Cpu> {
     let mut cores: BTreeMap<CoreKey, Vec<u32>> = BTreeMap::new();
     let mut stand_ins = BTreeMap::new();
     for place in &places {

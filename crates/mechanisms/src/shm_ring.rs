@@ -12,7 +12,7 @@ use std::os::fd::BorrowedFd;
 
 use rustix::event::PollFd;
 
-use self::wait::{Eventfd, Futex, Place, Spin, Yield};
+use self::wait::{Eventfd, Futex, RingWait, Spin, Yield};
 use super::nonblocking::Any;
 use super::socket::wrong_length;
 use super::{
@@ -26,7 +26,7 @@ use sys::ring::{Reader, Shape, Writer, two};
 /// The mechanism's row.
 pub struct ShmRing;
 
-/// Bytes of slots a ring aims at; it has at least two and at most [`Place::MOST_SLOTS`].
+/// Bytes of slots a ring aims at; it has at least two and at most [`RingWait::MOST_SLOTS`].
 const RING_BYTES: usize = 256 << 10;
 
 impl Mechanism for ShmRing {
@@ -87,7 +87,7 @@ impl Mechanism for ShmRing {
 }
 
 /// Both ends of two rings in one mapping.
-fn rings<W: Place>(spec: &OpenSpec) -> Result<Opened<RingEnd<W>>, OpenError> {
+fn rings<W: RingWait>(spec: &OpenSpec) -> Result<Opened<RingEnd<W>>, OpenError> {
     let failed = OpenError::call("mmap", "free memory, or choose smaller messages");
     let shape = Shape::new(spec.message_bytes, RING_BYTES, W::MOST_SLOTS)
         .ok_or_else(|| failed(io::ErrorKind::OutOfMemory.into()))?;
@@ -104,7 +104,7 @@ pub struct RingEnd<W> {
     into: Reader<W>,
 }
 
-impl<W: Place> Endpoint for RingEnd<W> {
+impl<W: RingWait> Endpoint for RingEnd<W> {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
         self.out.populate()
     }
@@ -129,7 +129,7 @@ impl<W: Place> Endpoint for RingEnd<W> {
 }
 
 /// Nobody is told when a message comes: a worker that asks looks at its memory.
-impl<W: Place> Nonblocking for RingEnd<W> {
+impl<W: RingWait> Nonblocking for RingEnd<W> {
     fn set_nonblocking(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Whose machine is it? A guest shares it with others, and sees a topology that was made up.
 
-use super::{Check, Finding, Seen, Stretch};
+use super::{Check, Finding, Interval, Seen};
 use model::host::Host;
 
 const VIRTUALISATION: Check = Check {
@@ -89,7 +89,7 @@ pub(super) fn container(seen: &Seen) -> Finding {
     }
 }
 
-pub(super) fn steal(stretch: &Stretch) -> Finding {
+pub(super) fn steal(stretch: &Interval) -> Finding {
     let since_boot = match stretch.steal_since_boot {
         Some(share) => format!("; {:.1} % since boot", 100.0 * share),
         None => String::new(),
@@ -116,7 +116,7 @@ pub(super) fn steal(stretch: &Stretch) -> Finding {
     }
 }
 
-impl Stretch {
+impl Interval {
     /// Ticks of 10 ms on the watched CPUs, as a share of their time.
     pub(super) fn share_of_cpus(&self, ticks: u64) -> f64 {
         let time = self.ns as f64 * self.cpus.len().max(1) as f64;

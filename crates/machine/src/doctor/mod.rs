@@ -1,5 +1,5 @@
 //! Is this machine fit to measure on? Each check is a pure function of what was read before: the
-//! record of the machine ([`Host`]), and a [`Stretch`] of time. It says what was found, what is
+//! record of the machine ([`Host`]), and a [`Interval`] of time. It says what was found, what is
 //! wanted, what the difference does to the figures, and what to do. Advice only: nothing here
 //! changes a setting. The checks of a stretch run around each round too, and mark it.
 //!
@@ -28,7 +28,7 @@ use model::host::Host;
 
 use super::{Relation, Topology, host, noise};
 
-pub use watch::{Snapshot, Stretch, Watch};
+pub use watch::{Interval, Snapshot, Watch};
 
 /// What the checks look at.
 struct Seen<'a> {
@@ -36,7 +36,7 @@ struct Seen<'a> {
     topology: Option<&'a Topology>,
     /// The CPUs that are, or would be, used.
     cpus: &'a [u32],
-    stretch: &'a Stretch,
+    stretch: &'a Interval,
 }
 
 /// Looks at the machine below `root` for `time`, during which the caller sleeps, and runs every
@@ -78,7 +78,7 @@ fn findings(seen: &Seen) -> Vec<Finding> {
 }
 
 /// The checks that a stretch of time answers; the same for a look and for a round.
-fn passing(stretch: &Stretch) -> Vec<Finding> {
+fn passing(stretch: &Interval) -> Vec<Finding> {
     vec![
         guest::steal(stretch),
         traffic::load(stretch),
@@ -101,7 +101,7 @@ fn known_from_the_host(finding: Finding, seen: &Seen) -> Finding {
     }
 }
 
-impl Stretch {
+impl Interval {
     /// What was not as it should be during it.
     pub fn marks(&self) -> Vec<Mark> {
         let marked = passing(self).into_iter().filter(|it| it.level >= Level::Note);

@@ -2,7 +2,7 @@
 //! others are kept from.
 
 use super::guest::hidden_by;
-use super::{Check, Finding, Level, Seen, Stretch};
+use super::{Check, Finding, Interval, Level, Seen};
 use crate::format_cpu_list;
 
 const QUOTA: Check = Check {
@@ -36,7 +36,7 @@ const ISOLATION: Check = Check {
 const TWO_WORKERS: f64 = 2.0;
 
 /// What a stretch knows of the quota: whether it stopped anyone.
-pub(super) fn quota(stretch: &Stretch) -> Finding {
+pub(super) fn quota(stretch: &Interval) -> Finding {
     match stretch.throttled_us {
         Some(us) if us > 0 => QUOTA.warning(format!(
             "the group was stopped for {:.1} ms of {:.0} ms",

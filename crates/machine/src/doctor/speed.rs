@@ -2,7 +2,7 @@
 //! thread on the core, idle states; and the clock that tells.
 
 use super::guest::{hidden_by, is_guest};
-use super::{Check, Finding, Seen, Stretch};
+use super::{Check, Finding, Interval, Seen};
 use crate::format_cpu_list;
 
 const GOVERNOR: Check = Check {
@@ -249,7 +249,7 @@ pub(super) fn clock(seen: &Seen) -> Finding {
     }
 }
 
-pub(super) fn frequency(stretch: &Stretch) -> Finding {
+pub(super) fn frequency(stretch: &Interval) -> Finding {
     let changed = stretch.frequencies.iter().find_map(|it| Some((it.cpu, it.changed.as_ref()?)));
     if let Some((cpu, what)) = changed {
         return FREQUENCY.warning(format!("CPU {cpu}: {what}"));
@@ -276,7 +276,7 @@ pub(super) fn frequency(stretch: &Stretch) -> Finding {
     }
 }
 
-pub(super) fn thermal(stretch: &Stretch) -> Finding {
+pub(super) fn thermal(stretch: &Interval) -> Finding {
     match stretch.heat {
         None => THERMAL.unknown(
             "no counter of throttling (thermal_throttle) is shown",

@@ -35,15 +35,15 @@ const CHECKS: [&str; 19] = [
 ];
 
 /// A second in which nothing happened on two CPUs of a machine with four.
-fn quiet() -> Stretch {
-    Stretch {
+fn quiet() -> Interval {
+    Interval {
         ns: 1_000_000_000,
         cpus: vec![0, 1],
         noise: Noise { device_interrupts: Some(0), steal_ticks: Some(0), ..Noise::default() },
         others_ticks: Some(0),
         all_ticks: Some(400),
         runnable: Some((0, 0)),
-        ..Stretch::default()
+        ..Interval::default()
     }
 }
 
@@ -63,7 +63,7 @@ fn host(root: &Path) -> Host {
 }
 
 /// Every check by name, on a stored machine.
-fn of(root: &TempDir, cpus: &[u32], stretch: &Stretch) -> BTreeMap<String, Finding> {
+fn of(root: &TempDir, cpus: &[u32], stretch: &Interval) -> BTreeMap<String, Finding> {
     of_host(&host(root.path()), root, cpus, stretch)
 }
 
@@ -71,7 +71,7 @@ fn of_host(
     host: &Host,
     root: &TempDir,
     cpus: &[u32],
-    stretch: &Stretch,
+    stretch: &Interval,
 ) -> BTreeMap<String, Finding> {
     let topology = Topology::read(root.path()).ok();
     let found = findings(&Seen { host, topology: topology.as_ref(), cpus, stretch });
@@ -205,7 +205,7 @@ fn a_container_with_a_quota_and_few_cpus() {
 
     add(root.path(), [("sys/fs/cgroup/docker-8a.scope/cpu.max", "400000 100000")]);
     assert_eq!(of(&root, &[2, 3], &quiet())["quota"].level, Level::Note);
-    let stopped = Stretch { throttled_us: Some(70_000), ..quiet() };
+    let stopped = Interval { throttled_us: Some(70_000), ..quiet() };
     let found = of(&root, &[2, 3], &stopped);
     assert_eq!(found["quota"].level, Level::Warning);
     assert!(found["quota"].found.contains("4.00 CPUs"));
@@ -271,7 +271,7 @@ fn what_is_hidden_is_said_to_be_so() {
     let mut nobody = host(root.path());
     nobody.limits.resources.clear();
     nobody.default_buffers = DefaultBuffers::default();
-    let found = of_host(&nobody, &root, &[0, 1], &Stretch::default());
+    let found = of_host(&nobody, &root, &[0, 1], &Interval::default());
     assert_eq!(levels(&found, Level::Unknown).len(), CHECKS.len(), "{found:#?}");
     let list: Vec<Finding> = found.into_values().collect();
     assert_eq!(Fitness::of(&list), Fitness::Fit);
@@ -303,32 +303,32 @@ fn limits_below_what_a_fresh_kernel_grants() {
 }
 
 /// The marks of a stretch, by check.
-fn marks(stretch: &Stretch) -> Vec<(String, Level)> {
+fn marks(stretch: &Interval) -> Vec<(String, Level)> {
     stretch.marks().into_iter().map(|it| (it.check, it.level)).collect()
 }
 
 #[test]
 fn a_quiet_round_has_no_mark_nor_one_of_which_nothing_is_known() {
     assert_eq!(quiet().marks(), []);
-    assert_eq!(Stretch::default().marks(), []);
+    assert_eq!(Interval::default().marks(), []);
 }
 
 #[test]
 fn each_disturbance_marks_the_round_by_its_size() {
     let one = |check: &str, level| vec![(check.to_owned(), level)];
-    let noise = |it: Noise| Stretch { noise: Noise { ..it }, ..quiet() };
+    let noise = |it: Noise| Interval { noise: Noise { ..it }, ..quiet() };
     let steal = |ticks| noise(Noise { steal_ticks: Some(ticks), ..quiet().noise });
     assert_eq!(marks(&steal(1)), []); // 0.5 %
     assert_eq!(marks(&steal(2)), one("steal", Level::Note));
     assert_eq!(marks(&steal(10)), one("steal", Level::Warning));
-    let short = Stretch { ns: 10_000_000, ..steal(1) };
+    let short = Interval { ns: 10_000_000, ..steal(1) };
     assert_eq!(marks(&short), [], "one tick may be a rounding");
 
-    let others = |ticks| Stretch { others_ticks: Some(ticks), ..quiet() };
+    let others = |ticks| Interval { others_ticks: Some(ticks), ..quiet() };
     assert_eq!(marks(&others(19)), []);
     assert_eq!(marks(&others(20)), one("load", Level::Note));
     assert_eq!(marks(&others(100)), one("load", Level::Warning));
-    let waiting = |before, after| Stretch { runnable: Some((before, after)), ..quiet() };
+    let waiting = |before, after| Interval { runnable: Some((before, after)), ..quiet() };
     assert_eq!(marks(&waiting(0, 3)), []);
     assert_eq!(marks(&waiting(1, 3)), one("load", Level::Note));
 
@@ -337,16 +337,16 @@ fn each_disturbance_marks_the_round_by_its_size() {
     assert_eq!(marks(&interrupts(1_000)), one("interrupts", Level::Note));
     assert_eq!(marks(&interrupts(10_000)), one("interrupts", Level::Warning));
 
-    let stopped = |us| Stretch { throttled_us: Some(us), ..quiet() };
+    let stopped = |us| Interval { throttled_us: Some(us), ..quiet() };
     assert_eq!(marks(&stopped(0)), []);
     assert_eq!(marks(&stopped(1)), one("quota", Level::Warning));
-    assert_eq!(marks(&Stretch { heat: Some(0), ..quiet() }), []);
-    assert_eq!(marks(&Stretch { heat: Some(2), ..quiet() }), one("thermal", Level::Warning));
+    assert_eq!(marks(&Interval { heat: Some(0), ..quiet() }), []);
+    assert_eq!(marks(&Interval { heat: Some(2), ..quiet() }), one("thermal", Level::Warning));
 }
 
 #[test]
 fn a_changed_clock_rate_marks_the_round() {
-    let at = |before, after, changed: Option<&str>| Stretch {
+    let at = |before, after, changed: Option<&str>| Interval {
         frequencies: vec![CpuFrequency {
             cpu: 1,
             before_khz: before,
@@ -374,15 +374,15 @@ fn a_look_adds_what_a_round_can_not_know() {
         runnable: 1,
         tasks: 99,
     };
-    let look = Stretch { load: Some(load(0.2)), ..quiet() };
+    let look = Interval { load: Some(load(0.2)), ..quiet() };
     assert_eq!(of(&root, &[1, 2], &look)["load"].level, Level::Fine);
-    let look = Stretch { load: Some(load(2.5)), ..quiet() };
+    let look = Interval { load: Some(load(2.5)), ..quiet() };
     assert_eq!(of(&root, &[1, 2], &look)["load"].level, Level::Note);
-    let look = Stretch { steal_since_boot: Some(0.02), ..quiet() };
+    let look = Interval { steal_since_boot: Some(0.02), ..quiet() };
     assert!(of(&root, &[1, 2], &look)["steal"].found.ends_with("2.0 % since boot"));
     let noise = Noise { device_interrupts: Some(4_000), ..quiet().noise };
     let nic = traffic::Device { line: 45, name: "eth0".into(), per_sec: 3_900.0 };
-    let look = Stretch { noise, busiest: Some(nic), ..quiet() };
+    let look = Interval { noise, busiest: Some(nic), ..quiet() };
     let found = &of(&root, &[1, 2], &look)["interrupts"];
     assert!(found.found.contains("most from eth0 (3900 a second)"));
     assert!(found.command.as_deref().unwrap().contains("/proc/irq/45/smp_affinity_list"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Check, Finding, Stretch};
+use super::{Check, Finding, Interval};
 use crate::{noise, tree};
 
 const LOAD: Check = Check {
@@ -35,7 +35,7 @@ const INTERRUPTS_SPOIL: f64 = 5_000.0;
 /// A load average over a minute above what a run of our own leaves behind.
 const LOAD_AVERAGE: f64 = 1.5;
 
-pub(super) fn load(stretch: &Stretch) -> Finding {
+pub(super) fn load(stretch: &Interval) -> Finding {
     let average = stretch.load.map(|load| format!("load average {:.2}", load.one_minute));
     let others = stretch.others_ticks.zip(stretch.all_ticks).filter(|(_, all)| *all > 0);
     let waiting = stretch.runnable.map(|(before, after)| before.min(after)).unwrap_or(0);
@@ -66,7 +66,7 @@ pub(super) fn load(stretch: &Stretch) -> Finding {
 }
 
 /// How many CPUs the machine has: all its ticks over those of one.
-fn cpus_of(stretch: &Stretch) -> f64 {
+fn cpus_of(stretch: &Interval) -> f64 {
     stretch.all_ticks.unwrap_or(0) as f64 * 1e7 / stretch.ns.max(1) as f64
 }
 
@@ -74,7 +74,7 @@ fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-pub(super) fn interrupts(stretch: &Stretch) -> Finding {
+pub(super) fn interrupts(stretch: &Interval) -> Finding {
     let Some(count) = stretch.noise.device_interrupts else {
         return INTERRUPTS.unknown(
             "/proc/interrupts doesn't tell those of the CPUs used",

@@ -48,7 +48,7 @@ struct Pace {
 
 /// What happened between two snapshots. What couldn't be read is `None`.
 #[derive(Clone, Debug, Default)]
-pub struct Stretch {
+pub struct Interval {
     /// Its length, in ns.
     pub ns: u64,
     /// The CPUs watched.
@@ -134,7 +134,7 @@ impl Watch {
 
 impl Snapshot {
     /// What happened since an earlier snapshot of the same watch.
-    pub fn since(&self, earlier: &Snapshot) -> Stretch {
+    pub fn since(&self, earlier: &Snapshot) -> Interval {
         let difference = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
         let ticks = |of: fn(&Ticks) -> u64| {
             let at = |counters: &Counters| counters.all_ticks.as_ref().map(of);
@@ -143,7 +143,7 @@ impl Snapshot {
         let own = difference(self.own_ticks, earlier.own_ticks);
         let busy = ticks(|it| it.user + it.system);
         let others = |counters: &Counters| Some(counters.running?.saturating_sub(1));
-        Stretch {
+        Interval {
             ns: self.at.duration_since(earlier.at).as_nanos() as u64,
             cpus: self.counters.cpus.iter().map(|it| it.cpu).collect(),
             noise: self.counters.since(&earlier.counters),

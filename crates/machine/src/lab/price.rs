@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::relay::{Started, Told, ToldEnd};
+use super::relay::{RelayEnd, RelaySpec, Started};
 use super::run::run;
 use super::space::Space;
 
@@ -46,10 +46,10 @@ pub fn measure(name: &str) -> Result<Price, LabError> {
     run(left, &["ip", "-batch", "-"], &veth, None)?;
     let end = |space: &Space| {
         let identity = space.identity().map_err(failed)?;
-        Ok(ToldEnd { namespace: space.path(), identity, interface: "relay".into() })
+        Ok(RelayEnd { namespace: space.path(), identity, interface: "relay".into() })
     };
     let ends = [end(left)?, end(right)?];
-    let told = Told { ends, delay_ns: 0, loss: 0, seed: 0, counts: None };
+    let told = RelaySpec { ends, delay_ns: 0, loss: 0, seed: 0, counts: None };
     let _relay = Started::start(name, &told)?;
     for (number, space) in [(1, left), (2, right)] {
         let lines = LINKS.map(|(link, net)| {

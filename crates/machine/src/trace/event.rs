@@ -29,12 +29,12 @@ pub struct Event {
     /// To whom.
     pub who: Who,
     /// What.
-    pub kind: Kind,
+    pub kind: EventKind,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventKind {
     /// Its timed part begins.
     Begin,
     /// It ends.

@@ -1,6 +1,6 @@
 //! What the kernel's programs wrote, read back: the layouts here are those of bpf/ipcmark.bpf.c.
 
-use super::event::{Event, Kind, Who};
+use super::event::{Event, EventKind, Who};
 use super::object::{u16_at, u32_at, u64_at};
 use crate::counts::calls::CALLS;
 use model::trace::{Calls, Deeds, Direction, Interrupts, SocketBytes, Spread, Woken};
@@ -51,7 +51,7 @@ pub struct Summed<'a> {
 }
 
 /// One row of `tallies`.
-struct Tally {
+struct TraceRow {
     what: u8,
     detail: u32,
     value: i64,
@@ -113,10 +113,10 @@ impl Summed<'_> {
     }
 
     /// The rows of the last window of `who`.
-    fn rows(&self, who: Who) -> impl Iterator<Item = Tally> {
+    fn rows(&self, who: Who) -> impl Iterator<Item = TraceRow> {
         let window = u32_at(self.worker(who), WINDOW) as u16;
         let own = move |key: &[u8]| u16_at(key, 0) == window && key[2] == who as u8;
-        self.tallies.iter().filter(move |(key, _)| own(key)).map(|(key, value)| Tally {
+        self.tallies.iter().filter(move |(key, _)| own(key)).map(|(key, value)| TraceRow {
             what: key[3],
             detail: u32_at(key, 4),
             value: u64_at(key, 8) as i64,
@@ -127,7 +127,7 @@ impl Summed<'_> {
     }
 }
 
-fn calls(tally: &Tally) -> Calls {
+fn calls(tally: &TraceRow) -> Calls {
     let known = CALLS.iter().find(|(_, number)| *number == i64::from(tally.detail));
     let name = known.map_or_else(|| format!("call {}", tally.detail), |(name, _)| (*name).into());
     let asks = LENGTH_IS_THIRD.contains(&name.as_str()) && super::tracer::TELLS_LENGTHS;
@@ -162,9 +162,10 @@ pub fn events(bytes: &[u8]) -> Vec<Event> {
 fn without_last_mark(events: &mut Vec<Event>) {
     for who in [Who::Initiator, Who::Responder] {
         let mut own = events.iter().enumerate().rev().filter(|(_, it)| it.who == who);
-        let ended = own.next().is_some_and(|(_, it)| it.kind == Kind::End);
-        let mut calls = own.filter(|(_, it)| matches!(it.kind, Kind::Enter(_) | Kind::Exit(_)));
-        if ended && let Some((at, Event { kind: Kind::Enter(_), .. })) = calls.next() {
+        let ended = own.next().is_some_and(|(_, it)| it.kind == EventKind::End);
+        let mut calls =
+            own.filter(|(_, it)| matches!(it.kind, EventKind::Enter(_) | EventKind::Exit(_)));
+        if ended && let Some((at, Event { kind: EventKind::Enter(_), .. })) = calls.next() {
             events.remove(at);
         }
     }
@@ -173,16 +174,16 @@ fn without_last_mark(events: &mut Vec<Event>) {
 fn event(bytes: &[u8]) -> Option<Event> {
     let value = u32_at(bytes, 12);
     let kind = match bytes[8] {
-        0 => Kind::Begin,
-        1 => Kind::End,
-        2 => Kind::Enter(value),
-        3 => Kind::Exit(i64::from(value as i32)),
-        4 => Kind::Waking { by_partner: value == 1 },
-        5 => Kind::Awake,
-        6 => Kind::In,
-        7 => Kind::Out { asleep: value == 1 },
-        8 => Kind::Interrupts(value as u16),
-        9 => Kind::Interrupted,
+        0 => EventKind::Begin,
+        1 => EventKind::End,
+        2 => EventKind::Enter(value),
+        3 => EventKind::Exit(i64::from(value as i32)),
+        4 => EventKind::Waking { by_partner: value == 1 },
+        5 => EventKind::Awake,
+        6 => EventKind::In,
+        7 => EventKind::Out { asleep: value == 1 },
+        8 => EventKind::Interrupts(value as u16),
+        9 => EventKind::Interrupted,
         _ => return None,
     };
     let who = if bytes[9] == 0 { Who::Initiator } else { Who::Responder };
@@ -213,10 +214,16 @@ mod tests {
             written(60, 1, 0, 1, 0),
         ];
         let events = events(&bytes.concat());
-        let kinds: Vec<Kind> = events.iter().map(|it| it.kind).collect();
-        let waking = Kind::Waking { by_partner: true };
-        let left =
-            [Kind::Begin, Kind::Enter(7), Kind::Exit(-11), waking, Kind::Interrupted, Kind::End];
+        let kinds: Vec<EventKind> = events.iter().map(|it| it.kind).collect();
+        let waking = EventKind::Waking { by_partner: true };
+        let left = [
+            EventKind::Begin,
+            EventKind::Enter(7),
+            EventKind::Exit(-11),
+            waking,
+            EventKind::Interrupted,
+            EventKind::End,
+        ];
         assert_eq!(kinds, left);
         assert_eq!((events[3].who, events[3].cpu, events[3].at_ns), (Who::Responder, 0, 52));
     }

@@ -22,9 +22,9 @@ mod tracer;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Event, Kind, Who};
+pub use event::{Event, EventKind, Who};
 pub use hearing::events;
 pub use mark::{Marking, Marks};
-pub use object::{BUILT, Object, Place, Program};
+pub use object::{BUILT, Object, Program, RelocationTarget};
 pub use path::take_apart;
 pub use tracer::{Heard, Tracer, available, available_from};

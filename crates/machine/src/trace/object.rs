@@ -16,12 +16,12 @@ pub struct Program {
     pub name: String,
     instructions: Vec<u8>,
     /// Offset of an instruction, and what it loads the address of.
-    names: Vec<(usize, Place)>,
+    names: Vec<(usize, RelocationTarget)>,
 }
 
 /// What an instruction may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RelocationTarget {
     /// A map, by its place among the maps.
     Map(usize),
     /// A variable that the loader sets, by its offset.
@@ -41,21 +41,23 @@ pub struct Object {
     /// Bytes of the programs' variables.
     pub variables: u32,
     /// Where each variable lies, by name.
-    pub places: Vec<(String, Place)>,
+    pub places: Vec<(String, RelocationTarget)>,
 }
 
 impl Program {
     /// The instructions with every name replaced: `descriptor` of a map or of the map that holds
     /// the variables.
-    pub fn bound(&self, descriptor: impl Fn(Place) -> i32) -> Vec<u8> {
+    pub fn bound(&self, descriptor: impl Fn(RelocationTarget) -> i32) -> Vec<u8> {
         const MAP: u8 = 1;
         const MAP_VALUE: u8 = 2;
         let mut code = self.instructions.clone();
         for &(at, place) in &self.names {
             // Two halves of 8 bytes: operation, registers, offset, and 32 bits of the value each.
             let (kind, offset) = match place {
-                Place::Map(_) => (MAP, 0),
-                Place::Setting(offset) | Place::Variable(offset) => (MAP_VALUE, offset),
+                RelocationTarget::Map(_) => (MAP, 0),
+                RelocationTarget::Setting(offset) | RelocationTarget::Variable(offset) => {
+                    (MAP_VALUE, offset)
+                }
             };
             let addend = u32_at(&code, at + 4);
             code[at + 1] = code[at + 1] & 0x0f | kind << 4;
@@ -82,9 +84,9 @@ impl Object {
         let place = |symbol: &Symbol| {
             let section = sections.get(symbol.section).map_or("no section", |it| &it.name);
             match section {
-                "maps" => Ok(Place::Map(symbol.offset as usize / MAP_BYTES)),
-                ".rodata" => Ok(Place::Setting(symbol.offset)),
-                ".bss" => Ok(Place::Variable(symbol.offset)),
+                "maps" => Ok(RelocationTarget::Map(symbol.offset as usize / MAP_BYTES)),
+                ".rodata" => Ok(RelocationTarget::Setting(symbol.offset)),
+                ".bss" => Ok(RelocationTarget::Variable(symbol.offset)),
                 other => Err(format!("`{}` lies in {other}", symbol.name)),
             }
         };
@@ -107,11 +109,11 @@ impl Object {
         };
         // What lies elsewhere is no map and no variable: the programs themselves.
         let named_symbols = symbols.iter().filter(|it| !it.name.is_empty());
-        let places: Vec<(String, Place)> =
+        let places: Vec<(String, RelocationTarget)> =
             named_symbols.filter_map(|it| Some((it.name.clone(), place(it).ok()?))).collect();
         let mut maps: Vec<(String, Shape)> = Vec::new();
         for (nth, bytes) in named("maps")?.bytes.chunks_exact(MAP_BYTES).enumerate() {
-            let of = |(_, it): &&(String, Place)| *it == Place::Map(nth);
+            let of = |(_, it): &&(String, RelocationTarget)| *it == RelocationTarget::Map(nth);
             let (name, _) = places.iter().find(of).ok_or("a map has no name")?;
             maps.push((name.clone(), shape(bytes)));
         }
@@ -130,7 +132,9 @@ impl Object {
     /// If there is none of this name.
     pub fn offset(&self, name: &str) -> usize {
         match self.places.iter().find(|(known, _)| known == name) {
-            Some((_, Place::Setting(offset) | Place::Variable(offset))) => *offset as usize,
+            Some((_, RelocationTarget::Setting(offset) | RelocationTarget::Variable(offset))) => {
+                *offset as usize
+            }
             _ => panic!("no variable {name}"),
         }
     }
@@ -138,13 +142,13 @@ impl Object {
 
 /// Bytes of `struct map` (bpf/bpf.h).
 const MAP_BYTES: usize = 20;
-/// Kind of a section that says which instructions name what.
+/// EventKind of a section that says which instructions name what.
 const REL: u32 = 9;
-/// Kind of a section that the file holds.
+/// EventKind of a section that the file holds.
 const PROGBITS: u32 = 1;
-/// Kind of a section that the file doesn't hold: it is zero.
+/// EventKind of a section that the file doesn't hold: it is zero.
 const NOBITS: u32 = 8;
-/// Kind of the section of symbols.
+/// EventKind of the section of symbols.
 const SYMTAB: u32 = 2;
 
 fn shape(bytes: &[u8]) -> Shape {
@@ -266,16 +270,18 @@ mod tests {
         for program in &object.programs {
             assert!(!program.names.is_empty(), "{}", program.name);
             let code = program.bound(|place| match place {
-                Place::Map(nth) => 100 + nth as i32,
-                Place::Setting(_) => 7,
-                Place::Variable(_) => 8,
+                RelocationTarget::Map(nth) => 100 + nth as i32,
+                RelocationTarget::Setting(_) => 7,
+                RelocationTarget::Variable(_) => 8,
             });
             for &(at, place) in &program.names {
                 let (kind, descriptor) = (code[at + 1] >> 4, u32_at(&code, at + 4));
                 match place {
-                    Place::Map(nth) => assert_eq!((kind, descriptor), (1, 100 + nth as u32)),
-                    Place::Setting(_) => assert_eq!((kind, descriptor), (2, 7)),
-                    Place::Variable(_) => assert_eq!((kind, descriptor), (2, 8)),
+                    RelocationTarget::Map(nth) => {
+                        assert_eq!((kind, descriptor), (1, 100 + nth as u32))
+                    }
+                    RelocationTarget::Setting(_) => assert_eq!((kind, descriptor), (2, 7)),
+                    RelocationTarget::Variable(_) => assert_eq!((kind, descriptor), (2, 8)),
                 }
                 assert_eq!(code[at], 0x18, "a load of 64 bits");
             }

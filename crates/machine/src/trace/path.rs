@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use model::trace::{Part, Share, Trips};
 
-use super::{Event, Kind, Who};
+use super::{Event, EventKind, Who};
 
 /// Takes round trips apart. `starts_ns` are the beginnings of the round trips on the clock of the
 /// events, and the end of the last one; `events` are ordered by time.
@@ -45,15 +45,15 @@ fn crossing_ns(events: &[Event], trips: usize) -> Option<f64> {
         let (mut call, mut left) = (None, None);
         for event in events.iter().filter(|event| event.who == who) {
             match event.kind {
-                Kind::Enter(next) => {
+                EventKind::Enter(next) => {
                     if let (Some(call), Some(left)) = (call, left) {
                         kinds.entry((who, call, next)).or_default().push(event.at_ns - left);
                     }
                     (call, left) = (Some(next), None);
                 }
-                Kind::Exit(_) => left = Some(event.at_ns),
+                EventKind::Exit(_) => left = Some(event.at_ns),
                 // A way with a stop in it tells nothing.
-                Kind::Out { .. } => left = None,
+                EventKind::Out { .. } => left = None,
                 _ => {}
             }
         }
@@ -102,13 +102,13 @@ struct Trip {
 impl Trip {
     /// A program fired: its price is in what follows, if the holder is held up by it.
     fn note(&mut self, path: &Path, event: &Event) {
-        let on_its_way = matches!(event.kind, Kind::Interrupts(_) | Kind::Interrupted);
+        let on_its_way = matches!(event.kind, EventKind::Interrupts(_) | EventKind::Interrupted);
         let here = path.holders().cpu == Some(event.cpu);
         if event.who == path.holder || path.passed || on_its_way || here {
             self.shares[path.part() as usize].firings += 1.0;
         }
         let mine = event.who == path.holder || path.partner_holds_up();
-        if mine && matches!(event.kind, Kind::Enter(_)) {
+        if mine && matches!(event.kind, EventKind::Enter(_)) {
             self.calls += 1;
         }
     }
@@ -216,27 +216,27 @@ impl Path {
         let stirred = std::mem::take(&mut state.fresh);
         let cpu = state.cpu;
         match event.kind {
-            Kind::Begin | Kind::End => {}
+            EventKind::Begin | EventKind::End => {}
             // Whoever enters or leaves a call runs: one that was woken on its way to sleep, while it
             // still had its CPU, isn't given one.
-            Kind::Enter(_) => *state = State { in_call: true, ..State::default() },
-            Kind::Exit(_) => *state = State::default(),
-            Kind::Waking { .. } => {
+            EventKind::Enter(_) => *state = State { in_call: true, ..State::default() },
+            EventKind::Exit(_) => *state = State::default(),
+            EventKind::Waking { .. } => {
                 state.waking = true;
                 // What is done to it is not what it does.
                 state.fresh = stirred;
                 self.holder = event.who;
             }
-            Kind::Awake => {
+            EventKind::Awake => {
                 let State { in_call, cpu, .. } = *state;
                 *state = State { in_call, cpu, queued: true, ..State::default() };
             }
-            Kind::In => {
+            EventKind::In => {
                 // The program goes on with what it did; how soon, no event tells.
                 let State { in_call, .. } = *state;
                 *state = State { in_call, fresh: in_call, ..State::default() };
             }
-            Kind::Out { asleep } => {
+            EventKind::Out { asleep } => {
                 (state.asleep, state.queued) = (asleep, !asleep);
                 let partner = event.who.partner();
                 let other = self.state(partner);
@@ -245,14 +245,16 @@ impl Path {
                     self.holder = partner;
                 }
             }
-            Kind::Interrupts(_) => {
+            EventKind::Interrupts(_) => {
                 let partner = self.state(event.who.partner());
                 partner.interrupt = partner.waking;
             }
-            Kind::Interrupted => self.state(event.who.partner()).interrupt = false,
+            EventKind::Interrupted => self.state(event.who.partner()).interrupt = false,
         }
-        let runs =
-            matches!(event.kind, Kind::Enter(_) | Kind::Exit(_) | Kind::In | Kind::Out { .. });
+        let runs = matches!(
+            event.kind,
+            EventKind::Enter(_) | EventKind::Exit(_) | EventKind::In | EventKind::Out { .. }
+        );
         self.state(event.who).cpu = if runs { Some(event.cpu) } else { cpu };
         self.passed = before != self.holder;
     }

@@ -220,26 +220,32 @@ fn a_workers_events_begin_with_its_first_mark_end_with_its_last_and_take_turns()
     let both =
         [(Who::Initiator, &traced.initiator, TRIPS), (Who::Responder, &traced.responder, TRIPS)];
     for (who, deeds, trips) in both {
-        let own: Vec<Kind> = events.iter().filter(|it| it.who == who).map(|it| it.kind).collect();
-        assert_eq!((own.first(), own.last()), (Some(&Kind::Begin), Some(&Kind::End)), "{own:?}");
-        let count = |wanted: fn(&Kind) -> bool| own.iter().filter(|it| wanted(it)).count() as u64;
-        assert_eq!(count(|it| matches!(it, Kind::Begin | Kind::End)), 2);
+        let own: Vec<EventKind> =
+            events.iter().filter(|it| it.who == who).map(|it| it.kind).collect();
+        assert_eq!(
+            (own.first(), own.last()),
+            (Some(&EventKind::Begin), Some(&EventKind::End)),
+            "{own:?}"
+        );
+        let count =
+            |wanted: fn(&EventKind) -> bool| own.iter().filter(|it| wanted(it)).count() as u64;
+        assert_eq!(count(|it| matches!(it, EventKind::Begin | EventKind::End)), 2);
         let calls = deeds.calls.iter().map(|it| it.count).sum::<u64>();
         assert!(calls >= 2 * trips);
-        assert_eq!(count(|it| matches!(it, Kind::Enter(_))), calls, "{own:?}");
+        assert_eq!(count(|it| matches!(it, EventKind::Enter(_))), calls, "{own:?}");
         assert_eq!(
-            count(|it| matches!(it, Kind::Exit(1))),
+            count(|it| matches!(it, EventKind::Exit(1))),
             deeds.calls_of("read") + deeds.calls_of("write")
         );
-        assert_eq!(count(|it| matches!(it, Kind::Out { asleep: true })), deeds.sleeps.count);
+        assert_eq!(count(|it| matches!(it, EventKind::Out { asleep: true })), deeds.sleeps.count);
         let sent: u64 = deeds.interrupts.iter().map(|it| it.count).sum();
-        assert_eq!(count(|it| matches!(it, Kind::Interrupts(_))), sent);
+        assert_eq!(count(|it| matches!(it, EventKind::Interrupts(_))), sent);
 
-        let calls = own.iter().filter(|it| matches!(it, Kind::Enter(_) | Kind::Exit(_)));
-        let entered: Vec<bool> = calls.map(|it| matches!(it, Kind::Enter(_))).collect();
+        let calls = own.iter().filter(|it| matches!(it, EventKind::Enter(_) | EventKind::Exit(_)));
+        let entered: Vec<bool> = calls.map(|it| matches!(it, EventKind::Enter(_))).collect();
         assert!(entered.iter().enumerate().all(|(nth, enter)| *enter == (nth % 2 == 0)), "{own:?}");
-        let turns = own.iter().filter(|it| matches!(it, Kind::In | Kind::Out { .. }));
-        let left: Vec<bool> = turns.map(|it| matches!(it, Kind::Out { .. })).collect();
+        let turns = own.iter().filter(|it| matches!(it, EventKind::In | EventKind::Out { .. }));
+        let left: Vec<bool> = turns.map(|it| matches!(it, EventKind::Out { .. })).collect();
         assert!(left.iter().enumerate().all(|(nth, out)| *out == (nth % 2 == 0)), "{own:?}");
     }
 }

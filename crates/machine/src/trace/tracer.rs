@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::event::{Event, Who};
 use super::hearing::{self, Summed};
 use super::mark::Marks;
-use super::object::{self, Object, Place};
+use super::object::{self, Object, RelocationTarget};
 use super::points::Point;
 use crate::tree;
 use model::probe::{Onlooker, Probe};
@@ -25,8 +25,8 @@ use sys::calls::getppid;
 pub struct Heard {
     /// Counts and times.
     pub traced: Traced,
-    /// The first events of a latency; a worker's begin with [`super::Kind::Begin`], and end with
-    /// [`super::Kind::End`] if all of them found room. Returned values beyond 31 bits (addresses) are
+    /// The first events of a latency; a worker's begin with [`super::EventKind::Begin`], and end with
+    /// [`super::EventKind::End`] if all of them found room. Returned values beyond 31 bits (addresses) are
     /// cut to the largest of these.
     pub events: Vec<Event>,
 }
@@ -256,11 +256,11 @@ impl Copy {
         told.set(&[0; 4], &bytes)?;
         told.freeze()?;
         let descriptor = |place| match place {
-            Place::Map(0) => tallies.descriptor(),
-            Place::Map(1) => firings.descriptor(),
-            Place::Map(_) => events.descriptor(),
-            Place::Setting(_) => told.descriptor(),
-            Place::Variable(_) => variables.descriptor(),
+            RelocationTarget::Map(0) => tallies.descriptor(),
+            RelocationTarget::Map(1) => firings.descriptor(),
+            RelocationTarget::Map(_) => events.descriptor(),
+            RelocationTarget::Setting(_) => told.descriptor(),
+            RelocationTarget::Variable(_) => variables.descriptor(),
         };
         let mut programs = Vec::new();
         for &point in points {

@@ -58,15 +58,15 @@ pub fn clean_up_after_process(pid: u32) -> Cleaned {
 }
 
 /// The folder for temporary files, and its name.
-struct Place {
+struct RecordFolder {
     folder: OwnedFd,
     path: PathBuf,
 }
 
-impl Place {
-    fn open(path: PathBuf) -> io::Result<Place> {
+impl RecordFolder {
+    fn open(path: PathBuf) -> io::Result<RecordFolder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Place { folder: open(&path, flags, Mode::empty())?, path })
+        Ok(RecordFolder { folder: open(&path, flags, Mode::empty())?, path })
     }
 
     fn at(&self) -> BorrowedFd<'_> {
@@ -80,7 +80,7 @@ impl Place {
 
 fn clean_those(whose: impl Fn(&WireHeader) -> bool, patience: Duration) -> Cleaned {
     let mut cleaned = Cleaned::default();
-    let Ok(place) = Place::open(std::env::temp_dir()) else { return cleaned };
+    let Ok(place) = RecordFolder::open(std::env::temp_dir()) else { return cleaned };
     for name in names_in(place.at()).unwrap_or_default() {
         if !is_record(&name) {
             continue;
@@ -100,7 +100,7 @@ fn clean_those(whose: impl Fn(&WireHeader) -> bool, patience: Duration) -> Clean
 pub(super) fn remove_own(path: &Path) {
     let parts = path.parent().zip(path.file_name().and_then(|name| name.to_str()));
     let Some((folder, name)) = parts else { return };
-    let Ok(place) = Place::open(folder.into()) else { return };
+    let Ok(place) = RecordFolder::open(folder.into()) else { return };
     if let Ok(Some(found)) = Found::open(&place, name) {
         found.remove_all(&place);
     }
@@ -140,7 +140,7 @@ struct Found {
 
 impl Found {
     /// The record called `name`; none if it has just vanished. Err tells why it isn't believed.
-    fn open(place: &Place, name: &str) -> Result<Option<Found>, String> {
+    fn open(place: &RecordFolder, name: &str) -> Result<Option<Found>, String> {
         let failed = |error: Errno| error.to_string();
         // Nothing else is opened: opening alone can do something to a device.
         match statat(place.at(), name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -167,7 +167,7 @@ impl Found {
     }
 
     /// Removes what it names if its owner is dead.
-    fn clean(self, place: &Place, patience: Duration) -> Cleaned {
+    fn clean(self, place: &RecordFolder, patience: Duration) -> Cleaned {
         match self.owner_is_dead(place, patience) {
             Ok(true) => self.remove_all(place),
             Ok(false) => Cleaned::default(),
@@ -179,7 +179,7 @@ impl Found {
     }
 
     /// Whether its owner is dead, and this process holds the lock now; false if the record is gone.
-    fn owner_is_dead(&self, place: &Place, patience: Duration) -> Result<bool, String> {
+    fn owner_is_dead(&self, place: &RecordFolder, patience: Duration) -> Result<bool, String> {
         let pid = self.header.process.pid;
         let boot = identity::boot().map_err(|error| format!("/proc can't be read: {error}"))?;
         if self.header.process.boot != boot {
@@ -210,7 +210,7 @@ impl Found {
     }
 
     /// Removes what it names, and itself if nothing stays.
-    fn remove_all(&self, place: &Place) -> Cleaned {
+    fn remove_all(&self, place: &RecordFolder) -> Cleaned {
         let mut cleaned = Cleaned::default();
         let (pid, noted) = (self.header.process.pid, place.told(&self.name));
         let entries = match self.entries() {
@@ -312,7 +312,7 @@ fn difference(then: &Status, now: &Status) -> Option<&'static str> {
 /// Removes a private folder and the FIFOs and sockets in it: what was removed, None if it is gone, Err
 /// if it stays. One whose inode was not noted any more must be empty.
 fn remove_folder(
-    place: &Place,
+    place: &RecordFolder,
     name: &str,
     identity: Option<(u64, u64)>,
 ) -> Result<Option<String>, String> {

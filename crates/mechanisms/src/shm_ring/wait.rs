@@ -15,7 +15,7 @@ use sys::ring::Wait;
 use sys::shared::Word;
 
 /// One side's waiting place, and what it wants of a ring.
-pub trait Place: Wait + Clone + Send + 'static {
+pub trait RingWait: Wait + Clone + Send + 'static {
     /// How far a producer may be ahead, in messages.
     const MOST_SLOTS: usize;
     /// A waiting place that may use `word`, which is zero.
@@ -42,7 +42,7 @@ const LOOKS: RangeInclusive<u32> = 2..=3;
 /// Between two looks at most this many pauses: a message is seen at once after a long wait, too.
 const MOST_PAUSES: u32 = 8;
 
-impl Place for Spin {
+impl RingWait for Spin {
     const MOST_SLOTS: usize = SLOTS_TO_SPIN;
 
     fn new(_word: Word, _spec: &OpenSpec) -> Result<Spin, OpenError> {
@@ -78,7 +78,7 @@ impl Wait for Spin {
 #[derive(Clone)]
 pub struct Yield;
 
-impl Place for Yield {
+impl RingWait for Yield {
     const MOST_SLOTS: usize = SLOTS_TO_SPIN;
 
     fn new(_word: Word, _spec: &OpenSpec) -> Result<Yield, OpenError> {
@@ -108,7 +108,7 @@ pub struct Futex {
     flags: Flags,
 }
 
-impl Place for Futex {
+impl RingWait for Futex {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, spec: &OpenSpec) -> Result<Futex, OpenError> {
@@ -136,7 +136,7 @@ pub struct Eventfd {
     counter: Arc<OwnedFd>,
 }
 
-impl Place for Eventfd {
+impl RingWait for Eventfd {
     const MOST_SLOTS: usize = SLOTS_TO_SLEEP;
 
     fn new(word: Word, _spec: &OpenSpec) -> Result<Eventfd, OpenError> {

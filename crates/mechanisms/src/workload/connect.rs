@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Asked, Found, Payload, Side, Size, Timed};
+use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::network::{Call, ConnectVisitor, ConnectionKind, EffectiveSettings};
 use crate::{
     Chooser, Endpoint, Mechanism, OpenError, OpenSpec, Opened, Step, Visitor, choose, keep_record,
@@ -224,7 +224,7 @@ fn parts(stamps: &[u64; STAMPS]) -> Phases {
 }
 
 /// The workload. The responder of a launch on one host sleeps; on another host it accepts.
-pub struct Connect(Asked);
+pub struct Connect(WorkloadSpec);
 
 impl Connect {
     /// Where the far side is, if it is on another host, for a connection of this `kind`.
@@ -233,14 +233,14 @@ impl Connect {
     }
 
     fn set_up(&self, kind: ConnectionKind, samples: &[AtomicU64], batch: u64) -> io::Result<()> {
-        let Asked { mechanism, open, clock, .. } = &self.0;
+        let WorkloadSpec { mechanism, open, clock, .. } = &self.0;
         initiate(mechanism, open, self.call(kind).as_ref(), *clock, samples, batch)
             .map_err(io::Error::other)
     }
 
     /// What each part of a set-up takes.
     fn dissect(&self) -> io::Result<Vec<(String, f64)>> {
-        let Asked { mechanism, open, clock, ns_per_tick, .. } = &self.0;
+        let WorkloadSpec { mechanism, open, clock, ns_per_tick, .. } = &self.0;
         let call = self.call(ConnectionKind::SetUp);
         let all =
             phases(mechanism, open, call.as_ref(), *clock, DISSECTED).map_err(io::Error::other)?;
@@ -258,7 +258,7 @@ impl Timed for Connect {
     const WORKLOAD: Workload = Workload::Connect;
     const METRIC: &'static Metric = &METRIC;
 
-    fn new(asked: Asked) -> Connect {
+    fn new(asked: WorkloadSpec) -> Connect {
         Connect(asked)
     }
 

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::sched_yield;
 
 use super::throughput::Throughput;
-use super::{Asked, Found, Payload, Side, Size, Timed};
+use super::{Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::{Endpoint, MECHANISMS, Nonblocking, Received, Sent, WithNonblocking};
 use model::launch::WorkerReport;
 use model::mechanism::Carries;
@@ -61,7 +61,7 @@ pub static OF_SIGNALS: Metric = Metric {
 
 /// The workload.
 pub struct Duplex {
-    asked: Asked,
+    asked: WorkloadSpec,
     /// Of each timed sample the ticks until the last message from the partner was here.
     inbound: Vec<u64>,
     /// Messages each way of a timed sample.
@@ -108,7 +108,7 @@ impl Timed for Duplex {
     const LEAD_RUNS_ON: bool = false;
     const PILOT_SINGLES: u64 = Throughput::PILOT_SINGLES;
 
-    fn new(asked: Asked) -> Duplex {
+    fn new(asked: WorkloadSpec) -> Duplex {
         Duplex { asked, inbound: Vec::new(), messages: 1 }
     }
 

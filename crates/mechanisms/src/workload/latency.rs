@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Asked, Buffers, Found, Payload, Side, Size, Timed};
+use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::Endpoint;
 use model::workload::Workload;
 
@@ -81,7 +81,7 @@ impl Timed for Latency {
     const WORKLOAD: Workload = Workload::Latency;
     const METRIC: &'static Metric = &METRIC;
 
-    fn new(_: Asked) -> Latency {
+    fn new(_: WorkloadSpec) -> Latency {
         Latency
     }
 

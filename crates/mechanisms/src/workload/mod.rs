@@ -40,7 +40,7 @@ pub struct Side<'a, E, P> {
 
 /// What a launch asks of a workload.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct WorkloadSpec {
     /// Name of the mechanism, for a workload that opens it itself.
     pub mechanism: &'static str,
     /// What it opens.
@@ -125,7 +125,7 @@ pub trait Timed: Sized {
     const PILOT_SINGLES: u64 = 1;
 
     /// The workload of one launch (required).
-    fn new(asked: Asked) -> Self;
+    fn new(asked: WorkloadSpec) -> Self;
 
     /// The initiator's part (required): fills `samples` with the ticks of `batch` operations each, timed
     /// or not. Gives the stamp that closed the last, where it is [`back_to_back`].

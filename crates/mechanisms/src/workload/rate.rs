@@ -17,7 +17,7 @@ use rustix::thread::set_current_timer_slack;
 
 use super::latency::Latency;
 use super::schedule::{Load, Schedule, Wait};
-use super::{Asked, Buffers, Found, Payload, Side, Size, Timed};
+use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::{Endpoint, Phase};
 use model::launch::{Punctuality, WorkerReport};
 use model::workload::Workload;
@@ -74,7 +74,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
 
 /// The workload. It warms up with round trips, one after the other.
 pub struct Rate {
-    asked: Asked,
+    asked: WorkloadSpec,
     paced: Option<Paced>,
 }
 
@@ -83,7 +83,7 @@ impl Timed for Rate {
     const METRIC: &'static Metric = &METRIC;
     const LASTS_NS: Option<f64> = Some(LASTING_NS);
 
-    fn new(asked: Asked) -> Rate {
+    fn new(asked: WorkloadSpec) -> Rate {
         Rate { asked, paced: None }
     }
 
@@ -151,7 +151,7 @@ struct Paced {
 
 impl Paced {
     /// Makes ready for so many messages; their room is touched, and when each is due is drawn.
-    fn new(asked: &Asked, samples: u64) -> Paced {
+    fn new(asked: &WorkloadSpec, samples: u64) -> Paced {
         // A sleeper wakes up to 50 µs late by default, for the sake of power.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let load = Load {

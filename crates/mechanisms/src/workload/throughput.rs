@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Asked, Buffers, Found, Payload, Side, Size, Timed};
+use super::{Buffers, Found, Payload, Side, Size, Timed, WorkloadSpec};
 use crate::Endpoint;
 use model::workload::Workload;
 
@@ -116,7 +116,7 @@ impl Timed for Throughput {
     const LEAD_RUNS_ON: bool = false;
     const PILOT_SINGLES: u64 = 8;
 
-    fn new(_: Asked) -> Throughput {
+    fn new(_: WorkloadSpec) -> Throughput {
         Throughput
     }
 

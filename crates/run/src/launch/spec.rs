@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plant::{self, Plant};
 use mechanisms::network::Cookie;
-use mechanisms::workload::Asked;
+use mechanisms::workload::WorkloadSpec;
 use mechanisms::{OpenSpec, Variant};
 use model::probe::Probe;
 use model::workload::{Arrivals, Policy, Workload};
@@ -168,9 +168,9 @@ impl Spec {
     ///
     /// # Errors
     /// A variant that doesn't exist.
-    pub fn asked(&self) -> Result<Asked, String> {
+    pub fn asked(&self) -> Result<WorkloadSpec, String> {
         let (variant, open) = self.to_open()?;
-        Ok(Asked {
+        Ok(WorkloadSpec {
             mechanism: variant.entry.name,
             open,
             far: match self.half {

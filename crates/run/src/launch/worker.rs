@@ -17,7 +17,7 @@ use super::protocol::WorkerProtocol;
 use super::spec::Spec;
 use machine::trace::Marks;
 use mechanisms::workload::payload::{Read, Touched, Untouched, Written};
-use mechanisms::workload::{Asked, Buffers, Check, Side, Timed, WorkloadVisitor, dispatch};
+use mechanisms::workload::{Buffers, Check, Side, Timed, WorkloadSpec, WorkloadVisitor, dispatch};
 use mechanisms::{Deadline, Endpoint};
 use model::launch::{Role, WorkerReport};
 use model::mechanism::Carries;
@@ -157,7 +157,7 @@ impl WorkerContext {
 struct Measuring<'a, E> {
     context: &'a WorkerContext,
     ends: &'a mut [E],
-    asked: Asked,
+    asked: WorkloadSpec,
     instrumentation: Instrumentation,
 }
 

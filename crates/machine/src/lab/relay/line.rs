@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::{Counts, Told};
+use super::{Counts, RelaySpec};
 
 /// Most bytes that are kept in a direction: what 10 Gbit/s bring in 50 ms.
 const MOST_KEPT: usize = 64 << 20;
@@ -43,7 +43,7 @@ struct LineEnd {
 
 impl Line {
     /// Between two devices, each with what its namespace counts.
-    pub fn new(made: [(File, File); 2], told: &Told) -> Line {
+    pub fn new(made: [(File, File); 2], told: &RelaySpec) -> Line {
         let mut nth = 0;
         let ends = made.map(|(device, net_dev)| {
             let mut rng = ChaCha8Rng::seed_from_u64(told.seed);

@@ -29,9 +29,9 @@ use sys::tap;
 
 /// What a relay is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct RelaySpec {
     /// Both ends.
-    pub ends: [ToldEnd; 2],
+    pub ends: [RelayEnd; 2],
     /// How much later frames go out, in ns.
     pub delay_ns: u64,
     /// How many of a million frames are lost.
@@ -46,7 +46,7 @@ pub struct Told {
 
 /// An end that a relay makes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ToldEnd {
+pub struct RelayEnd {
     /// Where the namespace is.
     pub namespace: PathBuf,
     /// Which one it is.
@@ -98,7 +98,7 @@ pub struct Started {
 
 impl Started {
     /// Starts one for the laboratory `name`, and waits until its devices are there.
-    pub fn start(name: &str, told: &Told) -> Result<Started, LabError> {
+    pub fn start(name: &str, told: &RelaySpec) -> Result<Started, LabError> {
         let failed = |error: io::Error| LabError::Failed(format!("start the relay: {error}"));
         let line = serde_json::to_string(told).map_err(LabError::of("write JSON"))?;
         let mut command = Command::new("/proc/self/exe");
@@ -166,7 +166,7 @@ pub fn serve() -> Result<(), LabError> {
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
     input.read_line(&mut line).map_err(LabError::of("read what the relay is told"))?;
-    let told: Told = serde_json::from_slice(line.as_bytes())
+    let told: RelaySpec = serde_json::from_slice(line.as_bytes())
         .map_err(|_| LabError::Usage("lab relay is started by lab up, not by hand".into()))?;
     // Out of the terminal's process group: what is typed there is not meant for it.
     let _ = rustix::process::setsid();
@@ -219,7 +219,7 @@ fn hand_over(
 }
 
 /// Makes the device of an end, and opens what its namespace counts.
-fn make(end: &ToldEnd) -> Result<(fs::File, fs::File), LabError> {
+fn make(end: &RelayEnd) -> Result<(fs::File, fs::File), LabError> {
     let made = Space::open(&end.namespace).and_then(|space| {
         space.inside(|| {
             let device = tap::open(&end.interface)?;

@@ -1,44 +1,44 @@
 use super::*;
 use Who::{Initiator, Responder};
 
-fn told(at_ns: u64, who: Who, kind: Kind) -> Event {
+fn told(at_ns: u64, who: Who, kind: EventKind) -> Event {
     Event { at_ns, cpu: 0, who, kind }
 }
 
 /// A round trip over a pipe on one CPU that begins at `t` and takes 100 ns.
 fn on_one_cpu(t: u64) -> Vec<Event> {
-    let (write, read) = (Kind::Enter(1), Kind::Enter(0));
-    let waking = Kind::Waking { by_partner: true };
+    let (write, read) = (EventKind::Enter(1), EventKind::Enter(0));
+    let waking = EventKind::Waking { by_partner: true };
     vec![
         told(t + 5, Initiator, write),
         told(t + 15, Responder, waking),
-        told(t + 18, Responder, Kind::Awake),
-        told(t + 22, Initiator, Kind::Exit(64)),
+        told(t + 18, Responder, EventKind::Awake),
+        told(t + 22, Initiator, EventKind::Exit(64)),
         told(t + 24, Initiator, read),
-        told(t + 30, Initiator, Kind::Out { asleep: true }),
-        told(t + 30, Responder, Kind::In),
-        told(t + 40, Responder, Kind::Exit(64)),
+        told(t + 30, Initiator, EventKind::Out { asleep: true }),
+        told(t + 30, Responder, EventKind::In),
+        told(t + 40, Responder, EventKind::Exit(64)),
         told(t + 42, Responder, write),
         told(t + 55, Initiator, waking),
-        told(t + 59, Initiator, Kind::Awake),
-        told(t + 64, Responder, Kind::Exit(64)),
+        told(t + 59, Initiator, EventKind::Awake),
+        told(t + 64, Responder, EventKind::Exit(64)),
         told(t + 66, Responder, read),
-        told(t + 75, Responder, Kind::Out { asleep: true }),
-        told(t + 75, Initiator, Kind::In),
-        told(t + 90, Initiator, Kind::Exit(64)),
+        told(t + 75, Responder, EventKind::Out { asleep: true }),
+        told(t + 75, Initiator, EventKind::In),
+        told(t + 90, Initiator, EventKind::Exit(64)),
     ]
 }
 
 fn launch(trips: u64, trip: impl Fn(u64) -> Vec<Event>) -> (Vec<Event>, Vec<f64>) {
     // The responder has gone to sleep in its read before the first message.
     let mut events = vec![
-        told(0, Initiator, Kind::Begin),
-        told(0, Responder, Kind::Begin),
-        told(1, Responder, Kind::Enter(0)),
-        told(2, Responder, Kind::Out { asleep: true }),
+        told(0, Initiator, EventKind::Begin),
+        told(0, Responder, EventKind::Begin),
+        told(1, Responder, EventKind::Enter(0)),
+        told(2, Responder, EventKind::Out { asleep: true }),
     ];
     events.extend((0..trips).flat_map(|nth| trip(1000 + 100 * nth)));
-    events.push(told(1000 + 100 * trips, Initiator, Kind::End));
+    events.push(told(1000 + 100 * trips, Initiator, EventKind::End));
     (events, (0..=trips).map(|nth| (1000 + 100 * nth) as f64).collect())
 }
 
@@ -76,23 +76,23 @@ fn a_firing_is_priced_where_it_delays() {
 
 #[test]
 fn a_partner_that_answers_before_the_other_sleeps_passes_the_message_by_sleeping() {
-    let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+    let (write, read) = (EventKind::Enter(1), EventKind::Enter(0));
     let at_once = |t: u64| {
         vec![
             told(t + 5, Initiator, write),
-            told(t + 15, Responder, Kind::Waking { by_partner: true }),
-            told(t + 18, Responder, Kind::Awake),
-            told(t + 20, Initiator, Kind::Out { asleep: false }),
-            told(t + 20, Responder, Kind::In),
-            told(t + 30, Responder, Kind::Exit(64)),
+            told(t + 15, Responder, EventKind::Waking { by_partner: true }),
+            told(t + 18, Responder, EventKind::Awake),
+            told(t + 20, Initiator, EventKind::Out { asleep: false }),
+            told(t + 20, Responder, EventKind::In),
+            told(t + 30, Responder, EventKind::Exit(64)),
             told(t + 32, Responder, write),
-            told(t + 42, Responder, Kind::Exit(64)),
+            told(t + 42, Responder, EventKind::Exit(64)),
             told(t + 44, Responder, read),
-            told(t + 54, Responder, Kind::Out { asleep: true }),
-            told(t + 54, Initiator, Kind::In),
-            told(t + 64, Initiator, Kind::Exit(64)),
+            told(t + 54, Responder, EventKind::Out { asleep: true }),
+            told(t + 54, Initiator, EventKind::In),
+            told(t + 64, Initiator, EventKind::Exit(64)),
             told(t + 66, Initiator, read),
-            told(t + 95, Initiator, Kind::Exit(64)),
+            told(t + 95, Initiator, EventKind::Exit(64)),
         ]
     };
     let (events, starts) = launch(4, at_once);
@@ -105,22 +105,22 @@ fn a_partner_that_answers_before_the_other_sleeps_passes_the_message_by_sleeping
 
 #[test]
 fn who_is_woken_on_its_way_to_sleep_waits_no_longer_than_until_it_leaves_its_call() {
-    let (write, read) = (Kind::Enter(1), Kind::Enter(0));
-    let waking = Kind::Waking { by_partner: true };
+    let (write, read) = (EventKind::Enter(1), EventKind::Enter(0));
+    let waking = EventKind::Waking { by_partner: true };
     let still_awake = |t: u64| {
         vec![
             told(t + 5, Initiator, write),
             told(t + 15, Responder, waking),
-            told(t + 18, Responder, Kind::Awake),
-            told(t + 20, Initiator, Kind::Exit(64)),
+            told(t + 18, Responder, EventKind::Awake),
+            told(t + 20, Initiator, EventKind::Exit(64)),
             told(t + 22, Initiator, read),
-            told(t + 25, Responder, Kind::Exit(64)),
+            told(t + 25, Responder, EventKind::Exit(64)),
             told(t + 27, Responder, write),
             told(t + 35, Initiator, waking),
-            told(t + 38, Initiator, Kind::Awake),
-            told(t + 40, Responder, Kind::Exit(64)),
+            told(t + 38, Initiator, EventKind::Awake),
+            told(t + 40, Responder, EventKind::Exit(64)),
             told(t + 42, Responder, read),
-            told(t + 45, Initiator, Kind::Exit(64)),
+            told(t + 45, Initiator, EventKind::Exit(64)),
         ]
     };
     let (mut events, starts) = launch(4, still_awake);
@@ -134,32 +134,32 @@ fn who_is_woken_on_its_way_to_sleep_waits_no_longer_than_until_it_leaves_its_cal
 
 #[test]
 fn across_cpus_what_the_other_does_meanwhile_counts_nowhere() {
-    let (write, read) = (Kind::Enter(1), Kind::Enter(0));
+    let (write, read) = (EventKind::Enter(1), EventKind::Enter(0));
     let across = |t: u64| {
         vec![
             told(t + 5, Initiator, write),
-            told(t + 10, Responder, Kind::Waking { by_partner: true }),
-            told(t + 12, Initiator, Kind::Interrupts(1)),
-            told(t + 20, Initiator, Kind::Exit(64)),
+            told(t + 10, Responder, EventKind::Waking { by_partner: true }),
+            told(t + 12, Initiator, EventKind::Interrupts(1)),
+            told(t + 20, Initiator, EventKind::Exit(64)),
             told(t + 22, Initiator, read),
-            told(t + 28, Initiator, Kind::Out { asleep: true }),
-            told(t + 32, Initiator, Kind::Interrupted),
-            told(t + 36, Responder, Kind::Awake),
-            told(t + 40, Responder, Kind::In),
-            told(t + 50, Responder, Kind::Exit(64)),
+            told(t + 28, Initiator, EventKind::Out { asleep: true }),
+            told(t + 32, Initiator, EventKind::Interrupted),
+            told(t + 36, Responder, EventKind::Awake),
+            told(t + 40, Responder, EventKind::In),
+            told(t + 50, Responder, EventKind::Exit(64)),
             told(t + 52, Responder, write),
-            told(t + 60, Initiator, Kind::Waking { by_partner: true }),
-            told(t + 61, Responder, Kind::Exit(64)),
+            told(t + 60, Initiator, EventKind::Waking { by_partner: true }),
+            told(t + 61, Responder, EventKind::Exit(64)),
             told(t + 63, Responder, read),
-            told(t + 68, Responder, Kind::Out { asleep: true }),
-            told(t + 70, Initiator, Kind::Awake),
-            told(t + 75, Initiator, Kind::In),
-            told(t + 90, Initiator, Kind::Exit(64)),
+            told(t + 68, Responder, EventKind::Out { asleep: true }),
+            told(t + 70, Initiator, EventKind::Awake),
+            told(t + 75, Initiator, EventKind::In),
+            told(t + 90, Initiator, EventKind::Exit(64)),
         ]
     };
     let (mut events, starts) = launch(4, across);
     let there = |it: &Event| match it.kind {
-        Kind::Waking { .. } => it.who == Initiator,
+        EventKind::Waking { .. } => it.who == Initiator,
         _ => it.who == Responder,
     };
     events.iter_mut().filter(|it| there(it)).for_each(|it| it.cpu = 1);
@@ -177,8 +177,8 @@ fn across_cpus_what_the_other_does_meanwhile_counts_nowhere() {
 fn a_program_that_was_interrupted_goes_on_with_what_it_did() {
     let spinning = |t: u64| match t {
         1300 => vec![
-            told(t + 10, Initiator, Kind::Out { asleep: false }),
-            told(t + 30, Initiator, Kind::In),
+            told(t + 10, Initiator, EventKind::Out { asleep: false }),
+            told(t + 30, Initiator, EventKind::In),
         ],
         _ => Vec::new(),
     };

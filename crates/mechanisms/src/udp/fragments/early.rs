@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Where a fragment belongs: its message, and its number in it.
-pub type Place = (u64, u32);
+pub type FragmentId = (u64, u32);
 
 /// What a fragment carries.
 pub struct Part {
@@ -16,7 +16,7 @@ pub struct Part {
 /// What is kept until its turn. A sender gets no credit for it: there is at most a window of it.
 #[derive(Default)]
 pub struct Early {
-    parts: BTreeMap<Place, Part>,
+    parts: BTreeMap<FragmentId, Part>,
     /// Fragments that came after one that was sent later.
     pub reordered: u64,
     /// Fragments that came again.
@@ -31,7 +31,7 @@ impl Early {
     }
 
     /// Keeps what came for `place` while `wanted` is the next to come, unless it is there already.
-    pub fn keep(&mut self, place: Place, part: Part, wanted: Place) {
+    pub fn keep(&mut self, place: FragmentId, part: Part, wanted: FragmentId) {
         if place < wanted || self.parts.contains_key(&place) {
             self.duplicated += 1;
             return;
@@ -50,12 +50,12 @@ impl Early {
     }
 
     /// Gives out what is kept for `place`.
-    pub fn take(&mut self, place: Place) -> Option<Part> {
+    pub fn take(&mut self, place: FragmentId) -> Option<Part> {
         self.parts.remove(&place)
     }
 
     /// Drops what came again, to its place, while it was kept here too.
-    pub fn forget_before(&mut self, wanted: Place) {
+    pub fn forget_before(&mut self, wanted: FragmentId) {
         while let Some(again) = self.parts.first_entry()
             && *again.key() < wanted
         {

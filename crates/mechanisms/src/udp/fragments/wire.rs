@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-use super::early::Place;
+use super::early::FragmentId;
 use crate::socket;
 
 /// Bytes of a header: the lower half of the message's number, and the fragment's number with its
@@ -26,7 +26,7 @@ pub fn header(message: u64, nth: u32, count: u32) -> [u8; HEADER] {
 
 /// Where the fragment with this header belongs, if `near` is about the message that is awaited;
 /// and whether it is the last of its message.
-pub fn place(header: &[u8; HEADER], near: u64) -> (Place, bool) {
+pub fn place(header: &[u8; HEADER], near: u64) -> (FragmentId, bool) {
     let both = u64::from_le_bytes(*header);
     let (message, fragment) = (both as u32, (both >> 32) as u32);
     let ahead = i64::from(message.wrapping_sub(near as u32) as i32);
