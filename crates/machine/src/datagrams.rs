@@ -12,9 +12,8 @@ use super::tree;
 pub fn udp_counters(root: &Path, ipv6: bool) -> Traffic {
     let path = if ipv6 { "proc/net/snmp6" } else { "proc/net/snmp" };
     let text = tree::text(root, path).unwrap_or_default();
-    let of = |group: &str, name: &str| match ipv6 {
-        true => number6(&text, &format!("{group}6{name}")),
-        false => number4(&text, group, name),
+    let of = |group: &str, name: &str| {
+        if ipv6 { number6(&text, &format!("{group}6{name}")) } else { number4(&text, group, name) }
     };
     let udp = |name| of("Udp", name);
     Traffic {

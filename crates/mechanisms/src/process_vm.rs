@@ -83,10 +83,10 @@ impl<const READS: bool> Endpoint for ProcessVmEnd<READS> {
         } else {
             self.into.offer(message)
         };
-        match length == message.len() {
-            true => Ok(()),
-            false => Err(wrong_length("process-vm", length, message.len())),
+        if length != message.len() {
+            return Err(wrong_length("process-vm", length, message.len()));
         }
+        Ok(())
     }
 }
 

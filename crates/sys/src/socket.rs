@@ -54,10 +54,8 @@ pub fn listening_process(socket: impl AsFd) -> io::Result<Option<u32>> {
 /// The largest packet on the way to whom a socket is connected, as far as the kernel knows
 /// (IP_MTU, ip(7); IPV6_MTU, ipv6(7)).
 pub fn path_mtu(socket: impl AsFd, ipv6: bool) -> io::Result<u32> {
-    let (level, name) = match ipv6 {
-        false => (libc::IPPROTO_IP, libc::IP_MTU),
-        true => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
-    };
+    let (level, name) =
+        if ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };
     get::<1>(socket, level, name).map(|(words, _)| words[0])
 }
 
@@ -66,11 +64,11 @@ pub fn path_mtu(socket: impl AsFd, ipv6: bool) -> io::Result<u32> {
 pub fn without_checksums(socket: impl AsFd, ipv6: bool) -> io::Result<()> {
     const UDP_NO_CHECK6_TX: c_int = 101;
     const UDP_NO_CHECK6_RX: c_int = 102;
-    match ipv6 {
-        false => set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1),
-        true => set(&socket, libc::SOL_UDP, UDP_NO_CHECK6_TX, 1)
-            .and_then(|()| set(socket, libc::SOL_UDP, UDP_NO_CHECK6_RX, 1)),
+    if !ipv6 {
+        return set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1);
     }
+    set(&socket, libc::SOL_UDP, UDP_NO_CHECK6_TX, 1)?;
+    set(socket, libc::SOL_UDP, UDP_NO_CHECK6_RX, 1)
 }
 
 /// Datagrams the kernel dropped at this socket because its buffer was full

@@ -81,10 +81,10 @@ pub(super) fn container(seen: &Seen) -> Finding {
         (None, true) => CONTAINER.note(format!("no sign of a container, but {filter}")),
         (Some(_), _) => {
             let finding = CONTAINER.note(format!("{}; {filter}", it.signs.join(", ")));
-            match filtered {
-                true => finding,
-                false => finding.effect("Limits above the container can't be seen from inside."),
+            if filtered {
+                return finding;
             }
+            finding.effect("Limits above the container can't be seen from inside.")
         }
     }
 }
@@ -126,8 +126,5 @@ impl Interval {
 
 /// Why something isn't known.
 pub(super) fn hidden_by(host: &Host) -> &'static str {
-    match is_guest(host) {
-        true => "a guest isn't told",
-        false => "the kernel doesn't show it",
-    }
+    if is_guest(host) { "a guest isn't told" } else { "the kernel doesn't show it" }
 }

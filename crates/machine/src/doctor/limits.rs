@@ -58,15 +58,13 @@ pub(super) fn pipes(seen: &Seen) -> Finding {
     if let Some(pages) = settings.number::<u64>("fs/pipe-user-pages-soft").filter(|it| *it > 0) {
         found += &format!("; all pipes of one user, unless root's, hold {pages} pages");
     }
-    match () {
-        () if fresh < FRESH_PIPE => {
-            PIPES.warning(found).command("sudo sysctl fs.pipe-user-pages-soft=0")
-        }
-        () if widest < WIDEST_PIPE => {
-            PIPES.note(found).command(format!("sudo sysctl fs.pipe-max-size={WIDEST_PIPE}"))
-        }
-        () => PIPES.fine(found),
+    if fresh < FRESH_PIPE {
+        return PIPES.warning(found).command("sudo sysctl fs.pipe-user-pages-soft=0");
     }
+    if widest < WIDEST_PIPE {
+        return PIPES.note(found).command(format!("sudo sysctl fs.pipe-max-size={WIDEST_PIPE}"));
+    }
+    PIPES.fine(found)
 }
 
 pub(super) fn queues(seen: &Seen) -> Finding {
@@ -91,13 +89,13 @@ pub(super) fn queues(seen: &Seen) -> Finding {
         return QUEUES.unknown(found, "see /proc/sys/fs/mqueue and /proc/sys/kernel/msgmax");
     };
     let short = count < QUEUE_MESSAGES || one < QUEUE_MESSAGE || message < QUEUE_MESSAGE;
-    match short {
-        true => QUEUES.note(found).command(format!(
-            "sudo sysctl fs.mqueue.msg_max={QUEUE_MESSAGES} fs.mqueue.msgsize_max={QUEUE_MESSAGE} \
-             kernel.msgmax={QUEUE_MESSAGE}"
-        )),
-        false => QUEUES.fine(found),
+    if !short {
+        return QUEUES.fine(found);
     }
+    QUEUES.note(found).command(format!(
+        "sudo sysctl fs.mqueue.msg_max={QUEUE_MESSAGES} fs.mqueue.msgsize_max={QUEUE_MESSAGE} \
+         kernel.msgmax={QUEUE_MESSAGE}"
+    ))
 }
 
 pub(super) fn sockets(seen: &Seen) -> Finding {
@@ -126,12 +124,12 @@ pub(super) fn sockets(seen: &Seen) -> Finding {
             .advice("switch it off, unless it is what is to be measured.")
             .command("sudo sysctl net.core.busy_poll=0 net.core.busy_read=0");
     }
-    match send.min(receive) < SOCKET_BUFFER {
-        true => SOCKETS.note(found).command(format!(
-            "sudo sysctl net.core.wmem_max={SOCKET_BUFFER} net.core.rmem_max={SOCKET_BUFFER}"
-        )),
-        false => SOCKETS.fine(found),
+    if send.min(receive) >= SOCKET_BUFFER {
+        return SOCKETS.fine(found);
     }
+    SOCKETS.note(found).command(format!(
+        "sudo sysctl net.core.wmem_max={SOCKET_BUFFER} net.core.rmem_max={SOCKET_BUFFER}"
+    ))
 }
 
 pub(super) fn locked_memory(seen: &Seen) -> Finding {

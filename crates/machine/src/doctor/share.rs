@@ -52,13 +52,13 @@ pub(super) fn quota(stretch: &Interval) -> Finding {
 pub(super) fn quota_of(stopped: Finding, seen: &Seen) -> Finding {
     let group = &seen.host.cgroup;
     let Some(quota) = group.cpu_quota else {
-        return match group.v2_path.is_none() && group.v1_paths.is_empty() {
-            true => QUOTA.unknown(
-                "no control groups can be seen; whoever runs the machine may limit it all the same",
-                "mount the control groups (/sys/fs/cgroup), or ask what the limit is",
-            ),
-            false => stopped,
-        };
+        if group.v2_path.is_some() || !group.v1_paths.is_empty() {
+            return stopped;
+        }
+        return QUOTA.unknown(
+            "no control groups can be seen; whoever runs the machine may limit it all the same",
+            "mount the control groups (/sys/fs/cgroup), or ask what the limit is",
+        );
     };
     let found = format!(
         "{:.2} CPUs: {} µs in every {} µs; {}",
@@ -96,10 +96,10 @@ pub(super) fn cpuset(seen: &Seen) -> Finding {
             .effect("The workers can't be put there: such cases fail, or aren't measured.")
             .command(format!("taskset -c {} ipcmark doctor", format_cpu_list(seen.cpus)));
     }
-    match usable.len() == online.len() {
-        true => CPUSET.fine(format!("all {} online CPUs may be used", online.len())),
-        false => CPUSET.note(format!("only {of} may be used")),
+    if usable.len() == online.len() {
+        return CPUSET.fine(format!("all {} online CPUs may be used", online.len()));
     }
+    CPUSET.note(format!("only {of} may be used"))
 }
 
 pub(super) fn isolation(seen: &Seen) -> Finding {
@@ -112,25 +112,22 @@ pub(super) fn isolation(seen: &Seen) -> Finding {
     let tickless = seen.host.cpus_nohz_full.clone().unwrap_or_default();
     let all_in = |cpus: &[u32]| seen.cpus.iter().all(|cpu| cpus.contains(cpu));
     let list = format_cpu_list(isolated);
-    match () {
-        () if isolated.is_empty() => ISOLATION.note("no CPU is isolated"),
-        () if all_in(isolated) && all_in(&tickless) => {
-            ISOLATION.fine(format!("CPUs {list} are isolated, without a tick"))
-        }
-        () if all_in(isolated) => ISOLATION
+    if isolated.is_empty() {
+        return ISOLATION.note("no CPU is isolated");
+    }
+    if all_in(isolated) && all_in(&tickless) {
+        return ISOLATION.fine(format!("CPUs {list} are isolated, without a tick"));
+    }
+    if all_in(isolated) {
+        return ISOLATION
             .note(format!("CPUs {list} are isolated, but keep their tick"))
             .effect("A timer tick comes some hundred times a second: it shows from p99.9 on.")
-            .advice(format!("add nohz_full={list} to the boot line, where the kernel has it.")),
-        () => {
-            let pair: Vec<String> = isolated.iter().take(2).map(u32::to_string).collect();
-            let pair = if pair.len() == 2 { pair } else { [pair.clone(), pair].concat() };
-            ISOLATION
-                .note(format!(
-                    "CPUs {list} are isolated, but {} would be used",
-                    format_cpu_list(seen.cpus)
-                ))
-                .advice("name the isolated CPUs: the scheduler never chooses them itself.")
-                .command(format!("taskset -c {list} ipcmark run … -p {}", pair.join(",")))
-        }
+            .advice(format!("add nohz_full={list} to the boot line, where the kernel has it."));
     }
+    let pair: Vec<String> = isolated.iter().take(2).map(u32::to_string).collect();
+    let pair = if pair.len() == 2 { pair } else { [pair.clone(), pair].concat() };
+    ISOLATION
+        .note(format!("CPUs {list} are isolated, but {} would be used", format_cpu_list(seen.cpus)))
+        .advice("name the isolated CPUs: the scheduler never chooses them itself.")
+        .command(format!("taskset -c {list} ipcmark run … -p {}", pair.join(",")))
 }

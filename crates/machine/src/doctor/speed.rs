@@ -134,13 +134,13 @@ pub(super) fn boost(seen: &Seen) -> Finding {
             "see it on the host, or in the firmware.",
         );
     };
-    let value = if boost.source.ends_with("no_turbo") { 1 } else { 0 };
-    match boost.on {
-        false => BOOST.fine(format!("off ({})", boost.source)),
-        true => BOOST
-            .note(format!("on ({})", boost.source))
-            .command(format!("echo {value} | sudo tee {}", boost.source)),
+    if !boost.on {
+        return BOOST.fine(format!("off ({})", boost.source));
     }
+    let value = if boost.source.ends_with("no_turbo") { 1 } else { 0 };
+    BOOST
+        .note(format!("on ({})", boost.source))
+        .command(format!("echo {value} | sudo tee {}", boost.source))
 }
 
 pub(super) fn smt(seen: &Seen) -> Finding {
@@ -232,12 +232,13 @@ pub(super) fn clock(seen: &Seen) -> Finding {
         return CLOCK.fine(current);
     }
     let found = format!("{current}; offered: {}", source.available.join(", "));
-    let finding = match SCALED.contains(&current.as_str()) {
-        true => CLOCK.note(found).effect(
+    let finding = if SCALED.contains(&current.as_str()) {
+        CLOCK.note(found).effect(
             "The counter isn't used directly, because the kernel doesn't: each sample holds a \
              reading of CLOCK_MONOTONIC_RAW, some 20 ns.",
-        ),
-        false => CLOCK.warning(found),
+        )
+    } else {
+        CLOCK.warning(found)
     };
     match source.available.iter().find(|it| COUNTERS.contains(&it.as_str())) {
         Some(counter) => finding.command(format!(
@@ -268,10 +269,7 @@ pub(super) fn frequency(stretch: &Interval) -> Finding {
         Some(it @ (cpu, before, after)) => {
             let (before, after) = (frequency_words(*before), frequency_words(*after));
             let found = format!("CPU {cpu}: {before}, then {after}");
-            match apart(it) >= SAME_FREQUENCY {
-                true => FREQUENCY.note(found),
-                false => FREQUENCY.fine(found),
-            }
+            if apart(it) >= SAME_FREQUENCY { FREQUENCY.note(found) } else { FREQUENCY.fine(found) }
         }
     }
 }

@@ -97,14 +97,14 @@ fn preemption(
         return found(mode, "build configuration");
     }
     let words: Vec<&str> = version?.split_ascii_whitespace().collect();
-    let mode = match () {
-        () if words.contains(&"PREEMPT_RT") => "rt",
-        () if words.contains(&"PREEMPT_DYNAMIC") => "dynamic",
-        () if words.contains(&"PREEMPT_LAZY") => "lazy",
-        () if words.contains(&"PREEMPT") => "full",
-        () => "none or voluntary",
-    };
-    found(mode, "uname -v")
+    const MODES: [(&str, &str); 4] = [
+        ("PREEMPT_RT", "rt"),
+        ("PREEMPT_DYNAMIC", "dynamic"),
+        ("PREEMPT_LAZY", "lazy"),
+        ("PREEMPT", "full"),
+    ];
+    let mode = MODES.iter().find(|(word, _)| words.contains(word));
+    found(mode.map_or("none or voluntary", |(_, mode)| mode), "uname -v")
 }
 
 /// The marked one of several choices: `always [madvise] never`.

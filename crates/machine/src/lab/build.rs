@@ -157,10 +157,7 @@ impl Site<'_> {
         for setting in commands::settings(self.plan) {
             let path = Path::new("/proc/sys/net").join(setting.path);
             // Without IPv6 in the kernel, adding the first address of it says so.
-            let write = || match path.exists() {
-                true => fs::write(&path, setting.value),
-                false => Ok(()),
-            };
+            let write = || if path.exists() { fs::write(&path, setting.value) } else { Ok(()) };
             let namespace = self.plan.namespace(setting.node);
             let place = format!("write {} of {namespace}", path.display());
             self.spaces[setting.node].inside(write).map_err(LabError::of(place))?;
@@ -232,12 +229,12 @@ pub fn require_privileges() -> Result<(), LabError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let held = held.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    match held & NEEDED == NEEDED {
-        true => Ok(()),
-        false => Err(LabError::Unavailable(
-            "a laboratory needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN): run it with sudo".into(),
-        )),
+    if held & NEEDED == NEEDED {
+        return Ok(());
     }
+    Err(LabError::Unavailable(
+        "a laboratory needs root (CAP_NET_ADMIN and CAP_SYS_ADMIN): run it with sudo".into(),
+    ))
 }
 
 /// What `lab down` removed.

@@ -196,18 +196,20 @@ impl Plan {
         let own: Vec<usize> = self.ends_of(node).map(|(segment, _)| segment).collect();
         let far = (0..self.segments()).filter(|segment| !own.contains(segment));
         far.map(|segment| {
-            let is_left = match segment <= self.routers() {
-                true => segment < place,
+            let is_left = if segment <= self.routers() {
+                segment < place
+            } else {
                 // The only other router with such segments is at the other end of the chain.
-                false => self.ends().any(|(its, end)| {
+                self.ends().any(|(its, end)| {
                     its == segment
                         && self.nodes[end.node].kind == NodeKind::Router
                         && self.router_place(end.node) < place
-                }),
+                })
             };
-            let via = match is_left {
-                true => (place - 1, ROUTERS_FROM + place - 1),
-                false => (place, ROUTERS_FROM + place + 1),
+            let via = if is_left {
+                (place - 1, ROUTERS_FROM + place - 1)
+            } else {
+                (place, ROUTERS_FROM + place + 1)
             };
             Route { to: Some(segment), via }
         })

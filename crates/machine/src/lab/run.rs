@@ -51,10 +51,11 @@ fn call(space: &Space, words: &[&str], input: &str, stdout: Stdio) -> Result<Str
         child.wait_with_output()
     });
     let ran = ran.map_err(|error| LabError::Failed(format!("{name}: {error}")))?;
-    match ran.status.success() {
-        true => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
-        false => Err(LabError::Failed(told(words, input, &String::from_utf8_lossy(&ran.stderr)))),
+    if !ran.status.success() {
+        let reason = told(words, input, &String::from_utf8_lossy(&ran.stderr));
+        return Err(LabError::Failed(reason));
     }
+    Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
 }
 
 fn missing(name: &str) -> LabError {
@@ -79,10 +80,10 @@ fn told(words: &[&str], input: &str, said: &str) -> String {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with("Command failed"))
         .collect();
-    match reasons.is_empty() {
-        true => format!("{command}: failed without a word"),
-        false => format!("{command}: {}", reasons.join("; ")),
+    if reasons.is_empty() {
+        return format!("{command}: failed without a word");
     }
+    format!("{command}: {}", reasons.join("; "))
 }
 
 #[cfg(test)]
