@@ -271,14 +271,13 @@ impl<P: TypedValueParser> TypedValueParser for Suggesting<P> {
 impl RunArgs {
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
-        let mechanisms = match self.mechanisms.is_empty() {
-            true => {
-                let local = self.routes().iter().any(Route::is_local);
-                let fits = |it: &&Entry| local || it.reaches_over_network();
-                let all = MECHANISMS.iter().filter(fits);
-                all.flat_map(|it| it.with_each(it.measured)).collect()
-            }
-            false => self.mechanisms.clone(),
+        let mechanisms = if self.mechanisms.is_empty() {
+            let local = self.routes().iter().any(Route::is_local);
+            let fits = |it: &&Entry| local || it.reaches_over_network();
+            let all = MECHANISMS.iter().filter(fits);
+            all.flat_map(|it| it.with_each(it.measured)).collect()
+        } else {
+            self.mechanisms.clone()
         };
         if let Some(name) = &self.reference
             && !mechanisms
@@ -289,9 +288,10 @@ impl RunArgs {
                 "--reference {name}: isn't measured in this run: name it among the mechanisms"
             ));
         }
-        let workloads = match self.workload.is_empty() {
-            true => Workload::DEFAULT.to_vec(),
-            false => self.workload.clone(),
+        let workloads = if self.workload.is_empty() {
+            Workload::DEFAULT.to_vec()
+        } else {
+            self.workload.clone()
         };
         if self.size.is_some() && !workloads.iter().any(|it| it.has_size()) {
             return Err("--size: a set-up sends no message: leave it out".into());
@@ -382,12 +382,14 @@ impl RunArgs {
         if let (Some(initiator), Some(responder)) = (self.initiator_cpu, self.responder_cpu) {
             return vec![Placement::Cpus(initiator, responder)];
         }
-        match self.placement.is_empty() {
-            // Two hosts have no relation of CPUs.
-            true if self.routes().iter().any(|it| !it.is_local()) => vec![Placement::Free],
-            true => Placement::PINNED.to_vec(),
-            false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        if !self.placement.is_empty() {
+            return self.placement.iter().flat_map(|it| it.0.clone()).collect();
         }
+        // CPUs of two hosts have no relation to each other.
+        if self.routes().iter().any(|it| !it.is_local()) {
+            return vec![Placement::Free];
+        }
+        Placement::PINNED.to_vec()
     }
 
     /// Each session needs a launch.

@@ -68,10 +68,7 @@ fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
     Ok(RunArgs {
         workload: vec![Workload::Latency],
         size: Some(args.size.clone().map_or_else(default_sizes, Ok)?),
-        placement: match args.placement.is_empty() {
-            true => vec![pinned()],
-            false => args.placement.clone(),
-        },
+        placement: if args.placement.is_empty() { vec![pinned()] } else { args.placement.clone() },
         workers: args.workers.clone(),
         payload: "untouched".into(),
         observe,

@@ -47,10 +47,8 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     if !common.quiet {
         complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
     }
-    let order = match args.quick {
-        true => Order { extent: Extent::Quick, ..Order::full() },
-        false => Order::full(),
-    };
+    let order =
+        if args.quick { Order { extent: Extent::Quick, ..Order::full() } } else { Order::full() };
     let floors = floor::measure(&order, &interrupt);
     if let Some(signal) = interrupt.signal() {
         complain("interrupted; nothing was kept");

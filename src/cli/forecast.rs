@@ -56,9 +56,10 @@ impl Forecast {
         let rounds = self.rounds();
         let (claims, enough) = needed(declared).undecided_by(usize::try_from(rounds).ok()?)?;
         let all = declared.study.hypothesis.len();
-        let which = match claims == all {
-            true => "none of its claims".to_string(),
-            false => format!("{} of its {all} claims", all - claims),
+        let which = if claims == all {
+            "none of its claims".to_string()
+        } else {
+            format!("{} of its {all} claims", all - claims)
         };
         let time = (enough as f64 * self.round_s).ceil();
         let short_of_time = rounds < self.asked;

@@ -221,9 +221,10 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
             .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
         return print(&(text + "\n"));
     }
-    match labs.is_empty() {
-        true => print("no laboratory is up: ipcmark lab up makes one\n"),
-        false => print(&labs.iter().map(describe).collect::<Vec<_>>().join("\n")),
+    if labs.is_empty() {
+        print("no laboratory is up: ipcmark lab up makes one\n")
+    } else {
+        print(&labs.iter().map(describe).collect::<Vec<_>>().join("\n"))
     }
 }
 

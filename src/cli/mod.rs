@@ -136,16 +136,17 @@ impl Failure {
 impl From<StoreError> for Failure {
     /// A store that can't be used is as wrong a word on the command line as any.
     fn from(error: StoreError) -> Failure {
-        // SQLite doesn't tell this one from other errors of a write.
-        let limited = process::has_hit_file_size_limit();
-        match error.is_unusable() {
-            true => Failure::usage(error.to_string()),
-            false if limited => Failure::other(format!(
-                "{error}; something went beyond {}: raise it, or choose another --store",
-                process::FILE_SIZE_LIMIT
-            )),
-            false => Failure::other(error.to_string()),
+        if error.is_unusable() {
+            return Failure::usage(error.to_string());
         }
+        // SQLite reports a write beyond the limit like any other failed write.
+        if process::has_hit_file_size_limit() {
+            return Failure::other(format!(
+                "{error}; a write exceeded {}: raise it, or choose another --store",
+                process::FILE_SIZE_LIMIT
+            ));
+        }
+        Failure::other(error.to_string())
     }
 }
 

@@ -112,13 +112,15 @@ impl ProbeEffectArgs {
         if observe.is_empty() {
             return Err("--levels: no level is named: name software, trace, … (see --help)".into());
         }
-        let mechanisms = match self.mechanisms.is_empty() {
-            true => vec!["pipe".into(), "unix-stream".into()],
-            false => self.mechanisms.clone(),
+        let mechanisms = if self.mechanisms.is_empty() {
+            vec!["pipe".into(), "unix-stream".into()]
+        } else {
+            self.mechanisms.clone()
         };
-        let placements = match self.placement.is_empty() {
-            true => vec![Placement::SameCpu],
-            false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        let placements = if self.placement.is_empty() {
+            vec![Placement::SameCpu]
+        } else {
+            self.placement.iter().flat_map(|it| it.0.clone()).collect()
         };
         Ok(Request {
             mechanisms,
@@ -144,9 +146,10 @@ impl ProbeEffectArgs {
     /// Every level in every dose. Counters of the processor look on once: four times over, a
     /// family is larger than the hardware.
     fn levels(&self) -> Vec<Probe> {
-        let asked: Vec<Probe> = match self.levels.is_empty() {
-            true => default_levels(),
-            false => self.levels.iter().flat_map(|it| it.0.clone()).collect(),
+        let asked: Vec<Probe> = if self.levels.is_empty() {
+            default_levels()
+        } else {
+            self.levels.iter().flat_map(|it| it.0.clone()).collect()
         };
         let mut levels = Vec::new();
         for probe in asked {

@@ -80,10 +80,7 @@ impl RateSeen {
 
     /// Why they are not: `overloaded at 50000/s`; None where they are.
     pub fn shortfall(&self) -> Option<String> {
-        let what = match self.void {
-            true => "void, since the sender was late,",
-            false => "overloaded",
-        };
+        let what = if self.void { "void, since the sender was late," } else { "overloaded" };
         (!self.is_kept()).then(|| format!("{what} at {}/s", self.asked_per_sec))
     }
 }

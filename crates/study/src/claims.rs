@@ -42,16 +42,17 @@ impl Reader<'_> {
         }
         let ends = claim.within.as_ref().map(Vec::len);
         let none = ends.is_none() && needs.within_optional;
-        match () {
-            () if needs.right && claim.right.is_empty() => wanting("right = { … }"),
-            () if needs.along && claim.along.is_none() => wanting("along = FACTOR"),
-            () if needs.than && claim.than.is_none() => wanting("than = FACTOR"),
-            () if needs.or && claim.or.is_none() => wanting("or = { … }"),
-            () if needs.order && claim.order.len() < 2 => wanting("order = [ … ]"),
-            () if needs.within.is_some() && ends != Some(2) && !none => {
-                wanting("within = [LOW, HIGH]")
-            }
-            () => self.check_ends(claim, levels),
+        let required = [
+            (needs.right && claim.right.is_empty(), "right = { … }"),
+            (needs.along && claim.along.is_none(), "along = FACTOR"),
+            (needs.than && claim.than.is_none(), "than = FACTOR"),
+            (needs.or && claim.or.is_none(), "or = { … }"),
+            (needs.order && claim.order.len() < 2, "order = [ … ]"),
+            (needs.within.is_some() && ends != Some(2) && !none, "within = [LOW, HIGH]"),
+        ];
+        match required.iter().find(|it| it.0) {
+            Some((_, key)) => wanting(key),
+            None => self.check_ends(claim, levels),
         }
     }
 

@@ -345,13 +345,14 @@ fn line_of_key(text: &str, key: &str) -> usize {
 /// The parser's message, with the nearest word where it names an unknown one.
 fn in_words(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
-    let what = match () {
-        () if message.starts_with("unknown field") => "key",
-        () if message.starts_with("unknown variant") => "word",
-        () if message.contains("recurs") => {
-            return "tables or lists too deep in each other: write it flat".into();
-        }
-        () => return message.lines().collect::<Vec<_>>().join("; "),
+    let what = if message.starts_with("unknown field") {
+        "key"
+    } else if message.starts_with("unknown variant") {
+        "word"
+    } else if message.contains("recurs") {
+        return "tables or lists are nested too deeply: write it flat".into();
+    } else {
+        return message.lines().collect::<Vec<_>>().join("; ");
     };
     let word = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();

@@ -39,11 +39,10 @@ impl Reader<'_> {
             .iter()
             .map(|it| self.kept_to(it, levels))
             .collect::<Result<_, String>>()?;
-        match found.iter().any(BTreeMap::is_empty) {
-            true => {
-                Err(format!("{}: [[vary.except]] names no level: it leaves out all", self.file))
-            }
-            false => Ok(found),
+        if found.iter().any(BTreeMap::is_empty) {
+            Err(format!("{}: [[vary.except]] names no level: it leaves out all", self.file))
+        } else {
+            Ok(found)
         }
     }
 

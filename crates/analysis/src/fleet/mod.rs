@@ -119,11 +119,13 @@ impl GroupResult {
     /// The cell of a pair.
     pub fn cell(&self, a: usize, b: usize) -> Option<&Cell> {
         let (a, b) = (a.min(b), a.max(b));
-        match self.is_of_pairs() {
-            true if a == b => None,
-            true => self.cells.get(a * (2 * self.nodes - a - 1) / 2 + b - a - 1),
-            false => self.cells.get(a),
+        if !self.is_of_pairs() {
+            return self.cells.get(a);
         }
+        if a == b {
+            return None;
+        }
+        self.cells.get(a * (2 * self.nodes - a - 1) / 2 + b - a - 1)
     }
 
     /// The launches from `a` to `b`; of round trips also those from `b` to `a`, which are as long.

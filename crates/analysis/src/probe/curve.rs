@@ -109,9 +109,10 @@ fn curve(probe: Probe, pairs: &[Pair]) -> Option<CurveUnder> {
     };
     let (more, less) = (better(&observed), better(&plain));
     // What a figure would show: a bandwidth, or a time.
-    let published = match transfers {
-        true => stats::pointwise(&more, &less),
-        false => stats::pointwise(&observed, &plain),
+    let published = if transfers {
+        stats::pointwise(&more, &less)
+    } else {
+        stats::pointwise(&observed, &plain)
     };
     Some(CurveUnder {
         probe,

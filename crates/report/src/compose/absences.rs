@@ -25,10 +25,7 @@ pub fn absences(judged: &Judged) -> Vec<(String, String)> {
     for case in judged.results.iter().filter(absent) {
         let why = case.reason.clone().unwrap_or_default();
         let placeless = case.cpus.is_none() && case.placement != "free";
-        let what = match placeless {
-            true => case.placement.clone(),
-            false => case.variant.clone(),
-        };
+        let what = if placeless { case.placement.clone() } else { case.variant.clone() };
         match told.iter_mut().find(|it| it.1 == why) {
             Some((whats, _)) if whats.contains(&what) => {}
             Some((whats, _)) => whats.push(what),

@@ -98,19 +98,23 @@ fn verdict(found: &RunComparison) -> Verdict {
     .collect();
     let cases = if all == 1 { "Of 1 case" } else { &format!("Of {all} cases") };
     let headline = Text::new().strong(format!("{cases}: {}.", words::list(&parts)));
-    let kind = match () {
-        () if !with(found, Change::Slower).is_empty() => VerdictKind::Bad,
-        () if !with(found, Change::Faster).is_empty() => VerdictKind::Good,
-        () if with(found, Change::Equivalent).len() == all => VerdictKind::Neutral,
-        () => VerdictKind::Unknown,
+    let kind = if !with(found, Change::Slower).is_empty() {
+        VerdictKind::Bad
+    } else if !with(found, Change::Faster).is_empty() {
+        VerdictKind::Good
+    } else if with(found, Change::Equivalent).len() == all {
+        VerdictKind::Neutral
+    } else {
+        VerdictKind::Unknown
     };
     Verdict::new(kind, headline, extremes(found))
 }
 
 fn remedy(found: &RunComparison) -> &'static str {
-    match found.differences.is_empty() {
-        true => "The reasons stand under the tables.",
-        false => "--force compares them anyway: what changed is then all of these together.",
+    if found.differences.is_empty() {
+        "The reasons stand under the tables."
+    } else {
+        "--force compares them anyway: what changed is then all of these together."
     }
 }
 

@@ -56,15 +56,12 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 pub fn remarks(judged: &Judged) -> Vec<Block> {
     let fell_short = cases(judged).filter(|(_, rate)| !rate.is_kept());
     let told = fell_short.map(|(case, rate)| {
-        let why = match rate.void {
-            false => {
-                "what was due waited longer and longer, and its response times say how long a launch \
-                 was: ask for a lower --rate"
-            }
-            true => {
-                "the sender itself was late: nothing is said of the mechanism; measure on a quieter \
+        let why = if rate.void {
+            "the sender itself was late: nothing is said of the mechanism; measure on a quieter \
                  machine, or ask for a lower --rate"
-            }
+        } else {
+            "what was due waited longer and longer, and its response times say how long a launch \
+                 was: ask for a lower --rate"
         };
         Block::warning(format!("{}: {}: {why}", words::case(case), shortfall(rate)))
     });

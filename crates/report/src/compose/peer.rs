@@ -104,10 +104,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<String> {
     values.sort_by(f64::total_cmp);
     let (least, most) = (values.first()?, values.last()?);
     let count = |it: &f64| units::count(it.round() as u64);
-    Some(match least == most {
-        true => count(least),
-        false => format!("{} to {}", count(least), count(most)),
-    })
+    Some(if least == most { count(least) } else { format!("{} to {}", count(least), count(most)) })
 }
 
 /// The noise of both hosts in a sentence.

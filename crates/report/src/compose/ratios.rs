@@ -131,9 +131,8 @@ pub fn best_by(group: &GroupVerdict, case: &CaseResult) -> &'static str {
 /// `0.978× pipe (53.4 µs)`, or over a range of cases `0.978× … 1.02× pipe (53.4 µs … 61.2 µs)`: the value where
 /// ratios are no headline, or of the reference itself.
 pub fn brief(judged: &Judged, from: &CaseResult, to: &CaseResult) -> String {
-    let span = |first: String, last: String| match first == last {
-        true => first,
-        false => format!("{first} … {last}"),
+    let span = |first: String, last: String| {
+        if first == last { first } else { format!("{first} … {last}") }
     };
     let value = span(words::brief_value(from), words::brief_value(to));
     let ratio = |case: &CaseResult| {

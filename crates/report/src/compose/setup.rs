@@ -52,10 +52,7 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
             Column::number("open", 1),
             Column::number("close", 1),
         ],
-        notes: vec![Text::from(match apart(cases) {
-            true => super::peer::SET_UP,
-            false => WHAT_IT_HOLDS,
-        })],
+        notes: vec![Text::from(if apart(cases) { super::peer::SET_UP } else { WHAT_IT_HOLDS })],
         ..Default::default()
     };
     for case in cases {

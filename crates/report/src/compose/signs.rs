@@ -40,9 +40,10 @@ pub fn in_words(tables: &[Block]) -> Option<Text> {
 
 /// A value, marked where it is among the best of its group.
 pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
-    match is_best(judged, case) {
-        true => Text::new().strong(format!("{BEST}{value}")),
-        false => Text::from(value),
+    if is_best(judged, case) {
+        Text::new().strong(format!("{BEST}{value}"))
+    } else {
+        Text::from(value)
     }
 }
 

@@ -35,9 +35,10 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
                 tables.push(ratios::table(judged, (&what, &place), &here).into());
             }
             if metric.paced {
-                let caption = match by_ratio {
-                    true => format!("Percentiles of a response, {}", head.place()),
-                    false => head.caption(),
+                let caption = if by_ratio {
+                    format!("Percentiles of a response, {}", head.place())
+                } else {
+                    head.caption()
                 };
                 tables.push(percentiles::table(judged, caption, &here).into());
                 continue;
@@ -83,9 +84,10 @@ impl Head<'_> {
     }
 
     fn what(&self) -> String {
-        match self.metric.paced {
-            true => format!("{}{}", self.metric.title, words::qualifier(self.metric)),
-            false => self.metric.title.to_string(),
+        if self.metric.paced {
+            format!("{}{}", self.metric.title, words::qualifier(self.metric))
+        } else {
+            self.metric.title.to_string()
         }
     }
 
@@ -160,10 +162,9 @@ impl Asides {
         let mut kinds = cases.clone().filter(|it| bound_ratio(it).is_some());
         let floors = |it: &CaseResult| it.bound.as_ref().is_some_and(is_floor);
         Asides {
-            bound: kinds.next().map(|first| match floors(first) && kinds.all(floors) {
-                true => FLOOR,
-                false => YARDSTICK,
-            }),
+            bound: kinds
+                .next()
+                .map(|first| if floors(first) && kinds.all(floors) { FLOOR } else { YARDSTICK }),
             cpu: cases.clone().any(|it| it.cpu_ns_per_operation.is_some()),
         }
     }

@@ -161,9 +161,10 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
 fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     let cases = open_loop::unranked(judged, group);
     let told = cases.iter().map(|it| format!("{}, {}", it.variant, words::value(it)));
-    match cases.is_empty() {
-        true => String::new(),
-        false => format!("Not ranked: {}.", told.collect::<Vec<_>>().join("; ")),
+    if cases.is_empty() {
+        String::new()
+    } else {
+        format!("Not ranked: {}.", told.collect::<Vec<_>>().join("; "))
     }
 }
 

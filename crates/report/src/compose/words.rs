@@ -256,9 +256,12 @@ pub fn best_by_size(judged: &Judged, workload: Workload, at: (&str, &str)) -> St
     }
     let named: Vec<String> = stretches
         .into_iter()
-        .map(|(names, from, to)| match from == to {
-            true => format!("{names} ({})", units::size(from)),
-            false => format!("{names} ({} to {})", units::size(from), units::size(to)),
+        .map(|(names, from, to)| {
+            if from == to {
+                format!("{names} ({})", units::size(from))
+            } else {
+                format!("{names} ({} to {})", units::size(from), units::size(to))
+            }
         })
         .collect();
     best(&named)

@@ -23,9 +23,10 @@ const DRAWN: usize = analysis::COURSES_DRAWN;
 
 pub(super) fn write(out: &mut String, figure: &Figure) {
     let (id, title, caption) = (slug(&figure.id), escape(&figure.title), escape(&figure.caption));
-    let found = match figure.finding.is_empty() {
-        true => String::new(),
-        false => format!("<p class=\"finding\">{}</p>", escape(&figure.finding)),
+    let found = if figure.finding.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"finding\">{}</p>", escape(&figure.finding))
     };
     out.push_str(&format!(
         "<figure class=\"figure\" id=\"figure-{id}\">\n<h3>{title}</h3>\n\
@@ -35,9 +36,10 @@ pub(super) fn write(out: &mut String, figure: &Figure) {
         FigureKind::Course => course(out, figure),
         _ => {
             let wide = svg::inline(figure, WIDE, "wide", 0);
-            match wide.len() > DENSE {
-                true => plot(out, &svg::inline(figure, WIDE, "long", 0)),
-                false => plot(out, &(wide + &svg::inline(figure, NARROW, "narrow", 0))),
+            if wide.len() > DENSE {
+                plot(out, &svg::inline(figure, WIDE, "long", 0))
+            } else {
+                plot(out, &(wide + &svg::inline(figure, NARROW, "narrow", 0)))
             }
         }
     }

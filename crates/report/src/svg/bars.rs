@@ -40,10 +40,8 @@ pub(super) fn stacked(sheet: &mut Sheet, figure: &Figure) -> f64 {
 pub(super) fn grouped(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let slots = figure.series.iter().filter(|it| it.drawn == Drawn::AsKind).count().max(1);
     let rows = figure.x.categories.len().max(1) as f64;
-    let tall = match figure.horizontal {
-        true => rows * (slots as f64 * 14.0 + 7.0),
-        false => 0.5 * sheet.width,
-    };
+    let tall =
+        if figure.horizontal { rows * (slots as f64 * 14.0 + 7.0) } else { 0.5 * sheet.width };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let half = (0.35 * frame.varied.step() / slots as f64).min(8.0);
     let all = || figure.series.iter().enumerate();
@@ -87,18 +85,13 @@ fn bar(
         }
         if figure.horizontal {
             let from = high[0].max(mid[0]);
-            match beside_signs(figure, frame, point, aside, from) {
+            if beside_signs(figure, frame, point, aside, from) {
                 // Right behind a sign it would be read as that sign's.
-                true => sheet.text(
-                    [frame.plot.right, mid[1]],
-                    Words {
-                        size: TEXT - 1.0,
-                        halo: true,
-                        ..Words::new(Anchor::End, sheet.look.muted)
-                    },
-                    &figure.y.unit.format(y),
-                ),
-                false => words_behind(sheet, figure, y, [from, mid[1]]),
+                let words = Words::new(Anchor::End, sheet.look.muted);
+                let words = Words { size: TEXT - 1.0, halo: true, ..words };
+                sheet.text([frame.plot.right, mid[1]], words, &figure.y.unit.format(y));
+            } else {
+                words_behind(sheet, figure, y, [from, mid[1]]);
             }
         }
     });

@@ -8,10 +8,8 @@ use crate::figure::{Figure, Series, finite};
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let slots = figure.series.len().max(1);
     let rows = figure.x.categories.len().max(1) as f64;
-    let tall = match figure.horizontal {
-        true => rows * (slots as f64 * ROW + 5.0),
-        false => 0.55 * sheet.width,
-    };
+    let tall =
+        if figure.horizontal { rows * (slots as f64 * ROW + 5.0) } else { 0.55 * sheet.width };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let half = (0.34 * frame.varied.step() / slots as f64).min(8.0);
     frame.inside(sheet, figure, |sheet| {

@@ -31,9 +31,10 @@ impl Frame<'_> {
     /// of numbers.
     pub fn inside(&self, sheet: &mut Sheet, figure: &Figure, draw: impl FnOnce(&mut Sheet)) {
         let all = |sheet: &mut Sheet| {
-            match self.horizontal {
-                true => axes::draw_lanes(sheet, self),
-                false => axes::bounds_across(sheet, figure, self),
+            if self.horizontal {
+                axes::draw_lanes(sheet, self)
+            } else {
+                axes::bounds_across(sheet, figure, self)
             }
             draw(sheet);
         };
@@ -52,9 +53,10 @@ impl Frame<'_> {
 
     /// The ends of a short line across the measured direction at a spot.
     pub fn cap(&self, [x, y]: Spot, half: f64) -> [Spot; 2] {
-        match self.horizontal {
-            true => [[x, y - half], [x, y + half]],
-            false => [[x - half, y], [x + half, y]],
+        if self.horizontal {
+            [[x, y - half], [x, y + half]]
+        } else {
+            [[x - half, y], [x + half, y]]
         }
     }
 
@@ -142,12 +144,11 @@ pub(super) fn lay_below<'a>(
     let widest = |words: &mut dyn Iterator<Item = &String>| {
         words.map(|it| width_of(it, TEXT)).fold(0.0, f64::max)
     };
-    let (left, air) = match horizontal {
-        true => {
-            let left = widest(&mut labels.iter().flatten()) + 10.0;
-            (left, (WORDS / (right - left - WORDS).max(WORDS)).min(1.0))
-        }
-        false => (room_left(figure, tall, width).max(place.left), 0.05),
+    let (left, air) = if horizontal {
+        let left = widest(&mut labels.iter().flatten()) + 10.0;
+        (left, (WORDS / (right - left - WORDS).max(WORDS)).min(1.0))
+    } else {
+        (room_left(figure, tall, width).max(place.left), 0.05)
     };
     // What stands on the page from left to right, and from the foot to the head.
     let measured = Track::of(figure, &figure.y, measured_values(figure).into_iter(), air);

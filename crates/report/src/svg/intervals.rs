@@ -13,9 +13,10 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     // Of tones each category has one.
     let toned = figure.series.iter().all(|it| it.tone.is_some());
     let many = if toned { 1.0 } else { figure.series.len().max(1) as f64 };
-    let tall = match figure.horizontal {
-        true => figure.x.categories.len().max(1) as f64 * (many * ROW + 5.0),
-        false => 0.55 * sheet.width,
+    let tall = if figure.horizontal {
+        figure.x.categories.len().max(1) as f64 * (many * ROW + 5.0)
+    } else {
+        0.55 * sheet.width
     };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let band = (frame.varied.step() - 3.0) / many;

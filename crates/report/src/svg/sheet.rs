@@ -128,9 +128,12 @@ impl Sheet {
     /// A line from one place to another with a cap across each end, `half` to both sides.
     pub fn whisker(&mut self, from: Spot, to: Spot, half: f64, style: &str) {
         let level = (to[1] - from[1]).abs() <= (to[0] - from[0]).abs();
-        let cap = |[x, y]: Spot| match level {
-            true => vec![[x, y - half], [x, y + half]],
-            false => vec![[x - half, y], [x + half, y]],
+        let cap = |[x, y]: Spot| {
+            if level {
+                vec![[x, y - half], [x, y + half]]
+            } else {
+                vec![[x - half, y], [x + half, y]]
+            }
         };
         self.lines(&[vec![from, to], cap(from), cap(to)], style);
     }
@@ -315,9 +318,10 @@ impl Sheet {
     /// Stripes, upright or level: one broad dashed line, since a pattern would need an identifier.
     pub fn hatch(&mut self, area: Area, color: &str, step: f64, level: bool) {
         let [x, y] = [(area.left + area.right) / 2.0, (area.top + area.bottom) / 2.0];
-        let (run, wide) = match level {
-            true => (vec![[x, area.top], [x, area.bottom]], area.width()),
-            false => (vec![[area.left, y], [area.right, y]], area.height()),
+        let (run, wide) = if level {
+            (vec![[x, area.top], [x, area.bottom]], area.width())
+        } else {
+            (vec![[area.left, y], [area.right, y]], area.height())
         };
         let class = if self.look.inline { " class=\"stripes\"" } else { "" };
         let dashes = format!(" stroke-dasharray=\"0.7 {}\"{class}", number(step - 0.7));

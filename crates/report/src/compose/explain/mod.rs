@@ -193,8 +193,8 @@ fn differences(found: &Explanation) -> Section {
             Some(bytes) => format!("{}, {place}", units::size(bytes)),
             None => place,
         };
-        let (kind, headline) = match told {
-            true => (
+        let (kind, headline) = if told {
+            (
                 VerdictKind::Neutral,
                 format!(
                     "{at}: {} is {} quicker than {} ({}).",
@@ -203,11 +203,12 @@ fn differences(found: &Explanation) -> Section {
                     b.variant,
                     ratio(b.whole_ns.median / a.whole_ns.median)
                 ),
-            ),
-            false => (
+            )
+        } else {
+            (
                 VerdictKind::Unknown,
                 format!("{at}: {} and {} are not separated.", a.variant, b.variant),
-            ),
+            )
         };
         let detail = if told { words::shares(parts, whole_ns.median) } else { String::new() };
         section.blocks.push(Verdict::new(kind, headline, detail).into());

@@ -115,16 +115,17 @@ pub fn sum(case: &Explained) -> String {
     let left = value(&case.residual_ns);
     let share = 100.0 * case.residual_ns.median / case.whole_ns.median;
     let launches = case.whole_ns.by_round.iter().flatten().count();
-    match case.adds_up {
-        true => format!(
+    if case.adds_up {
+        format!(
             "The parts add up to {} but for {left} ({share:.0} %); {launches} launches.",
             value(&case.whole_ns)
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "The parts do not add up: {left} ({share:.0} %) of {} are unexplained; {launches} \
              launches.",
             value(&case.whole_ns)
-        ),
+        )
     }
 }
 
@@ -138,8 +139,9 @@ pub fn shares(parts: &[CostPart], whole_ns: f64) -> String {
             format!("{} {} ({share:.0} %)", cost(it.cost), value(&it.ns))
         })
         .collect();
-    match told.is_empty() {
-        true => "No single part of it can be named.".into(),
-        false => format!("Of that: {}.", common::list(&told)),
+    if told.is_empty() {
+        "No single part of it can be named.".into()
+    } else {
+        format!("Of that: {}.", common::list(&told))
     }
 }

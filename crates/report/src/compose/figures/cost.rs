@@ -94,10 +94,7 @@ fn bars_finding(here: &[Priced]) -> String {
 
 /// With a word on those that spin, where there are any.
 fn caption(words: &str, here: &[Priced]) -> String {
-    match here.iter().any(|it| it.case.spins) {
-        true => format!("{words} {SPINS}"),
-        false => words.to_string(),
-    }
+    if here.iter().any(|it| it.case.spins) { format!("{words} {SPINS}") } else { words.to_string() }
 }
 
 /// The signs of a frontier: name, whether they spin, and whether they carry bytes.

@@ -64,9 +64,10 @@ fn samples(judged: &Judged) -> Option<Figure> {
         .collect();
     let (first, last) = (cases.first()?, cases.last()?);
     let (first, last) = (first.metric.operation.noun(), last.metric.operation.noun());
-    let label = match first == last {
-        true => format!("time per {first}"),
-        false => format!("time per {first}, or {last}"),
+    let label = if first == last {
+        format!("time per {first}")
+    } else {
+        format!("time per {first}, or {last}")
     };
     let mut figure = Figure::new(
         FigureKind::Course,
@@ -131,9 +132,10 @@ fn launch(course: &TimeSeries) -> impl Iterator<Item = Point> + '_ {
         let x = course.round as f64 - 0.45 + 0.9 * (nth as f64 + 0.5) / slices;
         let x = (x * 1e3).round() / 1e3;
         let point = Point::new(x, slice.median).between(slice.min, slice.p99);
-        match nth > 0 && nth == course.level_from {
-            true => point.marked("the last level begins"),
-            false => point,
+        if nth > 0 && nth == course.level_from {
+            point.marked("the last level begins")
+        } else {
+            point
         }
     })
 }

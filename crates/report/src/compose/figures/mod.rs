@@ -48,9 +48,8 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
 fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
     let cases = measured(judged, |it| it.workload == workload);
     let answered = cases.iter().any(|it| it.metric.operation == Operation::RoundTrip);
-    let counts = |it: &&&CaseResult| match answered {
-        true => it.carries == Carries::Bytes,
-        false => !it.carries.is_control(),
+    let counts = |it: &&&CaseResult| {
+        if answered { it.carries == Carries::Bytes } else { !it.carries.is_control() }
     };
     let sizes: BTreeSet<Option<u64>> =
         cases.iter().filter(counts).map(|it| it.message_bytes).collect();

@@ -93,20 +93,21 @@ fn phases(here: &Chosen, results: &[CaseResult]) -> Vec<String> {
 fn set_up(phases: &[String]) -> Protocol {
     let act = |by, label: &str| Step::Act { by, label: label.into() };
     let stepwise = phases.len() > 2;
-    let steps = match stepwise {
-        true => vec![
+    let steps = if stepwise {
+        vec![
             act(1, "bind and listen"),
             message(0, 1, "connects"),
             act(1, "accept"),
             Step::More { label: "options are set".into() },
             act(0, "close"),
             act(1, "close"),
-        ],
-        false => vec![
+        ]
+    } else {
+        vec![
             Step::More { label: "both ends are opened at once".into() },
             act(0, "close"),
             act(1, "close"),
-        ],
+        ]
     };
     Protocol {
         parties: parties(["one end", "the other end"]),

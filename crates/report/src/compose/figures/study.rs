@@ -34,9 +34,10 @@ pub fn study_figures(declared: &Declared, results: &[CaseResult]) -> Vec<Figure>
             let mut panel = Panel { spec, declared, results, here, unit: Unit::Nanoseconds };
             panel.unit = panel.unit();
             let id = if nth == 0 { id.clone() } else { format!("{id}-{}", nth + 1) };
-            let title = match many {
-                true => format!("{}, {}", spec.title, names.join(", ")),
-                false => spec.title.clone(),
+            let title = if many {
+                format!("{}, {}", spec.title, names.join(", "))
+            } else {
+                spec.title.clone()
             };
             match spec.kind.get_ref() {
                 figure::FigureKind::PValues => {
@@ -242,12 +243,12 @@ impl<'a> Panel<'a> {
         let mut sizeless = curves_over_size;
         let mut points = Vec::new();
         for (nth, level) in levels.iter().enumerate() {
-            let at = match curves_over_size {
-                true => model::size::parse(level).unwrap_or(1) as f64,
-                false if kind == FigureKind::Curves && x.follows() => {
-                    level.parse().unwrap_or(nth as f64)
-                }
-                false => nth as f64,
+            let at = if curves_over_size {
+                model::size::parse(level).unwrap_or(1) as f64
+            } else if kind == FigureKind::Curves && x.follows() {
+                level.parse().unwrap_or(nth as f64)
+            } else {
+                nth as f64
             };
             match find(level) {
                 Some(case) => {

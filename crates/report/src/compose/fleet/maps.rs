@@ -48,9 +48,10 @@ fn figure(
 /// A cell for every ordered pair of some nodes.
 fn single(found: &FleetJudged, group: &GroupResult, some: &[usize], of: String) -> Figure {
     let name = |nth: &usize| found.fleet.nodes[*nth].name.clone();
-    let caption = match group.is_one_way() {
-        true => "Each cell is one direction: the row's node sends.",
-        false => "Both directions of a pair are one round trip, and one cell twice.",
+    let caption = if group.is_one_way() {
+        "Each cell is one direction: the row's node sends."
+    } else {
+        "Both directions of a pair are one round trip, and one cell twice."
     };
     let caption = format!("{caption} Medians over launches with their 95 % intervals.");
     let id = if of.is_empty() { "map" } else { "map-of-some" };

@@ -159,9 +159,10 @@ fn table(
         p => format!("{p:.2}"),
     };
     let row = |it: &&Change| {
-        let own = match pairs || !group.is_of_pairs() {
-            true => group.cells[it.nth].both.as_ref().map_or("–".into(), |it| summary(group, it)),
-            false => String::new(),
+        let own = if pairs || !group.is_of_pairs() {
+            group.cells[it.nth].both.as_ref().map_or("–".into(), |it| summary(group, it))
+        } else {
+            String::new()
         };
         let verdict = match it.verdict {
             Changed::Slower => "slower",

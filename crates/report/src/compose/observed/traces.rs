@@ -109,13 +109,16 @@ fn rows(case: &Seen, call: &CallSummary, extent: Extent, name: &mut Option<Text>
             asked.into(),
         ])
     };
-    let count = |it: &Returned| match full {
-        true => with_interval(
-            it.per_operation * times,
-            it.low.map(|it| it * times),
-            it.high.map(|it| it * times),
-        ),
-        false => number(it.per_operation * times),
+    let count = |it: &Returned| {
+        if full {
+            with_interval(
+                it.per_operation * times,
+                it.low.map(|it| it * times),
+                it.high.map(|it| it * times),
+            )
+        } else {
+            number(it.per_operation * times)
+        }
     };
     let shown = &call.returned[..most];
     let mut rows: Vec<Row> = shown
@@ -172,9 +175,10 @@ fn returned(name: &str, value: Option<i64>) -> Text {
 /// Bytes in full: `64 KiB`, `36,544 B`.
 pub(in crate::compose) fn exactly(bytes: f64) -> String {
     let bytes = bytes.round() as u64;
-    match bytes.is_multiple_of(1024) {
-        true => units::size(bytes),
-        false => format!("{} B", units::count(bytes)),
+    if bytes.is_multiple_of(1024) {
+        units::size(bytes)
+    } else {
+        format!("{} B", units::count(bytes))
     }
 }
 

@@ -38,13 +38,15 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
     let names = sizes.iter().map(|it| it.map_or("–".into(), units::size));
     let what = operation(&strand.of);
     // A message may be of any size: what is added to a large one would hide all others.
-    let (ratios, head) = match strand.of.metric.is_transfer() {
-        true => (true, format!("How much longer a {what} takes while traced or counted")),
-        false => (false, format!("What instrumentation adds to a {what}")),
+    let (ratios, head) = if strand.of.metric.is_transfer() {
+        (true, format!("How much longer a {what} takes while traced or counted"))
+    } else {
+        (false, format!("What instrumentation adds to a {what}"))
     };
-    let y = match ratios {
-        true => Axis::new("time observed over time unobserved", Unit::Ratio, Scale::Log),
-        false => Axis::new(format!("added to a {what}"), Unit::Nanoseconds, Scale::Linear),
+    let y = if ratios {
+        Axis::new("time observed over time unobserved", Unit::Ratio, Scale::Log)
+    } else {
+        Axis::new(format!("added to a {what}"), Unit::Nanoseconds, Scale::Linear)
     };
     let mut figure = Figure::new(
         FigureKind::Intervals,
@@ -71,9 +73,10 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
 /// Medians over size under each level, and unobserved.
 fn curves(nth: usize, strand: &Strand) -> Figure {
     let transfers = strand.of.metric.is_transfer();
-    let (label, unit) = match transfers {
-        true => ("bandwidth", Unit::BytesPerSecond),
-        false => ("round trip", Unit::Nanoseconds),
+    let (label, unit) = if transfers {
+        ("bandwidth", Unit::BytesPerSecond)
+    } else {
+        ("round trip", Unit::Nanoseconds)
     };
     let mut figure = Figure::new(
         FigureKind::Curves,
@@ -102,19 +105,20 @@ fn curves(nth: usize, strand: &Strand) -> Figure {
 
 /// The p of each point: as published, or by the maximum over sizes.
 fn points(nth: usize, strand: &Strand, tested: &[&CurveUnder], corrected: bool) -> Figure {
-    let (id, how, caption) = match corrected {
-        false => (
-            "published",
-            "as published",
-            "Each curve divided by its mean over sizes; a paired signed-rank test at each size, \
-             uncorrected.",
-        ),
-        true => (
+    let (id, how, caption) = if corrected {
+        (
             "corrected",
             "corrected",
             "Log ratios less their round's mean; each size held against the largest deviation that \
              flipped signs make.",
-        ),
+        )
+    } else {
+        (
+            "published",
+            "as published",
+            "Each curve divided by its mean over sizes; a paired signed-rank test at each size, \
+             uncorrected.",
+        )
     };
     let series = tested.iter().map(|curve| {
         let by_maximum = curve.rescaled.as_ref().map_or(&[][..], |it| &it.p_of_levels);

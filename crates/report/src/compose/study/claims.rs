@@ -25,12 +25,11 @@ pub(super) fn verdict(finding: &Finding) -> Block {
 /// effect over many pairs is a mean of.
 pub(super) fn table(findings: &[(usize, &Finding)], at_length: bool) -> Table {
     let caption = "The claims, what became of each, and its p corrected over all of them";
-    let of_many = match at_length {
-        true => "",
-        false => {
-            ". Effects are how many times as fast (or as much): of many pairs the geometric mean, of an \
+    let of_many = if at_length {
+        ""
+    } else {
+        ". Effects are how many times as fast (or as much): of many pairs the geometric mean, of an \
              order the first step that fails it"
-        }
     };
     let mut table = Table {
         id: "claims".into(),

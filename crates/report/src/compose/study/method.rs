@@ -67,19 +67,19 @@ impl Written<'_> {
         if judged.results.iter().any(|it| it.metric.is_transfer()) {
             fixed.push(format!("the payload ({})", request.payload.name()));
         }
-        match fixed.is_empty() {
-            true => String::new(),
-            false => {
-                format!("Fixed: {}.{}", words::list(&fixed), self.combinations_told(judged))
-            }
+        if fixed.is_empty() {
+            String::new()
+        } else {
+            format!("Fixed: {}.{}", words::list(&fixed), self.combinations_told(judged))
         }
     }
 
     /// That not all combinations were measured, where the study leaves some out.
     fn combinations_told(&self, judged: &Judged) -> &'static str {
-        match judged.run.request.except.is_empty() {
-            true => "",
-            false => " Of their combinations the study leaves out some of which it claims nothing.",
+        if judged.run.request.except.is_empty() {
+            ""
+        } else {
+            " Of their combinations the study leaves out some of which it claims nothing."
         }
     }
 
@@ -134,9 +134,10 @@ impl Written<'_> {
                 format!("The time limit ended {} before that.", groups_of(cut, groups.len()))
             }
         };
-        let changed = match declared == stopping {
-            true => "",
-            false => " These limits were given on the command line; the study declares others.",
+        let changed = if declared == stopping {
+            ""
+        } else {
+            " These limits were given on the command line; the study declares others."
         };
         format!("{asked}{budget}. {ended}{changed}")
     }
@@ -153,14 +154,12 @@ impl Written<'_> {
                 judged.results.iter().map(|it| it.launches).filter(|it| *it > 0).collect();
             let (least, most) = (measured.iter().min(), measured.iter().max());
             if let (Some(least), Some(most)) = (least, most) {
-                told.push(Text::from(match least == most {
-                    true => {
-                        format!("The time limit ended the run after {least} launches of each case.")
-                    }
-                    false => format!(
-                        "The time limit ended the run after {least} to {most} launches of each case."
-                    ),
-                }));
+                let launches =
+                    if least == most { least.to_string() } else { format!("{least} to {most}") };
+                let limit = format!(
+                    "The run stopped at the time limit after {launches} launches of each case."
+                );
+                told.push(Text::from(limit));
             }
         }
         for (what, why) in absences::absences(judged) {
@@ -216,9 +215,10 @@ fn apparatus(judged: &Judged) -> String {
         format!(", a level-{level} cache of {}", units::size(bytes))
     });
     let governor: Vec<&str> = host.frequency.governors.keys().map(String::as_str).collect();
-    let governor = match governor.is_empty() {
-        true => String::new(),
-        false => format!(" Frequency governor: {}.", governor.join(", ")),
+    let governor = if governor.is_empty() {
+        String::new()
+    } else {
+        format!(" Frequency governor: {}.", governor.join(", "))
     };
     let guest = host.hypervisor.kind.as_ref().or(host.hypervisor.vendor.as_ref());
     let guest = guest.map_or(String::new(), |it| format!(", a guest of {it}"));

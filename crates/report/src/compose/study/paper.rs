@@ -202,9 +202,10 @@ impl Written<'_> {
                 .filter(|(at, _)| !left.contains(&Part::Claim(*at)))
                 .collect();
             let numbers: Vec<usize> = shown.iter().map(|(at, _)| at + 1).collect();
-            let on = match numbers.len() == self.findings.len() {
-                true => "each claim".into(),
-                false => which(&numbers).unwrap_or_else(|| "no claim".into()),
+            let on = if numbers.len() == self.findings.len() {
+                "each claim".into()
+            } else {
+                which(&numbers).unwrap_or_else(|| "no claim".into())
             };
             let told = Text::new()
                 .strong("Claims. ")
@@ -216,17 +217,16 @@ impl Written<'_> {
             section.blocks.push(claims::table(&shown, at_length).into());
         }
         let deviations = self.deviations(judged);
-        match deviations.is_empty() {
-            true => section.blocks.push(Block::Paragraph(
+        if deviations.is_empty() {
+            section.blocks.push(Block::Paragraph(
                 Text::new().strong("Deviations. ").plain("The run went as declared."),
-            )),
-            false => {
-                let head = Text::new()
-                    .strong("Deviations. ")
-                    .plain("The run departs from the plan, or was disturbed:");
-                section.blocks.push(Block::Paragraph(head));
-                section.blocks.push(Block::List(deviations));
-            }
+            ))
+        } else {
+            let head = Text::new()
+                .strong("Deviations. ")
+                .plain("The run departs from the plan, or was disturbed:");
+            section.blocks.push(Block::Paragraph(head));
+            section.blocks.push(Block::List(deviations));
         }
         let kept = study.critique.iter().enumerate();
         let kept = kept.filter(|(at, _)| !left.contains(&Part::Critique(*at)));
@@ -273,9 +273,10 @@ impl Written<'_> {
         for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
             // Where pages are few the table says the rest.
             let few = self.declared.form.pages.is_some();
-            let told_at_all: Vec<usize> = match few {
-                true => found.iter().map(|it| it.0).take(TOLD_IN_BRIEF).collect(),
-                false => found.iter().map(|it| it.0).collect(),
+            let told_at_all: Vec<usize> = if few {
+                found.iter().map(|it| it.0).take(TOLD_IN_BRIEF).collect()
+            } else {
+                found.iter().map(|it| it.0).collect()
             };
             let is_left = |number: usize| {
                 left.contains(&Part::Claim(number - 1)) || !told_at_all.contains(&number)
