@@ -1,8 +1,8 @@
 //! docs/STUDIES.md against the program: its example declares, and its tables hold every study.
 
 use study::builtin;
-use study::declared::declare;
 use study::format::PublishedFigure;
+use study::validated::validate;
 
 const TEXT: &str = include_str!("../docs/STUDIES.md");
 
@@ -16,7 +16,7 @@ fn fenced(language: &str) -> Vec<&'static str> {
 fn the_example_declares() {
     let examples = fenced("toml");
     assert_eq!(examples.len(), 1, "one example to copy");
-    let declared = declare(examples[0], "docs/STUDIES.md", &mechanisms::catalogue(&[])).unwrap();
+    let declared = validate(examples[0], "docs/STUDIES.md", &mechanisms::catalogue(&[])).unwrap();
     assert_eq!(declared.study.hypothesis.len(), 2);
     assert_eq!(declared.request.workloads[0].1.len(), 6, "1K to 1M by 4");
 }
@@ -38,7 +38,7 @@ fn the_document_shows_the_headline_figures_as_they_are_printed() {
         figure.show.as_deref().is_none_or(|it| it == "p50" || it == "mean" || it == "total")
     };
     for (name, text) in builtin::all() {
-        let declared = declare(text, name, &mechanisms::catalogue(&[])).unwrap();
+        let declared = validate(text, name, &mechanisms::catalogue(&[])).unwrap();
         for published in &declared.study.published {
             for figure in published.figures.iter().filter(repeated) {
                 let printed = figure.as_printed();

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::peer::PeerArgs;
-use super::words::{
+use super::value_parsers::{
     Placements, Probes, Sizes, cpu, drawn_seed, every, every_shown_variant, launches,
     placement_names, placements, precision, probe_names, probes, samples, seed, sessions, sizes,
     variant, workload, workload_names, workloads,

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{Common, Failure, output, print};
 use crate::cli::input;
-use ::report::compose::{Extent, comparison};
+use ::report::compose::{Detail, comparison};
 use ::report::export;
 use ::report::html;
 use analysis::compare::{Gate, GateOn, Measured, RunComparison, Terms, compare as judge};
@@ -77,7 +77,7 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let terms = Terms { margin, gate: args.gate, gate_on: args.gate_on, force: args.force };
     let found = judge((&args.a, &a), (&args.b, &b), terms);
     if let Some(path) = &args.html {
-        output::write(path, html::render(&comparison(&found, Extent::Full)), "name another file")?;
+        output::write(path, html::render(&comparison(&found, Detail::Full)), "name another file")?;
     }
     match args.format.as_str() {
         "json" => {
@@ -85,8 +85,8 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
                 .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
             print(&(text + "\n"))?;
         }
-        "markdown" => print(&export::markdown(&comparison(&found, Extent::Summary)))?,
-        _ => common.show(&comparison(&found, Extent::Summary))?,
+        "markdown" => print(&export::markdown(&comparison(&found, Detail::Summary)))?,
+        _ => common.show(&comparison(&found, Detail::Summary))?,
     }
     Ok(exit_code(&found))
 }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::args::RunArgs;
 use super::own_args::OwnArgs;
-use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
+use super::value_parsers::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use ::run::plan::Ways;
 use model::placement::Placement;

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::args::{Shown, shown_or_written};
 use super::peer::{Words, words};
-use super::words::{Placements, Sizes, drawn_seed};
-use super::words::{placements, samples, seed, sizes, variant, workload};
+use super::value_parsers::{Placements, Sizes, drawn_seed};
+use super::value_parsers::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, export, fleet_report, signals};
 use ::run::campaign::{TOOL, now_utc};
 use ::run::fleet::{Conditions, Fleet, network, nodes, plan, simulated};

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::args::{Script, Shown};
-use super::{Common, Failure, report, written};
-use ::report::compose::{Extent, fleet};
+use super::{Common, Failure, document_output, report};
+use ::report::compose::{Detail, fleet};
 use ::report::{html, terminal};
 use analysis::fleet::FleetJudged;
 use store::Store;
@@ -29,33 +29,33 @@ pub fn show(
     form: Shown,
     path: Option<&Path>,
 ) -> Result<(), Failure> {
-    let extent = if common.verbose { Extent::Full } else { Extent::Summary };
+    let detail = if common.verbose { Detail::Full } else { Detail::Summary };
     match (form, path) {
         (Shown::Written(script @ (Script::Markdown | Script::Typst)), path) => {
-            written::write_document(
+            document_output::write_document(
                 script,
                 path,
-                &fleet::compose(found, Extent::Full),
+                &fleet::compose(found, Detail::Full),
                 &Form::PLAIN,
             )
         }
         (_, Some(path)) => {
             let text =
-                terminal::render(&fleet::compose(found, extent), &terminal::Style::default());
+                terminal::render(&fleet::compose(found, detail), &terminal::Style::default());
             report::write(path, &text)
         }
-        (_, None) => common.show(&fleet::compose(found, extent)),
+        (_, None) => common.show(&fleet::compose(found, detail)),
     }
 }
 
 /// Writes the PDF.
 pub fn pdf(path: &Path, found: &FleetJudged) -> Result<(), Failure> {
-    let printer = written::Printer::of(found.fleet.id)?;
-    let bytes = printer.print(&fleet::compose(found, Extent::Full), &Form::PLAIN)?;
+    let printer = document_output::Printer::of(found.fleet.id)?;
+    let bytes = printer.print(&fleet::compose(found, Detail::Full), &Form::PLAIN)?;
     printer.write(path, bytes)
 }
 
 /// Writes the self-contained page.
 pub fn write_page(path: &Path, found: &FleetJudged) -> Result<(), Failure> {
-    report::write(path, &html::render(&fleet::compose(found, Extent::Full)))
+    report::write(path, &html::render(&fleet::compose(found, Detail::Full)))
 }

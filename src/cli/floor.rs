@@ -12,7 +12,7 @@ use super::{Common, Failure, complain, output, print, signals};
 use ::report::{html, terminal};
 use ::run::campaign::{TOOL, now_utc};
 use ::run::floor::{self, Order};
-use model::floors::{Extent, Floors};
+use model::floors::{FloorDetail, Floors};
 
 /// Flags of `floor`.
 #[derive(Args)]
@@ -47,8 +47,11 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     if !common.quiet {
         complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
     }
-    let order =
-        if args.quick { Order { extent: Extent::Quick, ..Order::full() } } else { Order::full() };
+    let order = if args.quick {
+        Order { extent: FloorDetail::Quick, ..Order::full() }
+    } else {
+        Order::full()
+    };
     let floors = floor::measure(&order, &interrupt);
     if let Some(signal) = interrupt.signal() {
         complain("interrupted; nothing was kept");

@@ -8,7 +8,7 @@ use ::run::plan::{Case, Plan};
 use analysis::hypothesis::needed;
 use model::request::Request;
 use stats::LEAST_LAUNCHES;
-use study::declared::Declared;
+use study::validated::ValidatedStudy;
 
 /// What a launch takes about, with what surrounds it, in s: the 20 ms that it is for are in that.
 const LAUNCH_S: f64 = 0.045;
@@ -52,7 +52,7 @@ impl Forecast {
     }
 
     /// That so few rounds can't decide some claims, and what would be enough; None where they can.
-    pub fn too_little(&self, declared: &Declared) -> Option<String> {
+    pub fn too_little(&self, declared: &ValidatedStudy) -> Option<String> {
         let rounds = self.rounds();
         let (claims, enough) = needed(declared).undecided_by(usize::try_from(rounds).ok()?)?;
         let all = declared.study.hypothesis.len();

@@ -16,7 +16,7 @@ use machine::lab::relay::Counts;
 use machine::lab::status::{Condition, Impairment, Relay};
 use machine::lab::{self, CAVEAT, LabError, State, Status};
 use model::lab::{self as words, By};
-use model::lab::{Asked, Loss};
+use model::lab::{LabRequest, Loss};
 
 /// Flags of `lab`.
 #[derive(Args)]
@@ -73,7 +73,7 @@ struct UpArgs {
           value_parser = ["auto", "kernel", "relay"])]
     by: String,
     /// Seed of the relay's losses [default: random]
-    #[arg(long, value_name = "NUMBER", value_parser = super::words::seed)]
+    #[arg(long, value_name = "NUMBER", value_parser = super::value_parsers::seed)]
     seed: Option<u64>,
     #[command(flatten)]
     name: Name,
@@ -152,7 +152,7 @@ fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--name {name}: runs name theirs so: choose another")));
     }
     let by = By::ALL.into_iter().find(|(word, _)| *word == args.by);
-    let asked = Asked {
+    let asked = LabRequest {
         name: args.name.name.clone(),
         hosts: args.hosts,
         routers: args.routers,
@@ -163,7 +163,10 @@ fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
         loss: args.loss.filter(|it| it.0 > 0),
         delay_ns: args.delay.filter(|it| *it > 0),
         by: by.map_or(By::Auto, |(_, by)| by),
-        seed: args.seed.map_or_else(super::words::drawn_seed, Ok).map_err(Failure::other)?,
+        seed: args
+            .seed
+            .map_or_else(super::value_parsers::drawn_seed, Ok)
+            .map_err(Failure::other)?,
     };
     asked.check().map_err(Failure::usage)?;
     let state = lab::up(&asked, None)?;

@@ -5,6 +5,7 @@ mod clean;
 mod compare;
 mod completions;
 mod doctor;
+mod document_output;
 mod events;
 mod explain;
 mod export;
@@ -28,8 +29,7 @@ mod runs;
 mod signals;
 mod study;
 mod typst;
-mod words;
-mod written;
+mod value_parsers;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;

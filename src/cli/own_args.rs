@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::args::{RunArgs, Shown, shown_or_exported};
-use super::words::{launches, seed};
+use super::value_parsers::{launches, seed};
 use model::duration::budget;
 use store::Label;
 

@@ -7,7 +7,7 @@ use clap::Args;
 use super::Failure;
 use ::run::launch::Interrupt;
 use ::run::launch::peer::Peer;
-use model::peer::Asked;
+use model::peer::PeerRequest;
 
 /// Flags of the other host.
 #[derive(Args, Clone, Default)]
@@ -47,7 +47,7 @@ impl PeerArgs {
     ///
     /// # Errors
     /// Flags of another host without one, or two addresses of one family.
-    pub fn asked(&self) -> Result<Option<Asked>, String> {
+    pub fn asked(&self) -> Result<Option<PeerRequest>, String> {
         let Some(Words(command)) = &self.command else {
             let alone = [
                 (self.program.is_some(), "--peer-program"),
@@ -61,7 +61,12 @@ impl PeerArgs {
         };
         let addresses = self.checked_addresses()?;
         let program = self.program.clone().map_or_else(own_program, Ok)?;
-        Ok(Some(Asked { command: command.clone(), program, addresses, deployed: self.deploy }))
+        Ok(Some(PeerRequest {
+            command: command.clone(),
+            program,
+            addresses,
+            deployed: self.deploy,
+        }))
     }
 
     fn checked_addresses(&self) -> Result<Vec<IpAddr>, String> {
@@ -80,7 +85,7 @@ impl PeerArgs {
     }
 
     /// The other host of a run that goes on, `stored` as it was asked for then.
-    pub fn again(&self, stored: &Asked) -> Result<Asked, String> {
+    pub fn again(&self, stored: &PeerRequest) -> Result<PeerRequest, String> {
         let mut asked = stored.clone();
         if let Some(program) = &self.program {
             asked.program.clone_from(program);
@@ -94,7 +99,7 @@ impl PeerArgs {
     }
 
     /// Starts the agent there, which is copied first if that is wanted.
-    pub fn start(&self, asked: Asked, interrupt: &Interrupt) -> Result<Met, Failure> {
+    pub fn start(&self, asked: PeerRequest, interrupt: &Interrupt) -> Result<Met, Failure> {
         let peer = Peer::start(asked, interrupt).map_err(|why| match interrupt.signal() {
             Some(signal) => Failure { line: why.0, code: 128 + signal as u8 },
             None => Failure::other(why.0),
@@ -148,7 +153,8 @@ mod tests {
         for wrong in [&["10.0.0.2", "10.0.0.3"][..], &["0.0.0.0"], &["::"], &["224.0.0.1"]] {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }
-        let stored = Asked { program: "/tmp/gone".into(), deployed: true, ..Asked::default() };
+        let stored =
+            PeerRequest { program: "/tmp/gone".into(), deployed: true, ..PeerRequest::default() };
         let again = |args: PeerArgs| args.again(&stored).unwrap();
         assert!(again(PeerArgs::default()).deployed, "the copy is gone: it is copied anew");
         let program = Some("/bin/there".to_string());

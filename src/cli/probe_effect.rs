@@ -3,7 +3,9 @@
 use clap::Args;
 
 use super::own_args::OwnArgs;
-use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
+use super::value_parsers::{
+    Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant,
+};
 use super::{Common, Failure, run};
 use ::run::plan::Ways;
 use model::counts::{FAMILIES, Family};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::args::{Shown, text_or_written};
-use super::{Common, Failure, fleet_report, output, written};
-use ::report::compose::{Extent, compose};
+use super::{Common, Failure, document_output, fleet_report, output};
+use ::report::compose::{Detail, compose};
 use ::report::{html, terminal};
 use analysis::Judged;
 use store::Store;
@@ -58,14 +58,14 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         write_page(path, &judged)?;
     }
-    let extent = if common.verbose { Extent::Full } else { Extent::Summary };
+    let detail = if common.verbose { Detail::Full } else { Detail::Summary };
     match (args.format, &args.output) {
-        (Shown::Written(script), path) => written::write(script, path.as_deref(), &judged)?,
+        (Shown::Written(script), path) => document_output::write(script, path.as_deref(), &judged)?,
         (_, Some(path)) => write_text(path, &judged)?,
-        (_, None) => common.show(&compose(&judged, extent))?,
+        (_, None) => common.show(&compose(&judged, detail))?,
     }
     if let Some(path) = &args.pdf {
-        written::pdf(path, &judged)?;
+        document_output::pdf(path, &judged)?;
     }
     Ok(0)
 }
@@ -92,12 +92,12 @@ fn against(common: &Common, name: &str, reference: &str) -> Result<Judged, Failu
 
 /// Writes the self-contained page.
 pub fn write_page(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    write(path, &html::render(&compose(judged, Extent::Full)))
+    write(path, &html::render(&compose(judged, Detail::Full)))
 }
 
 /// Writes what a terminal would show, 80 columns wide and without colour.
 pub fn write_text(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    let document = compose(judged, Extent::Summary);
+    let document = compose(judged, Detail::Summary);
     write(path, &terminal::render(&document, &terminal::Style::default()))
 }
 

@@ -13,7 +13,7 @@ use ::run::launch::{Interrupt, Way};
 use ::run::plan::{Across, Ways};
 use machine::lab::{self, LabError, State, own};
 use mechanisms::Cleaned;
-use model::peer::Asked;
+use model::peer::PeerRequest;
 use model::request::Request;
 use model::route::{LabRecord, Route};
 use sys::identity::Liveness;
@@ -124,7 +124,7 @@ impl OwnLab {
         let status = lab::Status::of(&state);
         let far = &status.hosts[1];
         let addresses = [&far.ipv4, &far.ipv6].into_iter().filter_map(|it| it.parse().ok());
-        let asked = Asked {
+        let asked = PeerRequest {
             command: command.map(String::from).to_vec(),
             program: PROGRAM.into(),
             addresses: addresses.collect(),

@@ -9,7 +9,7 @@ use super::args::{RunArgs, Shown, shown_or_written};
 use super::forecast::Forecast;
 use super::peer::PeerArgs;
 use super::roads::Open;
-use super::words::{drawn_seed, launches, samples, seed};
+use super::value_parsers::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, print, run};
 use crate::cli::input;
 use ::report::{Block, Column, Document, Row, Section, Table, Text};
@@ -17,8 +17,8 @@ use ::run::plan::Plan;
 use model::duration::{budget, in_ns};
 use model::route::Route;
 use study::builtin;
-use study::declared::{Declared, declare};
 use study::lengths;
+use study::validated::{ValidatedStudy, validate};
 
 /// Flags of `study`.
 #[derive(Args)]
@@ -105,7 +105,7 @@ fn list(common: &Common) -> Result<u8, Failure> {
         ..Default::default()
     };
     for (name, text) in builtin::all() {
-        let declared = declare(text, name, &mechanisms::catalogue(&[])).map_err(Failure::other)?;
+        let declared = validate(text, name, &mechanisms::catalogue(&[])).map_err(Failure::other)?;
         let title = Text::new().strong(&declared.study.title);
         let asked = title.plain(format!(": {}", declared.study.question.trim()));
         table.rows.push(Row::new([Text::new().code(name), asked]));
@@ -129,7 +129,7 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
 
 fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     let (name, text) = text_of(&args.name)?;
-    let declared = declare(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
+    let declared = validate(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
     let mut request = declared.request.clone();
     request.seed = match args.seed {
         Some(seed) => seed,
@@ -176,7 +176,7 @@ fn conduct(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
 /// What would be measured, and how long about.
 fn dry(
     common: &Common,
-    declared: &Declared,
+    declared: &ValidatedStudy,
     forecast: &Forecast,
     plan: &Plan,
 ) -> Result<u8, Failure> {

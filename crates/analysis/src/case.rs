@@ -23,14 +23,14 @@ use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::time_series::TimeSeries;
-use super::{headline, look_of};
+use super::{analysis_of, headline};
 use model::clock::Record;
 use model::mechanism::Carries;
 use model::metric::Metric;
 use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
-use stats::Look;
+use stats::Analysis;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 
 /// A case, judged.
@@ -167,13 +167,13 @@ pub struct CaseResult {
     pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
     /// The analysis of its launches that the end of its group entitles it to.
     #[serde(skip)]
-    pub look: Option<Look>,
+    pub analysis: Option<Analysis>,
     /// The pooled percentile curve, in ns.
     #[serde(skip)]
     pub curve: Curve,
     /// Its samples over time, launch by launch.
     #[serde(skip)]
-    pub course: Vec<TimeSeries>,
+    pub time_series: Vec<TimeSeries>,
 }
 
 /// What an export says of the metric of each result: all of it stands once, in `metrics`.
@@ -218,7 +218,7 @@ impl CaseResult {
         !self.two_machines && self.cpus.is_some_and(|[a, b]| a == b)
     }
 
-    /// Judges one case, its course in so many `slices` a launch; also gives the sum of its
+    /// Judges one case, its time series in so many `slices` a launch; also gives the sum of its
     /// launches' timed parts, in ns.
     pub(super) fn of(
         store: &Store,
@@ -258,7 +258,7 @@ impl CaseResult {
             let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
             let ns_per_tick = run.clock_of(case, launch.swapped).ns_per_tick;
             let scale = ns_per_tick / launch.record.initiator.batch.max(1) as f64;
-            result.course.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
+            result.time_series.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
             let value = pool.take(samples, launch, ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
             result.keep_others(at, &value);
@@ -266,7 +266,7 @@ impl CaseResult {
         }
         result.datagrams = DatagramsSeen::of(&all, case.case.message_bytes);
         result.settle_status(case, &all, &values);
-        result.look = look_of(values.len(), group);
+        result.analysis = analysis_of(values.len(), group);
         if !values.is_empty() {
             result.fill(run, clock, group, &values, &launches);
             let share = result.effective_samples / result.samples as f64;
@@ -356,7 +356,7 @@ impl CaseResult {
         let single = self.metric.is_time() && self.batch == Some(1);
         self.clock_limited = run.request.unbatched && single && typical < clock.shortest_ns();
         self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
-        let told: Vec<bool> = self.course.iter().filter_map(|it| it.steady).collect();
+        let told: Vec<bool> = self.time_series.iter().filter_map(|it| it.steady).collect();
         self.steady = (!told.is_empty()).then(|| SteadySeen {
             launches: told.iter().filter(|steady| **steady).count() as u64,
             of: told.len() as u64,

@@ -1,7 +1,7 @@
 //! The study that a run was made for: read once, from the text that the run keeps, and its claims decided.
 
 use serde::Serialize;
-use study::declared::{Declared, declare};
+use study::validated::{ValidatedStudy, validate};
 
 use super::hypothesis::{Decision, Finding, Ground, decide};
 use super::{CaseResult, Observed};
@@ -11,7 +11,7 @@ use store::StoredRun;
 #[derive(Debug)]
 pub struct JudgedStudy {
     /// The study.
-    pub declared: Declared,
+    pub declared: ValidatedStudy,
     /// One per claim, in the study's order.
     pub findings: Vec<Finding>,
 }
@@ -57,7 +57,7 @@ impl JudgedStudy {
         observed: &[Observed],
     ) -> Result<Option<JudgedStudy>, String> {
         let Some(text) = &run.request.study else { return Ok(None) };
-        let declared = declare(&text.text, &text.name, &run.catalogue)?;
+        let declared = validate(&text.text, &text.name, &run.catalogue)?;
         let copy = run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
         let caches = copy.iter().flat_map(|copy| &copy.levels).filter_map(|it| it.cache_bytes);
         let observed = observed.iter().map(|it| it.case.clone());

@@ -8,8 +8,8 @@ use super::CaseResult;
 use model::floors::Floors;
 use store::StoredRun;
 use study::counted::Count;
-use study::declared::declare;
 use study::expression::Expression;
+use study::validated::validate;
 
 /// A derived figure of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,7 +53,7 @@ pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
 
 fn columns(run: &StoredRun) -> Vec<(String, String, Expression)> {
     let declared = run.request.study.as_ref();
-    let declared = declared.and_then(|it| declare(&it.text, &it.name, &run.catalogue).ok());
+    let declared = declared.and_then(|it| validate(&it.text, &it.name, &run.catalogue).ok());
     let columns = declared.into_iter().flat_map(|it| it.study.derived);
     let column = columns.filter_map(|it| {
         let expression = Expression::parse(it.expression.get_ref()).ok()?;

@@ -49,7 +49,7 @@ use model::request::{Aim, Request};
 use model::route::LabRecord;
 pub use model::route::Route;
 pub use model::total::Total;
-use stats::{End, Interval, Look};
+use stats::{Analysis, GroupEnd, Interval};
 use store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
 pub use case::CaseResult;
@@ -77,7 +77,7 @@ pub use rounds::{JudgedRound, Stratified};
 pub use sessions::SessionsSeen;
 pub use stats::Share;
 pub use time::{CommonChange, OverTime};
-pub use time_series::{DRAWN as COURSES_DRAWN, Slice, TimeSeries};
+pub use time_series::{DRAWN as TIME_SERIES_DRAWN, Slice, TimeSeries};
 
 /// Error probability of every family of claims.
 pub const ALPHA: f64 = 0.05;
@@ -299,15 +299,18 @@ pub struct Ranked {
 /// The interval of `values`, of which each launch of a case gave one, whose group closed as it did:
 /// that of the analysis made at so many launches, whatever closed it.
 pub fn interval_of(values: &[f64], closed: Option<Closed>, spent: f64) -> Option<Ranked> {
-    let look = Look::at(values.len(), end_of(closed, spent))?;
-    Some(Ranked { interval: look.interval(values)?, ranks: [look.low_rank, look.high_rank] })
+    let analysis = Analysis::at(values.len(), end_of(closed, spent))?;
+    Some(Ranked {
+        interval: analysis.interval(values)?,
+        ranks: [analysis.low_rank, analysis.high_rank],
+    })
 }
 
-fn end_of(closed: Option<Closed>, spent: f64) -> End {
+fn end_of(closed: Option<Closed>, spent: f64) -> GroupEnd {
     match closed {
-        Some(Closed::Precise) => End::AtFirst { reserved: spent },
-        _ if spent > 0.0 => End::AfterFirst,
-        _ => End::Once,
+        Some(Closed::Precise) => GroupEnd::AtFirst { reserved: spent },
+        _ if spent > 0.0 => GroupEnd::AfterFirst,
+        _ => GroupEnd::Once,
     }
 }
 
@@ -315,8 +318,8 @@ fn headline(values: &[f64], group: &StoredGroup) -> Option<Ranked> {
     interval_of(values, group.closed, group.spent)
 }
 
-fn look_of(launches: usize, group: &StoredGroup) -> Option<Look> {
-    Look::at(launches, end_of(group.closed, group.spent))
+fn analysis_of(launches: usize, group: &StoredGroup) -> Option<Analysis> {
+    Analysis::at(launches, end_of(group.closed, group.spent))
 }
 
 #[cfg(test)]
@@ -336,10 +339,10 @@ mod tests {
             let (ranks, coverage) = of(12, closed, 0.0);
             assert_eq!((ranks, (coverage * 1e4).round()), ([3, 10], 9614.0), "{closed:?}");
         }
-        let first = Look::first(0.0).error;
+        let first = Analysis::first(0.0).error;
         assert_eq!(of(22, Some(Closed::Precise), 0.01), ([6, 17], 1.0 - first - 0.01));
         assert_eq!(of(22, Some(Closed::Budget), first), ([6, 17], 1.0 - first));
-        let second = Look::second(60).unwrap();
+        let second = Analysis::second(60).unwrap();
         let ranks = [second.low_rank, second.high_rank];
         assert_eq!(of(60, Some(Closed::Budget), first), (ranks, 1.0 - second.spent));
         assert_eq!(interval_of(&values[..3], None, 0.0), None, "three can't support 95 %");

@@ -20,7 +20,7 @@ const RATES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000_000;
 
 /// What a laboratory is asked to be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct LabRequest {
     /// Its name, which tells it from others on this machine.
     pub name: String,
     /// Hosts: `a`, `b`, `c`, …
@@ -72,7 +72,7 @@ impl std::fmt::Display for Loss {
     }
 }
 
-impl Asked {
+impl LabRequest {
     /// Whether all of it can be built together.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::host::Host;
 
 /// The other host, as it was asked for. Stored with the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct PeerRequest {
     /// The words of the command that gives a shell there.
     pub command: Vec<String>,
     /// Where this program lies there.

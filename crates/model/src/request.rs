@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::launch::{Warmup, Workers};
-use crate::peer::Asked;
+use crate::peer::PeerRequest;
 use crate::placement::Placement;
 use crate::probe::Probe;
 use crate::rate;
@@ -78,7 +78,7 @@ pub struct Request {
     pub elsewhere: Vec<String>,
     /// The host on which responders are that are not here; None where there is no other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<Asked>,
+    pub peer: Option<PeerRequest>,
     /// How a group ends.
     pub stopping: Stopping,
     /// The variant or mechanism that ratios are to; None takes `pipe`, or `tcp` between hosts.

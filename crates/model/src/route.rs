@@ -151,8 +151,8 @@ impl Chain {
     }
 
     /// The laboratory of that name between whose hosts this lies.
-    pub fn asked(&self, name: &str, seed: u64) -> lab::Asked {
-        lab::Asked {
+    pub fn asked(&self, name: &str, seed: u64) -> lab::LabRequest {
+        lab::LabRequest {
             name: name.into(),
             hosts: 2,
             routers: self.routers,

@@ -134,9 +134,9 @@ pub enum FigureKind {
     Protocol,
     /// Two measured quantities against each other: a sign per point, its label beside it.
     Scatter,
-    /// The course of things, one series at a time: `y` is the median of a stretch, low and
+    /// Values over time, one panel per series: `y` is the median of a slice, low and
     /// high are its smallest and its p99; gaps part the launches.
-    Course,
+    TimeSeries,
 }
 
 /// An axis: what it shows, in which unit, on which scale.

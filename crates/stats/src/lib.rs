@@ -23,6 +23,7 @@
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
+pub mod analyses;
 pub mod apart;
 pub mod change_point;
 pub mod compare;
@@ -30,7 +31,6 @@ pub mod dip;
 pub mod dose;
 pub mod inflection;
 pub mod interval;
-pub mod looks;
 pub mod medians;
 pub mod modes;
 pub mod peak;
@@ -47,6 +47,9 @@ pub mod two_sample;
 #[cfg(test)]
 mod draw;
 
+pub use analyses::{
+    Analysis, FIRST_ANALYSIS, GroupEnd, LEAST_LAUNCHES, MOST_LAUNCHES, Plan, TOTAL_ERROR,
+};
 pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
 pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
@@ -57,7 +60,6 @@ pub use dip::{dip, dip_p};
 pub use dose::{DoseLine, dose_line};
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks};
-pub use looks::{End, FIRST_LOOK, LEAST_LAUNCHES, Look, MOST_LAUNCHES, Plan, TOTAL_ERROR};
 pub use medians::{
     AgainstBest, AgainstReference, Medians, against_best, against_reference, paired_log_ratio,
     paired_p,

@@ -47,7 +47,7 @@ CREATE TABLE cases (
     operation_ns       REAL,                    -- the pilot's estimate
     total              TEXT,                    -- of a transfer: long, message, or bytes
     observe            TEXT,                    -- what looks on; NULL where the case is a result
-    reach              TEXT    NOT NULL DEFAULT 'local', -- where its halves were: local, peer, lab:…
+    route              TEXT    NOT NULL DEFAULT 'local', -- where its halves were: local, peer, lab:…
     near               INTEGER,                 -- of a fleet: the node, or the first of a pair
     far                INTEGER,                 -- of a fleet: the second of a pair; else NULL
     concurrent         TEXT,                    -- of a pair: one, all pairs of a turn at a time

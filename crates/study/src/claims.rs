@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::counted::{Count, FAILED_LAUNCHES, unknown_or_count};
-use super::declared::Reader;
-use super::extent::Extent;
 use super::factor::Factor;
 use super::format::{Hypothesis, Interval, Test};
+use super::size_bound::SizeBound;
+use super::validated::Reader;
 use model::nearest::unknown;
 
 /// What a claim may be `of`: statistics of each launch.
@@ -95,7 +95,7 @@ impl Reader<'_> {
         let ends = claim.within.iter().flatten().map(|word| {
             let end = match (claim.test.needs().within, along) {
                 (Some(Interval::Numbers), _) => number(word.get_ref()),
-                (_, Some(Factor::Size)) => Extent::parse(word.get_ref()).map(place_of),
+                (_, Some(Factor::Size)) => SizeBound::parse(word.get_ref()).map(place_of),
                 (_, Some(factor)) => position(factor, word.get_ref(), &levels[&factor]),
                 (_, None) => Ok(None),
             };
@@ -119,8 +119,8 @@ fn number(word: &str) -> Result<Option<f64>, String> {
 }
 
 /// Bytes, where they don't depend on the machine.
-fn place_of(extent: Extent) -> Option<f64> {
-    extent.bytes(None).map(|bytes| bytes as f64)
+fn place_of(bound: SizeBound) -> Option<f64> {
+    bound.bytes(None).map(|bytes| bytes as f64)
 }
 
 fn position(factor: Factor, word: &str, levels: &[String]) -> Result<Option<f64>, String> {

@@ -15,10 +15,10 @@ use toml::Spanned;
 pub use super::claim_test::{Interval, Needs, Test};
 pub use super::figure::{Band, FigureKind, FigureSpec};
 use super::lengths;
-use super::paper::Paper;
-pub use super::shown::{
+pub use super::outputs::{
     DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
 };
+use super::paper::Paper;
 use model::nearest::unknown;
 
 /// The only version of the format so far.

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::declared::Reader;
 use super::factor::Factor;
 use super::format::{Levels, Study};
+use super::validated::Reader;
 
 /// Levels by the name of their factor: a case is observed if it has one of each.
 type Only = BTreeMap<String, Vec<String>>;
@@ -86,8 +86,8 @@ fn any_word(levels: &Levels) -> Option<&super::format::Words> {
 
 #[cfg(test)]
 mod tests {
-    use crate::declared::declare;
     use crate::tests::catalogue;
+    use crate::validated::validate;
 
     const STUDY: &str = r#"version = 1
 title = "Small"
@@ -107,9 +107,9 @@ size = "4K"
     #[test]
     fn a_level_that_is_not_measured_is_named_with_its_line() {
         let text = STUDY.replace("size = \"4K\"\n", "size = \"8K\"\n");
-        let error = declare(&text, "s.toml", &catalogue()).unwrap_err();
+        let error = validate(&text, "s.toml", &catalogue()).unwrap_err();
         assert!(error.starts_with("s.toml:13:") && error.contains("`8K`"), "{error}");
-        let error = declare(&STUDY.replace("\"software\"", "\"softwar\""), "s.toml", &catalogue())
+        let error = validate(&STUDY.replace("\"software\"", "\"softwar\""), "s.toml", &catalogue())
             .unwrap_err();
         assert!(error.starts_with("s.toml:10:") && error.contains("trace-calls"), "{error}");
     }

@@ -393,7 +393,7 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::floors::Extent;
+    use model::floors::FloorDetail;
     use report::terminal::{Style, render};
 
     /// What is shown of a machine with so many CPUs; the last pair has two modes.
@@ -410,7 +410,7 @@ mod tests {
             }
         }
         let pairs_in_all = pairs.len() as u64;
-        let mut floors = Floors::unavailable(Extent::Full, "not asked");
+        let mut floors = Floors::unavailable(FloorDetail::Full, "not asked");
         floors.line = Part::Measured(Lines { pairs, pairs_in_all, chosen: None });
         let text = render(&compose(&floors), &Style { unfold, ..Style::default() });
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -419,8 +419,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_says_why_in_its_section() {
-        let text =
-            render(&compose(&Floors::unavailable(Extent::Full, "was killed")), &Style::default());
+        let text = render(
+            &compose(&Floors::unavailable(FloorDetail::Full, "was killed")),
+            &Style::default(),
+        );
         assert_eq!(text.matches("Not measured: was killed").count(), 5, "{text}");
     }
 

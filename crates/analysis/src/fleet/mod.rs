@@ -2,8 +2,8 @@
 //! pairs differ from what their two nodes explain, and where the nodes' environments differ.
 
 mod environment;
+mod outliers;
 mod record;
-mod rest;
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,11 @@ use stats::Interval;
 use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
 
 pub use environment::{Differing, differing};
-pub use record::{Finding, FleetRecord, NodeRecord};
-pub use rest::{
-    Change, Changed, Units, nodes as nodes_against_the_rest, pairs as pairs_beyond_nodes,
+pub use outliers::{
+    Deviation, DeviationVerdict, Units, nodes as nodes_against_the_rest,
+    pairs as pairs_beyond_nodes,
 };
+pub use record::{Finding, FleetRecord, NodeRecord};
 
 /// A judged fleet.
 pub struct FleetJudged {
@@ -45,9 +46,9 @@ pub struct GroupResult {
     /// The median over cells of their medians, in ns per operation.
     pub typical_ns: Option<f64>,
     /// Nodes against the rest; empty where there are too few.
-    pub of_nodes: Vec<Change>,
+    pub of_nodes: Vec<Deviation>,
     /// Pairs beyond what their nodes explain; of three nodes, against the fastest pair.
-    pub of_pairs: Vec<Change>,
+    pub of_pairs: Vec<Deviation>,
     /// Launches that failed: why, how often, and of which cell for example.
     pub failures: Vec<(String, u64, usize)>,
 }

@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use super::{ALPHA, CaseResult};
 use stats::Interval;
-use study::declared::Declared;
 use study::format::{Hypothesis, Test};
+use study::validated::ValidatedStudy;
 
 pub use curves::{PointByPoint, point_by_point};
 pub use needed::{Needed, needed};
@@ -172,7 +172,7 @@ impl TestResult {
 /// What claims are decided on.
 pub struct Ground<'a> {
     /// The study.
-    pub declared: &'a Declared,
+    pub declared: &'a ValidatedStudy,
     /// Its results.
     pub results: &'a [CaseResult],
     /// Bytes of the machine's last-level cache, where they are known.

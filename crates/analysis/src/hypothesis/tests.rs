@@ -9,9 +9,9 @@ use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use study::counted::{Count, FAILED_LAUNCHES};
-use study::extent::Extent;
 use study::factor::{Chosen, Factor, chosen};
 use study::format::{Hypothesis, Test};
+use study::size_bound::SizeBound;
 
 /// Decides one claim; and says which of its cases it leaves out, since they were overloaded.
 pub fn decide(claim: &Hypothesis, on: &Ground) -> TestResult {
@@ -118,7 +118,7 @@ fn along(
             let within = claim.within.as_deref().unwrap_or_default();
             let bytes = |at: usize| {
                 let word = within.get(at)?.get_ref();
-                Extent::parse(word).ok()?.bytes(on.llc_bytes)
+                SizeBound::parse(word).ok()?.bytes(on.llc_bytes)
             };
             match (bytes(0), bytes(1)) {
                 (Some(least), Some(most)) => Ok(each(&|curve| curve.peaks_within(least, most))),
@@ -228,7 +228,7 @@ fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
         });
     }
     let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch told {of}"))?;
-    let interval = case.look.and_then(|it| it.interval(&values));
+    let interval = case.analysis.and_then(|it| it.interval(&values));
     Ok(Measured { median: found.median, ends: interval.map(|it| (it.low, it.high)), values })
 }
 

@@ -18,7 +18,7 @@ use super::relay::{self, Started, Told, ToldEnd};
 use super::run::{listen, run};
 use super::space::{Identity, Space};
 use super::state::{Lock, Made, NAMES, State};
-use super::{Asked, LabError, Plan};
+use super::{LabError, LabRequest, Plan};
 use crate::interrupt::Interrupt;
 use sys::identity::ProcessIdentity;
 
@@ -26,7 +26,7 @@ use sys::identity::ProcessIdentity;
 ///
 /// # Errors
 /// In one line; what had been made is gone again, unless the line says what is left.
-pub fn up(asked: &Asked, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
+pub fn up(asked: &LabRequest, owner: Option<ProcessIdentity>) -> Result<State, LabError> {
     let interrupt = Interrupt::install().map_err(LabError::of("take over signals"))?;
     // A signal of the terminal may also end the program that runs just then.
     up_until(asked, owner, &interrupt).map_err(|error| match (error, interrupt.signal()) {
@@ -37,7 +37,7 @@ pub fn up(asked: &Asked, owner: Option<ProcessIdentity>) -> Result<State, LabErr
 }
 
 fn up_until(
-    asked: &Asked,
+    asked: &LabRequest,
     owner: Option<ProcessIdentity>,
     interrupt: &Interrupt,
 ) -> Result<State, LabError> {
@@ -85,7 +85,7 @@ fn refuse_taken(plan: &Plan) -> Result<(), LabError> {
 
 /// Where it is built.
 struct Site<'a> {
-    asked: &'a Asked,
+    asked: &'a LabRequest,
     chosen: Chosen,
     plan: &'a Plan,
     lock: &'a Lock,

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
-use model::lab::{Asked, By};
+use model::lab::{By, LabRequest};
 
 /// What this machine offers, found by trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +65,8 @@ impl Chosen {
     ///
     /// # Errors
     /// What can't be had here, with the way out.
-    pub fn of(asked: &Asked, offered: Offered) -> Result<Chosen, String> {
-        let Asked { rate, loss, delay_ns, by, .. } = asked;
+    pub fn of(asked: &LabRequest, offered: Offered) -> Result<Chosen, String> {
+        let LabRequest { rate, loss, delay_ns, by, .. } = asked;
         if *by != By::Relay && offered.netem {
             let netem = |asked: bool| asked.then_some(Means::Netem);
             return Ok(Chosen {
@@ -117,7 +117,7 @@ pub struct Call {
 }
 
 /// What impairs the line in the kernel, on both of its ends.
-pub fn calls(plan: &Plan, asked: &Asked, chosen: &Chosen) -> Vec<Call> {
+pub fn calls(plan: &Plan, asked: &LabRequest, chosen: &Chosen) -> Vec<Call> {
     let mut calls = Vec::new();
     for end in &plan.links[plan.line].ends {
         let interface = end.interface.as_str();
@@ -142,7 +142,7 @@ pub fn calls(plan: &Plan, asked: &Asked, chosen: &Chosen) -> Vec<Call> {
     calls
 }
 
-fn netem(asked: &Asked) -> String {
+fn netem(asked: &LabRequest) -> String {
     // Packets under way at once: small ones of 256 bytes, at ten gigabits a second where no rate is
     // asked for.
     let bits =
@@ -162,7 +162,7 @@ fn netem(asked: &Asked) -> String {
 }
 
 /// A bucket of a millisecond, of two packets at least; packets wait for at most 50 ms.
-fn tbf(asked: &Asked) -> String {
+fn tbf(asked: &LabRequest) -> String {
     let rate = asked.rate.unwrap_or(0);
     let burst = (rate / 8 / 1_000).max(2 * u64::from(asked.mtu + 14));
     format!("tbf rate {rate}bit burst {burst}b latency 50ms")

@@ -22,7 +22,7 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-use model::lab::Asked;
+use model::lab::LabRequest;
 
 pub use build::{down, up};
 pub use plan::Plan;

@@ -9,7 +9,7 @@
 //! Addresses are of the block for benchmarks (RFC 2544: 198.18.0.0/15) and unique local ones.
 //! Neighbours are written in, so that no ARP or neighbour discovery is waited for or lost.
 
-use model::lab::Asked;
+use model::lab::LabRequest;
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ const ROUTERS_FROM: usize = 100;
 
 impl Plan {
     /// Draws up what is asked for, which has been checked.
-    pub fn of(asked: &Asked) -> Plan {
+    pub fn of(asked: &LabRequest) -> Plan {
         let mut nodes = vec![Node { name: "a".into(), kind: Kind::Host }];
         for nth in 1..=asked.switches.max(asked.routers) {
             if nth <= asked.switches {

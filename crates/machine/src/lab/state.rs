@@ -16,7 +16,7 @@ use super::price::Price;
 use super::relay::counts_file;
 use super::space::Identity;
 use super::{LabError, Plan};
-use model::lab::Asked;
+use model::lab::LabRequest;
 use sys::identity::ProcessIdentity;
 
 /// Where `ip netns` keeps the names of namespaces.
@@ -51,7 +51,7 @@ impl Made {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// What was asked for.
-    pub asked: Asked,
+    pub asked: LabRequest,
     /// The process that it is to end with; None for one that stays until `lab down`.
     pub owner: Option<ProcessIdentity>,
     /// Who impairs the line.

@@ -5,16 +5,27 @@ use std::collections::BTreeSet;
 use super::commands;
 use super::means::{self, Chosen, Means, Offered};
 use super::plan::{Kind, Plan, ipv4};
-use model::lab::{Asked, By, Loss};
+use model::lab::{By, LabRequest, Loss};
 
-fn asked(hosts: usize, routers: usize, switches: usize) -> Asked {
+fn asked(hosts: usize, routers: usize, switches: usize) -> LabRequest {
     let (rate, loss, delay_ns) = (None, None, None);
     let name = "lab".to_string();
-    Asked { name, hosts, routers, switches, mtu: 1500, rate, loss, delay_ns, by: By::Auto, seed: 1 }
+    LabRequest {
+        name,
+        hosts,
+        routers,
+        switches,
+        mtu: 1500,
+        rate,
+        loss,
+        delay_ns,
+        by: By::Auto,
+        seed: 1,
+    }
 }
 
 /// Every size that is worth a walk.
-fn plans() -> impl Iterator<Item = (Asked, Plan)> {
+fn plans() -> impl Iterator<Item = (LabRequest, Plan)> {
     let sizes = (2..=5).flat_map(|hosts| {
         (0..=8).flat_map(move |routers| (0..=8).map(move |switches| (hosts, routers, switches)))
     });
@@ -161,7 +172,7 @@ impl Lines for Vec<commands::Batch> {
 #[test]
 fn what_can_not_be_built_is_told_with_a_way_out() {
     assert!(asked(3, 0, 0).check().expect_err("nothing joins them").contains("--switches 1"));
-    let one = Asked { loss: Some(Loss(1)), ..asked(3, 1, 0) };
+    let one = LabRequest { loss: Some(Loss(1)), ..asked(3, 1, 0) };
     assert!(one.check().expect_err("no line parts them").contains("--switches 2"));
     assert_eq!(asked(3, 1, 0).check(), Ok(()));
 }
@@ -171,14 +182,14 @@ const NO_NETEM: Offered = Offered { netem: false, ..ALL };
 const TBF: Offered = Offered { nft: false, ..NO_NETEM };
 const NONE: Offered = Offered { tbf: false, ..TBF };
 
-fn everything(by: By) -> Asked {
+fn everything(by: By) -> LabRequest {
     let (rate, loss, delay_ns) = (Some(100_000_000), Some(Loss(50_000)), Some(10_000_000));
-    Asked { rate, loss, delay_ns, by, ..asked(2, 1, 1) }
+    LabRequest { rate, loss, delay_ns, by, ..asked(2, 1, 1) }
 }
 
 #[test]
 fn means_are_chosen_by_what_there_is() {
-    let means = |asked: &Asked, offered| {
+    let means = |asked: &LabRequest, offered| {
         let chosen = Chosen::of(asked, offered).expect("it can be had");
         (chosen.rate, chosen.loss, chosen.delay, chosen.relayed)
     };
@@ -187,16 +198,16 @@ fn means_are_chosen_by_what_there_is() {
     let all = everything(By::Auto);
     assert_eq!(means(&all, ALL), (netem, netem, netem, false));
     assert_eq!(means(&all, NO_NETEM), (tbf, relay, relay, true), "one seed decides if it relays");
-    let prompt = Asked { delay_ns: None, ..all.clone() };
+    let prompt = LabRequest { delay_ns: None, ..all.clone() };
     assert_eq!(means(&prompt, NO_NETEM), (tbf, nft, None, false));
     assert_eq!(means(&prompt, TBF), (tbf, relay, None, true));
     assert_eq!(means(&everything(By::Relay), ALL), (tbf, relay, relay, true));
-    let bare = Asked { by: By::Relay, ..asked(2, 0, 0) };
+    let bare = LabRequest { by: By::Relay, ..asked(2, 0, 0) };
     assert_eq!(means(&bare, NONE), (None, None, None, true), "a relay that only costs");
     assert_eq!(means(&asked(2, 0, 0), NONE), (None, None, None, false));
     for (asked, offered, remedy) in [
         (everything(By::Kernel), NO_NETEM, "--by kernel"),
-        (Asked { delay_ns: None, ..everything(By::Kernel) }, TBF, "nftables"),
+        (LabRequest { delay_ns: None, ..everything(By::Kernel) }, TBF, "nftables"),
         (all, NONE, "--rate"),
     ] {
         let line = Chosen::of(&asked, offered).expect_err("it can't be had");
@@ -206,7 +217,7 @@ fn means_are_chosen_by_what_there_is() {
 
 #[test]
 fn the_kernel_impairs_both_ends_of_the_line() {
-    let lines = |asked: &Asked, offered| {
+    let lines = |asked: &LabRequest, offered| {
         let chosen = Chosen::of(asked, offered).expect("it can be had");
         let calls = means::calls(&Plan::of(asked), asked, &chosen);
         calls
@@ -221,7 +232,7 @@ fn the_kernel_impairs_both_ends_of_the_line() {
     assert_eq!(calls[1], (1, netem.into()));
     assert_eq!(calls[3], (2, netem.replace("port1", "eth0")));
     assert_eq!(calls.len(), 4);
-    let calls = lines(&Asked { delay_ns: None, ..everything(By::Auto) }, NO_NETEM);
+    let calls = lines(&LabRequest { delay_ns: None, ..everything(By::Auto) }, NO_NETEM);
     let tbf = "tc qdisc add dev port1 root tbf rate 100000000bit burst 12500b latency 50ms ";
     assert_eq!(calls[1], (1, tbf.into()));
     assert!(calls[2].1.contains("ingress device \"port1\""), "{calls:?}");

@@ -6,7 +6,7 @@ mod gate;
 mod tables;
 mod trust;
 
-use super::{Extent, words};
+use super::{Detail, words};
 use crate::{
     Block, Column, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
 };
@@ -17,7 +17,7 @@ use store::Concurrent;
 const LISTED: usize = 12;
 
 /// Writes up a comparison.
-pub fn comparison(found: &RunComparison, extent: Extent) -> Document {
+pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     let mut document = Document::new(format!("{} beside {}", name(found, 'B'), name(found, 'A')));
     document.subtitle =
         "Time per operation of B over that of A; launches of two runs are not paired.".into();
@@ -34,7 +34,7 @@ pub fn comparison(found: &RunComparison, extent: Extent) -> Document {
     if !cases.blocks.is_empty() {
         document.sections.push(cases);
     }
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         let figures = forest::figures(found);
         if !figures.is_empty() {
             let mut section = Section::new("figures", "Ratios");

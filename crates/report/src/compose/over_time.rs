@@ -1,6 +1,6 @@
 //! What the launches of a run show beside their medians: changes over the rounds, then modes.
 
-use super::{Extent, words};
+use super::{Detail, words};
 use crate::{Block, Text, units};
 use analysis::time::Shift;
 use analysis::{CommonChange, Judged};
@@ -9,12 +9,12 @@ use analysis::{CommonChange, Judged};
 const SHOWN: usize = 6;
 
 /// The lines of the run under their heading; nothing where there are none.
-pub fn remarks(judged: &Judged, extent: Extent) -> Vec<Block> {
+pub fn remarks(judged: &Judged, detail: Detail) -> Vec<Block> {
     let mut lines = lines(judged);
     if lines.is_empty() {
         return Vec::new();
     }
-    if extent == Extent::Summary && lines.len() > SHOWN + 1 {
+    if detail == Detail::Summary && lines.len() > SHOWN + 1 {
         let more = lines.split_off(SHOWN).len();
         let all =
             format!("{more} more; `ipcmark report {} -v` and the page name them", judged.run.id);

@@ -1,6 +1,6 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Extent, open_loop, over_time, ratios, words};
+use super::{Detail, open_loop, over_time, ratios, words};
 use crate::{Block, Text, Verdict, VerdictKind};
 use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
@@ -9,7 +9,7 @@ use store::Closed;
 const WORST_NAMED: usize = 3;
 
 /// The blocks of the section.
-pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
+pub fn blocks(judged: &Judged, detail: Detail) -> Vec<Block> {
     let mut blocks: Vec<Block> = judged
         .groups
         .iter()
@@ -18,8 +18,8 @@ pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
         })
         .map(|group| Block::Verdict(verdict(judged, group)))
         .collect();
-    blocks.extend(over_time::remarks(judged, extent));
-    blocks.extend(open_cases(judged, extent));
+    blocks.extend(over_time::remarks(judged, detail));
+    blocks.extend(open_cases(judged, detail));
     blocks.extend(failures(judged));
     blocks
 }
@@ -183,14 +183,14 @@ fn percent(share: f64) -> String {
 }
 
 /// Cases whose interval is wider than asked: all of them, or their count and the worst.
-fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
+fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
     let all: Vec<&CaseResult> = judged.groups.iter().flat_map(|it| open(judged, it)).collect();
     if all.is_empty() {
         return Vec::new();
     }
     let remedy = "More time (--budget) narrows intervals.";
     let asked = Text::new().strong("Precision not reached");
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         let lines = judged.groups.iter().filter_map(|group| {
             let names: Vec<String> = open(judged, group).map(name_with_reason).collect();
             let head = format!("{}: ", words::group(group));

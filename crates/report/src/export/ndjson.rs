@@ -188,11 +188,11 @@ pub fn conclusion(judged: &Judged) -> String {
         result: &'a CaseResult,
     }
     #[derive(Serialize)]
-    struct Told<'a> {
+    struct ClaimLine<'a> {
         claim: Claim<'a>,
     }
     #[derive(Serialize)]
-    struct End<'a> {
+    struct RunEnd<'a> {
         status: &'a str,
         ended: Option<&'a str>,
         timed_share: Option<f64>,
@@ -206,10 +206,10 @@ pub fn conclusion(judged: &Judged) -> String {
     let mut text: String =
         results.map(|(case, result)| line("result", run.id, Result { case, result })).collect();
     for claim in judged.study.iter().flat_map(JudgedStudy::claims) {
-        text.push_str(&line("claim", run.id, Told { claim }));
+        text.push_str(&line("claim", run.id, ClaimLine { claim }));
     }
     let complete = run.status == RunStatus::Complete;
-    let body = End {
+    let body = RunEnd {
         status: if complete { "complete" } else { "interrupted" },
         ended: run.ended.as_deref(),
         timed_share: judged.timed_share,

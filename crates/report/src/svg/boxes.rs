@@ -51,16 +51,16 @@ fn one(
     });
     let said = said(figure, series, point) + &ends.unwrap_or_default();
     sheet.point(at, mid, &said, |sheet| {
-        let line = stroke(sheet.look.color(nth), 1.1);
+        let line = stroke(sheet.theme.color(nth), 1.1);
         sheet.whisker(least, most, half / 2.0, &line);
         // Paper below, so that the whisker ends at the box.
         let area = frame.bar(low, high, half);
-        sheet.rect(area, 0.0, &format!("fill=\"{}\"", sheet.look.paper));
+        sheet.rect(area, 0.0, &format!("fill=\"{}\"", sheet.theme.paper));
         sheet.fill(nth, area);
         let [a, b] = frame.cap(mid, half);
         // White below, so that the median shows on any fill.
-        sheet.line(a, b, &stroke(sheet.look.paper, 3.2));
-        sheet.line(a, b, &stroke(sheet.look.ink, 1.6));
+        sheet.line(a, b, &stroke(sheet.theme.paper, 3.2));
+        sheet.line(a, b, &stroke(sheet.theme.ink, 1.6));
         if figure.horizontal {
             words_behind(sheet, figure, y, [most[0], mid[1]]);
         }

@@ -101,12 +101,12 @@ pub(super) fn lay<'a>(
     tall: f64,
 ) -> Frame<'a> {
     let top = legend::draw(sheet, entries, 4.0);
-    lay_below(sheet, figure, figure, Place { top, tall, left: 0.0, worded: true })
+    lay_below(sheet, figure, figure, PlotBox { top, tall, left: 0.0, worded: true })
 }
 
 /// Where a plot stands.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct PlotBox {
     pub top: f64,
     pub tall: f64,
     /// Least room to the left.
@@ -128,9 +128,9 @@ pub(super) fn lay_below<'a>(
     sheet: &mut Sheet,
     figure: &'a Figure,
     whole: &'a Figure,
-    place: Place,
+    place: PlotBox,
 ) -> Frame<'a> {
-    let Place { top, tall, worded, .. } = place;
+    let PlotBox { top, tall, worded, .. } = place;
     let horizontal = figure.horizontal;
     let names = figure.x.scale == Scale::Category;
     let width = sheet.width;

@@ -1,8 +1,8 @@
 //! Lines through points: curves with bands, and percentile tails.
 
 use super::intervals::said;
-use super::look::number_of;
 use super::sheet::{Sheet, Spot, dash, stroke};
+use super::theme::number_of;
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
@@ -58,7 +58,7 @@ fn band(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point], nth: usize) {
         }
         lower.reverse();
         let around: Vec<Spot> = upper.into_iter().chain(lower).collect();
-        let color = sheet.look.color(nth);
+        let color = sheet.theme.color(nth);
         sheet.polygon(
             &around,
             &format!(
@@ -72,9 +72,9 @@ fn band(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point], nth: usize) {
 fn line(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Series, nth: usize) {
     let quiet = series.drawn == Drawn::Line;
     let style = if quiet {
-        stroke(sheet.look.muted, 1.0) + " stroke-dasharray=\"3 3\""
+        stroke(sheet.theme.muted, 1.0) + " stroke-dasharray=\"3 3\""
     } else {
-        stroke(sheet.look.color(nth), 1.3) + &dash(nth)
+        stroke(sheet.theme.color(nth), 1.3) + &dash(nth)
     };
     let signed = signed(figure, series);
     if series.drawn != Drawn::Signs {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::testing::case;
 use crate::{RateSeen, Status};
-use study::declared::{Declared, declare};
+use study::validated::{ValidatedStudy, validate};
 
 /// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
 pub fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
@@ -16,13 +16,13 @@ pub fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
     made
 }
 
-fn study(claim: &str) -> Declared {
+fn study(claim: &str) -> ValidatedStudy {
     let text = format!(
         "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {{}}\neffect = {{}}\n\
          [vary]\nmechanism = \"pipe\"\nplacement = [\"free\", \"same-cpu\", \"same-llc\"]\n\
          [[hypothesis]]\nstatement = \"s\"\n{claim}"
     );
-    declare(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap()
+    validate(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap()
 }
 
 fn told(claim: &str, results: &[CaseResult]) -> (Decision, String) {
@@ -163,7 +163,7 @@ fn within_is_decided_by_the_interval_that_the_looks_left() {
     // Without an analysis there is no interval.
     let (decision, effect) = told(&claim("p99"), &results);
     assert_eq!(decision, Decision::Inconclusive, "{effect}");
-    results[0].look = stats::Look::only(12);
+    results[0].analysis = stats::Analysis::only(12);
     assert_eq!(told(&claim("p99"), &results).0, Decision::Supported);
 }
 

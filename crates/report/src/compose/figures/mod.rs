@@ -2,7 +2,6 @@
 //! this run lets one conclude.
 
 mod cost;
-mod course;
 mod intervals;
 mod p_values;
 mod placement;
@@ -10,6 +9,7 @@ mod protocol;
 mod sizes;
 mod study;
 mod tails;
+mod time_series;
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
         ("placement", "What placement costs", placement::figures(judged)),
         ("cost", "What it costs in CPU time", cost::figures(judged)),
         ("tails", "Tails", tails::figures(judged)),
-        ("time", "Over time", course::figures(judged)),
+        ("time", "Over time", time_series::figures(judged)),
     ];
     let parts = Workload::ALL.into_iter().filter_map(of_workload).chain(others);
     let drawn = parts.filter(|(.., figures)| !figures.is_empty());

@@ -6,10 +6,10 @@ use crate::compose::words;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::hypothesis::takes;
 use analysis::{CaseResult, Status};
-use study::declared::Declared;
 use study::factor::{Chosen, Factor, chosen};
 use study::figure::{self, FigureSpec, Printed, beside_medians};
 use study::format::Published;
+use study::validated::ValidatedStudy;
 
 const INTERVAL: &str = "The median over launches, and what covers it with at least 95 %.";
 const QUARTILES: &str = "The median of the launches, in the band of their quartiles.";
@@ -20,7 +20,7 @@ const CELLS: &str = "Each cell holds the median over launches, coloured by it. H
 const FIRST: &str = " Launch 1 of each case is left out here, and here alone.";
 
 /// Every figure of a study, in its order.
-pub fn study_figures(declared: &Declared, results: &[CaseResult]) -> Vec<Figure> {
+pub fn study_figures(declared: &ValidatedStudy, results: &[CaseResult]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (nth, spec) in declared.study.figure.iter().enumerate() {
         let id = format!("study-{}", nth + 1);
@@ -54,7 +54,7 @@ pub fn study_figures(declared: &Declared, results: &[CaseResult]) -> Vec<Figure>
 /// varied and isn't drawn; with their names.
 fn panels(
     spec: &FigureSpec,
-    declared: &Declared,
+    declared: &ValidatedStudy,
     results: &[CaseResult],
 ) -> Vec<(Chosen, Vec<String>)> {
     let only = chosen(&spec.only);
@@ -121,7 +121,7 @@ pub(super) fn level_name(factor: Factor, level: &str) -> String {
 /// One figure while it is made.
 pub(super) struct Panel<'a> {
     pub(super) spec: &'a FigureSpec,
-    declared: &'a Declared,
+    declared: &'a ValidatedStudy,
     results: &'a [CaseResult],
     here: Chosen,
     unit: Unit,

@@ -139,8 +139,8 @@ fn tiled(found: &FleetJudged, group: &GroupResult) -> Figure {
 /// The nodes whose own level or whose pairs are farthest from the rest, in their order.
 fn standing_out(group: &GroupResult) -> Vec<usize> {
     let mut some: Vec<usize> = Vec::new();
-    let mut take = |changes: &[analysis::fleet::Change], most: usize| {
-        let mut sorted: Vec<_> = changes.iter().collect();
+    let mut take = |deviations: &[analysis::fleet::Deviation], most: usize| {
+        let mut sorted: Vec<_> = deviations.iter().collect();
         sorted.sort_by(|a, b| b.distance().total_cmp(&a.distance()));
         for change in sorted {
             let nth = change.nth;

@@ -3,9 +3,9 @@
 
 mod maps;
 mod nodes;
-mod rest;
+mod outliers;
 
-use super::Extent;
+use super::Detail;
 use crate::{Block, Column, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
 use analysis::fleet::{FleetJudged, GroupResult};
 use store::{Concurrent, RunStatus};
@@ -14,11 +14,11 @@ use store::{Concurrent, RunStatus};
 const LISTED: usize = 12;
 
 /// Writes up a judged fleet.
-pub fn compose(found: &FleetJudged, extent: Extent) -> Document {
+pub fn compose(found: &FleetJudged, detail: Detail) -> Document {
     let fleet = &found.fleet;
-    let mut document = Document::new(match extent {
-        Extent::Summary => format!("Run {}", fleet.id),
-        Extent::Full => "The same experiment on many nodes".to_string(),
+    let mut document = Document::new(match detail {
+        Detail::Summary => format!("Run {}", fleet.id),
+        Detail::Full => "The same experiment on many nodes".to_string(),
     });
     let here = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
     document.subtitle = format!(
@@ -34,10 +34,10 @@ pub fn compose(found: &FleetJudged, extent: Extent) -> Document {
     ];
     let mut verdicts = Section::new("verdicts", "Nodes and pairs that differ from the rest");
     verdicts.blocks.extend(cautions(found));
-    verdicts.blocks.extend(found.groups.iter().flat_map(|group| rest::verdicts(found, group)));
+    verdicts.blocks.extend(found.groups.iter().flat_map(|group| outliers::verdicts(found, group)));
     document.sections.push(verdicts);
     let mut results = Section::new("results", "Results").with(typical(found));
-    results.blocks.extend(rest::tables(found));
+    results.blocks.extend(outliers::tables(found));
     results.blocks.extend(failures(found));
     document.sections.push(results);
     let maps: Vec<Block> = found.groups.iter().flat_map(|it| maps::figures(found, it)).collect();
@@ -46,7 +46,7 @@ pub fn compose(found: &FleetJudged, extent: Extent) -> Document {
         section.blocks = maps;
         document.sections.push(section);
     }
-    document.sections.push(nodes::section(found, extent));
+    document.sections.push(nodes::section(found, detail));
     document.sections.push(method(found));
     document
 }

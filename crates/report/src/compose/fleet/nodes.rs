@@ -1,7 +1,7 @@
 //! The nodes side by side: their bounds, what the doctor found on each, and where their environments
 //! differ.
 
-use super::Extent;
+use super::Detail;
 use crate::{Block, Column, Row, Section, Table, Text, units};
 use analysis::fleet::FleetJudged;
 use analysis::floor_rows::rows;
@@ -16,10 +16,10 @@ const FIELDS: [usize; 2] = [12, 200];
 const NAMED: usize = 6;
 
 /// Everything about the nodes.
-pub fn section(found: &FleetJudged, extent: Extent) -> Section {
+pub fn section(found: &FleetJudged, detail: Detail) -> Section {
     Section::new("nodes", "The nodes side by side")
         .with(side_by_side(found))
-        .with(environments(found, extent))
+        .with(environments(found, detail))
 }
 
 /// The first bound of a name, in words.
@@ -94,11 +94,11 @@ fn side_by_side(found: &FleetJudged) -> Block {
     table.into()
 }
 
-fn environments(found: &FleetJudged, extent: Extent) -> Block {
+fn environments(found: &FleetJudged, detail: Detail) -> Block {
     if found.environment.is_empty() {
         return Block::paragraph("No field of the nodes' environments differs.");
     }
-    let most = FIELDS[usize::from(extent == Extent::Full)];
+    let most = FIELDS[usize::from(detail == Detail::Full)];
     let mut table = Table {
         caption: "Where the nodes' environments differ".into(),
         columns: vec![Column::text("field", 0), Column::text("value", 0), Column::text("nodes", 0)],

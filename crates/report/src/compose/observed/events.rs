@@ -1,7 +1,7 @@
 //! What happened in an operation: switches, wake-ups, interrupts, faults, system calls.
 
-use super::super::Extent;
-use super::{Place, Seen, number, with_interval, words};
+use super::super::Detail;
+use super::{CaseGroup, ObservedCase, number, with_interval, words};
 use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
 use analysis::EventCount;
 
@@ -21,27 +21,27 @@ const NAMED: usize = 4;
 const RARE: f64 = 0.01;
 
 /// What happened in an operation, case by case; None where no case was counted so.
-pub fn table(place: &Place, extent: Extent) -> Option<Table> {
-    let told = |case: &&Seen| COLUMNS.iter().any(|it| case.event(it.1).is_some());
-    let calls = place.cases.iter().any(|it| calls(it).is_some());
-    if !calls && !place.cases.iter().any(|it| told(&it)) {
+pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
+    let told = |case: &&ObservedCase| COLUMNS.iter().any(|it| case.event(it.1).is_some());
+    let calls = group.cases.iter().any(|it| calls(it).is_some());
+    if !calls && !group.cases.iter().any(|it| told(&it)) {
         return None;
     }
     let present: Vec<_> = COLUMNS
         .into_iter()
-        .filter(|it| extent == Extent::Full || !it.1.ends_with("-ns"))
-        .filter(|it| place.cases.iter().any(|case| case.event(it.1).is_some()))
+        .filter(|it| detail == Detail::Full || !it.1.ends_with("-ns"))
+        .filter(|it| group.cases.iter().any(|case| case.event(it.1).is_some()))
         .collect();
     let mut table = Table {
-        caption: format!("Counted in {}, both workers", place.caption()),
-        columns: vec![place.first_column()],
+        caption: format!("Counted in {}, both workers", group.caption()),
+        columns: vec![group.first_column()],
         ..Default::default()
     };
     table.columns.extend(present.iter().map(|it| Column::number(it.0, it.2)));
     if calls {
         table.columns.push(Column::text("system calls", 0));
     }
-    for case in &place.cases {
+    for case in &group.cases {
         let cell = |event: &str| match case.event(event) {
             None => Text::new().muted("–"),
             Some(it) if event.ends_with("-ns") => {
@@ -49,14 +49,14 @@ pub fn table(place: &Place, extent: Extent) -> Option<Table> {
             }
             Some(it) => number(it.per_operation * case.times()).into(),
         };
-        let mut cells = vec![case.name(place)];
+        let mut cells = vec![case.name(group)];
         cells.extend(present.iter().map(|it| cell(it.1)));
         if calls {
             cells.push(self::calls(case).map_or_else(|| Text::new().muted("–"), Text::from));
         }
         table.rows.push(Row::new(cells));
     }
-    let mut notes = vec![place.per_message()];
+    let mut notes = vec![group.per_message()];
     notes.push(
         "Medians over launches of their own, which are no results. interrupts: sent from one CPU to \
          another.",
@@ -69,7 +69,7 @@ pub fn table(place: &Place, extent: Extent) -> Option<Table> {
 }
 
 /// `2.00 read, 2.00 write`: as counted, or as trace where nothing counted them.
-fn calls(case: &Seen) -> Option<String> {
+fn calls(case: &ObservedCase) -> Option<String> {
     let counted: Vec<(String, f64)> = match case.event("calls") {
         Some(_) => {
             let events = case.by.iter().filter(|it| it.event("calls").is_some());
@@ -101,14 +101,14 @@ fn calls(case: &Seen) -> Option<String> {
 }
 
 /// Every count of every case, folded.
-pub fn every(places: &[Place]) -> Option<Block> {
-    let cases = places.iter().flat_map(|place| place.cases.iter().map(move |it| (place, it)));
+pub fn every(groups: &[CaseGroup]) -> Option<Block> {
+    let cases = groups.iter().flat_map(|group| group.cases.iter().map(move |it| (group, it)));
     let blocks: Vec<Block> = cases.filter_map(|(_, case)| all_of(case)).map(Block::from).collect();
     let summary = Text::from("Every count, with its interval, per message and per byte");
     (!blocks.is_empty()).then_some(Block::Details { summary, blocks })
 }
 
-fn all_of(case: &Seen) -> Option<Table> {
+fn all_of(case: &ObservedCase) -> Option<Table> {
     let of = case.of();
     let mut table = Table {
         caption: format!("Counts of {}", words::case(&of.case)),

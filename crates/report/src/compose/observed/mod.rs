@@ -13,29 +13,29 @@ mod untested;
 pub(super) use traces::exactly;
 pub(super) use untested::merged;
 
-use super::{Extent, words};
+use super::{Detail, words};
 use crate::{Block, Column, Section, Text, units};
 use analysis::{EventCount, Judged, Observed, TraceSummary};
 use model::metric::Operation;
 use model::total::Total;
 
 /// The section of a run in which something looked on; None of any other.
-pub fn section(judged: &Judged, extent: Extent) -> Option<Section> {
+pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
     let seen: Vec<&Observed> =
         judged.observed.iter().filter(|it| it.probe.times == 1 && !it.probe.empty).collect();
     if seen.is_empty() {
         return None;
     }
     let mut section = Section::new("observed", "What was counted");
-    let places = places(&seen);
-    for place in &places {
-        section.blocks.extend(events::table(place, extent).map(Block::from));
-        section.blocks.extend(traces::tables(place, extent));
+    let groups = groups(&seen);
+    for group in &groups {
+        section.blocks.extend(events::table(group, detail).map(Block::from));
+        section.blocks.extend(traces::tables(group, detail));
     }
-    section.blocks.extend(hardware::tables(&places, extent));
-    section.blocks.extend(places.iter().filter_map(|it| price::table(it, extent)).map(Block::from));
-    if extent == Extent::Full {
-        section.blocks.extend(events::every(&places));
+    section.blocks.extend(hardware::tables(&groups, detail));
+    section.blocks.extend(groups.iter().filter_map(|it| price::table(it, detail)).map(Block::from));
+    if detail == Detail::Full {
+        section.blocks.extend(events::every(&groups));
     }
     section.blocks.extend(untested::blocks(&seen));
     told_once(&mut section.blocks);
@@ -53,34 +53,34 @@ fn told_once(blocks: &mut [Block]) {
 }
 
 /// A case, with all that looked at it.
-struct Seen<'a> {
+struct ObservedCase<'a> {
     by: Vec<&'a Observed>,
 }
 
 /// Cases that share a table: what was done, where, by whom.
-struct Place<'a> {
-    cases: Vec<Seen<'a>>,
+struct CaseGroup<'a> {
+    cases: Vec<ObservedCase<'a>>,
 }
 
-fn places<'a>(seen: &[&'a Observed]) -> Vec<Place<'a>> {
-    let mut places: Vec<Place> = Vec::new();
+fn groups<'a>(seen: &[&'a Observed]) -> Vec<CaseGroup<'a>> {
+    let mut groups: Vec<CaseGroup> = Vec::new();
     let key = |it: &Observed| (it.workload, it.total, it.placement.clone(), it.workers.clone());
     for it in seen.iter().copied() {
-        let at = places.iter().position(|place| key(place.of()) == key(it));
+        let at = groups.iter().position(|group| key(group.of()) == key(it));
         let at = at.unwrap_or_else(|| {
-            places.push(Place { cases: Vec::new() });
-            places.len() - 1
+            groups.push(CaseGroup { cases: Vec::new() });
+            groups.len() - 1
         });
-        let cases = &mut places[at].cases;
+        let cases = &mut groups[at].cases;
         match cases.iter_mut().find(|case| case.of().is_same_case(it)) {
             Some(case) => case.by.push(it),
-            None => cases.push(Seen { by: vec![it] }),
+            None => cases.push(ObservedCase { by: vec![it] }),
         }
     }
-    places
+    groups
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ObservedCase<'a> {
     fn of(&self) -> &'a Observed {
         self.by[0]
     }
@@ -104,16 +104,16 @@ impl<'a> Seen<'a> {
     }
 
     /// `pipe`, `tcp, 4 KiB`.
-    fn name(&self, place: &Place) -> Text {
+    fn name(&self, group: &CaseGroup) -> Text {
         let of = self.of();
-        match of.message_bytes.filter(|_| place.size().is_none()) {
+        match of.message_bytes.filter(|_| group.size().is_none()) {
             Some(size) => Text::new().code(format!("{} {}", of.variant, units::size(size))),
             None => Text::new().code(&of.variant),
         }
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> CaseGroup<'a> {
     fn of(&self) -> &'a Observed {
         self.cases[0].of()
     }

@@ -1,21 +1,21 @@
 //! Tracing overhead: the time of observed launches over that of the others in the same rounds.
 
-use super::super::Extent;
-use super::Place;
+use super::super::Detail;
+use super::CaseGroup;
 use crate::{Column, Row, Table, Text, units};
 use model::probe::Probe;
 
 /// A column for each probe; None where no price is known.
-pub fn table(place: &Place, extent: Extent) -> Option<Table> {
+pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     let mut probes: Vec<Probe> = Vec::new();
-    for it in place.cases.iter().flat_map(|case| &case.by).filter(|it| it.price.is_some()) {
+    for it in group.cases.iter().flat_map(|case| &case.by).filter(|it| it.price.is_some()) {
         if !probes.contains(&it.probe) {
             probes.push(it.probe);
         }
     }
     let mut table = Table {
-        caption: format!("Tracing overhead of {}", place.caption()),
-        columns: vec![place.first_column()],
+        caption: format!("Tracing overhead of {}", group.caption()),
+        columns: vec![group.first_column()],
         notes: vec![
             "Time of an operation under that instrumentation, over its time without, paired by rounds."
                 .into(),
@@ -25,18 +25,18 @@ pub fn table(place: &Place, extent: Extent) -> Option<Table> {
     for (nth, probe) in probes.iter().enumerate() {
         table.columns.push(Column::number(probe.to_string(), nth as u8 / 2));
     }
-    for case in &place.cases {
+    for case in &group.cases {
         let price = |probe: &Probe| {
             let of = case.by.iter().find(|it| it.probe == *probe);
             let Some(price) = of.and_then(|it| it.price) else { return Text::new().muted("–") };
             let ends = format!("[{:.2}, {:.2}]", price.low, price.high);
-            match (extent, probes.len()) {
-                (Extent::Summary, 5..) => units::ratio(price.ratio).into(),
+            match (detail, probes.len()) {
+                (Detail::Summary, 5..) => units::ratio(price.ratio).into(),
                 _ => Text::from(format!("{} {ends}", units::ratio(price.ratio))),
             }
         };
         let cells: Vec<Text> =
-            std::iter::once(case.name(place)).chain(probes.iter().map(price)).collect();
+            std::iter::once(case.name(group)).chain(probes.iter().map(price)).collect();
         table.rows.push(Row::new(cells));
     }
     (!probes.is_empty()).then_some(table)

@@ -1,7 +1,7 @@
 //! What traces recorded: system calls by what they returned, waits, who woke whom, bytes of sockets.
 
-use super::super::Extent;
-use super::{Place, Seen, number, with_interval};
+use super::super::Detail;
+use super::{CaseGroup, ObservedCase, number, with_interval};
 use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
 use analysis::{CallSummary, Returned, TraceSummary, Wait, Worker};
 use model::trace::Direction;
@@ -11,17 +11,17 @@ const RARE: f64 = 0.01;
 /// Values that a terminal shows of each kind of call.
 const VALUES: usize = 3;
 
-/// The tables of a place; none where nothing was traced.
-pub fn tables(place: &Place, extent: Extent) -> Vec<Block> {
-    let trace: Vec<(&Seen, &TraceSummary)> =
-        place.cases.iter().filter_map(|it| Some((it, it.trace()?))).collect();
+/// The tables of a group; none where nothing was traced.
+pub fn tables(group: &CaseGroup, detail: Detail) -> Vec<Block> {
+    let trace: Vec<(&ObservedCase, &TraceSummary)> =
+        group.cases.iter().filter_map(|it| Some((it, it.trace()?))).collect();
     if trace.is_empty() {
         return Vec::new();
     }
-    let mut tables = vec![calls(place, &trace, extent), waits(place, &trace, extent)];
-    if extent == Extent::Full {
-        tables.push(wake_ups(place, &trace));
-        tables.push(socket(place, &trace));
+    let mut tables = vec![calls(group, &trace, detail), waits(group, &trace, detail)];
+    if detail == Detail::Full {
+        tables.push(wake_ups(group, &trace));
+        tables.push(socket(group, &trace));
     }
     let mut blocks: Vec<Block> =
         tables.into_iter().filter(|it| !it.rows.is_empty()).map(Block::from).collect();
@@ -30,7 +30,7 @@ pub fn tables(place: &Place, extent: Extent) -> Vec<Block> {
 }
 
 /// What found no room, and what the kernel can't tell.
-fn gaps(trace: &[(&Seen, &TraceSummary)]) -> Vec<Block> {
+fn gaps(trace: &[(&ObservedCase, &TraceSummary)]) -> Vec<Block> {
     let mut told = Vec::new();
     let lost: u64 = trace.iter().map(|it| it.1.lost).sum();
     if lost > 0 {
@@ -52,11 +52,11 @@ fn gaps(trace: &[(&Seen, &TraceSummary)]) -> Vec<Block> {
     told
 }
 
-fn calls(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Table {
+fn calls(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: Detail) -> Table {
     let mut table = Table {
-        caption: format!("TraceSummary in {}: what system calls returned", place.caption()),
+        caption: format!("System calls in {} (traced), by what they returned", group.caption()),
         columns: vec![
-            place.first_column(),
+            group.first_column(),
             Column::text("call", 0),
             Column::number("how many", 0),
             Column::number("returned", 0),
@@ -74,10 +74,10 @@ fn calls(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Tab
         let all: f64 = trace.calls.iter().map(|it| it.per_operation).sum();
         let often = |it: &&CallSummary| it.per_operation >= RARE * all;
         let (shown, rare): (Vec<_>, Vec<_>) =
-            trace.calls.iter().partition(|it| extent == Extent::Full || often(it));
-        let mut name = Some(case.name(place));
+            trace.calls.iter().partition(|it| detail == Detail::Full || often(it));
+        let mut name = Some(case.name(group));
         for call in shown {
-            table.rows.extend(rows(case, call, extent, &mut name));
+            table.rows.extend(rows(case, call, detail, &mut name));
         }
         let rare: f64 = rare.iter().map(|it| it.per_operation).sum();
         if rare > 0.0 {
@@ -93,8 +93,13 @@ fn calls(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Tab
 }
 
 /// The rows of one kind of call: the values that it returned often, and the rest.
-fn rows(case: &Seen, call: &CallSummary, extent: Extent, name: &mut Option<Text>) -> Vec<Row> {
-    let full = extent == Extent::Full;
+fn rows(
+    case: &ObservedCase,
+    call: &CallSummary,
+    detail: Detail,
+    name: &mut Option<Text>,
+) -> Vec<Row> {
+    let full = detail == Detail::Full;
     let most = if full { call.returned.len() } else { VALUES.min(call.returned.len()) };
     let times = case.times();
     let mut kind = Some(Text::new().code(&call.name));
@@ -182,11 +187,11 @@ pub(in crate::compose) fn exactly(bytes: f64) -> String {
     }
 }
 
-fn waits(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Table {
+fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: Detail) -> Table {
     let mut table = Table {
-        caption: format!("TraceSummary in {}: waits", place.caption()),
+        caption: format!("Waits in {} (traced)", group.caption()),
         columns: vec![
-            place.first_column(),
+            group.first_column(),
             Column::number("woken", 0),
             Column::number("runs after", 0),
             Column::number(">16 µs", 1),
@@ -206,7 +211,7 @@ fn waits(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Tab
     };
     let mean = |it: Option<&Wait>| match it {
         None => Text::new().muted("–"),
-        Some(Wait { mean_ns, low: Some(low), high: Some(high), .. }) if extent == Extent::Full => {
+        Some(Wait { mean_ns, low: Some(low), high: Some(high), .. }) if detail == Detail::Full => {
             Unit::Nanoseconds.interval(*mean_ns, *low, *high).into()
         }
         Some(it) => units::duration(it.mean_ns).into(),
@@ -220,7 +225,7 @@ fn waits(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Tab
         let slow = delay.and_then(|it| it.beyond.iter().find(|it| it.ns == 1 << 14));
         let sent: f64 = trace.interrupts.iter().map(|it| it.per_operation).sum();
         table.rows.push(Row::new([
-            case.name(place),
+            case.name(group),
             number(times(delay)).into(),
             mean(delay),
             slow.map_or_else(|| Text::new().muted("–"), |it| share(it.share).into()),
@@ -244,11 +249,11 @@ fn share(share: f64) -> String {
     }
 }
 
-fn wake_ups(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
+fn wake_ups(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Table {
     let mut table = Table {
-        caption: format!("TraceSummary in {}: who woke whom, and interrupts", place.caption()),
+        caption: format!("Wake-ups and interrupts in {} (traced)", group.caption()),
         columns: vec![
-            place.first_column(),
+            group.first_column(),
             Column::text("what", 0),
             Column::text("from, to", 0),
             Column::number("how many", 0),
@@ -261,7 +266,7 @@ fn wake_ups(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
         ..Default::default()
     };
     for (case, trace) in trace {
-        let mut name = Some(case.name(place));
+        let mut name = Some(case.name(group));
         let mut row = |what: String, from: u32, to: u32, count: f64| {
             let way = format!("CPU {from} → CPU {to}");
             let name = name.take().unwrap_or_default();
@@ -284,11 +289,11 @@ fn wake_ups(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
     table
 }
 
-fn socket(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
+fn socket(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Table {
     let mut table = Table {
-        caption: format!("TraceSummary in {}: bytes per operation of a socket", place.caption()),
+        caption: format!("Bytes per socket operation in {} (traced)", group.caption()),
         columns: vec![
-            place.first_column(),
+            group.first_column(),
             Column::text("direction", 0),
             Column::number("bytes", 0),
             Column::number("how many", 0),
@@ -296,7 +301,7 @@ fn socket(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
         ..Default::default()
     };
     for (case, trace) in trace {
-        let mut name = Some(case.name(place));
+        let mut name = Some(case.name(group));
         for it in &trace.socket {
             let direction = match it.direction {
                 Direction::Sent => "sent",

@@ -54,7 +54,7 @@ pub(in crate::compose) fn merged(reasons: Vec<(String, String)>) -> Vec<(Vec<Str
             match (off.as_slice(), &one.varies) {
                 ([], _) => same_length,
                 ([at], None) => same_length && *at > 0,
-                ([at], Some((place, _))) => same_length && at == place,
+                ([at], Some((group, _))) => same_length && at == group,
                 _ => false,
             }
         };

@@ -1,12 +1,12 @@
 //! Curves over size under each probe: the global test, the peak, and point by point what was
 //! published beside what correction leaves of it.
 
-use super::{Extent, probability, strand_name};
+use super::{Detail, probability, strand_name};
 use crate::{Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::ALPHA;
 use analysis::probe::{CurveUnder, Strand};
 
-pub(super) fn blocks(strand: &Strand, extent: Extent) -> Vec<Block> {
+pub(super) fn blocks(strand: &Strand, detail: Detail) -> Vec<Block> {
     let tested: Vec<&CurveUnder> =
         strand.curves.iter().filter(|it| it.rescaled.is_some()).collect();
     if tested.is_empty() {
@@ -14,7 +14,7 @@ pub(super) fn blocks(strand: &Strand, extent: Extent) -> Vec<Block> {
     }
     let mut blocks = vec![Block::from(shapes(strand, &tested))];
     blocks.push(Block::paragraph(what_correction_changes(&tested)));
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         blocks.push(points(strand, &tested).into());
     }
     blocks

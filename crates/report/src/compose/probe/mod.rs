@@ -6,7 +6,7 @@ mod figures;
 mod tables;
 mod verdicts;
 
-use super::{Extent, words};
+use super::{Detail, words};
 use crate::{Block, Section};
 use analysis::Judged;
 use analysis::probe::{Common, ProbeEffect};
@@ -14,15 +14,15 @@ use model::request::Aim;
 use stats::Interval;
 
 /// The sections of a run that was made to tell the tracing overhead; none of any other.
-pub fn sections(judged: &Judged, extent: Extent) -> Vec<Section> {
+pub fn sections(judged: &Judged, detail: Detail) -> Vec<Section> {
     let effect = match judged.run.request.aim {
         Aim::ProbeEffect => ProbeEffect::of(&judged.results, &judged.observed),
         _ => None,
     };
-    effect.map_or_else(Vec::new, |effect| written(&effect, extent))
+    effect.map_or_else(Vec::new, |effect| written(&effect, detail))
 }
 
-fn written(effect: &ProbeEffect, extent: Extent) -> Vec<Section> {
+fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
     let mut answer = Section::new("price", "Verdict");
     answer.blocks.extend(verdicts::blocks(effect).into_iter().map(Block::from));
     let mut prices = Section::new("prices", "Overheads");
@@ -31,10 +31,10 @@ fn written(effect: &ProbeEffect, extent: Extent) -> Vec<Section> {
     doses.blocks.extend(effect.strands.iter().filter_map(tables::doses));
     let mut shapes = Section::new("shapes", "Curves");
     for strand in &effect.strands {
-        shapes.blocks.extend(curves::blocks(strand, extent));
+        shapes.blocks.extend(curves::blocks(strand, detail));
     }
     let mut drawn = Section::new("price-figures", "Figures");
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         drawn.blocks.extend(figures::all(effect).into_iter().map(Block::from));
     }
     let mut untested = Section::new("untested", "Not testable here");
@@ -92,7 +92,7 @@ mod tests {
     fn the_document_says_prices_first_and_what_could_not_be_tried_last() {
         let effect = machine(1).judged();
         let mut document = Document::new("Tracing overhead");
-        document.sections = written(&effect, Extent::Summary);
+        document.sections = written(&effect, Detail::Summary);
         let text = terminal::render(&document, &terminal::Style::default());
         for words in [
             "Tracing overhead: up to",
@@ -107,7 +107,7 @@ mod tests {
         }
         let wide = text.lines().find(|line| line.chars().count() > 80);
         assert_eq!(wide, None);
-        let full = written(&effect, Extent::Full);
+        let full = written(&effect, Detail::Full);
         assert!(full.iter().any(|it| it.id == "price-figures"));
     }
 

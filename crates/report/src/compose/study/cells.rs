@@ -151,7 +151,7 @@ fn counted(case: &CaseResult, name: &str, count: &Count) -> Text {
     let Ok(found) = case.counted.of(name) else { return absent() };
     Text::from(match (count, found.low, found.high) {
         (Count::Bytes(_), ..) => exactly(found.median),
-        (Count::Carried(name), ..) if SHARES.contains(name) => share(&found),
+        (Count::Delivery(name), ..) if SHARES.contains(name) => share(&found),
         (_, Some(low), Some(high)) if name.ends_with("-ns") => {
             Unit::Nanoseconds.interval(found.median, low, high)
         }

@@ -17,13 +17,13 @@ use crate::{Block, Column, Figure, Row, Section, Table, Text};
 use analysis::JudgedStudy;
 use analysis::hypothesis::{Decision, Finding, level, takes};
 use analysis::{CaseResult, Judged};
-use study::declared::Declared;
 use study::factor::{Chosen, Factor};
 use study::paper::Form;
+use study::validated::ValidatedStudy;
 
 /// A run's study, judged.
 pub struct Written<'a> {
-    declared: &'a Declared,
+    declared: &'a ValidatedStudy,
     findings: &'a [Finding],
     figures: Vec<Figure>,
     /// The results, and behind them the cases at which something looked.

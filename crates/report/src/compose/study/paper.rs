@@ -29,7 +29,7 @@ pub(super) enum Part {
 }
 
 /// Parts of a kind: of which number they are made, and how many there are.
-type Kind = (fn(usize) -> Part, usize);
+type PartKind = (fn(usize) -> Part, usize);
 
 /// Pages that the words of a paper take, and its references.
 const WORDS_PAGES: u64 = 3;
@@ -79,13 +79,13 @@ impl Written<'_> {
         let claims = self.declared.form.claims_kept.min(self.findings.len());
         let room = SHOWN_A_PAGE * pages.saturating_sub(WORDS_PAGES);
         let room = room.saturating_sub(claims as u64 / CLAIMS_AS_SHOWN).max(1);
-        let kinds: [Kind; 4] = [
+        let kinds: [PartKind; 4] = [
             (Part::Figure, self.drawn().count()),
             (Part::Table, study.table.len()),
             (Part::Search, study.search.len()),
             (Part::Floor, study.floor.len()),
         ];
-        let of_kind = |(part, many): Kind| (0..many).map(move |at| (at, part(at)));
+        let of_kind = |(part, many): PartKind| (0..many).map(move |at| (at, part(at)));
         let mut shown: Vec<(usize, Part)> = kinds.into_iter().flat_map(of_kind).collect();
         // A stable order: at the same place in its list, kinds go as they stand above.
         shown.sort_by_key(|(at, _)| *at);

@@ -1,6 +1,6 @@
 //! The way to the other host, and what has come over it of each launch.
 
-use model::peer::Asked;
+use model::peer::PeerRequest;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -31,7 +31,7 @@ pub(in crate::launch) struct Link {
 }
 
 impl Link {
-    pub(super) fn start(asked: &Asked, interrupt: &Interrupt) -> Result<Link, NoPeer> {
+    pub(super) fn start(asked: &PeerRequest, interrupt: &Interrupt) -> Result<Link, NoPeer> {
         let failed = |why| {
             NoPeer(format!(
                 "--peer: {why}; give a command that runs its arguments elsewhere, as in 'ssh host'"

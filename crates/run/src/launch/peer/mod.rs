@@ -19,7 +19,7 @@ pub mod keeper;
 mod link;
 mod process;
 
-use model::peer::Asked;
+use model::peer::PeerRequest;
 use model::peer::{FarHost, PeerRecord};
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -53,7 +53,7 @@ pub struct NoPeer(pub String);
 #[derive(Clone)]
 pub struct Peer {
     link: Rc<RefCell<Link>>,
-    asked: Rc<Asked>,
+    asked: Rc<PeerRequest>,
     far: Rc<FarHost>,
 }
 
@@ -62,7 +62,7 @@ impl Peer {
     ///
     /// # Errors
     /// What the command came to instead, and the way out.
-    pub fn start(asked: Asked, interrupt: &Interrupt) -> Result<Peer, NoPeer> {
+    pub fn start(asked: PeerRequest, interrupt: &Interrupt) -> Result<Peer, NoPeer> {
         let mut link = Link::start(&asked, interrupt)?;
         let far = link.greet(interrupt)?;
         Ok(Peer { link: Rc::new(RefCell::new(link)), asked: Rc::new(asked), far: Rc::new(far) })
@@ -74,7 +74,7 @@ impl Peer {
     }
 
     /// As it was asked for.
-    pub fn asked(&self) -> &Asked {
+    pub fn asked(&self) -> &PeerRequest {
         &self.asked
     }
 

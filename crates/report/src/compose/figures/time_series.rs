@@ -60,7 +60,7 @@ fn samples(judged: &Judged) -> Option<Figure> {
         .results
         .iter()
         .filter(|it| it.status == Status::Ok && !it.twin)
-        .filter(|it| it.course.iter().any(|course| course.slices.len() > 1))
+        .filter(|it| it.time_series.iter().any(|series| series.slices.len() > 1))
         .collect();
     let (first, last) = (cases.first()?, cases.last()?);
     let (first, last) = (first.metric.operation.noun(), last.metric.operation.noun());
@@ -70,7 +70,7 @@ fn samples(judged: &Judged) -> Option<Figure> {
         format!("time per {first}, or {last}")
     };
     let mut figure = Figure::new(
-        FigureKind::Course,
+        FigureKind::TimeSeries,
         "samples",
         "Samples over time",
         SAMPLES,
@@ -106,13 +106,13 @@ fn samples_finding(cases: &[&CaseResult]) -> String {
 fn series(case: &CaseResult) -> Series {
     let mut points = Vec::new();
     let mut spans = Vec::new();
-    for course in &case.course {
+    for series in &case.time_series {
         if !points.is_empty() {
-            points.push(Point { label: None, ..Point::gap(course.round as f64 - 0.5, "") });
+            points.push(Point { label: None, ..Point::gap(series.round as f64 - 0.5, "") });
         }
-        points.extend(launch(course));
-        if course.steady == Some(false) {
-            let (from, to) = (course.round as f64 - 0.48, course.round as f64 + 0.48);
+        points.extend(launch(series));
+        if series.steady == Some(false) {
+            let (from, to) = (series.round as f64 - 0.48, series.round as f64 + 0.48);
             spans.push(Span { from, to, label: "no steady tail".into() });
         }
     }
@@ -126,13 +126,13 @@ fn series(case: &CaseResult) -> Series {
 }
 
 /// A launch takes the room of one round, less a gap to its neighbours.
-fn launch(course: &TimeSeries) -> impl Iterator<Item = Point> + '_ {
-    let slices = course.slices.len() as f64;
-    course.slices.iter().enumerate().map(move |(nth, slice)| {
-        let x = course.round as f64 - 0.45 + 0.9 * (nth as f64 + 0.5) / slices;
+fn launch(series: &TimeSeries) -> impl Iterator<Item = Point> + '_ {
+    let slices = series.slices.len() as f64;
+    series.slices.iter().enumerate().map(move |(nth, slice)| {
+        let x = series.round as f64 - 0.45 + 0.9 * (nth as f64 + 0.5) / slices;
         let x = (x * 1e3).round() / 1e3;
         let point = Point::new(x, slice.median).between(slice.min, slice.p99);
-        if nth > 0 && nth == course.level_from {
+        if nth > 0 && nth == series.level_from {
             point.marked("the last level begins")
         } else {
             point
