@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use analysis::{
-    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, Route, Status, Sweep,
+    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, MedianInterval, Route,
+    Status, Sweep,
 };
 use cli_support::Bench;
 use report::compose::{Detail, compose};
@@ -86,7 +87,8 @@ fn set(case: &mut CaseResult, ns: f64, half: f64) {
     case.modes = None;
     let estimate = case.value.as_mut().expect("a latency");
     estimate.median = ns;
-    (estimate.low, estimate.high) = (Some(ns * (1.0 - half)), Some(ns * (1.0 + half)));
+    (estimate.interval.low, estimate.interval.high) =
+        (Some(ns * (1.0 - half)), Some(ns * (1.0 + half)));
 }
 
 #[test]
@@ -147,10 +149,12 @@ fn bound(name: &str, value: f64, ratio: f64) -> Bound {
         name: name.into(),
         kind: BoundKind::Yardstick,
         value,
-        low: Some(0.9 * value),
-        high: Some(1.1 * value),
-        ranks: Some([3, 10]),
-        coverage: Some(0.96),
+        interval: MedianInterval {
+            low: Some(0.9 * value),
+            high: Some(1.1 * value),
+            ranks: Some([3, 10]),
+            coverage: Some(0.96),
+        },
         rounds: 12,
         ratio: Some(ratio),
         ratio_low: Some(0.9 * ratio),

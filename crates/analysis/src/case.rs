@@ -341,7 +341,7 @@ impl CaseResult {
         self.mean = Some(unit(mean_ns));
         self.samples = values.iter().map(|value| value.samples).sum();
         self.effective_samples = values.iter().map(|value| value.effective).sum();
-        let estimate = self.estimate_of(&in_unit, values, group);
+        let estimate = self.estimate_of(in_unit, values, group);
         let asked = run.request.stopping.asked(self.is_on_one_cpu());
         let half_width = headline(&ns, group)
             .map(|it| (it.interval.high - it.interval.low) / 2.0 / it.interval.estimate);
@@ -385,30 +385,15 @@ impl CaseResult {
 
     fn estimate_of(
         &mut self,
-        values: &[f64],
+        values: Vec<f64>,
         launches: &[LaunchValue],
         group: &StoredGroup,
     ) -> Estimate {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let found = headline(values, group);
-        let interval = found.map(|it| it.interval);
         let per_launch: Vec<OfLaunch> =
             launches.iter().filter_map(|launch| launch.percentiles).collect();
         let (percentiles, missing) = percentile::over_launches(&per_launch, group);
         self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
-        Estimate {
-            median: stats::median(&sorted),
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
-            ranks: found.map(|it| it.ranks),
-            coverage: interval.map(|it| it.coverage),
-            n: values.len() as u64,
-            min: sorted[0],
-            q1: stats::quantile(&sorted, 0.25),
-            q3: stats::quantile(&sorted, 0.75),
-            max: sorted[sorted.len() - 1],
-            percentiles,
-        }
+        let estimate = Estimate::of(values, group).expect("a measured case has values");
+        Estimate { percentiles, ..estimate }
     }
 }

@@ -71,10 +71,7 @@ impl NoiseSeen {
     /// Medians and counts over the launches that were measured.
     pub(super) fn of(launches: &[&StoredLaunch]) -> NoiseSeen {
         let typical = |of: &dyn Fn(&StoredLaunch) -> Option<u64>| {
-            let mut values: Vec<f64> =
-                launches.iter().filter_map(|it| of(it)).map(|it| it as f64).collect();
-            values.sort_by(f64::total_cmp);
-            (!values.is_empty()).then(|| stats::median(&values))
+            stats::median_of(launches.iter().filter_map(|it| of(it)).map(|it| it as f64))
         };
         let both =
             |launch: &StoredLaunch| [launch.record.initiator.usage, launch.record.responder.usage];

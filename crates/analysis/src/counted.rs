@@ -89,9 +89,10 @@ impl Counted {
         let Some((_, trace)) = trace else {
             return Err(self.reason(&Count::Values(call), call));
         };
-        let scaled = |it: &Returned| Returned {
-            per_operation: it.per_operation * self.operations,
-            ..it.clone()
+        let scaled = |it: &Returned| {
+            let mut scaled = it.clone();
+            scaled.stats.per_operation *= self.operations;
+            scaled
         };
         let found = trace.call(call);
         let others = found.map_or(0.0, |it| it.others_per_operation * self.operations);
@@ -102,7 +103,7 @@ impl Counted {
         let (scope, trace) = self.trace.as_ref()?;
         let calls = *scope != Scope::Scheduler;
         let by_round = match count {
-            Count::Event(call) if calls => trace.rounds_of(call, |it| it.by_round.clone()),
+            Count::Event(call) if calls => trace.rounds_of(call, |it| it.stats.by_round.clone()),
             Count::Returned(call, bytes) if calls => {
                 trace.rounds_of(call, |it| it.returning(*bytes as i64))
             }

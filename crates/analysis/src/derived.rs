@@ -115,10 +115,7 @@ mod tests {
         };
         case.value = Some(Estimate {
             median: 4000.0,
-            low: None,
-            high: None,
-            ranks: None,
-            coverage: None,
+            interval: Default::default(),
             n: 10,
             min: 3000.0,
             q1: 3500.0,

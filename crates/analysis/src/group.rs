@@ -267,9 +267,7 @@ fn among(cases: &[usize], members: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
 
 /// Median over rounds, in ns.
 fn typical(case: &CaseResult) -> f64 {
-    let mut values: Vec<f64> = case.by_round.iter().flatten().copied().collect();
-    values.sort_by(f64::total_cmp);
-    if values.is_empty() { f64::INFINITY } else { stats::median(&values) }
+    stats::median_of(case.by_round.iter().flatten().copied()).unwrap_or(f64::INFINITY)
 }
 
 /// The rounds in which both were measured.

@@ -60,17 +60,17 @@ pub use datagrams::{DatagramsSeen, LaunchDatagrams};
 pub use delivery::DeliveryCounters;
 pub use derived::Derived;
 pub use earlier::Earlier;
-pub use estimate::{Estimate, Status};
+pub use estimate::{Estimate, MedianInterval, Status};
 use explain::Explanation;
 pub use floor::{Bound, BoundKind};
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
-    Beyond, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Price, Returned,
-    SocketSummary, TraceSummary, Wait, WakeUps, Worker,
+    Beyond, CallStats, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Price,
+    Returned, SocketSummary, TraceSummary, Wait, WakeUps, Worker,
 };
 pub use over_rounds::OverRounds;
-pub use per_launch::{FIRST_MESSAGE, PerLaunch, Secondary};
+pub use per_launch::{FIRST_MESSAGE, Secondary};
 pub use percentile::{Curve, PERCENTILES};
 pub use rate::RateSeen;
 pub use rounds::{JudgedRound, Stratified};
@@ -294,6 +294,12 @@ pub struct Ranked {
     pub interval: Interval,
     /// Ranks of the ends among the sorted values, counted from 1.
     pub ranks: [usize; 2],
+}
+
+impl From<(Interval, [usize; 2])> for Ranked {
+    fn from((interval, ranks): (Interval, [usize; 2])) -> Ranked {
+        Ranked { interval, ranks }
+    }
 }
 
 /// The interval of `values`, of which each launch of a case gave one, whose group closed as it did:

@@ -307,6 +307,14 @@ impl Point {
         self
     }
 
+    /// The same point with an interval, where there is one.
+    pub fn with_ends(self, ends: Option<(f64, f64)>) -> Self {
+        match ends {
+            Some((low, high)) => self.between(low, high),
+            None => self,
+        }
+    }
+
     /// The same point with the smallest and the largest value.
     pub fn within(mut self, least: f64, most: f64) -> Self {
         self.ends = finite(least).zip(finite(most)).map(|(least, most)| [least, most]);

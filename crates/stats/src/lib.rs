@@ -66,7 +66,7 @@ pub use medians::{
 };
 pub use modes::{Mode, Modes, two_modes};
 pub use peak::{Moved, Peak, moved, peak};
-pub use quantile::{median, mid_quantile, quantile, samples_needed};
+pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed};
 pub use sessions::over_sessions;
 pub use shape::{Rescaled, pointwise, rescaled};
 pub use share::{Share, binomial_share, clustered_share};

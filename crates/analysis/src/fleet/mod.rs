@@ -212,10 +212,8 @@ fn result(
         };
         (cell.both, cell.forward, cell.backward) = (of(None), of(Some(false)), of(Some(true)));
     }
-    let mut medians: Vec<f64> =
-        found.cells.iter().filter_map(|it| Some(it.both?.median)).filter(|it| *it > 0.0).collect();
-    medians.sort_by(f64::total_cmp);
-    found.typical_ns = (!medians.is_empty()).then(|| stats::median(&medians));
+    let medians = found.cells.iter().filter_map(|it| Some(it.both?.median));
+    found.typical_ns = stats::median_of(medians.filter(|it| *it > 0.0));
     let by_round = by_round(&found.cells);
     found.rounds = by_round.len();
     let overall: Vec<Option<f64>> = found

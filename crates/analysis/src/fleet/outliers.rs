@@ -72,7 +72,9 @@ pub fn nodes(
         return untested(effects, Units::Rounds(by_round.len()));
     }
     let levels = levels(nodes, true, overall);
-    let Some(middle) = median_of(levels.iter().copied().flatten()) else { return Vec::new() };
+    let Some(middle) = stats::median_of(levels.iter().copied().flatten()) else {
+        return Vec::new();
+    };
     let each = (0..nodes).filter_map(|node| {
         let of_node: Vec<f64> = (0..nodes)
             .filter_map(|other| overall[cell(nodes, node, other)?])
@@ -137,19 +139,19 @@ fn levels(nodes: usize, of_pairs: bool, values: &[Option<f64>]) -> Vec<Option<f6
         return (0..3).map(|node| Some(row(node).iter().sum::<f64>() - sum / 2.0)).collect();
     }
     // A median: one bad way doesn't make its node bad.
-    (0..nodes).map(|node| median_of(row(node).into_iter())).collect()
+    (0..nodes).map(|node| stats::median_of(row(node))).collect()
 }
 
 /// Levels less their median.
 fn centred(levels: &[Option<f64>]) -> Vec<Option<f64>> {
-    let middle = median_of(levels.iter().copied().flatten());
+    let middle = stats::median_of(levels.iter().copied().flatten());
     levels.iter().map(|it| Some((*it)? - middle?)).collect()
 }
 
 /// What two nodes don't explain of their pair.
 fn beyond(nodes: usize, values: &[Option<f64>]) -> Vec<Option<f64>> {
     let levels = levels(nodes, true, values);
-    let middle = median_of(levels.iter().copied().flatten());
+    let middle = stats::median_of(levels.iter().copied().flatten());
     let ends = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b)));
     ends.zip(values)
         .map(|((a, b), value)| Some((*value)? - levels[a]? - levels[b]? + middle?))
@@ -159,12 +161,6 @@ fn beyond(nodes: usize, values: &[Option<f64>]) -> Vec<Option<f64>> {
 fn cell(nodes: usize, a: usize, b: usize) -> Option<usize> {
     let (a, b) = (a.min(b), a.max(b));
     (a != b).then(|| a * (2 * nodes - a - 1) / 2 + b - a - 1)
-}
-
-fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    (!values.is_empty()).then(|| stats::median(&values))
 }
 
 /// One test each, with rounds as units.
@@ -249,7 +245,9 @@ mod tests {
     }
 
     fn overall(rounds: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
-        (0..rounds[0].len()).map(|nth| median_of(rounds.iter().filter_map(|it| it[nth]))).collect()
+        (0..rounds[0].len())
+            .map(|nth| stats::median_of(rounds.iter().filter_map(|it| it[nth])))
+            .collect()
     }
 
     fn found(deviations: &[Deviation]) -> Vec<usize> {

@@ -215,17 +215,13 @@ fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
     if Count::number(of).is_some() {
         let found = case.counted.of(of)?;
         let values = found.by_round.iter().flatten().copied().collect();
-        return Ok(Measured { median: found.median, ends: found.low.zip(found.high), values });
+        return Ok(Measured { median: found.median, ends: found.interval.ends(), values });
     }
     let by_round = quantity(case, of);
     let values: Vec<f64> = by_round.iter().flatten().copied().collect();
     if of == "median" {
         let estimate = case.value.as_ref().ok_or("no launch told its median")?;
-        return Ok(Measured {
-            median: estimate.median,
-            ends: estimate.low.zip(estimate.high),
-            values,
-        });
+        return Ok(Measured { median: estimate.median, ends: estimate.interval.ends(), values });
     }
     let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch told {of}"))?;
     let interval = case.analysis.and_then(|it| it.interval(&values));

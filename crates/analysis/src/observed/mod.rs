@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ALPHA, CaseResult, OverRounds, Status};
+use super::{ALPHA, CaseResult, MedianInterval, OverRounds, Status};
 use model::counts::{Counts, FIGURES};
 use model::probe::Probe;
 use model::total::Total;
@@ -24,8 +24,8 @@ use store::StoredLaunch;
 
 pub(super) use figures::assign;
 pub use trace_summary::{
-    Beyond, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait, WakeUps,
-    Worker,
+    Beyond, CallStats, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait,
+    WakeUps, Worker,
 };
 
 /// A case under a probe.
@@ -85,14 +85,9 @@ pub struct EventCount {
     pub name: String,
     /// Median over launches of the count per operation, both workers together.
     pub per_operation: f64,
-    /// Lower end of its interval; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval has.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// The same per message: a round trip carries two. Null of a set-up.
     pub per_message: Option<f64>,
     /// The same per byte of the message, over every way that it went; null where there is none.
@@ -109,14 +104,9 @@ pub struct CountFigure {
     pub name: String,
     /// Median over launches; a sum is per operation, both workers together.
     pub value: f64,
-    /// Lower end of its interval; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval has.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// By round, from 1.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
@@ -292,10 +282,7 @@ impl EventCount {
         Some(EventCount {
             name,
             per_operation: count.median,
-            low: count.low,
-            high: count.high,
-            ranks: count.ranks,
-            coverage: count.coverage,
+            interval: count.interval,
             per_message: load.messages.map(|messages| count.median / messages),
             per_byte: load.bytes.map(|bytes| count.median / bytes),
             by_round: count.by_round,

@@ -79,10 +79,7 @@ fn charge(pair: &Pair, pairs: &[Pair]) -> Charge {
     let (observed, plain) = pair.times();
     let difference = stats::shift_paired(&observed, &plain, ALPHA);
     let ratio = stats::compare_paired(&observed, &plain, ALPHA);
-    let middle = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        if values.is_empty() { f64::NAN } else { stats::median(&values) }
-    };
+    let middle = |values: Vec<f64>| stats::median_of(values).unwrap_or(f64::NAN);
     Charge {
         probe: pair.probe,
         message_bytes: pair.bytes(),

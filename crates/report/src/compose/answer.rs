@@ -96,7 +96,7 @@ impl Question<'_> {
 fn head(stretch: &[Question]) -> String {
     let (from, to) = (&stretch[0], &stretch[stretch.len() - 1]);
     let between = if stretch.len() > 2 { "to" } else { "and" };
-    let threads = if from.first.workers == "thread" { ", threads" } else { "" };
+    let threads = words::threads(&from.first.workers);
     let sizes = match (from.first.message_bytes, to.first.message_bytes) {
         (Some(a), Some(b)) if a != b => format!("{} {between} {}", units::size(a), units::size(b)),
         (Some(a), _) => units::size(a),

@@ -197,9 +197,9 @@ fn between(case: &CaseChange) -> String {
 
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.
 fn case_name(case: &CaseChange) -> String {
-    let threads = if case.workers == "thread" { ", threads" } else { "" };
-    let what = words::qualifier(&case.metric);
-    format!("{}{what}, {}{threads}", short_name(case), words::place(&case.placement))
+    let (what, place) =
+        (words::qualifier(&case.metric), words::place_of((&case.workers, &case.placement)));
+    format!("{}{what}, {place}", short_name(case))
 }
 
 /// `+5.1 % [+4.0, +6.2]`; a ratio where it is far from 1.
@@ -231,12 +231,4 @@ fn percent(share: f64) -> String {
     let hundred = 100.0 * share;
     let text = if hundred < 9.95 { format!("{hundred:.1}") } else { format!("{hundred:.0}") };
     format!("{} %", text.trim_end_matches(".0"))
-}
-
-fn probability(p: f64) -> String {
-    match p {
-        p if p < 0.0001 => "<0.0001".into(),
-        p if p < 0.01 => format!("{p:.4}"),
-        p => format!("{p:.2}"),
-    }
 }

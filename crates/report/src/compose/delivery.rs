@@ -39,7 +39,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 type Cases<'a> = [(&'a CaseResult, &'a DeliveryCounters)];
 
 fn named(case: &CaseResult) -> [Text; 2] {
-    let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    let size = words::of_size(case.message_bytes);
     let place = words::place(&case.placement);
     let what = format!("{}{size}, {place}", case.workload.name());
     [Text::new().code(&case.variant), Text::from(what)]

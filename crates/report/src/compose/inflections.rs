@@ -77,12 +77,11 @@ fn row(sweep: &Sweep, it: &Inflection) -> Row {
 /// `Throughput, one CPU`.
 fn place(sweep: &Sweep) -> String {
     let what = &sweep.metric.title;
-    let threads = if sweep.workers == "thread" { ", threads" } else { "" };
     let total = match sweep.total {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(" of {total}"),
     };
-    format!("{what}{total}, {}{threads}", words::place(&sweep.site))
+    format!("{what}{total}, {}", words::place_of((&sweep.workers, &sweep.site)))
 }
 
 /// `32 KiB–64 KiB`.

@@ -52,7 +52,7 @@ pub fn table(judged: &Judged, caption: String, cases: &[&CaseResult]) -> Table {
     }
     for case in cases {
         let size = case.message_bytes.filter(|_| sizes.len() > 1);
-        let size = size.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        let size = words::of_size(size);
         let sign = if case.clock_limited { " !" } else { "" };
         let name = Text::new().code(&case.variant).plain(format!("{size}{sign}"));
         let p50 = match case.rate.filter(|it| !it.is_kept()) {

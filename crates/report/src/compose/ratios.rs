@@ -49,7 +49,7 @@ pub fn table(judged: &Judged, (what, place): (&str, &str), cases: &[&CaseResult]
     table.columns.extend(asides.columns());
     for case in cases {
         let size = case.message_bytes.filter(|_| sizes.len() > 1);
-        let size = size.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        let size = words::of_size(size);
         let name = Text::new().code(tables::shown_name(case)).plain(size);
         let mut cells = vec![name, cell(judged, case), words::cell_value(case).into()];
         if earlier {

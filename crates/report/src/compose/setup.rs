@@ -30,8 +30,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     for (workers, placement) in words::places(&cases) {
         let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
         let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
-        let threads = if workers == "thread" { ", threads" } else { "" };
-        let where_ = format!("{}{threads}", alone(placement));
+        let where_ = alone(placement) + words::threads(workers);
         tables.push(wholes(judged, &here, &where_).into());
         tables.extend(steps(&here, &where_).map(Block::from));
     }
@@ -134,16 +133,15 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
         cases.filter_map(|case| Some((case, &case.secondary(FIRST_MESSAGE)?.value)))
     {
         let later = case.value.as_ref().map(|it| first.median / it.median);
-        let threads = if case.workers == "thread" { ", threads" } else { "" };
         listing.rows.push(vec![
             Value::Words(case.variant.clone()),
-            Value::Words(format!("{}{threads}", words::place(&case.site))),
+            Value::Words(words::place_of((&case.workers, &case.site))),
             Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64)),
             Value::Number {
                 unit: Unit::Nanoseconds,
                 value: first.median,
-                low: first.low,
-                high: first.high,
+                low: first.interval.low,
+                high: first.interval.high,
             },
             Value::number(Unit::Ratio, later),
             Value::number(Unit::Nanoseconds, Some(first.max)),

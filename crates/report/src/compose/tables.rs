@@ -92,8 +92,7 @@ impl Head<'_> {
     }
 
     fn place(&self) -> String {
-        let threads = if self.workers == "thread" { ", threads" } else { "" };
-        format!("{}{threads}", words::place(self.placement))
+        words::place_of((self.workers, self.placement))
     }
 }
 
@@ -228,10 +227,7 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
 
 /// `futex wake-up round trip, one CPU (3.02 µs [2.98, 3.10], 12 rounds)`.
 fn named_bound(unit: Unit, bound: &Bound) -> String {
-    let value = match (bound.low, bound.high) {
-        (Some(low), Some(high)) => unit.interval(bound.value, low, high),
-        _ => unit.format(bound.value),
-    };
+    let value = unit.with_ends(bound.value, bound.interval.ends());
     let rounds = if bound.rounds == 1 { "round" } else { "rounds" };
     format!("{} ({value}, {} {rounds})", bound.name, bound.rounds)
 }

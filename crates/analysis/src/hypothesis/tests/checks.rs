@@ -154,10 +154,11 @@ fn within_is_decided_by_the_interval_that_the_looks_left() {
     };
     let mut results = [measured("free", 4000.0, 4000.0)];
     let mut estimate = results[0].value.clone().unwrap();
-    (estimate.median, estimate.low, estimate.high) = (4000.0, Some(3900.0), Some(4100.0));
+    (estimate.median, estimate.interval.low, estimate.interval.high) =
+        (4000.0, Some(3900.0), Some(4100.0));
     results[0].value = Some(estimate.clone());
     assert_eq!(told(&claim("median"), &results).0, Decision::Inconclusive);
-    (estimate.low, estimate.high) = (Some(3995.0), Some(4005.0));
+    (estimate.interval.low, estimate.interval.high) = (Some(3995.0), Some(4005.0));
     results[0].value = Some(estimate);
     assert_eq!(told(&claim("median"), &results).0, Decision::Supported);
     // Without an analysis there is no interval.

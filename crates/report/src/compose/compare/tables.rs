@@ -1,6 +1,6 @@
 //! A table of cases per workload and place: the change with its interval, p, verdict.
 
-use super::{between, counted, effect, percent, probability, short_name, unit};
+use super::{between, counted, effect, percent, short_name, unit};
 use crate::compose::words;
 use crate::{Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
@@ -34,10 +34,9 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
 
 fn table(metric: &Metric, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
     let what = &metric.title;
-    let threads = if workers == "thread" { ", threads" } else { "" };
     Table {
         id: String::new(),
-        caption: format!("{what}, {}{threads}", words::place(placement)),
+        caption: format!("{what}, {}", words::place_of((workers, placement))),
         columns: vec![
             Column::text("mechanism", 0),
             Column::number("size", 0),
@@ -61,7 +60,7 @@ fn row(case: &CaseChange) -> Row {
         Text::from(value(case.median_a)),
         Text::from(value(case.median_b)),
         Text::from(if case.ratio.is_some() { effect(case) } else { "–".into() }),
-        Text::from(case.p_holm.map_or("–".into(), probability)),
+        Text::from(case.p_holm.map_or("–".into(), units::p_value)),
         verdict_cell(case),
     ];
     Row::new(cells).emphasis(match case.verdict {

@@ -46,7 +46,7 @@ fn opening(found: &Explanation) -> Section {
     told.dedup();
     section.blocks.extend(told.into_iter().map(Block::Paragraph));
     let missing = |it: &analysis::explain::Missing| {
-        let size = it.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        let size = common::of_size(it.message_bytes);
         let place = common::place(&it.placement);
         Text::from(format!("{}{size}, {place}: {}", it.variant, it.reason))
     };
@@ -81,8 +81,7 @@ fn here<'a>(
 }
 
 fn place_in_words((placement, workers): &(String, String)) -> String {
-    let threads = if workers == "thread" { ", threads" } else { "" };
-    format!("{}{threads}", common::place(placement))
+    common::place_of((workers, placement))
 }
 
 fn verdict(case: &Explained) -> Verdict {
@@ -186,7 +185,7 @@ fn differences(found: &Explanation) -> Section {
     let mut section = Section::new("differences", "Where the differences come from");
     for Difference { quicker, slower, whole_ns, parts } in &found.differences {
         let (a, b) = (&found.cases[*quicker], &found.cases[*slower]);
-        let told = whole_ns.low.is_some_and(|low| low > 0.0);
+        let told = whole_ns.interval.low.is_some_and(|low| low > 0.0);
         let size = a.message_bytes.or(b.message_bytes);
         let place = place_in_words(&(a.placement.clone(), a.workers.clone()));
         let at = match size {

@@ -24,10 +24,7 @@ pub fn cost(cost: Cost) -> &'static str {
 
 /// A quantity with its interval, where it has one.
 pub fn value(ns: &OverRounds) -> String {
-    match (ns.low, ns.high) {
-        (Some(low), Some(high)) => Unit::Nanoseconds.interval(ns.median, low, high),
-        _ => duration(ns.median),
-    }
+    Unit::Nanoseconds.with_ends(ns.median, ns.interval.ends())
 }
 
 /// `6.10 of 8.00 µs`, or both with their units.

@@ -1,6 +1,6 @@
 //! Mechanisms down the page, a bar from low to high in each placement.
 
-use super::{at, place_name};
+use super::at;
 use crate::compose::words;
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, units};
 use analysis::{CaseResult, Judged};
@@ -31,7 +31,7 @@ pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) 
             let found = here.iter().find(|it| it.variant == *name);
             points.extend(found.and_then(|case| point_of(case, nth as f64)));
         }
-        figure.series.push(Series::new(place_name(place), points));
+        figure.series.push(Series::new(words::place_of(place), points));
     }
     figure.marks = bounds(cases);
     figure.caption = caption(metric, !figure.marks.is_empty());
@@ -67,7 +67,7 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
             let kind = bound.kind.name();
             let label = match places.len() {
                 1 => format!("{kind}: {}", bound.name),
-                _ => format!("{kind}: {}, {}", bound.name, place_name(*place)),
+                _ => format!("{kind}: {}, {}", bound.name, words::place_of(*place)),
             };
             let known = marks.iter().any(|it| it.label == label && it.value == bound.value);
             if near(bound.value) && !known {
@@ -85,8 +85,5 @@ pub(super) fn point_of(case: &CaseResult, x: f64) -> Option<Point> {
     let launches = format!("{} launches", case.launches);
     let label = [Some(launches), words::remark(case)].into_iter().flatten().collect::<Vec<_>>();
     let point = Point::new(x, estimate.median).labelled(label.join("; "));
-    Some(match estimate.low.zip(estimate.high) {
-        Some((low, high)) => point.between(low, high),
-        None => point,
-    })
+    Some(point.with_ends(estimate.interval.ends()))
 }

@@ -16,7 +16,6 @@ use std::collections::BTreeSet;
 pub use p_values::drawn as of_p;
 pub use study::study_figures;
 
-use super::words;
 use crate::{Axis, Figure, Scale, Section, Unit};
 use analysis::{Carries, CaseResult, Judged, Status};
 use model::metric::{Metric, Operation};
@@ -119,10 +118,4 @@ fn axis_of(metric: &Metric, scale: Scale) -> Axis {
 /// The median over launches.
 fn typical(case: &CaseResult) -> Option<f64> {
     case.value.as_ref().map(|it| it.median)
-}
-
-/// A place in words, threads named.
-fn place_name((workers, placement): (&str, &str)) -> String {
-    let threads = if workers == "thread" { ", threads" } else { "" };
-    format!("{}{threads}", words::place(placement))
 }

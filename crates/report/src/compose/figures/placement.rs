@@ -1,6 +1,6 @@
 //! The heat map of placements: what it costs a mechanism to be moved.
 
-use super::{place_name, size_in_words, typical};
+use super::{size_in_words, typical};
 use crate::compose::words;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::{CaseResult, Judged, Status};
@@ -35,7 +35,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         "placement",
         format!("Round trips of {}, by placement", size_in_words(&measured)),
         CAPTION,
-        Axis::categories("placement", places.iter().map(|it| place_name(*it))),
+        Axis::categories("placement", places.iter().map(|it| words::place_of(*it))),
         Axis::new("× the row's fastest", Unit::Ratio, Scale::Log),
     )
     .found(finding(&rows));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{at, intervals, place_id, place_name};
+use super::{at, intervals, place_id};
 use crate::compose::{inflections, words};
 use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
@@ -27,7 +27,7 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
         let mut figure = Figure::new(
             FigureKind::Curves,
             format!("cpu-sizes-{}", place_id(place)),
-            format!("CPU time of a round trip against message size, {}", place_name(place)),
+            format!("CPU time of a round trip against message size, {}", words::place_of(place)),
             "Line: the median over launches of both workers' CPU time; band: covers it with at \
              least 95 %.",
             Axis::new("message size", Unit::Bytes, Scale::Log),
@@ -37,10 +37,7 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
             let points = here.iter().filter(|it| it.variant == name).filter_map(|it| {
                 let cost = it.cpu_ns_per_operation?;
                 let point = Point::new(it.message_bytes? as f64, cost.total);
-                Some(match (cost.low, cost.high) {
-                    (Some(low), Some(high)) => point.between(low, high),
-                    _ => point,
-                })
+                Some(point.with_ends(cost.interval.ends()))
             });
             figure.series.push(Series::new(name, points));
         }
@@ -65,7 +62,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
     let (workload, metric) = (sized.workload, &sized.metric);
     let (what, y) = (&metric.title, super::axis_of(metric, Scale::Log));
     let x = Axis::new("message size", Unit::Bytes, Scale::Log);
-    let title = format!("{what} against message size, {}", place_name(place));
+    let title = format!("{what} against message size, {}", words::place_of(place));
     let id = format!("{}-sizes-{}", workload.name(), place_id(place));
     let mut figure = Figure::new(FigureKind::Curves, id, title, RULE, x, y);
     let mut told = Vec::new();

@@ -1,7 +1,7 @@
 //! Node × node as a heat map, the initiator's node down, the responder's across; tiles of several
 //! nodes where there are many, and beside them a map of those that stand out.
 
-use super::{shown, summary, title};
+use super::{ends, shown, summary, title};
 use crate::{Axis, Block, Figure, FigureKind, Point, Scale, Series};
 use analysis::fleet::{FleetJudged, GroupResult, Summary};
 
@@ -88,13 +88,7 @@ fn point(found: &FleetJudged, group: &GroupResult, row: usize, column: usize, at
 
 fn drawn(group: &GroupResult, at: usize, it: &Summary) -> Point {
     let point = Point::new(at as f64, shown(group, it.median).0).labelled(summary(group, it));
-    match it.interval {
-        Some((a, b)) => {
-            let (a, b) = (shown(group, a).0, shown(group, b).0);
-            point.between(a.min(b), a.max(b))
-        }
-        None => point,
-    }
+    point.with_ends(ends(group, it))
 }
 
 /// A cell for every tile of so many nodes by so many.

@@ -127,13 +127,14 @@ pub(super) fn shown(group: &GroupResult, ns: f64) -> (f64, Unit) {
 /// The same with an interval, in words.
 pub(super) fn summary(group: &GroupResult, it: &analysis::fleet::Summary) -> String {
     let (value, unit) = shown(group, it.median);
-    match it.interval {
-        Some((low, high)) => {
-            let (a, b) = (shown(group, low).0, shown(group, high).0);
-            unit.interval(value, a.min(b), a.max(b))
-        }
-        None => unit.format(value),
-    }
+    unit.with_ends(value, ends(group, it))
+}
+
+/// The ends of its interval as they are shown.
+pub(super) fn ends(group: &GroupResult, it: &analysis::fleet::Summary) -> Option<(f64, f64)> {
+    let (a, b) = it.interval?;
+    let (a, b) = (shown(group, a).0, shown(group, b).0);
+    Some((a.min(b), a.max(b)))
 }
 
 /// `a`, or `a and b`.

@@ -1,7 +1,7 @@
 //! Who differs from the rest: a verdict for each group, and the tables behind it.
 
 use super::{cell_name, summary, title, tone};
-use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, Verdict};
+use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, Verdict, units};
 use analysis::ALPHA;
 use analysis::fleet::{Deviation, DeviationVerdict, FleetJudged, GroupResult, Units};
 
@@ -153,11 +153,6 @@ fn table(
     let differing = sorted.iter().filter(|it| it.differs()).count();
     let rows = if sorted.len() <= ROWS { sorted.len() } else { (differing + FARTHEST).min(ROWS) };
     let hidden = sorted.len() - rows;
-    let probability = |p: f64| match p {
-        p if p < 0.0001 => "<0.0001".to_string(),
-        p if p < 0.01 => format!("{p:.4}"),
-        p => format!("{p:.2}"),
-    };
     let row = |it: &&Deviation| {
         let own = if pairs || !group.is_of_pairs() {
             group.cells[it.nth].both.as_ref().map_or("–".into(), |it| summary(group, it))
@@ -171,9 +166,9 @@ fn table(
             DeviationVerdict::Open if it.p.is_none() => "not tested",
             DeviationVerdict::Open => "open",
         };
-        let (p, p_holm) = it
-            .p
-            .map_or(("–".into(), "–".into()), |(p, holm)| (probability(p), probability(holm)));
+        let (p, p_holm) = it.p.map_or(("–".into(), "–".into()), |(p, holm)| {
+            (units::p_value(p), units::p_value(holm))
+        });
         let emphasis = match it.verdict {
             DeviationVerdict::Slower => Emphasis::Warning,
             DeviationVerdict::Faster => Emphasis::Best,

@@ -78,7 +78,7 @@ fn calls(case: &ObservedCase) -> Option<String> {
         }
         None => {
             let trace = case.trace().filter(|it| !it.calls.is_empty())?;
-            trace.calls.iter().map(|it| (it.name.clone(), it.per_operation)).collect()
+            trace.calls.iter().map(|it| (it.name.clone(), it.stats.per_operation)).collect()
         }
     };
     let all = match case.event("calls") {
@@ -123,7 +123,8 @@ fn all_of(case: &ObservedCase) -> Option<Table> {
         ..Default::default()
     };
     for it in &case.by {
-        let happened = it.events.iter().filter(|it| it.high.unwrap_or(it.per_operation) > 0.0);
+        let happened =
+            it.events.iter().filter(|it| it.interval.high.unwrap_or(it.per_operation) > 0.0);
         table.rows.extend(happened.map(|event| row(event, it.probe.to_string())));
     }
     (!table.rows.is_empty()).then_some(table)
@@ -131,10 +132,11 @@ fn all_of(case: &ObservedCase) -> Option<Table> {
 
 fn row(event: &EventCount, probe: String) -> Row {
     let exact = |it: Option<f64>| it.map_or("–".into(), |it| Unit::Number.format(it));
-    let count = match (event.name.ends_with("-ns"), event.low, event.high) {
-        (true, Some(low), Some(high)) => Unit::Nanoseconds.interval(event.per_operation, low, high),
-        (true, ..) => units::duration(event.per_operation),
-        (false, low, high) => with_interval(event.per_operation, low, high),
+    let (count, ends) = (event.per_operation, event.interval.ends());
+    let count = if event.name.ends_with("-ns") {
+        Unit::Nanoseconds.with_ends(count, ends)
+    } else {
+        with_interval(count, ends)
     };
     Row::new([
         Text::new().code(&event.name),

@@ -52,9 +52,9 @@ fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
 fn row(group: &CaseGroup, name: &str) -> Row {
     let value = |case: &ObservedCase| {
         let figure = case.by.iter().flat_map(|it| &it.figures).find(|it| it.name == name);
-        let figure = figure.map(|it| (it.value, it.low, it.high));
-        let event = case.event(name).map(|it| (it.per_operation, it.low, it.high));
-        figure.or(event).map(|(value, low, high)| with_interval(value, low, high))
+        let figure = figure.map(|it| (it.value, it.interval));
+        let event = case.event(name).map(|it| (it.per_operation, it.interval));
+        figure.or(event).map(|(value, interval)| with_interval(value, interval.ends()))
     };
     let cells: Vec<Option<String>> = group.cases.iter().map(value).collect();
     let missing = cells.iter().all(Option::is_none);

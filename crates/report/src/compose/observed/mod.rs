@@ -148,8 +148,8 @@ impl<'a> CaseGroup<'a> {
             (Some(size), _) => format!(" of {}", units::size(size)),
             (None, _) => String::new(),
         };
-        let threads = if of.workers == "thread" { ", threads" } else { "" };
-        format!("{}{size}, {}{threads}", self.operation(), words::place(&of.placement))
+        let place = words::place_of((&of.workers, &of.placement));
+        format!("{}{size}, {place}", self.operation())
     }
 
     /// How a count becomes one of a message: said under a table of counts.
@@ -183,12 +183,10 @@ pub(super) fn number(count: f64) -> String {
 }
 
 /// A count with its interval, one number where all three read the same.
-pub(super) fn with_interval(count: f64, low: Option<f64>, high: Option<f64>) -> String {
-    let [value, low, high] = [Some(count), low, high].map(|it| it.map(number));
-    let value = value.unwrap_or_default();
-    match (low, high) {
-        (Some(low), Some(high)) if low == value && high == value => value,
-        (Some(low), Some(high)) => format!("{value} [{low}, {high}]"),
+pub(super) fn with_interval(count: f64, ends: Option<(f64, f64)>) -> String {
+    let value = number(count);
+    match ends.map(|(low, high)| (number(low), number(high))) {
+        Some((low, high)) if low != value || high != value => format!("{value} [{low}, {high}]"),
         _ => value,
     }
 }
@@ -202,8 +200,8 @@ mod tests {
         let told = [0.0, 0.0002, 0.08, 2.0, 16.49, 256.0, 1024.04, 262_144.0].map(number);
         let expected = ["0", "<0.01", "0.08", "2.00", "16.49", "256.0", "1024.0", "262,144"];
         assert_eq!(told, expected);
-        assert_eq!(with_interval(2.0, Some(2.0), Some(2.001)), "2.00");
-        assert_eq!(with_interval(2.0, Some(1.9), Some(2.1)), "2.00 [1.90, 2.10]");
-        assert_eq!(with_interval(2.0, None, None), "2.00");
+        assert_eq!(with_interval(2.0, Some((2.0, 2.001))), "2.00");
+        assert_eq!(with_interval(2.0, Some((1.9, 2.1))), "2.00 [1.90, 2.10]");
+        assert_eq!(with_interval(2.0, None), "2.00");
     }
 }

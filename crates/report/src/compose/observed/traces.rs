@@ -71,15 +71,15 @@ fn calls(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
         ..Default::default()
     };
     for (case, trace) in trace {
-        let all: f64 = trace.calls.iter().map(|it| it.per_operation).sum();
-        let often = |it: &&CallSummary| it.per_operation >= RARE * all;
+        let all: f64 = trace.calls.iter().map(|it| it.stats.per_operation).sum();
+        let often = |it: &&CallSummary| it.stats.per_operation >= RARE * all;
         let (shown, rare): (Vec<_>, Vec<_>) =
             trace.calls.iter().partition(|it| detail == Detail::Full || often(it));
         let mut name = Some(case.name(group));
         for call in shown {
             table.rows.extend(rows(case, call, detail, &mut name));
         }
-        let rare: f64 = rare.iter().map(|it| it.per_operation).sum();
+        let rare: f64 = rare.iter().map(|it| it.stats.per_operation).sum();
         if rare > 0.0 {
             let cells = [
                 name.take().unwrap_or_default(),
@@ -103,7 +103,7 @@ fn rows(
     let most = if full { call.returned.len() } else { VALUES.min(call.returned.len()) };
     let times = case.times();
     let mut kind = Some(Text::new().code(&call.name));
-    let asked = |it: &Returned| it.asked_bytes.map(exactly).unwrap_or_default();
+    let asked = |it: &Returned| it.stats.asked_bytes.map(exactly).unwrap_or_default();
     let mut row = |count: String, returned: Text, takes: String, asked: String| {
         Row::new([
             name.take().unwrap_or_default(),
@@ -116,25 +116,27 @@ fn rows(
     };
     let count = |it: &Returned| {
         if full {
-            with_interval(
-                it.per_operation * times,
-                it.low.map(|it| it * times),
-                it.high.map(|it| it * times),
-            )
+            let ends = it.stats.interval.ends().map(|(low, high)| (low * times, high * times));
+            with_interval(it.stats.per_operation * times, ends)
         } else {
-            number(it.per_operation * times)
+            number(it.stats.per_operation * times)
         }
     };
     let shown = &call.returned[..most];
     let mut rows: Vec<Row> = shown
         .iter()
         .map(|it| {
-            row(count(it), returned(&call.name, it.value), units::duration(it.mean_ns), asked(it))
+            row(
+                count(it),
+                returned(&call.name, it.value),
+                units::duration(it.stats.mean_ns),
+                asked(it),
+            )
         })
         .collect();
-    let others: f64 = call.returned[most..].iter().map(|it| it.per_operation).sum::<f64>()
+    let others: f64 = call.returned[most..].iter().map(|it| it.stats.per_operation).sum::<f64>()
         + call.others_per_operation;
-    if others >= RARE * call.per_operation && others > 0.0 {
+    if others >= RARE * call.stats.per_operation && others > 0.0 {
         rows.push(row(
             number(others * times),
             Text::new().muted("other"),
@@ -211,10 +213,10 @@ fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
     };
     let mean = |it: Option<&Wait>| match it {
         None => Text::new().muted("–"),
-        Some(Wait { mean_ns, low: Some(low), high: Some(high), .. }) if detail == Detail::Full => {
-            Unit::Nanoseconds.interval(*mean_ns, *low, *high).into()
+        Some(it) => {
+            let ends = it.interval.ends().filter(|_| detail == Detail::Full);
+            Unit::Nanoseconds.with_ends(it.mean_ns, ends).into()
         }
-        Some(it) => units::duration(it.mean_ns).into(),
     };
     for (case, trace) in trace {
         if trace.delay.is_none() && trace.displaced.is_none() {

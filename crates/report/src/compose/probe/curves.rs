@@ -1,7 +1,7 @@
 //! Curves over size under each probe: the global test, the peak, and point by point what was
 //! published beside what correction leaves of it.
 
-use super::{Detail, probability, strand_name};
+use super::{Detail, strand_name};
 use crate::{Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::ALPHA;
 use analysis::probe::{CurveUnder, Strand};
@@ -27,7 +27,7 @@ fn shapes(strand: &Strand, tested: &[&CurveUnder]) -> Table {
         let off = curve.most_off().map_or("–".into(), |it| format!("<{:.0} %", 100.0 * it));
         let cells = [
             Text::new().code(curve.probe.to_string()),
-            curve.p_holm.map_or("–".into(), probability).into(),
+            curve.p_holm.map_or("–".into(), units::p_value).into(),
             off.into(),
             units::size(curve.sizes[farthest]).into(),
             peak(curve).into(),
@@ -123,7 +123,7 @@ fn points(strand: &Strand, tested: &[&CurveUnder]) -> Table {
     };
     for curve in tested {
         for (at, size) in curve.sizes.iter().enumerate() {
-            let p = |values: &[f64]| values.get(at).map_or("–".into(), |p| probability(*p));
+            let p = |values: &[f64]| values.get(at).map_or("–".into(), |p| units::p_value(*p));
             let off = curve.off.get(at).map_or("–".into(), |it| {
                 let share = |log: f64| format!("{:+.1}", 100.0 * log.exp_m1()).replace('-', "−");
                 format!("{} [{}, {}] %", share(it.estimate), share(it.low), share(it.high))

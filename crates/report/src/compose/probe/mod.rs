@@ -45,8 +45,7 @@ fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
 
 /// `pipe, one CPU`.
 fn strand_name(of: &Common) -> String {
-    let threads = if of.workers == "thread" { ", threads" } else { "" };
-    format!("{}, {}{threads}", of.variant, words::place(&of.placement))
+    format!("{}, {}", of.variant, words::place_of((&of.workers, &of.placement)))
 }
 
 /// What an operation is: `round trip`, `message`.
@@ -70,16 +69,6 @@ fn percents(it: &Interval) -> String {
     format!("{} [{}, {}]", percent(it.estimate), percent(it.low), percent(it.high))
         .replace(" %", "")
         + if it.estimate >= 3.0 { "" } else { " %" }
-}
-
-/// A p in little room.
-fn probability(p: f64) -> String {
-    match p {
-        p if p < 0.0001 => "<0.0001".into(),
-        p if p < 0.01 => format!("{p:.4}"),
-        p if p < 0.1 => format!("{p:.3}"),
-        p => format!("{p:.2}"),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Tables of prices: one for each size, one for the lines through doses, one for what can't be
 //! tried.
 
-use super::{operation, percent, percents, probability, strand_name};
+use super::{operation, percent, percents, strand_name};
+use crate::compose::words;
 use crate::document::ASIDE;
 use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, units};
 use analysis::probe::{Charge, Dose, Linear, ProbeEffect, Strand};
@@ -40,7 +41,7 @@ pub(super) fn prices(strand: &Strand) -> Vec<Block> {
 }
 
 fn caption(strand: &Strand, size: Option<u64>, here: &[&Charge]) -> String {
-    let size = size.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    let size = words::of_size(size);
     let plain = here.first().map_or(f64::NAN, |it| it.plain_ns);
     format!(
         "{}{size}: a {} takes {} unobserved",
@@ -58,7 +59,7 @@ fn row(charge: &Charge) -> Row {
         or_dash(charge.shift.as_ref().map(added)).into(),
         or_dash(charge.ratio.map(|it| percent(it.estimate))).into(),
         or_dash(charge.ratio.as_ref().map(percents)).into(),
-        or_dash(charge.p_holm.map(probability)).into(),
+        or_dash(charge.p_holm.map(units::p_value)).into(),
         or_dash(charge.firings.map(|it| format!("{it:.1}"))).into(),
         or_dash(each.map(|it| units::duration(it.estimate))).into(),
         or_dash(each.map(|it| Unit::Nanoseconds.interval(it.estimate, it.low, it.high))).into(),

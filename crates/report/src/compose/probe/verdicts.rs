@@ -65,7 +65,7 @@ fn price(effect: &ProbeEffect) -> Verdict {
 
 /// `trace-calls (pipe, one CPU, 64 B)`.
 fn told((of, charge, _): &(&Common, &Charge, f64)) -> String {
-    let size = charge.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    let size = words::of_size(charge.message_bytes);
     format!("{} ({}{size})", charge.probe, strand_name(of))
 }
 
@@ -212,7 +212,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
     let all = effect.orders.len();
     let of = |kept| effect.orders.iter().filter(move |it| it.kept == kept);
     let told = |it: &Order| {
-        let size = it.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        let size = words::of_size(it.message_bytes);
         format!("{} over {}{size} ({})", it.first, it.second, it.probe)
     };
     let turned: Vec<String> = of(Kept::Turned).map(told).collect();

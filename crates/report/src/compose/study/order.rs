@@ -42,10 +42,8 @@ impl Written<'_> {
 fn places(here: &Chosen, among: &[Chosen], results: &[CaseResult]) -> Vec<Text> {
     let measured = among.iter().filter_map(|it| {
         let case = find(&joined(here, it), results)?;
-        let mut known: Vec<f64> = case.by_round.iter().flatten().copied().collect();
-        known.sort_by(f64::total_cmp);
-        let ok = case.status == Status::Ok && !known.is_empty();
-        ok.then(|| (stats::median(&known), name(it), case))
+        let median = stats::median_of(case.by_round.iter().flatten().copied())?;
+        (case.status == Status::Ok).then(|| (median, name(it), case))
     });
     let mut measured: Vec<(f64, String, &CaseResult)> = measured.collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
