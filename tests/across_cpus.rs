@@ -84,7 +84,7 @@ fn in_a_terminal_the_ratio_comes_first_and_earlier_runs_stand_beside_the_median(
     in_order(row(&tails, "pipe"), &["*1 ", " 4.02 µs ["]);
     in_order(
         &words(&text),
-        &["pipe, which ratios are to (4.02", "; earlier here: 4.02 µs, 2 runs)"],
+        &["pipe, the reference of the ratios (4.02", "; earlier here: 4.02 µs, 2 runs)"],
     );
 }
 

@@ -325,9 +325,9 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
             "pipe 1 KiB–4 KiB [1 KiB, 16 KiB] 0.0000 → 0.123 −1.20 µs",
             "pipe, round trip, one CPU: 1 KiB–4 KiB, a byte costs 0.0000 ns before and 0.123 ns \
              after. Coincides with: page (4 KiB).",
-            "Coincides with: none that is known here.",
-            "tcp, round trip, one CPU: none that 12 rounds are sure of between 64 B and 64 KiB.",
-            "pty, round trip, one CPU: nothing can be said: 6 rounds, 7 are needed.",
+            "Coincides with: nothing known.",
+            "tcp, round trip, one CPU: none shown by 12 rounds between 64 B and 64 KiB.",
+            "pty, round trip, one CPU: not analysed: 6 rounds, 7 are needed.",
         ] {
             assert!(words.contains(said), "{said:?} isn't in\n{text}");
         }
@@ -343,5 +343,5 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
     assert!(curves.finding.contains("Inflections: pipe at 1 KiB–4 KiB."), "{}", curves.finding);
     let elsewhere = figure(&document, "latency-sizes-process-free");
     assert!(elsewhere.series.iter().all(|it| it.points.iter().all(|it| !it.marked)));
-    assert!(elsewhere.finding.contains("No inflection that the rounds are sure of."));
+    assert!(elsewhere.finding.contains("No inflection is shown."));
 }

@@ -115,7 +115,8 @@ fn shown(set: &Published, tables: &[Table]) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for table in tables.iter().filter(|it| stands_beside(set, it)) {
         let notes = table.notes.iter().map(|it| it.to_plain().trim_end_matches('.').to_string());
-        let notes: Vec<String> = notes.map(|it| it.replace("Of none by name: ", "")).collect();
+        let notes: Vec<String> =
+            notes.map(|it| it.replace("Without a bound of that name: ", "")).collect();
         let cells = table.rows.iter().flat_map(|row| &row.cells).map(|it| it.to_plain());
         for text in cells.chain(notes) {
             for part in parts(&text) {

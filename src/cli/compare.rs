@@ -25,16 +25,16 @@ const LONGEST_EXPORT: u64 = 64 << 20;
 /// Flags of `compare`.
 #[derive(Args)]
 pub struct CompareArgs {
-    /// The run to hold against: number, label, `last~1`, or a file written by `ipcmark export`
+    /// The run to compare with: number, label, `last~1`, or a file written by `ipcmark export`
     #[arg(value_name = "A")]
     a: String,
-    /// The run that is held against it
+    /// The run that is compared with it
     #[arg(value_name = "B")]
     b: String,
-    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that can't be told
+    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that is undecided
     #[arg(long, value_name = "SLOWER", value_parser = share)]
     gate: Option<f64>,
-    /// What the gate holds a case against: relative, what all cases of its rounds did together, or
+    /// What the gate compares a case with: relative, what all cases of its rounds did together, or
     /// absolute, its own time in A, as for two kernels
     #[arg(long, value_name = "WHAT", default_value = "relative", requires = "gate",
           value_parser = PossibleValuesParser::new(["relative", "absolute"]).map(gate_on))]
@@ -42,7 +42,7 @@ pub struct CompareArgs {
     /// Within this distance of 1 a ratio is equivalent [default: 2%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     margin: Option<f64>,
-    /// Compare runs or cases that differ in more than the moment
+    /// Compare runs or cases of different machines, programs or settings
     #[arg(long)]
     force: bool,
     /// text, json, markdown

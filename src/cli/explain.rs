@@ -19,7 +19,7 @@ pub struct ExplainArgs {
     /// Mechanisms, with options; with a second one, where the difference comes from
     #[arg(value_name = "MECHANISM", required = true, value_parser = variant)]
     mechanisms: Vec<String>,
-    /// Message sizes; three and more tell copying from the rest [default: 1,4K,64K]
+    /// Message sizes; three or more separate copying from the rest [default: 1,4K,64K]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     size: Option<Sizes>,
     /// Where the workers run, as for `run` [default: every pinned placement that exists]
@@ -51,7 +51,7 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     let plan = run::planned(&request, &Ways::default())?;
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
         let line =
-            "nothing to take apart: name a mechanism that carries something, and that is here";
+            "nothing to take apart: name a mechanism that carries messages and is available here";
         let mut absent = plan.groups.iter().flat_map(|it| &it.absent);
         let reason = absent.find(|it| it.absence == Absence::Unavailable).map(|it| &it.reason);
         return Err(Failure::usage(reason.map_or(line.into(), |why| format!("{line} ({why})"))));

@@ -79,7 +79,7 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
         }
     }
     if floors.is_empty() {
-        complain("nothing could be measured; the reasons stand above");
+        complain("nothing could be measured; see the reasons above");
         return Ok(1);
     }
     Ok(0)

@@ -69,7 +69,7 @@ impl Forecast {
                 units::duration(budget * 1e9),
                 counted(rounds)
             ),
-            None => format!("there are to be {}", counted(rounds)),
+            None => format!("{} are asked for", counted(rounds)),
         };
         let mut options = Vec::new();
         if (enough as u64) > self.asked {

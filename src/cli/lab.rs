@@ -29,9 +29,9 @@ pub struct LabArgs {
 enum LabCommand {
     /// Make a laboratory; needs root
     Up(UpArgs),
-    /// Run a command in one of its hosts, in the place of this one
+    /// Run a command in one of its hosts, replacing this process
     Exec(ExecArgs),
-    /// What there is, and what impairs its line by which means
+    /// Show laboratories, and how their lines are impaired
     Status(StatusArgs),
     /// Remove a laboratory, also one that was left half made
     Down(DownArgs),
@@ -81,7 +81,7 @@ struct UpArgs {
 
 #[derive(Args)]
 struct Name {
-    /// The laboratory's name, which tells it from others
+    /// The laboratory's name
     #[arg(long, value_name = "NAME", default_value = "lab", value_parser = words::name)]
     name: String,
 }

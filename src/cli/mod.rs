@@ -80,17 +80,17 @@ struct Common {
 enum Command {
     /// Measure chosen mechanisms, workloads, sizes and placements
     Run(Box<args::RunArgs>),
-    /// Clocks, kernel calls, copying, cache lines, wake-ups: the bounds to hold results against
+    /// Clocks, kernel calls, copying, cache lines, wake-ups: the bounds to compare results with
     Floor(floor::FloorArgs),
-    /// What this machine offers; why not, and what would enable it
+    /// The mechanisms of this machine; of the others, why not and what would enable them
     List(list::ListArgs),
     /// Is this machine fit to measure on? Advice, never a change
     Doctor(doctor::DoctorArgs),
     /// Where a message's time goes: calls, copying, waking, waiting, switching
     Explain(Box<explain::ExplainArgs>),
-    /// Experiments that were declared before they are run: built in, or from a TOML file
+    /// Experiments declared before they are run: built in, or from a TOML file
     Study(study::StudyArgs),
-    /// What observing costs: per operation, per firing, and whether a curve keeps its shape
+    /// Tracing overhead: per operation, per firing, and whether a curve keeps its shape
     ProbeEffect(Box<probe_effect::ProbeEffectArgs>),
     /// The runs in the store
     Runs(runs::RunsArgs),

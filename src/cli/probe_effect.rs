@@ -1,4 +1,4 @@
-//! `ipcmark probe-effect`: what observing costs, measured beside launches at which nothing looks.
+//! `ipcmark probe-effect`: what observing costs, measured beside uninstrumented launches.
 
 use clap::Args;
 
@@ -73,7 +73,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
         .flat_map(|group| group.cases.iter().chain(group.absent.iter().map(|it| &it.case)));
     if cases.all(|it| it.variant.traits().carries == Carries::Nothing) {
         return Err(Failure::usage(format!(
-            "{}: it moves nothing that could be observed: name one that does, as pipe",
+            "{}: it carries no messages that could be observed: name one that does, as pipe",
             request.mechanisms.join(", ")
         )));
     }
@@ -145,7 +145,7 @@ impl ProbeEffectArgs {
         })
     }
 
-    /// Every level in every dose. Counters of the processor look on once: four times over, a
+    /// Every level at every multiple. Counters of the processor look on once: four times over, a
     /// family is larger than the hardware.
     fn levels(&self) -> Vec<Probe> {
         let asked: Vec<Probe> = if self.levels.is_empty() {

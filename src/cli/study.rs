@@ -201,7 +201,9 @@ fn dry(
     reasons.sort();
     reasons.dedup();
     if !reasons.is_empty() {
-        section.blocks.push(Block::paragraph(format!("{} cases can't be:", absent.len())));
+        section
+            .blocks
+            .push(Block::paragraph(format!("{} cases can't be measured here:", absent.len())));
         section.blocks.push(Block::List(reasons.into_iter().map(Text::from).collect()));
     }
     let mut document = Document::new(declared.study.title.clone());

@@ -75,7 +75,7 @@ impl Counted {
     /// # Errors
     /// What was in the way.
     pub fn of(&self, name: &str) -> Result<OverRounds, String> {
-        let count = Count::number(name).ok_or_else(|| format!("{name} is no number"))?;
+        let count = Count::number(name).ok_or_else(|| format!("{name} is not a number"))?;
         let known = self.events.get(name).cloned().or_else(|| self.trace(&count));
         known.ok_or_else(|| self.reason(&count, name))
     }

@@ -82,7 +82,9 @@ pub(super) fn assign(cases: &mut [CaseResult], rounds: &Rounds) -> Vec<String> {
         let name = name(of);
         match bound(case, of, rounds) {
             Some(bound) => case.bound = Some(bound),
-            None => told.push(format!("no {name} beside results: its rounds measured none")),
+            None => {
+                told.push(format!("no {name} to compare results with: its rounds measured none"))
+            }
         }
     }
     told.extend(demote(cases));
@@ -194,7 +196,7 @@ fn demote(cases: &mut [CaseResult]) -> Vec<String> {
     }
     let sentence = |(name, variant): (String, String)| {
         format!(
-            "{variant} lies below {name}, beyond both intervals: no floor here, but a yardstick"
+            "{variant} lies below {name}, beyond both intervals: here it is a yardstick, not a floor"
         )
     };
     refuted.into_iter().map(sentence).collect()

@@ -87,7 +87,7 @@ pub const EQUIVALENT_WITHIN: f64 = 0.02;
 /// The version of exports: docs/results.schema.json.
 pub const SCHEMA_VERSION: u32 = 2;
 
-const NO_FLOORS: &str = "no floors: the run was stored before they were measured, or ended first";
+const NO_FLOORS: &str = "no floors: the run ended before they were measured";
 
 /// A judged run.
 pub struct Judged {
@@ -222,7 +222,7 @@ impl Judged {
         self.study = found.map_err(|why| {
             let (id, tool) = (self.run.id, &self.run.tool);
             StoreError::unreadable(format!(
-                "run {id}: its study is none of this build: {why}; read it with the build that measured it, {tool}"
+                "run {id}: this build can't read its study: {why}; read it with the build that measured it, {tool}"
             ))
         })?;
         Ok(())

@@ -155,7 +155,7 @@ fn agreement(found: &Clocks) -> Option<Text> {
             let name = clock_name(&clock.clock);
             Some(match clock.clock.as_str() {
                 "tsc" if together => format!("{name} kept its own mean scale"),
-                "tsc" => format!("{name} strayed from its own mean scale by {ppm} ppm"),
+                "tsc" => format!("{name} deviated from its own mean scale by {ppm} ppm"),
                 _ if together => format!("{name} kept step with CLOCK_MONOTONIC_RAW"),
                 _ => format!("{name} ran {ppm} ppm faster than CLOCK_MONOTONIC_RAW"),
             })
@@ -261,9 +261,9 @@ fn lines(found: &Lines) -> Vec<Block> {
         blocks.push(Block::paragraph(text));
     }
     blocks.push(Block::paragraph(
-        "A yardstick: what it takes to tell a worker on another CPU something and hear from it, when \
-         both do nothing but look. A ring that touches its line less often may take less. Another \
-         line for each repeat; two modes are two places of lines, or two places of the CPUs."
+        "A yardstick: a round trip between workers on two CPUs that do nothing but poll one cache \
+         line. A ring that touches its line less often may take less. Each repeat uses another \
+         line; two modes are two places of lines, or two places of the CPUs.",
     ));
     blocks
 }

@@ -8,7 +8,7 @@ use analysis::{CaseResult, Judged, Status};
 pub(super) fn absent(judged: &Judged) -> Table {
     let mut table = Table {
         caption: "Not measured here".into(),
-        columns: vec![Column::text("what", 0), Column::text("why, and the way out", 0)],
+        columns: vec![Column::text("what", 0), Column::text("why, and the remedy", 0)],
         ..Default::default()
     };
     for (what, why) in absences(judged) {

@@ -77,7 +77,7 @@ fn verdict(found: &RunComparison) -> Verdict {
     let compared = all - with(found, Change::Incomparable).len();
     if compared == 0 {
         let why = match found.differences.as_slice() {
-            [] => "no case was measured in both runs, and in the same way".to_string(),
+            [] => "no case was measured in both runs in the same way".to_string(),
             some => format!("the runs differ in {}", fields(some.iter().map(|it| &it.field))),
         };
         let headline = Text::new().strong("Nothing can be compared: ").plain(why + ".");
@@ -112,9 +112,9 @@ fn verdict(found: &RunComparison) -> Verdict {
 
 fn remedy(found: &RunComparison) -> &'static str {
     if found.differences.is_empty() {
-        "The reasons stand under the tables."
+        "The reasons are given under the tables."
     } else {
-        "--force compares them anyway: what changed is then all of these together."
+        "--force compares them anyway: a change may then come from any of these."
     }
 }
 
@@ -155,8 +155,8 @@ fn differences(found: &RunComparison) -> Vec<Block> {
     let mut blocks = Vec::new();
     if found.forced {
         blocks.push(Block::warning(
-            "Compared by --force: the runs differ in more than the moment, and a change may come \
-             from any of that.",
+            "Compared by --force: the runs differ in machine, program or settings, and a change may \
+             come from any of these.",
         ));
     }
     if !found.differences.is_empty() {

@@ -1,5 +1,5 @@
-//! Datagrams: what became of them on their way, beside the kernel's own counters, and what a message
-//! comes to on the wire. Said of every case that sends any, also where nothing was lost.
+//! Datagrams: which arrived, were lost, late or duplicated, with the kernel's own counters, and the
+//! bytes of a message on the wire. Shown for every case that sends any, also where nothing was lost.
 
 use super::words;
 use crate::{Block, Column, Row, Section, Table, Text, units};
@@ -7,11 +7,11 @@ use analysis::{CaseResult, DatagramsSeen, Judged, Traffic};
 
 /// What the figures mean.
 const MEANING: &str = "Counted over all launches of a case, pilots and failed ones too. Fragments, by \
-     the receivers of both ends: lost are those that were waited for in vain; late are those that came \
-     after one sent later. A datagram that is a whole message has no number: of those the kernel alone \
-     tells. Its counters are those of a network namespace, strangers' sockets in it included: \
+     the receivers of both ends: lost, waited for in vain; late, received \
+     after one sent later. A datagram that is a whole message has no number: only the kernel counts \
+     those. Its counters are those of a network namespace, with all sockets in it: \
      sent and received while launches were timed and warmed up; dropped: receive queues that were full \
-     (of these sockets, and of all), wrong checksums, no room to send.";
+     (of these sockets, and of all), wrong checksums, no space to send.";
 
 /// What goodput and the wire are.
 const WIRE: &str = "Throughput is goodput: bytes of messages that arrived. On the wire: bytes of \
@@ -49,11 +49,11 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
         let came: u64 = quiet().filter_map(|it| it.1.fragments).map(|it| it.received).sum();
         let fragments = match came {
             0 => String::new(),
-            _ => format!(", {} fragments came in their order", units::count(came)),
+            _ => format!(", {} fragments arrived in order", units::count(came)),
         };
         sentences.push(format!(
-            "in {} launches nothing was lost, late or doubled as far as can be told, and nothing dropped \
-             by the kernel{fragments}",
+            "in {} launches no datagram is known to be lost, late or duplicated, and the kernel dropped \
+             none{fragments}",
             units::count(launches as u64)
         ));
     }
@@ -82,7 +82,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
     whole.into_iter().chain(lossy).collect()
 }
 
-/// Whether anything became of a datagram but to arrive, once and in its turn.
+/// Whether a datagram was lost, late, duplicated or dropped, or a launch failed.
 fn has_lost(seen: &DatagramsSeen) -> bool {
     let fragments = seen.fragments.unwrap_or_default();
     let failed = seen.launches.iter().any(|it| it.status != "ok");
@@ -100,7 +100,7 @@ fn counts(seen: &DatagramsSeen) -> String {
     let mut parts = vec![format!("{failed} of {} launches failed", seen.launches.len())];
     if let Some(it) = seen.fragments {
         parts.push(format!(
-            "fragments: {} came, {} lost, {} late, {} twice",
+            "fragments: {} arrived, {} lost, {} late, {} duplicated",
             units::count(it.received),
             units::count(it.lost),
             units::count(it.reordered),
@@ -118,7 +118,7 @@ fn counts(seen: &DatagramsSeen) -> String {
 fn kernel(it: &Traffic) -> String {
     let count = |of: Option<u64>| of.map_or("?".into(), units::count);
     format!(
-        "{} sent, {} received, dropped {} for full queues, {} for checksums, {} for want of room to send",
+        "{} sent, {} received, dropped {} for full queues, {} for checksums, {} for lack of send space",
         count(it.sent),
         count(it.received),
         count(it.receive_queue_errors),

@@ -6,8 +6,8 @@ use model::findings::{Finding, Level};
 /// A section for each severity that occurs, the gravest first.
 pub fn sections(findings: &[Finding]) -> Vec<Section> {
     let titles = [
-        (Level::Warning, "spoils", "Serious"),
-        (Level::Note, "colours", "Minor"),
+        (Level::Warning, "serious", "Serious"),
+        (Level::Note, "minor", "Minor"),
         (Level::Unknown, "unknown", "Not known here"),
         (Level::Fine, "fine", "As it should be"),
     ];

@@ -12,8 +12,8 @@ const RULE: &str = "Straight lines in size: a place is where one ends and the ne
      more than noise does; a straight line shows one with at most 5 %. Step: how far the second \
      line lies above the first at that place.";
 
-const NO_PROOF: &str = "What coincides lies within the interval; that makes it a candidate, and \
-     not the cause. A wide interval holds many by chance.";
+const NO_PROOF: &str = "What coincides lies within the interval: a candidate, not proven to be \
+     the cause. A wide interval holds many by chance.";
 
 /// None unless a curve has the sizes that it takes.
 pub fn section(judged: &Judged) -> Option<Section> {
@@ -117,12 +117,12 @@ pub fn change(it: &Inflection) -> String {
 fn sentences(sweep: &Sweep) -> Vec<Text> {
     let head = || Text::new().code(&sweep.variant).plain(format!(", {}: ", lower(&place(sweep))));
     if let Some(reason) = &sweep.reason {
-        return vec![head().plain(format!("nothing can be said: {reason}."))];
+        return vec![head().plain(format!("not analysed: {reason}."))];
     }
     if sweep.inflections.is_empty() {
         let none = match sweep.sizes_bytes[..] {
             [first, .., last] => format!(
-                "none that {} rounds are sure of between {} and {}.",
+                "none shown by {} rounds between {} and {}.",
                 sweep.rounds,
                 units::size(first),
                 units::size(last)
@@ -133,7 +133,7 @@ fn sentences(sweep: &Sweep) -> Vec<Text> {
     }
     let sentence = |it: &Inflection| {
         let known = match &it.candidates[..] {
-            [] => "none that is known here".to_string(),
+            [] => "nothing known".to_string(),
             known => words::list(&known.iter().map(named).collect::<Vec<_>>()),
         };
         head().strong(between(it)).plain(format!(", {}. Coincides with: {known}.", change(it)))

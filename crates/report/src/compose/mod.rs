@@ -140,7 +140,7 @@ fn headline(run: &StoredRun) -> &'static str {
 fn cautions(judged: &Judged) -> Vec<Block> {
     let mut told: Vec<Block> = peer::hosts(judged).collect();
     if judged.results.iter().all(|case| case.launches == 0) {
-        let nothing = "Nothing was measured in this run; the reasons stand below.";
+        let nothing = "Nothing was measured in this run; the reasons follow.";
         told.push(Block::warning(nothing));
     }
     if judged.run.status != RunStatus::Complete {

@@ -8,8 +8,8 @@ use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
 const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
      behind others is in them. Served: one connection, one round trip at a time; share: of what was due \
      in the same launch. Late: begun more than 1 µs after it was due; begun: by how much, the median and \
-     the largest of all launches. On one CPU the sender sleeps until a message is due, and its way out of \
-     sleep is in the response.";
+     the largest of all launches. On one CPU the sender sleeps until a message is due, and its wake-up \
+     is in the response.";
 
 /// A case that kept a schedule, and how.
 fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
@@ -57,11 +57,11 @@ pub fn remarks(judged: &Judged) -> Vec<Block> {
     let fell_short = cases(judged).filter(|(_, rate)| !rate.is_kept());
     let told = fell_short.map(|(case, rate)| {
         let why = if rate.void {
-            "the sender itself was late: nothing is said of the mechanism; measure on a quieter \
-                 machine, or ask for a lower --rate"
+            "the sender itself was late, so that this is no result of the mechanism; measure on a quieter \
+                 machine, or with a lower --rate"
         } else {
-            "what was due waited longer and longer, and its response times say how long a launch \
-                 was: ask for a lower --rate"
+            "messages queued for as long as the launch lasted, and response times only show its \
+                 length: measure with a lower --rate"
         };
         Block::warning(format!("{}: {}: {why}", words::case(case), shortfall(rate)))
     });

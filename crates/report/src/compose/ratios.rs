@@ -117,7 +117,7 @@ pub fn headline(judged: &Judged, group: &GroupVerdict, standing: &Standing) -> S
     match (words::times_reference(judged, group, standing), group.reference) {
         (Some(times), _) => format!("{times} ({beside})"),
         (None, Some(at)) if at == standing.result && group.standings.len() > 1 => {
-            format!("which ratios are to ({beside})")
+            format!("the reference of the ratios ({beside})")
         }
         _ => beside,
     }

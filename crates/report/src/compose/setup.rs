@@ -6,11 +6,11 @@ use crate::{Block, Column, Listing, Row, Table, Text, Unit, Value, units};
 use analysis::{CaseResult, FIRST_MESSAGE, Judged, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
-const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to have both ends, and to \
+const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to open both ends, and to \
      close them again: bind, listen, connect, accept and close for tcp and for Unix sockets with \
      a name (bind=…), open and close for all others; with the calls that ask what the kernel \
      granted. A path costs what the file system of its folder takes, and making the folder. What \
-     remains to do before a first message isn't in it: faulting in shared memory, and meeting the \
+     remains to do before a first message isn't in it: faulting in shared memory, and finding the \
      partner (signal, process-vm). io-uring and tcp leave some of the end to the kernel.";
 
 /// What each step holds.
@@ -149,7 +149,7 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
     }
     listing.notes.push(Text::from(
         "The very first round trip of a launch, to a partner that already waits: cold code and \
-         cold memory, one value per launch, with one clock read in it. What null shows is the \
+         cold memory, one value per launch, with one clock read in it. The value of null is the \
          harness's own part.",
     ));
     let summary = Text::from("First message after set-up");

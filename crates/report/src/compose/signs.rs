@@ -7,8 +7,7 @@ use analysis::{CaseResult, GroupVerdict, Judged};
 /// Stands before what is among the best.
 const BEST: char = '*';
 /// What it means.
-const BEST_IN_WORDS: &str =
-    "* among the best of its group, which nothing else there can be told from.";
+const BEST_IN_WORDS: &str = "* among the best of its group: not separated from the best.";
 
 /// What the sign of the best means, where it stands in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {

@@ -40,8 +40,8 @@ fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
     Verdict::new(kind(group), headline, detail(judged, group))
 }
 
-/// A tie is a finding too; too few rounds to tell anything apart is not, nor is what others disturbed
-/// in every round.
+/// Several that are not separated are a finding too; a group where nothing is separated is not, nor
+/// one that was disturbed in every round.
 fn kind(group: &GroupVerdict) -> VerdictKind {
     if group.is_disturbed() {
         return VerdictKind::Unknown;
@@ -133,7 +133,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
         .try_fold(0.0, |most: f64, it| it.map(|it| most.max(it)));
     if let Some(most) = most.filter(|most| *most > 0.0) {
         text = text.plain(format!(
-            "What may be the best is at most {} slower than the best. ",
+            "Each that may be the best is at most {} slower than the best. ",
             percent(most)
         ));
     }
@@ -142,7 +142,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
         text = text.plain(format!("{unranked} "));
     }
     if group.is_disturbed() {
-        text = text.plain("Others disturbed every round: none of them is called best. ");
+        text = text.plain("Every round was disturbed: none of them is called best. ");
     }
     text.plain(format!(
         "{} rounds, paired; 95 % for all of the {} mechanisms together{}.",
@@ -208,7 +208,7 @@ fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
     vec![Block::paragraph(asked.plain(counted + &rest))]
 }
 
-/// The cases of a group that are precision not reached.
+/// The cases of a group whose precision was not reached.
 fn open<'a>(
     judged: &'a Judged,
     group: &'a GroupVerdict,

@@ -58,7 +58,10 @@ fn opening(found: &Explanation) -> Section {
 
 fn copying_unknown(case: &Explained) -> Option<Text> {
     let reason = case.copying_unknown.as_ref().filter(|_| case.message_bytes.is_some())?;
-    Some(Text::from(format!("Copying of {} is not told from the rest: {reason}.", case.variant)))
+    Some(Text::from(format!(
+        "Copying of {} is not separated from the rest: {reason}.",
+        case.variant
+    )))
 }
 
 /// Placements and workers, in the order of the cases.
@@ -152,8 +155,8 @@ fn figure(found: &Explanation, place: &(String, String)) -> Figure {
         FigureKind::Bars,
         format!("explained-{}-{}", place.0.replace(',', "-"), place.1),
         format!("A round trip taken apart, {}", place_in_words(place)),
-        "Bars: the parts of a traced round trip, less the overhead of tracing it; one that comes out \
-         below nothing isn't drawn. Diamond: the round trip without instrumentation.",
+        "Bars: the parts of a traced round trip, less the overhead of tracing it; negative ones \
+         aren't drawn. Diamond: the round trip without instrumentation.",
         Axis::categories("case", cases.iter().map(|it| name(it))),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
     );
@@ -218,7 +221,7 @@ fn differences(found: &Explanation) -> Section {
 /// Tracing overhead, and how far its correction can be trusted.
 fn price(found: &Explanation) -> Section {
     let mut table = Table {
-        caption: "What tracing cost".into(),
+        caption: "Tracing overhead of each case".into(),
         columns: vec![
             Column::text("", 0),
             Column::number("traced", 0),
@@ -243,15 +246,15 @@ fn price(found: &Explanation) -> Section {
         ]));
     }
     table.notes.push(Text::from(
-        "A firing's price is what tracing twice over adds, and is taken off part by part; slow call, what an attached trace adds to \
-         a system call beside that. Parts add up where the residual's interval holds zero, or is \
+        "a firing: what tracing twice adds, subtracted part by part. slow call: what an attached trace adds to \
+         a system call besides. Parts add up where the residual's interval holds zero, or is \
          within a twentieth of the whole.",
     ));
     let mut section = Section::new("price", "Tracing overhead").with(table);
     if found.cases.iter().any(|it| it.overlaps) {
         section.blocks.push(Block::paragraph(
-            "On two CPUs the workers' waits overlap: a firing on one delays the other or hides \
-             behind it, so that taking its price off part by part is no exact correction there.",
+            "On two CPUs the workers' waits overlap: a firing on one delays the other or overlaps \
+             with its wait, so that subtracting its cost part by part is not an exact correction there.",
         ));
     }
     section

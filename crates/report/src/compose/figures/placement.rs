@@ -6,7 +6,7 @@ use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::{CaseResult, Judged, Status};
 
 const CAPTION: &str = "Each cell holds the median round trip; its colour is that over the best of its \
-     row. Hatched: not measured; pointing at it, or the table, tells why.";
+     row. Hatched: not measured; pointing at it, or the table, gives the reason.";
 
 /// One figure, where something was measured in two places at least.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {

@@ -83,7 +83,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
 fn finding(judged: &Judged, workload: Workload, place: (&str, &str), told: &[String]) -> String {
     let best = words::best_by_size(judged, workload, place);
     let found = match told {
-        [] => "No inflection that the rounds are sure of.".to_string(),
+        [] => "No inflection is shown.".to_string(),
         _ => format!("Inflections: {}.", told.join("; ")),
     };
     [best, found].join(" ").trim_start().to_string()

@@ -16,7 +16,7 @@ const QUARTILES: &str = "The median of the launches, in the band of their quarti
 const BOXES: &str = "Box: from the first to the third quartile of the launches, their median within; \
      whiskers: to the smallest and the largest launch.";
 const CELLS: &str = "Each cell holds the median over launches, coloured by it. Hatched: not measured; \
-     the table tells why.";
+     the table gives the reason.";
 const FIRST: &str = " Launch 1 of each case is left out here, and here alone.";
 
 /// Every figure of a study, in its order.
@@ -73,7 +73,7 @@ fn panels(
         }
         let drawn = [spec.x(), spec.series()].contains(&Some(factor));
         let levels = &declared.levels[&factor];
-        // A figure that doesn't speak of probes is of what nothing looks at.
+        // A figure that doesn't name probes is of uninstrumented launches.
         let unobserved = factor == Factor::Observe;
         if drawn || unobserved || only.level(factor).is_some() || levels.len() < 2 {
             continue;

@@ -69,7 +69,7 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
         )),
     }
     if found.launches == 0 {
-        told.push(Block::warning("Nothing was measured; the reasons stand below."));
+        told.push(Block::warning("Nothing was measured; the reasons follow."));
     }
     let boots: std::collections::BTreeSet<_> =
         fleet.nodes.iter().filter_map(|it| it.far.as_ref()?.host.boot_id.as_ref()).collect();

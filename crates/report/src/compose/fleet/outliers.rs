@@ -20,8 +20,9 @@ pub fn verdicts(found: &FleetJudged, group: &GroupResult) -> Vec<Block> {
         return told;
     }
     if group.nodes < 3 {
-        let head =
-            Text::new().strong(format!("{}: ", title(group))).plain("two nodes have no rest.");
+        let head = Text::new()
+            .strong(format!("{}: ", title(group)))
+            .plain("two nodes can't be compared with the rest.");
         return vec![
             Verdict::new(tone(false, false, true), head, "Measure on three or more.").into(),
         ];

@@ -58,7 +58,7 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     }
     let mut notes = vec![group.per_message()];
     notes.push(
-        "Medians over launches of their own, which are no results. interrupts: sent from one CPU to \
+        "Medians over launches of their own, which are not results. interrupts: sent from one CPU to \
          another.",
     );
     if present.iter().any(|it| it.0 == "on CPU") {
@@ -119,7 +119,7 @@ fn all_of(case: &ObservedCase) -> Option<Table> {
             Column::number("per message", 1),
             Column::number("per byte", 1),
         ],
-        notes: vec!["What was counted and never happened is left out.".into()],
+        notes: vec!["Events that never happened are left out.".into()],
         ..Default::default()
     };
     for it in &case.by {

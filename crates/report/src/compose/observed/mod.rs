@@ -1,5 +1,5 @@
 //! What was counted in observed launches, and recorded in traced ones: a
-//! table each for what happened, for system calls by what they returned, for waits, for the price.
+//! table each for events, for system calls by what they returned, for waits, for tracing overhead.
 //!
 //! A terminal gets what fits 80 columns; a page all of it, with intervals. What can't be counted
 //! here stands once, with its reason, and by name what depends on it.
@@ -19,7 +19,7 @@ use analysis::{EventCount, Judged, Observed, TraceSummary};
 use model::metric::Operation;
 use model::total::Total;
 
-/// The section of a run in which something looked on; None of any other.
+/// The section of a run with instrumentation; None of any other.
 pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
     let seen: Vec<&Observed> =
         judged.observed.iter().filter(|it| it.probe.times == 1 && !it.probe.empty).collect();
@@ -52,7 +52,7 @@ fn told_once(blocks: &mut [Block]) {
     }
 }
 
-/// A case, with all that looked at it.
+/// A case, with all its instrumentation.
 struct ObservedCase<'a> {
     by: Vec<&'a Observed>,
 }

@@ -45,7 +45,7 @@ fn gaps(trace: &[(&ObservedCase, &TraceSummary)]) -> Vec<Block> {
     missing.dedup();
     if !missing.is_empty() {
         told.push(Block::warning(format!(
-            "this kernel lacks tracepoints: {}; what they tell is missing",
+            "this kernel lacks tracepoints: {}; what they count is missing",
             missing.join(", ")
         )));
     }
@@ -64,8 +64,8 @@ fn calls(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
             Column::number("asked for", 1),
         ],
         notes: vec![
-            "takes: from entering to leaving, asleep or not, in traced launches; their price is \
-             in it."
+            "takes: from entering to leaving, asleep or not, in traced launches; the tracing overhead \
+             is included."
                 .into(),
         ],
         ..Default::default()
@@ -204,9 +204,9 @@ fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: De
             Column::number("longest delay", ASIDE),
         ],
         notes: vec![
-            "woken: how often, and how long until it ran; asleep: before that. displaced: gave up \
-             the CPU though nothing else was missing, or lost it. Means, medians over launches; the \
-             tracing overhead is in them."
+            "woken: how often, and how long until it ran; asleep: before that. displaced: runnable, but \
+             preempted or yielding. Means, medians over launches; the \
+             tracing overhead is included."
                 .into(),
         ],
         ..Default::default()

@@ -86,12 +86,12 @@ fn what_correction_changes(tested: &[&CurveUnder]) -> String {
     let (published, holm, maximum) = (sum(0), sum(1), sum(2));
     let bent = tested.iter().filter(|it| it.is_bent()).count();
     let changed = match (published, bent) {
-        (0, 0) => "Nothing is taken back: no point differs, and no curve does.".to_string(),
+        (0, 0) => "Correction changes nothing: no point differs, and no curve does.".to_string(),
         (_, 0) => {
             let points = if published == 1 { "That point is" } else { "Those points are" };
             format!("{points} no evidence of another shape: no curve differs as a whole.")
         }
-        (0, _) => "Uncorrected points miss it: curves differ as a whole.".to_string(),
+        (0, _) => "Single points don't show it, but curves differ as a whole.".to_string(),
         _ => {
             let verb = if bent == 1 { "differs" } else { "differ" };
             format!(

@@ -1,5 +1,5 @@
-//! Tables of prices: one for each size, one for the lines through doses, one for what can't be
-//! tried.
+//! Tables of overheads: one for each size, one for the lines through multiples of a level, one for
+//! levels that are unavailable.
 
 use super::{operation, percent, percents, strand_name};
 use crate::compose::words;
@@ -80,12 +80,12 @@ fn notes(strand: &Strand) -> Vec<Text> {
     let rounds = strand.charges.iter().map(|it| it.rounds).min().unwrap_or(0);
     let mut notes = vec![Text::from(format!(
         "added: Hodges–Lehmann shift of {rounds} paired launches; p: exact signed-rank, corrected \
-         over the {family} prices of these tables."
+         over the {family} overheads of these tables."
     ))];
     if strand.charges.iter().any(|it| it.firings.is_some()) {
         notes.push(
-            "firings: per operation, both workers, counted in launches of their own. a firing: all \
-             of the price, divided by them; what a switch of counters costs is in it."
+            "firings: per operation, both workers, counted in launches of their own. a firing: the \
+             overhead divided by them, with what switching counters costs."
                 .into(),
         );
     }
@@ -134,7 +134,7 @@ pub(super) fn doses(strand: &Strand) -> Option<Block> {
         rows: strand.doses.iter().map(row).collect(),
         notes: vec![
             format!(
-                "at it: within {margin:.0} % of the unobserved time, so that the price is linear and \
+                "at it: within {margin:.0} % of the unobserved time, so that the overhead is linear and \
                  may be subtracted. above: the first level costs more than each further one; below: \
                  less. open <x: a miss smaller than x could not have been seen."
             )

@@ -1,5 +1,5 @@
-//! Tracing overhead, in words: the range of prices, whether shapes and orders survive, whether a
-//! price may be subtracted.
+//! Tracing overhead, in words: its range, whether shapes and orders survive, whether it may be
+//! subtracted.
 
 use super::{percent, strand_name};
 use crate::compose::words;
@@ -17,7 +17,7 @@ pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
     verdicts
 }
 
-/// The least and the most that looking costs.
+/// The smallest and the largest overhead.
 fn price(effect: &ProbeEffect) -> Verdict {
     let mut all: Vec<(&Common, &Charge, f64)> = Vec::new();
     for strand in &effect.strands {
@@ -30,15 +30,15 @@ fn price(effect: &ProbeEffect) -> Verdict {
         let head = Text::new().strong("The tracing overhead is unknown: ");
         return Verdict::new(
             VerdictKind::Unknown,
-            head.plain("no level was measured in six rounds beside unobserved launches."),
-            "The reasons stand below; --launches 12 are twelve rounds.",
+            head.plain("no level was measured in six rounds together with unobserved launches."),
+            "The reasons follow; --launches 12 makes twelve rounds.",
         );
     };
     let sure: Vec<_> = all.iter().filter(|it| it.1.is_sure()).collect();
     let head = match (sure.first(), sure.last()) {
         (Some(least), Some(most)) => Text::new()
             .strong(format!("Tracing overhead: up to {}: ", bare(most.2)))
-            .plain(format!("{}. The least overhead that is surely one is ", told(most)))
+            .plain(format!("{}. The smallest overhead that is surely above zero is ", told(most)))
             .plain(format!("{}, under {}.", bare(least.2), told(least))),
         _ => Text::new().strong("No overhead is separated from none: ").plain(format!(
             "the largest seen is {}, under {}.",
@@ -49,10 +49,10 @@ fn price(effect: &ProbeEffect) -> Verdict {
     let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
     let less = match all.iter().filter(|it| it.1.is_less()).count() {
         0 => String::new(),
-        less => format!(" {less} surely are less: instrumented launches are faster."),
+        less => format!(" {less} are surely below zero: instrumented launches are faster."),
     };
     let detail = format!(
-        "{} of {} overheads surely are more than nothing (Holm): {rounds} rounds, each with observed and \
+        "{} of {} overheads are surely above zero (Holm): {rounds} rounds, each with observed and \
          unobserved launches in random order.{less}{}",
         sure.len(),
         all.len(),
@@ -115,7 +115,7 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
             VerdictKind::Unknown,
             Text::new()
                 .strong("No curve over size shows another shape")
-                .plain(format!(", though one may be off: {off}.")),
+                .plain(format!(", though one may have: {off}.")),
         ),
         (count, _) => (
             VerdictKind::Bad,
@@ -135,7 +135,7 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
 fn too_few(unknown: &[&CurveUnder], all: usize) -> Text {
     let takes = unknown.iter().map(|it| it.rounds_for_off()).max().unwrap_or(0);
     Text::new().strong("No curve over size shows another shape").plain(format!(
-        ", but of {} of {all} it can't be told how far they are off a constant factor: it takes \
+        ", but for {} of {all} the distance from a constant factor is unknown: that takes \
          {takes} rounds (--launches {takes}).",
         unknown.len()
     ))
@@ -154,8 +154,8 @@ fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
         .count();
     let global = "By one test for each curve, Holm-corrected; see the tables for single points.";
     match (inside.len(), moved.as_slice()) {
-        (0, _) => format!("{global} None has a peak inside its sizes that could move."),
-        (all, []) => format!("{global} No peak moved: {stays} of {all} surely stay."),
+        (0, _) => format!("{global} No curve has a peak inside its sizes."),
+        (all, []) => format!("{global} No peak moved: {stays} of {all} surely stayed."),
         (all, some) => {
             format!("{global} {} of {all} peaks moved: {}.", some.len(), words::few(some))
         }
@@ -184,7 +184,7 @@ fn dose(effect: &ProbeEffect) -> Option<Verdict> {
         (meets, "meet the unobserved time"),
         (more, "end above it (the first level costs more)"),
         (less, "end below it (the first level costs less)"),
-        (open, "can't tell"),
+        (open, "are undecided"),
     ]
     .into_iter()
     .filter(|(many, _)| *many > 0)
@@ -195,11 +195,8 @@ fn dose(effect: &ProbeEffect) -> Option<Verdict> {
         words::list(&parts)
     ));
     let detail = match more + less {
-        0 => "Lines are fitted to the levels alone: the unobserved time is what tests them.",
-        _ => {
-            "Where a line misses, the overhead of tracing once can't be subtracted as a multiple of \
-             firings."
-        }
+        0 => "Lines are fitted to the levels alone, and tested against the unobserved time.",
+        _ => "Where a line misses, the overhead can't be subtracted as a multiple of the firings.",
     };
     Some(Verdict::new(kind, head, detail))
 }
@@ -225,7 +222,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
                 .strong(
                     "Whether instrumentation changes which of two mechanisms is faster is unknown",
                 )
-                .plain(format!(": none of {all} comparisons shows which is.")),
+                .plain(format!(": none of {all} comparisons separates the two.")),
         ),
         ([], 0) if open > 0 => (
             VerdictKind::Neutral,
@@ -242,7 +239,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         ([], _) => (
             VerdictKind::Neutral,
             Text::new().strong("Instrumentation changes no order").plain(format!(
-                ", but {} of {all} comparisons say more or less than unobserved: {}.",
+                ", but {} of {all} comparisons are decided only observed, or only unobserved: {}.",
                 blurred.len(),
                 words::few(&blurred)
             )),
@@ -250,14 +247,14 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         (some, _) => (
             VerdictKind::Bad,
             Text::new()
-                .strong(format!("Instrumentation turns {} of {all} orders round: ", some.len()))
+                .strong(format!("Instrumentation reverses {} of {all} orders: ", some.len()))
                 .plain(words::few(some))
                 .plain("."),
         ),
     };
     let open = match open {
         0 => String::new(),
-        open => format!(" Open: {open}, where neither of the two tells which is faster."),
+        open => format!(" Open: {open}, where neither of the two separates them."),
     };
     let detail = format!(
         "Each comparison unobserved and observed, by the same test, corrected together.{open}"
@@ -293,7 +290,7 @@ mod tests {
         effect.strands[1].curves[0].off.clear();
         let told = shape(&effect).unwrap();
         assert_eq!(told.kind, VerdictKind::Unknown);
-        assert!(text(&told).contains("of 1 of 2 it can't be told"), "{told:?}");
+        assert!(text(&told).contains("for 1 of 2 the distance"), "{told:?}");
         assert!(text(&told).contains("--launches 7"), "{told:?}");
     }
 
@@ -325,6 +322,6 @@ mod tests {
         assert!(charges.clone().all(|it| it.is_less() && !it.is_sure()));
         let told = text(&price(&effect));
         assert!(told.contains("No overhead is separated from none"), "{told}");
-        assert!(told.contains("6 surely are less"), "{told}");
+        assert!(told.contains("6 are surely below zero"), "{told}");
     }
 }

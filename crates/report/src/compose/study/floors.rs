@@ -22,7 +22,9 @@ impl Written<'_> {
             let last = study.floor.iter().rfind(same).is_some_and(|it| std::ptr::eq(it, spec));
             let of_all = beside.figures.iter().filter(|it| it.floor.is_none());
             let of_all = published::told(beside, of_all).filter(|_| last);
-            table.notes.extend(of_all.map(|it| Text::from(format!("Of none by name: {it}."))));
+            table.notes.extend(
+                of_all.map(|it| Text::from(format!("Without a bound of that name: {it}."))),
+            );
         }
         let Some(floors) = floors else {
             table.notes.push(Text::from("The run holds no floors."));

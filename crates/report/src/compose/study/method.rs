@@ -20,10 +20,9 @@ impl Written<'_> {
         let mut section = Section::new("method", "Method");
         section.blocks.push(headed("Apparatus.", apparatus(judged)));
         section.blocks.extend(peer::hosts(judged));
-        let told = Text::new()
-            .strong("Variables. ")
-            .refer(Target::Table(VARIABLES.into()))
-            .plain(format!(" names what was set and what was seen. {}", self.held_fixed(judged)));
+        let told = Text::new().strong("Variables. ").refer(Target::Table(VARIABLES.into())).plain(
+            format!(" lists what was set and what was observed. {}", self.held_fixed(judged)),
+        );
         section.blocks.push(Block::Paragraph(told));
         section.blocks.push(self.variable_table().into());
         let told = headed("Measurement.", measurement(judged));
@@ -79,7 +78,7 @@ impl Written<'_> {
         if judged.run.request.except.is_empty() {
             ""
         } else {
-            " Of their combinations the study leaves out some of which it claims nothing."
+            " The study leaves out some of their combinations, about which it claims nothing."
         }
     }
 
@@ -88,7 +87,7 @@ impl Written<'_> {
         let variables = &self.declared.study.variables;
         let mut table = Table {
             id: VARIABLES.into(),
-            caption: "What was set (causes) and what was seen (effects)".into(),
+            caption: "What was set (causes) and what was observed (effects)".into(),
             columns: vec![
                 Column::text("variable", 0),
                 Column::text("role", 0),

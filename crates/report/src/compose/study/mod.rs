@@ -26,7 +26,7 @@ pub struct Written<'a> {
     declared: &'a ValidatedStudy,
     findings: &'a [Finding],
     figures: Vec<Figure>,
-    /// The results, and behind them the cases at which something looked.
+    /// The results, then the instrumented cases.
     cases: Vec<CaseResult>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Written<'a> {
     fn variables(&self) -> Table {
         let variables = &self.declared.study.variables;
         let mut table = Table {
-            caption: "What was set, and what was seen".into(),
+            caption: "What was set and what was observed".into(),
             columns: vec![
                 Column::text("variable", 0),
                 Column::text("role", 0),

@@ -104,7 +104,7 @@ impl Written<'_> {
         let told = merged(refusals.into_iter().collect()).into_iter();
         table.notes.extend(told.map(|it| Text::from(format!("Not testable here: {}.", it.1))));
         if counts_only {
-            // What nothing looked at would be a row of dashes.
+            // Uninstrumented cases would be a row of dashes.
             table.rows.retain(|row| row.cells[1..].iter().any(|it| !cells::is_dash(it)));
         }
         table
