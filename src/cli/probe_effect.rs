@@ -145,7 +145,7 @@ impl ProbeEffectArgs {
         })
     }
 
-    /// Every level at every multiple. Counters of the processor look on once: four times over, a
+    /// Every level at every multiple. Counters of the processor are attached once: four times over, a
     /// family is larger than the hardware.
     fn levels(&self) -> Vec<Probe> {
         let asked: Vec<Probe> = if self.levels.is_empty() {
@@ -158,7 +158,7 @@ impl ProbeEffectArgs {
             let dosed = probe.times == 1
                 && !probe.empty
                 && !probe.family().is_some_and(Family::is_hardware);
-            // Once is the price; more often only shows what once costs.
+            // Once is the overhead; more often only shows what once costs.
             let more: &[u8] = if dosed { &self.times } else { &[] };
             for times in [probe.times].iter().chain(more) {
                 levels.push(Probe { times: *times, ..probe });

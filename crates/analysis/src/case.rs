@@ -55,7 +55,7 @@ pub struct CaseResult {
     pub spins: bool,
     /// Second name of another case (A/A).
     pub twin: bool,
-    /// Instrumentation; null of a result, which nothing looks at.
+    /// Instrumentation; null of a result.
     #[serde(skip)]
     pub observe: Option<Probe>,
     /// What was done.

@@ -61,7 +61,7 @@ pub struct PeerNoise {
 /// Where free workers ran.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ObservedPlacement {
-    /// Share of the looks at which both were on one CPU.
+    /// Share of the noted moments at which both were on one CPU.
     pub same_cpu: f64,
     /// Launches in which a worker changed its CPU.
     pub launches_with_moves: u64,
@@ -111,16 +111,16 @@ impl NoiseSeen {
 impl ObservedPlacement {
     /// From the CPUs that the workers noted.
     pub(super) fn of(launches: &[&StoredLaunch]) -> ObservedPlacement {
-        let (mut together, mut looks, mut moved) = (0, 0, 0);
+        let (mut together, mut noted, mut moved) = (0, 0, 0);
         for launch in launches {
             let (a, b) = (&launch.record.initiator.cpus, &launch.record.responder.cpus);
-            looks += a.len().min(b.len());
+            noted += a.len().min(b.len());
             together += a.iter().zip(b).filter(|(a, b)| a == b).count();
             let moves = |cpus: &[u32]| cpus.windows(2).any(|pair| pair[0] != pair[1]);
             moved += u64::from(moves(a) || moves(b));
         }
         ObservedPlacement {
-            same_cpu: together as f64 / looks.max(1) as f64,
+            same_cpu: together as f64 / noted.max(1) as f64,
             launches_with_moves: moved,
         }
     }

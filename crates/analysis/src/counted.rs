@@ -9,7 +9,7 @@ use model::probe::Probe;
 use model::probe::Scope;
 use study::counted::Count;
 
-/// What was counted of a case, whatever looked at it.
+/// What was counted of a case, by any instrumentation.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     events: BTreeMap<String, OverRounds>,

@@ -66,7 +66,7 @@ pub use floor::{Bound, BoundKind};
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
-    Beyond, CallStats, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Price,
+    Beyond, CallStats, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Overhead,
     Returned, SocketSummary, TraceSummary, Wait, WakeUps, Worker,
 };
 pub use over_rounds::OverRounds;

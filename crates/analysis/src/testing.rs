@@ -1,7 +1,7 @@
 //! Results as they might have been measured, for tests here and of whoever shows them.
 
 use crate::probe::ProbeEffect;
-use crate::{CaseResult, Estimate, EventCount, MedianInterval, Observed, Price, Status};
+use crate::{CaseResult, Estimate, EventCount, MedianInterval, Observed, Overhead, Status};
 use model::case::Case;
 use model::catalogue::{Catalogue, Described};
 use model::launch::Workers;
@@ -174,7 +174,7 @@ impl Machine {
             events: Vec::new(),
             figures: Vec::new(),
             trace: None,
-            price: None::<Price>,
+            overhead: None::<Overhead>,
             firings: None,
             trips: Vec::new(),
             call_ns: Vec::new(),

@@ -1,7 +1,7 @@
 //! When the launches of a group are analysed, and the ranks that keep the error at 5 %.
 //!
-//! A group closes early where its intervals are narrow enough. Looking at the ordinary 95 % interval
-//! again and again, and stopping when it pleases, makes it cover far less than 95 %. So there are two
+//! A group closes early where its intervals are narrow enough. Computing the ordinary 95 % interval
+//! again and again, and stopping once it is narrow, makes it cover far less than 95 %. So there are two
 //! analyses at most: one after [`FIRST_ANALYSIS`] launches, where many more are to come, and one at the
 //! end, wherever that is. Their ranks are chosen together: both intervals cover the true median at
 //! once with at least 95 %. Whichever a group closes with, and for whatever reason, then has at least
@@ -86,7 +86,7 @@ impl Analysis {
                 Some(Analysis::first(reserved))
             }
             GroupEnd::AfterFirst if launches > FIRST_ANALYSIS => Analysis::second(launches),
-            // Launches of it failed: then it was never looked at before.
+            // Some of its launches failed: then it was not analysed before.
             _ => Analysis::only(launches),
         }
     }
@@ -118,8 +118,8 @@ pub enum GroupEnd {
 
 /// When a group that may go on for a certain time is analysed, and when it ends.
 ///
-/// Times depend on the machine, and on values only through how long launches take; what is planned here
-/// looks at no value.
+/// Times depend on the machine, and on values only through how long launches take; the plan
+/// uses no measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     /// Launches after which it ends.

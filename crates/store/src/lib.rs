@@ -63,7 +63,7 @@ pub enum Closed {
     Precise,
     /// The budget was used up first.
     Budget,
-    /// The number of launches that was asked, or the last look, was reached.
+    /// The number of launches that was asked, or that of the last analysis, was reached.
     Launches,
 }
 

@@ -104,7 +104,7 @@ impl StoredRun {
         nodes.unwrap_or_default()
     }
 
-    /// The cases that become results, each with its group: those at which nothing looks.
+    /// The cases that become results, each with its group: those without instrumentation.
     pub fn results(&self) -> impl Iterator<Item = (&StoredGroup, &StoredCase)> {
         let cases = self.groups.iter().flat_map(|it| it.cases.iter().map(move |case| (it, case)));
         cases.filter(|(_, case)| case.case.observe.is_none())

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 use factor::Factor;
 
-/// Whether the probe of `case` is to look at it; what has no level of a factor stands for each
+/// Whether `case` is to be observed by its probe; what has no level of a factor stands for each
 /// of them.
 pub fn observes(request: &Request, case: &Case) -> bool {
     let takes = |only: &BTreeMap<String, Vec<String>>| {

@@ -1,4 +1,4 @@
-//! At which cases of a study probes look: levels of `[observed]`, and of each `[[observed.also]]`,
+//! Which cases of a study are observed: levels of `[observed]`, and of each `[[observed.also]]`,
 //! all of which must be measured. By levels of the same form `[[vary.except]]` leaves cases out.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use super::validated::Reader;
 type Only = BTreeMap<String, Vec<String>>;
 
 impl Reader<'_> {
-    /// Where probes look, and where also.
+    /// The observed levels, and the further cases.
     pub(super) fn observed(
         &self,
         study: &Study,

@@ -1,6 +1,6 @@
 //! What was counted in the launches of a case that were instrumented, and tracing overhead.
 //!
-//! Events are summed over both workers, each divided by what that worker did; the price is the
+//! Events are summed over both workers, each divided by what that worker did; the overhead is the
 //! time of the observed launches over that of the others, paired within rounds.
 
 mod decode;
@@ -59,7 +59,8 @@ pub struct Observed {
     /// What a trace recorded; null of counters.
     pub trace: Option<TraceSummary>,
     /// Tracing overhead; null where too few rounds have both.
-    pub price: Option<Price>,
+    #[serde(rename = "price")]
+    pub overhead: Option<Overhead>,
     /// How often the programs of a trace ran for the workers, per operation of the initiator; null
     /// of counters, and of programs that do nothing.
     #[serde(skip)]
@@ -129,9 +130,9 @@ pub(super) struct Load {
     bytes: Option<f64>,
 }
 
-/// The time of an operation while something looked on, over its time otherwise.
+/// The time of an operation under instrumentation over its time without.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Price {
+pub struct Overhead {
     /// The ratio: 1 costs nothing.
     pub ratio: f64,
     /// Lower end of its interval.
@@ -165,7 +166,7 @@ impl Observed {
             events: events(&case, launches),
             figures: Vec::new(),
             trace: if probe.empty { None } else { TraceSummary::of(launches) },
-            price: beside.and_then(|at| price(&case, &plain[at])),
+            overhead: beside.and_then(|at| overhead(&case, &plain[at])),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),
             trips: of_traces(launches, |it| it.trips.clone()),
@@ -174,7 +175,7 @@ impl Observed {
         }
     }
 
-    /// Whether both are of the same case, whatever looked on.
+    /// Whether both are of the same case, whatever the instrumentation.
     pub fn is_same_case(&self, other: &Observed) -> bool {
         let key = |it: &Observed| {
             let what = (it.variant.clone(), it.workload, it.message_bytes, it.total);
@@ -196,13 +197,13 @@ fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
     !plain.twin && plain.workload == case.workload && key(plain) == key(case)
 }
 
-fn price(case: &CaseResult, plain: &CaseResult) -> Option<Price> {
+fn overhead(case: &CaseResult, plain: &CaseResult) -> Option<Overhead> {
     let rounds = case.by_round.iter().zip(&plain.by_round);
     let (observed, otherwise): (Vec<f64>, Vec<f64>) =
         rounds.filter_map(|(a, b)| (*a).zip(*b)).unzip();
     let compared = stats::compare_paired(&observed, &otherwise, ALPHA)?;
     let ratio = compared.ratio;
-    Some(Price { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
+    Some(Overhead { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
 }
 
 /// Something of the trace of each launch, by round.

@@ -62,7 +62,7 @@ impl CurveUnder {
     }
 }
 
-/// The curves of a strand, of probes that look on once.
+/// The curves of a strand, of probes that are attached once.
 pub(super) fn curves(pairs: &[Pair]) -> Vec<CurveUnder> {
     let mut probes: Vec<Probe> = Vec::new();
     for probe in pairs.iter().map(|it| it.probe).filter(|it| it.times == 1) {

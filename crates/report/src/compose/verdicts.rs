@@ -168,7 +168,7 @@ fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     }
 }
 
-/// How the leader stands to the reference, which nobody chose by looking; nothing where the headline says it.
+/// The leader's ratio to the reference; nothing where the headline has it.
 fn against_reference(judged: &Judged, group: &GroupVerdict) -> Text {
     let leader = group.leaders().0.filter(|_| !group.by_ratio);
     let told = leader.and_then(|it| Some((it, words::times_reference(judged, group, it)?)));

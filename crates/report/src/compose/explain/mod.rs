@@ -23,7 +23,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
         sections.push(differences(&found));
     }
     if !found.cases.is_empty() {
-        sections.push(price(&found));
+        sections.push(overhead(&found));
     }
     if teach {
         sections.push(teach::section(&found));
@@ -219,7 +219,7 @@ fn differences(found: &Explanation) -> Section {
 }
 
 /// Tracing overhead, and how far its correction can be trusted.
-fn price(found: &Explanation) -> Section {
+fn overhead(found: &Explanation) -> Section {
     let mut table = Table {
         caption: "Tracing overhead of each case".into(),
         columns: vec![

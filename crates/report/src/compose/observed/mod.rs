@@ -6,7 +6,7 @@
 
 mod events;
 mod hardware;
-mod price;
+mod overhead;
 mod traces;
 mod untested;
 
@@ -33,7 +33,9 @@ pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
         section.blocks.extend(traces::tables(group, detail));
     }
     section.blocks.extend(hardware::tables(&groups, detail));
-    section.blocks.extend(groups.iter().filter_map(|it| price::table(it, detail)).map(Block::from));
+    section
+        .blocks
+        .extend(groups.iter().filter_map(|it| overhead::table(it, detail)).map(Block::from));
     if detail == Detail::Full {
         section.blocks.extend(events::every(&groups));
     }

@@ -1,4 +1,4 @@
-//! What could not look on here: each reason once, with the levels and the figures that it keeps
+//! Instrumentation that is unavailable here: each reason once, with the levels and the figures that it keeps
 //! out.
 
 use std::collections::BTreeSet;

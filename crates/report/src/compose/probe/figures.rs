@@ -1,10 +1,10 @@
-//! Figures of the price: shifts with their intervals, curves under each level, and the p of each
+//! Figures of the overhead: shifts with their intervals, curves under each level, and the p of each
 //! point as published and corrected.
 
 use super::{operation, strand_name};
 use crate::compose::figures;
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
-use analysis::probe::{Charge, CurveUnder, ProbeEffect, Strand};
+use analysis::probe::{CurveUnder, ProbeEffect, ProbeOverhead, Strand};
 use model::probe::Probe;
 
 pub(super) fn all(effect: &ProbeEffect) -> Vec<Figure> {
@@ -25,15 +25,15 @@ fn of_strand(nth: usize, strand: &Strand) -> Vec<Figure> {
 }
 
 fn probes(strand: &Strand) -> Vec<Probe> {
-    let mut probes: Vec<Probe> = strand.charges.iter().map(|it| it.probe).collect();
+    let mut probes: Vec<Probe> = strand.overheads.iter().map(|it| it.probe).collect();
     probes.sort();
     probes.dedup();
     probes
 }
 
-/// Prices with intervals, by size and level.
+/// TraceOverhead with intervals, by size and level.
 fn shifts(nth: usize, strand: &Strand) -> Figure {
-    let mut sizes: Vec<Option<u64>> = strand.charges.iter().map(|it| it.message_bytes).collect();
+    let mut sizes: Vec<Option<u64>> = strand.overheads.iter().map(|it| it.message_bytes).collect();
     sizes.dedup();
     let names = sizes.iter().map(|it| it.map_or("–".into(), units::size));
     let what = operation(&strand.of);
@@ -58,12 +58,12 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
         y,
     );
     for probe in probes(strand) {
-        let point = |charge: &Charge| {
-            let at = sizes.iter().position(|it| *it == charge.message_bytes)?;
-            let shift = if ratios { charge.ratio? } else { charge.shift? };
+        let point = |overhead: &ProbeOverhead| {
+            let at = sizes.iter().position(|it| *it == overhead.message_bytes)?;
+            let shift = if ratios { overhead.ratio? } else { overhead.shift? };
             Some(Point::new(at as f64, shift.estimate).between(shift.low, shift.high))
         };
-        let here = strand.charges.iter().filter(|it| it.probe == probe);
+        let here = strand.overheads.iter().filter(|it| it.probe == probe);
         figure.series.push(Series::new(probe.to_string(), here.filter_map(point)));
     }
     figure.marks.push(Mark::new("nothing", if ratios { 1.0 } else { 0.0 }));
@@ -86,12 +86,12 @@ fn curves(nth: usize, strand: &Strand) -> Figure {
         Axis::new("message size", Unit::Bytes, Scale::Log),
         Axis::new(label, unit, Scale::Log),
     );
-    let point = |charge: &Charge, ns: f64| {
-        let bytes = charge.message_bytes? as f64;
+    let point = |overhead: &ProbeOverhead, ns: f64| {
+        let bytes = overhead.message_bytes? as f64;
         Some(Point::new(bytes, if transfers { bytes * 1e9 / ns } else { ns }))
     };
     let probes = probes(strand);
-    let of = |probe: Probe| strand.charges.iter().filter(move |it| it.probe == probe);
+    let of = |probe: Probe| strand.overheads.iter().filter(move |it| it.probe == probe);
     if let Some(first) = probes.first() {
         let plain = of(*first).filter_map(|it| point(it, it.plain_ns));
         figure.series.push(Series::new("unobserved", plain));

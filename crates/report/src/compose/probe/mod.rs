@@ -25,8 +25,8 @@ pub fn sections(judged: &Judged, detail: Detail) -> Vec<Section> {
 fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
     let mut answer = Section::new("price", "Verdict");
     answer.blocks.extend(verdicts::blocks(effect).into_iter().map(Block::from));
-    let mut prices = Section::new("prices", "Overheads");
-    prices.blocks.extend(effect.strands.iter().flat_map(tables::prices));
+    let mut overheads = Section::new("prices", "Overheads");
+    overheads.blocks.extend(effect.strands.iter().flat_map(tables::overheads));
     let mut doses = Section::new("doses", "Once, twice, four times");
     doses.blocks.extend(effect.strands.iter().filter_map(tables::doses));
     let mut shapes = Section::new("shapes", "Curves");
@@ -39,7 +39,7 @@ fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
     }
     let mut untested = Section::new("untested", "Not testable here");
     untested.blocks.extend(tables::untested(effect));
-    let all = [answer, prices, doses, shapes, drawn, untested];
+    let all = [answer, overheads, doses, shapes, drawn, untested];
     all.into_iter().filter(|section| !section.blocks.is_empty()).collect()
 }
 

@@ -5,18 +5,18 @@ use super::{operation, percent, percents, strand_name};
 use crate::compose::words;
 use crate::document::ASIDE;
 use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, units};
-use analysis::probe::{Charge, Dose, Linear, ProbeEffect, Strand};
+use analysis::probe::{Dose, Linear, ProbeEffect, ProbeOverhead, Strand};
 use analysis::{ALPHA, EQUIVALENT_WITHIN};
 use stats::{Interval, smallest_holm_n};
 
 /// A table for each size.
-pub(super) fn prices(strand: &Strand) -> Vec<Block> {
-    let mut sizes: Vec<Option<u64>> = strand.charges.iter().map(|it| it.message_bytes).collect();
+pub(super) fn overheads(strand: &Strand) -> Vec<Block> {
+    let mut sizes: Vec<Option<u64>> = strand.overheads.iter().map(|it| it.message_bytes).collect();
     sizes.dedup();
     let last = sizes.len().saturating_sub(1);
     let table = |(nth, size): (usize, Option<u64>)| {
-        let here: Vec<&Charge> =
-            strand.charges.iter().filter(|it| it.message_bytes == size).collect();
+        let here: Vec<&ProbeOverhead> =
+            strand.overheads.iter().filter(|it| it.message_bytes == size).collect();
         let mut table = Table {
             caption: caption(strand, size, &here),
             columns: vec![
@@ -40,7 +40,7 @@ pub(super) fn prices(strand: &Strand) -> Vec<Block> {
     sizes.into_iter().enumerate().map(table).collect()
 }
 
-fn caption(strand: &Strand, size: Option<u64>, here: &[&Charge]) -> String {
+fn caption(strand: &Strand, size: Option<u64>, here: &[&ProbeOverhead]) -> String {
     let size = words::of_size(size);
     let plain = here.first().map_or(f64::NAN, |it| it.plain_ns);
     format!(
@@ -51,21 +51,21 @@ fn caption(strand: &Strand, size: Option<u64>, here: &[&Charge]) -> String {
     )
 }
 
-fn row(charge: &Charge) -> Row {
+fn row(overhead: &ProbeOverhead) -> Row {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".into());
-    let each = charge.per_firing();
+    let each = overhead.per_firing();
     let cells = [
-        Text::new().code(charge.probe.to_string()),
-        or_dash(charge.shift.as_ref().map(added)).into(),
-        or_dash(charge.ratio.map(|it| percent(it.estimate))).into(),
-        or_dash(charge.ratio.as_ref().map(percents)).into(),
-        or_dash(charge.p_holm.map(units::p_value)).into(),
-        or_dash(charge.firings.map(|it| format!("{it:.1}"))).into(),
+        Text::new().code(overhead.probe.to_string()),
+        or_dash(overhead.shift.as_ref().map(added)).into(),
+        or_dash(overhead.ratio.map(|it| percent(it.estimate))).into(),
+        or_dash(overhead.ratio.as_ref().map(percents)).into(),
+        or_dash(overhead.p_holm.map(units::p_value)).into(),
+        or_dash(overhead.firings.map(|it| format!("{it:.1}"))).into(),
         or_dash(each.map(|it| units::duration(it.estimate))).into(),
         or_dash(each.map(|it| Unit::Nanoseconds.interval(it.estimate, it.low, it.high))).into(),
     ];
     let emphasis =
-        if charge.is_sure() || charge.is_less() { Emphasis::Normal } else { Emphasis::Muted };
+        if overhead.is_sure() || overhead.is_less() { Emphasis::Normal } else { Emphasis::Muted };
     Row::new(cells).emphasis(emphasis)
 }
 
@@ -76,13 +76,13 @@ fn added(it: &Interval) -> String {
 }
 
 fn notes(strand: &Strand) -> Vec<Text> {
-    let family = strand.charges.iter().filter(|it| it.p.is_some()).count();
-    let rounds = strand.charges.iter().map(|it| it.rounds).min().unwrap_or(0);
+    let family = strand.overheads.iter().filter(|it| it.p.is_some()).count();
+    let rounds = strand.overheads.iter().map(|it| it.rounds).min().unwrap_or(0);
     let mut notes = vec![Text::from(format!(
         "added: Hodges–Lehmann shift of {rounds} paired launches; p: exact signed-rank, corrected \
          over the {family} overheads of these tables."
     ))];
-    if strand.charges.iter().any(|it| it.firings.is_some()) {
+    if strand.overheads.iter().any(|it| it.firings.is_some()) {
         notes.push(
             "firings: per operation, both workers, counted in launches of their own. a firing: the \
              overhead divided by them, with what switching counters costs."

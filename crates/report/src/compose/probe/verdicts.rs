@@ -4,13 +4,13 @@
 use super::{percent, strand_name};
 use crate::compose::words;
 use crate::{Text, Verdict, VerdictKind, units};
-use analysis::probe::{Charge, Common, CurveUnder, Kept, Linear, Order, ProbeEffect};
+use analysis::probe::{Common, CurveUnder, Kept, Linear, Order, ProbeEffect, ProbeOverhead};
 
 /// How far a curve may be off a constant factor and still be called rescaled.
 const SHAPE_WITHIN: f64 = 0.1;
 
 pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
-    let mut verdicts = vec![price(effect)];
+    let mut verdicts = vec![overhead(effect)];
     verdicts.extend(shape(effect));
     verdicts.extend(dose(effect));
     verdicts.extend(order(effect));
@@ -18,11 +18,11 @@ pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
 }
 
 /// The smallest and the largest overhead.
-fn price(effect: &ProbeEffect) -> Verdict {
-    let mut all: Vec<(&Common, &Charge, f64)> = Vec::new();
+fn overhead(effect: &ProbeEffect) -> Verdict {
+    let mut all: Vec<(&Common, &ProbeOverhead, f64)> = Vec::new();
     for strand in &effect.strands {
-        let ratios = strand.charges.iter().filter_map(|it| Some((it, it.ratio?.estimate)));
-        all.extend(ratios.map(|(charge, ratio)| (&strand.of, charge, ratio)));
+        let ratios = strand.overheads.iter().filter_map(|it| Some((it, it.ratio?.estimate)));
+        all.extend(ratios.map(|(overhead, ratio)| (&strand.of, overhead, ratio)));
     }
     all.sort_by(|a, b| a.2.total_cmp(&b.2));
     let bare = |ratio| percent(ratio).trim_start_matches('+').to_string();
@@ -64,15 +64,16 @@ fn price(effect: &ProbeEffect) -> Verdict {
 }
 
 /// `trace-calls (pipe, one CPU, 64 B)`.
-fn told((of, charge, _): &(&Common, &Charge, f64)) -> String {
-    let size = words::of_size(charge.message_bytes);
-    format!("{} ({}{size})", charge.probe, strand_name(of))
+fn told((of, overhead, _): &(&Common, &ProbeOverhead, f64)) -> String {
+    let size = words::of_size(overhead.message_bytes);
+    format!("{} ({}{size})", overhead.probe, strand_name(of))
 }
 
-/// What a firing costs, from the least to the most, of prices that are sure.
-fn firings(all: &[(&Common, &Charge, f64)]) -> String {
+/// What a firing costs, from the least to the most, of overheads that are sure.
+fn firings(all: &[(&Common, &ProbeOverhead, f64)]) -> String {
     let sure = all.iter().filter(|it| it.1.is_sure());
-    let each = sure.filter_map(|(of, charge, _)| Some((of, charge, charge.per_firing()?.estimate)));
+    let each =
+        sure.filter_map(|(of, overhead, _)| Some((of, overhead, overhead.per_firing()?.estimate)));
     let mut each: Vec<_> = each.collect();
     each.sort_by(|a, b| a.2.total_cmp(&b.2));
     match each.as_slice() {
@@ -162,7 +163,7 @@ fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
     }
 }
 
-/// Whether prices are linear in their doses.
+/// Whether overheads are linear in their doses.
 fn dose(effect: &ProbeEffect) -> Option<Verdict> {
     let doses: Vec<_> = effect.strands.iter().flat_map(|it| &it.doses).collect();
     if doses.is_empty() {
@@ -318,9 +319,9 @@ mod tests {
     #[test]
     fn what_is_quicker_while_looked_at_is_no_price() {
         let effect = rescaled(0.8);
-        let charges = effect.strands.iter().flat_map(|it| &it.charges);
-        assert!(charges.clone().all(|it| it.is_less() && !it.is_sure()));
-        let told = text(&price(&effect));
+        let overheads = effect.strands.iter().flat_map(|it| &it.overheads);
+        assert!(overheads.clone().all(|it| it.is_less() && !it.is_sure()));
+        let told = text(&overhead(&effect));
         assert!(told.contains("No overhead is separated from none"), "{told}");
         assert!(told.contains("6 are surely below zero"), "{told}");
     }

@@ -5,10 +5,10 @@ use super::CaseGroup;
 use crate::{Column, Row, Table, Text, units};
 use model::probe::Probe;
 
-/// A column for each probe; None where no price is known.
+/// A column for each probe; None where no overhead is known.
 pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     let mut probes: Vec<Probe> = Vec::new();
-    for it in group.cases.iter().flat_map(|case| &case.by).filter(|it| it.price.is_some()) {
+    for it in group.cases.iter().flat_map(|case| &case.by).filter(|it| it.overhead.is_some()) {
         if !probes.contains(&it.probe) {
             probes.push(it.probe);
         }
@@ -26,17 +26,19 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         table.columns.push(Column::number(probe.to_string(), nth as u8 / 2));
     }
     for case in &group.cases {
-        let price = |probe: &Probe| {
+        let overhead = |probe: &Probe| {
             let of = case.by.iter().find(|it| it.probe == *probe);
-            let Some(price) = of.and_then(|it| it.price) else { return Text::new().muted("–") };
-            let ends = format!("[{:.2}, {:.2}]", price.low, price.high);
+            let Some(overhead) = of.and_then(|it| it.overhead) else {
+                return Text::new().muted("–");
+            };
+            let ends = format!("[{:.2}, {:.2}]", overhead.low, overhead.high);
             match (detail, probes.len()) {
-                (Detail::Summary, 5..) => units::ratio(price.ratio).into(),
-                _ => Text::from(format!("{} {ends}", units::ratio(price.ratio))),
+                (Detail::Summary, 5..) => units::ratio(overhead.ratio).into(),
+                _ => Text::from(format!("{} {ends}", units::ratio(overhead.ratio))),
             }
         };
         let cells: Vec<Text> =
-            std::iter::once(case.name(group)).chain(probes.iter().map(price)).collect();
+            std::iter::once(case.name(group)).chain(probes.iter().map(overhead)).collect();
         table.rows.push(Row::new(cells));
     }
     (!probes.is_empty()).then_some(table)
