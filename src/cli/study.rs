@@ -12,7 +12,7 @@ use super::roads::Open;
 use super::value_parsers::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, print, run};
 use crate::cli::input;
-use ::report::{Block, Column, Document, Row, Section, Table, Text};
+use ::report::{Block, Document, Row, Section, Table, Text};
 use ::run::plan::Plan;
 use model::duration::{budget, in_ns};
 use model::route::Route;
@@ -99,11 +99,9 @@ pub fn study(common: &Common, args: &StudyArgs) -> Result<u8, Failure> {
 }
 
 fn list(common: &Common) -> Result<u8, Failure> {
-    let mut table = Table {
-        caption: "`ipcmark study run NAME` runs one; a file of your own does as well".into(),
-        columns: vec![Column::text("name", 0), Column::text("what it asks", 0)],
-        ..Default::default()
-    };
+    let mut table =
+        Table::new("`ipcmark study run NAME` runs one; a file of your own does as well")
+            .words([("name", 0), ("what it asks", 0)]);
     for (name, text) in builtin::all() {
         let declared = validate(text, name, &mechanisms::catalogue(&[])).map_err(Failure::other)?;
         let title = Text::new().strong(&declared.study.title);

@@ -91,18 +91,11 @@ fn clocks(found: &Clocks) -> Vec<Block> {
             or_none(&clock.step_by_reads_ns),
         ])
     };
-    let table = Table {
-        id: String::new(),
-        caption: "What a read costs, and the smallest step by a growing loop and by reads".into(),
-        columns: vec![
-            Column::text("clock", 0),
-            Column::number("a read", 0),
-            Column::number("step, loop", 0),
-            Column::number("step, reads", 0),
-        ],
-        rows: found.clocks.iter().map(row).collect(),
-        notes: Vec::new(),
-    };
+    let table =
+        Table::new("What a read costs, and the smallest step by a growing loop and by reads")
+            .words([("clock", 0)])
+            .numbers([("a read", 0), ("step, loop", 0), ("step, reads", 0)])
+            .rows(found.clocks.iter().map(row));
     let mut blocks = vec![table.into(), Block::paragraph(precise(found))];
     blocks.extend(agreement(found).map(Block::paragraph));
     blocks.push(Block::paragraph(
@@ -173,17 +166,10 @@ fn calls(found: &Calls) -> Vec<Block> {
             Text::from(cell(Unit::Nanoseconds, &call.cost_ns)),
         ])
     };
-    let table = Table {
-        id: String::new(),
-        caption: "What a trivial call costs".into(),
-        columns: vec![
-            Column::text("call", 0),
-            Column::text("made by", 0),
-            Column::number("cost", 0),
-        ],
-        rows: found.calls.iter().map(row).collect(),
-        notes: Vec::new(),
-    };
+    let table = Table::new("What a trivial call costs")
+        .words([("call", 0), ("made by", 0)])
+        .numbers([("cost", 0)])
+        .rows(found.calls.iter().map(row));
     let cost = |by: &str| {
         let call = found.calls.iter().find(|it| it.call == "getpid" && it.by == by)?;
         call.cost_ns.lower()
@@ -217,18 +203,10 @@ fn copy(found: &Copy) -> Vec<Block> {
         let level_name = Text::from(level.level.as_str());
         Row::new([level_name, size(level.cache_bytes).into(), buffer.into(), rate])
     });
-    let table = Table {
-        id: String::new(),
-        caption: "Copying from one buffer to another, each byte counted once".into(),
-        columns: vec![
-            Column::text("in", 0),
-            Column::number("cache", 0),
-            Column::number("each buffer", 0),
-            Column::number("rate", 0),
-        ],
-        rows: rows.collect(),
-        notes: Vec::new(),
-    };
+    let table = Table::new("Copying from one buffer to another, each byte counted once")
+        .words([("in", 0)])
+        .numbers([("cache", 0), ("each buffer", 0), ("rate", 0)])
+        .rows(rows);
     vec![
         table.into(),
         Block::paragraph(
@@ -274,17 +252,10 @@ fn each_pair(found: &Lines) -> Table {
         let trip = part_cell(Unit::Nanoseconds, &pair.round_trip_ns);
         Row::new([format!("{a}, {b}").into(), Text::from(pair.relation.name()), trip])
     };
-    Table {
-        id: String::new(),
-        caption: "Round trip of a cache line".into(),
-        columns: vec![
-            Column::text("CPUs", 0),
-            Column::text("relation", 0),
-            Column::number("round trip", 0),
-        ],
-        rows: found.pairs.iter().map(row).collect(),
-        notes: Vec::new(),
-    }
+    Table::new("Round trip of a cache line")
+        .words([("CPUs", 0), ("relation", 0)])
+        .numbers([("round trip", 0)])
+        .rows(found.pairs.iter().map(row))
 }
 
 fn by_relation(found: &Lines) -> Table {
@@ -303,19 +274,11 @@ fn by_relation(found: &Lines) -> Table {
         let [median, least, most] = told;
         Row::new([relation.name().to_string(), count.to_string(), median, least, most])
     };
-    Table {
-        id: String::new(),
-        caption: "Round trip of a cache line, pairs of CPUs by relation".into(),
-        columns: vec![
-            Column::text("relation", 0),
-            Column::number("pairs", 0),
-            Column::number("median pair", 0),
-            Column::number("quickest", 0),
-            Column::number("slowest", 0),
-        ],
-        rows: groups.into_iter().map(row).collect(),
-        notes: vec!["Of a pair with two modes the quicker one.".into()],
-    }
+    Table::new("Round trip of a cache line, pairs of CPUs by relation")
+        .words([("relation", 0)])
+        .numbers([("pairs", 0), ("median pair", 0), ("quickest", 0), ("slowest", 0)])
+        .rows(groups.into_iter().map(row))
+        .note("Of a pair with two modes the quicker one.")
 }
 
 fn range(values: &[f64]) -> Option<(f64, f64)> {
@@ -362,20 +325,11 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
             Err(why) => absences.push(Text::new().code(name).plain(format!(": {why}"))),
         }
     }
-    let table = Table {
-        id: String::new(),
-        caption: "Round trip of two threads that sleep while they wait, by futex(2)".into(),
-        columns: vec![
-            Column::text("relation", 0),
-            Column::text("CPUs", 0),
-            Column::number("round trip", 0),
-            Column::number("switched", 1),
-        ],
-        rows,
-        notes: vec![
-            "switched: share of the round trips in which the first thread left its CPU.".into(),
-        ],
-    };
+    let table = Table::new("Round trip of two threads that sleep while they wait, by futex(2)")
+        .words([("relation", 0), ("CPUs", 0)])
+        .numbers([("round trip", 0), ("switched", 1)])
+        .rows(rows)
+        .note("switched: share of the round trips in which the first thread left its CPU.");
     let quiet = units::duration(found.quiet_ns as f64);
     let meaning = format!(
         "A yardstick: what waking by a futex costs, there and back. Pipes and sockets wake with a hint \

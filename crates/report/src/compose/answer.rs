@@ -20,12 +20,9 @@ pub fn table(judged: &Judged) -> Option<Block> {
             None => questions.push(Question { first: group, groups: vec![group] }),
         }
     }
-    let mut table = Table {
-        caption: "The best of each, by where the two workers run".into(),
-        columns: vec![Column::text("", 0)],
-        rows: rows(judged, questions, &places),
-        ..Default::default()
-    };
+    let mut table = Table::new("The best of each, by where the two workers run")
+        .words([("", 0)])
+        .rows(rows(judged, questions, &places));
     table.columns.extend(places.iter().map(|place| Column::text(words::place(place), 0)));
     let compared = !table.rows.is_empty();
     table.rows.extend(cheapest(judged, &places));

@@ -7,9 +7,7 @@ mod tables;
 mod trust;
 
 use super::{Detail, words};
-use crate::{
-    Block, Column, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
-};
+use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::compare::{CaseChange, Change, RunComparison};
 use store::Concurrent;
 
@@ -160,11 +158,11 @@ fn differences(found: &RunComparison) -> Vec<Block> {
         ));
     }
     if !found.differences.is_empty() {
-        let mut table = Table {
-            caption: "Where the machines or programs differ".into(),
-            columns: vec![Column::text("field", 0), Column::text("A", 0), Column::text("B", 0)],
-            ..Default::default()
-        };
+        let mut table = Table::new("Where the machines or programs differ").words([
+            ("field", 0),
+            ("A", 0),
+            ("B", 0),
+        ]);
         let shown = found.differences.iter().take(LISTED);
         table.rows = shown.map(|it| Row::new([it.field.as_str(), &it.a, &it.b])).collect();
         let more = found.differences.len().saturating_sub(LISTED);

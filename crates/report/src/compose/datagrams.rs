@@ -2,7 +2,7 @@
 //! bytes of a message on the wire. Shown for every case that sends any, also where nothing was lost.
 
 use super::words;
-use crate::{Block, Column, Row, Section, Table, Text, units};
+use crate::{Block, Row, Section, Table, Text, units};
 use analysis::{CaseResult, DatagramsSeen, Judged, Traffic};
 
 /// What the figures mean.
@@ -129,23 +129,13 @@ fn kernel(it: &Traffic) -> String {
 
 /// For the page: every case.
 pub fn section(judged: &Judged) -> Option<Section> {
-    let mut table = Table {
-        caption: "What became of datagrams".into(),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::text("case", 0),
-            Column::number("launches (failed)", 0),
-            Column::number("on the wire", 0),
-            Column::number("fragments", 1),
-            Column::number("lost", 0),
-            Column::number("late", 1),
-            Column::number("twice", 1),
-            Column::number("queue full", 0),
-            Column::text("the kernel", 2),
-        ],
-        notes: vec![Text::from(MEANING), Text::from(WIRE)],
-        ..Default::default()
-    };
+    let mut table = Table::new("What became of datagrams")
+        .words([("mechanism", 0), ("case", 0)])
+        .numbers([("launches (failed)", 0), ("on the wire", 0), ("fragments", 1), ("lost", 0)])
+        .numbers([("late", 1), ("twice", 1), ("queue full", 0)])
+        .words([("the kernel", 2)])
+        .note(MEANING)
+        .note(WIRE);
     for (case, seen) in cases(judged) {
         let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
         let failed = seen.launches.iter().filter(|it| it.status != "ok").count();

@@ -1,7 +1,7 @@
 //! Open loops: how the schedule was kept beside the response times, and who could not serve it.
 
 use super::words;
-use crate::{Block, Column, Row, Table, Text, Unit, units};
+use crate::{Block, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
 
 /// What the table means.
@@ -19,22 +19,11 @@ fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
 
 /// One table for all places.
 pub fn tables(judged: &Judged) -> Vec<Block> {
-    let text = |name: &str| Column::text(name, 0);
-    let number = |name: &str, priority| Column::number(name, priority);
-    let mut table = Table {
-        caption: "How the schedule was kept".into(),
-        columns: vec![
-            text("case"),
-            number("asked", 0),
-            number("served", 0),
-            number("share", 1),
-            number("late", 0),
-            number("begun, median", 2),
-            number("largest", 1),
-        ],
-        notes: vec![Text::from(MEANING)],
-        ..Default::default()
-    };
+    let mut table = Table::new("How the schedule was kept")
+        .words([("case", 0)])
+        .numbers([("asked", 0), ("served", 0), ("share", 1), ("late", 0)])
+        .numbers([("begun, median", 2), ("largest", 1)])
+        .note(MEANING);
     for (case, rate) in cases(judged) {
         let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
         let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));

@@ -36,7 +36,7 @@ pub fn table(judged: &Judged, caption: String, cases: &[&CaseResult]) -> Table {
     let open_loop = cases.iter().any(|it| it.rate.is_some());
     let limited = cases.iter().any(|it| it.clock_limited);
     let number = |name: &str| Column::number(name, 0);
-    let mut table = Table { caption, ..Default::default() };
+    let mut table = Table::new(caption);
     let cases = if by_ratio { ratios::in_order(judged, cases) } else { cases.to_vec() };
     if by_ratio {
         table.caption += ratios::AT_ONCE;

@@ -43,17 +43,11 @@ fn apart(cases: &[&CaseResult]) -> bool {
 }
 
 fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
-    let mut table = Table {
-        caption: format!("Set-up and tear-down, {place}: median over launches [interval]"),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::number("both", 0),
-            Column::number("open", 1),
-            Column::number("close", 1),
-        ],
-        notes: vec![Text::from(if apart(cases) { super::peer::SET_UP } else { WHAT_IT_HOLDS })],
-        ..Default::default()
-    };
+    let mut table =
+        Table::new(format!("Set-up and tear-down, {place}: median over launches [interval]"))
+            .words([("mechanism", 0)])
+            .numbers([("both", 0), ("open", 1), ("close", 1)])
+            .note(if apart(cases) { super::peer::SET_UP } else { WHAT_IT_HOLDS });
     for case in cases {
         let opening = steps_of(case).filter(|it| it.name != CLOSE);
         let open: f64 = opening.map(|it| it.value.median).sum();
@@ -73,12 +67,9 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
 /// None where no mechanism has steps.
 fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
     const NAMES: [&str; 5] = ["bind", "connect", "accept", "rest", CLOSE];
-    let mut table = Table {
-        caption: format!("Steps of a set-up, {place}: median over launches"),
-        columns: vec![Column::text("mechanism", 0)],
-        notes: vec![Text::from(if apart(cases) { STEPS_APART } else { STEPS })],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Steps of a set-up, {place}: median over launches"))
+        .words([("mechanism", 0)])
+        .note(if apart(cases) { STEPS_APART } else { STEPS });
     table.columns.extend(NAMES.map(|name| Column::number(name, 0)));
     for case in cases.iter().filter(|case| of(case, NAMES[1]).is_some()) {
         let cells = NAMES.map(|name| told(of(case, name)));

@@ -99,7 +99,7 @@ impl Head<'_> {
 fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
     let sizes: BTreeSet<u64> = cases.iter().filter_map(|it| it.message_bytes).collect();
     let sizes: Vec<u64> = sizes.into_iter().collect();
-    let mut table = Table { caption: head.caption(), ..Default::default() };
+    let mut table = Table::new(head.caption());
     if sizes.len() > 3 {
         by_size(judged, &mut table, cases, &sizes);
         return table;

@@ -2,7 +2,7 @@
 
 use super::{between, counted, effect, percent, short_name, unit};
 use crate::compose::words;
-use crate::{Block, Column, Emphasis, Row, Table, Text, units};
+use crate::{Block, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
 use model::metric::Metric;
 
@@ -34,21 +34,13 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
 
 fn table(metric: &Metric, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
     let what = &metric.title;
-    Table {
-        id: String::new(),
-        caption: format!("{what}, {}", words::place_of((workers, placement))),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::number("size", 0),
-            Column::number("A", 3),
-            Column::number("B", 2),
-            Column::number("change of time [95 %]", 0),
-            Column::number("p, Holm", 1),
-            Column::text("verdict", 0),
-        ],
-        rows: cases.iter().map(|case| row(case)).collect(),
-        notes: notes(cases),
-    }
+    let mut table = Table::new(format!("{what}, {}", words::place_of((workers, placement))))
+        .words([("mechanism", 0)])
+        .numbers([("size", 0), ("A", 3), ("B", 2), ("change of time [95 %]", 0), ("p, Holm", 1)])
+        .words([("verdict", 0)])
+        .rows(cases.iter().map(|case| row(case)));
+    table.notes = notes(cases);
+    table
 }
 
 fn row(case: &CaseChange) -> Row {

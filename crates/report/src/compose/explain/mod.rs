@@ -108,11 +108,9 @@ const COLUMNS: [(&str, &[Cost]); 5] = [
 ];
 
 fn table(found: &Explanation, place: &(String, String)) -> Table {
-    let mut table = Table {
-        caption: format!("One round trip, {}, taken apart", place_in_words(place)),
-        columns: vec![Column::text("", 0), Column::number("whole", 0)],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("One round trip, {}, taken apart", place_in_words(place)))
+        .words([("", 0)])
+        .numbers([("whole", 0)]);
     table.columns.extend(COLUMNS.map(|(name, _)| Column::number(name, 0)));
     table.columns.push(Column::number("residual", 0));
     for case in here(found, place) {
@@ -220,19 +218,11 @@ fn differences(found: &Explanation) -> Section {
 
 /// Tracing overhead, and how far its correction can be trusted.
 fn overhead(found: &Explanation) -> Section {
-    let mut table = Table {
-        caption: "Tracing overhead of each case".into(),
-        columns: vec![
-            Column::text("", 0),
-            Column::number("traced", 0),
-            Column::number("unobserved", 0),
-            Column::number("firings", 0),
-            Column::number("a firing", 0),
-            Column::number("slow call", 0),
-            Column::text("add up", 0),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new("Tracing overhead of each case")
+        .words([("", 0)])
+        .numbers([("traced", 0), ("unobserved", 0), ("firings", 0), ("a firing", 0)])
+        .numbers([("slow call", 0)])
+        .words([("add up", 0)]);
     for case in &found.cases {
         let place = place_in_words(&(case.placement.clone(), case.workers.clone()));
         table.rows.push(Row::new([

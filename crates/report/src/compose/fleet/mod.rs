@@ -6,7 +6,7 @@ mod nodes;
 mod outliers;
 
 use super::Detail;
-use crate::{Block, Column, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
+use crate::{Block, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
 use analysis::fleet::{FleetJudged, GroupResult};
 use store::{Concurrent, RunStatus};
 
@@ -146,21 +146,14 @@ pub(super) fn cell_name(found: &FleetJudged, group: &GroupResult, nth: usize) ->
 
 /// What is typical, and how far apart the ends are.
 fn typical(found: &FleetJudged) -> Block {
-    let mut table = Table {
-        caption:
-            "Medians over launches, of every node or pair: the middle one, the least, the most"
-                .into(),
-        columns: vec![
-            Column::text("what", 0),
-            Column::number("measured", 1),
-            Column::number("middle", 0),
-            Column::number("least", 0),
-            Column::text("of", 2),
-            Column::number("most", 0),
-            Column::text("of", 2),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(
+        "Medians over launches, of every node or pair: the middle one, the least, the most",
+    )
+    .words([("what", 0)])
+    .numbers([("measured", 1), ("middle", 0), ("least", 0)])
+    .words([("of", 2)])
+    .numbers([("most", 0)])
+    .words([("of", 2)]);
     for group in &found.groups {
         let mut cells: Vec<(usize, f64)> = group
             .cells
@@ -193,17 +186,11 @@ fn failures(found: &FleetJudged) -> Option<Block> {
         }
     }
     (!rows.is_empty()).then(|| {
-        let table = Table {
-            caption: "Launches that failed".into(),
-            columns: vec![
-                Column::text("what", 0),
-                Column::number("launches", 0),
-                Column::text("for example", 0),
-                Column::text("why", 0),
-            ],
-            rows,
-            ..Default::default()
-        };
+        let table = Table::new("Launches that failed")
+            .words([("what", 0)])
+            .numbers([("launches", 0)])
+            .words([("for example", 0), ("why", 0)])
+            .rows(rows);
         table.into()
     })
 }

@@ -2,7 +2,7 @@
 //! differ.
 
 use super::Detail;
-use crate::{Block, Column, Row, Section, Table, Text, units};
+use crate::{Block, Row, Section, Table, Text, units};
 use analysis::fleet::FleetJudged;
 use analysis::floor_rows::rows;
 use model::findings::Level;
@@ -35,21 +35,12 @@ fn bound(node: &StoredNode, name: &str) -> String {
 }
 
 fn side_by_side(found: &FleetJudged) -> Block {
-    let mut table = Table {
-        caption: "What each node is, its bounds, and what the doctor found there".into(),
-        columns: vec![
-            Column::text("node", 0),
-            Column::text("CPU", 3),
-            Column::number("CPUs", 3),
-            Column::text("Linux", 2),
-            Column::number("clock read", 1),
-            Column::number("getppid", 1),
-            Column::number("wake-up", 1),
-            Column::number("copying", 1),
-            Column::text("doctor", 0),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new("What each node is, its bounds, and what the doctor found there")
+        .words([("node", 0), ("CPU", 3)])
+        .numbers([("CPUs", 3)])
+        .words([("Linux", 2)])
+        .numbers([("clock read", 1), ("getppid", 1), ("wake-up", 1), ("copying", 1)])
+        .words([("doctor", 0)]);
     let nodes = &found.fleet.nodes;
     for node in nodes.iter().take(NODES) {
         let Some(far) = &node.far else {
@@ -99,11 +90,11 @@ fn environments(found: &FleetJudged, detail: Detail) -> Block {
         return Block::paragraph("No field of the nodes' environments differs.");
     }
     let most = FIELDS[usize::from(detail == Detail::Full)];
-    let mut table = Table {
-        caption: "Where the nodes' environments differ".into(),
-        columns: vec![Column::text("field", 0), Column::text("value", 0), Column::text("nodes", 0)],
-        ..Default::default()
-    };
+    let mut table = Table::new("Where the nodes' environments differ").words([
+        ("field", 0),
+        ("value", 0),
+        ("nodes", 0),
+    ]);
     for field in found.environment.iter().take(most) {
         for (nth, (value, nodes)) in field.values.iter().enumerate().take(NAMED) {
             let shown: String = value.chars().take(60).collect();

@@ -1,7 +1,7 @@
 //! Who differs from the rest: a verdict for each group, and the tables behind it.
 
 use super::{cell_name, summary, title, tone};
-use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, Verdict, units};
+use crate::{Block, Emphasis, Row, Table, Text, Unit, Verdict, units};
 use analysis::ALPHA;
 use analysis::fleet::{Deviation, DeviationVerdict, FleetJudged, GroupResult, Units};
 
@@ -178,19 +178,11 @@ fn table(
         Row::new([name(it.nth), own, ratio_text(it), p, p_holm, verdict.to_string()])
             .emphasis(emphasis)
     };
-    let mut table = Table {
-        caption,
-        columns: vec![
-            Column::text(if pairs { "pair" } else { "node" }, 0),
-            Column::number("median", 1),
-            Column::number("× the time", 0),
-            Column::number("p", 2),
-            Column::number("p (Holm)", 1),
-            Column::text("", 0),
-        ],
-        rows: sorted.iter().take(rows).map(row).collect(),
-        ..Default::default()
-    };
+    let mut table = Table::new(caption)
+        .words([(if pairs { "pair" } else { "node" }, 0)])
+        .numbers([("median", 1), ("× the time", 0), ("p", 2), ("p (Holm)", 1)])
+        .words([("", 0)])
+        .rows(sorted.iter().take(rows).map(row));
     if group.is_of_pairs() && !pairs {
         table.columns.remove(1);
         table.rows.iter_mut().for_each(|row| drop(row.cells.remove(1)));

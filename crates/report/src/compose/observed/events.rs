@@ -32,11 +32,8 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
         .filter(|it| detail == Detail::Full || !it.1.ends_with("-ns"))
         .filter(|it| group.cases.iter().any(|case| case.event(it.1).is_some()))
         .collect();
-    let mut table = Table {
-        caption: format!("Counted in {}, both workers", group.caption()),
-        columns: vec![group.first_column()],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Counted in {}, both workers", group.caption()))
+        .words([("mechanism", 0)]);
     table.columns.extend(present.iter().map(|it| Column::number(it.0, it.2)));
     if calls {
         table.columns.push(Column::text("system calls", 0));
@@ -110,18 +107,11 @@ pub fn every(groups: &[CaseGroup]) -> Option<Block> {
 
 fn all_of(case: &ObservedCase) -> Option<Table> {
     let of = case.of();
-    let mut table = Table {
-        caption: format!("Counts of {}", words::case(&of.case)),
-        columns: vec![
-            Column::text("event", 0),
-            Column::text("counted with", 3),
-            Column::number(format!("per {} [interval]", of.case.metric.operation.noun()), 0),
-            Column::number("per message", 1),
-            Column::number("per byte", 1),
-        ],
-        notes: vec!["Events that never happened are left out.".into()],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Counts of {}", words::case(&of.case)))
+        .words([("event", 0), ("counted with", 3)])
+        .numbers([(format!("per {} [interval]", of.case.metric.operation.noun()), 0)])
+        .numbers([("per message", 1), ("per byte", 1)])
+        .note("Events that never happened are left out.");
     for it in &case.by {
         let happened =
             it.events.iter().filter(|it| it.interval.high.unwrap_or(it.per_operation) > 0.0);

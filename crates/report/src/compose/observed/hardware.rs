@@ -21,16 +21,12 @@ fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     if families.is_empty() || (detail == Detail::Summary && !any) {
         return None;
     }
-    let mut table = Table {
-        caption: format!("Hardware counters, {}, both workers", group.caption()),
-        columns: vec![Column::text("figure", 0)],
-        notes: vec![
+    let mut table = Table::new(format!("Hardware counters, {}, both workers", group.caption()))
+        .words([("figure", 0)])
+        .note(
             ":u in the program, :k in the kernel, else both. What one family counts over what \
-             another does is of launches in the same round."
-                .into(),
-        ],
-        ..Default::default()
-    };
+             another does is of launches in the same round.",
+        );
     for (nth, case) in group.cases.iter().enumerate() {
         table.columns.push(Column::number(case.name(group).to_plain(), nth as u8 / 3));
     }

@@ -14,7 +14,7 @@ pub(super) use traces::exactly;
 pub(super) use untested::merged;
 
 use super::{Detail, words};
-use crate::{Block, Column, Section, Text, units};
+use crate::{Block, Section, Text, units};
 use analysis::{EventCount, Judged, Observed, TraceSummary};
 use model::metric::Operation;
 use model::total::Total;
@@ -166,10 +166,6 @@ impl<'a> CaseGroup<'a> {
             }
             _ => "",
         }
-    }
-
-    fn first_column(&self) -> Column {
-        Column::text("mechanism", 0)
     }
 }
 

@@ -5,6 +5,10 @@ use super::CaseGroup;
 use crate::{Column, Row, Table, Text, units};
 use model::probe::Probe;
 
+/// What its cells are.
+const MEANING: &str =
+    "Time of an operation under that instrumentation, over its time without, paired by rounds.";
+
 /// A column for each probe; None where no overhead is known.
 pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     let mut probes: Vec<Probe> = Vec::new();
@@ -13,15 +17,9 @@ pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
             probes.push(it.probe);
         }
     }
-    let mut table = Table {
-        caption: format!("Tracing overhead of {}", group.caption()),
-        columns: vec![group.first_column()],
-        notes: vec![
-            "Time of an operation under that instrumentation, over its time without, paired by rounds."
-                .into(),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Tracing overhead of {}", group.caption()))
+        .words([("mechanism", 0)])
+        .note(MEANING);
     for (nth, probe) in probes.iter().enumerate() {
         table.columns.push(Column::number(probe.to_string(), nth as u8 / 2));
     }

@@ -2,7 +2,7 @@
 
 use super::super::Detail;
 use super::{CaseGroup, ObservedCase, number, with_interval};
-use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
+use crate::{ASIDE, Block, Row, Table, Text, Unit, units};
 use analysis::{CallSummary, Returned, TraceSummary, Wait, Worker};
 use model::trace::Direction;
 
@@ -10,6 +10,10 @@ use model::trace::Direction;
 const RARE: f64 = 0.01;
 /// Values that a terminal shows of each kind of call.
 const VALUES: usize = 3;
+
+/// What the table of waits holds.
+const WAITS: &str = "woken: how often, and how long until it ran; asleep: before that. displaced: \
+     runnable, but preempted or yielding. Means, medians over launches; the tracing overhead is included.";
 
 /// The tables of a group; none where nothing was traced.
 pub fn tables(group: &CaseGroup, detail: Detail) -> Vec<Block> {
@@ -53,23 +57,16 @@ fn gaps(trace: &[(&ObservedCase, &TraceSummary)]) -> Vec<Block> {
 }
 
 fn calls(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: Detail) -> Table {
-    let mut table = Table {
-        caption: format!("System calls in {} (traced), by what they returned", group.caption()),
-        columns: vec![
-            group.first_column(),
-            Column::text("call", 0),
-            Column::number("how many", 0),
-            Column::number("returned", 0),
-            Column::number("takes", 0),
-            Column::number("asked for", 1),
-        ],
-        notes: vec![
-            "takes: from entering to leaving, asleep or not, in traced launches; the tracing overhead \
-             is included."
-                .into(),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!(
+        "System calls in {} (traced), by what they returned",
+        group.caption()
+    ))
+    .words([("mechanism", 0), ("call", 0)])
+    .numbers([("how many", 0), ("returned", 0), ("takes", 0), ("asked for", 1)])
+    .note(
+        "takes: from entering to leaving, asleep or not, in traced launches; the tracing overhead \
+             is included.",
+    );
     for (case, trace) in trace {
         let all: f64 = trace.calls.iter().map(|it| it.stats.per_operation).sum();
         let often = |it: &&CallSummary| it.stats.per_operation >= RARE * all;
@@ -190,27 +187,11 @@ pub(in crate::compose) fn exactly(bytes: f64) -> String {
 }
 
 fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: Detail) -> Table {
-    let mut table = Table {
-        caption: format!("Waits in {} (traced)", group.caption()),
-        columns: vec![
-            group.first_column(),
-            Column::number("woken", 0),
-            Column::number("runs after", 0),
-            Column::number(">16 µs", 1),
-            Column::number("asleep", 0),
-            Column::number("displaced", 0),
-            Column::number("for", 0),
-            Column::number("interrupts", 1),
-            Column::number("longest delay", ASIDE),
-        ],
-        notes: vec![
-            "woken: how often, and how long until it ran; asleep: before that. displaced: runnable, but \
-             preempted or yielding. Means, medians over launches; the \
-             tracing overhead is included."
-                .into(),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Waits in {} (traced)", group.caption()))
+        .words([("mechanism", 0)])
+        .numbers([("woken", 0), ("runs after", 0), (">16 µs", 1), ("asleep", 0), ("displaced", 0)])
+        .numbers([("for", 0), ("interrupts", 1), ("longest delay", ASIDE)])
+        .note(WAITS);
     let mean = |it: Option<&Wait>| match it {
         None => Text::new().muted("–"),
         Some(it) => {
@@ -252,21 +233,13 @@ fn share(share: f64) -> String {
 }
 
 fn wake_ups(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Table {
-    let mut table = Table {
-        caption: format!("Wake-ups and interrupts in {} (traced)", group.caption()),
-        columns: vec![
-            group.first_column(),
-            Column::text("what", 0),
-            Column::text("from, to", 0),
-            Column::number("how many", 0),
-        ],
-        notes: vec![
+    let mut table = Table::new(format!("Wake-ups and interrupts in {} (traced)", group.caption()))
+        .words([("mechanism", 0), ("what", 0), ("from, to", 0)])
+        .numbers([("how many", 0)])
+        .note(
             "All launches together. to: where the woken one then ran. Roles and CPUs are swapped \
-             in half of the launches."
-                .into(),
-        ],
-        ..Default::default()
-    };
+             in half of the launches.",
+        );
     for (case, trace) in trace {
         let mut name = Some(case.name(group));
         let mut row = |what: String, from: u32, to: u32, count: f64| {
@@ -292,16 +265,10 @@ fn wake_ups(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Tabl
 }
 
 fn socket(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Table {
-    let mut table = Table {
-        caption: format!("Bytes per socket operation in {} (traced)", group.caption()),
-        columns: vec![
-            group.first_column(),
-            Column::text("direction", 0),
-            Column::number("bytes", 0),
-            Column::number("how many", 0),
-        ],
-        ..Default::default()
-    };
+    let mut table =
+        Table::new(format!("Bytes per socket operation in {} (traced)", group.caption()))
+            .words([("mechanism", 0), ("direction", 0)])
+            .numbers([("bytes", 0), ("how many", 0)]);
     for (case, trace) in trace {
         let mut name = Some(case.name(group));
         for it in &trace.socket {

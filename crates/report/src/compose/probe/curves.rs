@@ -2,9 +2,13 @@
 //! published beside what correction leaves of it.
 
 use super::{Detail, strand_name};
-use crate::{Block, Column, Emphasis, Row, Table, Text, units};
+use crate::{Block, Emphasis, Row, Table, Text, units};
 use analysis::ALPHA;
 use analysis::probe::{CurveUnder, Strand};
+
+/// What the global test of a curve says.
+const RESCALED: &str = "p: of “only a constant factor”, all sizes together, by flipping the signs of \
+     whole rounds. off: how far a size may be off that factor at most (95 % together).";
 
 pub(super) fn blocks(strand: &Strand, detail: Detail) -> Vec<Block> {
     let tested: Vec<&CurveUnder> =
@@ -37,30 +41,19 @@ fn shapes(strand: &Strand, tested: &[&CurveUnder]) -> Table {
         Row::new(cells).emphasis(emphasis)
     };
     let sizes = tested[0].sizes.len();
-    Table {
-        caption: format!("{}: is the curve over size only rescaled?", strand_name(&strand.of)),
-        columns: vec![
-            Column::text("level", 0),
-            Column::number("p, Holm", 0),
-            Column::number("off", 1),
-            Column::number("most at", 2),
-            Column::text("peak", 1),
-            Column::number("points", 0),
-        ],
-        rows: tested.iter().map(row).collect(),
-        notes: vec![
-            Text::from(
-                "p: of “only a constant factor”, all sizes together, by flipping the signs of whole \
-                 rounds. off: how far a size may be off that factor at most (95 % together).",
-            ),
-            Text::from(format!(
-                "points: of {sizes} sizes those that differ at 5 %: as published (each curve divided \
-                 by its mean, a signed-rank test at each size), after Holm, and by the maximum over \
-                 sizes, which takes no factor for known."
-            )),
-        ],
-        ..Default::default()
-    }
+    let points = format!(
+        "points: of {sizes} sizes those that differ at 5 %: as published (each curve divided by its \
+         mean, a signed-rank test at each size), after Holm, and by the maximum over sizes, which takes \
+         no factor for known."
+    );
+    Table::new(format!("{}: is the curve over size only rescaled?", strand_name(&strand.of)))
+        .words([("level", 0)])
+        .numbers([("p, Holm", 0), ("off", 1), ("most at", 2)])
+        .words([("peak", 1)])
+        .numbers([("points", 0)])
+        .rows(tested.iter().map(row))
+        .note(RESCALED)
+        .note(points)
 }
 
 /// Where the peak lay and lies; nothing where the best is at an end.
@@ -109,18 +102,10 @@ fn what_correction_changes(tested: &[&CurveUnder]) -> String {
 
 /// Every point: the published p beside the corrected ones.
 fn points(strand: &Strand, tested: &[&CurveUnder]) -> Table {
-    let mut table = Table {
-        caption: format!("{}: p of each point, three ways", strand_name(&strand.of)),
-        columns: vec![
-            Column::text("level", 0),
-            Column::number("size", 0),
-            Column::number("p, as published", 0),
-            Column::number("after Holm", 0),
-            Column::number("by the maximum", 0),
-            Column::number("off [95 % together]", 1),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("{}: p of each point, three ways", strand_name(&strand.of)))
+        .words([("level", 0)])
+        .numbers([("size", 0), ("p, as published", 0), ("after Holm", 0)])
+        .numbers([("by the maximum", 0), ("off [95 % together]", 1)]);
     for curve in tested {
         for (at, size) in curve.sizes.iter().enumerate() {
             let p = |values: &[f64]| values.get(at).map_or("–".into(), |p| units::p_value(*p));

@@ -4,7 +4,7 @@
 use super::{operation, percent, percents, strand_name};
 use crate::compose::words;
 use crate::document::ASIDE;
-use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, units};
+use crate::{Block, Emphasis, Row, Table, Text, Unit, units};
 use analysis::probe::{Dose, Linear, ProbeEffect, ProbeOverhead, Strand};
 use analysis::{ALPHA, EQUIVALENT_WITHIN};
 use stats::{Interval, smallest_holm_n};
@@ -17,21 +17,11 @@ pub(super) fn overheads(strand: &Strand) -> Vec<Block> {
     let table = |(nth, size): (usize, Option<u64>)| {
         let here: Vec<&ProbeOverhead> =
             strand.overheads.iter().filter(|it| it.message_bytes == size).collect();
-        let mut table = Table {
-            caption: caption(strand, size, &here),
-            columns: vec![
-                Column::text("level", 0),
-                Column::number("added [95 %]", 0),
-                Column::number("share", 0),
-                Column::number("its [95 %]", ASIDE),
-                Column::number("p, Holm", 1),
-                Column::number("firings", 2),
-                Column::number("a firing", 1),
-                Column::number("its [95 %]", ASIDE),
-            ],
-            rows: here.iter().map(|it| row(it)).collect(),
-            ..Default::default()
-        };
+        let mut table = Table::new(caption(strand, size, &here))
+            .words([("level", 0)])
+            .numbers([("added [95 %]", 0), ("share", 0), ("its [95 %]", ASIDE), ("p, Holm", 1)])
+            .numbers([("firings", 2), ("a firing", 1), ("its [95 %]", ASIDE)])
+            .rows(here.iter().map(|it| row(it)));
         if nth == last {
             table.notes = notes(strand);
         }
@@ -117,31 +107,22 @@ pub(super) fn doses(strand: &Strand) -> Option<Block> {
         return None;
     }
     let margin = 100.0 * EQUIVALENT_WITHIN;
-    let table = Table {
-        caption: format!(
-            "{}: a line through the levels, extended to none, beside what was measured there",
-            strand_name(&strand.of)
-        ),
-        columns: vec![
-            Column::number("size", 0),
-            Column::text("level", 0),
-            Column::text("levels", ASIDE),
-            Column::number("a level [95 %]", 1),
-            Column::number("at none [95 %]", ASIDE),
-            Column::number("measured", ASIDE),
-            Column::text("the line ends", 0),
-        ],
-        rows: strand.doses.iter().map(row).collect(),
-        notes: vec![
-            format!(
-                "at it: within {margin:.0} % of the unobserved time, so that the overhead is linear and \
-                 may be subtracted. above: the first level costs more than each further one; below: \
-                 less. open <x: a miss smaller than x could not have been seen."
-            )
-            .into(),
-        ],
-        ..Default::default()
-    };
+    let caption = format!(
+        "{}: a line through the levels, extended to none, beside what was measured there",
+        strand_name(&strand.of)
+    );
+    let note = format!(
+        "at it: within {margin:.0} % of the unobserved time, so that the overhead is linear and may be \
+         subtracted. above: the first level costs more than each further one; below: less. open <x: a \
+         miss smaller than x could not have been seen."
+    );
+    let table = Table::new(caption)
+        .numbers([("size", 0)])
+        .words([("level", 0), ("levels", ASIDE)])
+        .numbers([("a level [95 %]", 1), ("at none [95 %]", ASIDE), ("measured", ASIDE)])
+        .words([("the line ends", 0)])
+        .rows(strand.doses.iter().map(row))
+        .note(note);
     Some(table.into())
 }
 
@@ -168,11 +149,8 @@ pub(super) fn untested(effect: &ProbeEffect) -> Option<Block> {
         Row::new([Text::new().code(probes.join(", ")), Text::from(reason)])
             .emphasis(Emphasis::Muted)
     };
-    let table = Table {
-        caption: "Levels that are unavailable here, and why".into(),
-        columns: vec![Column::text("level", 0), Column::text("not testable here", 0)],
-        rows: reasons.into_iter().map(row).collect(),
-        ..Default::default()
-    };
+    let table = Table::new("Levels that are unavailable here, and why")
+        .words([("level", 0), ("not testable here", 0)])
+        .rows(reasons.into_iter().map(row));
     (!effect.untested.is_empty()).then(|| table.into())
 }

@@ -1,7 +1,7 @@
 //! What became of each claim: as verdicts for a terminal, as one table for a paper.
 
 use crate::compose::words;
-use crate::{Block, Column, Emphasis, Row, Table, Text, Verdict};
+use crate::{Block, Emphasis, Row, Table, Text, Verdict};
 use analysis::hypothesis::Finding;
 
 /// One claim as a verdict.
@@ -31,18 +31,11 @@ pub(super) fn table(findings: &[(usize, &Finding)], at_length: bool) -> Table {
         ". Effects are how many times as fast (or as much): of many pairs the geometric mean, of an \
              order the first step that fails it"
     };
-    let mut table = Table {
-        id: "claims".into(),
-        caption: format!("{caption}{of_many}"),
-        columns: vec![
-            Column::number("no.", 0),
-            Column::text("claim", 0),
-            Column::text("verdict", 0),
-            Column::text("effect [interval], or the reason", 0),
-            Column::number("p", 0),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("{caption}{of_many}"))
+        .numbers([("no.", 0)])
+        .words([("claim", 0), ("verdict", 0), ("effect [interval], or the reason", 0)])
+        .numbers([("p", 0)]);
+    table.id = "claims".into();
     for (at, finding) in findings {
         let claimed = finding.claimed.as_ref().filter(|_| at_length);
         let effect = if at_length { &finding.effect } else { &finding.brief };

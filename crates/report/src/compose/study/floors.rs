@@ -13,7 +13,7 @@ impl Written<'_> {
         let study = &self.declared.study;
         let floors = judged.run.floors.as_ref();
         let beside = published::named(study, &spec.beside).into_iter().next();
-        let mut table = Table { caption: spec.title.clone(), ..Default::default() };
+        let mut table = Table::new(spec.title.clone());
         table.columns = vec![Column::text("bound", 0), Column::number("here", 0)];
         if let Some(beside) = beside {
             table.columns.push(Column::text(&beside.name, 0));

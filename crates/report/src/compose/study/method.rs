@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Written;
 use crate::compose::{absences, over_time, peer, words};
-use crate::{Block, Column, Figure, Row, Section, Table, Target, Text, units};
+use crate::{Block, Figure, Row, Section, Table, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
 use store::{Closed, RunStatus};
 use study::factor::Factor;
@@ -85,17 +85,9 @@ impl Written<'_> {
     /// The varied factors with their levels, then what was seen.
     fn variable_table(&self) -> Table {
         let variables = &self.declared.study.variables;
-        let mut table = Table {
-            id: VARIABLES.into(),
-            caption: "What was set (causes) and what was observed (effects)".into(),
-            columns: vec![
-                Column::text("variable", 0),
-                Column::text("role", 0),
-                Column::text("levels", 0),
-                Column::text("what it is", 0),
-            ],
-            ..Default::default()
-        };
+        let mut table = Table::new("What was set (causes) and what was observed (effects)")
+            .words([("variable", 0), ("role", 0), ("levels", 0), ("what it is", 0)]);
+        table.id = VARIABLES.into();
         for (name, what) in &variables.cause {
             let levels = Factor::parse(name).map(|it| self.declared.levels[&it].join(", "));
             table.rows.push(Row::new([name.as_str(), "cause", &levels.unwrap_or_default(), what]));

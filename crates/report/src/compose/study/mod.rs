@@ -13,7 +13,7 @@ mod search;
 mod tables;
 
 use super::figures::study_figures;
-use crate::{Block, Column, Figure, Row, Section, Table, Text};
+use crate::{Block, Figure, Row, Section, Table, Text};
 use analysis::JudgedStudy;
 use analysis::hypothesis::{Decision, Finding, level, takes};
 use analysis::{CaseResult, Judged};
@@ -113,15 +113,11 @@ impl<'a> Written<'a> {
 
     fn variables(&self) -> Table {
         let variables = &self.declared.study.variables;
-        let mut table = Table {
-            caption: "What was set and what was observed".into(),
-            columns: vec![
-                Column::text("variable", 0),
-                Column::text("role", 0),
-                Column::text("what it is", 0),
-            ],
-            ..Default::default()
-        };
+        let mut table = Table::new("What was set and what was observed").words([
+            ("variable", 0),
+            ("role", 0),
+            ("what it is", 0),
+        ]);
         for (role, list) in [("cause", &variables.cause), ("effect", &variables.effect)] {
             for (name, what) in list {
                 table.rows.push(Row::new([name.as_str(), role, what.as_str()]));

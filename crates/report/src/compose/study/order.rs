@@ -15,7 +15,7 @@ impl Written<'_> {
     pub(super) fn order(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
         let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
         let among: Vec<Chosen> = spec.among.iter().map(chosen).collect();
-        let mut table = Table { caption: spec.title.clone(), ..Default::default() };
+        let mut table = Table::new(spec.title.clone());
         table.columns.push(Column::text(rows.name(), 0));
         table.columns.extend((1..=among.len()).map(|place| Column::text(place.to_string(), 0)));
         let beside = published::named(&self.declared.study, &spec.beside);

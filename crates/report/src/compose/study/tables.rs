@@ -42,7 +42,7 @@ impl Written<'_> {
         let percentiles = shown.iter().any(|it| is_percentile(it));
         let definition = if percentiles { PERCENTILES } else { "" };
         let caption = format!("{}{definition}", spec.title);
-        let mut table = Table { caption, ..Default::default() };
+        let mut table = Table::new(caption);
         table.columns.push(Column::text(rows.name(), 0));
         for head in &heads {
             table.columns.push(Column::number(&head.name, 0));
