@@ -1,5 +1,6 @@
 //! The flags of `run`, parsed into a request.
 
+use model::distinct::distinct;
 use std::time::Duration;
 
 use clap::Args;
@@ -369,13 +370,7 @@ impl RunArgs {
 
     /// Each probe once, in the order of the words.
     fn probes(&self) -> Vec<Probe> {
-        let mut probes: Vec<Probe> = Vec::new();
-        for probe in self.observe.iter().flat_map(|it| &it.0) {
-            if !probes.contains(probe) {
-                probes.push(*probe);
-            }
-        }
-        probes
+        distinct(self.observe.iter().flat_map(|it| &it.0).copied())
     }
 
     fn placements(&self) -> Vec<Placement> {

@@ -29,7 +29,6 @@ pub struct DoctorArgs {
     format: String,
 }
 
-/// The answer as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema_version: u32,

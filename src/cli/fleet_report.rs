@@ -48,14 +48,12 @@ pub fn show(
     }
 }
 
-/// Writes the PDF.
 pub fn pdf(path: &Path, found: &FleetJudged) -> Result<(), Failure> {
     let printer = document_output::Printer::of(found.fleet.id)?;
     let bytes = printer.print(&fleet::compose(found, Detail::Full), &Form::PLAIN)?;
     printer.write(path, bytes)
 }
 
-/// Writes the self-contained page.
 pub fn write_page(path: &Path, found: &FleetJudged) -> Result<(), Failure> {
     report::write(path, &html::render(&fleet::compose(found, Detail::Full)))
 }

@@ -32,7 +32,6 @@ pub struct FloorArgs {
     html: Option<PathBuf>,
 }
 
-/// Floors as one JSON object.
 #[derive(Serialize)]
 struct Export<'a> {
     schema_version: u32,

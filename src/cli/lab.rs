@@ -203,7 +203,6 @@ fn exec(args: &ExecArgs) -> Result<(), Failure> {
     Err(Failure { line: format!("run {}: {error}", program.display()), code })
 }
 
-/// The answer as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema_version: u32,

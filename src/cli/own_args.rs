@@ -64,7 +64,6 @@ impl OwnArgs {
     /// Launches of each case where none are named.
     const LAUNCHES: u64 = stats::LEAST_LAUNCHES as u64;
 
-    /// Launches of each case.
     pub fn launches(&self) -> u64 {
         self.launches.unwrap_or(OwnArgs::LAUNCHES)
     }

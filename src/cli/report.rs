@@ -90,7 +90,6 @@ fn against(common: &Common, name: &str, reference: &str) -> Result<Judged, Failu
     Ok(judged)
 }
 
-/// Writes the self-contained page.
 pub fn write_page(path: &Path, judged: &Judged) -> Result<(), Failure> {
     write(path, &html::render(&compose(judged, Detail::Full)))
 }

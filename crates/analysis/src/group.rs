@@ -4,6 +4,7 @@
 //! Comparisons are paired within rounds. What is said of the best, and of the distance to it, holds for the
 //! whole group at once (95 %); so do the ratios to the reference.
 
+use model::distinct::distinct;
 use std::cmp::Ordering;
 
 use serde::Serialize;
@@ -120,12 +121,7 @@ impl GroupVerdict {
         members: &[CaseResult],
         asked: Option<&str>,
     ) -> Vec<GroupVerdict> {
-        let mut sites: Vec<&str> = Vec::new();
-        for case in members {
-            if !sites.contains(&case.site.as_str()) {
-                sites.push(&case.site);
-            }
-        }
+        let sites = distinct(members.iter().map(|it| it.site.as_str()));
         let judged =
             sites.iter().map(|site| GroupVerdict::of(group, first, members, (site, asked)));
         judged.flatten().collect()
@@ -265,12 +261,10 @@ fn among(cases: &[usize], members: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
     cases.iter().copied().zip(stats::against_best(&columns, ALPHA)).collect()
 }
 
-/// Median over rounds, in ns.
 fn typical(case: &CaseResult) -> f64 {
     stats::median_of(case.by_round.iter().flatten().copied()).unwrap_or(f64::INFINITY)
 }
 
-/// The rounds in which both were measured.
 fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
     a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
 }

@@ -36,6 +36,7 @@ pub mod testing;
 pub mod time;
 mod time_series;
 
+use model::distinct::distinct;
 use serde::Serialize;
 
 pub use claims::{Claim, JudgedStudy};
@@ -228,16 +229,9 @@ impl Judged {
         Ok(())
     }
 
-    /// What its cases yield, each once.
     fn metrics(&self) -> Vec<&Metric> {
         let of_observed = self.observed.iter().map(|it| &it.case);
-        let mut found: Vec<&Metric> = Vec::new();
-        for metric in self.results.iter().chain(of_observed).map(|it| &it.metric) {
-            if !found.contains(&metric) {
-                found.push(metric);
-            }
-        }
-        found
+        distinct(self.results.iter().chain(of_observed).map(|it| &it.metric))
     }
 
     /// The run as one object for JSON.

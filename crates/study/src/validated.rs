@@ -20,7 +20,6 @@ use model::size;
 use model::total::Total;
 use model::workload::{Policy, Workload};
 
-/// Most levels of a factor.
 const MOST_LEVELS: usize = 1000;
 
 /// A study that can be run.

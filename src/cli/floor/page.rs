@@ -15,7 +15,6 @@ const TOGETHER_PPM: f64 = 0.001;
 /// Pairs that are listed one by one before they are gathered by relation.
 const FEW_PAIRS: usize = 6;
 
-/// The whole document.
 pub fn compose(floors: &Floors) -> Document {
     let mut document = Document::new("Floors of this machine");
     document.subtitle = "Bounds to hold results against: medians of repeats inside one \

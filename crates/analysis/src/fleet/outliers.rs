@@ -142,7 +142,6 @@ fn levels(nodes: usize, of_pairs: bool, values: &[Option<f64>]) -> Vec<Option<f6
     (0..nodes).map(|node| stats::median_of(row(node))).collect()
 }
 
-/// Levels less their median.
 fn centred(levels: &[Option<f64>]) -> Vec<Option<f64>> {
     let middle = stats::median_of(levels.iter().copied().flatten());
     levels.iter().map(|it| Some((*it)? - middle?)).collect()

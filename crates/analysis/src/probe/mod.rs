@@ -18,6 +18,7 @@ pub use order::{Kept, Order};
 pub use overhead::ProbeOverhead;
 
 use super::{CaseResult, Observed, Status};
+use model::distinct::distinct;
 use model::metric::Metric;
 use model::probe::Probe;
 use model::total::Total;
@@ -48,7 +49,7 @@ pub struct Untested {
 pub struct Strand {
     /// What they have in common.
     pub of: Common,
-    /// TraceOverhead, size by size.
+    /// Overheads, size by size.
     pub overheads: Vec<ProbeOverhead>,
     /// Where a probe looked on once, twice, four times over.
     pub doses: Vec<Dose>,
@@ -119,13 +120,7 @@ impl ProbeEffect {
             .iter()
             .filter_map(|seen| Some(Pair { probe: seen.probe, seen, plain: &results[pair(seen)?] }))
             .collect();
-        let mut commons: Vec<Common> = Vec::new();
-        for pair in &pairs {
-            let common = Common::of(pair.plain);
-            if !commons.contains(&common) {
-                commons.push(common);
-            }
-        }
+        let commons = distinct(pairs.iter().map(|it| Common::of(it.plain)));
         let strand = |of: Common| {
             let mut here: Vec<Pair> =
                 pairs.iter().filter(|it| Common::of(it.plain) == of).copied().collect();

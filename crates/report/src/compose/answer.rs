@@ -3,16 +3,11 @@
 use super::{ratios, words};
 use crate::{Block, Column, Row, Table, Text, units};
 use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
+use model::distinct::distinct;
 
-/// The table, where something was compared.
 pub fn table(judged: &Judged) -> Option<Block> {
     let compared = || judged.groups.iter().filter(|it| it.standings.len() > 1);
-    let mut places: Vec<&str> = Vec::new();
-    for group in compared() {
-        if !places.contains(&group.site.as_str()) {
-            places.push(&group.site);
-        }
-    }
+    let places = distinct(compared().map(|it| it.site.as_str()));
     let mut questions: Vec<Question> = Vec::new();
     for group in compared() {
         match questions.iter_mut().find(|it| it.asks(group)) {

@@ -60,7 +60,6 @@ fn unsteady_cpu(judged: &Judged) -> Option<Block> {
     })
 }
 
-/// The A/A pairs in one sentence.
 fn twins(judged: &Judged) -> Option<Block> {
     let pairs: Vec<String> = judged
         .groups
@@ -82,7 +81,6 @@ fn twins(judged: &Judged) -> Option<Block> {
     })
 }
 
-/// Machine, noise, method.
 pub fn sections(judged: &Judged) -> Vec<Section> {
     let there = super::peer::section(judged);
     let datagrams = super::datagrams::section(judged);
@@ -223,7 +221,6 @@ pub(super) fn facts(host: &Host) -> Vec<(String, String)> {
     facts
 }
 
-/// A section inside another one.
 pub(super) fn titled(section: Section) -> Vec<Block> {
     let title = Block::paragraph(Text::new().strong(section.title));
     std::iter::once(title).chain(section.blocks).collect()

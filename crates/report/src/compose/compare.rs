@@ -9,6 +9,7 @@ mod trust;
 use super::{Detail, words};
 use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::compare::{CaseChange, Change, RunComparison};
+use model::distinct::distinct;
 use store::Concurrent;
 
 /// Differences between machines that are listed before the rest is counted.
@@ -138,14 +139,7 @@ fn distance(case: &CaseChange) -> f64 {
 }
 
 fn fields<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    let mut short: Vec<String> = Vec::new();
-    for name in names {
-        let name = name.split(':').next().unwrap_or(name).to_string();
-        if !short.contains(&name) {
-            short.push(name);
-        }
-    }
-    words::list(&short)
+    words::list(&distinct(names.map(|it| it.split(':').next().unwrap_or(it).to_string())))
 }
 
 /// What differs between the machines, field by field.

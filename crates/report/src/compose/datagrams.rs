@@ -4,8 +4,8 @@
 use super::words;
 use crate::{Block, Row, Section, Table, Text, units};
 use analysis::{CaseResult, DatagramsSeen, Judged, Traffic};
+use model::distinct::distinct;
 
-/// What the figures mean.
 const MEANING: &str = "Counted over all launches of a case, pilots and failed ones too. Fragments, by \
      the receivers of both ends: lost, waited for in vain; late, received \
      after one sent later. A datagram that is a whole message has no number: only the kernel counts \
@@ -13,7 +13,6 @@ const MEANING: &str = "Counted over all launches of a case, pilots and failed on
      sent and received while launches were timed and warmed up; dropped: receive queues that were full \
      (of these sockets, and of all), wrong checksums, no space to send.";
 
-/// What goodput and the wire are.
 const WIRE: &str = "Throughput is goodput: bytes of messages that arrived. On the wire: bytes of \
      IP packets per byte of a message, in its direction, with the headers of fragments, UDP and IP, and \
      of the packets into which the kernel cuts a datagram that is larger than the path's MTU. It is \
@@ -57,15 +56,11 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
             units::count(launches as u64)
         ));
     }
-    let mut wire: Vec<String> = Vec::new();
-    for (case, seen) in cases.iter().filter(|it| it.0.metric.is_transfer()) {
-        if let (Some(ratio), Some(size)) = (seen.wire_bytes_per_payload_byte, case.message_bytes) {
-            let told = format!("{ratio:.3} at {}", units::size(size));
-            if !wire.contains(&told) {
-                wire.push(told);
-            }
-        }
-    }
+    let wire =
+        distinct(cases.iter().filter(|it| it.0.metric.is_transfer()).filter_map(|(case, seen)| {
+            let (ratio, size) = (seen.wire_bytes_per_payload_byte?, case.message_bytes?);
+            Some(format!("{ratio:.3} at {}", units::size(size)))
+        }));
     if !wire.is_empty() {
         let wire = words::few(&wire);
         sentences.push(format!("bytes on the wire for each byte of goodput: {wire}"));

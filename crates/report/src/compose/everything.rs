@@ -6,7 +6,6 @@ use crate::document::{Listing, Value};
 use crate::{Block, Section, Text, Unit};
 use analysis::{Carries, CaseResult, Judged};
 
-/// What the columns mean.
 const MEANING: &str = "× reference: time per operation over that of the reference of the same group, \
      paired by round; an interval of a median holds by itself, and a median without one has too few launches. \
      The median of a time is its p50; a p99 is \

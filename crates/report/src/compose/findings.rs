@@ -26,7 +26,6 @@ pub fn sections(findings: &[Finding]) -> Vec<Section> {
     titles.into_iter().filter_map(section).collect()
 }
 
-/// All of a finding, in reading order.
 fn text(it: &Finding) -> Text {
     let text = Text::new().strong(format!("{}: ", it.check)).plain(sentence(&it.found));
     let text = text.muted(format!(" Wanted: {} ", sentence(&it.wanted)));

@@ -6,7 +6,6 @@ use crate::{Block, Column, Row, Section, Table, Text, units};
 use analysis::{Candidate, Inflection, Judged, Sweep, Total};
 use stats::LEAST_SIZES;
 
-/// What the columns hold.
 const RULE: &str = "Straight lines in size: a place is where one ends and the next begins, between \
      two measured sizes, with the interval that holds it with 95 %. Each further place must gain \
      more than noise does; a straight line shows one with at most 5 %. Step: how far the second \
@@ -32,7 +31,6 @@ pub fn section(judged: &Judged) -> Option<Section> {
     Some(section)
 }
 
-/// A table for each workload and place.
 fn tables(sweeps: &[&Sweep]) -> Vec<Block> {
     let mut tables: Vec<Table> = Vec::new();
     for sweep in sweeps.iter().filter(|it| !it.inflections.is_empty()) {

@@ -4,7 +4,6 @@ use super::words;
 use crate::{Block, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
 
-/// What the table means.
 const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
      behind others is in them. Served: one connection, one round trip at a time; share: of what was due \
      in the same launch. Late: begun more than 1 µs after it was due; begun: by how much, the median and \
@@ -17,7 +16,6 @@ fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
     results.filter_map(|case| Some((case, case.rate?)))
 }
 
-/// One table for all places.
 pub fn tables(judged: &Judged) -> Vec<Block> {
     let mut table = Table::new("How the schedule was kept")
         .words([("case", 0)])

@@ -10,7 +10,6 @@ use analysis::{CaseResult, Judged, PERCENTILES};
 /// Round trips up to which a run's tails stand beside its medians; of more, `report -v` has them.
 const FEW: usize = 12;
 
-/// What the table means.
 const MEANING: &str = "p50 and p99 are medians over launches of each launch's own; max is the largest of all \
      launches; n counts the samples of all launches.";
 /// What it means where round trips were too short for the clock.
@@ -100,7 +99,6 @@ pub fn lacking(case: &CaseResult, name: &str) -> Option<String> {
     Some(format!("{} of the {} needed", units::count(there), units::count(needed)))
 }
 
-/// The largest sample of all launches.
 pub fn largest(case: &CaseResult) -> Text {
     match case.largest_ns.filter(|_| case.is_kept()) {
         Some(ns) => units::duration(ns).into(),

@@ -81,7 +81,6 @@ pub fn in_order<'a>(judged: &Judged, cases: &[&'a CaseResult]) -> Vec<&'a CaseRe
     cases
 }
 
-/// The column of the ratios.
 pub fn column(judged: &Judged, cases: &[&CaseResult]) -> Column {
     Column::number(format!("× {} [interval]", reference(judged, cases)), 0)
 }

@@ -13,12 +13,10 @@ const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to open both 
      remains to do before a first message isn't in it: faulting in shared memory, and finding the \
      partner (signal, process-vm). io-uring and tcp leave some of the end to the kernel.";
 
-/// What each step holds.
 const STEPS: &str = "bind: a socket made, bound, and listening. connect: another one made, and \
      connected to it. accept: with the check that the peer is our own. rest: options, what was \
      granted, the listener closed, the name removed.";
 
-/// The same between two hosts.
 const STEPS_APART: &str = "connect: a socket made, and connected. accept: the cookie shown, until the \
      far side answers. rest: what was granted.";
 

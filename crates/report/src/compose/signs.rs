@@ -6,7 +6,6 @@ use analysis::{CaseResult, GroupVerdict, Judged};
 
 /// Stands before what is among the best.
 const BEST: char = '*';
-/// What it means.
 const BEST_IN_WORDS: &str = "* among the best of its group: not separated from the best.";
 
 /// What the sign of the best means, where it stands in `table`.

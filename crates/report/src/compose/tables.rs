@@ -1,5 +1,6 @@
 //! Tables of results: one per workload and placement, as wide as a terminal.
 
+use model::distinct::distinct;
 use std::collections::BTreeSet;
 
 use super::{percentiles, ratios, signs, words};
@@ -168,13 +169,11 @@ impl Asides {
         }
     }
 
-    /// Their columns.
     pub fn columns(&self) -> impl Iterator<Item = Column> {
         let named = [self.bound, self.cpu.then_some(CPU)].into_iter().flatten();
         named.map(|name| Column::number(name, ASIDE))
     }
 
-    /// Their cells, of one case.
     pub fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
         let bound = case.and_then(bound_ratio).map_or(String::new(), units::ratio);
         let cpu = case.and_then(|it| it.cpu_ns_per_operation);
@@ -254,13 +253,6 @@ fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u
     }
 }
 
-/// Variants, in the order of the results.
 fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
-    let mut names = Vec::new();
-    for case in cases {
-        if !names.contains(&case.variant.as_str()) {
-            names.push(case.variant.as_str());
-        }
-    }
-    names
+    distinct(cases.iter().map(|it| it.variant.as_str()))
 }

@@ -8,7 +8,6 @@ use store::Closed;
 /// Cases with the widest intervals that a terminal names.
 const WORST_NAMED: usize = 3;
 
-/// The blocks of the section.
 pub fn blocks(judged: &Judged, detail: Detail) -> Vec<Block> {
     let mut blocks: Vec<Block> = judged
         .groups

@@ -4,10 +4,10 @@ use crate::{Text, Unit, VerdictKind, units};
 use analysis::hypothesis::Decision;
 use analysis::time::Shift;
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
+use model::distinct::distinct;
 use model::metric::Metric;
 use model::workload::Workload;
 
-/// The unit of a case's estimate.
 pub fn unit(case: &CaseResult) -> Unit {
     case.metric.unit.into()
 }
@@ -334,14 +334,7 @@ fn cut(names: &[String]) -> (&[String], usize) {
 
 /// Workers and placements, in the order of the results.
 pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
-    let mut places = Vec::new();
-    for case in cases {
-        let place = (case.workers.as_str(), case.site.as_str());
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
+    distinct(cases.iter().map(|it| (it.workers.as_str(), it.site.as_str())))
 }
 
 /// What at least three names begin with, up to the value of their first option: it stands there once.

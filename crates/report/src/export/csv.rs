@@ -49,7 +49,6 @@ pub fn text(judged: &Judged) -> String {
     table(results.map(|(nth, case)| row(judged, case, standings().find(|it| it.result == nth))))
 }
 
-/// A header, and the rows.
 fn table(rows: impl Iterator<Item = Cells>) -> String {
     let mut text = String::new();
     for (nth, Cells(row)) in rows.enumerate() {

@@ -19,7 +19,6 @@ use store::{Concurrent, RunStatus, Store, StoreError, StoredCase, StoredRun};
 /// Version of the events: grows when a reader could misread the next one.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// What every line has in common.
 #[derive(Serialize)]
 struct Line<'a, T> {
     event: &'a str,
@@ -36,7 +35,6 @@ fn line(event: &str, run: i64, body: impl Serialize) -> String {
     text
 }
 
-/// Which case a line is about.
 #[derive(Serialize)]
 struct Identity<'a> {
     /// Position among the planned cases and among the results, from 0.

@@ -9,7 +9,6 @@ use crate::figure::{Drawn, Figure, FigureKind, Scale, finite};
 
 /// Room that a value in words takes behind its interval.
 const WORDS: f64 = 62.0;
-/// The height of a line of labels.
 pub(super) const LINE: f64 = 10.0;
 
 /// A plot with its two axes.

@@ -4,6 +4,7 @@ use super::metrics::{shorten, width_of};
 use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, dash, stroke};
 use super::theme::number_of;
 use crate::figure::{Drawn, Figure, FigureKind, Span};
+use model::distinct::distinct;
 
 /// How a series shows in the legend.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +24,6 @@ pub(super) enum Sample {
 }
 
 impl Sample {
-    /// How long it is.
     fn length(self) -> f64 {
         match self {
             Sample::Line { .. } | Sample::Quiet => 22.0,
@@ -33,7 +33,6 @@ impl Sample {
     }
 }
 
-/// One line of a legend.
 pub(super) struct Entry {
     pub sample: Sample,
     pub name: String,
@@ -72,12 +71,7 @@ pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
 
 /// The labels of the stretches that are set off, each once.
 pub(super) fn stretches<'a>(spans: impl Iterator<Item = &'a Span>) -> Vec<Entry> {
-    let mut names: Vec<&str> = Vec::new();
-    for span in spans {
-        if !names.contains(&span.label.as_str()) {
-            names.push(&span.label);
-        }
-    }
+    let names = distinct(spans.map(|it| it.label.as_str()));
     let entry = |name: &str| Entry { sample: Sample::Stretch, name: name.into(), series: None };
     names.into_iter().map(entry).collect()
 }

@@ -63,7 +63,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     bottom + 4.0
 }
 
-/// TextStyle in a box around their middle.
+/// Words in a box around their middle.
 fn label(sheet: &mut Sheet, [x, y]: Spot, short: &str, full: &str, radius: f64, edge: &str) {
     let half = (width_of(short, TEXT) / 2.0 + 6.0).min(sheet.width / 2.0 - 1.0);
     let x = x.min(sheet.width - 1.0 - half).max(1.0 + half);

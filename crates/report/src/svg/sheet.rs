@@ -6,7 +6,6 @@ use super::metrics::width_of;
 use super::theme::Theme;
 use crate::html::escape::escape;
 
-/// The size of text, in points.
 pub(super) const TEXT: f64 = 8.0;
 /// Faces in the order of wish; none of them need be there.
 const FACES: &str = "Libertinus Serif, DejaVu Sans, sans-serif";
@@ -30,7 +29,6 @@ pub(super) fn stroke(color: &str, width: f64) -> String {
 /// A place on the sheet.
 pub(super) type Spot = [f64; 2];
 
-/// A rectangle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub left: f64,
@@ -69,7 +67,6 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How a text looks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextStyle<'a> {
     pub anchor: Anchor,

@@ -26,7 +26,6 @@ pub(super) fn words(text: &str) -> String {
     out
 }
 
-/// A string literal.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     out.push('"');

@@ -51,7 +51,6 @@ fn moved(case: &CaseChange) -> String {
     case.gated.map_or(String::new(), |it| format!(" {}", change(it.ratio, it.low, it.high)))
 }
 
-/// What it judged.
 fn judged(found: &RunComparison) -> String {
     let against = match found.gate_on {
         Some(GateOn::Absolute) => "each case by its own time",

@@ -4,21 +4,13 @@ use super::{between, counted, effect, percent, short_name, unit};
 use crate::compose::words;
 use crate::{Block, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
+use model::distinct::distinct;
 use model::metric::Metric;
 
-/// Cases that stand in one table.
 fn sections(found: &RunComparison) -> Vec<(&Metric, &str, &str)> {
-    let mut keys = Vec::new();
-    for case in counted(found) {
-        let key = (&case.metric, case.placement.as_str(), case.workers.as_str());
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    keys
+    distinct(counted(found).map(|it| (&it.metric, &*it.placement, &*it.workers)))
 }
 
-/// A table for each.
 pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (metric, placement, workers) in sections(found) {

@@ -12,6 +12,7 @@ use crate::{
 };
 use analysis::Judged;
 use analysis::explain::{Cost, CostPart, Difference, Explained, Explanation, explain};
+use model::distinct::distinct;
 use model::request::Aim;
 
 /// The sections of a run that was made to explain; none of any other.
@@ -66,14 +67,7 @@ fn copying_unknown(case: &Explained) -> Option<Text> {
 
 /// Placements and workers, in the order of the cases.
 fn places(found: &Explanation) -> Vec<(String, String)> {
-    let mut places = Vec::new();
-    for case in &found.cases {
-        let place = (case.placement.clone(), case.workers.clone());
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
+    distinct(found.cases.iter().map(|it| (it.placement.clone(), it.workers.clone())))
 }
 
 fn here<'a>(

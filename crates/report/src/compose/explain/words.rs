@@ -7,7 +7,6 @@ use crate::units::{self, duration};
 use analysis::OverRounds;
 use analysis::explain::{Cost, CostPart, Explained};
 
-/// A cost's name.
 pub fn cost(cost: Cost) -> &'static str {
     match cost {
         Cost::Calls => "entering and leaving calls",

@@ -4,6 +4,7 @@ use super::at;
 use crate::compose::words;
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, units};
 use analysis::{CaseResult, Judged};
+use model::distinct::distinct;
 use model::metric::{Better, Metric};
 
 /// A bound farther than this from everything measured isn't drawn: it would squeeze the rest
@@ -11,12 +12,8 @@ use model::metric::{Better, Metric};
 const NEAR: f64 = 30.0;
 
 pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) -> Figure {
-    let mut names: Vec<&str> = Vec::new();
-    for case in cases.iter().filter(|it| !it.carries.is_control()) {
-        if !names.contains(&case.variant.as_str()) {
-            names.push(&case.variant);
-        }
-    }
+    let shown = cases.iter().filter(|it| !it.carries.is_control());
+    let names = distinct(shown.map(|it| it.variant.as_str()));
     let what = size.map_or("a wake-up".to_string(), units::size);
     let head = cases.iter().find(|it| it.message_bytes == size).unwrap_or(&cases[0]);
     let (workload, metric) = (head.workload, &head.metric);

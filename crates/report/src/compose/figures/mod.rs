@@ -110,7 +110,6 @@ fn round_trip() -> Axis {
     Axis::new("round trip", Unit::Nanoseconds, Scale::Log)
 }
 
-/// The axis of a metric.
 fn axis_of(metric: &Metric, scale: Scale) -> Axis {
     Axis::new(&*metric.axis, metric.unit.into(), scale)
 }

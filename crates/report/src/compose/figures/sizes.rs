@@ -1,5 +1,6 @@
 //! Curves over message size, one figure per placement: with bands, inflections and bounds.
 
+use model::distinct::distinct;
 use std::collections::BTreeSet;
 
 use super::{at, intervals, place_id};
@@ -48,13 +49,8 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
 
 /// Variants that have a size, in the order of the results.
 fn names<'a>(here: &[&'a CaseResult]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for case in here.iter().filter(|it| it.message_bytes.is_some()) {
-        if !names.contains(&case.variant.as_str()) {
-            names.push(&case.variant);
-        }
-    }
-    names
+    let sized = here.iter().filter(|it| it.message_bytes.is_some());
+    distinct(sized.map(|it| it.variant.as_str()))
 }
 
 fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure {

@@ -176,7 +176,6 @@ fn typical(found: &FleetJudged) -> Block {
     table.into()
 }
 
-/// Launches that failed, by reason.
 fn failures(found: &FleetJudged) -> Option<Block> {
     let mut rows = Vec::new();
     for group in &found.groups {
@@ -223,7 +222,6 @@ fn method(found: &FleetJudged) -> Section {
     section
 }
 
-/// The tone of what was found.
 pub(super) fn tone(bad: bool, good: bool, open: bool) -> VerdictKind {
     match (bad, good, open) {
         (true, ..) => VerdictKind::Bad,

@@ -8,14 +8,11 @@ use analysis::floor_rows::rows;
 use model::findings::Level;
 use store::StoredNode;
 
-/// Nodes in a table.
 const NODES: usize = 40;
 /// Differing fields in a summary, and in all.
 const FIELDS: [usize; 2] = [12, 200];
-/// Nodes named beside a value.
 const NAMED: usize = 6;
 
-/// Everything about the nodes.
 pub fn section(found: &FleetJudged, detail: Detail) -> Section {
     Section::new("nodes", "The nodes side by side")
         .with(side_by_side(found))

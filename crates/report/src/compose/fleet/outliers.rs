@@ -9,7 +9,6 @@ use analysis::fleet::{Deviation, DeviationVerdict, FleetJudged, GroupResult, Uni
 const ROWS: usize = 20;
 /// How many of those that don't differ are shown.
 const FARTHEST: usize = 5;
-/// Names in a verdict.
 const NAMED: usize = 4;
 
 /// What a group came to: one verdict of its nodes, one of its pairs.

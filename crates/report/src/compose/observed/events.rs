@@ -97,7 +97,6 @@ fn calls(case: &ObservedCase) -> Option<String> {
     Some(if told.is_empty() { "none".into() } else { told.join(", ") })
 }
 
-/// Every count of every case, folded.
 pub fn every(groups: &[CaseGroup]) -> Option<Block> {
     let cases = groups.iter().flat_map(|group| group.cases.iter().map(move |it| (group, it)));
     let blocks: Vec<Block> = cases.filter_map(|(_, case)| all_of(case)).map(Block::from).collect();

@@ -54,7 +54,6 @@ fn told_once(blocks: &mut [Block]) {
     }
 }
 
-/// A case, with all its instrumentation.
 struct ObservedCase<'a> {
     by: Vec<&'a Observed>,
 }

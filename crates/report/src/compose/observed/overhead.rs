@@ -3,20 +3,16 @@
 use super::super::Detail;
 use super::CaseGroup;
 use crate::{Column, Row, Table, Text, units};
+use model::distinct::distinct;
 use model::probe::Probe;
 
-/// What its cells are.
 const MEANING: &str =
     "Time of an operation under that instrumentation, over its time without, paired by rounds.";
 
 /// A column for each probe; None where no overhead is known.
 pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
-    let mut probes: Vec<Probe> = Vec::new();
-    for it in group.cases.iter().flat_map(|case| &case.by).filter(|it| it.overhead.is_some()) {
-        if !probes.contains(&it.probe) {
-            probes.push(it.probe);
-        }
-    }
+    let known = group.cases.iter().flat_map(|case| &case.by).filter(|it| it.overhead.is_some());
+    let probes = distinct(known.map(|it| it.probe));
     let mut table = Table::new(format!("Tracing overhead of {}", group.caption()))
         .words([("mechanism", 0)])
         .note(MEANING);

@@ -11,7 +11,6 @@ const RARE: f64 = 0.01;
 /// Values that a terminal shows of each kind of call.
 const VALUES: usize = 3;
 
-/// What the table of waits holds.
 const WAITS: &str = "woken: how often, and how long until it ran; asleep: before that. displaced: \
      runnable, but preempted or yielding. Means, medians over launches; the tracing overhead is included.";
 

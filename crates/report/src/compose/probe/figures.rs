@@ -31,7 +31,7 @@ fn probes(strand: &Strand) -> Vec<Probe> {
     probes
 }
 
-/// TraceOverhead with intervals, by size and level.
+/// Overheads with intervals, by size and level.
 fn shifts(nth: usize, strand: &Strand) -> Figure {
     let mut sizes: Vec<Option<u64>> = strand.overheads.iter().map(|it| it.message_bytes).collect();
     sizes.dedup();

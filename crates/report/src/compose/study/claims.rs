@@ -4,7 +4,6 @@ use crate::compose::words;
 use crate::{Block, Emphasis, Row, Table, Text, Verdict};
 use analysis::hypothesis::Finding;
 
-/// One claim as a verdict.
 pub(super) fn verdict(finding: &Finding) -> Block {
     let kind = words::kind(finding.decision);
     let head = Text::new()

@@ -65,7 +65,6 @@ fn found(row: &FloorRow) -> Text {
     }
 }
 
-/// What the source prints of a bound.
 fn printed(published: &Published, name: &str) -> String {
     let figures = published.figures.iter().filter(|it| it.floor.as_deref() == Some(name));
     published::told(published, figures).unwrap_or_else(|| NOTHING.into())

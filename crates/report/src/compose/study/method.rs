@@ -10,7 +10,6 @@ use analysis::{CaseResult, Judged, Status};
 use store::{Closed, RunStatus};
 use study::factor::Factor;
 
-/// The id of the table of variables.
 const VARIABLES: &str = "variables";
 
 impl Written<'_> {
@@ -195,7 +194,6 @@ fn headed(head: &str, told: impl Into<String>) -> Block {
     Block::Paragraph(Text::new().strong(format!("{head} ")).plain(told))
 }
 
-/// The machine and its clock.
 fn apparatus(judged: &Judged) -> String {
     let run = &judged.run;
     let host = &run.host;

@@ -40,12 +40,10 @@ impl<'a> Written<'a> {
         Some(Written { declared, findings, figures, cases })
     }
 
-    /// Its title.
     pub fn title(&self) -> &str {
         &self.declared.study.title
     }
 
-    /// Its form on paper.
     pub fn form(&self) -> Form {
         self.declared.form
     }

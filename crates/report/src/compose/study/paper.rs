@@ -95,7 +95,6 @@ impl Written<'_> {
         shown.skip(room as usize).chain(claims).chain(critique).collect()
     }
 
-    /// The figures of results.
     pub(super) fn drawn(&self) -> impl Iterator<Item = &Figure> {
         self.figures.iter().filter(|it| !it.series.is_empty())
     }
