@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::{ALPHA, Carries};
 use super::{CaseResult, Status};
 use model::catalogue::Catalogue;
+use model::distinct::grouped;
 use model::host::Host;
 use model::metric::Metric;
 use model::route::Route;
@@ -91,13 +92,8 @@ pub struct Candidate {
 
 /// Every sweep of a run over at least two sizes, in the order of the results.
 pub fn sweeps(results: &[CaseResult], catalogue: &Catalogue, host: &Host) -> Vec<Sweep> {
-    let mut curves: Vec<Vec<&CaseResult>> = Vec::new();
-    for case in results.iter().filter(|it| sweepable(it)) {
-        match curves.iter_mut().find(|curve| same_curve(curve[0], case)) {
-            Some(curve) => curve.push(case),
-            None => curves.push(vec![case]),
-        }
-    }
+    let cases = results.iter().filter(|it| sweepable(it));
+    let mut curves: Vec<Vec<&CaseResult>> = grouped(cases, |a, b| same_curve(a, b));
     for curve in &mut curves {
         curve.sort_by_key(|it| it.message_bytes);
         curve.dedup_by_key(|it| it.message_bytes);

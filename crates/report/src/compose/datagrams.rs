@@ -4,7 +4,7 @@
 use super::words;
 use crate::{Block, Row, Section, Table, Text, units};
 use analysis::{CaseResult, DatagramsSeen, Judged, Traffic};
-use model::distinct::distinct;
+use model::distinct::{distinct, grouped};
 
 const MEANING: &str = "Counted over all launches of a case, pilots and failed ones too. Fragments, by \
      the receivers of both ends: lost, waited for in vain; late, received \
@@ -29,15 +29,8 @@ fn cases(judged: &Judged) -> impl Iterator<Item = Sent<'_>> {
 
 /// For the terminal: a sentence per variant, and one for each case that lost something.
 pub fn remarks(judged: &Judged) -> Vec<Block> {
-    let mut by_variant: Vec<(&str, Vec<Sent>)> = Vec::new();
-    for sent in cases(judged) {
-        let variant = sent.0.variant.as_str();
-        match by_variant.iter_mut().find(|it| it.0 == variant) {
-            Some((_, cases)) => cases.push(sent),
-            None => by_variant.push((variant, vec![sent])),
-        }
-    }
-    by_variant.iter().flat_map(|(variant, cases)| of_variant(variant, cases)).collect()
+    let by_variant = grouped(cases(judged), |a, b| a.0.variant == b.0.variant);
+    by_variant.iter().flat_map(|cases| of_variant(&cases[0].0.variant, cases)).collect()
 }
 
 fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {

@@ -16,6 +16,7 @@ pub(super) use untested::merged;
 use super::{Detail, words};
 use crate::{Block, Section, Text, units};
 use analysis::{EventCount, Judged, Observed, TraceSummary};
+use model::distinct::grouped;
 use model::metric::Operation;
 use model::total::Total;
 
@@ -64,21 +65,13 @@ struct CaseGroup<'a> {
 }
 
 fn groups<'a>(seen: &[&'a Observed]) -> Vec<CaseGroup<'a>> {
-    let mut groups: Vec<CaseGroup> = Vec::new();
     let key = |it: &Observed| (it.workload, it.total, it.placement.clone(), it.workers.clone());
-    for it in seen.iter().copied() {
-        let at = groups.iter().position(|group| key(group.of()) == key(it));
-        let at = at.unwrap_or_else(|| {
-            groups.push(CaseGroup { cases: Vec::new() });
-            groups.len() - 1
-        });
-        let cases = &mut groups[at].cases;
-        match cases.iter_mut().find(|case| case.of().is_same_case(it)) {
-            Some(case) => case.by.push(it),
-            None => cases.push(ObservedCase { by: vec![it] }),
-        }
-    }
-    groups
+    let groups = grouped(seen.iter().copied(), |a, b| key(a) == key(b));
+    let group = |group: Vec<&'a Observed>| {
+        let cases = grouped(group, |a, b| a.is_same_case(b)).into_iter();
+        CaseGroup { cases: cases.map(|by| ObservedCase { by }).collect() }
+    };
+    groups.into_iter().map(group).collect()
 }
 
 impl<'a> ObservedCase<'a> {

@@ -5,8 +5,9 @@ use super::{operation, percent, percents, strand_name};
 use crate::compose::words;
 use crate::document::ASIDE;
 use crate::{Block, Emphasis, Row, Table, Text, Unit, units};
-use analysis::probe::{Dose, Linear, ProbeEffect, ProbeOverhead, Strand};
+use analysis::probe::{Dose, Linear, ProbeEffect, ProbeOverhead, Strand, Untested};
 use analysis::{ALPHA, EQUIVALENT_WITHIN};
+use model::distinct::grouped;
 use stats::{Interval, smallest_holm_n};
 
 /// A table for each size.
@@ -138,15 +139,10 @@ fn linear(dose: &Dose) -> Text {
 
 /// Levels that could not be tried, each with its reason; those with the same in one row.
 pub(super) fn untested(effect: &ProbeEffect) -> Option<Block> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for it in &effect.untested {
-        match reasons.iter_mut().find(|(reason, _)| *reason == it.reason) {
-            Some((_, probes)) => probes.push(it.probe.to_string()),
-            None => reasons.push((&it.reason, vec![it.probe.to_string()])),
-        }
-    }
-    let row = |(reason, probes): (&str, Vec<String>)| {
-        Row::new([Text::new().code(probes.join(", ")), Text::from(reason)])
+    let reasons = grouped(&effect.untested, |a, b| a.reason == b.reason);
+    let row = |alike: Vec<&Untested>| {
+        let probes: Vec<String> = alike.iter().map(|it| it.probe.to_string()).collect();
+        Row::new([Text::new().code(probes.join(", ")), Text::from(alike[0].reason.as_str())])
             .emphasis(Emphasis::Muted)
     };
     let table = Table::new("Levels that are unavailable here, and why")
