@@ -2,7 +2,7 @@
 //!
 //! - [`mod@quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have
-//! - [`looks`]: when a group is analysed, at most twice, and the ranks that keep the error at 5 %
+//! - [`analyses`]: when a group is analysed, at most twice, and the ranks that keep the error at 5 %
 //! - [`mod@signed_rank`]: exact paired tests of a symmetric shift, the pseudo-median and its interval
 //! - [`medians`]: ratios of medians where shapes differ, and multiple comparisons with the best
 //! - [`two_sample`]: the same for two samples that share no rounds

@@ -36,7 +36,7 @@ pub enum Factor {
     Workers,
     /// Where the two halves of a launch are.
     Route,
-    /// Routers between the hosts of a laboratory: follows from [`Factor::Reach`].
+    /// Routers between the hosts of a laboratory: follows from [`Factor::Route`].
     Routers,
     /// Switches between them: the same.
     Switches,

@@ -25,7 +25,7 @@ use model::nearest::unknown;
 const VERSION: i64 = 1;
 
 /// A study, as text made it. Words are not yet checked against mechanisms and placements: see
-/// [`super::declared`].
+/// [`super::validated`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Study {

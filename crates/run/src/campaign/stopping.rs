@@ -1,7 +1,7 @@
 //! When a group ends: as soon as every interval is narrow enough, or where its time does.
 //!
 //! Nothing here knows launches or the store. What is decided depends on values only through the one
-//! question that an analysis asks, and its answer is paid for ([`stats::looks`]).
+//! question that an analysis asks, and its answer is paid for ([`stats::analyses`]).
 
 use stats::{Analysis, LEAST_LAUNCHES, MOST_LAUNCHES, Plan};
 use store::Closed;
