@@ -21,7 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use analysis::Judged;
 use analysis::explain::{Cost, Difference, explain};
 use mechanisms::Variant;
-use model::floors::Extent;
+use model::floors::FloorDetail;
 use model::host::Host;
 use model::launch::{Warmup, Workers};
 use model::placement::Place;
@@ -217,7 +217,7 @@ impl Bench {
             catalogue: &mechanisms::catalogue(&request.mechanisms),
         };
         let run = store.begin_run(&run).map_err(failed)?;
-        let order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
+        let order = Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false };
         store
             .set_floors(run, &floor::measure_by(Path::new(PROGRAM), &order, &self.interrupt))
             .map_err(failed)?;

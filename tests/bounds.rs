@@ -22,9 +22,9 @@ use rand_chacha::ChaCha8Rng;
 use run::fleet::{network, nodes};
 use store::Label;
 use study::builtin;
-use study::declared::declare;
 use study::expression::Expression;
-use study::extent::Extent;
+use study::size_bound::SizeBound;
+use study::validated::validate;
 
 /// Runs the program where it may use 256 MiB of address space, and five seconds of a CPU against hangs:
 /// time of its own, which other tests don't take.
@@ -406,7 +406,7 @@ fn no_parser_falls_over_any_word() {
             Route::parse_list(text).map(drop),
             Placement::parse(text).map(drop),
             Expression::parse(text).map(drop),
-            Extent::parse(text).map(drop),
+            SizeBound::parse(text).map(drop),
             Total::parse(text).map(drop),
             text.parse::<Label>().map(drop),
             text.parse::<Probe>().map(drop),
@@ -442,7 +442,7 @@ fn no_study_is_too_damaged_to_be_refused() {
                 _ => text.push_str(piece),
             }
         }
-        match declare(&text, "s.toml", &mechanisms::catalogue(&[])) {
+        match validate(&text, "s.toml", &mechanisms::catalogue(&[])) {
             Ok(_) => declared += 1,
             Err(error) => {
                 assert!(error.starts_with("s.toml") && !error.contains('\n'), "{error:?}")

@@ -560,11 +560,11 @@ fn what_cannot_be_read_ends_with_one_line_and_2() {
     file("older.json", &good.replace("launch_medians", "launch_means"));
     file("other.json", "{\"name\": \"something\"}");
     for (name, word) in [
-        ("cut.json", "no JSON"),
-        ("empty.json", "no JSON"),
+        ("cut.json", "not JSON"),
+        ("empty.json", "not JSON"),
         ("newer.json", "newer ipcmark"),
         ("older.json", "export"),
-        ("other.json", "no export"),
+        ("other.json", "not an export"),
         ("absent.json", "read absent.json"),
     ] {
         refused(&bench.run(&format!("compare before {name}")), &[name, word]);

@@ -44,7 +44,7 @@ fn a_round_trip_is_taken_apart_and_written_up_again() {
         assert!(said.out.contains(section), "{section}: {}", said.out);
     }
     assert!(said.out.contains("pipe, 64 B, one CPU: "), "{}", said.out);
-    assert!(said.out.contains("Copying of pipe is not told from the rest: 3 sizes"));
+    assert!(said.out.contains("Copying of pipe is not separated from the rest: 3 sizes"));
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
     assert_eq!(bench.must("report last").out, said.out, "from the store alone");
     let page = std::fs::read_to_string(bench.path("page.html")).expect("the page");
@@ -73,7 +73,7 @@ fn three_sizes_tell_copying_from_the_rest() {
     }
     let bench = Bench::new();
     let said = bench.must("-q explain pipe -p same-cpu --launches 2");
-    assert!(!said.out.contains("is not told from the rest"), "{}", said.out);
+    assert!(!said.out.contains("is not separated from the rest"), "{}", said.out);
     let explained = &bench.export()["explanation"];
     for case in explained["cases"].as_array().expect("cases") {
         assert_eq!(case["copying_unknown"], Value::Null);

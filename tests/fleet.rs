@@ -290,7 +290,7 @@ fn a_fleets_run_is_exported_in_every_format_as_it_was_told() {
     for (case, cell) in judged.results.iter().zip(&fleet.groups[0].cells) {
         let (estimate, both) = (case.value.as_ref().expect("a value"), cell.both.expect("a value"));
         assert_eq!((estimate.median, case.launches), (both.median, both.launches as u64));
-        assert_eq!(estimate.low.zip(estimate.high), both.interval);
+        assert_eq!(estimate.interval.ends(), both.interval);
         assert!(both.interval.is_some(), "14 launches have an interval");
     }
     let findings = export["fleet"]["findings"].as_array().expect("findings");

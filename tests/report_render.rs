@@ -216,7 +216,7 @@ fn every_series_and_point_is_in_the_page_as_data() {
             let points = json["points"].as_array().unwrap();
             match figure.kind {
                 // Stretches without a gap: two numbers, and three of each point.
-                FigureKind::Course => {
+                FigureKind::TimeSeries => {
                     let carried = points.iter().map(|it| (it.as_array().unwrap().len() - 2) / 3);
                     let present = series.points.iter().filter(|it| it.y.is_some());
                     assert_eq!(carried.sum::<usize>(), present.count());
@@ -284,7 +284,7 @@ fn every_figure_is_drawn_for_a_wide_and_a_narrow_place_with_each_series_in_it() 
     for figure in document.figures() {
         let all = pictures(&page, &figure.id);
         let classes = ["class=\"wide\"", "class=\"narrow\""];
-        if figure.kind == FigureKind::Course || all[0].len() > 12_000 {
+        if figure.kind == FigureKind::TimeSeries || all[0].len() > 12_000 {
             assert!(all.len() == 1 && all[0].starts_with("class=\"long\""), "{}", figure.id);
         } else {
             assert!(all.iter().zip(classes).all(|(it, class)| it.starts_with(class)));
@@ -299,14 +299,14 @@ fn every_figure_is_drawn_for_a_wide_and_a_narrow_place_with_each_series_in_it() 
 }
 
 #[test]
-fn a_course_of_many_panels_is_folded_and_complete() {
+fn a_time_series_of_many_panels_is_folded_and_complete() {
     let mut document = sample();
-    let mut course = document.figures().into_iter().find(|it| it.kind == FigureKind::Course);
-    let mut course = course.take().unwrap().clone();
-    course.series = (0..9)
-        .map(|nth| Series { name: format!("case {nth}"), ..course.series[0].clone() })
+    let mut drawn = document.figures().into_iter().find(|it| it.kind == FigureKind::TimeSeries);
+    let mut drawn = drawn.take().unwrap().clone();
+    drawn.series = (0..9)
+        .map(|nth| Series { name: format!("case {nth}"), ..drawn.series[0].clone() })
         .collect();
-    document.sections = vec![Section::new("a", "A").with(course)];
+    document.sections = vec![Section::new("a", "A").with(drawn)];
     let page = html::render(&document);
     assert!(page.contains("<details class=\"more\"><summary>3 more</summary>"));
     let all = pictures(&page, "samples");

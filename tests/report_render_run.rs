@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use analysis::{
-    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, Route, Status, Sweep,
+    Bound, BoundKind, Candidate, CaseResult, Change, Inflection, Judged, MedianInterval, Route,
+    Status, Sweep,
 };
 use cli_support::Bench;
-use report::compose::{Extent, compose};
+use report::compose::{Detail, compose};
 use report::terminal::{self, Style};
 use report::{Block, Document, Drawn, Figure, FigureKind, html};
 use store::Store;
@@ -44,7 +45,7 @@ fn over_sizes() -> Judged {
 
 /// Renders in all ways, checks what must hold of every page, and gives the document.
 fn page(judged: &Judged) -> (Document, String) {
-    let document = compose(judged, Extent::Full);
+    let document = compose(judged, Detail::Full);
     let page = html::render(&document);
     let mut ids = BTreeSet::new();
     for figure in document.figures() {
@@ -63,7 +64,7 @@ fn page(judged: &Judged) -> (Document, String) {
     }
     for width in [40, 80, 120] {
         let style = Style { width, color: false, unfold: true };
-        for document in [&document, &compose(judged, Extent::Summary)] {
+        for document in [&document, &compose(judged, Detail::Summary)] {
             let text = terminal::render(document, &style);
             assert!(text.lines().all(|line| line.width() <= width), "{text}");
         }
@@ -86,7 +87,8 @@ fn set(case: &mut CaseResult, ns: f64, half: f64) {
     case.modes = None;
     let estimate = case.value.as_mut().expect("a latency");
     estimate.median = ns;
-    (estimate.low, estimate.high) = (Some(ns * (1.0 - half)), Some(ns * (1.0 + half)));
+    (estimate.interval.low, estimate.interval.high) =
+        (Some(ns * (1.0 - half)), Some(ns * (1.0 + half)));
 }
 
 #[test]
@@ -104,7 +106,7 @@ fn verdicts_name_the_largest_rate_and_only_what_spins_as_burning() {
             case.spins = spinning.iter().any(|nth| case.variant == names[*nth]);
         }
         let style = Style { width: 2_000, color: false, unfold: true };
-        let text = terminal::render(&compose(&judged, Extent::Summary), &style);
+        let text = terminal::render(&compose(&judged, Detail::Summary), &style);
         let line = text.lines().find(|line| line.contains("Transfers of 64 B")).unwrap();
         names
             .iter()
@@ -132,7 +134,7 @@ fn a_run_over_sizes_has_every_figure_in_reading_order() {
     for kind in [FigureKind::Curves, FigureKind::Heatmap, FigureKind::Bars, FigureKind::Scatter] {
         assert!(kinds.contains(&kind), "{kind:?} is missing: {kinds:?}");
     }
-    assert_eq!(kinds.last(), Some(&FigureKind::Course));
+    assert_eq!(kinds.last(), Some(&FigureKind::TimeSeries));
     assert!(page.len() < 3_000_000, "{} bytes", page.len());
     // The answer stands before everything else.
     assert!(matches!(document.sections[0].blocks[0], Block::Table(_)));
@@ -147,10 +149,12 @@ fn bound(name: &str, value: f64, ratio: f64) -> Bound {
         name: name.into(),
         kind: BoundKind::Yardstick,
         value,
-        low: Some(0.9 * value),
-        high: Some(1.1 * value),
-        ranks: Some([3, 10]),
-        coverage: Some(0.96),
+        interval: MedianInterval {
+            low: Some(0.9 * value),
+            high: Some(1.1 * value),
+            ranks: Some([3, 10]),
+            coverage: Some(0.96),
+        },
         rounds: 12,
         ratio: Some(ratio),
         ratio_low: Some(0.9 * ratio),
@@ -213,7 +217,7 @@ fn one_case_makes_a_page_without_comparisons() {
         measured("run pipe -w latency -s 64 -p same-cpu --launches 3 --samples 80 --warmup 5 -q");
     let (document, _) = page(&judged);
     let kinds = kinds(&document);
-    assert!(kinds.contains(&FigureKind::Intervals) && kinds.contains(&FigureKind::Course));
+    assert!(kinds.contains(&FigureKind::Intervals) && kinds.contains(&FigureKind::TimeSeries));
     assert!(!kinds.contains(&FigureKind::Heatmap), "one place is no map");
     assert!(!kinds.contains(&FigureKind::Scatter), "one point has no frontier");
 }
@@ -228,7 +232,7 @@ fn a_run_that_measured_nothing_says_so() {
         case.reason = Some("killed".into());
         case.launches = 0;
         (case.value, case.cpu_ns_per_operation) = (None, None);
-        case.course.clear();
+        case.time_series.clear();
         case.curve.clear();
         case.by_round.clear();
     }
@@ -249,7 +253,7 @@ fn names_from_a_store_stay_text() {
     for group in &mut judged.groups {
         group.standings.iter_mut().for_each(|it| it.variant = HOSTILE.into());
     }
-    let page = html::render(&compose(&judged, Extent::Full));
+    let page = html::render(&compose(&judged, Detail::Full));
     assert!(!page.contains("<img src=x"), "a name became markup");
 }
 
@@ -258,15 +262,16 @@ fn the_samples_over_time_keep_every_launch_apart() {
     let judged =
         measured("run pipe -w latency -s 64 -p same-cpu --launches 4 --samples 400 --warmup 5 -q");
     let (document, _) = page(&judged);
-    let course = figure(&document, "samples");
-    let points = &course.series[0].points;
+    let drawn = figure(&document, "samples");
+    let points = &drawn.series[0].points;
     assert_eq!(points.iter().filter(|it| it.y.is_none()).count(), 3, "gaps between launches");
     let rounds: BTreeSet<u64> =
         points.iter().filter(|it| it.y.is_some()).map(|it| it.x.round() as u64).collect();
     assert_eq!(rounds, BTreeSet::from([1, 2, 3, 4]));
     assert!(points.iter().all(|it| it.low <= it.y && it.y <= it.high));
-    let unsteady = judged.results[0].course.iter().filter(|it| it.steady == Some(false)).count();
-    assert_eq!(course.series[0].spans.len(), unsteady);
+    let unsteady =
+        judged.results[0].time_series.iter().filter(|it| it.steady == Some(false)).count();
+    assert_eq!(drawn.series[0].spans.len(), unsteady);
 }
 
 /// Six sizes, of which the cost of a byte changes after 1 KiB.
@@ -302,7 +307,7 @@ fn sweep(variant: &str) -> Sweep {
 #[test]
 fn inflections_have_a_section_and_marks_and_say_what_coincides() {
     let mut judged = over_sizes();
-    assert!(compose(&judged, Extent::Full).sections.iter().all(|it| it.id != "inflections"));
+    assert!(compose(&judged, Detail::Full).sections.iter().all(|it| it.id != "inflections"));
     let straight = Sweep { inflections: vec![], ..sweep("tcp") };
     let mut unknown = sweep("udp");
     unknown.inflections[0].candidates.clear();
@@ -310,8 +315,8 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
     judged.sweeps =
         vec![sweep("pipe"), straight, unknown, Sweep { variant: "pty".into(), ..short }];
     let (document, _) = page(&judged);
-    for extent in [Extent::Full, Extent::Summary] {
-        let document = compose(&judged, extent);
+    for detail in [Detail::Full, Detail::Summary] {
+        let document = compose(&judged, detail);
         let section = document.sections.iter().find(|it| it.id == "inflections").expect("one");
         let alone = Document { sections: vec![section.clone()], ..Document::default() };
         let text = terminal::render(&alone, &Style { width: 80, color: false, unfold: true });
@@ -322,9 +327,9 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
             "pipe 1 KiB–4 KiB [1 KiB, 16 KiB] 0.0000 → 0.123 −1.20 µs",
             "pipe, round trip, one CPU: 1 KiB–4 KiB, a byte costs 0.0000 ns before and 0.123 ns \
              after. Coincides with: page (4 KiB).",
-            "Coincides with: none that is known here.",
-            "tcp, round trip, one CPU: none that 12 rounds are sure of between 64 B and 64 KiB.",
-            "pty, round trip, one CPU: nothing can be said: 6 rounds, 7 are needed.",
+            "Coincides with: nothing known.",
+            "tcp, round trip, one CPU: none shown by 12 rounds between 64 B and 64 KiB.",
+            "pty, round trip, one CPU: not analysed: 6 rounds, 7 are needed.",
         ] {
             assert!(words.contains(said), "{said:?} isn't in\n{text}");
         }
@@ -340,5 +345,5 @@ fn inflections_have_a_section_and_marks_and_say_what_coincides() {
     assert!(curves.finding.contains("Inflections: pipe at 1 KiB–4 KiB."), "{}", curves.finding);
     let elsewhere = figure(&document, "latency-sizes-process-free");
     assert!(elsewhere.series.iter().all(|it| it.points.iter().all(|it| !it.marked)));
-    assert!(elsewhere.finding.contains("No inflection that the rounds are sure of."));
+    assert!(elsewhere.finding.contains("No inflection is shown."));
 }

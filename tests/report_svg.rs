@@ -25,7 +25,7 @@ const KINDS: [FigureKind; 10] = [
     FigureKind::GroupedBars,
     FigureKind::Boxes,
     FigureKind::Scatter,
-    FigureKind::Course,
+    FigureKind::TimeSeries,
     FigureKind::Protocol,
 ];
 
@@ -192,7 +192,7 @@ fn every_series_name_and_label_is_said() {
             continue;
         }
         figure.series.iter().for_each(|it| says(&it.name));
-        if figure.kind != FigureKind::Course {
+        if figure.kind != FigureKind::TimeSeries {
             figure.x.categories.iter().for_each(|it| says(it));
         }
         let axes = figure.kind != FigureKind::Heatmap && figure.id != HOSTILE;

@@ -11,7 +11,7 @@ use analysis::interval_of;
 use long_form::{is_long, many};
 use run::campaign::stopping::{Bound, Next, Progressed};
 use simulation_support::Draw;
-use stats::{Interval, Look};
+use stats::{Analysis, Interval};
 use store::Closed;
 
 /// Draws of each simulation of coverage.
@@ -114,7 +114,8 @@ fn group(all: &[f64], way: Way, asked: f64) -> Ended {
     let mut group = Progressed { rounds: 0, spent: 0.0 };
     let closed = loop {
         let launches = &all[..group.rounds];
-        let is_precise = |look: &Look| half_width(&look.interval(launches).unwrap()) <= asked;
+        let is_precise =
+            |analysis: &Analysis| half_width(&analysis.interval(launches).unwrap()) <= asked;
         match group.next(way.bound(launches), is_precise) {
             Next::Close { closed, spent } => {
                 group.spent = spent;
@@ -209,15 +210,15 @@ fn two_analyses_widen_no_interval_by_more_than_a_fifth() {
     let mut widths = vec![(0.0, 0.0); most + 1];
     for _ in 0..1_000 {
         let launches: Vec<f64> = (0..most).map(|_| 100.0 + draw.normal()).collect();
-        for (n, widths) in widths.iter_mut().enumerate().skip(stats::FIRST_LOOK) {
-            let two = Look::second(n).unwrap_or(Look::first(0.0));
+        for (n, widths) in widths.iter_mut().enumerate().skip(stats::FIRST_ANALYSIS) {
+            let two = Analysis::second(n).unwrap_or(Analysis::first(0.0));
             widths.0 += half_width(&two.interval(&launches[..n]).unwrap());
-            widths.1 += half_width(&Look::only(n).unwrap().interval(&launches[..n]).unwrap());
+            widths.1 += half_width(&Analysis::only(n).unwrap().interval(&launches[..n]).unwrap());
         }
     }
-    let factors: Vec<f64> = widths[stats::FIRST_LOOK..].iter().map(|it| it.0 / it.1).collect();
+    let factors: Vec<f64> = widths[stats::FIRST_ANALYSIS..].iter().map(|it| it.0 / it.1).collect();
     let (mut worst, mut sum) = ((0.0, 0), 0.0);
-    for (n, factor) in (stats::FIRST_LOOK..).zip(&factors) {
+    for (n, factor) in (stats::FIRST_ANALYSIS..).zip(&factors) {
         worst = if *factor > worst.0 { (*factor, n) } else { worst };
         sum += factor;
         assert!(*factor <= 1.2, "{n} launches: {factor} times as wide");
@@ -229,7 +230,7 @@ fn two_analyses_widen_no_interval_by_more_than_a_fifth() {
         sum / factors.len() as f64
     );
     for n in [22, 23, 24, 26, 29, 30, 31, 39, 50, 75, 100] {
-        println!("{n}: {:.3}", factors[n - stats::FIRST_LOOK]);
+        println!("{n}: {:.3}", factors[n - stats::FIRST_ANALYSIS]);
     }
 }
 

@@ -14,13 +14,13 @@ use analysis::{CaseResult, Judged, Status};
 use cli_support::Bench;
 use machine::Topology;
 use model::request::StudyText;
-use report::compose::{Extent, compose};
+use report::compose::{Detail, compose};
 use report::{Block, Document, Table, html};
 use run::plan::{AvailableRoutes, Case, Machine, plan};
 use store::Store;
 use study::builtin;
-use study::declared::{Declared, declare};
 use study::format::{Published, PublishedFigure};
+use study::validated::{ValidatedStudy, validate};
 
 /// A small run, measured once for all tests.
 fn small() -> Judged {
@@ -71,8 +71,8 @@ fn result(template: &CaseResult, case: &Case) -> CaseResult {
 }
 
 /// The run as if it had been made for that study.
-fn as_if(name: &str, text: &str) -> (Declared, Judged) {
-    let declared = declare(text, name, &mechanisms::catalogue(&[])).unwrap();
+fn as_if(name: &str, text: &str) -> (ValidatedStudy, Judged) {
+    let declared = validate(text, name, &mechanisms::catalogue(&[])).unwrap();
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
     let machine =
@@ -117,7 +117,8 @@ fn shown(set: &Published, tables: &[Table]) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for table in tables.iter().filter(|it| stands_beside(set, it)) {
         let notes = table.notes.iter().map(|it| it.to_plain().trim_end_matches('.').to_string());
-        let notes: Vec<String> = notes.map(|it| it.replace("Of none by name: ", "")).collect();
+        let notes: Vec<String> =
+            notes.map(|it| it.replace("Without a bound of that name: ", "")).collect();
         let cells = table.rows.iter().flat_map(|row| &row.cells).map(|it| it.to_plain());
         for text in cells.chain(notes) {
             for part in parts(&text) {
@@ -150,7 +151,7 @@ fn parts(text: &str) -> Vec<String> {
 fn every_published_number_stands_on_the_page_of_its_study() {
     for (name, text) in builtin::all() {
         let (declared, judged) = as_if(name, text);
-        let document = compose(&judged, Extent::Full);
+        let document = compose(&judged, Detail::Full);
         let page = html::render(&document);
         let tables = tables(document);
         for set in &declared.study.published {
@@ -182,7 +183,7 @@ fn column(table: &Table, name: &str) -> BTreeMap<String, String> {
 fn a_table_of_ranks_has_those_printed_of_its_own_sizes_and_ranks_no_other_variant() {
     let text = builtin::find("002").unwrap();
     let (_, judged) = as_if("002", text);
-    let all = tables(compose(&judged, Extent::Full));
+    let all = tables(compose(&judged, Detail::Full));
     let ranked: Vec<&Table> =
         all.iter().filter(|it| it.columns.iter().any(|it| it.name == "rank")).collect();
     assert_eq!(ranked.len(), 9, "three sizes in latency and in two throughputs");
@@ -227,7 +228,7 @@ fn the_printed_order_stands_below_the_measured_one_of_its_size() {
     let places: Vec<&PublishedFigure> =
         set.figures.iter().filter(|it| it.show.as_deref() == Some("place")).collect();
     assert_eq!(places.len(), 30);
-    let all = tables(compose(&judged, Extent::Full));
+    let all = tables(compose(&judged, Detail::Full));
     for figure in places {
         let (workload, size) = (&figure.levels["workload"], &figure.levels["size"]);
         let title = match workload.as_str() {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use analysis::Judged;
-use report::compose::{Extent, compose};
+use report::compose::{Detail, compose};
 use report::export::{self, Format};
 use report::{html, markdown, terminal};
 use rusqlite::{Connection, ToSql};
@@ -285,7 +285,7 @@ fn told(path: &std::path::Path, form: Form) -> Result<Told, String> {
             }
         }
         if matches!(form, Form::Shown | Form::All) {
-            let document = compose(&judged, Extent::Full);
+            let document = compose(&judged, Detail::Full);
             text += &terminal::render(&document, &terminal::Style::default());
             if form == Form::All {
                 let _ = (html::render(&document), markdown::render(&document));

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use model::catalogue::Catalogue;
-use study::declared::declare;
+use study::validated::validate;
 use study::expression::Expression;
 
 use crate::input::Input;
@@ -71,10 +71,10 @@ fn changed(input: &mut Input) -> String {
 }
 
 fn check(text: &str) {
-    match declare(text, "study.toml", catalogue()) {
+    match validate(text, "study.toml", catalogue()) {
         Ok(declared) => {
             // What is stored with a run is read again from there.
-            let again = declare(text, "study.toml", catalogue()).expect("the same text");
+            let again = validate(text, "study.toml", catalogue()).expect("the same text");
             let json = |it| serde_json::to_string(it).expect("a request is always JSON");
             assert!(json(&declared.request) == json(&again.request), "read twice, it differs");
             let back: model::request::Request =

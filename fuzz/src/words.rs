@@ -10,7 +10,7 @@ use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
 use model::{duration, lab, rate, size};
-use study::extent::Extent;
+use study::size_bound::SizeBound;
 use study::factor::Factor;
 
 use crate::input::Input;
@@ -100,7 +100,7 @@ pub fn run(data: &[u8]) {
                 assert_eq!(Total::parse(&total.to_string()), Ok(total));
             }
             let _ =
-                (Extent::parse(&text), Factor::parse(&text), study::counted::Count::parse(&text));
+                (SizeBound::parse(&text), Factor::parse(&text), study::counted::Count::parse(&text));
         }
         6 => {
             if let Ok(probe) = text.parse::<Probe>() {

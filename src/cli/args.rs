@@ -1,12 +1,13 @@
 //! The flags of `run`, parsed into a request.
 
+use model::distinct::distinct;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::peer::PeerArgs;
-use super::words::{
+use super::value_parsers::{
     Placements, Probes, Sizes, cpu, drawn_seed, every, every_shown_variant, launches,
     placement_names, placements, precision, probe_names, probes, samples, seed, sessions, sizes,
     variant, workload, workload_names, workloads,
@@ -271,14 +272,13 @@ impl<P: TypedValueParser> TypedValueParser for Suggesting<P> {
 impl RunArgs {
     /// The request that these flags describe.
     pub fn request(&self) -> Result<Request, String> {
-        let mechanisms = match self.mechanisms.is_empty() {
-            true => {
-                let local = self.routes().iter().any(Route::is_local);
-                let fits = |it: &&Entry| local || it.reaches_over_network();
-                let all = MECHANISMS.iter().filter(fits);
-                all.flat_map(|it| it.with_each(it.measured)).collect()
-            }
-            false => self.mechanisms.clone(),
+        let mechanisms = if self.mechanisms.is_empty() {
+            let local = self.routes().iter().any(Route::is_local);
+            let fits = |it: &&Entry| local || it.reaches_over_network();
+            let all = MECHANISMS.iter().filter(fits);
+            all.flat_map(|it| it.with_each(it.measured)).collect()
+        } else {
+            self.mechanisms.clone()
         };
         if let Some(name) = &self.reference
             && !mechanisms
@@ -289,9 +289,10 @@ impl RunArgs {
                 "--reference {name}: isn't measured in this run: name it among the mechanisms"
             ));
         }
-        let workloads = match self.workload.is_empty() {
-            true => Workload::DEFAULT.to_vec(),
-            false => self.workload.clone(),
+        let workloads = if self.workload.is_empty() {
+            Workload::DEFAULT.to_vec()
+        } else {
+            self.workload.clone()
         };
         if self.size.is_some() && !workloads.iter().any(|it| it.has_size()) {
             return Err("--size: a set-up sends no message: leave it out".into());
@@ -369,25 +370,21 @@ impl RunArgs {
 
     /// Each probe once, in the order of the words.
     fn probes(&self) -> Vec<Probe> {
-        let mut probes: Vec<Probe> = Vec::new();
-        for probe in self.observe.iter().flat_map(|it| &it.0) {
-            if !probes.contains(probe) {
-                probes.push(*probe);
-            }
-        }
-        probes
+        distinct(self.observe.iter().flat_map(|it| &it.0).copied())
     }
 
     fn placements(&self) -> Vec<Placement> {
         if let (Some(initiator), Some(responder)) = (self.initiator_cpu, self.responder_cpu) {
             return vec![Placement::Cpus(initiator, responder)];
         }
-        match self.placement.is_empty() {
-            // Two hosts have no relation of CPUs.
-            true if self.routes().iter().any(|it| !it.is_local()) => vec![Placement::Free],
-            true => Placement::PINNED.to_vec(),
-            false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        if !self.placement.is_empty() {
+            return self.placement.iter().flat_map(|it| it.0.clone()).collect();
         }
+        // CPUs of two hosts have no relation to each other.
+        if self.routes().iter().any(|it| !it.is_local()) {
+            return vec![Placement::Free];
+        }
+        Placement::PINNED.to_vec()
     }
 
     /// Each session needs a launch.

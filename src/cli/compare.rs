@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{Common, Failure, output, print};
 use crate::cli::input;
-use ::report::compose::{Extent, comparison};
+use ::report::compose::{Detail, comparison};
 use ::report::export;
 use ::report::html;
 use analysis::compare::{Gate, GateOn, Measured, RunComparison, Terms, compare as judge};
@@ -25,16 +25,16 @@ const LONGEST_EXPORT: u64 = 64 << 20;
 /// Flags of `compare`.
 #[derive(Args)]
 pub struct CompareArgs {
-    /// The run to hold against: number, label, `last~1`, or a file written by `ipcmark export`
+    /// The run to compare with: number, label, `last~1`, or a file written by `ipcmark export`
     #[arg(value_name = "A")]
     a: String,
-    /// The run that is held against it
+    /// The run that is compared with it
     #[arg(value_name = "B")]
     b: String,
-    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that can't be told
+    /// Exit with 3 if a case is slower by more than this, as in 5%, with 4 if that is undecided
     #[arg(long, value_name = "SLOWER", value_parser = share)]
     gate: Option<f64>,
-    /// What the gate holds a case against: relative, what all cases of its rounds did together, or
+    /// What the gate compares a case with: relative, what all cases of its rounds did together, or
     /// absolute, its own time in A, as for two kernels
     #[arg(long, value_name = "WHAT", default_value = "relative", requires = "gate",
           value_parser = PossibleValuesParser::new(["relative", "absolute"]).map(gate_on))]
@@ -42,7 +42,7 @@ pub struct CompareArgs {
     /// Within this distance of 1 a ratio is equivalent [default: 2%]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     margin: Option<f64>,
-    /// Compare runs or cases that differ in more than the moment
+    /// Compare runs or cases of different machines, programs or settings
     #[arg(long)]
     force: bool,
     /// text, json, markdown
@@ -77,7 +77,7 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
     let terms = Terms { margin, gate: args.gate, gate_on: args.gate_on, force: args.force };
     let found = judge((&args.a, &a), (&args.b, &b), terms);
     if let Some(path) = &args.html {
-        output::write(path, html::render(&comparison(&found, Extent::Full)), "name another file")?;
+        output::write(path, html::render(&comparison(&found, Detail::Full)), "name another file")?;
     }
     match args.format.as_str() {
         "json" => {
@@ -85,8 +85,8 @@ pub fn compare(common: &Common, args: &CompareArgs) -> Result<u8, Failure> {
                 .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
             print(&(text + "\n"))?;
         }
-        "markdown" => print(&export::markdown(&comparison(&found, Extent::Summary)))?,
-        _ => common.show(&comparison(&found, Extent::Summary))?,
+        "markdown" => print(&export::markdown(&comparison(&found, Detail::Summary)))?,
+        _ => common.show(&comparison(&found, Detail::Summary))?,
     }
     Ok(exit_code(&found))
 }

@@ -14,7 +14,7 @@ use machine::{Topology, format_cpu_list, parse_cpu_list};
 use model::findings::{Finding, Fitness};
 use model::host::Host;
 
-/// How long the machine is looked at: a hundred ticks for each CPU.
+/// How long the machine is observed: a hundred ticks for each CPU.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Flags of `doctor`.
@@ -29,7 +29,6 @@ pub struct DoctorArgs {
     format: String,
 }
 
-/// The answer as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema_version: u32,
@@ -41,7 +40,7 @@ struct Answer<'a> {
     findings: &'a [Finding],
 }
 
-/// Looks at the machine, and says what was found.
+/// Observes the machine, and prints what was found.
 pub fn doctor(common: &Common, args: &DoctorArgs) -> Result<u8, Failure> {
     let root = Path::new("/");
     let host = machine::host::read(root);
@@ -91,7 +90,7 @@ fn json(cpus: &[u32], findings: &[Finding]) -> Result<String, Failure> {
 fn document(host: &Host, cpus: &[u32], found: &[Finding]) -> Document {
     let mut document = Document::new("Is this machine fit to measure on?");
     document.subtitle = format!(
-        "{}, Linux {}; CPUs {} would be used; looked at for {}",
+        "{}, Linux {}; CPUs {} would be used; observed for {}",
         host.processor.name.as_deref().unwrap_or("unknown CPU"),
         host.kernel.release.as_deref().unwrap_or("unknown"),
         format_cpu_list(cpus),

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::args::RunArgs;
 use super::own_args::OwnArgs;
-use super::words::{Placements, Probes, Sizes, placements, probes, sizes, variant};
+use super::value_parsers::{Placements, Probes, Sizes, placements, probes, sizes, variant};
 use super::{Common, Failure, run};
 use ::run::plan::AvailableRoutes;
 use model::placement::Placement;
@@ -19,7 +19,7 @@ pub struct ExplainArgs {
     /// Mechanisms, with options; with a second one, where the difference comes from
     #[arg(value_name = "MECHANISM", required = true, value_parser = variant)]
     mechanisms: Vec<String>,
-    /// Message sizes; three and more tell copying from the rest [default: 1,4K,64K]
+    /// Message sizes; three or more separate copying from the rest [default: 1,4K,64K]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     size: Option<Sizes>,
     /// Where the workers run, as for `run` [default: every pinned placement that exists]
@@ -51,7 +51,7 @@ pub fn explain(common: &Common, args: &ExplainArgs) -> Result<u8, Failure> {
     let plan = run::planned(&request, &AvailableRoutes::default())?;
     if plan.groups.iter().flat_map(|it| &it.cases).all(|case| case.observe.is_none()) {
         let line =
-            "nothing to take apart: name a mechanism that carries something, and that is here";
+            "nothing to take apart: name a mechanism that carries messages and is available here";
         let mut absent = plan.groups.iter().flat_map(|it| &it.absent);
         let reason = absent.find(|it| it.absence == Absence::Unavailable).map(|it| &it.reason);
         return Err(Failure::usage(reason.map_or(line.into(), |why| format!("{line} ({why})"))));
@@ -68,10 +68,7 @@ fn asked(args: &ExplainArgs) -> Result<RunArgs, String> {
     Ok(RunArgs {
         workload: vec![Workload::Latency],
         size: Some(args.size.clone().map_or_else(default_sizes, Ok)?),
-        placement: match args.placement.is_empty() {
-            true => vec![pinned()],
-            false => args.placement.clone(),
-        },
+        placement: if args.placement.is_empty() { vec![pinned()] } else { args.placement.clone() },
         workers: args.workers.clone(),
         payload: "untouched".into(),
         observe,

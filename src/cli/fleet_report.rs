@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::args::{Script, Shown};
 use super::{Common, Failure, report, written};
-use ::report::compose::{Extent, fleet};
+use ::report::compose::{Detail, fleet};
 use ::report::{Document, html, terminal};
 use analysis::GroupVerdict;
 use analysis::fleet::FleetJudged;
@@ -35,7 +35,7 @@ impl Judgement {
         variants.any(|it| it == reference || it.split(':').next() == Some(reference))
     }
 
-    fn document(&self, extent: Extent) -> Document {
+    fn document(&self, extent: Detail) -> Document {
         fleet::compose(&self.fleet, &self.comparisons, extent)
     }
 }
@@ -47,10 +47,10 @@ pub fn show(
     form: Shown,
     path: Option<&Path>,
 ) -> Result<(), Failure> {
-    let extent = if common.verbose { Extent::Full } else { Extent::Summary };
+    let detail = if common.verbose { Detail::Full } else { Detail::Summary };
     match (form, path) {
         (Shown::Written(script @ (Script::Markdown | Script::Typst)), path) => {
-            written::write_document(script, path, &found.document(Extent::Full), &Form::PLAIN)
+            written::write_document(script, path, &found.document(Detail::Full), &Form::PLAIN)
         }
         (_, Some(path)) => {
             let style = terminal::Style::default();
@@ -63,11 +63,11 @@ pub fn show(
 /// Writes the PDF.
 pub fn pdf(path: &Path, found: &Judgement) -> Result<(), Failure> {
     let printer = written::Printer::of(found.fleet.fleet.id)?;
-    let bytes = printer.print(&found.document(Extent::Full), &Form::PLAIN)?;
+    let bytes = printer.print(&found.document(Detail::Full), &Form::PLAIN)?;
     printer.write(path, bytes)
 }
 
 /// Writes the self-contained page.
 pub fn write_page(path: &Path, found: &Judgement) -> Result<(), Failure> {
-    report::write(path, &html::render(&found.document(Extent::Full)))
+    report::write(path, &html::render(&found.document(Detail::Full)))
 }

@@ -12,7 +12,7 @@ use super::{Common, Failure, complain, output, print, signals};
 use ::report::{html, terminal};
 use ::run::campaign::{TOOL, now_utc};
 use ::run::floor::{self, Order};
-use model::floors::{Extent, Floors};
+use model::floors::{FloorDetail, Floors};
 
 /// Flags of `floor`.
 #[derive(Args)]
@@ -32,7 +32,6 @@ pub struct FloorArgs {
     html: Option<PathBuf>,
 }
 
-/// Floors as one JSON object.
 #[derive(Serialize)]
 struct Export<'a> {
     schema_version: u32,
@@ -47,9 +46,10 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
     if !common.quiet {
         complain("measuring clocks, kernel calls, cache lines, wake-ups, copying: a few seconds");
     }
-    let order = match args.quick {
-        true => Order { extent: Extent::Quick, ..Order::full() },
-        false => Order::full(),
+    let order = if args.quick {
+        Order { extent: FloorDetail::Quick, ..Order::full() }
+    } else {
+        Order::full()
     };
     let floors = floor::measure(&order, &interrupt);
     if let Some(signal) = interrupt.signal() {
@@ -78,7 +78,7 @@ pub fn floor(common: &Common, args: &FloorArgs) -> Result<u8, Failure> {
         }
     }
     if floors.is_empty() {
-        complain("nothing could be measured; the reasons stand above");
+        complain("nothing could be measured; see the reasons above");
         return Ok(1);
     }
     Ok(0)

@@ -9,8 +9,8 @@ use analysis::hypothesis::needed;
 use model::request::Request;
 use model::workload::Workload;
 use stats::LEAST_LAUNCHES;
-use study::declared::Declared;
 use study::expression::is_percentile;
+use study::validated::ValidatedStudy;
 
 /// What a launch takes about, with what surrounds it, in s: the 20 ms that it is for are in that.
 const LAUNCH_S: f64 = 0.045;
@@ -93,13 +93,14 @@ impl Forecast {
     }
 
     /// That so few rounds can't decide some claims, and what would be enough; None where they can.
-    pub fn too_little(&self, declared: &Declared) -> Option<String> {
+    pub fn too_little(&self, declared: &ValidatedStudy) -> Option<String> {
         let rounds = self.rounds();
         let (claims, enough) = needed(declared).undecided_by(usize::try_from(rounds).ok()?)?;
         let all = declared.study.hypothesis.len();
-        let which = match claims == all {
-            true => "none of its claims".to_string(),
-            false => format!("{} of its {all} claims", all - claims),
+        let which = if claims == all {
+            "none of its claims".to_string()
+        } else {
+            format!("{} of its {all} claims", all - claims)
         };
         let time = (enough as f64 * self.round_s).ceil();
         let short_of_time = rounds < self.asked;
@@ -109,7 +110,7 @@ impl Forecast {
                 units::duration(budget * 1e9),
                 counted(rounds)
             ),
-            None => format!("there are to be {}", counted(rounds)),
+            None => format!("{} are asked for", counted(rounds)),
         };
         let mut options = Vec::new();
         if (enough as u64) > self.asked {

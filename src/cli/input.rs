@@ -20,7 +20,7 @@ pub fn text(path: &Path, most: u64) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(most + 1).read_to_string(&mut text).map_err(|error| {
         let is_no_text = error.kind() == io::ErrorKind::InvalidData;
-        if is_no_text { io::Error::other("it is no text") } else { error }
+        if is_no_text { io::Error::other("it is not text") } else { error }
     })?;
     if text.len() as u64 > most {
         return Err(io::Error::other(format!("it is longer than {most} bytes")));
@@ -42,7 +42,7 @@ mod tests {
         std::fs::write(&path, "fours").unwrap();
         assert!(told(&path).contains("longer than 4 bytes"));
         std::fs::write(&path, [0xff]).unwrap();
-        assert!(told(&path).contains("no text"));
+        assert!(told(&path).contains("not text"));
         assert!(told(Path::new("/dev/zero")).contains("a device"));
         assert!(told(folder.path()).contains("a folder"));
     }

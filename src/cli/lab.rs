@@ -29,9 +29,9 @@ pub struct LabArgs {
 enum LabCommand {
     /// Make a laboratory; needs root
     Up(UpArgs),
-    /// Run a command in one of its hosts, in the place of this one
+    /// Run a command in one of its hosts, replacing this process
     Exec(ExecArgs),
-    /// What there is, and what impairs its line by which means
+    /// Show laboratories, and how their lines are impaired
     Status(StatusArgs),
     /// Remove a laboratory, also one that was left half made
     Down(DownArgs),
@@ -73,7 +73,7 @@ struct UpArgs {
           value_parser = ["auto", "kernel", "relay"])]
     by: String,
     /// Seed of the relay's losses [default: random]
-    #[arg(long, value_name = "NUMBER", value_parser = super::words::seed)]
+    #[arg(long, value_name = "NUMBER", value_parser = super::value_parsers::seed)]
     seed: Option<u64>,
     #[command(flatten)]
     name: Name,
@@ -81,7 +81,7 @@ struct UpArgs {
 
 #[derive(Args)]
 struct Name {
-    /// The laboratory's name, which tells it from others
+    /// The laboratory's name
     #[arg(long, value_name = "NAME", default_value = "lab", value_parser = words::name)]
     name: String,
 }
@@ -163,7 +163,10 @@ fn up(common: &Common, args: &UpArgs) -> Result<(), Failure> {
         loss: args.loss.filter(|it| it.0 > 0),
         delay_ns: args.delay.filter(|it| *it > 0),
         by: by.map_or(By::Auto, |(_, by)| by),
-        seed: args.seed.map_or_else(super::words::drawn_seed, Ok).map_err(Failure::other)?,
+        seed: args
+            .seed
+            .map_or_else(super::value_parsers::drawn_seed, Ok)
+            .map_err(Failure::other)?,
     };
     asked.check().map_err(Failure::usage)?;
     let state = lab::up(&asked, None)?;
@@ -200,7 +203,6 @@ fn exec(args: &ExecArgs) -> Result<(), Failure> {
     Err(Failure { line: format!("run {}: {error}", program.display()), code })
 }
 
-/// The answer as JSON.
 #[derive(Serialize)]
 struct Answer<'a> {
     schema_version: u32,
@@ -221,9 +223,10 @@ fn status(args: &StatusArgs) -> Result<(), Failure> {
             .map_err(|error| Failure::other(format!("write JSON: {error}")))?;
         return print(&(text + "\n"));
     }
-    match labs.is_empty() {
-        true => print("no laboratory is up: ipcmark lab up makes one\n"),
-        false => print(&labs.iter().map(describe).collect::<Vec<_>>().join("\n")),
+    if labs.is_empty() {
+        print("no laboratory is up: ipcmark lab up makes one\n")
+    } else {
+        print(&labs.iter().map(describe).collect::<Vec<_>>().join("\n"))
     }
 }
 

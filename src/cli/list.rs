@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Common, Failure, print};
-use ::report::{Block, Column, Document, Emphasis, Row, Section, Table, Text};
+use ::report::{Block, Document, Emphasis, Row, Section, Table, Text};
 use mechanisms::{MECHANISMS, OpenError, OptionSpec, Variant, probe};
 use model::mechanism::{Carries, Cause, Framing, Scope, Unavailable, Waits};
 
@@ -144,19 +144,11 @@ impl Offered {
 }
 
 fn table(variants: &[Offered]) -> Table {
-    Table {
-        caption: "Name one, with options, in `ipcmark run`".into(),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::text("carries", 0),
-            Column::number("largest", 1),
-            Column::number("copies", 2),
-            Column::text("scope", 3),
-            Column::text("what it is", 0),
-        ],
-        rows: variants.iter().map(Offered::row).collect(),
-        ..Default::default()
-    }
+    Table::new("Name one, with options, in `ipcmark run`")
+        .words([("mechanism", 0), ("carries", 0)])
+        .numbers([("largest", 1), ("copies", 2)])
+        .words([("scope", 3), ("what it is", 0)])
+        .rows(variants.iter().map(Offered::row))
 }
 
 /// Every option once, with the mechanisms that know it.

@@ -5,6 +5,7 @@ mod clean;
 mod compare;
 mod completions;
 mod doctor;
+mod document_output;
 mod events;
 mod explain;
 mod export;
@@ -28,8 +29,7 @@ mod runs;
 mod signals;
 mod study;
 mod typst;
-mod words;
-mod written;
+mod value_parsers;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -80,17 +80,17 @@ struct Common {
 enum Command {
     /// Measure chosen mechanisms, workloads, sizes and placements
     Run(Box<args::RunArgs>),
-    /// Clocks, kernel calls, copying, cache lines, wake-ups: the bounds to hold results against
+    /// Clocks, kernel calls, copying, cache lines, wake-ups: the bounds to compare results with
     Floor(floor::FloorArgs),
-    /// What this machine offers; why not, and what would enable it
+    /// The mechanisms of this machine; of the others, why not and what would enable them
     List(list::ListArgs),
     /// Is this machine fit to measure on? Advice, never a change
     Doctor(doctor::DoctorArgs),
     /// Where a message's time goes: calls, copying, waking, waiting, switching
     Explain(Box<explain::ExplainArgs>),
-    /// Experiments that were declared before they are run: built in, or from a TOML file
+    /// Experiments declared before they are run: built in, or from a TOML file
     Study(study::StudyArgs),
-    /// What observing costs: per operation, per firing, and whether a curve keeps its shape
+    /// Tracing overhead: per operation, per firing, and whether a curve keeps its shape
     ProbeEffect(Box<probe_effect::ProbeEffectArgs>),
     /// The runs in the store
     Runs(runs::RunsArgs),
@@ -136,16 +136,17 @@ impl Failure {
 impl From<StoreError> for Failure {
     /// A store that can't be used is as wrong a word on the command line as any.
     fn from(error: StoreError) -> Failure {
-        // SQLite doesn't tell this one from other errors of a write.
-        let limited = process::has_hit_file_size_limit();
-        match error.is_unusable() {
-            true => Failure::usage(error.to_string()),
-            false if limited => Failure::other(format!(
-                "{error}; something went beyond {}: raise it, or choose another --store",
-                process::FILE_SIZE_LIMIT
-            )),
-            false => Failure::other(error.to_string()),
+        if error.is_unusable() {
+            return Failure::usage(error.to_string());
         }
+        // SQLite reports a write beyond the limit like any other failed write.
+        if process::has_hit_file_size_limit() {
+            return Failure::other(format!(
+                "{error}; a write exceeded {}: raise it, or choose another --store",
+                process::FILE_SIZE_LIMIT
+            ));
+        }
+        Failure::other(error.to_string())
     }
 }
 

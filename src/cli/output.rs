@@ -31,7 +31,6 @@ use sys::process;
 const LINKS: usize = 40;
 /// Type of a file system as statfs(2) tells it: PROC_SUPER_MAGIC.
 const PROC: u64 = 0x9fa0;
-/// The access control list of a file.
 const ACL: &CStr = c"system.posix_acl_access";
 const WRITTEN: OFlags = OFlags::WRONLY.union(OFlags::CLOEXEC);
 const BESIDE: &str = "make a file beside it";
@@ -75,7 +74,6 @@ impl From<Unwritten> for Failure {
     }
 }
 
-/// A file that is being written.
 pub struct Output {
     path: PathBuf,
     sink: Sink,
@@ -106,7 +104,6 @@ impl Output {
         Ok(Output { path: path.into(), sink, earlier })
     }
 
-    /// Where to write to.
     pub fn file(&self) -> &File {
         match &self.sink {
             Sink::Fresh(fresh) => &fresh.file,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::args::{RunArgs, Shown, shown_or_exported};
-use super::words::{launches, seed};
+use super::value_parsers::{launches, seed};
 use model::duration::budget;
 use store::Label;
 
@@ -64,7 +64,6 @@ impl OwnArgs {
     /// Launches of each case where none are named.
     const LAUNCHES: u64 = stats::LEAST_LAUNCHES as u64;
 
-    /// Launches of each case.
     pub fn launches(&self) -> u64 {
         self.launches.unwrap_or(OwnArgs::LAUNCHES)
     }

@@ -1,9 +1,11 @@
-//! `ipcmark probe-effect`: what observing costs, measured beside launches at which nothing looks.
+//! `ipcmark probe-effect`: what observing costs, measured beside uninstrumented launches.
 
 use clap::Args;
 
 use super::own_args::OwnArgs;
-use super::words::{Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant};
+use super::value_parsers::{
+    Placements, Probes, Sizes, drawn_seed, placements, probes, sizes, variant,
+};
 use super::{Common, Failure, run};
 use ::run::plan::AvailableRoutes;
 use model::counts::{FAMILIES, Family};
@@ -71,7 +73,7 @@ pub fn probe_effect(common: &Common, args: &ProbeEffectArgs) -> Result<u8, Failu
         .flat_map(|group| group.cases.iter().chain(group.absent.iter().map(|it| &it.case)));
     if cases.all(|it| it.variant.traits().carries == Carries::Nothing) {
         return Err(Failure::usage(format!(
-            "{}: it moves nothing that could be observed: name one that does, as pipe",
+            "{}: it carries no messages that could be observed: name one that does, as pipe",
             request.mechanisms.join(", ")
         )));
     }
@@ -112,13 +114,15 @@ impl ProbeEffectArgs {
         if observe.is_empty() {
             return Err("--levels: no level is named: name software, trace, … (see --help)".into());
         }
-        let mechanisms = match self.mechanisms.is_empty() {
-            true => vec!["pipe".into(), "unix-stream".into()],
-            false => self.mechanisms.clone(),
+        let mechanisms = if self.mechanisms.is_empty() {
+            vec!["pipe".into(), "unix-stream".into()]
+        } else {
+            self.mechanisms.clone()
         };
-        let placements = match self.placement.is_empty() {
-            true => vec![Placement::SameCpu],
-            false => self.placement.iter().flat_map(|it| it.0.clone()).collect(),
+        let placements = if self.placement.is_empty() {
+            vec![Placement::SameCpu]
+        } else {
+            self.placement.iter().flat_map(|it| it.0.clone()).collect()
         };
         Ok(Request {
             mechanisms,
@@ -141,19 +145,20 @@ impl ProbeEffectArgs {
         })
     }
 
-    /// Every level in every dose. Counters of the processor look on once: four times over, a
+    /// Every level at every multiple. Counters of the processor are attached once: four times over, a
     /// family is larger than the hardware.
     fn levels(&self) -> Vec<Probe> {
-        let asked: Vec<Probe> = match self.levels.is_empty() {
-            true => default_levels(),
-            false => self.levels.iter().flat_map(|it| it.0.clone()).collect(),
+        let asked: Vec<Probe> = if self.levels.is_empty() {
+            default_levels()
+        } else {
+            self.levels.iter().flat_map(|it| it.0.clone()).collect()
         };
         let mut levels = Vec::new();
         for probe in asked {
             let dosed = probe.times == 1
                 && !probe.empty
                 && !probe.family().is_some_and(Family::is_hardware);
-            // Once is the price; more often only shows what once costs.
+            // Once is the overhead; more often only shows what once costs.
             let more: &[u8] = if dosed { &self.times } else { &[] };
             for times in [probe.times].iter().chain(more) {
                 levels.push(Probe { times: *times, ..probe });

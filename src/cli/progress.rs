@@ -33,10 +33,7 @@ impl StderrProgress {
         let text = one_line(text);
         let mut err = io::stderr().lock();
         // Progress that can't be shown is no reason to stop measuring.
-        let _ = match self.terminal {
-            true => write!(err, "\r\x1b[K{text}"),
-            false => writeln!(err, "{text}"),
-        };
+        let _ = if self.terminal { write!(err, "\r\x1b[K{text}") } else { writeln!(err, "{text}") };
         let _ = err.flush();
         self.drawn = self.terminal;
     }

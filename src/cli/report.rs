@@ -7,7 +7,7 @@ use clap::Args;
 use super::args::{Shown, text_or_written};
 use super::fleet_report::{self, Judgement};
 use super::{Common, Failure, output, written};
-use ::report::compose::{Extent, compose};
+use ::report::compose::{Detail, compose};
 use ::report::{html, terminal};
 use analysis::Judged;
 use store::Store;
@@ -62,14 +62,14 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         write_page(path, &judged)?;
     }
-    let extent = if common.verbose { Extent::Full } else { Extent::Summary };
+    let detail = if common.verbose { Detail::Full } else { Detail::Summary };
     match (args.format, &args.output) {
-        (Shown::Written(script), path) => written::write(script, path.as_deref(), &judged)?,
+        (Shown::Written(script), path) => document_output::write(script, path.as_deref(), &judged)?,
         (_, Some(path)) => write_text(path, &judged)?,
-        (_, None) => common.show(&compose(&judged, extent))?,
+        (_, None) => common.show(&compose(&judged, detail))?,
     }
     if let Some(path) = &args.pdf {
-        written::pdf(path, &judged)?;
+        document_output::pdf(path, &judged)?;
     }
     Ok(0)
 }
@@ -80,14 +80,13 @@ fn not_measured(id: i64, reference: &str) -> Failure {
     ))
 }
 
-/// Writes the self-contained page.
 pub fn write_page(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    write(path, &html::render(&compose(judged, Extent::Full)))
+    write(path, &html::render(&compose(judged, Detail::Full)))
 }
 
 /// Writes what a terminal would show, 80 columns wide and without colour.
 pub fn write_text(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    let document = compose(judged, Extent::Summary);
+    let document = compose(judged, Detail::Summary);
     write(path, &terminal::render(&document, &terminal::Style::default()))
 }
 

@@ -12,7 +12,7 @@ use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
 use super::{Common, Failure, complain, export, report, signals, written};
-use ::report::compose::{Extent, compose};
+use ::report::compose::{Detail, compose};
 use ::report::export::Format;
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
@@ -249,9 +249,9 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         // Its events have been told while they happened; the last ones follow.
         (Shown::Exported(Format::Ndjson), _) => Ok(()),
         (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store),
-        (Shown::Written(script), path) => written::write(script, path.as_deref(), judged),
+        (Shown::Written(script), path) => document_output::write(script, path.as_deref(), judged),
         (Shown::Text, Some(path)) => report::write_text(path, judged),
-        (Shown::Text, None) => common.show(&compose(judged, Extent::Summary)),
+        (Shown::Text, None) => common.show(&compose(judged, Detail::Summary)),
     };
     let page = args.html.as_ref().map_or(Ok(()), |path| {
         report::write_page(path, judged)?;
@@ -261,7 +261,7 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         }
         Ok(())
     });
-    let pdf = args.pdf.as_ref().map_or(Ok(()), |path| written::pdf(path, judged));
+    let pdf = args.pdf.as_ref().map_or(Ok(()), |path| document_output::pdf(path, judged));
     results.and(page).and(pdf)
 }
 

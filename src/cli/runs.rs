@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Common, Failure, complain, print};
-use ::report::{Block, Column, Document, Row, Section, Table, Text};
+use ::report::{Block, Document, Row, Section, Table, Text};
 use store::{RunRow, RunStatus, Store, command_line};
 
 /// Flags of `runs`.
@@ -23,18 +23,11 @@ pub fn runs(common: &Common, args: &RunsArgs) -> Result<u8, Failure> {
 fn list(common: &Common, store: &Store) -> Result<u8, Failure> {
     let mut damaged = Vec::new();
     let mut labelled = false;
-    let mut table = Table {
-        caption: format!("Runs in {}", store.path().display()),
-        columns: vec![
-            Column::number("run", 0),
-            Column::text("label", 0),
-            Column::text("started (UTC)", 0),
-            Column::text("status", 0),
-            Column::number("launches", 1),
-            Column::text("command", 0),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Runs in {}", store.path().display()))
+        .numbers([("run", 0)])
+        .words([("label", 0), ("started (UTC)", 0), ("status", 0)])
+        .numbers([("launches", 1)])
+        .words([("command", 0)]);
     for id in store.run_ids()? {
         let cells = match store.run_row(id) {
             Ok(run) => {

@@ -12,14 +12,14 @@ use super::routes::Routes;
 use super::words::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, print, run};
 use crate::cli::input;
-use ::report::{Block, Column, Document, Row, Section, Table, Text};
+use ::report::{Block, Document, Row, Section, Table, Text};
 use ::run::plan::Plan;
 use model::duration::{budget, in_ns};
 use model::request::Request;
 use model::route::Route;
 use study::builtin;
-use study::declared::{Declared, declare};
 use study::lengths;
+use study::validated::{ValidatedStudy, validate};
 
 /// Flags of `study`.
 #[derive(Args)]
@@ -100,13 +100,11 @@ pub fn study(common: &Common, args: &StudyArgs) -> Result<u8, Failure> {
 }
 
 fn list(common: &Common) -> Result<u8, Failure> {
-    let mut table = Table {
-        caption: "`ipcmark study run NAME` runs one; a file of your own does as well".into(),
-        columns: vec![Column::text("name", 0), Column::text("what it asks", 0)],
-        ..Default::default()
-    };
+    let mut table =
+        Table::new("`ipcmark study run NAME` runs one; a file of your own does as well")
+            .words([("name", 0), ("what it asks", 0)]);
     for (name, text) in builtin::all() {
-        let declared = declare(text, name, &mechanisms::catalogue(&[])).map_err(Failure::other)?;
+        let declared = validate(text, name, &mechanisms::catalogue(&[])).map_err(Failure::other)?;
         let title = Text::new().strong(&declared.study.title);
         let asked = title.plain(format!(": {}", declared.study.question.trim()));
         table.rows.push(Row::new([Text::new().code(name), asked]));
@@ -130,7 +128,7 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
 
 fn run_study(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
     let (name, text) = text_of(&args.name)?;
-    let declared = declare(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
+    let declared = validate(&text, &name, &mechanisms::catalogue(&[])).map_err(Failure::usage)?;
     let mut request = declared.request.clone();
     request.seed = match args.seed {
         Some(seed) => seed,
@@ -180,7 +178,7 @@ fn run_study(common: &Common, args: &StudyRunArgs) -> Result<u8, Failure> {
 /// What would be measured, and how long about.
 fn dry(
     common: &Common,
-    declared: &Declared,
+    declared: &ValidatedStudy,
     forecast: &Forecast,
     request: &Request,
     plan: &Plan,
@@ -209,7 +207,9 @@ fn dry(
     reasons.sort();
     reasons.dedup();
     if !reasons.is_empty() {
-        section.blocks.push(Block::paragraph(format!("{} cases can't be:", absent.len())));
+        section
+            .blocks
+            .push(Block::paragraph(format!("{} cases can't be measured here:", absent.len())));
         section.blocks.push(Block::List(reasons.into_iter().map(Text::from).collect()));
     }
     let mut document = Document::new(declared.study.title.clone());

@@ -178,9 +178,9 @@ fn frontier_figure() -> Figure {
     figure
 }
 
-fn course_figure() -> Figure {
+fn time_series_figure() -> Figure {
     let mut figure = Figure::new(
-        FigureKind::Course,
+        FigureKind::TimeSeries,
         "samples",
         "Samples over time",
         "Median of each slice, from its smallest sample to its p99, launch by launch.",
@@ -389,7 +389,7 @@ pub fn sample() -> Document {
             .with(breakdown_figure())
             .with(heatmap_figure())
             .with(frontier_figure())
-            .with(course_figure()),
+            .with(time_series_figure()),
         Section::new("how", "How it was measured")
             .with(Block::List(vec![
                 "One launch is one draw: statistics are over launches, never over messages.".into(),

@@ -74,10 +74,10 @@ impl CaseResult {
             by_round: Vec::new(),
             others_by_round: BTreeMap::new(),
             counted: Counted::default(),
-            look: None,
+            analysis: None,
             pooled: None,
             curve: Curve::new(),
-            course: Vec::new(),
+            time_series: Vec::new(),
         }
     }
 }

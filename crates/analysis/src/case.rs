@@ -23,14 +23,14 @@ use super::rounds::Stratified;
 use super::sessions::SessionsSeen;
 use super::time::OverTime;
 use super::time_series::TimeSeries;
-use super::{headline, look_of};
+use super::{analysis_of, headline};
 use model::clock::Record;
 use model::mechanism::Carries;
 use model::metric::Metric;
 use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
-use stats::Look;
+use stats::Analysis;
 use store::{Concurrent, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRun};
 
 /// A case, judged.
@@ -55,7 +55,7 @@ pub struct CaseResult {
     pub spins: bool,
     /// Second name of another case (A/A).
     pub twin: bool,
-    /// Instrumentation; null of a result, which nothing looks at.
+    /// Instrumentation; null of a result.
     #[serde(skip)]
     pub observe: Option<Probe>,
     /// What was done.
@@ -170,7 +170,7 @@ pub struct CaseResult {
     pub others_by_round: BTreeMap<&'static str, Vec<Option<f64>>>,
     /// The analysis of its launches that the end of its group entitles it to.
     #[serde(skip)]
-    pub look: Option<Look>,
+    pub analysis: Option<Analysis>,
     /// The smallest, the quartiles and the largest of the samples of all launches, in the unit of the
     /// estimate and in its order; null where a sample is a batch of operations.
     #[serde(skip)]
@@ -180,7 +180,7 @@ pub struct CaseResult {
     pub curve: Curve,
     /// Its samples over time, launch by launch.
     #[serde(skip)]
-    pub course: Vec<TimeSeries>,
+    pub time_series: Vec<TimeSeries>,
 }
 
 /// What an export says of the metric of each result: all of it stands once, in `metrics`.
@@ -225,7 +225,7 @@ impl CaseResult {
         !self.two_machines && self.cpus.is_some_and(|[a, b]| a == b)
     }
 
-    /// Judges one case, its course in so many `slices` a launch; also gives the sum of its
+    /// Judges one case, its time series in so many `slices` a launch; also gives the sum of its
     /// launches' timed parts, in ns.
     pub(super) fn of(
         store: &Store,
@@ -265,7 +265,7 @@ impl CaseResult {
             let steady = (samples.len() >= 50).then(|| stats::steady_from(&samples));
             let ns_per_tick = run.clock_of(case, launch.swapped).ns_per_tick;
             let scale = ns_per_tick / launch.record.initiator.batch.max(1) as f64;
-            result.course.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
+            result.time_series.push(TimeSeries::of(launch.round, &samples, scale, slices, steady));
             let value = pool.take(samples, launch, ns_per_tick, single);
             result.by_round[at] = Some(value.ns);
             result.keep_others(at, &value);
@@ -273,7 +273,7 @@ impl CaseResult {
         }
         result.datagrams = DatagramsSeen::of(&all, case.case.message_bytes);
         result.settle_status(case, &all, &values);
-        result.look = look_of(values.len(), group);
+        result.analysis = analysis_of(values.len(), group);
         if !values.is_empty() {
             result.fill(run, clock, group, &values, &launches);
             let share = result.effective_samples / result.samples as f64;
@@ -355,7 +355,7 @@ impl CaseResult {
         self.mean = Some(unit(mean_ns));
         self.samples = values.iter().map(|value| value.samples).sum();
         self.effective_samples = values.iter().map(|value| value.effective).sum();
-        let estimate = self.estimate_of(&in_unit, values, group);
+        let estimate = self.estimate_of(in_unit, values, group);
         let asked = run.request.stopping.asked(self.is_on_one_cpu());
         let half_width = headline(&ns, group)
             .map(|it| (it.interval.high - it.interval.low) / 2.0 / it.interval.estimate);
@@ -370,7 +370,7 @@ impl CaseResult {
         let single = self.metric.is_time() && self.batch == Some(1);
         self.clock_limited = run.request.unbatched && single && typical < clock.shortest_ns();
         self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
-        let told: Vec<bool> = self.course.iter().filter_map(|it| it.steady).collect();
+        let told: Vec<bool> = self.time_series.iter().filter_map(|it| it.steady).collect();
         self.steady = (!told.is_empty()).then(|| SteadySeen {
             launches: told.iter().filter(|steady| **steady).count() as u64,
             of: told.len() as u64,
@@ -399,30 +399,15 @@ impl CaseResult {
 
     fn estimate_of(
         &mut self,
-        values: &[f64],
+        values: Vec<f64>,
         launches: &[LaunchValue],
         group: &StoredGroup,
     ) -> Estimate {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let found = headline(values, group);
-        let interval = found.map(|it| it.interval);
         let per_launch: Vec<OfLaunch> =
             launches.iter().filter_map(|launch| launch.percentiles).collect();
         let (percentiles, missing) = percentile::over_launches(&per_launch, group);
         self.samples_missing = if per_launch.is_empty() { BTreeMap::new() } else { missing };
-        Estimate {
-            median: stats::median(&sorted),
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
-            ranks: found.map(|it| it.ranks),
-            coverage: interval.map(|it| it.coverage),
-            n: values.len() as u64,
-            min: sorted[0],
-            q1: stats::quantile(&sorted, 0.25),
-            q3: stats::quantile(&sorted, 0.75),
-            max: sorted[sorted.len() - 1],
-            percentiles,
-        }
+        let estimate = Estimate::of(values, group).expect("a measured case has values");
+        Estimate { percentiles, ..estimate }
     }
 }

@@ -1,8 +1,8 @@
 //! The study that a run was made for: read once, from the text that the run keeps, and its claims decided.
 
 use serde::Serialize;
-use study::declared::{Declared, declare};
-use study::extent::Caches;
+use study::size_bound::Caches;
+use study::validated::{ValidatedStudy, validate};
 
 use super::hypothesis::{Decision, Finding, Ground, decide};
 use super::{CaseResult, Observed};
@@ -12,7 +12,7 @@ use store::StoredRun;
 #[derive(Debug)]
 pub struct JudgedStudy {
     /// The study.
-    pub declared: Declared,
+    pub declared: ValidatedStudy,
     /// One per claim, in the study's order.
     pub findings: Vec<Finding>,
 }
@@ -58,7 +58,7 @@ impl JudgedStudy {
         observed: &[Observed],
     ) -> Result<Option<JudgedStudy>, String> {
         let Some(text) = &run.request.study else { return Ok(None) };
-        let declared = declare(&text.text, &text.name, &run.catalogue)?;
+        let declared = validate(&text.text, &text.name, &run.catalogue)?;
         let copy = run.floors.as_ref().and_then(|floors| floors.copy.get().ok());
         let levels = || copy.iter().flat_map(|copy| &copy.levels);
         let second = levels().find(|it| it.level == "L2").and_then(|it| it.cache_bytes);

@@ -61,7 +61,7 @@ pub struct PeerNoise {
 /// Where free workers ran.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ObservedPlacement {
-    /// Share of the looks at which both were on one CPU.
+    /// Share of the noted moments at which both were on one CPU.
     pub same_cpu: f64,
     /// Launches in which a worker changed its CPU.
     pub launches_with_moves: u64,
@@ -71,10 +71,7 @@ impl NoiseSeen {
     /// Medians and counts over the launches that were measured.
     pub(super) fn of(launches: &[&StoredLaunch]) -> NoiseSeen {
         let typical = |of: &dyn Fn(&StoredLaunch) -> Option<u64>| {
-            let mut values: Vec<f64> =
-                launches.iter().filter_map(|it| of(it)).map(|it| it as f64).collect();
-            values.sort_by(f64::total_cmp);
-            (!values.is_empty()).then(|| stats::median(&values))
+            stats::median_of(launches.iter().filter_map(|it| of(it)).map(|it| it as f64))
         };
         let both =
             |launch: &StoredLaunch| [launch.record.initiator.usage, launch.record.responder.usage];
@@ -114,16 +111,16 @@ impl NoiseSeen {
 impl ObservedPlacement {
     /// From the CPUs that the workers noted.
     pub(super) fn of(launches: &[&StoredLaunch]) -> ObservedPlacement {
-        let (mut together, mut looks, mut moved) = (0, 0, 0);
+        let (mut together, mut noted, mut moved) = (0, 0, 0);
         for launch in launches {
             let (a, b) = (&launch.record.initiator.cpus, &launch.record.responder.cpus);
-            looks += a.len().min(b.len());
+            noted += a.len().min(b.len());
             together += a.iter().zip(b).filter(|(a, b)| a == b).count();
             let moves = |cpus: &[u32]| cpus.windows(2).any(|pair| pair[0] != pair[1]);
             moved += u64::from(moves(a) || moves(b));
         }
         ObservedPlacement {
-            same_cpu: together as f64 / looks.max(1) as f64,
+            same_cpu: together as f64 / noted.max(1) as f64,
             launches_with_moves: moved,
         }
     }

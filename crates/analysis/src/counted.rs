@@ -13,7 +13,7 @@ use study::counted::{Count, HEARD};
 const TRACEFS: &str = "its tracepoint couldn't be read; mount -t tracefs tracefs /sys/kernel/tracing, as root, \
      or observe a trace";
 
-/// What was counted of a case, whatever looked at it.
+/// What was counted of a case, by any instrumentation.
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     events: BTreeMap<String, OverRounds>,
@@ -79,7 +79,7 @@ impl Counted {
     /// # Errors
     /// What was in the way.
     pub fn of(&self, name: &str) -> Result<OverRounds, String> {
-        let count = Count::number(name).ok_or_else(|| format!("{name} is no number"))?;
+        let count = Count::number(name).ok_or_else(|| format!("{name} is not a number"))?;
         let known = self.events.get(name).cloned().or_else(|| self.trace(&count));
         known.ok_or_else(|| self.reason(&count, name))
     }
@@ -93,9 +93,10 @@ impl Counted {
         let Some((_, trace)) = trace else {
             return Err(self.reason(&Count::Values(call), call));
         };
-        let scaled = |it: &Returned| Returned {
-            per_operation: it.per_operation * self.operations,
-            ..it.clone()
+        let scaled = |it: &Returned| {
+            let mut scaled = it.clone();
+            scaled.stats.per_operation *= self.operations;
+            scaled
         };
         let found = trace.call(call);
         let others = found.map_or(0.0, |it| it.others_per_operation * self.operations);
@@ -107,7 +108,7 @@ impl Counted {
         let calls = *scope != Scope::Scheduler;
         let by_round = match count {
             Count::Event(name) if trace.events.contains_key(name) => trace.events[name].clone(),
-            Count::Event(call) if calls => trace.rounds_of(call, |it| it.by_round.clone()),
+            Count::Event(call) if calls => trace.rounds_of(call, |it| it.stats.by_round.clone()),
             Count::Returned(call, bytes) if calls => {
                 trace.rounds_of(call, |it| it.returning(*bytes as i64))
             }

@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use super::headline;
+use super::{MedianInterval, headline};
 use store::{StoredGroup, StoredLaunch};
 
 /// CPU time per round trip, or per message of a transfer, in ns.
@@ -21,14 +21,9 @@ pub struct CpuCost {
     pub system: f64,
     /// Median over launches of both workers' time per operation.
     pub total: f64,
-    /// Lower end of the interval of `total`; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval really has.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
 }
 
 impl CpuCost {
@@ -55,7 +50,6 @@ fn per_operation(launch: &StoredLaunch) -> Option<[f64; 2]> {
 fn over_launches(told: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
     let mut totals: Vec<f64> = told.iter().map(|[user, system]| user + system).collect();
     let found = headline(&totals, group);
-    let interval = found.map(|it| it.interval);
     totals.sort_by(f64::total_cmp);
     let total = if totals.is_empty() { 0.0 } else { stats::median(&totals) };
     let all: f64 = totals.iter().sum();
@@ -64,15 +58,7 @@ fn over_launches(told: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
     (total > 0.0).then(|| {
         // Rounding must not make all of it a little more than it is.
         let user = (total * in_user / all).min(total);
-        CpuCost {
-            user,
-            system: total - user,
-            total,
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
-            ranks: found.map(|it| it.ranks),
-            coverage: interval.map(|it| it.coverage),
-        }
+        CpuCost { user, system: total - user, total, interval: found.into() }
     })
 }
 
@@ -92,14 +78,18 @@ mod tests {
         assert_eq!(cost.total, 4_000.0);
         assert!((cost.user - 4_000.0 * 3.0 / 13.0).abs() < 1e-9);
         assert_eq!(cost.user + cost.system, cost.total);
-        assert_eq!((cost.low, cost.high), (None, None), "three launches have no interval");
+        assert_eq!(
+            (cost.interval.low, cost.interval.high),
+            (None, None),
+            "three launches have no interval"
+        );
     }
 
     #[test]
     fn twelve_launches_have_an_interval_of_the_total() {
         let told: Vec<[f64; 2]> = (1..=12).map(|nth| [f64::from(nth), 10.0]).collect();
         let cost = over_launches(&told, &group()).unwrap();
-        assert_eq!((cost.low, cost.high), (Some(13.0), Some(20.0)));
+        assert_eq!((cost.interval.low, cost.interval.high), (Some(13.0), Some(20.0)));
         assert_eq!(cost.total, 16.5);
     }
 

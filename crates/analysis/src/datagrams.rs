@@ -172,7 +172,7 @@ mod tests {
         let lost = seen.lost();
         let failed = &lost["failed-launches"];
         assert_eq!(failed.by_round, [Some(0.0), Some(1.0), None, Some(0.0)]);
-        assert!((failed.median - 1.0 / 3.0).abs() < 1e-12 && failed.low.unwrap() > 0.0);
+        assert!((failed.median - 1.0 / 3.0).abs() < 1e-12 && failed.interval.low.unwrap() > 0.0);
         assert_eq!(lost["fragments-lost"].by_round, [Some(0.0), Some(0.1), None, Some(0.0)]);
     }
 

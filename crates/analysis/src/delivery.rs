@@ -25,11 +25,11 @@ pub struct DeliveryCounters {
 }
 
 /// What both ends of a launch counted.
-struct Told<'a> {
+struct LaunchCounters<'a> {
     launch: &'a StoredLaunch,
 }
 
-impl Told<'_> {
+impl LaunchCounters<'_> {
     fn ends(&self) -> [&BTreeMap<String, u64>; 2] {
         [&self.launch.record.initiator.tally, &self.launch.record.responder.tally]
     }
@@ -61,7 +61,7 @@ impl DeliveryCounters {
     pub(super) fn of(launches: &[&StoredLaunch]) -> Option<DeliveryCounters> {
         let mut counts = BTreeMap::new();
         for launch in launches {
-            for end in (Told { launch }).ends() {
+            for end in (LaunchCounters { launch }).ends() {
                 for (name, count) in end {
                     *counts.entry(name.clone()).or_insert(0) += count;
                 }
@@ -72,8 +72,8 @@ impl DeliveryCounters {
         }
         let of = |name: &str| counts.get(name).copied().unwrap_or(0);
         let lost = launches.iter().map(|launch| {
-            let told = Told { launch };
-            (told.sum("lost_messages"), told.sum("due_messages"))
+            let counters = LaunchCounters { launch };
+            (counters.sum("lost_messages"), counters.sum("due_messages"))
         });
         let lost: Vec<(u64, u64)> = lost.collect();
         Some(DeliveryCounters {
@@ -92,11 +92,11 @@ pub(super) fn by_round(
     launches: &[&StoredLaunch],
 ) -> BTreeMap<String, OverRounds> {
     let mut found = BTreeMap::new();
-    let rounds_of = |of: &dyn Fn(&Told, usize) -> Option<f64>| {
+    let rounds_of = |of: &dyn Fn(&LaunchCounters, usize) -> Option<f64>| {
         let mut rounds = vec![None; case.by_round.len()];
         for launch in launches {
             let at = launch.round as usize - 1;
-            rounds[at] = of(&Told { launch }, at);
+            rounds[at] = of(&LaunchCounters { launch }, at);
         }
         rounds
     };
@@ -107,38 +107,41 @@ pub(super) fn by_round(
         ("detected", &["detected_by_code", "detected_by_checksum"]),
         ("silently-wrong", &["silently_wrong_messages"]),
     ] {
-        let known: Vec<Told> = launches.iter().map(|launch| Told { launch }).collect();
-        let known = known.iter().filter(|told| told.knows(parts));
+        let known: Vec<LaunchCounters> =
+            launches.iter().map(|launch| LaunchCounters { launch }).collect();
+        let known = known.iter().filter(|counters| counters.knows(parts));
         let counts: Vec<(u64, u64)> = known.map(|it| it.both(parts, "due_messages")).collect();
-        let rounds =
-            rounds_of(&|told, _| told.knows(parts).then(|| told.over(parts, "due_messages"))?);
+        let rounds = rounds_of(&|counters, _| {
+            counters.knows(parts).then(|| counters.over(parts, "due_messages"))?
+        });
         found.extend(OverRounds::of_share(rounds, &counts).map(|it| (name.to_string(), it)));
     }
-    let delivered = |told: &Told| Some(1.0 - told.over(&["lost_messages"], "due_messages")?);
-    let mut add = |name: &str, of: &dyn Fn(&Told, usize) -> Option<f64>| {
+    let delivered =
+        |counters: &LaunchCounters| Some(1.0 - counters.over(&["lost_messages"], "due_messages")?);
+    let mut add = |name: &str, of: &dyn Fn(&LaunchCounters, usize) -> Option<f64>| {
         found.extend(OverRounds::of(rounds_of(of)).map(|it| (name.to_string(), it)));
     };
-    add("resent", &|told, _| told.over(&["resent_datagrams"], "sent_messages"));
-    add("wire-overhead", &|told, _| told.over(&["wire_bytes"], "payload_bytes"));
+    add("resent", &|counters, _| counters.over(&["resent_datagrams"], "sent_messages"));
+    add("wire-overhead", &|counters, _| counters.over(&["wire_bytes"], "payload_bytes"));
     let bytes = case.message_bytes.unwrap_or(1) as f64;
     let is_transfer = case.metric.is_transfer();
     if is_transfer {
-        let carried = |told: &Told, at: usize| {
-            Some(bytes * 1e9 / case.by_round[at]? * delivered(told).unwrap_or(1.0))
+        let carried = |counters: &LaunchCounters, at: usize| {
+            Some(bytes * 1e9 / case.by_round[at]? * delivered(counters).unwrap_or(1.0))
         };
         add("goodput", &carried);
     }
     // A round trip is a message each way, and its responder's time is that of the lead too.
     let messages = case.metric.messages as f64;
-    add("cpu-per-byte", &|told, _| {
-        let [near, far] = [&told.launch.record.initiator, &told.launch.record.responder];
+    add("cpu-per-byte", &|counters, _| {
+        let [near, far] = [&counters.launch.record.initiator, &counters.launch.record.responder];
         let operations = (near.samples * near.batch) as f64;
         let led = if is_transfer { 0.0 } else { near.lead_operations as f64 };
         let of_timed = operations / (operations + led);
         let [mine, its] =
             [&near.usage, &far.usage].map(|usage| (usage.user_ns + usage.system_ns) as f64);
         let ns = mine + its * of_timed;
-        let carried = operations * messages * bytes * delivered(told).unwrap_or(1.0);
+        let carried = operations * messages * bytes * delivered(counters).unwrap_or(1.0);
         (carried > 0.0 && ns > 0.0).then(|| ns / carried)
     });
     found

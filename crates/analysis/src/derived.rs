@@ -8,8 +8,8 @@ use super::CaseResult;
 use model::floors::Floors;
 use store::StoredRun;
 use study::counted::Count;
-use study::declared::declare;
 use study::expression::{Expression, is_percentile};
+use study::validated::validate;
 
 /// A derived figure of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,7 +58,7 @@ pub(super) fn assign(results: &mut [CaseResult], run: &StoredRun) {
 
 fn columns(run: &StoredRun) -> Vec<(String, String, Expression)> {
     let declared = run.request.study.as_ref();
-    let declared = declared.and_then(|it| declare(&it.text, &it.name, &run.catalogue).ok());
+    let declared = declared.and_then(|it| validate(&it.text, &it.name, &run.catalogue).ok());
     let columns = declared.into_iter().flat_map(|it| it.study.derived);
     let column = columns.filter_map(|it| {
         let expression = Expression::parse(it.expression.get_ref()).ok()?;
@@ -132,10 +132,7 @@ mod tests {
         };
         case.value = Some(Estimate {
             median: 4000.0,
-            low: None,
-            high: None,
-            ranks: None,
-            coverage: None,
+            interval: Default::default(),
             n: 10,
             min: 3000.0,
             q1: 3500.0,

@@ -42,9 +42,8 @@ pub(super) fn assign(
         for (key, value) in values {
             launches.entry(key).or_default().push(value);
         }
-        for (key, mut values) in launches.into_iter().filter(|it| it.1.len() >= LEAST_LAUNCHES) {
-            values.sort_unstable_by(f64::total_cmp);
-            medians.entry(key).or_default().push(stats::median(&values));
+        for (key, values) in launches.into_iter().filter(|it| it.1.len() >= LEAST_LAUNCHES) {
+            medians.entry(key).or_default().extend(stats::median_of(values));
         }
     }
     if medians.is_empty() {

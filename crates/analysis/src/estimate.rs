@@ -1,4 +1,4 @@
-//! What is said of a case: how it stands, its quantity over launches, and whether
+//! What is said of a case: its status, its quantity over launches with the interval, and whether
 //! the precision that was asked was reached.
 
 use std::collections::BTreeMap;
@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::percentile::OverLaunches;
+use super::{Ranked, headline};
+use store::StoredGroup;
 
 /// How a case stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -21,19 +23,45 @@ pub enum Status {
     Failed,
 }
 
-/// A quantity over launches. Ends are null where there are too few launches for an interval.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Estimate {
-    /// Median over launches of the launch medians.
-    pub median: f64,
-    /// Lower end of its interval.
+/// The interval of a median over launches; all null where there are too few launches for one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct MedianInterval {
+    /// Lower end.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Ranks of the ends among the launch medians, counted from 1.
+    /// Ranks of the ends among the launches, counted from 1; null also of a share.
     pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval really has, the group's other analysis counted.
+    /// The coverage that it really has, the group's other analysis counted; of a share the one aimed at.
     pub coverage: Option<f64>,
+}
+
+impl MedianInterval {
+    /// Both ends.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        self.low.zip(self.high)
+    }
+}
+
+impl From<Option<Ranked>> for MedianInterval {
+    fn from(found: Option<Ranked>) -> MedianInterval {
+        MedianInterval {
+            low: found.map(|it| it.interval.low),
+            high: found.map(|it| it.interval.high),
+            ranks: found.map(|it| it.ranks),
+            coverage: found.map(|it| it.interval.coverage),
+        }
+    }
+}
+
+/// A quantity over launches.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Median over launches, of a metric of the launch medians.
+    pub median: f64,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// Launches that it is made of.
     pub n: u64,
     /// Smallest launch.
@@ -44,8 +72,27 @@ pub struct Estimate {
     pub q3: f64,
     /// Largest launch.
     pub max: f64,
-    /// Percentiles of single operations; null where the samples can't support one.
+    /// Percentiles of single operations; null where the samples can't support one. Empty, and not
+    /// exported, of what has one value a launch.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub percentiles: BTreeMap<String, Option<OverLaunches>>,
+}
+
+impl Estimate {
+    /// Over `values`, one of each launch, without percentiles; None without values.
+    pub(super) fn of(mut values: Vec<f64>, group: &StoredGroup) -> Option<Estimate> {
+        values.sort_by(f64::total_cmp);
+        Some(Estimate {
+            min: *values.first()?,
+            max: *values.last()?,
+            median: stats::median(&values),
+            interval: headline(&values, group).into(),
+            n: values.len() as u64,
+            q1: stats::quantile(&values, 0.25),
+            q3: stats::quantile(&values, 0.75),
+            percentiles: BTreeMap::new(),
+        })
+    }
 }
 
 /// Whether the precision that was asked was reached.

@@ -14,7 +14,7 @@
 
 use serde::Serialize;
 
-use super::{ALPHA, CaseResult};
+use super::{ALPHA, CaseResult, MedianInterval};
 use model::bound::{Beside, RoundBound};
 use model::floors::{Floors, LinePair, Part, Repeats};
 use model::metric::Better;
@@ -54,14 +54,9 @@ pub struct Bound {
     pub kind: BoundKind,
     /// Median over rounds.
     pub value: f64,
-    /// Lower end of its interval; null below six rounds.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of its ends among the rounds, sorted by time, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval has.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// Rounds in which it was measured.
     pub rounds: u64,
     /// The case's time over the other's in the same round, median; of a rate too. Null where they don't do
@@ -87,7 +82,9 @@ pub(super) fn assign(cases: &mut [CaseResult], rounds: &Rounds) -> Vec<String> {
         let name = name(of);
         match bound(case, of, rounds) {
             Some(bound) => case.bound = Some(bound),
-            None => told.push(format!("no {name} beside results: its rounds measured none")),
+            None => {
+                told.push(format!("no {name} to compare results with: its rounds measured none"))
+            }
         }
     }
     told.extend(demote(cases));
@@ -139,13 +136,15 @@ fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
             Beside::Copy { .. } if case.copies.is_some_and(|it| it > 0) => BoundKind::Floor,
             _ => BoundKind::Yardstick,
         },
-        value: unit(median(&values)?),
-        low: ends.map(|(a, b)| a.min(b)),
-        high: ends.map(|(a, b)| a.max(b)),
-        ranks: interval.and_then(|_| ranks_of(values.len())),
-        coverage: interval.map(|it| it.coverage),
+        value: unit(stats::median_of(values.iter().copied())?),
+        interval: MedianInterval {
+            low: ends.map(|(a, b)| a.min(b)),
+            high: ends.map(|(a, b)| a.max(b)),
+            ranks: interval.and_then(|_| ranks_of(values.len())),
+            coverage: interval.map(|it| it.coverage),
+        },
         rounds: values.len() as u64,
-        ratio: median(&ratios).filter(|_| told),
+        ratio: stats::median_of(ratios).filter(|_| told),
         ratio_low: ratio_interval.map(|it| it.low),
         ratio_high: ratio_interval.map(|it| it.high),
         undercut: false,
@@ -173,9 +172,8 @@ fn has_ratio(of: Beside, message_bytes: Option<u64>) -> bool {
 
 /// Whether all of a case's interval is better than all of the bound's.
 fn lies_below(case: &CaseResult, bound: &Bound) -> bool {
-    let ends = |low: Option<f64>, high: Option<f64>| low.zip(high);
     let Some(estimate) = &case.value else { return false };
-    match (ends(estimate.low, estimate.high), ends(bound.low, bound.high)) {
+    match (estimate.interval.ends(), bound.interval.ends()) {
         (Some((low, _)), Some((_, most))) if case.metric.better == Better::Higher => low > most,
         (Some((_, high)), Some((least, _))) if case.metric.better == Better::Lower => high < least,
         _ => false,
@@ -198,16 +196,10 @@ fn demote(cases: &mut [CaseResult]) -> Vec<String> {
     }
     let sentence = |(name, variant): (String, String)| {
         format!(
-            "{variant} lies below {name}, beyond both intervals: no floor here, but a yardstick"
+            "{variant} lies below {name}, beyond both intervals: here it is a yardstick, not a floor"
         )
     };
     refuted.into_iter().map(sentence).collect()
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    (!sorted.is_empty()).then(|| stats::median(&sorted))
 }
 
 /// Puts what all rounds of a run found in the place of what was measured once, at its start.
@@ -275,13 +267,16 @@ mod tests {
         assert!(told.is_empty());
         assert_eq!(bound.name, "futex wake-up round trip, one CPU");
         assert_eq!((bound.kind, bound.rounds, bound.undercut), (BoundKind::Yardstick, 12, false));
-        assert!(bound.low < Some(bound.value) && Some(bound.value) < bound.high, "{bound:?}");
+        assert!(
+            bound.interval.low < Some(bound.value) && Some(bound.value) < bound.interval.high,
+            "{bound:?}"
+        );
         assert!((bound.ratio.unwrap() - 9_000.0 / bound.value).abs() < 1e-3, "{bound:?}");
         assert!(bound.ratio_low < bound.ratio && bound.ratio < bound.ratio_high);
         // Too few for an interval are told all the same.
         let few: Rounds = rounds(wake_up, 3_000.0).into_iter().take(3).collect();
         let bound = beside_of(case("pipe", "same-cpu", Some((1, 1))), &few).0.expect("a bound");
-        assert_eq!((bound.rounds, bound.low, bound.ratio_low), (3, None, None));
+        assert_eq!((bound.rounds, bound.interval.low, bound.ratio_low), (3, None, None));
     }
 
     #[test]

@@ -295,14 +295,10 @@ fn among(cases: &[usize], results: &[CaseResult]) -> Vec<(usize, AgainstBest)> {
     cases.iter().copied().zip(stats::against_best(&columns, ALPHA)).collect()
 }
 
-/// Median over rounds, in ns.
 fn typical(case: &CaseResult) -> f64 {
-    let mut values: Vec<f64> = case.by_round.iter().flatten().copied().collect();
-    values.sort_by(f64::total_cmp);
-    if values.is_empty() { f64::INFINITY } else { stats::median(&values) }
+    stats::median_of(case.by_round.iter().flatten().copied()).unwrap_or(f64::INFINITY)
 }
 
-/// The rounds in which both were measured.
 fn paired(a: &CaseResult, b: &CaseResult) -> (Vec<f64>, Vec<f64>) {
     a.by_round.iter().zip(&b.by_round).filter_map(|(a, b)| (*a).zip(*b)).unzip()
 }

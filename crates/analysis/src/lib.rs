@@ -36,6 +36,7 @@ pub mod testing;
 pub mod time;
 mod time_series;
 
+use model::distinct::distinct;
 use serde::Serialize;
 
 pub use claims::{Claim, JudgedStudy};
@@ -49,7 +50,7 @@ use model::request::{Aim, Request};
 use model::route::LabRecord;
 pub use model::route::Route;
 pub use model::total::Total;
-use stats::{End, Interval, Look};
+use stats::{Analysis, GroupEnd, Interval};
 use store::{Closed, RunStatus, Store, StoreError, StoredGroup, StoredRun};
 
 pub use case::CaseResult;
@@ -60,24 +61,24 @@ pub use datagrams::{DatagramsSeen, LaunchDatagrams};
 pub use delivery::DeliveryCounters;
 pub use derived::Derived;
 pub use earlier::Earlier;
-pub use estimate::{Estimate, Status};
+pub use estimate::{Estimate, MedianInterval, Status};
 use explain::Explanation;
 pub use floor::{Bound, BoundKind};
 pub use group::{GroupVerdict, Standing, TwinCheck};
 pub use inflection::{Candidate, Change, Inflection, Sweep, sweeps};
 pub use observed::{
-    Beyond, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Price, Returned,
-    SocketSummary, TraceSummary, Wait, WakeUps, Worker,
+    Beyond, CallStats, CallSummary, CountFigure, EventCount, InterruptSummary, Observed, Overhead,
+    Returned, SocketSummary, TraceSummary, Wait, WakeUps, Worker,
 };
 pub use over_rounds::OverRounds;
-pub use per_launch::{FIRST_MESSAGE, PerLaunch, Secondary};
+pub use per_launch::{FIRST_MESSAGE, Secondary};
 pub use percentile::{Curve, PERCENTILES};
 pub use rate::RateSeen;
 pub use rounds::{JudgedRound, Stratified};
 pub use sessions::SessionsSeen;
 pub use stats::Share;
 pub use time::{CommonChange, OverTime};
-pub use time_series::{DRAWN as COURSES_DRAWN, Slice, TimeSeries};
+pub use time_series::{DRAWN as TIME_SERIES_DRAWN, Slice, TimeSeries};
 
 /// Error probability of every family of claims.
 pub const ALPHA: f64 = 0.05;
@@ -87,7 +88,7 @@ pub const EQUIVALENT_WITHIN: f64 = 0.02;
 /// The version of exports: docs/results.schema.json.
 pub const SCHEMA_VERSION: u32 = 2;
 
-const NO_FLOORS: &str = "no floors: the run was stored before they were measured, or ended first";
+const NO_FLOORS: &str = "no floors: the run ended before they were measured";
 
 /// A judged run.
 pub struct Judged {
@@ -223,22 +224,15 @@ impl Judged {
         self.study = found.map_err(|why| {
             let (id, tool) = (self.run.id, &self.run.tool);
             StoreError::unreadable(format!(
-                "run {id}: its study is none of this build: {why}; read it with the build that measured it, {tool}"
+                "run {id}: this build can't read its study: {why}; read it with the build that measured it, {tool}"
             ))
         })?;
         Ok(())
     }
 
-    /// What its cases yield, each once.
     fn metrics(&self) -> Vec<&Metric> {
         let of_observed = self.observed.iter().map(|it| &it.case);
-        let mut found: Vec<&Metric> = Vec::new();
-        for metric in self.results.iter().chain(of_observed).map(|it| &it.metric) {
-            if !found.contains(&metric) {
-                found.push(metric);
-            }
-        }
-        found
+        distinct(self.results.iter().chain(of_observed).map(|it| &it.metric))
     }
 
     /// The run as one object for JSON.
@@ -297,18 +291,27 @@ pub struct Ranked {
     pub ranks: [usize; 2],
 }
 
+impl From<(Interval, [usize; 2])> for Ranked {
+    fn from((interval, ranks): (Interval, [usize; 2])) -> Ranked {
+        Ranked { interval, ranks }
+    }
+}
+
 /// The interval of `values`, of which each launch of a case gave one, whose group closed as it did:
 /// that of the analysis made at so many launches, whatever closed it.
 pub fn interval_of(values: &[f64], closed: Option<Closed>, spent: f64) -> Option<Ranked> {
-    let look = Look::at(values.len(), end_of(closed, spent))?;
-    Some(Ranked { interval: look.interval(values)?, ranks: [look.low_rank, look.high_rank] })
+    let analysis = Analysis::at(values.len(), end_of(closed, spent))?;
+    Some(Ranked {
+        interval: analysis.interval(values)?,
+        ranks: [analysis.low_rank, analysis.high_rank],
+    })
 }
 
-fn end_of(closed: Option<Closed>, spent: f64) -> End {
+fn end_of(closed: Option<Closed>, spent: f64) -> GroupEnd {
     match closed {
-        Some(Closed::Precise) => End::AtFirst { reserved: spent },
-        _ if spent > 0.0 => End::AfterFirst,
-        _ => End::Once,
+        Some(Closed::Precise) => GroupEnd::AtFirst { reserved: spent },
+        _ if spent > 0.0 => GroupEnd::AfterFirst,
+        _ => GroupEnd::Once,
     }
 }
 
@@ -316,8 +319,8 @@ fn headline(values: &[f64], group: &StoredGroup) -> Option<Ranked> {
     interval_of(values, group.closed, group.spent)
 }
 
-fn look_of(launches: usize, group: &StoredGroup) -> Option<Look> {
-    Look::at(launches, end_of(group.closed, group.spent))
+fn analysis_of(launches: usize, group: &StoredGroup) -> Option<Analysis> {
+    Analysis::at(launches, end_of(group.closed, group.spent))
 }
 
 #[cfg(test)]
@@ -337,10 +340,10 @@ mod tests {
             let (ranks, coverage) = of(12, closed, 0.0);
             assert_eq!((ranks, (coverage * 1e4).round()), ([3, 10], 9614.0), "{closed:?}");
         }
-        let first = Look::first(0.0).error;
+        let first = Analysis::first(0.0).error;
         assert_eq!(of(22, Some(Closed::Precise), 0.01), ([6, 17], 1.0 - first - 0.01));
         assert_eq!(of(22, Some(Closed::Budget), first), ([6, 17], 1.0 - first));
-        let second = Look::second(60).unwrap();
+        let second = Analysis::second(60).unwrap();
         let ranks = [second.low_rank, second.high_rank];
         assert_eq!(of(60, Some(Closed::Budget), first), (ranks, 1.0 - second.spent));
         assert_eq!(interval_of(&values[..3], None, 0.0), None, "three can't support 95 %");

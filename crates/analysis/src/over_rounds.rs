@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{ALPHA, interval_of};
+use super::{ALPHA, MedianInterval, interval_of};
 use stats::Share;
 
 /// Its median over launches, and what covers it.
@@ -10,14 +10,9 @@ use stats::Share;
 pub struct OverRounds {
     /// The median; of a share, that of all counts together.
     pub median: f64,
-    /// Lower end of its interval; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1; null also of a share.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval really has; of a share what it aims at.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// By round, from 1; null where there is none.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
@@ -32,15 +27,7 @@ impl OverRounds {
         }
         values.sort_by(f64::total_cmp);
         let found = interval_of(&values, None, 0.0);
-        let interval = found.map(|it| it.interval);
-        Some(OverRounds {
-            median: stats::median(&values),
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
-            ranks: found.map(|it| it.ranks),
-            coverage: interval.map(|it| it.coverage),
-            by_round,
-        })
+        Some(OverRounds { median: stats::median(&values), interval: found.into(), by_round })
     }
 
     /// A share by round, of `counts` of `(part, all)` in each: all of them together where the others
@@ -55,10 +42,12 @@ impl OverRounds {
     pub fn share(share: f64, interval: Option<Share>, by_round: Vec<Option<f64>>) -> OverRounds {
         OverRounds {
             median: share,
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
-            ranks: None,
-            coverage: interval.map(|_| 1.0 - ALPHA),
+            interval: MedianInterval {
+                low: interval.map(|it| it.low),
+                high: interval.map(|it| it.high),
+                ranks: None,
+                coverage: interval.map(|_| 1.0 - ALPHA),
+            },
             by_round,
         }
     }
@@ -68,16 +57,17 @@ impl OverRounds {
         let by_round = self.by_round.into_iter().map(|it| it.map(|it| it * times)).collect();
         OverRounds {
             median: self.median * times,
-            low: self.low.map(|it| it * times),
-            high: self.high.map(|it| it * times),
-            ranks: self.ranks,
-            coverage: self.coverage,
+            interval: MedianInterval {
+                low: self.interval.low.map(|it| it * times),
+                high: self.interval.high.map(|it| it * times),
+                ..self.interval
+            },
             by_round,
         }
     }
 
     /// Whether the interval holds `value`; not, where there is none.
     pub fn covers(&self, value: f64) -> bool {
-        self.low.zip(self.high).is_some_and(|(low, high)| low <= value && value <= high)
+        self.interval.ends().is_some_and(|(low, high)| low <= value && value <= high)
     }
 }

@@ -59,9 +59,8 @@ pub fn over_launches(
     let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
     for (at, (name, p)) in PERCENTILES.into_iter().enumerate() {
         let needed = stats::samples_needed(p);
-        let mut effective: Vec<f64> = launches.iter().map(|launch| launch[at].1).collect();
-        effective.sort_by(f64::total_cmp);
-        let typical = if effective.is_empty() { 0.0 } else { stats::median(&effective) };
+        let effective = launches.iter().map(|launch| launch[at].1);
+        let typical = stats::median_of(effective).unwrap_or(0.0);
         let values: Vec<f64> = launches.iter().map(|launch| launch[at].0).collect();
         let interval = if typical >= needed as f64 { headline(&values, group) } else { None };
         if typical < needed as f64 {

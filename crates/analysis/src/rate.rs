@@ -57,15 +57,18 @@ impl RateSeen {
     pub(super) fn with(self, launches: &[&StoredLaunch]) -> RateSeen {
         let reports = || launches.iter().map(|it| &it.record.initiator);
         let told = || reports().filter_map(|it| Some((it.samples, it.punctuality?)));
-        let served_share = median(told().map(|it| it.1.served_per_sec / it.1.due_per_sec));
+        let served_share =
+            stats::median_of(told().map(|it| it.1.served_per_sec / it.1.due_per_sec));
         let short = served_share.is_some_and(|it| it < SERVED);
-        let own = median(told().map(|it| it.1.own_ns / it.1.behind_ns.max(1.0)));
+        let own = stats::median_of(told().map(|it| it.1.own_ns / it.1.behind_ns.max(1.0)));
         let void = short && own.is_some_and(|it| it >= OWN);
         RateSeen {
-            served_per_sec: median(told().map(|it| it.1.served_per_sec)),
+            served_per_sec: stats::median_of(told().map(|it| it.1.served_per_sec)),
             served_share,
-            late_share: median(told().map(|(all, it)| it.late as f64 / all.max(1) as f64)),
-            lateness_median_ns: median(told().map(|it| it.1.median_ns)),
+            late_share: stats::median_of(
+                told().map(|(all, it)| it.late as f64 / all.max(1) as f64),
+            ),
+            lateness_median_ns: stats::median_of(told().map(|it| it.1.median_ns)),
             lateness_max_ns: told().map(|it| it.1.max_ns).reduce(f64::max),
             overloaded: short && !void,
             void,
@@ -80,16 +83,7 @@ impl RateSeen {
 
     /// Why they are not: `overloaded at 50000/s`; None where they are.
     pub fn shortfall(&self) -> Option<String> {
-        let what = match self.void {
-            true => "void, since the sender was late,",
-            false => "overloaded",
-        };
+        let what = if self.void { "void, since the sender was late," } else { "overloaded" };
         (!self.is_kept()).then(|| format!("{what} at {}/s", self.asked_per_sec))
     }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    (!values.is_empty()).then(|| stats::median(&values))
 }

@@ -3,7 +3,7 @@
 use super::floor::ranks_of;
 use serde::Serialize;
 
-use super::{ALPHA, CaseResult, GroupVerdict};
+use super::{ALPHA, CaseResult, GroupVerdict, MedianInterval, Ranked};
 use store::StoredRun;
 
 /// The share of a case's launches in marked rounds beyond which the others are told apart.
@@ -29,14 +29,9 @@ pub struct Stratified {
     pub launches: u64,
     /// Their median, in the unit of the estimate; null where there is none.
     pub median: Option<f64>,
-    /// Lower end of its interval, as of a number of launches fixed beforehand; null where there are too few.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of its ends among these launches, sorted, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage of that interval.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// Launches in marked rounds.
     pub marked_launches: u64,
     /// Their median.
@@ -86,10 +81,7 @@ impl Stratified {
         Some(Stratified {
             launches: quiet.len() as u64,
             median: (!quiet.is_empty()).then(|| stats::median(&quiet)),
-            low: interval.map(|it| it.low),
-            high: interval.map(|it| it.high),
-            ranks: interval.and_then(|_| ranks_of(quiet.len())),
-            coverage: interval.map(|it| it.coverage),
+            interval: interval.zip(ranks_of(quiet.len())).map(Ranked::from).into(),
             marked_launches: disturbed.len() as u64,
             marked_median: stats::median(&disturbed),
         })
@@ -113,11 +105,11 @@ mod tests {
         assert_eq!(Stratified::of(&launches, &[3, 9]), None);
         let found = Stratified::of(&launches, &[18, 19, 20]).unwrap();
         assert_eq!((found.launches, found.median), (17, Some(9.0)));
-        assert_eq!((found.low, found.high), (Some(5.0), Some(13.0)));
+        assert_eq!((found.interval.low, found.interval.high), (Some(5.0), Some(13.0)));
         assert_eq!((found.marked_launches, found.marked_median), (3, 19.0));
         let all: Vec<u64> = (1..=20).collect();
         let found = Stratified::of(&launches, &all).unwrap();
-        assert_eq!((found.launches, found.median, found.low), (0, None, None));
+        assert_eq!((found.launches, found.median, found.interval.low), (0, None, None));
         assert_eq!((found.marked_launches, found.marked_median), (20, 10.5));
     }
 

@@ -32,9 +32,7 @@ pub(super) fn assign(results: &mut [CaseResult], rounds: &[JudgedRound]) {
         let medians = (1..=last).filter_map(|session| {
             let here = rounds.iter().filter(|it| it.group == case.group && it.session == session);
             let at = here.filter_map(|it| *case.launch_medians.get(it.round as usize - 1)?);
-            let mut values: Vec<f64> = at.collect();
-            values.sort_unstable_by(f64::total_cmp);
-            (!values.is_empty()).then(|| stats::median(&values))
+            stats::median_of(at)
         });
         let medians: Vec<f64> = medians.collect();
         case.sessions = stats::over_sessions(&medians).map(|it| SessionsSeen {

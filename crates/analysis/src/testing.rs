@@ -1,7 +1,7 @@
 //! Results as they might have been measured, for tests here and of whoever shows them.
 
 use crate::probe::ProbeEffect;
-use crate::{CaseResult, EventCount, Observed, Price, Status};
+use crate::{CaseResult, Estimate, EventCount, MedianInterval, Observed, Overhead, Status};
 use model::case::Case;
 use model::catalogue::{Catalogue, Described};
 use model::launch::Workers;
@@ -13,8 +13,6 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;
 use store::StoredCase;
-
-use crate::Estimate;
 
 /// A case of round trips of 64 B, 9 µs each in twelve rounds.
 pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseResult {
@@ -84,10 +82,12 @@ pub fn redo(case: &mut CaseResult, workload: Workload) {
 pub fn estimate(median: f64) -> Estimate {
     Estimate {
         median,
-        low: Some(0.99 * median),
-        high: Some(1.01 * median),
-        ranks: None,
-        coverage: Some(0.96),
+        interval: MedianInterval {
+            low: Some(0.99 * median),
+            high: Some(1.01 * median),
+            ranks: None,
+            coverage: Some(0.96),
+        },
         n: 12,
         min: median,
         q1: median,
@@ -174,7 +174,7 @@ impl Machine {
             events: Vec::new(),
             figures: Vec::new(),
             trace: None,
-            price: None::<Price>,
+            overhead: None::<Overhead>,
             firings: None,
             trips: Vec::new(),
             call_ns: Vec::new(),

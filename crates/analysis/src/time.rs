@@ -138,8 +138,8 @@ fn corrected(family: &[Tested], error: f64) -> Vec<Option<ChangeFound>> {
     let told = |tested: &Tested| {
         let (switch, after_round) = (*tested)?;
         let p = holm.next()?;
-        let course = if switch.drifts { Shift::Drifted } else { Shift::Changed };
-        let verdict = (p <= error).then_some(course);
+        let shift = if switch.drifts { Shift::Drifted } else { Shift::Changed };
+        let verdict = (p <= error).then_some(shift);
         (switch.p < REMARKABLE).then_some(ChangeFound { verdict, after_round, p })
     };
     family.iter().map(told).collect()

@@ -1,4 +1,4 @@
-//! The course of a case: its samples over time, launch after launch, few enough to be drawn.
+//! The time series of a case: its samples over time, launch after launch, few enough to be drawn.
 //!
 //! A launch is cut into slices of as many samples each; of a slice the smallest, the median
 //! and the p99 stay. This is drawn, not inferred from: what a launch's steadiness is judged by
@@ -41,7 +41,7 @@ pub fn slices_each(launches: u64) -> usize {
 }
 
 impl TimeSeries {
-    /// The course of a launch in at most `slices`. `samples` in ticks, in the order they were
+    /// The time series of a launch in at most `slices`. `samples` in ticks, in the order they were
     /// taken; `scale` gives ns per operation.
     pub fn of(
         round: u64,
@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn slices_keep_the_order_and_share_the_samples() {
         let samples: Vec<u64> = (0..1_000).map(|nth| 100 + nth / 10).collect();
-        let course = TimeSeries::of(3, &samples, 2.0, 100, None);
-        assert_eq!((course.round, course.slices.len(), course.steady), (3, 100, None));
-        assert!(course.slices.windows(2).all(|pair| pair[0].median < pair[1].median));
-        assert_eq!(course.slices[0].min, 200.0);
-        assert!(course.slices.iter().all(|it| it.min <= it.median && it.median <= it.p99));
+        let series = TimeSeries::of(3, &samples, 2.0, 100, None);
+        assert_eq!((series.round, series.slices.len(), series.steady), (3, 100, None));
+        assert!(series.slices.windows(2).all(|pair| pair[0].median < pair[1].median));
+        assert_eq!(series.slices[0].min, 200.0);
+        assert!(series.slices.iter().all(|it| it.min <= it.median && it.median <= it.p99));
     }
 
     #[test]
@@ -98,8 +98,8 @@ mod tests {
     fn the_last_level_is_found_again_in_slices() {
         let mut samples = vec![1_500; 1_000];
         samples.extend(vec![1_000; 4_000]);
-        let course = TimeSeries::of(1, &samples, 1.0, 50, Some(stats::steady_from(&samples)));
-        assert_eq!((course.level_from, course.steady), (10, Some(true)));
+        let series = TimeSeries::of(1, &samples, 1.0, 50, Some(stats::steady_from(&samples)));
+        assert_eq!((series.level_from, series.steady), (10, Some(true)));
     }
 
     #[test]

@@ -210,10 +210,8 @@ fn fitted(word: &str, value: &str) -> Option<String> {
     let decimal = matches!(capitals, "PERCENT" | "SHARE");
     // A number ends where what follows it in the word begins.
     let end = rest.chars().next().map_or(Some(value.len()), |next| value.find(next))?;
-    let written = match decimal {
-        true => decimal_number(&value[..end])?,
-        false => number(&value[..end])?.to_string(),
-    };
+    let written =
+        if decimal { decimal_number(&value[..end])? } else { number(&value[..end])?.to_string() };
     Some(format!("{}{written}{}", &word[..at], fitted(rest, &value[end..])?))
 }
 

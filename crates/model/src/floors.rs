@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Extent {
+pub enum FloorDetail {
     /// What every run measures at its start: under 1.5 s.
     Quick,
     /// What `ipcmark floor` measures: under 6 s.
@@ -71,7 +71,7 @@ impl<T> From<Result<T, String>> for Part<T> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Floors {
     /// How much was measured.
-    pub extent: Extent,
+    pub extent: FloorDetail,
     /// The CPU on which everything was measured that needs only one; None before it is known.
     pub cpu: Option<u32>,
     /// How long the process took, in ns.
@@ -90,7 +90,7 @@ pub struct Floors {
 
 impl Floors {
     /// Floors of which nothing is known, for this reason.
-    pub fn unavailable(extent: Extent, reason: &str) -> Floors {
+    pub fn unavailable(extent: FloorDetail, reason: &str) -> Floors {
         Floors {
             extent,
             cpu: None,
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn absent_floors_name_every_part_and_survive_json() {
-        let floors = Floors::unavailable(Extent::Quick, "killed by signal 9");
+        let floors = Floors::unavailable(FloorDetail::Quick, "killed by signal 9");
         assert!(floors.is_empty());
         assert!(floors.missing().iter().all(|(_, why)| why.reason == "killed by signal 9"));
         let text = serde_json::to_string(&floors).unwrap();

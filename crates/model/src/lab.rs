@@ -116,12 +116,13 @@ impl LabRequest {
 pub fn name(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let good = text.len() <= 32 && text.starts_with(|c: char| c.is_ascii_lowercase());
-    match good && text.chars().all(allowed) {
-        true => Ok(text.to_string()),
-        false => Err(format!(
+    if good && text.chars().all(allowed) {
+        Ok(text.to_string())
+    } else {
+        Err(format!(
             "`{text}`: a name has at most 32 small letters, digits and dashes, \
              and begins with a letter: write lab, or slow-path"
-        )),
+        ))
     }
 }
 
@@ -204,9 +205,10 @@ pub fn loss(text: &str) -> Result<Loss, String> {
         return Err(told());
     }
     let parts = percent * 10_000.0;
-    match (parts - parts.round()).abs() < 1e-6 {
-        true => Ok(Loss(parts.round() as u32)),
-        false => Err(format!("`{text}` is finer than a millionth: write at least 0.0001%")),
+    if (parts - parts.round()).abs() < 1e-6 {
+        Ok(Loss(parts.round() as u32))
+    } else {
+        Err(format!("`{text}` is finer than a millionth: write at least 0.0001%"))
     }
 }
 

@@ -6,6 +6,7 @@ pub mod case;
 pub mod catalogue;
 pub mod clock;
 pub mod counts;
+pub mod distinct;
 pub mod duration;
 pub mod findings;
 pub mod floors;

@@ -35,7 +35,7 @@ impl Traits {
 pub enum Waits {
     /// It sleeps in the kernel.
     Asleep,
-    /// It burns its CPU, but offers it to others at every look (sched_yield(2)).
+    /// It busy-waits, but yields its CPU at every poll (sched_yield(2)).
     Yielding,
     /// It burns its CPU: on a shared CPU every message costs a time slice.
     Spinning,

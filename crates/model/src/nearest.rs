@@ -1,6 +1,6 @@
 //! A wrong word is answered with the nearest right one.
 
-/// Characters of a wrong word that are looked at, and shown.
+/// Characters of a wrong word that are compared, and shown.
 const LONGEST_WORD: usize = 80;
 
 /// The error for a word that isn't one of `known`: names the nearest, or all of them.

@@ -189,10 +189,7 @@ impl Display for Chain {
             self.delay_ns.map(|it| format!("delay={}", lab::delay_word(it))),
         ];
         let told: Vec<String> = options.into_iter().flatten().collect();
-        match told.is_empty() {
-            true => f.write_str("lab"),
-            false => write!(f, "lab:{}", told.join(",")),
-        }
+        if told.is_empty() { f.write_str("lab") } else { write!(f, "lab:{}", told.join(",")) }
     }
 }
 

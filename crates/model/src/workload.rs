@@ -132,7 +132,7 @@ pub struct WorkloadTraits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// One buffer is sent again and again; nobody looks at it.
+    /// One buffer is sent again and again; nothing reads it.
     Untouched,
     /// The sender writes every byte of every message.
     Written,

@@ -213,6 +213,40 @@ pub struct Table {
     pub notes: Vec<Text>,
 }
 
+impl Table {
+    /// A table without columns.
+    pub fn new(caption: impl Into<String>) -> Self {
+        Self { caption: caption.into(), ..Self::default() }
+    }
+
+    /// With further columns of words: the heading and the priority of each.
+    pub fn words<N: Into<String>, const COUNT: usize>(self, columns: [(N, u8); COUNT]) -> Self {
+        self.with(columns.map(|(name, priority)| Column::text(name, priority)))
+    }
+
+    /// With further columns of numbers: the heading and the priority of each.
+    pub fn numbers<N: Into<String>, const COUNT: usize>(self, columns: [(N, u8); COUNT]) -> Self {
+        self.with(columns.map(|(name, priority)| Column::number(name, priority)))
+    }
+
+    fn with(mut self, columns: impl IntoIterator<Item = Column>) -> Self {
+        self.columns.extend(columns);
+        self
+    }
+
+    /// With further rows.
+    pub fn rows(mut self, rows: impl IntoIterator<Item = Row>) -> Self {
+        self.rows.extend(rows);
+        self
+    }
+
+    /// With a remark under it.
+    pub fn note(mut self, note: impl Into<Text>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+}
+
 /// The priority of a column that is shown where there is room, and not missed elsewhere.
 pub const ASIDE: u8 = u8::MAX;
 

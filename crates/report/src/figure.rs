@@ -134,9 +134,9 @@ pub enum FigureKind {
     Protocol,
     /// Two measured quantities against each other: a sign per point, its label beside it.
     Scatter,
-    /// The course of things, one series at a time: `y` is the median of a stretch, low and
+    /// Values over time, one panel per series: `y` is the median of a slice, low and
     /// high are its smallest and its p99; gaps part the launches.
-    Course,
+    TimeSeries,
 }
 
 /// An axis: what it shows, in which unit, on which scale.
@@ -305,6 +305,14 @@ impl Point {
     pub fn between(mut self, low: f64, high: f64) -> Self {
         (self.low, self.high) = (finite(low), finite(high));
         self
+    }
+
+    /// The same point with an interval, where there is one.
+    pub fn with_ends(self, ends: Option<(f64, f64)>) -> Self {
+        match ends {
+            Some((low, high)) => self.between(low, high),
+            None => self,
+        }
     }
 
     /// The same point with the smallest and the largest value.

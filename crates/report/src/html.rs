@@ -237,9 +237,10 @@ fn fact_list(out: &mut String, facts: &[(String, String)]) {
 }
 
 fn table(out: &mut String, table: &Table) {
-    let id = match table.id.is_empty() {
-        true => String::new(),
-        false => format!(" id=\"table-{}\"", slug(&table.id)),
+    let id = if table.id.is_empty() {
+        String::new()
+    } else {
+        format!(" id=\"table-{}\"", slug(&table.id))
     };
     out.push_str(&format!(
         "<div class=\"table\"{id}><div class=\"scroll\" tabindex=\"0\" role=\"group\""
@@ -307,9 +308,10 @@ fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
             };
             out.push_str(&format!("<th scope=\"row\"{class}>{lead}{cell}</th>"));
         } else {
-            let heading = match prose {
-                true => format!(" data-heading=\"{}\"", escape(&column.name)),
-                false => String::new(),
+            let heading = if prose {
+                format!(" data-heading=\"{}\"", escape(&column.name))
+            } else {
+                String::new()
             };
             // Most cells are numbers, which stand right unless a cell says otherwise.
             let class = match column.align {

@@ -184,10 +184,7 @@ fn begun(block: String) -> String {
 fn code(words: &str) -> String {
     let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let words = words.replace('|', "\\|");
-    match words.contains('`') {
-        true => format!("`` {words} ``"),
-        false => format!("`{words}`"),
-    }
+    if words.contains('`') { format!("`` {words} ``") } else { format!("`{words}`") }
 }
 
 #[cfg(test)]

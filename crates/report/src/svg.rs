@@ -17,23 +17,23 @@
 mod axes;
 mod bars;
 mod boxes;
-mod course;
 mod frame;
 mod heatmap;
 mod intervals;
 mod legend;
 mod lines;
-mod look;
 mod metrics;
 mod protocol;
 mod scatter;
 mod sheet;
+mod theme;
 mod ticks;
+mod time_series;
 mod track;
 
 use super::figure::{Figure, FigureKind, finite};
-pub(crate) use course::PANELS;
 use sheet::Sheet;
+pub(crate) use time_series::PANELS;
 
 /// Narrower than this nothing can be read.
 const NARROWEST: f64 = 160.0;
@@ -41,13 +41,13 @@ const NARROWEST: f64 = 160.0;
 /// Draws a figure as wide as `width_pt` points; the height follows from what is in it.
 pub fn draw(figure: &Figure, width_pt: f64) -> String {
     let width = finite(width_pt).unwrap_or(NARROWEST).max(NARROWEST);
-    finish(Sheet::new(width, &look::PRINT, 0), figure, "")
+    finish(Sheet::new(width, &theme::PRINT, 0), figure, "")
 }
 
 /// Draws a figure as an element of a page, of a class; `first` is the place of its first series among
 /// all that the page has as data.
 pub(crate) fn inline(figure: &Figure, width: f64, class: &str, first: usize) -> String {
-    finish(Sheet::new(width, &look::PAGE, first), figure, class)
+    finish(Sheet::new(width, &theme::PAGE, first), figure, class)
 }
 
 fn finish(mut sheet: Sheet, figure: &Figure, class: &str) -> String {
@@ -59,7 +59,7 @@ fn finish(mut sheet: Sheet, figure: &Figure, class: &str) -> String {
         FigureKind::Bars => bars::stacked(&mut sheet, figure),
         FigureKind::GroupedBars => bars::grouped(&mut sheet, figure),
         FigureKind::Boxes => boxes::draw(&mut sheet, figure),
-        FigureKind::Course => course::draw(&mut sheet, figure),
+        FigureKind::TimeSeries => time_series::draw(&mut sheet, figure),
         FigureKind::Protocol => protocol::draw(&mut sheet, figure),
     };
     let words = [figure.finding.as_str(), figure.caption.as_str()].join(" ");

@@ -133,12 +133,10 @@ impl Page {
         if PLOTTED.contains(&figure.kind) && figure.x.scale == Scale::Category {
             return self.indented(plot::render(figure, room), indent);
         }
-        let text = Text::new().strong(&figure.title).muted(" — drawn in the HTML report. ").muted(
-            match figure.finding.is_empty() {
-                true => &figure.caption,
-                false => &figure.finding,
-            },
-        );
+        let text = Text::new()
+            .strong(&figure.title)
+            .muted(" — drawn in the HTML report. ")
+            .muted(if figure.finding.is_empty() { &figure.caption } else { &figure.finding });
         self.signed("▸", Ink::Muted, &text, indent);
     }
 

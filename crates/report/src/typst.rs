@@ -96,11 +96,11 @@ impl Page {
     }
 
     fn section(&mut self, section: &Section, numbered: bool) {
-        match numbered || !self.numbered {
-            true => self.out.push_str(&format!("\n= {}\n\n", words(&section.title))),
-            false => self
-                .out
-                .push_str(&format!("\n#heading(numbering: none)[{}]\n\n", words(&section.title))),
+        if numbered || !self.numbered {
+            self.out.push_str(&format!("\n= {}\n\n", words(&section.title)))
+        } else {
+            self.out
+                .push_str(&format!("\n#heading(numbering: none)[{}]\n\n", words(&section.title)))
         }
         self.blocks(&section.blocks);
     }

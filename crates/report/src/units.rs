@@ -111,6 +111,14 @@ impl Unit {
         format!("{value}{suffix} [{low}, {high}]")
     }
 
+    /// As [`Unit::interval`], or the value alone where there is no interval.
+    pub fn with_ends(self, value: f64, ends: Option<(f64, f64)>) -> String {
+        match ends {
+            Some((low, high)) => self.interval(value, low, high),
+            None => self.format(value),
+        }
+    }
+
     /// From one value to another, the unit said once: `36.0–52.0 µs`; one of them where both read the same.
     pub fn range(self, low: f64, high: f64) -> String {
         let (scale, suffix) = prefix(self.prefixes(), high);
@@ -123,6 +131,35 @@ impl Unit {
 /// A duration: `duration(4120.0)` is `4.12 µs`.
 pub fn duration(ns: f64) -> String {
     Unit::Nanoseconds.format(ns)
+}
+
+/// A p value in little room: `0.034`, `<0.0001`.
+pub fn p_value(p: f64) -> String {
+    match p {
+        p if p < 0.0001 => "<0.0001".into(),
+        p if p < 0.01 => format!("{p:.4}"),
+        p if p < 0.1 => format!("{p:.3}"),
+        p => format!("{p:.2}"),
+    }
+}
+
+/// A text whose numbers stay on one line with their units, by spaces that don't break.
+pub(crate) fn kept_together(text: &str) -> String {
+    const UNITS: [&str; 14] = [
+        "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "KiB/s", "MiB/s", "GiB/s", "k/s",
+        "M/s",
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut number = false;
+    for (position, word) in text.split(' ').enumerate() {
+        let bare = word.trim_end_matches(['.', ',', ';', ':', ')', '?']);
+        if position > 0 {
+            out.push(if number && UNITS.contains(&bare) { '\u{a0}' } else { ' ' });
+        }
+        out.push_str(word);
+        number = word.ends_with(|c: char| c.is_ascii_digit());
+    }
+    out
 }
 
 /// A transfer rate in binary units: `rate(1.32e9)` is `1.23 GiB/s`.

@@ -27,9 +27,7 @@ pub const LEAST_MISS: f64 = 0.05;
 
 /// The fewest sizes that a line runs through.
 const STRETCH: usize = 2;
-/// Flips of a test.
 const FLIPS: usize = 499;
-/// Draws of the bootstrap.
 const DRAWS: usize = 999;
 /// Rounds are leveled where that leaves less than this share of the usual spread.
 const LEVELED: f64 = 0.5;

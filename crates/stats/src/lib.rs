@@ -2,7 +2,7 @@
 //!
 //! - [`mod@quantile`]: quantiles, also of tied clock ticks, and how many samples one needs
 //! - [`interval`]: order-statistic intervals for the median, with the coverage they have
-//! - [`looks`]: when a group is analysed, at most twice, and the ranks that keep the error at 5 %
+//! - [`analyses`]: when a group is analysed, at most twice, and the ranks that keep the error at 5 %
 //! - [`mod@signed_rank`]: exact paired tests of a symmetric shift, the pseudo-median and its interval
 //! - [`medians`]: ratios of medians where shapes differ, and multiple comparisons with the best
 //! - [`two_sample`]: the same for two samples that share no rounds
@@ -23,6 +23,7 @@
 //! NaN is never a measurement: functions that return an `Option` give `None` when they meet
 //! one, the others panic.
 
+pub mod analyses;
 pub mod apart;
 pub mod change_point;
 pub mod compare;
@@ -30,7 +31,6 @@ pub mod dip;
 pub mod dose;
 pub mod inflection;
 pub mod interval;
-pub mod looks;
 pub mod medians;
 pub mod modes;
 pub mod peak;
@@ -47,6 +47,9 @@ pub mod two_sample;
 #[cfg(test)]
 mod draw;
 
+pub use analyses::{
+    Analysis, FIRST_ANALYSIS, GroupEnd, LEAST_LAUNCHES, MOST_LAUNCHES, Plan, TOTAL_ERROR,
+};
 pub use apart::{Apart, LEAST_TO_TELL_APART, apart};
 pub use change_point::{Steady, batch_medians, pelt, steady_from};
 pub use compare::{
@@ -57,14 +60,13 @@ pub use dip::{dip, dip_p};
 pub use dose::{DoseLine, dose_line};
 pub use inflection::{Inflection, LEAST_SIZES, Line, TooFew, inflections};
 pub use interval::{Interval, median_interval, median_ranks};
-pub use looks::{End, FIRST_LOOK, LEAST_LAUNCHES, Look, MOST_LAUNCHES, Plan, TOTAL_ERROR};
 pub use medians::{
     AgainstBest, AgainstReference, Medians, against_best, against_reference, paired_log_ratio,
     paired_p,
 };
 pub use modes::{Mode, Modes, two_modes};
 pub use peak::{Moved, Peak, moved, peak};
-pub use quantile::{median, mid_quantile, quantile, samples_needed};
+pub use quantile::{median, median_of, mid_quantile, quantile, samples_needed};
 pub use sessions::over_sessions;
 pub use shape::{Rescaled, pointwise, rescaled};
 pub use share::{Share, binomial_share, clustered_share};

@@ -51,9 +51,8 @@ impl Medians {
         let (of_a, of_b) = (interval(a)?, interval(b)?);
         let estimate = of_a.estimate - of_b.estimate;
         let jumps = two_modes(a).is_some() || two_modes(b).is_some();
-        let arm = |x: f64, y: f64| match jumps {
-            true => x + y,
-            false => (x * x + y * y - 2.0 * correlation * x * y).max(0.0).sqrt(),
+        let arm = |x: f64, y: f64| {
+            if jumps { x + y } else { (x * x + y * y - 2.0 * correlation * x * y).max(0.0).sqrt() }
         };
         Some(Medians(Interval {
             estimate,

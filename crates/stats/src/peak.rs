@@ -10,7 +10,6 @@ use super::interval::Interval;
 use super::quantile::median;
 use super::signed_rank::hodges_lehmann;
 
-/// Draws of the bootstrap.
 const DRAWS: usize = 2000;
 
 /// The place of a peak among the levels of a curve, by index.

@@ -13,6 +13,13 @@ pub fn median(sorted: &[f64]) -> f64 {
     quantile(sorted, 0.5)
 }
 
+/// The median of `values` in any order; None of none. Panics where one is NaN.
+pub fn median_of(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.into_iter().collect();
+    sorted.sort_by(f64::total_cmp);
+    (!sorted.is_empty()).then(|| median(&sorted))
+}
+
 /// The `p`-quantile, linearly interpolated between order statistics: type 7 of Hyndman and
 /// Fan (1996), "Sample quantiles in statistical packages", which is the default of NumPy, R
 /// and Julia.

@@ -45,10 +45,7 @@ pub fn switch(values: &[f64]) -> Option<Switch> {
         return None;
     }
     let (after, difference) = largest(&ranks);
-    let p = match difference < UNREMARKABLE {
-        true => 1.0,
-        false => exceeded(n, difference),
-    };
+    let p = if difference < UNREMARKABLE { 1.0 } else { exceeded(n, difference) };
     // Shares of the ranks' variance that a step and a line explain.
     let step = difference * difference / (n - 1) as f64;
     Some(Switch { after, drifts: explained_by_line(&ranks) > step, p })

@@ -100,12 +100,15 @@ fn analyses_spend_what_the_walk_says() {
         spent: f64,
     }
     for row in rows::<Row>("looks.json", "analyses") {
-        let of = if row.second { stats::Look::second } else { stats::Look::only };
-        let look = of(row.launches).unwrap();
+        let of = if row.second { stats::Analysis::second } else { stats::Analysis::only };
+        let analysis = of(row.launches).unwrap();
         let (low, high) = (row.low, row.launches + 1 - row.low);
-        assert_eq!((look.launches, look.low_rank, look.high_rank), (row.launches, low, high));
-        assert_close(look.error, row.error, 1e-12);
-        assert_close(look.spent, row.spent, 1e-12);
+        assert_eq!(
+            (analysis.launches, analysis.low_rank, analysis.high_rank),
+            (row.launches, low, high)
+        );
+        assert_close(analysis.error, row.error, 1e-12);
+        assert_close(analysis.spent, row.spent, 1e-12);
     }
 }
 

@@ -11,11 +11,11 @@ pub fn command_line(argv: &[String]) -> String {
 /// The words of our own that shells leave as they are stay readable: `tcp:nodelay=off`, `last~1`.
 fn quoted(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "%+=:,./~_-".contains(c);
-    match !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
-        true => word.into(),
-        // Only a zero byte can't be quoted, and no argument holds one (execve(2)).
-        false => shlex::try_quote(word).unwrap_or_else(|_| word.into()),
+    if !word.is_empty() && word.chars().all(plain) && !word.starts_with('~') {
+        return word.into();
     }
+    // Only a zero byte can't be quoted, and no argument holds one (execve(2)).
+    shlex::try_quote(word).unwrap_or_else(|_| word.into())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::seal::Table;
 use super::{Store, StoreError};
 use model::host::Host;
 
-/// Earlier runs that are looked at.
+/// Earlier runs that are considered.
 const RUNS: u32 = 20;
 
 /// What makes two cases of different runs the same one: variant, workload, size, total, rate, route,

@@ -246,11 +246,9 @@ impl Store {
     }
 }
 
-/// No text.
 const NOTHING: Option<&str> = None;
 
 impl FleetLaunch {
-    /// Whether it has all of its samples.
     fn has(&self, samples: usize) -> bool {
         self.found.as_ref().is_ok_and(|it| it.len() == samples && samples > 0)
             || self.found.is_err()

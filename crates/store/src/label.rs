@@ -6,7 +6,6 @@ use std::str::FromStr;
 use super::seal::Table;
 use super::{Store, StoreError};
 
-/// Longest label, in characters.
 const LONGEST: usize = 64;
 
 /// What a user calls a run: letters, digits, `.`, `_` and `-`, so that it can't be taken for a

@@ -63,7 +63,7 @@ pub enum Closed {
     Precise,
     /// The budget was used up first.
     Budget,
-    /// The number of launches that was asked, or the last look, was reached.
+    /// The number of launches that was asked, or that of the last analysis, was reached.
     Launches,
 }
 
@@ -95,11 +95,11 @@ pub struct Store {
 #[derive(Debug)]
 pub struct StoreError {
     line: String,
-    kind: Kind,
+    kind: ErrorKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum ErrorKind {
     Unusable,
     Damaged,
     Other,
@@ -107,11 +107,11 @@ enum Kind {
 
 impl StoreError {
     fn unusable(line: String) -> StoreError {
-        StoreError { line, kind: Kind::Unusable }
+        StoreError { line, kind: ErrorKind::Unusable }
     }
 
     fn damaged(line: String) -> StoreError {
-        StoreError { line, kind: Kind::Damaged }
+        StoreError { line, kind: ErrorKind::Damaged }
     }
 
     /// What is stored, and whole, but can't be understood: a sentence that ends with the way out.
@@ -120,18 +120,18 @@ impl StoreError {
     }
 
     fn other(line: String) -> StoreError {
-        StoreError { line, kind: Kind::Other }
+        StoreError { line, kind: ErrorKind::Other }
     }
 
     /// Whether what was asked for can't be used, as it is: there is no such store or run, it is damaged, may
     /// not be written, or is another program's. Else something came in the way.
     pub fn is_unusable(&self) -> bool {
-        self.kind != Kind::Other
+        self.kind != ErrorKind::Other
     }
 
     /// Whether what was stored isn't what is there.
     pub fn is_damage(&self) -> bool {
-        self.kind == Kind::Damaged
+        self.kind == ErrorKind::Damaged
     }
 }
 
@@ -179,20 +179,20 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 fn explain(what: &str, path: &Path, error: rusqlite::Error) -> StoreError {
     let (kind, remedy) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
-            (Kind::Other, "free space on that disk; what was stored before is safe")
+            (ErrorKind::Other, "free space on that disk; what was stored before is safe")
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            (Kind::Unusable, "make it writable, or choose another store with --store FILE")
+            (ErrorKind::Unusable, "make it writable, or choose another store with --store FILE")
         }
         _ if is_damage(&error) => (
-            Kind::Damaged,
+            ErrorKind::Damaged,
             "it is damaged, or no ipcmark store: move it away, or choose another with --store FILE",
         ),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
-            Kind::Other,
+            ErrorKind::Other,
             "another program holds it: wait for it, or choose another store with --store FILE",
         ),
-        _ => (Kind::Other, "choose another store with --store FILE"),
+        _ => (ErrorKind::Other, "choose another store with --store FILE"),
     };
     StoreError { line: format!("{what} {}: {}; {remedy}", path.display(), said(&error)), kind }
 }

@@ -3,6 +3,7 @@
 use super::{Closed, Ends, RunStatus, Settle, StoredFleet};
 use model::case::Case;
 use model::catalogue::Catalogue;
+use model::distinct::distinct;
 use model::floors::Floors;
 use model::host::Host;
 use model::launch::Record;
@@ -121,13 +122,8 @@ impl StoredRun {
 
     /// Where the halves of its cases were, each once.
     pub fn routes(&self) -> Vec<&Route> {
-        let mut found: Vec<&Route> = Vec::new();
-        for case in self.groups.iter().flat_map(|it| &it.cases) {
-            if !found.contains(&&case.case.route) {
-                found.push(&case.case.route);
-            }
-        }
-        found
+        let cases = self.groups.iter().flat_map(|it| &it.cases);
+        distinct(cases.map(|it| &it.case.route))
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::columns;
 use super::counted::{Count, FAILED_LAUNCHES, unknown_or_count};
-use super::declared::Reader;
-use super::extent::{Caches, Extent};
 use super::factor::Factor;
 use super::format::{DerivedSpec, Hypothesis, Interval, Over, Test};
+use super::size_bound::{Caches, SizeBound};
+use super::validated::Reader;
 use model::nearest::unknown;
 
 /// What a claim may be `of`: statistics of each launch.
@@ -57,16 +57,17 @@ impl Reader<'_> {
         }
         let ends = claim.within.as_ref().map(Vec::len);
         let none = ends.is_none() && needs.within_optional;
-        match () {
-            () if needs.right && claim.right.is_empty() => wanting("right = { … }"),
-            () if needs.along && claim.along.is_none() => wanting("along = FACTOR"),
-            () if needs.than && claim.than.is_none() => wanting("than = FACTOR"),
-            () if needs.or && claim.or.is_none() => wanting("or = { … }"),
-            () if needs.order && claim.order.len() < 2 => wanting("order = [ … ]"),
-            () if needs.within.is_some() && ends != Some(2) && !none => {
-                wanting("within = [LOW, HIGH]")
-            }
-            () => self.check_ends(claim, levels),
+        let required = [
+            (needs.right && claim.right.is_empty(), "right = { … }"),
+            (needs.along && claim.along.is_none(), "along = FACTOR"),
+            (needs.than && claim.than.is_none(), "than = FACTOR"),
+            (needs.or && claim.or.is_none(), "or = { … }"),
+            (needs.order && claim.order.len() < 2, "order = [ … ]"),
+            (needs.within.is_some() && ends != Some(2) && !none, "within = [LOW, HIGH]"),
+        ];
+        match required.iter().find(|it| it.0) {
+            Some((_, key)) => wanting(key),
+            None => self.check_ends(claim, levels),
         }
     }
 
@@ -117,7 +118,7 @@ impl Reader<'_> {
         let ends = claim.within.iter().flatten().map(|word| {
             let end = match (claim.test.needs().within, along) {
                 (Some(Interval::Numbers), _) => number(word.get_ref()),
-                (_, Some(Factor::Size)) => Extent::parse(word.get_ref()).map(place_of),
+                (_, Some(Factor::Size)) => SizeBound::parse(word.get_ref()).map(place_of),
                 (_, Some(factor)) => position(factor, word.get_ref(), &levels[&factor]),
                 (_, None) => Ok(None),
             };
@@ -141,7 +142,7 @@ fn number(word: &str) -> Result<Option<f64>, String> {
 }
 
 /// Bytes, where they don't depend on the machine.
-fn place_of(extent: Extent) -> Option<f64> {
+fn place_of(extent: SizeBound) -> Option<f64> {
     extent.bytes(Caches::default()).map(|bytes| bytes as f64)
 }
 

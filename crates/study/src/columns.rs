@@ -1,9 +1,9 @@
 //! What tables show, checked: statistics, derived columns, floors, and the published figures beside.
 
 use super::counted::{Count, unknown_or_count};
-use super::declared::Reader;
 use super::expression::{Expression, PERCENTILES, STATISTICS, is_percentile};
 use super::format::{DerivedSpec, FLOORS, Study};
+use super::validated::Reader;
 use model::nearest::unknown;
 
 /// Statistics that a table may show, beside percentiles and derived columns.

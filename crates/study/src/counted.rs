@@ -22,7 +22,7 @@ pub const HEARD: [(&str, &str); 3] = [
 /// What ends count themselves where messages can be lost: over both, of the whole launch. All are
 /// shares of messages, or per message, but the last three: wire bytes for each byte of payload, bytes
 /// delivered in a second of a transfer, and CPU time in ns for each byte delivered.
-pub const CARRIED: [&str; 9] = [
+pub const DELIVERY: [&str; 9] = [
     "residual-loss",
     "recovered",
     "resent",
@@ -34,7 +34,7 @@ pub const CARRIED: [&str; 9] = [
     "cpu-per-byte",
 ];
 
-/// Those of [`CARRIED`] that are shares of messages.
+/// Those of [`DELIVERY`] that are shares of messages.
 pub const SHARES: [&str; 5] =
     ["residual-loss", "recovered", "corrected", "detected", "silently-wrong"];
 
@@ -53,8 +53,8 @@ pub enum Count<'a> {
     Figure(&'a str),
     /// One of [`WAITS`].
     Wait(&'a str),
-    /// One of [`CARRIED`].
-    Carried(&'a str),
+    /// One of [`DELIVERY`].
+    Delivery(&'a str),
     /// One of [`LOST`].
     Lost(&'a str),
     /// Calls of a name that returned so many bytes: `read:64K`.
@@ -78,8 +78,8 @@ impl<'a> Count<'a> {
         if WAITS.contains(&word) {
             return Some(Count::Wait(word));
         }
-        if CARRIED.contains(&word) {
-            return Some(Count::Carried(word));
+        if DELIVERY.contains(&word) {
+            return Some(Count::Delivery(word));
         }
         if LOST.contains(&word) {
             return Some(Count::Lost(word));
@@ -126,7 +126,7 @@ impl<'a> Count<'a> {
 pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
     let events = FAMILIES.iter().flat_map(|it| it.names());
     let names: Vec<String> = events.chain(figures().into_iter().map(|it| it.0)).collect();
-    let names = names.iter().map(String::as_str).chain(WAITS).chain(CARRIED).chain(LOST);
+    let names = names.iter().map(String::as_str).chain(WAITS).chain(DELIVERY).chain(LOST);
     let all: Vec<&str> = known.iter().copied().chain(names).collect();
     let error = unknown(what, word, &all);
     // Of so many only the nearest is worth a line.

@@ -16,7 +16,7 @@ use model::size;
 use model::total::Total;
 use model::workload::{Policy, Workload};
 
-/// The level of [`Factor::Observe`] at which nothing looks on: that of every result.
+/// The level of [`Factor::Observe`] without instrumentation: that of every result.
 pub const UNOBSERVED: &str = "none";
 
 /// What can be varied.
@@ -36,11 +36,11 @@ pub enum Factor {
     Workers,
     /// Where the two halves of a launch are.
     Route,
-    /// Routers between the hosts of a laboratory: follows from [`Factor::Reach`].
+    /// Routers between the hosts of a laboratory: follows from [`Factor::Route`].
     Routers,
     /// Switches between them: the same.
     Switches,
-    /// What looks on.
+    /// Instrumentation.
     Observe,
     /// Share of datagrams lost, of mechanisms that survive it.
     Loss,

@@ -312,7 +312,7 @@ pub fn beside_medians(published: &Published) -> Vec<(Chosen, String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::declared::declare;
+    use crate::validated::validate;
 
     const STUDY: &str = r#"version = 1
 title = "Small"
@@ -348,7 +348,7 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
     fn refused(from: &str, to: &str, words: &[&str]) {
         assert!(STUDY.contains(from), "{from}");
         let error =
-            declare(&STUDY.replace(from, to), "s.toml", &crate::tests::catalogue()).unwrap_err();
+            validate(&STUDY.replace(from, to), "s.toml", &crate::tests::catalogue()).unwrap_err();
         assert_eq!(error.lines().count(), 1, "{error}");
         for word in words {
             assert!(error.contains(word), "`{word}` isn't in: {error}");
@@ -357,7 +357,7 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
 
     #[test]
     fn every_word_of_a_figure_is_checked() {
-        declare(STUDY, "s.toml", &crate::tests::catalogue()).unwrap();
+        validate(STUDY, "s.toml", &crate::tests::catalogue()).unwrap();
         refused("kind = \"curves\"", "kind = \"curve\"", &["s.toml:12", "`curves`"]);
         refused("kind = \"curves\"", "kind = \"boxes\"", &["s.toml:15", "curves"]);
         refused("kind = \"curves\"", "kind = \"protocol\"", &["s.toml:13", "leave out x"]);
@@ -401,7 +401,7 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
     #[test]
     fn beside_a_median_stand_medians_or_else_means() {
         let study = |text: &str| {
-            declare(text, "s.toml", &crate::tests::catalogue()).unwrap().study.published.remove(0)
+            validate(text, "s.toml", &crate::tests::catalogue()).unwrap().study.published.remove(0)
         };
         let found = beside_medians(&study(STUDY));
         assert_eq!(found[0].1, "7.0 us");

@@ -15,17 +15,17 @@ use toml::Spanned;
 pub use super::claim_test::{Interval, Needs, Test};
 pub use super::figure::{Band, FigureKind, FigureSpec};
 use super::lengths;
-use super::paper::Paper;
-pub use super::shown::{
+pub use super::outputs::{
     DerivedSpec, FLOORS, FloorSpec, Published, PublishedFigure, Search, TableSpec,
 };
+use super::paper::Paper;
 use model::nearest::unknown;
 
 /// The only version of the format so far.
 const VERSION: i64 = 1;
 
 /// A study, as text made it. Words are not yet checked against mechanisms and placements: see
-/// [`super::declared`].
+/// [`super::validated`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Study {
@@ -43,7 +43,7 @@ pub struct Study {
     /// What is varied: every combination is a case.
     #[serde(default)]
     pub vary: Levels,
-    /// The levels at which probes look; every level of a factor that isn't named.
+    /// The levels that are observed; every level of a factor that isn't named.
     pub observed: Option<Levels>,
     /// Which quantities are causes and which are effects.
     pub variables: Variables,
@@ -137,13 +137,13 @@ pub struct Levels {
     pub workers: Option<Words>,
     /// Where the two halves are: `local`, `peer`, `lab:routers=2`.
     pub route: Option<Words>,
-    /// What looks on: `none`, as ever, and probes in launches of their own.
+    /// Instrumentation: `none`, as ever, and probes in launches of their own.
     pub observe: Option<Words>,
     /// Datagrams lost, of mechanisms with `reliability`: `0%`, `5%`.
     pub loss: Option<Words>,
     /// How many are lost in a row in the mean; 1 is each by itself.
     pub burst: Option<Words>,
-    /// Of `[observed]`: further cases at which probes look.
+    /// Of `[observed]`: further cases to observe.
     #[serde(default)]
     pub also: Vec<Levels>,
     /// Cases that are not measured: those that have one of each of these levels.
@@ -322,7 +322,7 @@ pub fn read(text: &str, file: &str) -> Result<Study, String> {
         let line = error.span().map_or(1, |span| line_at(text, span.start));
         format!("{file}:{line}: {}", in_words(error.message()))
     };
-    // Before any of it is looked at: a word that is no level is looked for among all that are.
+    // Checked first: a word that is no level is looked for among all that are.
     let table: toml::Table = toml::from_str(text).map_err(failed)?;
     lengths::check(text, file, None, &toml::Value::Table(table))?;
     let study: Study = toml::from_str(text).map_err(failed)?;
@@ -348,13 +348,14 @@ fn line_of_key(text: &str, key: &str) -> usize {
 /// The parser's message, with the nearest word where it names an unknown one.
 fn in_words(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
-    let what = match () {
-        () if message.starts_with("unknown field") => "key",
-        () if message.starts_with("unknown variant") => "word",
-        () if message.contains("recurs") => {
-            return "tables or lists too deep in each other: write it flat".into();
-        }
-        () => return message.lines().collect::<Vec<_>>().join("; "),
+    let what = if message.starts_with("unknown field") {
+        "key"
+    } else if message.starts_with("unknown variant") {
+        "word"
+    } else if message.contains("recurs") {
+        return "tables or lists are nested too deeply: write it flat".into();
+    } else {
+        return message.lines().collect::<Vec<_>>().join("; ");
     };
     let word = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();

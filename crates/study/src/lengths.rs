@@ -1,4 +1,4 @@
-//! How long a study and the texts in it may be. Held before any word is looked at: what isn't known is
+//! How long a study and the texts in it may be. Checked before any word: what isn't known is
 //! looked for among all that is, and a title of a megabyte is wrapped wherever it is shown.
 
 use super::format::line_at;

@@ -9,17 +9,17 @@ mod claim_test;
 mod claims;
 pub mod columns;
 pub mod counted;
-pub mod declared;
 pub mod expression;
-pub mod extent;
 pub mod factor;
 pub mod figure;
 pub mod format;
 pub mod lengths;
 pub mod losses;
 mod observed;
+mod outputs;
 pub mod paper;
-mod shown;
+pub mod size_bound;
+pub mod validated;
 
 use model::case::Case;
 use model::request::Request;
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 use factor::Factor;
 
-/// Whether the probe of `case` is to look at it; what has no level of a factor stands for each
+/// Whether `case` is to be observed by its probe; what has no level of a factor stands for each
 /// of them.
 pub fn observes(request: &Request, case: &Case) -> bool {
     let takes = |only: &BTreeMap<String, Vec<String>>| {

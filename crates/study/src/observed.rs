@@ -1,17 +1,17 @@
-//! At which cases of a study probes look: levels of `[observed]`, and of each `[[observed.also]]`,
+//! Which cases of a study are observed: levels of `[observed]`, and of each `[[observed.also]]`,
 //! all of which must be measured. By levels of the same form `[[vary.except]]` leaves cases out.
 
 use std::collections::BTreeMap;
 
-use super::declared::Reader;
 use super::factor::Factor;
 use super::format::{Levels, Study};
+use super::validated::Reader;
 
 /// Levels by the name of their factor: a case is observed if it has one of each.
 type Only = BTreeMap<String, Vec<String>>;
 
 impl Reader<'_> {
-    /// Where probes look, and where also.
+    /// The observed levels, and the further cases.
     pub(super) fn observed(
         &self,
         study: &Study,
@@ -39,11 +39,10 @@ impl Reader<'_> {
             .iter()
             .map(|it| self.kept_to(it, levels))
             .collect::<Result<_, String>>()?;
-        match found.iter().any(BTreeMap::is_empty) {
-            true => {
-                Err(format!("{}: [[vary.except]] names no level: it leaves out all", self.file))
-            }
-            false => Ok(found),
+        if found.iter().any(BTreeMap::is_empty) {
+            Err(format!("{}: [[vary.except]] names no level: it leaves out all", self.file))
+        } else {
+            Ok(found)
         }
     }
 
@@ -87,8 +86,8 @@ fn any_word(levels: &Levels) -> Option<&super::format::Words> {
 
 #[cfg(test)]
 mod tests {
-    use crate::declared::declare;
     use crate::tests::catalogue;
+    use crate::validated::validate;
 
     const STUDY: &str = r#"version = 1
 title = "Small"
@@ -108,9 +107,9 @@ size = "4K"
     #[test]
     fn a_level_that_is_not_measured_is_named_with_its_line() {
         let text = STUDY.replace("size = \"4K\"\n", "size = \"8K\"\n");
-        let error = declare(&text, "s.toml", &catalogue()).unwrap_err();
+        let error = validate(&text, "s.toml", &catalogue()).unwrap_err();
         assert!(error.starts_with("s.toml:13:") && error.contains("`8K`"), "{error}");
-        let error = declare(&STUDY.replace("\"software\"", "\"softwar\""), "s.toml", &catalogue())
+        let error = validate(&STUDY.replace("\"software\"", "\"softwar\""), "s.toml", &catalogue())
             .unwrap_err();
         assert!(error.starts_with("s.toml:10:") && error.contains("trace-calls"), "{error}");
     }

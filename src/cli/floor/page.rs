@@ -15,7 +15,6 @@ const TOGETHER_PPM: f64 = 0.001;
 /// Pairs that are listed one by one before they are gathered by relation.
 const FEW_PAIRS: usize = 6;
 
-/// The whole document.
 pub fn compose(floors: &Floors) -> Document {
     let mut document = Document::new("Floors of this machine");
     document.subtitle = "Bounds to hold results against: medians of repeats inside one \
@@ -91,18 +90,11 @@ fn clocks(found: &Clocks) -> Vec<Block> {
             or_none(&clock.step_by_reads_ns),
         ])
     };
-    let table = Table {
-        id: String::new(),
-        caption: "What a read costs, and the smallest step by a growing loop and by reads".into(),
-        columns: vec![
-            Column::text("clock", 0),
-            Column::number("a read", 0),
-            Column::number("step, loop", 0),
-            Column::number("step, reads", 0),
-        ],
-        rows: found.clocks.iter().map(row).collect(),
-        notes: Vec::new(),
-    };
+    let table =
+        Table::new("What a read costs, and the smallest step by a growing loop and by reads")
+            .words([("clock", 0)])
+            .numbers([("a read", 0), ("step, loop", 0), ("step, reads", 0)])
+            .rows(found.clocks.iter().map(row));
     let mut blocks = vec![table.into(), Block::paragraph(precise(found))];
     blocks.extend(agreement(found).map(Block::paragraph));
     blocks.push(Block::paragraph(
@@ -155,7 +147,7 @@ fn agreement(found: &Clocks) -> Option<Text> {
             let name = clock_name(&clock.clock);
             Some(match clock.clock.as_str() {
                 "tsc" if together => format!("{name} kept its own mean scale"),
-                "tsc" => format!("{name} strayed from its own mean scale by {ppm} ppm"),
+                "tsc" => format!("{name} deviated from its own mean scale by {ppm} ppm"),
                 _ if together => format!("{name} kept step with CLOCK_MONOTONIC_RAW"),
                 _ => format!("{name} ran {ppm} ppm faster than CLOCK_MONOTONIC_RAW"),
             })
@@ -173,17 +165,10 @@ fn calls(found: &Calls) -> Vec<Block> {
             Text::from(cell(Unit::Nanoseconds, &call.cost_ns)),
         ])
     };
-    let table = Table {
-        id: String::new(),
-        caption: "What a trivial call costs".into(),
-        columns: vec![
-            Column::text("call", 0),
-            Column::text("made by", 0),
-            Column::number("cost", 0),
-        ],
-        rows: found.calls.iter().map(row).collect(),
-        notes: Vec::new(),
-    };
+    let table = Table::new("What a trivial call costs")
+        .words([("call", 0), ("made by", 0)])
+        .numbers([("cost", 0)])
+        .rows(found.calls.iter().map(row));
     let cost = |by: &str| {
         let call = found.calls.iter().find(|it| it.call == "getpid" && it.by == by)?;
         call.cost_ns.lower()
@@ -217,18 +202,10 @@ fn copy(found: &Copy) -> Vec<Block> {
         let level_name = Text::from(level.level.as_str());
         Row::new([level_name, size(level.cache_bytes).into(), buffer.into(), rate])
     });
-    let table = Table {
-        id: String::new(),
-        caption: "Copying from one buffer to another, each byte counted once".into(),
-        columns: vec![
-            Column::text("in", 0),
-            Column::number("cache", 0),
-            Column::number("each buffer", 0),
-            Column::number("rate", 0),
-        ],
-        rows: rows.collect(),
-        notes: Vec::new(),
-    };
+    let table = Table::new("Copying from one buffer to another, each byte counted once")
+        .words([("in", 0)])
+        .numbers([("cache", 0), ("each buffer", 0), ("rate", 0)])
+        .rows(rows);
     vec![
         table.into(),
         Block::paragraph(
@@ -261,9 +238,9 @@ fn lines(found: &Lines) -> Vec<Block> {
         blocks.push(Block::paragraph(text));
     }
     blocks.push(Block::paragraph(
-        "A yardstick: what it takes to tell a worker on another CPU something and hear from it, when \
-         both do nothing but look. A ring that touches its line less often may take less. Another \
-         line for each repeat; two modes are two places of lines, or two places of the CPUs."
+        "A yardstick: a round trip between workers on two CPUs that do nothing but poll one cache \
+         line. A ring that touches its line less often may take less. Each repeat uses another \
+         line; two modes are two places of lines, or two places of the CPUs.",
     ));
     blocks
 }
@@ -274,17 +251,10 @@ fn each_pair(found: &Lines) -> Table {
         let trip = part_cell(Unit::Nanoseconds, &pair.round_trip_ns);
         Row::new([format!("{a}, {b}").into(), Text::from(pair.relation.name()), trip])
     };
-    Table {
-        id: String::new(),
-        caption: "Round trip of a cache line".into(),
-        columns: vec![
-            Column::text("CPUs", 0),
-            Column::text("relation", 0),
-            Column::number("round trip", 0),
-        ],
-        rows: found.pairs.iter().map(row).collect(),
-        notes: Vec::new(),
-    }
+    Table::new("Round trip of a cache line")
+        .words([("CPUs", 0), ("relation", 0)])
+        .numbers([("round trip", 0)])
+        .rows(found.pairs.iter().map(row))
 }
 
 fn by_relation(found: &Lines) -> Table {
@@ -303,19 +273,11 @@ fn by_relation(found: &Lines) -> Table {
         let [median, least, most] = told;
         Row::new([relation.name().to_string(), count.to_string(), median, least, most])
     };
-    Table {
-        id: String::new(),
-        caption: "Round trip of a cache line, pairs of CPUs by relation".into(),
-        columns: vec![
-            Column::text("relation", 0),
-            Column::number("pairs", 0),
-            Column::number("median pair", 0),
-            Column::number("quickest", 0),
-            Column::number("slowest", 0),
-        ],
-        rows: groups.into_iter().map(row).collect(),
-        notes: vec!["Of a pair with two modes the quicker one.".into()],
-    }
+    Table::new("Round trip of a cache line, pairs of CPUs by relation")
+        .words([("relation", 0)])
+        .numbers([("pairs", 0), ("median pair", 0), ("quickest", 0), ("slowest", 0)])
+        .rows(groups.into_iter().map(row))
+        .note("Of a pair with two modes the quicker one.")
 }
 
 fn range(values: &[f64]) -> Option<(f64, f64)> {
@@ -362,20 +324,11 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
             Err(why) => absences.push(Text::new().code(name).plain(format!(": {why}"))),
         }
     }
-    let table = Table {
-        id: String::new(),
-        caption: "Round trip of two threads that sleep while they wait, by futex(2)".into(),
-        columns: vec![
-            Column::text("relation", 0),
-            Column::text("CPUs", 0),
-            Column::number("round trip", 0),
-            Column::number("switched", 1),
-        ],
-        rows,
-        notes: vec![
-            "switched: share of the round trips in which the first thread left its CPU.".into(),
-        ],
-    };
+    let table = Table::new("Round trip of two threads that sleep while they wait, by futex(2)")
+        .words([("relation", 0), ("CPUs", 0)])
+        .numbers([("round trip", 0), ("switched", 1)])
+        .rows(rows)
+        .note("switched: share of the round trips in which the first thread left its CPU.");
     let quiet = units::duration(found.quiet_ns as f64);
     let meaning = format!(
         "A yardstick: what waking by a futex costs, there and back. Pipes and sockets wake with a hint \
@@ -393,7 +346,7 @@ fn wake_ups(found: &WakeUps) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::floors::Extent;
+    use model::floors::FloorDetail;
     use report::terminal::{Style, render};
 
     /// What is shown of a machine with so many CPUs; the last pair has two modes.
@@ -410,7 +363,7 @@ mod tests {
             }
         }
         let pairs_in_all = pairs.len() as u64;
-        let mut floors = Floors::unavailable(Extent::Full, "not asked");
+        let mut floors = Floors::unavailable(FloorDetail::Full, "not asked");
         floors.line = Part::Measured(Lines { pairs, pairs_in_all, chosen: None });
         let text = render(&compose(&floors), &Style { unfold, ..Style::default() });
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -419,8 +372,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_says_why_in_its_section() {
-        let text =
-            render(&compose(&Floors::unavailable(Extent::Full, "was killed")), &Style::default());
+        let text = render(
+            &compose(&Floors::unavailable(FloorDetail::Full, "was killed")),
+            &Style::default(),
+        );
         assert_eq!(text.matches("Not measured: was killed").count(), 5, "{text}");
     }
 

@@ -173,7 +173,7 @@ impl Measured {
     /// A sentence without the file's name, that ends with the way out.
     pub fn parse(text: &str) -> Result<Measured, String> {
         let whole: Value = serde_json::from_slice(text.as_bytes())
-            .map_err(|error| format!("is no JSON ({error}); {AGAIN}"))?;
+            .map_err(|error| format!("is not JSON ({error}); {AGAIN}"))?;
         Measured::read(whole, text)
     }
 
@@ -192,11 +192,11 @@ impl Measured {
                      {VERSION}): update"
                 ));
             }
-            _ => return Err(format!("is no export of a run; {AGAIN}")),
+            _ => return Err(format!("is not an export of a run; {AGAIN}")),
         }
         let first = whole.pointer("/results/0");
         if first.is_some_and(|case| case.get("launch_medians").is_none()) {
-            return Err(format!("was exported without what its launches came to; {AGAIN}"));
+            return Err(format!("was exported without its launch medians; {AGAIN}"));
         }
         let read = serde_json::from_slice::<Measured>(text.as_bytes());
         let mut read = read.map_err(|error| format!("is damaged ({error}); {AGAIN}"))?;
@@ -319,13 +319,13 @@ mod tests {
     #[test]
     fn what_is_no_export_is_refused_with_the_way_out() {
         for (text, word) in [
-            ("", "no JSON"),
-            ("{", "no JSON"),
-            ("[1]", "no export"),
-            ("{}", "no export"),
+            ("", "not JSON"),
+            ("{", "not JSON"),
+            ("[1]", "not an export"),
+            ("{}", "not an export"),
             (r#"{"schema_version": 3, "results": []}"#, "newer ipcmark"),
             (r#"{"schema_version": 1, "results": []}"#, "earlier ipcmark"),
-            (r#"{"schema_version": 2, "results": [{"variant": "pipe"}]}"#, "launches came to"),
+            (r#"{"schema_version": 2, "results": [{"variant": "pipe"}]}"#, "launch medians"),
             (r#"{"schema_version": 2, "results": []}"#, "damaged"),
         ] {
             let error = Measured::parse(text).unwrap_err();

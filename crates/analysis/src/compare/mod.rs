@@ -317,9 +317,7 @@ fn blank(a: Option<&MeasuredCase>, b: Option<&MeasuredCase>) -> CaseChange {
 }
 
 fn median(case: &MeasuredCase) -> Option<f64> {
-    let mut values: Vec<f64> = case.launch_medians.iter().flatten().copied().collect();
-    values.sort_by(f64::total_cmp);
-    (!values.is_empty()).then(|| stats::median(&values))
+    stats::median_of(case.launch_medians.iter().flatten().copied())
 }
 
 impl Pair<'_> {

@@ -2,11 +2,11 @@
 //! calls, copying, waking, waiting to run, switching, and what nothing explains.
 //!
 //! A trace says what the worker that has the message is doing at every moment of a round trip
-//! ([`model::trace::Trips`]), but it lengthens what it looks at. Its price is what launches
-//! that are traced twice over have more of each part, and is taken off that part; the slow way which
-//! it makes system calls take is told by the cheapest call before and while it is attached. What
-//! remains is held against launches that nothing looked at, in the same
-//! rounds: the residual is the difference, and no part is bent to make it vanish.
+//! ([`model::trace::Trips`]), but it lengthens the round trip. What launches that are traced twice
+//! have more of a part is subtracted from that part; by how much an attached trace slows system
+//! calls is measured with the cheapest call, before and while it is attached. The sum is compared
+//! with uninstrumented launches of the same rounds: the residual is the difference, and no part is
+//! adjusted to make it vanish.
 
 mod parts;
 mod slope;
@@ -21,7 +21,7 @@ pub use parts::{Cost, CostPart};
 use super::{CaseResult, Judged, Observed, OverRounds, Status};
 use model::probe::{Onlooker, Probe, Scope};
 use model::trace::{Part, Trips};
-use parts::{Prices, Rounds};
+use parts::{Rounds, TraceOverhead};
 
 /// A case, taken apart.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +46,7 @@ pub struct Explained {
     pub firings: f64,
     /// System calls per round trip, of the worker that has the message.
     pub calls: f64,
-    /// The parts, in the order in which a message meets them, less the trace's price.
+    /// The parts, in the order in which a message meets them, less the trace's overhead.
     pub parts: Vec<CostPart>,
     /// What is left of the whole without the parts, in ns.
     pub residual_ns: OverRounds,
@@ -57,7 +57,7 @@ pub struct Explained {
     pub copying_unknown: Option<String>,
     /// Whether a waiting worker spins: then the program's time is that.
     pub spins: bool,
-    /// Whether workers run at the same time, so that taking off a price part by part isn't exact.
+    /// Whether workers run at the same time, so that taking off an overhead part by part isn't exact.
     pub overlaps: bool,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Source<'a> {
         let place = |it: &Source| (it.traced.placement.clone(), it.traced.workers.clone());
         let there = all.iter().filter(|it| place(it) == place(self));
         let crossing_ns = there.filter_map(Source::crossing_ns).min_by(f64::total_cmp);
-        Rounds::of(self.traced, &self.prices(crossing_ns), &slope::slopes(&curve))
+        Rounds::of(self.traced, &self.overheads(crossing_ns), &slope::slopes(&curve))
     }
 
     /// The way from leaving one call into the next, less what a second trace adds to it.
@@ -203,11 +203,11 @@ impl<'a> Source<'a> {
         Some(2.0 * median(self.traced)? - median(self.twice?)?)
     }
 
-    /// What the trace adds to what it looks at.
-    fn prices(&self, crossing_ns: Option<f64>) -> Prices {
+    /// What tracing adds to a traced round trip.
+    fn overheads(&self, crossing_ns: Option<f64>) -> TraceOverhead {
         let [bare_ns, _] = call_medians(self.traced).unwrap_or_default();
         let added = |part| Some((part, self.added_ns(part)?));
-        Prices {
+        TraceOverhead {
             added_ns: Part::ALL.into_iter().filter_map(added).collect(),
             call_ns: crossing_ns.map_or(bare_ns, |it| (it - self.slow_call_ns()).max(bare_ns)),
             slow_call_ns: self.slow_call_ns(),

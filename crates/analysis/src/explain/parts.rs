@@ -82,8 +82,8 @@ pub(super) fn difference(here: &OverRounds, there: &OverRounds) -> Option<OverRo
     OverRounds::of(rounds.map(|(here, there)| Some((*there)? - (*here)?)).collect())
 }
 
-/// What a trace adds to what it looks at.
-pub(super) struct Prices {
+/// What tracing adds to a traced round trip.
+pub(super) struct TraceOverhead {
     /// To each part, in ns of a round trip.
     pub(super) added_ns: BTreeMap<Part, f64>,
     /// Leaving one system call and entering the next, in ns.
@@ -95,20 +95,20 @@ pub(super) struct Prices {
 /// Each cost of a round, in ns.
 type Costs = Vec<(Cost, f64)>;
 
-/// The costs of each round, less the trace's price.
+/// The costs of each round, less the trace's overhead.
 pub(super) struct Rounds {
     by_round: Vec<Option<Costs>>,
     pub(super) copying_unknown: Option<String>,
 }
 
 impl Rounds {
-    /// The costs of `traced`, less the trace's `prices`, with what `slopes` say of copying.
-    pub(super) fn of(traced: &Observed, prices: &Prices, slopes: &Slopes) -> Rounds {
+    /// The costs of `traced`, less the trace's `overheads`, with what `slopes` say of copying.
+    pub(super) fn of(traced: &Observed, overheads: &TraceOverhead, slopes: &Slopes) -> Rounds {
         let bytes = traced.message_bytes.unwrap_or(0) as f64;
         let told = |round: usize, trips: &Trips| {
             let slopes = slopes.as_ref().ok().and_then(|it| it.get(round));
             let slope = |part| slopes.and_then(|it| it.get(&part)).copied().unwrap_or(0.0);
-            costs(trips, prices, |part| slope(part) * bytes)
+            costs(trips, overheads, |part| slope(part) * bytes)
         };
         let rounds = traced.trips.iter().enumerate();
         Rounds {
@@ -138,15 +138,15 @@ impl Rounds {
 }
 
 /// The costs of one round: they add up to the traced round trip less the overhead of tracing it.
-fn costs(trips: &Trips, prices: &Prices, copied_ns: impl Fn(Part) -> f64) -> Costs {
+fn costs(trips: &Trips, overheads: &TraceOverhead, copied_ns: impl Fn(Part) -> f64) -> Costs {
     let net = |part: Part| {
         let share = trips.parts.get(&part).copied().unwrap_or_default();
-        share.ns - prices.added_ns.get(&part).copied().unwrap_or(0.0)
+        share.ns - overheads.added_ns.get(&part).copied().unwrap_or(0.0)
     };
     let bare = |part: Part| net(part) - copied_ns(part);
     // A call is heard of once it was entered, and until it is left: its edges are the program's.
-    let edges = trips.calls * prices.call_ns;
-    let slow = trips.calls * prices.slow_call_ns;
+    let edges = trips.calls * overheads.call_ns;
+    let slow = trips.calls * overheads.slow_call_ns;
     let copying: f64 = Part::ALL.into_iter().map(&copied_ns).sum();
     vec![
         (Cost::Calls, edges),

@@ -24,7 +24,7 @@ pub(super) fn slopes(curve: &[&Source]) -> Slopes {
     }
     if curve.len() < ENOUGH {
         return Err(format!(
-            "{ENOUGH} sizes tell copying from the rest, as in --size 1,4K,64K; here {} did",
+            "{ENOUGH} sizes are needed to separate it, as in --size 1,4K,64K; measured: {}",
             match curve.len() {
                 1 => "one".to_string(),
                 sizes => sizes.to_string(),

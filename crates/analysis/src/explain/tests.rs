@@ -1,4 +1,4 @@
-//! A made-up machine whose round trips are known part by part, traced at a known price.
+//! A made-up machine whose round trips are known part by part, traced at a known overhead.
 
 use super::*;
 use crate::testing::case;

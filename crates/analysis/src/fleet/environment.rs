@@ -35,7 +35,7 @@ pub fn differing(nodes: &[StoredNode]) -> Vec<Differing> {
         let mut flat = BTreeMap::new();
         let mut host = serde_json::to_value(&far.host).unwrap_or_default();
         for mount in host["mounts"].as_array_mut().into_iter().flatten() {
-            // How full it is changes from one moment to the next.
+            // How full it is deviations from one moment to the next.
             mount.as_object_mut().map(|it| it.remove("free_bytes"));
         }
         flatten("", &host, &mut flat);

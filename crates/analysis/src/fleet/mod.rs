@@ -2,8 +2,8 @@
 //! pairs differ from what their two nodes explain, and where the nodes' environments differ.
 
 mod environment;
+mod outliers;
 mod record;
-mod rest;
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,11 @@ use stats::Interval;
 use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
 
 pub use environment::{Differing, differing};
-pub use record::{Finding, FleetRecord, NodeRecord};
-pub use rest::{
-    Change, Changed, Units, nodes as nodes_against_the_rest, pairs as pairs_beyond_nodes,
+pub use outliers::{
+    Deviation, DeviationVerdict, Units, nodes as nodes_against_the_rest,
+    pairs as pairs_beyond_nodes,
 };
+pub use record::{Finding, FleetRecord, NodeRecord};
 
 /// A judged fleet.
 pub struct FleetJudged {
@@ -45,9 +46,9 @@ pub struct GroupResult {
     /// The median over cells of their medians, in ns per operation.
     pub typical_ns: Option<f64>,
     /// Nodes against the rest; empty where there are too few.
-    pub of_nodes: Vec<Change>,
+    pub of_nodes: Vec<Deviation>,
     /// Pairs beyond what their nodes explain; of three nodes, against the fastest pair.
-    pub of_pairs: Vec<Change>,
+    pub of_pairs: Vec<Deviation>,
     /// Launches that failed: why, how often, and of which cell for example.
     pub failures: Vec<(String, u64, usize)>,
 }
@@ -119,11 +120,13 @@ impl GroupResult {
     /// The cell of a pair.
     pub fn cell(&self, a: usize, b: usize) -> Option<&Cell> {
         let (a, b) = (a.min(b), a.max(b));
-        match self.is_of_pairs() {
-            true if a == b => None,
-            true => self.cells.get(a * (2 * self.nodes - a - 1) / 2 + b - a - 1),
-            false => self.cells.get(a),
+        if !self.is_of_pairs() {
+            return self.cells.get(a);
         }
+        if a == b {
+            return None;
+        }
+        self.cells.get(a * (2 * self.nodes - a - 1) / 2 + b - a - 1)
     }
 
     /// The launches from `a` to `b`; of round trips also those from `b` to `a`, which are as long.
@@ -230,10 +233,8 @@ fn result(
         };
         (cell.both, cell.forward, cell.backward) = (of(None), of(Some(false)), of(Some(true)));
     }
-    let mut medians: Vec<f64> =
-        found.cells.iter().filter_map(|it| Some(it.both?.median)).filter(|it| *it > 0.0).collect();
-    medians.sort_by(f64::total_cmp);
-    found.typical_ns = (!medians.is_empty()).then(|| stats::median(&medians));
+    let medians = found.cells.iter().filter_map(|it| Some(it.both?.median));
+    found.typical_ns = stats::median_of(medians.filter(|it| *it > 0.0));
     let by_round = by_round(&found.cells);
     found.rounds = by_round.len();
     let overall: Vec<Option<f64>> = found

@@ -8,7 +8,7 @@ use model::peer::Address;
 use serde::Serialize;
 use store::{FleetRequest, StoredCase, StoredFleet, StoredLaunch, StoredNode};
 
-use super::{Change, Changed, FleetJudged, GroupResult, Units};
+use super::{Deviation, DeviationVerdict, FleetJudged, GroupResult, Units};
 use crate::CaseResult;
 
 /// The nodes of a run, as an export holds them.
@@ -48,7 +48,7 @@ pub struct Finding<'a> {
     /// What was counted: `rounds`, `pairs`.
     over: &'static str,
     units: usize,
-    verdict: Changed,
+    verdict: DeviationVerdict,
 }
 
 impl<'a> FleetRecord<'a> {
@@ -56,7 +56,7 @@ impl<'a> FleetRecord<'a> {
     pub fn of(judged: &'a FleetJudged) -> FleetRecord<'a> {
         let fleet = &judged.fleet;
         let name = |nth: usize| fleet.nodes[nth].name.as_str();
-        let finding = |group: &GroupResult, nodes: Vec<&'a str>, it: &Change| {
+        let finding = |group: &GroupResult, nodes: Vec<&'a str>, it: &Deviation| {
             let (over, units) = match it.units {
                 Units::Rounds(units) => ("rounds", units),
                 Units::Pairs(units) => ("pairs", units),

@@ -67,9 +67,10 @@ pub fn curves(
 /// Where the halves of a case are, but for what a curve goes along; no word where both are here.
 fn apart_from(along: Factor, case: &CaseResult) -> String {
     let (routers, switches) = (along == Factor::Routers, along == Factor::Switches);
-    match case.route.is_local() {
-        true => String::new(),
-        false => case.route.without(routers, switches).to_string(),
+    if case.route.is_local() {
+        String::new()
+    } else {
+        case.route.without(routers, switches).to_string()
     }
 }
 
@@ -147,9 +148,10 @@ impl Curve {
     /// does refutes it.
     pub fn nearly_monotone(&self, up: bool, margin: f64) -> TestResult {
         // The ratio of a step along the direction, so that less than 1 is against it.
-        let along = |ratio: Interval| match up {
-            true => ratio,
-            false => {
+        let along = |ratio: Interval| {
+            if up {
+                ratio
+            } else {
                 let (estimate, low, high) =
                     (1.0 / ratio.estimate, 1.0 / ratio.high, 1.0 / ratio.low);
                 Interval { estimate, low, high, ..ratio }

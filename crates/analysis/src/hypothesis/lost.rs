@@ -23,10 +23,12 @@ pub(super) fn failed(
         let reason = reason.unwrap_or_else(|| "no launch that sends datagrams".into());
         return Err(TestResult::not_testable(format!("{chosen}: {reason}")));
     };
-    let decision = match () {
-        () if share.low >= least && share.high <= most => Decision::Supported,
-        () if share.high < least || share.low > most => Decision::Refuted,
-        () => Decision::Inconclusive,
+    let decision = if share.low >= least && share.high <= most {
+        Decision::Supported
+    } else if share.high < least || share.low > most {
+        Decision::Refuted
+    } else {
+        Decision::Inconclusive
     };
     let percent = |it: f64| format!("{:.1}", 100.0 * it);
     let effect = format!(

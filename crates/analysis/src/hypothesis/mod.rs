@@ -20,9 +20,9 @@ use serde::Serialize;
 use super::floor_rows::Floors;
 use super::{ALPHA, CaseResult};
 use stats::Interval;
-use study::declared::Declared;
-use study::extent::Caches;
 use study::format::{Hypothesis, Test};
+use study::size_bound::Caches;
+use study::validated::ValidatedStudy;
 
 pub use curves::{PointByPoint, point_by_point};
 pub use needed::{Needed, needed};
@@ -175,7 +175,7 @@ impl TestResult {
 /// What claims are decided on.
 pub struct Ground<'a> {
     /// The study.
-    pub declared: &'a Declared,
+    pub declared: &'a ValidatedStudy,
     /// Its results.
     pub results: &'a [CaseResult],
     /// What the machine can do at best; None of a run without.

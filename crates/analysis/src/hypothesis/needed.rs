@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::ALPHA;
-use study::declared::Declared;
 use study::factor::Factor;
 use study::format::{Hypothesis, Test};
+use study::validated::ValidatedStudy;
 
 /// Fewer have no interval at 95 %: six values of one sign have probability 2 / 2^6.
 pub const LEAST_ROUNDS: usize = 6;
@@ -35,7 +35,7 @@ impl Needed {
 }
 
 /// What the claims of a study need, by their tests alone.
-pub fn needed(declared: &Declared) -> Needed {
+pub fn needed(declared: &ValidatedStudy) -> Needed {
     let claims = &declared.study.hypothesis;
     let (differences, intervals): (Vec<&Hypothesis>, Vec<&Hypothesis>) =
         claims.iter().partition(|it| it.test.needs().rests_on_p);
@@ -50,7 +50,7 @@ pub fn needed(declared: &Declared) -> Needed {
 }
 
 /// Intervals that must hold together for one claim.
-fn comparisons(claim: &Hypothesis, declared: &Declared) -> usize {
+fn comparisons(claim: &Hypothesis, declared: &ValidatedStudy) -> usize {
     let factor = claim.along.as_ref().and_then(|it| Factor::parse(it.get_ref()).ok());
     let levels = factor.map_or(0, |it| declared.levels[&it].len());
     match claim.test {

@@ -117,10 +117,8 @@ impl Sides<'_> {
         let (left, right) = (mean(0), mean(1));
         let larger = (0..count)
             .filter(|nth| {
-                let mut of_pair: Vec<f64> =
-                    rounds.iter().map(|row| log(&row[2 * nth..2 * nth + 2])).collect();
-                of_pair.sort_by(f64::total_cmp);
-                !of_pair.is_empty() && stats::median(&of_pair) > 0.0
+                let of_pair = rounds.iter().map(|row| log(&row[2 * nth..2 * nth + 2]));
+                stats::median_of(of_pair).is_some_and(|it| it > 0.0)
             })
             .count();
         let Some(interval) = interval(&left, &right, ALPHA) else {

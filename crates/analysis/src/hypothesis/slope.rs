@@ -30,8 +30,9 @@ impl<'a> Steps<'a> {
             _ => level.parse().ok(),
         };
         let at: Option<Vec<f64>> = curve.levels.iter().map(number).collect();
-        let at =
-            at.ok_or_else(|| TestResult::not_testable(format!("{along}: its levels don't count")))?;
+        let at = at.ok_or_else(|| {
+            TestResult::not_testable(format!("{along}: its levels are not numbers"))
+        })?;
         let slope = |row: &Vec<f64>| {
             let points: Vec<(f64, f64)> = at.iter().copied().zip(row.iter().copied()).collect();
             stats::theil_sen(&points)

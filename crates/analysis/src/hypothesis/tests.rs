@@ -9,9 +9,9 @@ use super::slope::Steps;
 use super::{ALPHA, CaseResult, Decision, Effect, Ground, TestResult, bounds, lost};
 use crate::{Derived, EQUIVALENT_WITHIN, OverRounds};
 use study::counted::{Count, FAILED_LAUNCHES};
-use study::extent::Extent;
 use study::factor::{Chosen, Factor, chosen};
 use study::format::{Hypothesis, Test};
+use study::size_bound::SizeBound;
 
 /// Decides one claim; and says which of its cases it leaves out, since they were overloaded.
 pub fn decide(claim: &Hypothesis, on: &Ground) -> TestResult {
@@ -125,7 +125,7 @@ fn along(
             let within = claim.within.as_deref().unwrap_or_default();
             let bytes = |at: usize| {
                 let word = within.get(at)?.get_ref();
-                Extent::parse(word).ok()?.bytes(on.caches)
+                SizeBound::parse(word).ok()?.bytes(on.caches)
             };
             match (bytes(0), bytes(1)) {
                 (Some(least), Some(most)) => Ok(each(&|curve| curve.peaks_within(least, most))),
@@ -232,20 +232,16 @@ fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
     if Count::number(of).is_some() {
         let found = case.counted.of(of)?;
         let values = found.by_round.iter().flatten().copied().collect();
-        return Ok(Measured { median: found.median, ends: found.low.zip(found.high), values });
+        return Ok(Measured { median: found.median, ends: found.interval.ends(), values });
     }
     let by_round = quantity(case, of);
     let values: Vec<f64> = by_round.iter().flatten().copied().collect();
     if of == "median" {
         let estimate = case.value.as_ref().ok_or("no launch told its median")?;
-        return Ok(Measured {
-            median: estimate.median,
-            ends: estimate.low.zip(estimate.high),
-            values,
-        });
+        return Ok(Measured { median: estimate.median, ends: estimate.interval.ends(), values });
     }
     let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch told {of}"))?;
-    let interval = case.look.and_then(|it| it.interval(&values));
+    let interval = case.analysis.and_then(|it| it.interval(&values));
     Ok(Measured { median: found.median, ends: interval.map(|it| (it.low, it.high)), values })
 }
 

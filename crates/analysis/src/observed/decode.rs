@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::OverRounds;
 use super::trace_summary::{
-    Beyond, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait, WakeUps,
-    Worker,
+    Beyond, CallStats, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait,
+    WakeUps, Worker,
 };
 use model::trace::{Calls, Deeds, Direction, Spread, Traced};
 use store::StoredLaunch;
@@ -125,7 +125,7 @@ fn calls(traces: &Traces) -> Vec<CallSummary> {
     let names: BTreeSet<&str> = rows.map(|it| it.name.as_str()).collect();
     let mut calls: Vec<CallSummary> =
         names.into_iter().filter_map(|name| calls_of(traces, name)).collect();
-    calls.sort_by(|a, b| b.per_operation.total_cmp(&a.per_operation));
+    calls.sort_by(|a, b| b.stats.per_operation.total_cmp(&a.stats.per_operation));
     calls
 }
 
@@ -136,13 +136,6 @@ fn sum(deeds: &Deeds, chosen: impl Fn(&Calls) -> bool, of: impl Fn(&Calls) -> u6
 fn calls_of(traces: &Traces, name: &str) -> Option<CallSummary> {
     let own = |it: &Calls| it.name == name;
     let moved = |it: &Calls| own(it) && it.returned.is_some_and(|value| value >= 0);
-    let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
-    let time = traces
-        .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
-    let asked = traces.mean(
-        |deeds| sum(deeds, |it| own(it) && it.asked_bytes.is_some(), |it| it.count),
-        |deeds| sum(deeds, own, |it| it.asked_bytes.unwrap_or(0)),
-    );
     let returned = traces.mean(
         |deeds| sum(deeds, moved, |it| it.count),
         |deeds| sum(deeds, moved, |it| it.count * it.returned.unwrap_or(0) as u64),
@@ -150,21 +143,36 @@ fn calls_of(traces: &Traces, name: &str) -> Option<CallSummary> {
     let shown = frequent(traces, name);
     let rare = |it: &Calls| own(it) && !shown.contains(&it.returned);
     let others = traces.counted(|deeds| sum(deeds, rare, |it| it.count))?;
+    let returned_of = |value: Option<i64>| {
+        let stats = call_stats(traces, |it| own(it) && it.returned == value)?;
+        Some(Returned { value, stats })
+    };
     Some(CallSummary {
         name: name.to_owned(),
-        per_operation: count.median,
-        low: count.low,
-        high: count.high,
-        ranks: count.ranks,
-        coverage: count.coverage,
-        mean_ns: time.median,
-        asked_bytes: asked.map(|it| it.median),
+        stats: call_stats(traces, own)?,
         mean_returned: returned.as_ref().map(|it| it.median),
-        returned: shown.iter().filter_map(|value| returned_of(traces, name, *value)).collect(),
+        returned: shown.iter().filter_map(|value| returned_of(*value)).collect(),
         others_per_operation: others.median,
-        by_round: count.by_round,
         returned_by_round: returned.map_or_else(Vec::new, |it| it.by_round),
         every: every(traces, name),
+    })
+}
+
+/// How often the chosen calls were made, and how long each took.
+fn call_stats(traces: &Traces, own: impl Fn(&Calls) -> bool + Copy) -> Option<CallStats> {
+    let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
+    let time = traces
+        .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
+    let asked = traces.mean(
+        |deeds| sum(deeds, |it| own(it) && it.asked_bytes.is_some(), |it| it.count),
+        |deeds| sum(deeds, own, |it| it.asked_bytes.unwrap_or(0)),
+    );
+    Some(CallStats {
+        per_operation: count.median,
+        interval: count.interval,
+        mean_ns: time.median,
+        asked_bytes: asked.map(|it| it.median),
+        by_round: count.by_round,
     })
 }
 
@@ -182,28 +190,6 @@ fn every(traces: &Traces, name: &str) -> BTreeMap<i64, BTreeMap<usize, f64>> {
         }
     }
     counts
-}
-
-fn returned_of(traces: &Traces, name: &str, value: Option<i64>) -> Option<Returned> {
-    let own = |it: &Calls| it.name == name && it.returned == value;
-    let count = traces.counted(|deeds| sum(deeds, own, |it| it.count))?;
-    let time = traces
-        .mean(|deeds| sum(deeds, own, |it| it.count), |deeds| sum(deeds, own, |it| it.total_ns))?;
-    let asked = traces.mean(
-        |deeds| sum(deeds, |it| own(it) && it.asked_bytes.is_some(), |it| it.count),
-        |deeds| sum(deeds, own, |it| it.asked_bytes.unwrap_or(0)),
-    );
-    Some(Returned {
-        value,
-        per_operation: count.median,
-        low: count.low,
-        high: count.high,
-        ranks: count.ranks,
-        coverage: count.coverage,
-        mean_ns: time.median,
-        asked_bytes: asked.map(|it| it.median),
-        by_round: count.by_round,
-    })
 }
 
 /// What calls of a name returned often enough for a row, the most frequent first.
@@ -238,10 +224,7 @@ fn wait(traces: &Traces, of: impl Fn(&Deeds) -> &Spread) -> Option<Wait> {
     Some(Wait {
         per_operation: count.median,
         mean_ns: mean.median,
-        low: mean.low,
-        high: mean.high,
-        ranks: mean.ranks,
-        coverage: mean.coverage,
+        interval: mean.interval,
         longest_ns: spreads.iter().map(|it| it.longest_ns).max().unwrap_or(0),
         beyond: BEYOND.map(beyond).to_vec(),
         by_round: mean.by_round,

@@ -73,10 +73,7 @@ fn figure(name: String, by_round: Vec<Option<f64>>) -> Option<CountFigure> {
     Some(CountFigure {
         name,
         value: value.median,
-        low: value.low,
-        high: value.high,
-        ranks: value.ranks,
-        coverage: value.coverage,
+        interval: value.interval,
         by_round: value.by_round,
     })
 }

@@ -1,6 +1,6 @@
 //! What was counted in the launches of a case that were instrumented, and tracing overhead.
 //!
-//! Events are summed over both workers, each divided by what that worker did; the price is the
+//! Events are summed over both workers, each divided by what that worker did; the overhead is the
 //! time of the observed launches over that of the others, paired within rounds.
 
 mod decode;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ALPHA, CaseResult, OverRounds, Status};
+use super::{ALPHA, CaseResult, MedianInterval, OverRounds, Status};
 use model::counts::{Counts, FIGURES};
 use model::probe::Probe;
 use model::total::Total;
@@ -24,8 +24,8 @@ use store::StoredLaunch;
 
 pub(super) use figures::assign;
 pub use trace_summary::{
-    Beyond, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait, WakeUps,
-    Worker,
+    Beyond, CallStats, CallSummary, InterruptSummary, Returned, SocketSummary, TraceSummary, Wait,
+    WakeUps, Worker,
 };
 
 /// A case under a probe.
@@ -59,7 +59,8 @@ pub struct Observed {
     /// What a trace recorded; null of counters.
     pub trace: Option<TraceSummary>,
     /// Tracing overhead; null where too few rounds have both.
-    pub price: Option<Price>,
+    #[serde(rename = "price")]
+    pub overhead: Option<Overhead>,
     /// How often the programs of a trace ran for the workers, per operation of the initiator; null
     /// of counters, and of programs that do nothing.
     #[serde(skip)]
@@ -85,14 +86,9 @@ pub struct EventCount {
     pub name: String,
     /// Median over launches of the count per operation, both workers together.
     pub per_operation: f64,
-    /// Lower end of its interval; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval has.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// The same per message: a round trip carries two. Null of a set-up.
     pub per_message: Option<f64>,
     /// The same per byte of the message, over every way that it went; null where there is none.
@@ -109,14 +105,9 @@ pub struct CountFigure {
     pub name: String,
     /// Median over launches; a sum is per operation, both workers together.
     pub value: f64,
-    /// Lower end of its interval; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval has.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// By round, from 1.
     #[serde(skip)]
     pub by_round: Vec<Option<f64>>,
@@ -139,9 +130,9 @@ pub(super) struct Load {
     bytes: Option<f64>,
 }
 
-/// The time of an operation while something looked on, over its time otherwise.
+/// The time of an operation under instrumentation over its time without.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Price {
+pub struct Overhead {
     /// The ratio: 1 costs nothing.
     pub ratio: f64,
     /// Lower end of its interval.
@@ -175,7 +166,7 @@ impl Observed {
             events: events(&case, launches),
             figures: Vec::new(),
             trace: if probe.empty { None } else { TraceSummary::of(launches) },
-            price: beside.and_then(|at| price(&case, &plain[at])),
+            overhead: beside.and_then(|at| overhead(&case, &plain[at])),
             beside: beside.map(|at| first + at),
             firings: OverRounds::of(firings(launches)),
             trips: of_traces(launches, |it| it.trips.clone()),
@@ -184,7 +175,7 @@ impl Observed {
         }
     }
 
-    /// Whether both are of the same case, whatever looked on.
+    /// Whether both are of the same case, whatever the instrumentation.
     pub fn is_same_case(&self, other: &Observed) -> bool {
         let key = |it: &Observed| {
             let what = (it.variant.clone(), it.workload, it.message_bytes, it.total);
@@ -206,13 +197,13 @@ fn is_beside(plain: &CaseResult, case: &CaseResult) -> bool {
     !plain.twin && plain.workload == case.workload && key(plain) == key(case)
 }
 
-fn price(case: &CaseResult, plain: &CaseResult) -> Option<Price> {
+fn overhead(case: &CaseResult, plain: &CaseResult) -> Option<Overhead> {
     let rounds = case.by_round.iter().zip(&plain.by_round);
     let (observed, otherwise): (Vec<f64>, Vec<f64>) =
         rounds.filter_map(|(a, b)| (*a).zip(*b)).unzip();
     let compared = stats::compare_paired(&observed, &otherwise, ALPHA)?;
     let ratio = compared.ratio;
-    Some(Price { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
+    Some(Overhead { ratio: ratio.estimate, low: ratio.low, high: ratio.high })
 }
 
 /// Something of the trace of each launch, by round.
@@ -292,10 +283,7 @@ impl EventCount {
         Some(EventCount {
             name,
             per_operation: count.median,
-            low: count.low,
-            high: count.high,
-            ranks: count.ranks,
-            coverage: count.coverage,
+            interval: count.interval,
             per_message: load.messages.map(|messages| count.median / messages),
             per_byte: load.bytes.map(|bytes| count.median / bytes),
             by_round: count.by_round,

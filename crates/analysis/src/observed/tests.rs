@@ -65,7 +65,7 @@ fn figures_bring_families_together_user_and_kernel_apart_and_as_one() {
     assert_eq!(value(1, "cycles-per-l1d-read"), None, "of another case");
     assert!(all[3].figures.is_empty());
     let told = figure(&all[0], "cycles-per-instruction").unwrap();
-    assert_eq!((told.low, told.high), (Some(2.0), Some(2.0)));
+    assert_eq!((told.interval.low, told.interval.high), (Some(2.0), Some(2.0)));
 }
 
 #[test]
@@ -117,14 +117,21 @@ fn what_a_trace_heard_is_per_operation_of_each_worker_and_summed() {
     let trace = TraceSummary::over((1..).zip(&traces)).unwrap();
     let read = trace.call("read").unwrap();
     let expected = 2002.0 / 1000.0 + (2.0 * 1016.0 + 250.0 + 1.0) / 1016.0;
-    assert!((read.per_operation - expected).abs() < 1e-9, "{read:?}");
-    assert_eq!(read.low, Some(read.per_operation), "every launch did the same");
+    assert!((read.stats.per_operation - expected).abs() < 1e-9, "{read:?}");
+    assert_eq!(
+        read.stats.interval.low,
+        Some(read.stats.per_operation),
+        "every launch did the same"
+    );
     let full = &read.returned[0];
-    assert_eq!((full.value, full.per_operation, full.mean_ns), (Some(65_536), 4.0, 2_000.0));
+    assert_eq!(
+        (full.value, full.stats.per_operation, full.stats.mean_ns),
+        (Some(65_536), 4.0, 2_000.0)
+    );
     assert_eq!(read.returned[1].value, Some(4_096));
     assert_eq!(read.returned.len(), 2, "an error in a thousand is among the others");
     assert!((read.others_per_operation - (1.0 / 1000.0 + 1.0 / 1016.0)).abs() < 1e-9);
-    assert_eq!(read.asked_bytes, Some(131_072.0));
+    assert_eq!(read.stats.asked_bytes, Some(131_072.0));
     assert!(read.mean_returned.is_some_and(|it| it > 60_000.0 && it < 65_536.0), "{read:?}");
     let delay = trace.delay.as_ref().unwrap();
     assert_eq!((delay.per_operation, delay.mean_ns, delay.longest_ns), (2.0, 3_000.0, 70_000));
@@ -156,10 +163,13 @@ fn rare_values_are_summed_and_nothing_is_heard_of_no_launch() {
     one.initiator.calls = (0..50).map(calls).collect();
     let trace = TraceSummary::over([(3, &one)].into_iter()).unwrap();
     let write = trace.call("write").unwrap();
-    let shown: f64 = write.returned.iter().map(|it| it.per_operation).sum();
-    assert!((shown + write.others_per_operation - write.per_operation).abs() < 1e-9, "{write:?}");
+    let shown: f64 = write.returned.iter().map(|it| it.stats.per_operation).sum();
+    assert!(
+        (shown + write.others_per_operation - write.stats.per_operation).abs() < 1e-9,
+        "{write:?}"
+    );
     assert!(write.returned.len() < 10, "{write:?}");
-    assert_eq!(write.by_round[..2], [None, None]);
-    assert_eq!(write.low, None, "one launch has no interval");
+    assert_eq!(write.stats.by_round[..2], [None, None]);
+    assert_eq!(write.stats.interval.low, None, "one launch has no interval");
     assert!(TraceSummary::over(std::iter::empty()).is_none());
 }

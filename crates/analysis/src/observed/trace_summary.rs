@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::MedianInterval;
 use model::trace::Direction;
 
 /// What was heard of a case.
@@ -42,35 +43,38 @@ pub struct TraceSummary {
     pub rounds: Vec<bool>,
 }
 
+/// How often system calls were made, and how long each took.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallStats {
+    /// How many per operation: the median over launches.
+    pub per_operation: f64,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
+    /// From entering to leaving, time asleep included: the median over launches of their means.
+    pub mean_ns: f64,
+    /// Bytes that a call asks for, on average; null where that isn't known.
+    pub asked_bytes: Option<f64>,
+    /// How many per operation, by round from 1.
+    #[serde(skip)]
+    pub by_round: Vec<Option<f64>>,
+}
+
 /// System calls of one name.
 #[derive(Clone, Debug, Serialize)]
 pub struct CallSummary {
     /// The name: `read`.
     pub name: String,
-    /// How many per operation: the median over launches.
-    pub per_operation: f64,
-    /// Lower end of its interval; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval has.
-    pub coverage: Option<f64>,
-    /// From entering to leaving, time asleep included: the median over launches of their means.
-    pub mean_ns: f64,
-    /// Bytes that a call asks for, on average; null where that isn't known.
-    pub asked_bytes: Option<f64>,
+    /// All of them, whatever they returned.
+    #[serde(flatten)]
+    pub stats: CallStats,
     /// What a call returned on average, where it was no error and no address.
     pub mean_returned: Option<f64>,
     /// Apart by what they returned, the most frequent first.
     pub returned: Vec<Returned>,
     /// All that returned something rarer, per operation.
     pub others_per_operation: f64,
-    /// By round, from 1.
-    #[serde(skip)]
-    pub by_round: Vec<Option<f64>>,
-    /// Of `mean_returned`.
+    /// Of `mean_returned`, by round from 1.
     #[serde(skip)]
     pub returned_by_round: Vec<Option<f64>>,
     /// How many returned each value, per operation, by round from 0; the rare ones too.
@@ -83,7 +87,7 @@ impl CallSummary {
     pub(crate) fn returning(&self, value: i64) -> Vec<Option<f64>> {
         let counts = self.every.get(&value);
         let at = |round: usize| counts.and_then(|it| it.get(&round)).copied().unwrap_or(0.0);
-        self.by_round.iter().enumerate().map(|(round, all)| all.map(|_| at(round))).collect()
+        self.stats.by_round.iter().enumerate().map(|(round, all)| all.map(|_| at(round))).collect()
     }
 }
 
@@ -92,23 +96,9 @@ impl CallSummary {
 pub struct Returned {
     /// What they returned, or the negative of an error; null for addresses.
     pub value: Option<i64>,
-    /// How many per operation: the median over launches.
-    pub per_operation: f64,
-    /// Lower end of its interval; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval has.
-    pub coverage: Option<f64>,
-    /// From entering to leaving: the median over launches of their means.
-    pub mean_ns: f64,
-    /// Bytes that they asked for, on average; null where that isn't known.
-    pub asked_bytes: Option<f64>,
-    /// By round, from 1.
-    #[serde(skip)]
-    pub by_round: Vec<Option<f64>>,
+    /// Those that returned it.
+    #[serde(flatten)]
+    pub stats: CallStats,
 }
 
 /// Waits of one kind.
@@ -118,14 +108,9 @@ pub struct Wait {
     pub per_operation: f64,
     /// The median over launches of their means.
     pub mean_ns: f64,
-    /// Lower end of its interval; null where there are too few launches.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Ranks of the ends among the launches, counted from 1.
-    pub ranks: Option<[usize; 2]>,
-    /// The coverage that the interval has.
-    pub coverage: Option<f64>,
+    /// Its interval.
+    #[serde(flatten)]
+    pub interval: MedianInterval,
     /// The longest of all launches.
     pub longest_ns: u64,
     /// How many of all launches took longer than a power of two.

@@ -3,6 +3,7 @@
 
 use super::Pair;
 use crate::ALPHA;
+use model::distinct::distinct;
 use model::probe::Probe;
 use stats::{Interval, Moved, Rescaled};
 
@@ -62,14 +63,9 @@ impl CurveUnder {
     }
 }
 
-/// The curves of a strand, of probes that look on once.
+/// The curves of a strand, of probes that are attached once.
 pub(super) fn curves(pairs: &[Pair]) -> Vec<CurveUnder> {
-    let mut probes: Vec<Probe> = Vec::new();
-    for probe in pairs.iter().map(|it| it.probe).filter(|it| it.times == 1) {
-        if !probes.contains(&probe) {
-            probes.push(probe);
-        }
-    }
+    let probes = distinct(pairs.iter().map(|it| it.probe).filter(|it| it.times == 1));
     let mut curves: Vec<CurveUnder> =
         probes.into_iter().filter_map(|probe| curve(probe, pairs)).collect();
     let global: Vec<f64> =
@@ -109,9 +105,10 @@ fn curve(probe: Probe, pairs: &[Pair]) -> Option<CurveUnder> {
     };
     let (more, less) = (better(&observed), better(&plain));
     // What a figure would show: a bandwidth, or a time.
-    let published = match transfers {
-        true => stats::pointwise(&more, &less),
-        false => stats::pointwise(&observed, &plain),
+    let published = if transfers {
+        stats::pointwise(&more, &less)
+    } else {
+        stats::pointwise(&observed, &plain)
     };
     Some(CurveUnder {
         probe,

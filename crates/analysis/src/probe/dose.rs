@@ -1,4 +1,4 @@
-//! Once, twice, four times over: whether the price is a straight line through its doses, and
+//! Once, twice, four times over: whether the overhead is a straight line through its doses, and
 //! whether that line meets what was measured without any.
 
 use super::Pair;
@@ -31,10 +31,10 @@ pub struct Dose {
     pub linear: Linear,
 }
 
-/// Whether a price is linear in its doses.
+/// Whether an overhead is linear in its doses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Linear {
-    /// The line meets the measured time within 2 %: the price may be subtracted.
+    /// The line meets the measured time within 2 %: the overhead may be subtracted.
     Yes,
     /// The line ends above it: the first level costs more than each further one.
     FirstCostsMore,

@@ -1,23 +1,24 @@
 //! Tracing overhead in a run, judged from its store as often as is asked.
 //!
 //! Every launch that a probe observed stands beside unobserved ones of the same case, in the same
-//! rounds. From these pairs come the price of each probe (per operation and per firing), whether
+//! rounds. From these pairs come the overhead of each probe (per operation and per firing), whether
 //! twice the tracing costs twice as much, whether a curve over sizes is only rescaled, and
 //! whether anything that the run says of two mechanisms turns round.
 
 mod curve;
 mod dose;
 mod order;
-mod price;
+mod overhead;
 #[cfg(test)]
 mod tests;
 
 pub use curve::CurveUnder;
 pub use dose::{Dose, Linear};
 pub use order::{Kept, Order};
-pub use price::Charge;
+pub use overhead::ProbeOverhead;
 
 use super::{CaseResult, Observed, Status};
+use model::distinct::distinct;
 use model::metric::Metric;
 use model::probe::Probe;
 use model::total::Total;
@@ -48,8 +49,8 @@ pub struct Untested {
 pub struct Strand {
     /// What they have in common.
     pub of: Common,
-    /// Prices, size by size.
-    pub charges: Vec<Charge>,
+    /// Overheads, size by size.
+    pub overheads: Vec<ProbeOverhead>,
     /// Where a probe looked on once, twice, four times over.
     pub doses: Vec<Dose>,
     /// Curves over size, probe by probe; empty with fewer than two sizes.
@@ -107,7 +108,7 @@ impl Pair<'_> {
 }
 
 impl ProbeEffect {
-    /// Judges what was observed beside `results`. None where nothing was asked to look on.
+    /// Judges what was observed beside `results`. None where no instrumentation was asked for.
     pub fn of(results: &[CaseResult], observed: &[Observed]) -> Option<ProbeEffect> {
         if observed.is_empty() {
             return None;
@@ -119,19 +120,13 @@ impl ProbeEffect {
             .iter()
             .filter_map(|seen| Some(Pair { probe: seen.probe, seen, plain: &results[pair(seen)?] }))
             .collect();
-        let mut commons: Vec<Common> = Vec::new();
-        for pair in &pairs {
-            let common = Common::of(pair.plain);
-            if !commons.contains(&common) {
-                commons.push(common);
-            }
-        }
+        let commons = distinct(pairs.iter().map(|it| Common::of(it.plain)));
         let strand = |of: Common| {
             let mut here: Vec<Pair> =
                 pairs.iter().filter(|it| Common::of(it.plain) == of).copied().collect();
             here.sort_by_key(|it| (it.bytes(), it.probe));
             Strand {
-                charges: price::charges(&here),
+                overheads: overhead::overheads(&here),
                 doses: dose::doses(&here),
                 curves: curve::curves(&here),
                 of,

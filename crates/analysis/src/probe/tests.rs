@@ -8,13 +8,13 @@ fn the_price_of_a_firing_is_what_was_planted() {
     let effect = machine(1).judged();
     assert_eq!(effect.strands.len(), 2);
     for strand in &effect.strands {
-        assert_eq!(strand.charges.len(), 2 * SIZES.len(), "doses are no prices");
-        for charge in &strand.charges {
-            let planted = if charge.probe.family().is_some() { COUNTER_NS } else { FIRING_NS };
-            let each = charge.per_firing().unwrap();
+        assert_eq!(strand.overheads.len(), 2 * SIZES.len(), "doses are no prices");
+        for overhead in &strand.overheads {
+            let planted = if overhead.probe.family().is_some() { COUNTER_NS } else { FIRING_NS };
+            let each = overhead.per_firing().unwrap();
             let off = (each.estimate / planted - 1.0).abs();
-            assert!(off < 0.25 && charge.is_sure(), "{}: {each:?}", charge.probe);
-            assert_eq!(charge.rounds, ROUNDS);
+            assert!(off < 0.25 && overhead.is_sure(), "{}: {each:?}", overhead.probe);
+            assert_eq!(overhead.rounds, ROUNDS);
         }
     }
 }
@@ -65,9 +65,9 @@ fn a_fixed_price_bends_a_curve_and_a_factor_does_not() {
 #[test]
 fn an_order_that_looking_turns_is_told() {
     let mut machine = Machine::seeded(5);
-    for (mechanism, ns, price) in [("pipe", 4000.0, 3000.0), ("tcp", 5000.0, 500.0)] {
+    for (mechanism, ns, overhead) in [("pipe", 4000.0, 3000.0), ("tcp", 5000.0, 500.0)] {
         let at = machine.plain(mechanism, 64, ns);
-        machine.under("trace", at, ns + price, &[]);
+        machine.under("trace", at, ns + overhead, &[]);
         machine.under("trace:empty", at, ns + 100.0, &[]);
     }
     let orders = machine.judged().orders;

@@ -72,7 +72,7 @@ const said = ({ kind, x, y, series }, s, p) => {
   const rows = {
     boxes: [[x.label, wordsOn(x, at)], ["largest", of(most)], ["third quartile", of(high)],
       ["median", of(value)], ["first quartile", of(low)], ["smallest", of(least)]],
-    course: [[x.label, String(Math.round(at))], ["p99 of the slice", of(high)],
+    time_series: [[x.label, String(Math.round(at))], ["p99 of the slice", of(high)],
       ["median", of(value)], ["smallest", of(low)]],
   }[kind] ?? [[x.label, wordsOn(x, at)], [y.label, interval(y.unit, value, low, high)]];
   const whose = kind === "scatter" && label ? `${label} (${series[s].name})` : series[s].name;
@@ -120,14 +120,14 @@ const save = (name, type, text) => {
   setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
 };
 
-// The points of a course come in stretches: [x of the first, step, y, low, high, y, low, high, …].
+// The points of a time series come in runs: [x of the first, step, y, low, high, y, low, high, …].
 const spread = ([first, step, ...values]) => Array.from({ length: values.length / 3 }, (_, n) =>
   [Number((first + n * step).toFixed(3)), ...values.slice(3 * n, 3 * n + 3)]);
 
 const read = (holder) => {
   const source = holder.querySelector("script");
   const figure = source && JSON.parse(source.textContent);
-  if (figure?.kind === "course") figure.series.forEach((one) => { one.points = one.points.flatMap(spread); });
+  if (figure?.kind === "time_series") figure.series.forEach((one) => { one.points = one.points.flatMap(spread); });
   return figure;
 };
 

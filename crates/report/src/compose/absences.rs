@@ -1,16 +1,13 @@
 //! What wasn't measured, and why.
 
 use super::words;
-use crate::{Column, Row, Table, Text};
+use crate::{Row, Table, Text};
 use analysis::{CaseResult, Judged, Status};
 
 /// What wasn't measured, and why. One row per reason.
 pub(super) fn absent(judged: &Judged) -> Table {
-    let mut table = Table {
-        caption: "Not measured here".into(),
-        columns: vec![Column::text("what", 0), Column::text("why, and the way out", 0)],
-        ..Default::default()
-    };
+    let mut table =
+        Table::new("Not measured here").words([("what", 0), ("why, and the remedy", 0)]);
     for (what, why) in absences(judged) {
         table.rows.push(Row::new([Text::new().code(what), Text::from(why)]));
     }
@@ -25,10 +22,7 @@ pub fn absences(judged: &Judged) -> Vec<(String, String)> {
     for case in judged.results.iter().filter(absent) {
         let why = case.reason.clone().unwrap_or_default();
         let placeless = case.cpus.is_none() && case.placement != "free";
-        let what = match placeless {
-            true => case.placement.clone(),
-            false => case.variant.clone(),
-        };
+        let what = if placeless { case.placement.clone() } else { case.variant.clone() };
         match told.iter_mut().find(|it| it.1 == why) {
             Some((whats, _)) if whats.contains(&what) => {}
             Some((whats, _)) => whats.push(what),

@@ -3,29 +3,17 @@
 use super::{ratios, words};
 use crate::{Block, Column, Row, Table, Text, units};
 use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
+use model::distinct::{distinct, grouped};
 
-/// The table, where something was compared.
 pub fn table(judged: &Judged) -> Option<Block> {
     let compared = || judged.groups.iter().filter(|it| it.standings.len() > 1);
-    let mut places: Vec<&str> = Vec::new();
-    for group in compared() {
-        if !places.contains(&group.site.as_str()) {
-            places.push(&group.site);
-        }
-    }
-    let mut questions: Vec<Question> = Vec::new();
-    for group in compared() {
-        match questions.iter_mut().find(|it| it.asks(group)) {
-            Some(question) => question.groups.push(group),
-            None => questions.push(Question { first: group, groups: vec![group] }),
-        }
-    }
-    let mut table = Table {
-        caption: "The best of each, by where the two workers run".into(),
-        columns: vec![Column::text("", 0)],
-        rows: rows(judged, questions, &places),
-        ..Default::default()
-    };
+    let places = distinct(compared().map(|it| it.site.as_str()));
+    let key = |it: &GroupVerdict| (it.workload, it.message_bytes, it.workers.clone());
+    let questions = grouped(compared(), |a, b| key(a) == key(b));
+    let questions = questions.into_iter().map(|groups| Question { first: groups[0], groups });
+    let mut table = Table::new("The best of each, by where the two workers run")
+        .words([("", 0)])
+        .rows(rows(judged, questions.collect(), &places));
     table.columns.extend(places.iter().map(|place| Column::text(words::place(place), 0)));
     let compared = !table.rows.is_empty();
     table.rows.extend(cheapest(judged, &places));
@@ -68,11 +56,6 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    fn asks(&self, group: &GroupVerdict) -> bool {
-        let key = |it: &GroupVerdict| (it.workload, it.message_bytes, it.workers.clone());
-        key(self.first) == key(group)
-    }
-
     /// One per place.
     fn answers<'a>(&self, judged: &'a Judged, places: &[&str]) -> Vec<Option<Answer<'a>>> {
         let answer = |place: &&str| {
@@ -96,7 +79,7 @@ impl Question<'_> {
 fn head(stretch: &[Question]) -> String {
     let (from, to) = (&stretch[0], &stretch[stretch.len() - 1]);
     let between = if stretch.len() > 2 { "to" } else { "and" };
-    let threads = if from.first.workers == "thread" { ", threads" } else { "" };
+    let threads = words::threads(&from.first.workers);
     let sizes = match (from.first.message_bytes, to.first.message_bytes) {
         (Some(a), Some(b)) if a != b => format!("{} {between} {}", units::size(a), units::size(b)),
         (Some(a), _) => units::size(a),

@@ -60,7 +60,6 @@ fn unsteady_cpu(judged: &Judged) -> Option<Block> {
     })
 }
 
-/// The A/A pairs in one sentence.
 fn twins(judged: &Judged) -> Option<Block> {
     let pairs: Vec<String> = judged
         .groups
@@ -82,7 +81,6 @@ fn twins(judged: &Judged) -> Option<Block> {
     })
 }
 
-/// Machine, noise, method.
 pub fn sections(judged: &Judged) -> Vec<Section> {
     let there = super::peer::section(judged);
     let datagrams = super::datagrams::section(judged);
@@ -129,7 +127,7 @@ fn noise(judged: &Judged) -> Section {
         vec![
             ("steal time of the used CPUs".into(), format!("{} ms", 10 * steal)),
             (
-                "taken from a spinning thread between rounds".into(),
+                "time taken from a spinning thread between rounds".into(),
                 format!("{share:.2} %, longest gap {}", units::duration(longest as f64)),
             ),
             ("launches during which others forked".into(), format!("{forked} of {launches}")),
@@ -166,12 +164,12 @@ fn method(judged: &Judged) -> Section {
         ),
         "CPU time is what getrusage(2) accounts to both workers over the timed part, per round trip \
          or message; the division into user and system is sampled by the timer tick. What an idle \
-         CPU does to wake up is charged to nobody, and missing here."
+         CPU does to wake up is charged to no process and isn't included."
             .to_string(),
         format!(
             "Clock: {}, {} a read, smallest step {}; its scale against CLOCK_MONOTONIC_RAW was \
              measured over the run{}. Launches across CPUs waited {} after the last fork, as a \
-             pilot had found. Workers are forked from one program, not strangers.",
+             pilot had found. Workers are forked from one program, not started separately.",
             clock.kind,
             units::duration(clock.cost_ns),
             units::duration(clock.step_ns),
@@ -216,14 +214,13 @@ fn machine(judged: &Judged) -> Section {
 /// All that is known of a machine, field by field.
 pub(super) fn facts(host: &Host) -> Vec<(String, String)> {
     let mut host = serde_json::to_value(host).unwrap_or(Value::Null);
-    // They are told in words.
+    // Findings have a section of their own.
     host.as_object_mut().and_then(|host| host.remove("findings"));
     let mut facts = Vec::new();
     flatten("", &host, &mut facts);
     facts
 }
 
-/// A section inside another one.
 pub(super) fn titled(section: Section) -> Vec<Block> {
     let title = Block::paragraph(Text::new().strong(section.title));
     std::iter::once(title).chain(section.blocks).collect()

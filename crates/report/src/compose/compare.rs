@@ -6,18 +6,17 @@ mod gate;
 mod tables;
 mod trust;
 
-use super::{Extent, words};
-use crate::{
-    Block, Column, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units,
-};
+use super::{Detail, words};
+use crate::{Block, Document, Row, Section, Table, Text, Unit, Verdict, VerdictKind, units};
 use analysis::compare::{CaseChange, Change, RunComparison};
+use model::distinct::distinct;
 use store::Concurrent;
 
 /// Differences between machines that are listed before the rest is counted.
 const LISTED: usize = 12;
 
 /// Writes up a comparison.
-pub fn comparison(found: &RunComparison, extent: Extent) -> Document {
+pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
     let mut document = Document::new(format!("{} beside {}", name(found, 'B'), name(found, 'A')));
     document.subtitle =
         "Time per operation of B over that of A; launches of two runs are not paired.".into();
@@ -34,7 +33,7 @@ pub fn comparison(found: &RunComparison, extent: Extent) -> Document {
     if !cases.blocks.is_empty() {
         document.sections.push(cases);
     }
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         let figures = forest::figures(found);
         if !figures.is_empty() {
             let mut section = Section::new("figures", "Ratios");
@@ -77,7 +76,7 @@ fn verdict(found: &RunComparison) -> Verdict {
     let compared = all - with(found, Change::Incomparable).len();
     if compared == 0 {
         let why = match found.differences.as_slice() {
-            [] => "no case was measured in both runs, and in the same way".to_string(),
+            [] => "no case was measured in both runs in the same way".to_string(),
             some => format!("the runs differ in {}", fields(some.iter().map(|it| &it.field))),
         };
         let headline = Text::new().strong("Nothing can be compared: ").plain(why + ".");
@@ -98,19 +97,23 @@ fn verdict(found: &RunComparison) -> Verdict {
     .collect();
     let cases = if all == 1 { "Of 1 case" } else { &format!("Of {all} cases") };
     let headline = Text::new().strong(format!("{cases}: {}.", words::list(&parts)));
-    let kind = match () {
-        () if !with(found, Change::Slower).is_empty() => VerdictKind::Bad,
-        () if !with(found, Change::Faster).is_empty() => VerdictKind::Good,
-        () if with(found, Change::Equivalent).len() == all => VerdictKind::Neutral,
-        () => VerdictKind::Unknown,
+    let kind = if !with(found, Change::Slower).is_empty() {
+        VerdictKind::Bad
+    } else if !with(found, Change::Faster).is_empty() {
+        VerdictKind::Good
+    } else if with(found, Change::Equivalent).len() == all {
+        VerdictKind::Neutral
+    } else {
+        VerdictKind::Unknown
     };
     Verdict::new(kind, headline, extremes(found))
 }
 
 fn remedy(found: &RunComparison) -> &'static str {
-    match found.differences.is_empty() {
-        true => "The reasons stand under the tables.",
-        false => "--force compares them anyway: what changed is then all of these together.",
+    if found.differences.is_empty() {
+        "The reasons are given under the tables."
+    } else {
+        "--force compares them anyway: a change may then come from any of these."
     }
 }
 
@@ -136,14 +139,7 @@ fn distance(case: &CaseChange) -> f64 {
 }
 
 fn fields<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    let mut short: Vec<String> = Vec::new();
-    for name in names {
-        let name = name.split(':').next().unwrap_or(name).to_string();
-        if !short.contains(&name) {
-            short.push(name);
-        }
-    }
-    words::list(&short)
+    words::list(&distinct(names.map(|it| it.split(':').next().unwrap_or(it).to_string())))
 }
 
 /// What differs between the machines, field by field.
@@ -151,16 +147,16 @@ fn differences(found: &RunComparison) -> Vec<Block> {
     let mut blocks = Vec::new();
     if found.forced {
         blocks.push(Block::warning(
-            "Compared by --force: the runs differ in more than the moment, and a change may come \
-             from any of that.",
+            "Compared by --force: the runs differ in machine, program or settings, and a change may \
+             come from any of these.",
         ));
     }
     if !found.differences.is_empty() {
-        let mut table = Table {
-            caption: "Where the machines or programs differ".into(),
-            columns: vec![Column::text("field", 0), Column::text("A", 0), Column::text("B", 0)],
-            ..Default::default()
-        };
+        let mut table = Table::new("Where the machines or programs differ").words([
+            ("field", 0),
+            ("A", 0),
+            ("B", 0),
+        ]);
         let shown = found.differences.iter().take(LISTED);
         table.rows = shown.map(|it| Row::new([it.field.as_str(), &it.a, &it.b])).collect();
         let more = found.differences.len().saturating_sub(LISTED);
@@ -193,9 +189,9 @@ fn between(case: &CaseChange) -> String {
 
 /// `pipe 64 B, one CPU`; the workload is said where it isn't a round trip.
 fn case_name(case: &CaseChange) -> String {
-    let threads = if case.workers == "thread" { ", threads" } else { "" };
-    let what = words::qualifier(&case.metric);
-    format!("{}{what}, {}{threads}", short_name(case), words::place(&case.placement))
+    let (what, place) =
+        (words::qualifier(&case.metric), words::place_of((&case.workers, &case.placement)));
+    format!("{}{what}, {place}", short_name(case))
 }
 
 /// `+5.1 % [+4.0, +6.2]`; a ratio where it is far from 1.
@@ -227,12 +223,4 @@ fn percent(share: f64) -> String {
     let hundred = 100.0 * share;
     let text = if hundred < 9.95 { format!("{hundred:.1}") } else { format!("{hundred:.0}") };
     format!("{} %", text.trim_end_matches(".0"))
-}
-
-fn probability(p: f64) -> String {
-    match p {
-        p if p < 0.0001 => "<0.0001".into(),
-        p if p < 0.01 => format!("{p:.4}"),
-        p => format!("{p:.2}"),
-    }
 }

@@ -1,19 +1,18 @@
-//! Datagrams: what became of them on their way, beside the kernel's own counters, and what a message
-//! comes to on the wire. Said of every case that sends any, also where nothing was lost.
+//! Datagrams: which arrived, were lost, late or duplicated, with the kernel's own counters, and the
+//! bytes of a message on the wire. Shown for every case that sends any, also where nothing was lost.
 
 use super::words;
-use crate::{Block, Column, Row, Section, Table, Text, units};
+use crate::{Block, Row, Section, Table, Text, units};
 use analysis::{CaseResult, DatagramsSeen, Judged, Traffic};
+use model::distinct::{distinct, grouped};
 
-/// What the figures mean.
 const MEANING: &str = "Counted over all launches of a case, pilots and failed ones too. Fragments, by \
-     the receivers of both ends: lost are those that were waited for in vain; late are those that came \
-     after one sent later. A datagram that is a whole message has no number: of those the kernel alone \
-     tells. Its counters are those of a network namespace, strangers' sockets in it included: \
+     the receivers of both ends: lost, waited for in vain; late, received \
+     after one sent later. A datagram that is a whole message has no number: only the kernel counts \
+     those. Its counters are those of a network namespace, with all sockets in it: \
      sent and received while launches were timed and warmed up; dropped: receive queues that were full \
-     (of these sockets, and of all), wrong checksums, no room to send.";
+     (of these sockets, and of all), wrong checksums, no space to send.";
 
-/// What goodput and the wire are.
 const WIRE: &str = "Throughput is goodput: bytes of messages that arrived. On the wire: bytes of \
      IP packets per byte of a message, in its direction, with the headers of fragments, UDP and IP, and \
      of the packets into which the kernel cuts a datagram that is larger than the path's MTU. It is \
@@ -30,15 +29,8 @@ fn cases(judged: &Judged) -> impl Iterator<Item = Sent<'_>> {
 
 /// For the terminal: a sentence per variant, and one for each case that lost something.
 pub fn remarks(judged: &Judged) -> Vec<Block> {
-    let mut by_variant: Vec<(&str, Vec<Sent>)> = Vec::new();
-    for sent in cases(judged) {
-        let variant = sent.0.variant.as_str();
-        match by_variant.iter_mut().find(|it| it.0 == variant) {
-            Some((_, cases)) => cases.push(sent),
-            None => by_variant.push((variant, vec![sent])),
-        }
-    }
-    by_variant.iter().flat_map(|(variant, cases)| of_variant(variant, cases)).collect()
+    let by_variant = grouped(cases(judged), |a, b| a.0.variant == b.0.variant);
+    by_variant.iter().flat_map(|cases| of_variant(&cases[0].0.variant, cases)).collect()
 }
 
 fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
@@ -49,23 +41,19 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
         let came: u64 = quiet().filter_map(|it| it.1.fragments).map(|it| it.received).sum();
         let fragments = match came {
             0 => String::new(),
-            _ => format!(", {} fragments came in their order", units::count(came)),
+            _ => format!(", {} fragments arrived in order", units::count(came)),
         };
         sentences.push(format!(
-            "in {} launches nothing was lost, late or doubled as far as can be told, and nothing dropped \
-             by the kernel{fragments}",
+            "in {} launches no datagram is known to be lost, late or duplicated, and the kernel dropped \
+             none{fragments}",
             units::count(launches as u64)
         ));
     }
-    let mut wire: Vec<String> = Vec::new();
-    for (case, seen) in cases.iter().filter(|it| it.0.metric.is_transfer()) {
-        if let (Some(ratio), Some(size)) = (seen.wire_bytes_per_payload_byte, case.message_bytes) {
-            let told = format!("{ratio:.3} at {}", units::size(size));
-            if !wire.contains(&told) {
-                wire.push(told);
-            }
-        }
-    }
+    let wire =
+        distinct(cases.iter().filter(|it| it.0.metric.is_transfer()).filter_map(|(case, seen)| {
+            let (ratio, size) = (seen.wire_bytes_per_payload_byte?, case.message_bytes?);
+            Some(format!("{ratio:.3} at {}", units::size(size)))
+        }));
     if !wire.is_empty() {
         let wire = words::few(&wire);
         sentences.push(format!("bytes on the wire for each byte of goodput: {wire}"));
@@ -82,7 +70,7 @@ fn of_variant(variant: &str, cases: &[Sent]) -> Vec<Block> {
     whole.into_iter().chain(lossy).collect()
 }
 
-/// Whether anything became of a datagram but to arrive, once and in its turn.
+/// Whether a datagram was lost, late, duplicated or dropped, or a launch failed.
 fn has_lost(seen: &DatagramsSeen) -> bool {
     let fragments = seen.fragments.unwrap_or_default();
     let failed = seen.launches.iter().any(|it| it.status != "ok");
@@ -100,7 +88,7 @@ fn counts(seen: &DatagramsSeen) -> String {
     let mut parts = vec![format!("{failed} of {} launches failed", seen.launches.len())];
     if let Some(it) = seen.fragments {
         parts.push(format!(
-            "fragments: {} came, {} lost, {} late, {} twice",
+            "fragments: {} arrived, {} lost, {} late, {} duplicated",
             units::count(it.received),
             units::count(it.lost),
             units::count(it.reordered),
@@ -118,7 +106,7 @@ fn counts(seen: &DatagramsSeen) -> String {
 fn kernel(it: &Traffic) -> String {
     let count = |of: Option<u64>| of.map_or("?".into(), units::count);
     format!(
-        "{} sent, {} received, dropped {} for full queues, {} for checksums, {} for want of room to send",
+        "{} sent, {} received, dropped {} for full queues, {} for checksums, {} for lack of send space",
         count(it.sent),
         count(it.received),
         count(it.receive_queue_errors),
@@ -129,23 +117,13 @@ fn kernel(it: &Traffic) -> String {
 
 /// For the page: every case.
 pub fn section(judged: &Judged) -> Option<Section> {
-    let mut table = Table {
-        caption: "What became of datagrams".into(),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::text("case", 0),
-            Column::number("launches (failed)", 0),
-            Column::number("on the wire", 0),
-            Column::number("fragments", 1),
-            Column::number("lost", 0),
-            Column::number("late", 1),
-            Column::number("twice", 1),
-            Column::number("queue full", 0),
-            Column::text("the kernel", 2),
-        ],
-        notes: vec![Text::from(MEANING), Text::from(WIRE)],
-        ..Default::default()
-    };
+    let mut table = Table::new("What became of datagrams")
+        .words([("mechanism", 0), ("case", 0)])
+        .numbers([("launches (failed)", 0), ("on the wire", 0), ("fragments", 1), ("lost", 0)])
+        .numbers([("late", 1), ("twice", 1), ("queue full", 0)])
+        .words([("the kernel", 2)])
+        .note(MEANING)
+        .note(WIRE);
     for (case, seen) in cases(judged) {
         let size = case.message_bytes.map_or(String::new(), |it| format!(" {}", units::size(it)));
         let failed = seen.launches.iter().filter(|it| it.status != "ok").count();

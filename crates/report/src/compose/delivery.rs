@@ -1,4 +1,4 @@
-//! What was lost on the way, what was mended, and what that cost on the wire.
+//! Losses and repairs on the way, and what they cost on the wire.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 type Cases<'a> = [(&'a CaseResult, &'a DeliveryCounters)];
 
 fn named(case: &CaseResult) -> [Text; 2] {
-    let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+    let size = words::of_size(case.message_bytes);
     let place = words::place(&case.placement);
     let what = format!("{}{size}, {place}", case.workload.name());
     [Text::new().code(&case.variant), Text::from(what)]
@@ -54,23 +54,23 @@ fn lost(cases: &Cases) -> Table {
         ("wire / payload", 0),
         ("datagrams lost", 3),
     ];
-    let mut table = table("What was lost and mended", &columns);
-    for (case, carried) in cases {
-        let of = |name: &str| carried.counts.get(name).copied().unwrap_or(0);
+    let mut table = table("Losses and repairs", &columns);
+    for (case, counters) in cases {
+        let of = |name: &str| counters.counts.get(name).copied().unwrap_or(0);
         let rebuilt = of("recovered_messages") as f64 / of("due_messages").max(1) as f64;
         let figures = [
             units::count(of("due_messages")),
-            carried.residual_loss.map_or("–".into(), share),
+            counters.residual_loss.map_or("–".into(), share),
             percent(rebuilt),
-            carried.resent_datagrams_per_message.map_or("–".into(), |it| format!("{it:.4}")),
-            carried.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.2}")),
+            counters.resent_datagrams_per_message.map_or("–".into(), |it| format!("{it:.4}")),
+            counters.wire_bytes_per_payload_byte.map_or("–".into(), |it| format!("{it:.2}")),
             units::count(of("lost_datagrams")),
         ];
         table.rows.push(Row::new(named(case).into_iter().chain(figures.map(Text::from))));
     }
     table.notes.push(Text::from(
         "Both ends together, warm-up included, first messages and checks left out. lost for good: with \
-         a 95 % interval that is wider where launches vary more than chance does, as bursts make them. wire: with the \
+         a 95 % interval that is wider where launches vary more than by chance, as with bursts. wire: with the \
          headers of UDP and IP, acknowledgements and credits too.",
     ));
     table
@@ -90,10 +90,10 @@ fn flipped_bits(cases: &Cases) -> Table {
         .chain([("wire / payload", 2)])
         .collect();
     let mut table = table("What became of flipped bits", &columns);
-    for (case, carried) in cases {
-        let counts: &BTreeMap<String, u64> = &carried.counts;
+    for (case, counters) in cases {
+        let counts: &BTreeMap<String, u64> = &counters.counts;
         let of = |name: &str| units::count(counts.get(name).copied().unwrap_or(0));
-        let overhead = carried.wire_bytes_per_payload_byte;
+        let overhead = counters.wire_bytes_per_payload_byte;
         let figures = [of("due_messages"), of("flipped_bits")]
             .into_iter()
             .chain(WHAT.map(|(_, name)| of(name)))
@@ -101,7 +101,7 @@ fn flipped_bits(cases: &Cases) -> Table {
         table.rows.push(Row::new(named(case).into_iter().chain(figures.map(Text::from))));
     }
     table.notes.push(Text::from(
-        "by CRC-32C only: the code was content, or there is none; without the checksum these would be \
+        "by CRC-32C only: the code found no error, or there is none; without the checksum these would be \
          silently wrong. UDP's own checksums are off.",
     ));
     table

@@ -6,7 +6,6 @@ use crate::document::{Listing, Value};
 use crate::{Block, Section, Text, Unit};
 use analysis::{Carries, CaseResult, Judged};
 
-/// What the columns mean.
 const MEANING: &str = "× reference: time per operation over that of the reference of the same group, \
      paired by round; an interval of a median holds by itself, and a median without one has too few launches. \
      The median of a time is its p50; a p99 is \
@@ -57,14 +56,13 @@ fn listing(judged: &Judged) -> Listing {
 fn row(judged: &Judged, case: &CaseResult) -> Vec<Value> {
     let ns = |value| Value::number(Unit::Nanoseconds, value);
     let words = |words: &str| Value::Words(words.into());
-    let threads = if case.workers == "thread" { ", threads" } else { "" };
     let p99 = case.value.as_ref().and_then(|it| it.percentiles.get("p99").copied().flatten());
     let best = if signs::is_best(judged, case) { "best" } else { "" };
     vec![
         words(&case.variant),
         words(&workload(case)),
         Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64)),
-        Value::Words(format!("{}{threads}", words::place(&case.site))),
+        Value::Words(words::place_of((&case.workers, &case.site))),
         median(case),
         ns(p99.filter(|_| case.is_kept()).map(|it| it.value)),
         ns(case.largest_ns.filter(|_| case.is_kept())),
@@ -90,8 +88,8 @@ fn median(case: &CaseResult) -> Value {
     case.value.as_ref().map_or(Value::None, |it| Value::Number {
         unit: words::unit(case),
         value: it.median,
-        low: it.low,
-        high: it.high,
+        low: it.interval.low,
+        high: it.interval.high,
     })
 }
 

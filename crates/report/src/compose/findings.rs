@@ -6,8 +6,8 @@ use model::findings::{Finding, Level};
 /// A section for each severity that occurs, the gravest first.
 pub fn sections(findings: &[Finding]) -> Vec<Section> {
     let titles = [
-        (Level::Warning, "spoils", "Serious"),
-        (Level::Note, "colours", "Minor"),
+        (Level::Warning, "serious", "Serious"),
+        (Level::Note, "minor", "Minor"),
         (Level::Unknown, "unknown", "Not known here"),
         (Level::Fine, "fine", "As it should be"),
     ];
@@ -26,7 +26,6 @@ pub fn sections(findings: &[Finding]) -> Vec<Section> {
     titles.into_iter().filter_map(section).collect()
 }
 
-/// All of a finding, in reading order.
 fn text(it: &Finding) -> Text {
     let text = Text::new().strong(format!("{}: ", it.check)).plain(sentence(&it.found));
     let text = text.muted(format!(" Wanted: {} ", sentence(&it.wanted)));

@@ -6,14 +6,13 @@ use crate::{Block, Column, Row, Section, Table, Text, units};
 use analysis::{Candidate, Inflection, Judged, Sweep, Total};
 use stats::LEAST_SIZES;
 
-/// What the columns hold.
 const RULE: &str = "Straight lines in size: a place is where one ends and the next begins, between \
      two measured sizes, with the interval that holds it with 95 %. Each further place must gain \
      more than noise does; a straight line shows one with at most 5 %. Step: how far the second \
      line lies above the first at that place.";
 
-const NO_PROOF: &str = "What coincides lies within the interval; that makes it a candidate, and \
-     not the cause. A wide interval holds many by chance.";
+const NO_PROOF: &str = "What coincides lies within the interval: a candidate, not proven to be \
+     the cause. A wide interval holds many by chance.";
 
 /// None unless a curve has the sizes that it takes.
 pub fn section(judged: &Judged) -> Option<Section> {
@@ -32,7 +31,6 @@ pub fn section(judged: &Judged) -> Option<Section> {
     Some(section)
 }
 
-/// A table for each workload and place.
 fn tables(sweeps: &[&Sweep]) -> Vec<Block> {
     let mut tables: Vec<Table> = Vec::new();
     for sweep in sweeps.iter().filter(|it| !it.inflections.is_empty()) {
@@ -77,12 +75,11 @@ fn row(sweep: &Sweep, it: &Inflection) -> Row {
 /// `Throughput, one CPU`.
 fn place(sweep: &Sweep) -> String {
     let what = &sweep.metric.title;
-    let threads = if sweep.workers == "thread" { ", threads" } else { "" };
     let total = match sweep.total {
         None | Some(Total::Long) => String::new(),
         Some(total) => format!(" of {total}"),
     };
-    format!("{what}{total}, {}{threads}", words::place(&sweep.site))
+    format!("{what}{total}, {}", words::place_of((&sweep.workers, &sweep.site)))
 }
 
 /// `32 KiB–64 KiB`.
@@ -118,12 +115,12 @@ pub fn change(it: &Inflection) -> String {
 fn sentences(sweep: &Sweep) -> Vec<Text> {
     let head = || Text::new().code(&sweep.variant).plain(format!(", {}: ", lower(&place(sweep))));
     if let Some(reason) = &sweep.reason {
-        return vec![head().plain(format!("nothing can be said: {reason}."))];
+        return vec![head().plain(format!("not analysed: {reason}."))];
     }
     if sweep.inflections.is_empty() {
         let none = match sweep.sizes_bytes[..] {
             [first, .., last] => format!(
-                "none that {} rounds are sure of between {} and {}.",
+                "none shown by {} rounds between {} and {}.",
                 sweep.rounds,
                 units::size(first),
                 units::size(last)
@@ -134,7 +131,7 @@ fn sentences(sweep: &Sweep) -> Vec<Text> {
     }
     let sentence = |it: &Inflection| {
         let known = match &it.candidates[..] {
-            [] => "none that is known here".to_string(),
+            [] => "nothing known".to_string(),
             known => words::list(&known.iter().map(named).collect::<Vec<_>>()),
         };
         head().strong(between(it)).plain(format!(", {}. Coincides with: {known}.", change(it)))

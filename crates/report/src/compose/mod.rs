@@ -40,7 +40,7 @@ const VERDICTS_OPEN: usize = 4;
 
 /// How much of a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum Detail {
     /// Verdicts and a table that fit a terminal.
     Summary,
     /// All of it.
@@ -48,49 +48,49 @@ pub enum Extent {
 }
 
 /// Writes up a judged run.
-pub fn compose(judged: &Judged, extent: Extent) -> Document {
+pub fn compose(judged: &Judged, detail: Detail) -> Document {
     let run = &judged.run;
-    let mut document = Document::new(match extent {
-        Extent::Summary => format!("Run {}", run.id),
-        Extent::Full => headline(run).to_string(),
+    let mut document = Document::new(match detail {
+        Detail::Summary => format!("Run {}", run.id),
+        Detail::Full => headline(run).to_string(),
     });
     document.subtitle = subtitle(judged);
     let study = study::Written::of(judged);
-    match (&study, extent) {
+    match (&study, detail) {
         (None, _) => {}
-        (Some(study), Extent::Full) => document = study.whole(judged),
-        (Some(study), Extent::Summary) => {
+        (Some(study), Detail::Full) => document = study.whole(judged),
+        (Some(study), Detail::Summary) => {
             document.title = study.title().to_string();
             document.sections.extend(study.opening());
             document.sections[0].blocks.extend(peer::hosts(judged));
         }
     }
     document.sections.extend(explain::sections(judged));
-    document.sections.extend(probe::sections(judged, extent));
+    document.sections.extend(probe::sections(judged, detail));
     let own = document.sections.len();
     let mut verdicts = Section::new(
         "verdicts",
-        match extent {
-            Extent::Summary => "Verdicts",
-            Extent::Full => "What is best here",
+        match detail {
+            Detail::Summary => "Verdicts",
+            Detail::Full => "What is best here",
         },
     );
     verdicts.blocks.extend(cautions(judged));
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         verdicts.blocks.extend(answer::table(judged));
     }
-    verdicts.blocks.extend(match extent {
-        Extent::Summary => verdicts::blocks(judged, extent),
-        Extent::Full => folded(verdicts::blocks(judged, extent)),
+    verdicts.blocks.extend(match detail {
+        Detail::Summary => verdicts::blocks(judged, detail),
+        Detail::Full => folded(verdicts::blocks(judged, detail)),
     });
-    if own > 0 && study.is_none() && extent == Extent::Summary {
+    if own > 0 && study.is_none() && detail == Detail::Summary {
         document.sections[0].blocks.splice(..0, cautions(judged));
         document.sections.extend(inflections::section(judged));
         document.sections.extend(background::remarks(judged));
         return document;
     }
     // Whoever asked by a study reads its own tables; the rest is in the page.
-    if let Some(study) = study.as_ref().filter(|_| extent == Extent::Summary) {
+    if let Some(study) = study.as_ref().filter(|_| detail == Detail::Summary) {
         document.sections.extend(study.results(judged));
         document.sections.extend(background::remarks(judged));
         return document;
@@ -107,9 +107,9 @@ pub fn compose(judged: &Judged, extent: Extent) -> Document {
     if !results.blocks.is_empty() {
         document.sections.push(results);
     }
-    document.sections.extend(observed::section(judged, extent));
+    document.sections.extend(observed::section(judged, detail));
     document.sections.extend(inflections::section(judged));
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         document.meta = background::meta(judged);
         document.sections.push(everything::section(judged));
         document.sections.extend(figures::sections(judged));
@@ -140,7 +140,7 @@ fn headline(run: &StoredRun) -> &'static str {
 fn cautions(judged: &Judged) -> Vec<Block> {
     let mut told: Vec<Block> = peer::hosts(judged).collect();
     if judged.results.iter().all(|case| case.launches == 0) {
-        let nothing = "Nothing was measured in this run; the reasons stand below.";
+        let nothing = "Nothing was measured in this run; the reasons follow.";
         told.push(Block::warning(nothing));
     }
     if judged.run.status != RunStatus::Complete {
@@ -171,7 +171,7 @@ impl<'a> Draft<'a> {
     pub fn document(&self) -> Document {
         match &self.study {
             Some(study) => study.whole(self.judged),
-            None => compose(self.judged, Extent::Full),
+            None => compose(self.judged, Detail::Full),
         }
     }
 

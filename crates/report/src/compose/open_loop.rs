@@ -1,15 +1,14 @@
 //! Open loops: how the schedule was kept beside the response times, and who could not serve it.
 
 use super::words;
-use crate::{Block, Column, Row, Table, Text, Unit, units};
+use crate::{Block, Row, Table, Text, Unit, units};
 use analysis::{CaseResult, GroupVerdict, Judged, RateSeen, Status};
 
-/// What the table means.
 const MEANING: &str = "Response times count from when a message was due by its schedule, so that a wait \
      behind others is in them. Served: one connection, one round trip at a time; share: of what was due \
      in the same launch. Late: begun more than 1 µs after it was due; begun: by how much, the median and \
-     the largest of all launches. On one CPU the sender sleeps until a message is due, and its way out of \
-     sleep is in the response.";
+     the largest of all launches. On one CPU the sender sleeps until a message is due, and its wake-up \
+     is in the response.";
 
 /// A case that kept a schedule, and how.
 fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
@@ -17,24 +16,12 @@ fn cases(judged: &Judged) -> impl Iterator<Item = (&CaseResult, RateSeen)> {
     results.filter_map(|case| Some((case, case.rate?)))
 }
 
-/// One table for all places.
 pub fn tables(judged: &Judged) -> Vec<Block> {
-    let text = |name: &str| Column::text(name, 0);
-    let number = |name: &str, priority| Column::number(name, priority);
-    let mut table = Table {
-        caption: "How the schedule was kept".into(),
-        columns: vec![
-            text("case"),
-            number("asked", 0),
-            number("served", 0),
-            number("share", 1),
-            number("late", 0),
-            number("begun, median", 2),
-            number("largest", 1),
-        ],
-        notes: vec![Text::from(MEANING)],
-        ..Default::default()
-    };
+    let mut table = Table::new("How the schedule was kept")
+        .words([("case", 0)])
+        .numbers([("asked", 0), ("served", 0), ("share", 1), ("late", 0)])
+        .numbers([("begun, median", 2), ("largest", 1)])
+        .note(MEANING);
     for (case, rate) in cases(judged) {
         let time = |ns: Option<f64>| ns.map_or("–".into(), units::duration);
         let share = |it: Option<f64>| it.map_or("–".into(), |it| format!("{:.1} %", 100.0 * it));
@@ -56,15 +43,12 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
 pub fn remarks(judged: &Judged) -> Vec<Block> {
     let fell_short = cases(judged).filter(|(_, rate)| !rate.is_kept());
     let told = fell_short.map(|(case, rate)| {
-        let why = match rate.void {
-            false => {
-                "what was due waited longer and longer, and its response times say how long a launch \
-                 was: ask for a lower --rate"
-            }
-            true => {
-                "the sender itself was late: nothing is said of the mechanism; measure on a quieter \
-                 machine, or ask for a lower --rate"
-            }
+        let why = if rate.void {
+            "the sender itself was late, so that this is no result of the mechanism; measure on a quieter \
+                 machine, or with a lower --rate"
+        } else {
+            "messages queued for as long as the launch lasted, and response times only show its \
+                 length: measure with a lower --rate"
         };
         Block::warning(format!("{}: {}: {why}", words::case(case), shortfall(rate)))
     });

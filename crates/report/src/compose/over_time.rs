@@ -1,6 +1,6 @@
 //! What the launches of a run show beside their medians: changes over the rounds, then modes.
 
-use super::{Extent, words};
+use super::{Detail, words};
 use crate::{Block, Text, units};
 use analysis::time::Shift;
 use analysis::{CommonChange, Judged};
@@ -9,19 +9,19 @@ use analysis::{CommonChange, Judged};
 const SHOWN: usize = 6;
 
 /// The lines of the run under their heading; nothing where there are none.
-pub fn remarks(judged: &Judged, extent: Extent) -> Vec<Block> {
+pub fn remarks(judged: &Judged, detail: Detail) -> Vec<Block> {
     let mut lines = lines(judged);
     if lines.is_empty() {
         return Vec::new();
     }
-    if extent == Extent::Summary && lines.len() > SHOWN + 1 {
+    if detail == Detail::Summary && lines.len() > SHOWN + 1 {
         let more = lines.split_off(SHOWN).len();
         let all =
             format!("{more} more; `ipcmark report {} -v` and the page name them", judged.run.id);
         lines.push(Text::from(all));
     }
     let head = Text::new().strong("Over the rounds, and in modes").plain(
-        ". Medians are of all launches. Without the words changed or drifted it may be chance.",
+        ". Medians are of all launches. Lines without “changed” or “drifted” may be chance.",
     );
     vec![Block::paragraph(head), Block::List(lines)]
 }
@@ -42,22 +42,22 @@ pub fn lines(judged: &Judged) -> Vec<Text> {
     groups.chain(cases).chain(sessions).collect()
 }
 
-/// `the machine changed after round 6: everything takes 0.44× as long since`.
+/// `the machine changed after round 6: most cases take 0.44× as long since`.
 fn common(change: &CommonChange) -> String {
     let CommonChange { verdict, after_round, later_rounds, .. } = change;
     let ratio = units::ratio(change.time_ratio);
     match verdict {
         Some(Shift::Changed) => {
             format!(
-                "the machine changed after round {after_round}: most takes {ratio} as long since"
+                "the machine changed after round {after_round}: most cases take {ratio} as long since"
             )
         }
         Some(Shift::Drifted) => format!(
-            "the machine drifted: most takes {ratio} as long in the last {later_rounds} rounds as in \
+            "the machine drifted: most cases take {ratio} as long in the last {later_rounds} rounds as in \
              the first {after_round}"
         ),
         None => format!(
-            "most takes {ratio} as long in the last {later_rounds} rounds as in the first {after_round}"
+            "most cases take {ratio} as long in the last {later_rounds} rounds as in the first {after_round}"
         ),
     }
 }

@@ -8,8 +8,8 @@ use model::findings::Fitness;
 use model::host::Host;
 
 /// What a set-up between two hosts holds.
-pub const SET_UP: &str = "Between two hosts, by the initiator's clock: all until the far side has let \
-     this end in, and closing it again. tcp: connect, the launch's cookie there, an answer back. udp: \
+pub const SET_UP: &str = "Between two hosts, by the initiator's clock: everything until the far side has accepted \
+     this end, and closing it again. tcp: connect, the launch's cookie there, an answer back. udp: \
      the cookie there and an answer back. The far side's own work is in it as far as the answer waits \
      for it.";
 
@@ -89,10 +89,7 @@ pub fn noise_facts(judged: &Judged) -> Vec<(String, String)> {
         (format!("{what} of a launch, at the peer (medians of the cases)"), range)
     };
     vec![
-        (
-            "launches during which somebody forked at the peer".into(),
-            format!("{forked} of {launches}"),
-        ),
+        ("launches with forks by others at the peer".into(), format!("{forked} of {launches}")),
         of("interrupts on the used CPU", range(there().filter_map(|it| it.1.interrupts))),
         of("softirqs on the used CPU", range(there().filter_map(|it| it.1.softirqs))),
         of("context switches", range(there().filter_map(|it| it.1.context_switches))),
@@ -104,10 +101,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<String> {
     values.sort_by(f64::total_cmp);
     let (least, most) = (values.first()?, values.last()?);
     let count = |it: &f64| units::count(it.round() as u64);
-    Some(match least == most {
-        true => count(least),
-        false => format!("{} to {}", count(least), count(most)),
-    })
+    Some(if least == most { count(least) } else { format!("{} to {}", count(least), count(most)) })
 }
 
 /// The noise of both hosts in a sentence.
@@ -123,7 +117,7 @@ pub fn noise(judged: &Judged) -> Option<Block> {
     });
     (launches > 0).then(|| {
         Block::paragraph(Text::new().strong("Noise of both hosts: ").plain(format!(
-            "somebody forked during {forks_here} of {launches} launches here, {forks_there} there\
+            "others forked during {forks_here} of {launches} launches here, {forks_there} there\
              {switches}."
         )))
     })
@@ -137,7 +131,7 @@ pub fn section(judged: &Judged) -> Option<Section> {
     section = section.with(Block::paragraph(format!(
         "One clock stamps every sample, the initiator's: a round trip and the acknowledgement of a \
          transfer end where they began. The other host's own clock ({}, {} a read) stamps nothing. \
-         Commands went over the mechanism itself, between stretches; the control stream was silent \
+         Commands went over the mechanism itself, between timed intervals; the control stream was silent \
          while anything was timed.",
         peer.clock.kind,
         units::duration(peer.clock.cost_ns)

@@ -10,7 +10,6 @@ use analysis::{CaseResult, Judged, PERCENTILES};
 /// Round trips up to which a run's tails stand beside its medians; of more, `report -v` has them.
 const FEW: usize = 12;
 
-/// What the table means.
 const MEANING: &str = "p50 and p99 are medians over launches of each launch's own; max is the largest of all \
      launches; n counts the samples of all launches.";
 /// What it means where round trips were too short for the clock.
@@ -36,7 +35,7 @@ pub fn table(judged: &Judged, caption: String, cases: &[&CaseResult]) -> Table {
     let open_loop = cases.iter().any(|it| it.rate.is_some());
     let limited = cases.iter().any(|it| it.clock_limited);
     let number = |name: &str| Column::number(name, 0);
-    let mut table = Table { caption, ..Default::default() };
+    let mut table = Table::new(caption);
     let cases = if by_ratio { ratios::in_order(judged, cases) } else { cases.to_vec() };
     if by_ratio {
         table.caption += ratios::AT_ONCE;
@@ -52,7 +51,7 @@ pub fn table(judged: &Judged, caption: String, cases: &[&CaseResult]) -> Table {
     }
     for case in cases {
         let size = case.message_bytes.filter(|_| sizes.len() > 1);
-        let size = size.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        let size = words::of_size(size);
         let sign = if case.clock_limited { " !" } else { "" };
         let name = Text::new().code(&case.variant).plain(format!("{size}{sign}"));
         let p50 = match case.rate.filter(|it| !it.is_kept()) {
@@ -100,7 +99,6 @@ pub fn lacking(case: &CaseResult, name: &str) -> Option<String> {
     Some(format!("{} of the {} needed", units::count(there), units::count(needed)))
 }
 
-/// The largest sample of all launches.
 pub fn largest(case: &CaseResult) -> Text {
     match case.largest_ns.filter(|_| case.is_kept()) {
         Some(ns) => units::duration(ns).into(),

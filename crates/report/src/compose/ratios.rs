@@ -49,7 +49,7 @@ pub fn table(judged: &Judged, (what, place): (&str, &str), cases: &[&CaseResult]
     table.columns.extend(asides.columns());
     for case in cases {
         let size = case.message_bytes.filter(|_| sizes.len() > 1);
-        let size = size.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        let size = words::of_size(size);
         let name = Text::new().code(tables::shown_name(case)).plain(size);
         let mut cells = vec![name, cell(judged, case), words::cell_value(case).into()];
         if earlier {
@@ -81,7 +81,6 @@ pub fn in_order<'a>(judged: &Judged, cases: &[&'a CaseResult]) -> Vec<&'a CaseRe
     cases
 }
 
-/// The column of the ratios.
 pub fn column(judged: &Judged, cases: &[&CaseResult]) -> Column {
     Column::number(format!("× {} [interval]", reference(judged, cases)), 0)
 }
@@ -117,7 +116,7 @@ pub fn headline(judged: &Judged, group: &GroupVerdict, standing: &Standing) -> S
     match (words::times_reference(judged, group, standing), group.reference) {
         (Some(times), _) => format!("{times} ({beside})"),
         (None, Some(at)) if at == standing.result && group.standings.len() > 1 => {
-            format!("which ratios are to ({beside})")
+            format!("the reference of the ratios ({beside})")
         }
         _ => beside,
     }
@@ -131,9 +130,8 @@ pub fn best_by(group: &GroupVerdict, case: &CaseResult) -> &'static str {
 /// `0.978× pipe (53.4 µs)`, or over a range of cases `0.978× … 1.02× pipe (53.4 µs … 61.2 µs)`: the value where
 /// ratios are no headline, or of the reference itself.
 pub fn brief(judged: &Judged, from: &CaseResult, to: &CaseResult) -> String {
-    let span = |first: String, last: String| match first == last {
-        true => first,
-        false => format!("{first} … {last}"),
+    let span = |first: String, last: String| {
+        if first == last { first } else { format!("{first} … {last}") }
     };
     let value = span(words::brief_value(from), words::brief_value(to));
     let ratio = |case: &CaseResult| {

@@ -6,19 +6,17 @@ use crate::{Block, Column, Listing, Row, Table, Text, Unit, Value, units};
 use analysis::{CaseResult, FIRST_MESSAGE, Judged, Secondary, Status};
 
 /// What a set-up holds, for those who read its figures.
-const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to have both ends, and to \
+const WHAT_IT_HOLDS: &str = "A set-up is all that one process does to open both ends, and to \
      close them again: bind, listen, connect, accept and close for tcp and for Unix sockets with \
      a name (bind=…), open and close for all others; with the calls that ask what the kernel \
      granted. A path costs what the file system of its folder takes, and making the folder. What \
-     remains to do before a first message isn't in it: faulting in shared memory, and meeting the \
+     remains to do before a first message isn't in it: faulting in shared memory, and finding the \
      partner (signal, process-vm). io-uring and tcp leave some of the end to the kernel.";
 
-/// What each step holds.
 const STEPS: &str = "bind: a socket made, bound, and listening. connect: another one made, and \
      connected to it. accept: with the check that the peer is our own. rest: options, what was \
      granted, the listener closed, the name removed.";
 
-/// The same between two hosts.
 const STEPS_APART: &str = "connect: a socket made, and connected. accept: the cookie shown, until the \
      far side answers. rest: what was granted.";
 
@@ -30,8 +28,7 @@ pub fn tables(judged: &Judged) -> Vec<Block> {
     for (workers, placement) in words::places(&cases) {
         let here = |it: &&&CaseResult| it.workers == workers && it.site == placement;
         let here: Vec<&CaseResult> = cases.iter().filter(here).copied().collect();
-        let threads = if workers == "thread" { ", threads" } else { "" };
-        let where_ = format!("{}{threads}", alone(placement));
+        let where_ = alone(placement) + words::threads(workers);
         tables.push(wholes(judged, &here, &where_).into());
         tables.extend(steps(&here, &where_).map(Block::from));
     }
@@ -44,20 +41,11 @@ fn apart(cases: &[&CaseResult]) -> bool {
 }
 
 fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
-    let mut table = Table {
-        caption: format!("Set-up and tear-down, {place}: median over launches [interval]"),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::number("both", 0),
-            Column::number("open", 1),
-            Column::number("close", 1),
-        ],
-        notes: vec![Text::from(match apart(cases) {
-            true => super::peer::SET_UP,
-            false => WHAT_IT_HOLDS,
-        })],
-        ..Default::default()
-    };
+    let mut table =
+        Table::new(format!("Set-up and tear-down, {place}: median over launches [interval]"))
+            .words([("mechanism", 0)])
+            .numbers([("both", 0), ("open", 1), ("close", 1)])
+            .note(if apart(cases) { super::peer::SET_UP } else { WHAT_IT_HOLDS });
     for case in cases {
         let opening = steps_of(case).filter(|it| it.name != CLOSE);
         let open: f64 = opening.map(|it| it.value.median).sum();
@@ -77,12 +65,9 @@ fn wholes(judged: &Judged, cases: &[&CaseResult], place: &str) -> Table {
 /// None where no mechanism has steps.
 fn steps(cases: &[&CaseResult], place: &str) -> Option<Table> {
     const NAMES: [&str; 5] = ["bind", "connect", "accept", "rest", CLOSE];
-    let mut table = Table {
-        caption: format!("Steps of a set-up, {place}: median over launches"),
-        columns: vec![Column::text("mechanism", 0)],
-        notes: vec![Text::from(if apart(cases) { STEPS_APART } else { STEPS })],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Steps of a set-up, {place}: median over launches"))
+        .words([("mechanism", 0)])
+        .note(if apart(cases) { STEPS_APART } else { STEPS });
     table.columns.extend(NAMES.map(|name| Column::number(name, 0)));
     for case in cases.iter().filter(|case| of(case, NAMES[1]).is_some()) {
         let cells = NAMES.map(|name| told(of(case, name)));
@@ -137,16 +122,15 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
         cases.filter_map(|case| Some((case, &case.secondary(FIRST_MESSAGE)?.value)))
     {
         let later = case.value.as_ref().map(|it| first.median / it.median);
-        let threads = if case.workers == "thread" { ", threads" } else { "" };
         listing.rows.push(vec![
             Value::Words(case.variant.clone()),
-            Value::Words(format!("{}{threads}", words::place(&case.site))),
+            Value::Words(words::place_of((&case.workers, &case.site))),
             Value::number(Unit::Bytes, case.message_bytes.map(|it| it as f64)),
             Value::Number {
                 unit: Unit::Nanoseconds,
                 value: first.median,
-                low: first.low,
-                high: first.high,
+                low: first.interval.low,
+                high: first.interval.high,
             },
             Value::number(Unit::Ratio, later),
             Value::number(Unit::Nanoseconds, Some(first.max)),
@@ -154,7 +138,7 @@ pub fn first_messages(judged: &Judged) -> Option<Block> {
     }
     listing.notes.push(Text::from(
         "The very first round trip of a launch, to a partner that already waits: cold code and \
-         cold memory, one value per launch, with one clock read in it. What null shows is the \
+         cold memory, one value per launch, with one clock read in it. The value of null is the \
          harness's own part.",
     ));
     let summary = Text::from("First message after set-up");

@@ -6,9 +6,7 @@ use analysis::{CaseResult, GroupVerdict, Judged};
 
 /// Stands before what is among the best.
 const BEST: char = '*';
-/// What it means.
-const BEST_IN_WORDS: &str =
-    "* among the best of its group, which nothing else there can be told from.";
+const BEST_IN_WORDS: &str = "* among the best of its group: not separated from the best.";
 
 /// What the sign of the best means, where it stands in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {
@@ -40,9 +38,10 @@ pub fn in_words(tables: &[Block]) -> Option<Text> {
 
 /// A value, marked where it is among the best of its group.
 pub fn cell(judged: &Judged, case: &CaseResult, value: String) -> Text {
-    match is_best(judged, case) {
-        true => Text::new().strong(format!("{BEST}{value}")),
-        false => Text::from(value),
+    if is_best(judged, case) {
+        Text::new().strong(format!("{BEST}{value}"))
+    } else {
+        Text::from(value)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tables of results: one per workload and placement, as wide as a terminal.
 
+use model::distinct::distinct;
 use std::collections::BTreeSet;
 
 use super::{percentiles, ratios, signs, words};
@@ -35,9 +36,10 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
                 tables.push(ratios::table(judged, (&what, &place), &here).into());
             }
             if metric.paced {
-                let caption = match by_ratio {
-                    true => format!("Percentiles of a response, {}", head.place()),
-                    false => head.caption(),
+                let caption = if by_ratio {
+                    format!("Percentiles of a response, {}", head.place())
+                } else {
+                    head.caption()
                 };
                 tables.push(percentiles::table(judged, caption, &here).into());
                 continue;
@@ -83,22 +85,22 @@ impl Head<'_> {
     }
 
     fn what(&self) -> String {
-        match self.metric.paced {
-            true => format!("{}{}", self.metric.title, words::qualifier(self.metric)),
-            false => self.metric.title.to_string(),
+        if self.metric.paced {
+            format!("{}{}", self.metric.title, words::qualifier(self.metric))
+        } else {
+            self.metric.title.to_string()
         }
     }
 
     fn place(&self) -> String {
-        let threads = if self.workers == "thread" { ", threads" } else { "" };
-        format!("{}{threads}", words::place(self.placement))
+        words::place_of((self.workers, self.placement))
     }
 }
 
 fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
     let sizes: BTreeSet<u64> = cases.iter().filter_map(|it| it.message_bytes).collect();
     let sizes: Vec<u64> = sizes.into_iter().collect();
-    let mut table = Table { caption: head.caption(), ..Default::default() };
+    let mut table = Table::new(head.caption());
     if sizes.len() > 3 {
         by_size(judged, &mut table, cases, &sizes);
         return table;
@@ -160,21 +162,18 @@ impl Asides {
         let mut kinds = cases.clone().filter(|it| bound_ratio(it).is_some());
         let floors = |it: &CaseResult| it.bound.as_ref().is_some_and(is_floor);
         Asides {
-            bound: kinds.next().map(|first| match floors(first) && kinds.all(floors) {
-                true => FLOOR,
-                false => YARDSTICK,
-            }),
+            bound: kinds
+                .next()
+                .map(|first| if floors(first) && kinds.all(floors) { FLOOR } else { YARDSTICK }),
             cpu: cases.clone().any(|it| it.cpu_ns_per_operation.is_some()),
         }
     }
 
-    /// Their columns.
     pub fn columns(&self) -> impl Iterator<Item = Column> {
         let named = [self.bound, self.cpu.then_some(CPU)].into_iter().flatten();
         named.map(|name| Column::number(name, ASIDE))
     }
 
-    /// Their cells, of one case.
     pub fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
         let bound = case.and_then(bound_ratio).map_or(String::new(), units::ratio);
         let cpu = case.and_then(|it| it.cpu_ns_per_operation);
@@ -227,10 +226,7 @@ fn asides_in_words(cases: &[&CaseResult]) -> Option<Text> {
 
 /// `futex wake-up round trip, one CPU (3.02 µs [2.98, 3.10], 12 rounds)`.
 fn named_bound(unit: Unit, bound: &Bound) -> String {
-    let value = match (bound.low, bound.high) {
-        (Some(low), Some(high)) => unit.interval(bound.value, low, high),
-        _ => unit.format(bound.value),
-    };
+    let value = unit.with_ends(bound.value, bound.interval.ends());
     let rounds = if bound.rounds == 1 { "round" } else { "rounds" };
     format!("{} ({value}, {} {rounds})", bound.name, bound.rounds)
 }
@@ -257,13 +253,6 @@ fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u
     }
 }
 
-/// Variants, in the order of the results.
 fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
-    let mut names = Vec::new();
-    for case in cases {
-        if !names.contains(&case.variant.as_str()) {
-            names.push(case.variant.as_str());
-        }
-    }
-    names
+    distinct(cases.iter().map(|it| it.variant.as_str()))
 }

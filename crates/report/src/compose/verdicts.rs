@@ -1,6 +1,6 @@
 //! What is best, by how much, how sure: one verdict per group, then what stayed open.
 
-use super::{Extent, open_loop, over_time, ratios, words};
+use super::{Detail, open_loop, over_time, ratios, words};
 use crate::{Block, Text, Verdict, VerdictKind};
 use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
@@ -8,8 +8,7 @@ use store::Closed;
 /// Cases with the widest intervals that a terminal names.
 const WORST_NAMED: usize = 3;
 
-/// The blocks of the section.
-pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
+pub fn blocks(judged: &Judged, detail: Detail) -> Vec<Block> {
     let mut blocks: Vec<Block> = judged
         .groups
         .iter()
@@ -18,8 +17,8 @@ pub fn blocks(judged: &Judged, extent: Extent) -> Vec<Block> {
         })
         .map(|group| Block::Verdict(verdict(judged, group)))
         .collect();
-    blocks.extend(over_time::remarks(judged, extent));
-    blocks.extend(open_cases(judged, extent));
+    blocks.extend(over_time::remarks(judged, detail));
+    blocks.extend(open_cases(judged, detail));
     blocks.extend(failures(judged));
     blocks
 }
@@ -40,8 +39,8 @@ fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
     Verdict::new(kind(group), headline, detail(judged, group))
 }
 
-/// A tie is a finding too; too few rounds to tell anything apart is not, nor is what others disturbed
-/// in every round.
+/// Several that are not separated are a finding too; a group where nothing is separated is not, nor
+/// one that was disturbed in every round.
 fn kind(group: &GroupVerdict) -> VerdictKind {
     if group.is_disturbed() {
         return VerdictKind::Unknown;
@@ -133,7 +132,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
         .try_fold(0.0, |most: f64, it| it.map(|it| most.max(it)));
     if let Some(most) = most.filter(|most| *most > 0.0) {
         text = text.plain(format!(
-            "What may be the best is at most {} slower than the best. ",
+            "Each that may be the best is at most {} slower than the best. ",
             percent(most)
         ));
     }
@@ -142,7 +141,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
         text = text.plain(format!("{unranked} "));
     }
     if group.is_disturbed() {
-        text = text.plain("Others disturbed every round: none of them is called best. ");
+        text = text.plain("Every round was disturbed: none of them is called best. ");
     }
     text.plain(format!(
         "{} rounds, paired; 95 % for all of the {} mechanisms together{}.",
@@ -161,13 +160,14 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
 fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     let cases = open_loop::unranked(judged, group);
     let told = cases.iter().map(|it| format!("{}, {}", it.variant, words::value(it)));
-    match cases.is_empty() {
-        true => String::new(),
-        false => format!("Not ranked: {}.", told.collect::<Vec<_>>().join("; ")),
+    if cases.is_empty() {
+        String::new()
+    } else {
+        format!("Not ranked: {}.", told.collect::<Vec<_>>().join("; "))
     }
 }
 
-/// How the leader stands to the reference, which nobody chose by looking; nothing where the headline says it.
+/// The leader's ratio to the reference; nothing where the headline has it.
 fn against_reference(judged: &Judged, group: &GroupVerdict) -> Text {
     let leader = group.leaders().0.filter(|_| !group.by_ratio);
     let told = leader.and_then(|it| Some((it, words::times_reference(judged, group, it)?)));
@@ -182,14 +182,14 @@ fn percent(share: f64) -> String {
 }
 
 /// Cases whose interval is wider than asked: all of them, or their count and the worst.
-fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
+fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
     let all: Vec<&CaseResult> = judged.groups.iter().flat_map(|it| open(judged, it)).collect();
     if all.is_empty() {
         return Vec::new();
     }
     let remedy = "More time (--budget) narrows intervals.";
     let asked = Text::new().strong("Precision not reached");
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         let lines = judged.groups.iter().filter_map(|group| {
             let names: Vec<String> = open(judged, group).map(name_with_reason).collect();
             let head = format!("{}: ", words::group(group));
@@ -207,7 +207,7 @@ fn open_cases(judged: &Judged, extent: Extent) -> Vec<Block> {
     vec![Block::paragraph(asked.plain(counted + &rest))]
 }
 
-/// The cases of a group that are precision not reached.
+/// The cases of a group whose precision was not reached.
 fn open<'a>(
     judged: &'a Judged,
     group: &'a GroupVerdict,

@@ -3,11 +3,11 @@
 use crate::{Text, Unit, VerdictKind, units};
 use analysis::hypothesis::Decision;
 use analysis::time::Shift;
-use analysis::{CaseResult, Estimate, GroupVerdict, Judged, Standing};
+use analysis::{CaseResult, GroupVerdict, Judged, Standing};
+use model::distinct::distinct;
 use model::metric::Metric;
 use model::workload::Workload;
 
-/// The unit of a case's estimate.
 pub fn unit(case: &CaseResult) -> Unit {
     case.metric.unit.into()
 }
@@ -36,6 +36,21 @@ pub fn place(placement: &str) -> String {
     }
 }
 
+/// As [`place`], with threads named.
+pub fn place_of((workers, placement): (&str, &str)) -> String {
+    place(placement) + threads(workers)
+}
+
+/// `, threads`, or nothing of processes.
+pub fn threads(workers: &str) -> &'static str {
+    if workers == "thread" { ", threads" } else { "" }
+}
+
+/// `, 64 B`, or nothing of what has no size.
+pub fn of_size(bytes: Option<u64>) -> String {
+    bytes.map_or(String::new(), |it| format!(", {}", units::size(it)))
+}
+
 /// Where the two halves are, in words: `this host`, `to the peer`, `lab: 2 routers, 1 switch`.
 pub fn route(route: &str) -> String {
     match route.split_once(':') {
@@ -58,7 +73,7 @@ pub fn route(route: &str) -> String {
 
 /// The head of a group: `64-byte messages, one CPU`.
 pub fn group(group: &GroupVerdict) -> String {
-    let workers = if group.workers == "thread" { ", threads" } else { "" };
+    let workers = threads(&group.workers);
     if group.metric.is_set_up() {
         return format!("{}, {}{workers}", group.metric.title, super::setup::alone(&group.site));
     }
@@ -74,12 +89,10 @@ pub fn value(case: &CaseResult) -> String {
     if let Some(words) = not_kept(case) {
         return words;
     }
-    match &case.value {
-        Some(Estimate { median, low: Some(low), high: Some(high), .. }) => {
-            unit.interval(*median, *low, *high)
-        }
-        Some(estimate) => format!("{} (too few launches)", unit.format(estimate.median)),
-        None => "–".into(),
+    let Some(estimate) = &case.value else { return "–".into() };
+    match estimate.interval.ends() {
+        Some((low, high)) => unit.interval(estimate.median, low, high),
+        None => format!("{} (too few launches)", unit.format(estimate.median)),
     }
 }
 
@@ -136,15 +149,13 @@ pub fn short_value(case: &CaseResult) -> String {
     if let Some(words) = not_kept(case) {
         return words;
     }
-    match case.value.as_ref() {
-        Some(Estimate { median, low: Some(low), high: Some(high), .. }) => {
-            let half = 50.0 * (high - low) / median;
-            let half = if half < 9.95 { format!("{half:.1}") } else { format!("{half:.0}") };
-            format!("{} ±{half}%{}", unit.format(*median), sign(case))
-        }
-        Some(estimate) => unit.format(estimate.median) + sign(case),
-        None => "–".into(),
-    }
+    let Some(estimate) = &case.value else { return "–".into() };
+    let median = unit.format(estimate.median);
+    let half = estimate.interval.ends().map_or(String::new(), |(low, high)| {
+        let half = 50.0 * (high - low) / estimate.median;
+        if half < 9.95 { format!(" ±{half:.1}%") } else { format!(" ±{half:.0}%") }
+    });
+    median + &half + sign(case)
 }
 
 /// The headline value alone: `4.12 µs`.
@@ -193,10 +204,8 @@ pub fn remark(case: &CaseResult) -> Option<String> {
 
 /// `pipe, 64 B, one CPU`; the workload is said where it isn't a round trip.
 pub fn case(case: &CaseResult) -> String {
-    let size = case.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
-    let threads = if case.workers == "thread" { ", threads" } else { "" };
-    let what = qualifier(&case.metric);
-    format!("{}{what}{size}, {}{threads}", case.variant, place(&case.site))
+    let (what, size) = (qualifier(&case.metric), of_size(case.message_bytes));
+    format!("{}{what}{size}, {}", case.variant, place_of((&case.workers, &case.site)))
 }
 
 /// `, open loop`; nothing of a round trip.
@@ -233,10 +242,9 @@ pub fn best_by_place(judged: &Judged, workload: Workload, size: Option<u64>) -> 
         .groups
         .iter()
         .filter(|it| it.workload == workload && it.message_bytes == size && it.standings.len() > 1);
-    let threads = |it: &GroupVerdict| if it.workers == "thread" { ", threads" } else { "" };
-    let named: Vec<String> =
-        here.map(|it| format!("{} ({}{})", best_of(it), place(&it.site), threads(it))).collect();
-    best(&named)
+    let named =
+        |it: &GroupVerdict| format!("{} ({})", best_of(it), place_of((&it.workers, &it.site)));
+    best(&here.map(named).collect::<Vec<_>>())
 }
 
 /// `Best: pipe (64 B to 1 KiB); tcp (4 KiB).`, or nothing.
@@ -256,9 +264,12 @@ pub fn best_by_size(judged: &Judged, workload: Workload, at: (&str, &str)) -> St
     }
     let named: Vec<String> = stretches
         .into_iter()
-        .map(|(names, from, to)| match from == to {
-            true => format!("{names} ({})", units::size(from)),
-            false => format!("{names} ({} to {})", units::size(from), units::size(to)),
+        .map(|(names, from, to)| {
+            if from == to {
+                format!("{names} ({})", units::size(from))
+            } else {
+                format!("{names} ({} to {})", units::size(from), units::size(to))
+            }
         })
         .collect();
     best(&named)
@@ -323,14 +334,7 @@ fn cut(names: &[String]) -> (&[String], usize) {
 
 /// Workers and placements, in the order of the results.
 pub fn places<'a>(cases: &[&'a CaseResult]) -> Vec<(&'a str, &'a str)> {
-    let mut places = Vec::new();
-    for case in cases {
-        let place = (case.workers.as_str(), case.site.as_str());
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
+    distinct(cases.iter().map(|it| (it.workers.as_str(), it.site.as_str())))
 }
 
 /// What at least three names begin with, up to the value of their first option: it stands there once.

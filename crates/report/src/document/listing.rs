@@ -73,9 +73,8 @@ impl Listing {
         let is_words = |at: usize| {
             self.rows.iter().all(|row| matches!(row.get(at), None | Some(Value::Words(_))))
         };
-        let column = |(at, name): (usize, &String)| match is_words(at) {
-            true => Column::text(name, at as u8),
-            false => Column::number(name, at as u8),
+        let column = |(at, name): (usize, &String)| {
+            if is_words(at) { Column::text(name, at as u8) } else { Column::number(name, at as u8) }
         };
         let row = |row: &Vec<Value>| {
             let named = row.first().map(|it| Text::new().code(it.in_words()));

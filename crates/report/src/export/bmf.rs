@@ -23,7 +23,11 @@ struct Metric {
 
 impl Metric {
     fn headline(estimate: &Estimate) -> Metric {
-        Metric { value: estimate.median, lower_value: estimate.low, upper_value: estimate.high }
+        Metric {
+            value: estimate.median,
+            lower_value: estimate.interval.low,
+            upper_value: estimate.interval.high,
+        }
     }
 
     fn percentile(estimate: &Estimate, name: &str) -> Option<Metric> {

@@ -49,7 +49,6 @@ pub fn text(judged: &Judged) -> String {
     table(results.map(|(nth, case)| row(judged, case, standings().find(|it| it.result == nth))))
 }
 
-/// A header, and the rows.
 fn table(rows: impl Iterator<Item = Cells>) -> String {
     let mut text = String::new();
     for (nth, Cells(row)) in rows.enumerate() {
@@ -152,8 +151,8 @@ fn spread(cells: &mut Cells, estimate: Option<&Estimate>) {
         cells.maybe(part, value);
     };
     put("median", estimate.map(|it| it.median));
-    put("low", estimate.and_then(|it| it.low));
-    put("high", estimate.and_then(|it| it.high));
+    put("low", estimate.and_then(|it| it.interval.low));
+    put("high", estimate.and_then(|it| it.interval.high));
     put("min", estimate.map(|it| it.min));
     put("q1", estimate.map(|it| it.q1));
     put("q3", estimate.map(|it| it.q3));
@@ -161,10 +160,10 @@ fn spread(cells: &mut Cells, estimate: Option<&Estimate>) {
 }
 
 fn confidence(cells: &mut Cells, case: &CaseResult) {
-    let ranks = case.value.as_ref().and_then(|it| it.ranks);
+    let ranks = case.value.as_ref().and_then(|it| it.interval.ranks);
     cells.maybe("rank_low", ranks.map(|it| it[0]));
     cells.maybe("rank_high", ranks.map(|it| it[1]));
-    cells.maybe("coverage", case.value.as_ref().and_then(|it| it.coverage));
+    cells.maybe("coverage", case.value.as_ref().and_then(|it| it.interval.coverage));
     let precision = case.precision_reached;
     cells.maybe("precision_asked", precision.map(|it| it.asked));
     cells.maybe("precision_half_width", precision.and_then(|it| it.half_width));
@@ -188,8 +187,8 @@ fn confidence(cells: &mut Cells, case: &CaseResult) {
     cells.maybe("bound", bound.map(|it| &it.name));
     cells.maybe("bound_kind", bound.map(|it| it.kind.name()));
     cells.maybe("bound_value", bound.map(|it| it.value));
-    cells.maybe("bound_low", bound.and_then(|it| it.low));
-    cells.maybe("bound_high", bound.and_then(|it| it.high));
+    cells.maybe("bound_low", bound.and_then(|it| it.interval.low));
+    cells.maybe("bound_high", bound.and_then(|it| it.interval.high));
     cells.maybe("time_over_bound", bound.and_then(|it| it.ratio));
     cells.maybe("time_over_bound_low", bound.and_then(|it| it.ratio_low));
     cells.maybe("time_over_bound_high", bound.and_then(|it| it.ratio_high));

@@ -9,7 +9,7 @@ mod hlog;
 mod json;
 pub mod ndjson;
 
-use crate::compose::{self, Extent};
+use crate::compose::{self, Detail};
 use analysis::{CaseResult, Judged};
 use model::metric::Operation;
 use model::size;
@@ -69,8 +69,8 @@ pub fn text(format: Format, judged: &Judged, store: &Store) -> Result<String, St
         Format::Csv => csv::text(judged),
         Format::ClaimsCsv => csv::claims(judged),
         Format::Markdown => markdown(&match &judged.fleet {
-            Some(fleet) => compose::fleet::compose(fleet, &judged.groups, Extent::Summary),
-            None => compose::compose(judged, Extent::Summary),
+            Some(fleet) => compose::fleet::compose(fleet, &judged.groups, Detail::Summary),
+            None => compose::compose(judged, Detail::Summary),
         }),
         Format::Hgrm => hgrm::text(judged, store)?,
         Format::Hlog => hlog::text(judged, store)?,

@@ -19,7 +19,6 @@ use store::{Concurrent, RunStatus, Store, StoreError, StoredCase, StoredRun};
 /// Version of the events: grows when a reader could misread the next one.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// What every line has in common.
 #[derive(Serialize)]
 struct Line<'a, T> {
     event: &'a str,
@@ -36,7 +35,6 @@ fn line(event: &str, run: i64, body: impl Serialize) -> String {
     text
 }
 
-/// Which case a line is about.
 #[derive(Serialize)]
 struct Identity<'a> {
     /// Position among the planned cases and among the results, from 0.
@@ -188,11 +186,11 @@ pub fn conclusion(judged: &Judged) -> String {
         result: &'a CaseResult,
     }
     #[derive(Serialize)]
-    struct Told<'a> {
+    struct ClaimLine<'a> {
         claim: Claim<'a>,
     }
     #[derive(Serialize)]
-    struct End<'a> {
+    struct RunEnd<'a> {
         status: &'a str,
         ended: Option<&'a str>,
         timed_share: Option<f64>,
@@ -206,10 +204,10 @@ pub fn conclusion(judged: &Judged) -> String {
     let mut text: String =
         results.map(|(case, result)| line("result", run.id, Result { case, result })).collect();
     for claim in judged.study.iter().flat_map(JudgedStudy::claims) {
-        text.push_str(&line("claim", run.id, Told { claim }));
+        text.push_str(&line("claim", run.id, ClaimLine { claim }));
     }
     let complete = run.status == RunStatus::Complete;
-    let body = End {
+    let body = RunEnd {
         status: if complete { "complete" } else { "interrupted" },
         ended: run.ended.as_deref(),
         timed_share: judged.timed_share,

@@ -1,6 +1,8 @@
 //! Text made safe for the three places it can stand in a page: content and attributes, JSON
 //! inside a script element, and ids.
 
+use crate::units::kept_together;
+
 /// Text for element content and for attributes in double quotes, of a page or of a picture; what XML
 /// can't hold is replaced.
 ///
@@ -26,21 +28,7 @@ pub(crate) fn escape(text: &str) -> String {
 
 /// The words of a sentence, escaped, with numbers kept on one line with their units.
 pub(super) fn sentence(text: &str) -> String {
-    const UNITS: [&str; 14] = [
-        "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "KiB/s", "MiB/s", "GiB/s", "k/s",
-        "M/s",
-    ];
-    let mut out = String::with_capacity(text.len() + 8);
-    let mut number = false;
-    for (position, word) in text.split(' ').enumerate() {
-        let bare = word.trim_end_matches(['.', ',', ';', ':', ')', '?']);
-        if position > 0 {
-            out.push(if number && UNITS.contains(&bare) { '\u{a0}' } else { ' ' });
-        }
-        out.push_str(&escape(word));
-        number = word.ends_with(|c: char| c.is_ascii_digit());
-    }
-    out
+    escape(&kept_together(text))
 }
 
 /// JSON that can stand inside a script element: no `<` closes or opens anything, and the two

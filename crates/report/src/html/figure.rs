@@ -18,26 +18,28 @@ const NARROW: f64 = 250.0;
 /// A picture of more bytes holds more than a narrow place can show: it is moved sideways there, and
 /// the page stays small.
 const DENSE: usize = 12_000;
-/// Series of a course that are drawn, for which `analysis` keeps slices enough.
-const DRAWN: usize = analysis::COURSES_DRAWN;
+/// Time series that are drawn, for which `analysis` keeps slices enough.
+const DRAWN: usize = analysis::TIME_SERIES_DRAWN;
 
 pub(super) fn write(out: &mut String, figure: &Figure) {
     let (id, title, caption) = (slug(&figure.id), escape(&figure.title), escape(&figure.caption));
-    let found = match figure.finding.is_empty() {
-        true => String::new(),
-        false => format!("<p class=\"finding\">{}</p>", escape(&figure.finding)),
+    let found = if figure.finding.is_empty() {
+        String::new()
+    } else {
+        format!("<p class=\"finding\">{}</p>", escape(&figure.finding))
     };
     out.push_str(&format!(
         "<figure class=\"figure\" id=\"figure-{id}\">\n<h3>{title}</h3>\n\
          <figcaption>{found}<p>{caption}</p></figcaption>\n"
     ));
     match figure.kind {
-        FigureKind::Course => course(out, figure),
+        FigureKind::TimeSeries => time_series(out, figure),
         _ => {
             let wide = svg::inline(figure, WIDE, "wide", 0);
-            match wide.len() > DENSE {
-                true => plot(out, &svg::inline(figure, WIDE, "long", 0)),
-                false => plot(out, &(wide + &svg::inline(figure, NARROW, "narrow", 0))),
+            if wide.len() > DENSE {
+                plot(out, &svg::inline(figure, WIDE, "long", 0))
+            } else {
+                plot(out, &(wide + &svg::inline(figure, NARROW, "narrow", 0)))
             }
         }
     }
@@ -54,17 +56,17 @@ fn plot(out: &mut String, drawn: &str) {
     out.push_str(&format!("<div class=\"plot\">\n{drawn}</div>\n"));
 }
 
-/// The series that are drawn, and that the script has: of a course the first.
+/// The series that are drawn, and that the script has: of a time series the first.
 fn drawn(figure: &Figure) -> &[Series] {
     match figure.kind {
-        FigureKind::Course => &figure.series[..figure.series.len().min(DRAWN)],
+        FigureKind::TimeSeries => &figure.series[..figure.series.len().min(DRAWN)],
         _ => &figure.series,
     }
 }
 
-/// A course has many panels of many points: the first are shown, others are folded, and on a phone
+/// A time series has many panels of many points: the first are shown, others are folded, and on a phone
 /// they are moved sideways.
-fn course(out: &mut String, figure: &Figure) {
+fn time_series(out: &mut String, figure: &Figure) {
     let all = drawn(figure);
     let (shown, folded) = all.split_at(all.len().min(svg::PANELS));
     let drawn = |series: &[Series], first| {
@@ -88,7 +90,7 @@ fn course(out: &mut String, figure: &Figure) {
 fn payload(figure: &Figure) -> Value {
     let series = |series: &Series| {
         let points: Vec<Value> = match figure.kind {
-            FigureKind::Course => launches(&series.points),
+            FigureKind::TimeSeries => launches(&series.points),
             _ => series.points.iter().map(compact).collect(),
         };
         json!({ "name": series.name, "points": points })
@@ -102,7 +104,7 @@ fn payload(figure: &Figure) -> Value {
     })
 }
 
-/// A course has thousands of points, and is looked at, not read off: three digits, and for each
+/// A time series has thousands of points that are not read off: three digits, and for each
 /// stretch without a gap `[x of the first, step of x, y, low, high, y, low, high, …]`.
 fn launches(points: &[Point]) -> Vec<Value> {
     let runs = points.split(|it| it.y.and_then(finite).is_none()).filter(|it| !it.is_empty());

@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, LINE};
 use super::metrics::{fit, shorten, width_of, wrap};
-use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, Words, stroke};
+use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, TextStyle, stroke};
 use super::track::Track;
 use crate::figure::{Figure, Mark, Scale};
 
@@ -17,18 +17,18 @@ pub(super) fn horizontal(
 ) {
     let plot = frame.plot;
     sheet.group("class=\"ticks\"", |sheet| ticks_below(sheet, frame, &frame.measured, 44.0));
-    sheet.line([plot.left, plot.top], [plot.left, plot.bottom], &stroke(sheet.look.muted, 0.8));
+    sheet.line([plot.left, plot.top], [plot.left, plot.bottom], &stroke(sheet.theme.muted, 0.8));
     let between = |nth: usize| Some(frame.varied.at(nth as f64)? - frame.varied.step() / 2.0);
     let rules = (1..labels.len()).filter_map(between);
     let rules: Vec<_> = rules.map(|y| vec![[plot.left, y], [plot.right, y]]).collect();
-    sheet.lines(&rules, &stroke(sheet.look.rule, 0.4));
+    sheet.lines(&rules, &stroke(sheet.theme.rule, 0.4));
     for (nth, lines) in labels.iter().enumerate() {
         let Some(y) = frame.varied.at(nth as f64) else { continue };
         let head = y - 0.5 * LINE * (lines.len() as f64 - 1.0);
         sheet.named(&figure.x.categories[nth], |sheet| {
             for (row, line) in lines.iter().enumerate() {
                 let at = [plot.left - 6.0, head + LINE * row as f64];
-                sheet.text(at, Words::new(Anchor::End, sheet.look.ink), line);
+                sheet.text(at, TextStyle::new(Anchor::End, sheet.theme.ink), line);
             }
         });
     }
@@ -40,7 +40,7 @@ pub(super) fn horizontal(
 fn axis_name(sheet: &mut Sheet, name: &str, [x, y]: Spot) -> f64 {
     let lines = wrap(name, sheet.width - 4.0, TEXT, 2);
     for (row, line) in lines.iter().enumerate().filter(|it| !it.1.is_empty()) {
-        let words = Words::new(Anchor::Middle, sheet.look.muted);
+        let words = TextStyle::new(Anchor::Middle, sheet.theme.muted);
         sheet.text([x, y + LINE * row as f64], words, line);
     }
     y + LINE * (lines.len() - 1) as f64
@@ -51,10 +51,10 @@ pub(super) fn upright(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame) {
     let plot = frame.plot;
     let ticks = frame.measured.ticks(34.0);
     let rules = ticks.iter().map(|(y, _)| vec![[plot.left, *y], [plot.right, *y]]);
-    sheet.lines(&rules.collect::<Vec<_>>(), &stroke(sheet.look.rule, 0.6));
+    sheet.lines(&rules.collect::<Vec<_>>(), &stroke(sheet.theme.rule, 0.6));
     for (y, words) in ticks {
         let words = shorten(&words, plot.left - 8.0, TEXT);
-        sheet.text([plot.left - 5.0, y], Words::new(Anchor::End, sheet.look.muted), &words);
+        sheet.text([plot.left - 5.0, y], TextStyle::new(Anchor::End, sheet.theme.muted), &words);
     }
     let foot = match figure.x.scale {
         Scale::Category => {
@@ -66,12 +66,16 @@ pub(super) fn upright(sheet: &mut Sheet, figure: &Figure, frame: &mut Frame) {
             plot.bottom + 9.0 + LINE
         }
     };
-    sheet.line([plot.left, plot.bottom], [plot.right, plot.bottom], &stroke(sheet.look.muted, 0.8));
+    sheet.line(
+        [plot.left, plot.bottom],
+        [plot.right, plot.bottom],
+        &stroke(sheet.theme.muted, 0.8),
+    );
     let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
     frame.bottom = axis_name(sheet, &figure.x.label, middle) + 8.0;
     if !figure.y.label.is_empty() {
         let name = shorten(&figure.y.label, plot.height() + 12.0, TEXT);
-        sheet.upward([9.0, (plot.top + plot.bottom) / 2.0], sheet.look.muted, &name);
+        sheet.upward([9.0, (plot.top + plot.bottom) / 2.0], sheet.theme.muted, &name);
     }
 }
 
@@ -80,13 +84,13 @@ fn ticks_below(sheet: &mut Sheet, frame: &Frame, axis: &Track, room: f64) {
     let plot = frame.plot;
     let ticks = axis.ticks(room);
     let rules = ticks.iter().map(|(x, _)| vec![[*x, plot.top], [*x, plot.bottom + 2.0]]);
-    sheet.lines(&rules.collect::<Vec<_>>(), &stroke(sheet.look.rule, 0.6));
+    sheet.lines(&rules.collect::<Vec<_>>(), &stroke(sheet.theme.rule, 0.6));
     let mut taken = f64::NEG_INFINITY;
     for (x, words) in ticks.into_iter().filter(|_| frame.worded) {
         let half = width_of(&words, TEXT) / 2.0;
         if x - half > taken {
             let at = [x, plot.bottom + 9.0];
-            sheet.text(at, Words::new(Anchor::Middle, sheet.look.muted), &words);
+            sheet.text(at, TextStyle::new(Anchor::Middle, sheet.theme.muted), &words);
             taken = x + half + 2.0;
         }
     }
@@ -105,7 +109,7 @@ pub(super) fn names_below(
     let names = &figure.x.categories;
     let (size, broken) = fit(names.iter(), room, 4);
     let upright = broken.iter().flatten().any(|line| line.ends_with('…'));
-    let look = sheet.look;
+    let theme = sheet.theme;
     let mut foot = top + 9.0 + LINE;
     for (nth, (name, lines)) in names.iter().zip(&broken).enumerate() {
         let Some(x) = at(nth) else { continue };
@@ -114,12 +118,16 @@ pub(super) fn names_below(
                 let short = shorten(name, UPRIGHT, TEXT);
                 let long = width_of(&short, TEXT);
                 foot = foot.max(top + 6.0 + long + 4.0);
-                sheet.upward([x, top + 6.0 + long / 2.0], look.ink, &short);
+                sheet.upward([x, top + 6.0 + long / 2.0], theme.ink, &short);
                 return;
             }
             for (row, line) in lines.iter().enumerate() {
                 let at = [x, top + 8.0 + LINE * row as f64];
-                sheet.text(at, Words { size, ..Words::new(Anchor::Middle, look.ink) }, line);
+                sheet.text(
+                    at,
+                    TextStyle { size, ..TextStyle::new(Anchor::Middle, theme.ink) },
+                    line,
+                );
             }
             foot = foot.max(top + 9.0 + LINE * lines.len() as f64);
         });
@@ -138,7 +146,7 @@ pub(super) fn bounds_across(sheet: &mut Sheet, figure: &Figure, frame: &Frame) {
     let mut taken: Vec<Area> = Vec::new();
     for mark in bounds(figure) {
         let Some(y) = frame.measured.at(mark.value) else { continue };
-        sheet.line([plot.left, y], [plot.right, y], &(stroke(sheet.look.muted, 0.9) + BOUND));
+        sheet.line([plot.left, y], [plot.right, y], &(stroke(sheet.theme.muted, 0.9) + BOUND));
         let name = shorten(&mark.label, plot.width() - 6.0, TEXT);
         let wide = width_of(&name, TEXT);
         let places = [-6.0, 6.0, -16.0, 16.0, -26.0, 26.0].map(|off| {
@@ -148,7 +156,7 @@ pub(super) fn bounds_across(sheet: &mut Sheet, figure: &Figure, frame: &Frame) {
         });
         let free = |area: &&Area| !taken.iter().any(|it| it.touches(area));
         let area = *places.iter().find(free).unwrap_or(&places[0]);
-        let words = Words { halo: true, ..Words::new(Anchor::End, sheet.look.muted) };
+        let words = TextStyle { halo: true, ..TextStyle::new(Anchor::End, sheet.theme.muted) };
         sheet.named(&mark.label, |sheet| {
             sheet.text([area.right, (area.top + area.bottom) / 2.0], words, &name);
         });
@@ -194,7 +202,7 @@ pub(super) fn mark_lanes(
 
 /// Draws the bounds of a horizontal plot, each from its name down.
 pub(super) fn draw_lanes(sheet: &mut Sheet, frame: &Frame) {
-    let style = stroke(sheet.look.muted, 0.9) + BOUND;
+    let style = stroke(sheet.theme.muted, 0.9) + BOUND;
     for lane in &frame.lanes {
         let (Some(x), Some((last, _))) = (frame.measured.at(lane.value), lane.lines.last()) else {
             continue;
@@ -202,8 +210,8 @@ pub(super) fn draw_lanes(sheet: &mut Sheet, frame: &Frame) {
         sheet.line([x, last[1] + 5.0], [x, frame.plot.bottom], &style);
     }
     for lane in &frame.lanes {
-        let plain = Words::new(Anchor::Middle, sheet.look.muted);
-        let words = Words { halo: true, beside: frame.measured.at(lane.value), ..plain };
+        let plain = TextStyle::new(Anchor::Middle, sheet.theme.muted);
+        let words = TextStyle { halo: true, beside: frame.measured.at(lane.value), ..plain };
         sheet.named(&lane.label, |sheet| {
             lane.lines.iter().for_each(|(at, line)| sheet.text(*at, words, line));
         });

@@ -1,7 +1,7 @@
 //! Bars: stacked by series, or beside each other with whiskers and signs from elsewhere.
 
 use super::intervals::{reason, said, words_behind};
-use super::sheet::{Anchor, Sheet, TEXT, Words, stroke};
+use super::sheet::{Anchor, Sheet, TEXT, TextStyle, stroke};
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
@@ -40,10 +40,8 @@ pub(super) fn stacked(sheet: &mut Sheet, figure: &Figure) -> f64 {
 pub(super) fn grouped(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let slots = figure.series.iter().filter(|it| it.drawn == Drawn::AsKind).count().max(1);
     let rows = figure.x.categories.len().max(1) as f64;
-    let tall = match figure.horizontal {
-        true => rows * (slots as f64 * 14.0 + 7.0),
-        false => 0.5 * sheet.width,
-    };
+    let tall =
+        if figure.horizontal { rows * (slots as f64 * 14.0 + 7.0) } else { 0.5 * sheet.width };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let half = (0.35 * frame.varied.step() / slots as f64).min(8.0);
     let all = || figure.series.iter().enumerate();
@@ -83,22 +81,17 @@ fn bar(
     sheet.point(at, mid, &said(figure, series, point), |sheet| {
         sheet.fill(nth, frame.bar(zero, mid, half));
         if point.low.is_some() {
-            sheet.whisker(low, high, 2.5, &stroke(sheet.look.ink, 1.0));
+            sheet.whisker(low, high, 2.5, &stroke(sheet.theme.ink, 1.0));
         }
         if figure.horizontal {
             let from = high[0].max(mid[0]);
-            match beside_signs(figure, frame, point, aside, from) {
+            if beside_signs(figure, frame, point, aside, from) {
                 // Right behind a sign it would be read as that sign's.
-                true => sheet.text(
-                    [frame.plot.right, mid[1]],
-                    Words {
-                        size: TEXT - 1.0,
-                        halo: true,
-                        ..Words::new(Anchor::End, sheet.look.muted)
-                    },
-                    &figure.y.unit.format(y),
-                ),
-                false => words_behind(sheet, figure, y, [from, mid[1]]),
+                let words = TextStyle::new(Anchor::End, sheet.theme.muted);
+                let words = TextStyle { size: TEXT - 1.0, halo: true, ..words };
+                sheet.text([frame.plot.right, mid[1]], words, &figure.y.unit.format(y));
+            } else {
+                words_behind(sheet, figure, y, [from, mid[1]]);
             }
         }
     });
@@ -122,13 +115,13 @@ fn beside_signs(
 /// Signs of what comes from elsewhere; a fraction of `x` puts them at a bar.
 fn signs(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, nth: usize, beside: usize) {
     let series = &figure.series[nth];
-    let look = sheet.look;
+    let theme = sheet.theme;
     sheet.series(nth, &series.name, |sheet| {
         for (at, point) in series.points.iter().enumerate() {
             let spot = point.y.and_then(finite).and_then(|y| frame.spot(point.x, y, 0.0));
             let Some(spot) = spot else { continue };
             sheet.point(at, spot, &said(figure, series, point), |sheet| {
-                sheet.shape(3 + beside, spot, 6.5, look.paper, look.ink);
+                sheet.shape(3 + beside, spot, 6.5, theme.paper, theme.ink);
             });
         }
     });

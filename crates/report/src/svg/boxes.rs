@@ -8,10 +8,8 @@ use crate::figure::{Figure, Series, finite};
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     let slots = figure.series.len().max(1);
     let rows = figure.x.categories.len().max(1) as f64;
-    let tall = match figure.horizontal {
-        true => rows * (slots as f64 * ROW + 5.0),
-        false => 0.55 * sheet.width,
-    };
+    let tall =
+        if figure.horizontal { rows * (slots as f64 * ROW + 5.0) } else { 0.55 * sheet.width };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let half = (0.34 * frame.varied.step() / slots as f64).min(8.0);
     frame.inside(sheet, figure, |sheet| {
@@ -53,16 +51,16 @@ fn one(
     });
     let said = said(figure, series, point) + &ends.unwrap_or_default();
     sheet.point(at, mid, &said, |sheet| {
-        let line = stroke(sheet.look.color(nth), 1.1);
+        let line = stroke(sheet.theme.color(nth), 1.1);
         sheet.whisker(least, most, half / 2.0, &line);
         // Paper below, so that the whisker ends at the box.
         let area = frame.bar(low, high, half);
-        sheet.rect(area, 0.0, &format!("fill=\"{}\"", sheet.look.paper));
+        sheet.rect(area, 0.0, &format!("fill=\"{}\"", sheet.theme.paper));
         sheet.fill(nth, area);
         let [a, b] = frame.cap(mid, half);
         // White below, so that the median shows on any fill.
-        sheet.line(a, b, &stroke(sheet.look.paper, 3.2));
-        sheet.line(a, b, &stroke(sheet.look.ink, 1.6));
+        sheet.line(a, b, &stroke(sheet.theme.paper, 3.2));
+        sheet.line(a, b, &stroke(sheet.theme.ink, 1.6));
         if figure.horizontal {
             words_behind(sheet, figure, y, [most[0], mid[1]]);
         }

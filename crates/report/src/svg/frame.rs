@@ -9,7 +9,6 @@ use crate::figure::{Drawn, Figure, FigureKind, Scale, finite};
 
 /// Room that a value in words takes behind its interval.
 const WORDS: f64 = 62.0;
-/// The height of a line of labels.
 pub(super) const LINE: f64 = 10.0;
 
 /// A plot with its two axes.
@@ -31,9 +30,10 @@ impl Frame<'_> {
     /// of numbers.
     pub fn inside(&self, sheet: &mut Sheet, figure: &Figure, draw: impl FnOnce(&mut Sheet)) {
         let all = |sheet: &mut Sheet| {
-            match self.horizontal {
-                true => axes::draw_lanes(sheet, self),
-                false => axes::bounds_across(sheet, figure, self),
+            if self.horizontal {
+                axes::draw_lanes(sheet, self)
+            } else {
+                axes::bounds_across(sheet, figure, self)
             }
             draw(sheet);
         };
@@ -52,9 +52,10 @@ impl Frame<'_> {
 
     /// The ends of a short line across the measured direction at a spot.
     pub fn cap(&self, [x, y]: Spot, half: f64) -> [Spot; 2] {
-        match self.horizontal {
-            true => [[x, y - half], [x, y + half]],
-            false => [[x - half, y], [x + half, y]],
+        if self.horizontal {
+            [[x, y - half], [x, y + half]]
+        } else {
+            [[x - half, y], [x + half, y]]
         }
     }
 
@@ -99,12 +100,12 @@ pub(super) fn lay<'a>(
     tall: f64,
 ) -> Frame<'a> {
     let top = legend::draw(sheet, entries, 4.0);
-    lay_below(sheet, figure, figure, Place { top, tall, left: 0.0, worded: true })
+    lay_below(sheet, figure, figure, PlotBox { top, tall, left: 0.0, worded: true })
 }
 
 /// Where a plot stands.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct PlotBox {
     pub top: f64,
     pub tall: f64,
     /// Least room to the left.
@@ -126,9 +127,9 @@ pub(super) fn lay_below<'a>(
     sheet: &mut Sheet,
     figure: &'a Figure,
     whole: &'a Figure,
-    place: Place,
+    place: PlotBox,
 ) -> Frame<'a> {
-    let Place { top, tall, worded, .. } = place;
+    let PlotBox { top, tall, worded, .. } = place;
     let horizontal = figure.horizontal;
     let names = figure.x.scale == Scale::Category;
     let width = sheet.width;
@@ -142,12 +143,11 @@ pub(super) fn lay_below<'a>(
     let widest = |words: &mut dyn Iterator<Item = &String>| {
         words.map(|it| width_of(it, TEXT)).fold(0.0, f64::max)
     };
-    let (left, air) = match horizontal {
-        true => {
-            let left = widest(&mut labels.iter().flatten()) + 10.0;
-            (left, (WORDS / (right - left - WORDS).max(WORDS)).min(1.0))
-        }
-        false => (room_left(figure, tall, width).max(place.left), 0.05),
+    let (left, air) = if horizontal {
+        let left = widest(&mut labels.iter().flatten()) + 10.0;
+        (left, (WORDS / (right - left - WORDS).max(WORDS)).min(1.0))
+    } else {
+        (room_left(figure, tall, width).max(place.left), 0.05)
     };
     // What stands on the page from left to right, and from the foot to the head.
     let measured = Track::of(figure, &figure.y, measured_values(figure).into_iter(), air);

@@ -3,7 +3,7 @@
 use super::axes;
 use super::frame::LINE;
 use super::metrics::{shorten, width_of, wrap};
-use super::sheet::{Anchor, Area, Sheet, TEXT, Words, stroke};
+use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, stroke};
 use super::track::Track;
 use crate::figure::{Figure, Point, finite};
 
@@ -52,7 +52,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
             let head = top + CELL / 2.0 - 0.5 * LINE * (lines.len() as f64 - 1.0);
             for (nth, line) in lines.iter().enumerate() {
                 let at = [plot.left - 6.0, head + LINE * nth as f64];
-                sheet.text(at, Words::new(Anchor::End, sheet.look.ink), line);
+                sheet.text(at, TextStyle::new(Anchor::End, sheet.theme.ink), line);
             }
             let within = |point: &Point| (0.0..columns).contains(&point.x);
             for (at, point) in series.points.iter().enumerate().filter(|it| within(it.1)) {
@@ -83,11 +83,12 @@ fn cell(
     let middle = [(area.left + area.right) / 2.0, (area.top + area.bottom) / 2.0];
     let Some(share) = share else {
         let why = point.label.as_deref().unwrap_or("not measured");
-        let [ground, hatching] = sheet.look.pale;
+        let [ground, hatching] = sheet.theme.pale;
         sheet.point(at, middle, why, |sheet| {
             sheet.rect(area, 0.0, &format!("fill=\"{ground}\""));
             sheet.hatch(area, hatching, 6.0, false);
-            let words = Words { halo: true, ..Words::new(Anchor::Middle, sheet.look.muted) };
+            let words =
+                TextStyle { halo: true, ..TextStyle::new(Anchor::Middle, sheet.theme.muted) };
             if area.width() > width_of("n/a", TEXT) {
                 sheet.text(middle, words, "n/a");
             }
@@ -103,7 +104,7 @@ fn cell(
         sheet.rect(area, 0.0, &format!("fill=\"{}\"", shade(share)));
         // Many columns in little room: the colour tells, and the table beside it.
         if width_of(&said, size) <= area.width() {
-            let words = Words { size, ..Words::new(Anchor::Middle, letters) };
+            let words = TextStyle { size, ..TextStyle::new(Anchor::Middle, letters) };
             sheet.text(middle, words, &said);
         }
     });
@@ -113,7 +114,7 @@ fn columns_below(sheet: &mut Sheet, figure: &Figure, plot: Area, wide: f64) -> f
     let at = |nth: usize| Some(plot.left + wide * (nth as f64 + 0.5));
     let foot = axes::names_below(sheet, figure, plot.bottom, wide - 4.0, at);
     let middle = [(plot.left + plot.right) / 2.0, foot + 2.0];
-    sheet.text(middle, Words::new(Anchor::Middle, sheet.look.muted), &figure.x.label);
+    sheet.text(middle, TextStyle::new(Anchor::Middle, sheet.theme.muted), &figure.x.label);
     foot + 12.0
 }
 
@@ -144,16 +145,20 @@ fn scale_below(
         sheet.rect(area, 0.0, &format!("fill=\"{}\"", shade(share)));
     }
     let frame = Area { left, top: top + 4.0, right: left + long, bottom: top + 12.0 };
-    sheet.rect(frame, 0.0, &stroke(sheet.look.muted, 0.5));
+    sheet.rect(frame, 0.0, &stroke(sheet.theme.muted, 0.5));
     let words = |value: f64| figure.y.unit.format(value);
-    sheet.text([left - 5.0, top + 8.0], Words::new(Anchor::End, sheet.look.muted), &words(least));
+    sheet.text(
+        [left - 5.0, top + 8.0],
+        TextStyle::new(Anchor::End, sheet.theme.muted),
+        &words(least),
+    );
     sheet.text(
         [left + long + 5.0, top + 8.0],
-        Words::new(Anchor::Start, sheet.look.muted),
+        TextStyle::new(Anchor::Start, sheet.theme.muted),
         &words(most),
     );
     let name = shorten(&figure.y.label, sheet.width - 10.0, TEXT);
     let middle = [left + long / 2.0, top + 19.0];
-    sheet.text(middle, Words::new(Anchor::Middle, sheet.look.muted), &name);
+    sheet.text(middle, TextStyle::new(Anchor::Middle, sheet.theme.muted), &name);
     top + 27.0
 }

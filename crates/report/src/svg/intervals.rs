@@ -1,8 +1,8 @@
 //! A sign with a bar from low to high per category and series, the value in words behind it.
 
-use super::look::number_of;
 use super::metrics::{shorten, width_of};
-use super::sheet::{Anchor, Sheet, Spot, TEXT, Words, stroke};
+use super::sheet::{Anchor, Sheet, Spot, TEXT, TextStyle, stroke};
+use super::theme::number_of;
 use super::{frame, legend};
 use crate::figure::{Figure, Point, Series, finite};
 
@@ -13,9 +13,10 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     // Of tones each category has one.
     let toned = figure.series.iter().all(|it| it.tone.is_some());
     let many = if toned { 1.0 } else { figure.series.len().max(1) as f64 };
-    let tall = match figure.horizontal {
-        true => figure.x.categories.len().max(1) as f64 * (many * ROW + 5.0),
-        false => 0.55 * sheet.width,
+    let tall = if figure.horizontal {
+        figure.x.categories.len().max(1) as f64 * (many * ROW + 5.0)
+    } else {
+        0.55 * sheet.width
     };
     let frame = frame::lay(sheet, figure, &legend::entries(figure), tall);
     let band = (frame.varied.step() - 3.0) / many;
@@ -56,7 +57,7 @@ pub(super) fn reason(
     let room = sheet.width - frame.plot.left - 6.0;
     let sizes = [TEXT - 1.0, TEXT - 1.7, TEXT - 2.4];
     let size = sizes.into_iter().find(|size| width_of(label, *size) <= room).unwrap_or(sizes[2]);
-    let words = Words { size, ..Words::new(Anchor::Start, sheet.look.muted) };
+    let words = TextStyle { size, ..TextStyle::new(Anchor::Start, sheet.theme.muted) };
     let short = shorten(label, room, size);
     sheet.named(label, |sheet| {
         sheet.text([frame.plot.left + 5.0, across + aside], words, &short);
@@ -65,8 +66,8 @@ pub(super) fn reason(
 
 /// The value in words to the right of what is drawn.
 pub(super) fn words_behind(sheet: &mut Sheet, figure: &Figure, y: f64, [x, mid]: Spot) {
-    let plain = Words::new(Anchor::Start, sheet.look.muted);
-    let words = Words { size: TEXT - 1.0, halo: true, beside: Some(x), ..plain };
+    let plain = TextStyle::new(Anchor::Start, sheet.theme.muted);
+    let words = TextStyle { size: TEXT - 1.0, halo: true, beside: Some(x), ..plain };
     sheet.text([x + 4.0, mid], words, &figure.y.unit.format(y));
 }
 
@@ -89,7 +90,7 @@ fn interval(
     let (low, high) = (end(point.low), end(point.high));
     sheet.point(at, mid, &said(figure, series, point), |sheet| {
         if point.low.is_some() {
-            sheet.whisker(low, high, 2.5, &stroke(sheet.look.color(nth), 1.2));
+            sheet.whisker(low, high, 2.5, &stroke(sheet.theme.color(nth), 1.2));
         }
         sheet.sign(nth, mid, 5.0);
         if figure.horizontal {

@@ -1,9 +1,10 @@
 //! The legend above a figure: a sample of each series with its name, in as many rows as it takes.
 
-use super::look::number_of;
 use super::metrics::{shorten, width_of};
-use super::sheet::{Anchor, Area, Sheet, TEXT, Words, dash, stroke};
+use super::sheet::{Anchor, Area, Sheet, TEXT, TextStyle, dash, stroke};
+use super::theme::number_of;
 use crate::figure::{Drawn, Figure, FigureKind, Span};
+use model::distinct::distinct;
 
 /// How a series shows in the legend.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +24,6 @@ pub(super) enum Sample {
 }
 
 impl Sample {
-    /// How long it is.
     fn length(self) -> f64 {
         match self {
             Sample::Line { .. } | Sample::Quiet => 22.0,
@@ -33,7 +33,6 @@ impl Sample {
     }
 }
 
-/// One line of a legend.
 pub(super) struct Entry {
     pub sample: Sample,
     pub name: String,
@@ -72,12 +71,7 @@ pub(super) fn entries(figure: &Figure) -> Vec<Entry> {
 
 /// The labels of the stretches that are set off, each once.
 pub(super) fn stretches<'a>(spans: impl Iterator<Item = &'a Span>) -> Vec<Entry> {
-    let mut names: Vec<&str> = Vec::new();
-    for span in spans {
-        if !names.contains(&span.label.as_str()) {
-            names.push(&span.label);
-        }
-    }
+    let names = distinct(spans.map(|it| it.label.as_str()));
     let entry = |name: &str| Entry { sample: Sample::Stretch, name: name.into(), series: None };
     names.into_iter().map(entry).collect()
 }
@@ -97,7 +91,7 @@ pub(super) fn draw(sheet: &mut Sheet, entries: &[Entry], top: f64) -> f64 {
         }
         sheet.key(entry.series, &entry.name, |sheet| {
             sample(sheet, entry.sample, x, y);
-            sheet.text([x + long + 4.0, y], Words::new(Anchor::Start, sheet.look.ink), &name);
+            sheet.text([x + long + 4.0, y], TextStyle::new(Anchor::Start, sheet.theme.ink), &name);
         });
         x += wide + 14.0;
     }
@@ -111,7 +105,7 @@ fn sample(sheet: &mut Sheet, sample: Sample, x: f64, y: f64) {
     let swatch = Area { left: x, top: y - 4.0, right: x + long, bottom: y + 4.0 };
     match sample {
         Sample::Line { nth, signed } => {
-            sheet.line(left, right, &(stroke(sheet.look.color(nth), 1.3) + &dash(nth)));
+            sheet.line(left, right, &(stroke(sheet.theme.color(nth), 1.3) + &dash(nth)));
             if signed {
                 sheet.sign(nth, middle, 5.0);
             }
@@ -119,11 +113,17 @@ fn sample(sheet: &mut Sheet, sample: Sample, x: f64, y: f64) {
         Sample::Sign(nth) => sheet.sign(nth, middle, 5.5),
         Sample::Fill(nth) => sheet.fill(nth, swatch),
         Sample::Quiet => {
-            sheet.line(left, right, &(stroke(sheet.look.muted, 1.0) + " stroke-dasharray=\"3 3\""));
+            sheet.line(
+                left,
+                right,
+                &(stroke(sheet.theme.muted, 1.0) + " stroke-dasharray=\"3 3\""),
+            );
         }
-        Sample::Beside(nth) => sheet.shape(3 + nth, middle, 6.5, sheet.look.paper, sheet.look.ink),
+        Sample::Beside(nth) => {
+            sheet.shape(3 + nth, middle, 6.5, sheet.theme.paper, sheet.theme.ink)
+        }
         Sample::Stretch => {
-            let [ground, edge] = sheet.look.pale;
+            let [ground, edge] = sheet.theme.pale;
             sheet.rect(swatch, 0.0, &format!("fill=\"{ground}\" stroke=\"{edge}\""));
         }
     }

@@ -1,8 +1,8 @@
 //! Lines through points: curves with bands, and percentile tails.
 
 use super::intervals::said;
-use super::look::number_of;
 use super::sheet::{Sheet, Spot, dash, stroke};
+use super::theme::number_of;
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Point, Series, finite};
 
@@ -58,7 +58,7 @@ fn band(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point], nth: usize) {
         }
         lower.reverse();
         let around: Vec<Spot> = upper.into_iter().chain(lower).collect();
-        let color = sheet.look.color(nth);
+        let color = sheet.theme.color(nth);
         sheet.polygon(
             &around,
             &format!(
@@ -71,16 +71,18 @@ fn band(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point], nth: usize) {
 
 fn line(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Series, nth: usize) {
     let quiet = series.drawn == Drawn::Line;
-    let style = match quiet {
-        true => stroke(sheet.look.muted, 1.0) + " stroke-dasharray=\"3 3\"",
-        false => stroke(sheet.look.color(nth), 1.3) + &dash(nth),
+    let style = if quiet {
+        stroke(sheet.theme.muted, 1.0) + " stroke-dasharray=\"3 3\""
+    } else {
+        stroke(sheet.theme.color(nth), 1.3) + &dash(nth)
     };
     let signed = signed(figure, series);
     if series.drawn != Drawn::Signs {
         let runs = runs(frame, &series.points);
-        match signed || quiet {
-            true => sheet.lines(&runs, &style),
-            false => sheet.group("data-line=\"\"", |sheet| sheet.lines(&runs, &style)),
+        if signed || quiet {
+            sheet.lines(&runs, &style)
+        } else {
+            sheet.group("data-line=\"\"", |sheet| sheet.lines(&runs, &style))
         }
     }
     for (at, point) in series.points.iter().enumerate() {

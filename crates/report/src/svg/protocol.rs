@@ -1,7 +1,7 @@
 //! A message sequence: the parties side by side, time down the page, what is timed in a bracket.
 
 use super::metrics::{shorten, width_of, wrap};
-use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, Words, stroke};
+use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, TextStyle, stroke};
 use crate::figure::{Figure, Protocol, Step};
 
 /// From one step to the next.
@@ -49,10 +49,10 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
         sheet.line(
             [x, HEAD],
             [x, bottom],
-            &(stroke(sheet.look.muted, 0.8) + " stroke-dasharray=\"2 2.5\""),
+            &(stroke(sheet.theme.muted, 0.8) + " stroke-dasharray=\"2 2.5\""),
         );
         let short = shorten(name, 0.28 * width, TEXT);
-        label(sheet, [x, HEAD / 2.0 + 2.0], &short, name, 2.0, sheet.look.muted);
+        label(sheet, [x, HEAD / 2.0 + 2.0], &short, name, 2.0, sheet.theme.muted);
     }
     if let Some([first, last]) = protocol.timed {
         bracket(sheet, &lives, first, last);
@@ -72,27 +72,27 @@ fn label(sheet: &mut Sheet, [x, y]: Spot, short: &str, full: &str, radius: f64, 
         sheet.rect(
             area,
             radius,
-            &format!("fill=\"{}\" stroke=\"{edge}\" stroke-width=\"0.9\"", sheet.look.paper),
+            &format!("fill=\"{}\" stroke=\"{edge}\" stroke-width=\"0.9\"", sheet.theme.paper),
         );
-        sheet.text([x, y], Words::new(Anchor::Middle, sheet.look.ink), short);
+        sheet.text([x, y], TextStyle::new(Anchor::Middle, sheet.theme.ink), short);
     });
 }
 
 fn bracket(sheet: &mut Sheet, lives: &Lives, first: usize, last: usize) {
     let x = lives.x(0);
     let (top, bottom) = (lives.y(first) - 5.0, lives.y(last) + FALL + 5.0);
-    let (edge, line) = (x - 12.0, stroke(sheet.look.color(1), 1.4));
+    let (edge, line) = (x - 12.0, stroke(sheet.theme.color(1), 1.4));
     sheet.line([edge, top], [edge, bottom], &line);
     sheet.line([edge, top], [x - 4.0, top], &line);
     sheet.line([edge, bottom], [x - 4.0, bottom], &line);
     // The clock is the initiator's: its life line is solid while it runs.
     let running = Area { left: x - 2.5, top, right: x + 2.5, bottom };
-    sheet.rect(running, 1.0, &format!("fill=\"{}\"", sheet.look.color(1)));
+    sheet.rect(running, 1.0, &format!("fill=\"{}\"", sheet.theme.color(1)));
     let lines = wrap(&lives.protocol.timed_label, edge - 12.0, TEXT, 6);
     let head = (top + bottom) / 2.0 - 5.0 * (lines.len() as f64 - 1.0);
     sheet.named(&lives.protocol.timed_label, |sheet| {
         for (nth, line) in lines.iter().enumerate() {
-            let words = Words { bold: true, ..Words::new(Anchor::End, sheet.look.ink) };
+            let words = TextStyle { bold: true, ..TextStyle::new(Anchor::End, sheet.theme.ink) };
             sheet.text([edge - 6.0, head + 10.0 * nth as f64], words, line);
         }
     });
@@ -111,10 +111,11 @@ fn draw_step(sheet: &mut Sheet, lives: &Lives, row: usize, step: &Step) {
             let middle = [(x1 + x2) / 2.0, y + FALL / 2.0 - 8.0];
             let short = shorten(label, (x2 - x1).abs() - 8.0, TEXT);
             sheet.named(&lives.protocol.words(step), |sheet| {
-                sheet.line(start, end, &stroke(sheet.look.color(0), 1.3));
+                sheet.line(start, end, &stroke(sheet.theme.color(0), 1.3));
                 let head = [end, barb(0.38), barb(-0.38)];
-                sheet.polygon(&head, &format!("fill=\"{}\"", sheet.look.color(0)));
-                let words = Words { halo: true, ..Words::new(Anchor::Middle, sheet.look.ink) };
+                sheet.polygon(&head, &format!("fill=\"{}\"", sheet.theme.color(0)));
+                let words =
+                    TextStyle { halo: true, ..TextStyle::new(Anchor::Middle, sheet.theme.ink) };
                 sheet.text(middle, words, &short);
             });
         }
@@ -126,13 +127,13 @@ fn draw_step(sheet: &mut Sheet, lives: &Lives, row: usize, step: &Step) {
                 &short,
                 &lives.protocol.words(step),
                 7.5,
-                sheet.look.color(0),
+                sheet.theme.color(0),
             );
         }
         Step::More { label } => {
             let last = lives.protocol.parties.len().saturating_sub(1);
             let (a, b) = (lives.x(0), lives.x(last));
-            let words = Words::new(Anchor::Middle, sheet.look.muted);
+            let words = TextStyle::new(Anchor::Middle, sheet.theme.muted);
             let lines = wrap(&format!("⋯ {label}"), (b - a).max(60.0) - 12.0, TEXT, 3);
             sheet.named(label, |sheet| {
                 for (nth, line) in lines.iter().enumerate() {

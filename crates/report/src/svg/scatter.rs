@@ -2,9 +2,9 @@
 
 use super::intervals::said;
 use super::lines::{runs, stairs};
-use super::look::number_of;
 use super::metrics::{shorten, width_of};
-use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, Words, stroke};
+use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, TextStyle, stroke};
+use super::theme::number_of;
 use super::{frame, legend};
 use crate::figure::{Drawn, Figure, Series, finite};
 
@@ -15,7 +15,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
         for (nth, series) in figure.series.iter().enumerate() {
             sheet.series(nth, &series.name, |sheet| match series.drawn {
                 Drawn::Line => {
-                    let style = stroke(sheet.look.muted, 1.0) + " stroke-dasharray=\"3 3\"";
+                    let style = stroke(sheet.theme.muted, 1.0) + " stroke-dasharray=\"3 3\"";
                     let runs = runs(&frame, &series.points);
                     let steps: Vec<Vec<Spot>> = runs.iter().map(|run| stairs(run)).collect();
                     sheet.lines(&steps, &style);
@@ -35,7 +35,7 @@ fn points(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame, series: &Ser
         let Some(spot) = at(point.y) else { continue };
         sheet.point(number, spot, &said(figure, series, point), |sheet| {
             if let (Some(low), Some(high)) = (at(point.low), at(point.high)) {
-                sheet.line(low, high, &stroke(sheet.look.color(nth), 1.1));
+                sheet.line(low, high, &stroke(sheet.theme.color(nth), 1.1));
             }
             sheet.sign(nth, spot, 7.0);
         });
@@ -74,10 +74,10 @@ fn names(sheet: &mut Sheet, figure: &Figure, frame: &frame::Frame) {
                 let edge = if area.top > spot[1] { area.top } else { area.bottom };
                 let within = (area.top..=area.bottom).contains(&spot[1]);
                 let end = if within { middle[1] } else { edge };
-                sheet.line(spot, [near, end], &stroke(sheet.look.muted, 0.5));
+                sheet.line(spot, [near, end], &stroke(sheet.theme.muted, 0.5));
             }
-            let plain = Words::new(Anchor::Start, sheet.look.ink);
-            let words = Words { halo: true, beside: Some(spot[0]), ..plain };
+            let plain = TextStyle::new(Anchor::Start, sheet.theme.ink);
+            let words = TextStyle { halo: true, beside: Some(spot[0]), ..plain };
             sheet.text(middle, words, &short);
         });
     }

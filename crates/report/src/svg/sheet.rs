@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use super::look::Look;
 use super::metrics::width_of;
+use super::theme::Theme;
 use crate::html::escape::escape;
 
-/// The size of text, in points.
 pub(super) const TEXT: f64 = 8.0;
 /// Faces in the order of wish; none of them need be there.
 const FACES: &str = "Libertinus Serif, DejaVu Sans, sans-serif";
@@ -30,7 +29,6 @@ pub(super) fn stroke(color: &str, width: f64) -> String {
 /// A place on the sheet.
 pub(super) type Spot = [f64; 2];
 
-/// A rectangle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub left: f64,
@@ -69,9 +67,8 @@ pub(super) enum Anchor {
     End,
 }
 
-/// How a text looks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Words<'a> {
+pub(super) struct TextStyle<'a> {
     pub anchor: Anchor,
     pub size: f64,
     pub fill: &'a str,
@@ -82,9 +79,9 @@ pub(super) struct Words<'a> {
     pub beside: Option<f64>,
 }
 
-impl Words<'_> {
-    pub const fn new(anchor: Anchor, fill: &str) -> Words<'_> {
-        Words { anchor, size: TEXT, fill, bold: false, halo: false, beside: None }
+impl TextStyle<'_> {
+    pub const fn new(anchor: Anchor, fill: &str) -> TextStyle<'_> {
+        TextStyle { anchor, size: TEXT, fill, bold: false, halo: false, beside: None }
     }
 }
 
@@ -92,14 +89,14 @@ impl Words<'_> {
 pub(super) struct Sheet {
     body: String,
     pub width: f64,
-    pub look: &'static Look,
+    pub theme: &'static Theme,
     /// The place of the first series among those of the figure on its page.
     first: usize,
 }
 
 impl Sheet {
-    pub fn new(width: f64, look: &'static Look, first: usize) -> Sheet {
-        Sheet { body: String::new(), width, look, first }
+    pub fn new(width: f64, theme: &'static Theme, first: usize) -> Sheet {
+        Sheet { body: String::new(), width, theme, first }
     }
 
     pub fn line(&mut self, [x1, y1]: Spot, [x2, y2]: Spot, style: &str) {
@@ -128,9 +125,12 @@ impl Sheet {
     /// A line from one place to another with a cap across each end, `half` to both sides.
     pub fn whisker(&mut self, from: Spot, to: Spot, half: f64, style: &str) {
         let level = (to[1] - from[1]).abs() <= (to[0] - from[0]).abs();
-        let cap = |[x, y]: Spot| match level {
-            true => vec![[x, y - half], [x, y + half]],
-            false => vec![[x - half, y], [x + half, y]],
+        let cap = |[x, y]: Spot| {
+            if level {
+                vec![[x, y - half], [x, y + half]]
+            } else {
+                vec![[x - half, y], [x + half, y]]
+            }
         };
         self.lines(&[vec![from, to], cap(from), cap(to)], style);
     }
@@ -146,7 +146,7 @@ impl Sheet {
     }
 
     /// A text whose middle is at the height of its place, moved in where it would leave the sheet.
-    pub fn text(&mut self, [x, y]: Spot, words: Words, text: &str) {
+    pub fn text(&mut self, [x, y]: Spot, words: TextStyle, text: &str) {
         let wide = width_of(text, words.size).min(self.width - 2.0);
         let (before, name) = match words.anchor {
             Anchor::Start => (0.0, "start"),
@@ -165,13 +165,13 @@ impl Sheet {
             _ => format!(" text-anchor=\"{name}\""),
         };
         let bold = if words.bold { " font-weight=\"bold\"" } else { "" };
-        let look = self.look;
-        let style = match (look.inline, words.halo) {
+        let theme = self.theme;
+        let style = match (theme.inline, words.halo) {
             (true, halo) => {
                 // The stylesheet has what most texts are.
-                let inked = if words.fill == look.ink { "ink" } else { "" };
+                let inked = if words.fill == theme.ink { "ink" } else { "" };
                 let class = [inked, if halo { "halo" } else { "" }].join(" ");
-                match (class.trim(), [look.ink, look.muted].contains(&words.fill)) {
+                match (class.trim(), [theme.ink, theme.muted].contains(&words.fill)) {
                     ("", true) => String::new(),
                     (class, true) => format!(" class=\"{class}\""),
                     (_, false) => format!(" style=\"fill:{}\"", words.fill),
@@ -180,11 +180,11 @@ impl Sheet {
             (false, true) => format!(
                 " fill=\"{}\" stroke=\"{}\" stroke-width=\"2.5\" stroke-linejoin=\"round\" \
                  paint-order=\"stroke\"",
-                words.fill, look.paper
+                words.fill, theme.paper
             ),
             (false, false) => format!(" fill=\"{}\"", words.fill),
         };
-        let beside = match words.beside.filter(|_| self.look.inline) {
+        let beside = match words.beside.filter(|_| self.theme.inline) {
             Some(x) => format!(" data-x=\"{}\"", number(x)),
             None => String::new(),
         };
@@ -214,7 +214,7 @@ impl Sheet {
 
     /// A group that only a page has: the script finds it by its attributes.
     pub fn group(&mut self, attributes: &str, draw: impl FnOnce(&mut Sheet)) {
-        if !self.look.inline {
+        if !self.theme.inline {
             return draw(self);
         }
         self.push(format_args!("<g {attributes}>"));
@@ -224,7 +224,7 @@ impl Sheet {
 
     /// What belongs to a series, which a page may hide.
     pub fn series(&mut self, nth: usize, name: &str, draw: impl FnOnce(&mut Sheet)) {
-        if self.look.inline {
+        if self.theme.inline {
             return self.group(&format!("data-s=\"{}\"", self.first + nth), draw);
         }
         self.named(name, draw);
@@ -232,7 +232,7 @@ impl Sheet {
 
     /// A point of a series where it stands; a page has its words beside it as data.
     pub fn point(&mut self, nth: usize, spot: Spot, said: &str, draw: impl FnOnce(&mut Sheet)) {
-        if self.look.inline {
+        if self.theme.inline {
             let [x, y] = spot.map(number);
             return self.group(&format!("data-p=\"{nth} {x} {y}\""), draw);
         }
@@ -241,7 +241,7 @@ impl Sheet {
 
     /// The entry of a series in the legend.
     pub fn key(&mut self, nth: Option<usize>, name: &str, draw: impl FnOnce(&mut Sheet)) {
-        match nth.filter(|_| self.look.inline) {
+        match nth.filter(|_| self.theme.inline) {
             Some(nth) => {
                 let name = escape(name);
                 let attributes = format!("class=\"key\" data-k=\"{}\"", self.first + nth);
@@ -256,18 +256,18 @@ impl Sheet {
 
     /// What keeps its form when a page stretches an axis, as text and circles do anyway.
     fn rigid(&self) -> &'static str {
-        if self.look.inline { " class=\"rigid\"" } else { "" }
+        if self.theme.inline { " class=\"rigid\"" } else { "" }
     }
 
     /// A ring around a place.
     pub fn ring(&mut self, spot: Spot, radius: f64) {
-        self.circle(spot, radius, &stroke(self.look.ink, 1.0));
+        self.circle(spot, radius, &stroke(self.theme.ink, 1.0));
     }
 
     /// A sign of a series: four shapes, filled and then hollow.
     pub fn sign(&mut self, nth: usize, [x, y]: Spot, size: f64) {
-        let color = self.look.color(nth);
-        let fill = if nth % 8 < 4 { color } else { self.look.paper };
+        let color = self.theme.color(nth);
+        let fill = if nth % 8 < 4 { color } else { self.theme.paper };
         self.shape(nth, [x, y], size, fill, color);
     }
 
@@ -297,11 +297,11 @@ impl Sheet {
 
     /// An area of a series: plain, hatched, pale, hatched both ways, so that greys differ.
     pub fn fill(&mut self, nth: usize, area: Area) {
-        let color = self.look.color(nth);
+        let color = self.theme.color(nth);
         let back = match nth % 4 {
             0 => format!("fill=\"{color}\" fill-opacity=\"0.85\""),
             2 => format!("fill=\"{color}\" fill-opacity=\"0.3\""),
-            _ => format!("fill=\"{}\"", self.look.paper),
+            _ => format!("fill=\"{}\"", self.theme.paper),
         };
         self.rect(area, 0.0, &format!("{back} stroke=\"{color}\" stroke-width=\"0.8\""));
         if nth % 4 == 1 || nth % 4 == 3 {
@@ -315,11 +315,12 @@ impl Sheet {
     /// Stripes, upright or level: one broad dashed line, since a pattern would need an identifier.
     pub fn hatch(&mut self, area: Area, color: &str, step: f64, level: bool) {
         let [x, y] = [(area.left + area.right) / 2.0, (area.top + area.bottom) / 2.0];
-        let (run, wide) = match level {
-            true => (vec![[x, area.top], [x, area.bottom]], area.width()),
-            false => (vec![[area.left, y], [area.right, y]], area.height()),
+        let (run, wide) = if level {
+            (vec![[x, area.top], [x, area.bottom]], area.width())
+        } else {
+            (vec![[area.left, y], [area.right, y]], area.height())
         };
-        let class = if self.look.inline { " class=\"stripes\"" } else { "" };
+        let class = if self.theme.inline { " class=\"stripes\"" } else { "" };
         let dashes = format!(" stroke-dasharray=\"0.7 {}\"{class}", number(step - 0.7));
         self.lines(&[run], &(stroke(color, wide) + &dashes));
     }
@@ -333,13 +334,13 @@ impl Sheet {
     pub fn finish(self, height: f64, title: &str, words: &str, class: &str) -> String {
         let [w, h] = [self.width, height.max(1.0)].map(number);
         let (title, words, body) = (escape(title), escape(words), self.body);
-        if self.look.inline {
+        if self.theme.inline {
             return format!(
                 "<svg class=\"{class}\" viewBox=\"0 0 {w} {h}\" fill=\"none\" font-size=\"{TEXT}\" \
                  role=\"img\" aria-label=\"{title}\">\n{body}</svg>\n"
             );
         }
-        let paper = self.look.paper;
+        let paper = self.theme.paper;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}pt\" height=\"{h}pt\" \
              viewBox=\"0 0 {w} {h}\" fill=\"none\" font-family=\"{FACES}\" font-size=\"{TEXT}\" role=\"img\">\n\

@@ -107,7 +107,7 @@ fn range(figure: &Figure, axis: &Axis, values: impl Iterator<Item = f64>, air: f
     match figure.kind {
         _ if axis.scale == Scale::Tail => (0.0, (high * 1.03).max(0.1)),
         _ if axis.unit == crate::Unit::Share && low >= 0.0 && high <= 1.0 && linear => (0.0, 1.0),
-        FigureKind::Course if varied => (low, high.max(low + 1e-9)),
+        FigureKind::TimeSeries if varied => (low, high.max(low + 1e-9)),
         FigureKind::Scatter => {
             let span = if high > low { high - low } else { 0.1 };
             (low - 0.08 * span, high + if varied { 0.3 } else { 0.08 } * span)

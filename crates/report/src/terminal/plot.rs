@@ -20,7 +20,7 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
     let mut lines = wrap_text(&Text::new().strong(&figure.title), room, Ink::Plain);
     let words = [&*figure.finding, &*figure.caption].join(" ");
     lines.append(&mut wrap_text(&Text::new().muted(words.trim_start()), room, Ink::Plain));
-    let Some(scale) = Extent::of(figure) else {
+    let Some(scale) = AxisRange::of(figure) else {
         lines.append(&mut wrap_text(&Text::new().muted("no values to show"), room, Ink::Plain));
         return lines;
     };
@@ -45,13 +45,13 @@ pub(super) fn render(figure: &Figure, room: usize) -> Vec<Line> {
 }
 
 /// The range of the shared axis, in the coordinate that is drawn.
-struct Extent {
+struct AxisRange {
     log: bool,
     low: f64,
     high: f64,
 }
 
-impl Extent {
+impl AxisRange {
     fn of(figure: &Figure) -> Option<Self> {
         let log = figure.y.scale == Scale::Log;
         let values = figure.series.iter().flat_map(|series| &series.points);
@@ -142,7 +142,7 @@ impl Columns {
         number: usize,
         point: &Point,
         figure: &Figure,
-        extent: &Extent,
+        range: &AxisRange,
     ) -> Line {
         let mut line = Line::default();
         line.push(&shorten(category, self.category), Ink::Plain);
@@ -158,17 +158,17 @@ impl Columns {
             line.push(&shorten(reason, self.plot + 1 + self.number), Ink::Muted);
             return line;
         }
-        line.append(self.bar(point, number, figure, extent));
+        line.append(self.bar(point, number, figure, range));
         line.pad(start + self.plot + 1);
         let words = words(point, figure, self.with_interval);
         line.push(&shorten(&words, self.number), Ink::Plain);
         line
     }
 
-    fn bar(&self, point: &Point, number: usize, figure: &Figure, extent: &Extent) -> Line {
+    fn bar(&self, point: &Point, number: usize, figure: &Figure, range: &AxisRange) -> Line {
         let mut line = Line::default();
-        let at = point.y.and_then(|y| extent.cell(y, self.plot));
-        let end = |value: Option<f64>| value.and_then(|v| extent.cell(v, self.plot)).or(at);
+        let at = point.y.and_then(|y| range.cell(y, self.plot));
+        let end = |value: Option<f64>| value.and_then(|v| range.cell(v, self.plot)).or(at);
         let (low, high) = (end(point.low).min(at), end(point.high).max(at));
         // A box lies from quartile to quartile, between the caps of the smallest and the largest.
         let (least, most) = match point.ends {
@@ -176,7 +176,7 @@ impl Columns {
             None => (low, high),
         };
         let bounds: Vec<usize> =
-            figure.marks.iter().filter_map(|mark| extent.cell(mark.value, self.plot)).collect();
+            figure.marks.iter().filter_map(|mark| range.cell(mark.value, self.plot)).collect();
         for cell in 0..self.plot {
             let here = Some(cell);
             let (piece, ink) = match here {
@@ -196,12 +196,12 @@ impl Columns {
     }
 
     /// Tick labels under the plot, as many as fit without touching.
-    fn axis(&self, axis: &Axis, extent: &Extent) -> [Line; 2] {
+    fn axis(&self, axis: &Axis, range: &AxisRange) -> [Line; 2] {
         let start = self.category + self.series + 2;
         let (mut labels, mut ticks) = (Line::blank(start), Line::blank(start));
         let mut drawn = 0;
-        for tick in extent.ticks() {
-            let Some(cell) = extent.cell(tick, self.plot) else { continue };
+        for tick in range.ticks() {
+            let Some(cell) = range.cell(tick, self.plot) else { continue };
             let text = axis.format(tick).replace(".00 ", " ").replace(".0 ", " ");
             let from = start + cell.saturating_sub(width(&text) / 2);
             let gap = if labels.width() > start { 2 } else { 0 };

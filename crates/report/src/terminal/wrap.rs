@@ -61,7 +61,6 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line that starts with spaces.
     pub(super) fn blank(cells: usize) -> Self {
         let mut line = Self::default();
         line.push(&" ".repeat(cells), Ink::Plain);
@@ -84,7 +83,6 @@ impl Line {
         }
     }
 
-    /// Fills up with spaces to a width.
     pub(super) fn pad(&mut self, cells: usize) {
         let missing = cells.saturating_sub(self.width());
         self.push(&" ".repeat(missing), Ink::Plain);

@@ -1,10 +1,12 @@
 //! Text made safe for the three places it can stand in Typst source: markup, strings, labels.
 
+use crate::units::kept_together;
+
 /// Words of markup in which nothing is markup. A backslash before a sign makes it that sign.
 pub(super) fn words(text: &str) -> String {
     const SIGNS: &str = "\\#*_`$<>@[]~/=+\"{}";
     let mut out = String::with_capacity(text.len() + 8);
-    let letters: Vec<char> = text.chars().map(plain).collect();
+    let letters: Vec<char> = kept_together(text).chars().map(plain).collect();
     for (at, letter) in letters.iter().copied().enumerate() {
         let before = at.checked_sub(1).map(|at| letters[at]);
         let after = letters.get(at + 1).copied();
@@ -21,10 +23,9 @@ pub(super) fn words(text: &str) -> String {
         }
         out.push(letter);
     }
-    keep_with_units(&out)
+    out
 }
 
-/// A string literal.
 pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     out.push('"');
@@ -53,25 +54,6 @@ fn plain(letter: char) -> char {
         letter if letter.is_control() => '\u{fffd}',
         letter => letter,
     }
-}
-
-/// Numbers stay on one line with their units.
-fn keep_with_units(text: &str) -> String {
-    const UNITS: [&str; 13] = [
-        "%", "ns", "µs", "ms", "s", "B", "KiB", "MiB", "GiB", "KiB\\/s", "MiB\\/s", "GiB\\/s",
-        "k\\/s",
-    ];
-    let mut out = String::with_capacity(text.len());
-    let mut number = false;
-    for (position, word) in text.split(' ').enumerate() {
-        let bare = word.trim_end_matches(['.', ',', ';', ':', ')', '?']);
-        if position > 0 {
-            out.push(if number && UNITS.contains(&bare) { '\u{a0}' } else { ' ' });
-        }
-        out.push_str(word);
-        number = word.ends_with(|c: char| c.is_ascii_digit());
-    }
-    out
 }
 
 #[cfg(test)]

@@ -84,9 +84,12 @@ fn widths(table: &Table, room_pt: f64) -> Vec<String> {
     let longest = |cells: &Vec<usize>| cells[cells.len() - 1];
     let together: usize = all.iter().map(longest).sum();
     let fits = together as f64 * LETTER_PT + 8.0 * all.len() as f64 <= room_pt;
-    let width = |cells: &Vec<usize>| match fits || longest(cells) <= WIDE {
-        true => "auto".to_string(),
-        false => format!("{}fr", cells[cells.len() * 3 / 4].clamp(WIDE, 4 * WIDE)),
+    let width = |cells: &Vec<usize>| {
+        if fits || longest(cells) <= WIDE {
+            "auto".to_string()
+        } else {
+            format!("{}fr", cells[cells.len() * 3 / 4].clamp(WIDE, 4 * WIDE))
+        }
     };
     all.iter().map(width).collect()
 }

@@ -8,7 +8,7 @@ use crate::launch::state::is_given_up;
 use crate::plan::{Case, Plan};
 use model::request::Request;
 use model::route::Route;
-use stats::Look;
+use stats::Analysis;
 use store::{Closed, NewCase, Store, StoreError, StoredGroup, StoredRun};
 
 /// A launch in one number: the median of its samples, in ns per operation.
@@ -30,8 +30,9 @@ impl Campaign<'_> {
         let group = &mut self.groups[nth];
         // Sessions are for what differs between them: none is left out because one was precise.
         let may_end = request.sessions.is_none() && !bound.lacking;
-        let next =
-            group.progressed().next(bound, |look| group.judge_precision(look, request) && may_end);
+        let next = group
+            .progressed()
+            .next(bound, |analysis| group.judge_precision(analysis, request) && may_end);
         let (spent, closed) = match next {
             Next::Round { spent } if spent == group.spent => return Ok(true),
             Next::Round { spent } => (spent, None),
@@ -45,13 +46,13 @@ impl Campaign<'_> {
 
 impl LiveGroup {
     /// Whether every case that isn't given up is as precise as asked.
-    fn judge_precision(&mut self, look: &Look, request: &Request) -> bool {
+    fn judge_precision(&mut self, analysis: &Analysis, request: &Request) -> bool {
         for case in &mut self.cases {
             let asked = request.stopping.asked(case.case.place.shares_one_cpu());
             // What carries nothing is a control: it is compared with nothing, and holds up
             // nobody; nor does what is observed, which has launches enough for its counts.
             let control = case.case.variant.traits().carries.is_control();
-            case.precise = control || case.is_observed() || case.half_width(look) <= asked;
+            case.precise = control || case.is_observed() || case.half_width(analysis) <= asked;
         }
         self.cases.iter().all(|case| case.precise || case.given_up)
     }
@@ -59,11 +60,11 @@ impl LiveGroup {
 
 impl LiveCase {
     /// Relative half-width of the headline interval at a look; infinite while launches lack.
-    fn half_width(&self, look: &Look) -> f64 {
-        if self.medians.len() != look.launches {
+    fn half_width(&self, analysis: &Analysis) -> f64 {
+        if self.medians.len() != analysis.launches {
             return f64::INFINITY;
         }
-        match look.interval(&self.medians) {
+        match analysis.interval(&self.medians) {
             Some(interval) => (interval.high - interval.low) / 2.0 / interval.estimate,
             None => f64::INFINITY,
         }

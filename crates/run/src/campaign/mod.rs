@@ -33,7 +33,7 @@ use crate::launch::{Interrupt, Spec, spec::BUILD};
 use crate::plan::Plan;
 use machine::interrupt::Interrupted;
 use model::clock::Anchor;
-use model::floors::Extent;
+use model::floors::FloorDetail;
 use model::placement::Place;
 use model::request::Request;
 use model::route::Route;
@@ -234,7 +234,7 @@ impl<'a> Campaign<'a> {
             Route::Peer => Place::FREE,
             Route::Local | Route::Lab(_) => it.case.place,
         });
-        let mut order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
+        let mut order = Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false };
         for place in places {
             match place.cpus {
                 Some(pair) if order.pairs.contains(&pair) => {}

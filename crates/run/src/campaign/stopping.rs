@@ -1,9 +1,9 @@
 //! When a group ends: as soon as every interval is narrow enough, or where its time does.
 //!
 //! Nothing here knows launches or the store. What is decided depends on values only through the one
-//! question that an analysis asks, and its answer is paid for ([`stats::looks`]).
+//! question that an analysis asks, and its answer is paid for ([`stats::analyses`]).
 
-use stats::{LEAST_LAUNCHES, Look, MOST_LAUNCHES, Plan};
+use stats::{Analysis, LEAST_LAUNCHES, MOST_LAUNCHES, Plan};
 use store::Closed;
 
 /// A group that is being measured.
@@ -58,16 +58,19 @@ impl Progressed {
     }
 
     /// Whether it goes on; `is_precise` is asked at most once, about an analysis that is made.
-    pub fn next(&self, bound: Bound, is_precise: impl FnOnce(&Look) -> bool) -> Next {
+    pub fn next(&self, bound: Bound, is_precise: impl FnOnce(&Analysis) -> bool) -> Next {
         let plan = self.plan(bound);
         let mut spent = self.spent;
         if spent == 0.0
-            && let Some(look) = plan.first_look(self.rounds)
+            && let Some(analysis) = plan.first_analysis(self.rounds)
         {
-            if is_precise(&look) {
-                return Next::Close { closed: Closed::Precise, spent: look.spent - look.error };
+            if is_precise(&analysis) {
+                return Next::Close {
+                    closed: Closed::Precise,
+                    spent: analysis.spent - analysis.error,
+                };
             }
-            spent = look.error;
+            spent = analysis.error;
         }
         if self.rounds < plan.launches || bound.lacking {
             return Next::Round { spent };
@@ -92,11 +95,11 @@ mod tests {
 
     #[test]
     fn a_group_that_is_precise_closes_at_its_first_analysis_and_nowhere_else() {
-        let first = Look::first(0.0).error;
+        let first = Analysis::first(0.0).error;
         for rounds in 0..MOST_LAUNCHES {
             let found = next(rounds, 0.0, Bound::default(), true);
             let closes = matches!(found, Next::Close { closed: Closed::Precise, .. });
-            assert_eq!(closes, rounds == stats::FIRST_LOOK, "{rounds}: {found:?}");
+            assert_eq!(closes, rounds == stats::FIRST_ANALYSIS, "{rounds}: {found:?}");
         }
         assert_eq!(next(22, 0.0, time(50), false), Next::Round { spent: first });
         // It is asked once.
@@ -108,7 +111,7 @@ mod tests {
         assert_eq!(next(12, 0.0, time(0), true), close(Closed::Budget, 0.0));
         assert_eq!(next(22, 0.0, time(1), true), Next::Round { spent: 0.0 });
         assert_eq!(next(23, 0.0, time(0), true), close(Closed::Budget, 0.0));
-        let first = Look::first(0.0).error;
+        let first = Analysis::first(0.0).error;
         assert_eq!(next(40, first, time(0), true), close(Closed::Budget, first));
         assert_eq!(next(100, first, time(70), true), close(Closed::Launches, first));
     }

@@ -10,7 +10,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::nodes;
 use crate::launch::Interrupt;
-use model::floors::{Extent, Floors};
+use model::floors::{FloorDetail, Floors};
 use store::FleetRequest;
 
 /// How long it may take, with its step's set-up.
@@ -26,7 +26,7 @@ pub fn measure(
     let started: Vec<_> = wave.iter().map(|nth| (*nth, start(asked, *nth))).collect();
     let ended = started.into_iter().map(|(nth, started)| {
         let found = started.and_then(|(child, output)| told(child, output, deadline, interrupt));
-        (nth, found.unwrap_or_else(|why| Floors::unavailable(Extent::Quick, &why)))
+        (nth, found.unwrap_or_else(|why| Floors::unavailable(FloorDetail::Quick, &why)))
     });
     ended.collect()
 }

@@ -27,7 +27,7 @@ pub mod copy;
 pub mod line;
 pub mod wake_up;
 
-use model::floors::Extent;
+use model::floors::FloorDetail;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub use worker::serve;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// How much.
-    pub extent: Extent,
+    pub extent: FloorDetail,
     /// Quick: the CPU pairs that the run's cases use; a pair may be one CPU twice.
     pub pairs: Vec<(u32, u32)>,
     /// Quick: whether workers may be anywhere, so that each relation between CPUs matters.
@@ -49,7 +49,7 @@ pub struct Order {
 impl Order {
     /// Everything.
     pub fn full() -> Order {
-        Order { extent: Extent::Full, pairs: Vec::new(), anywhere: true }
+        Order { extent: FloorDetail::Full, pairs: Vec::new(), anywhere: true }
     }
 }
 

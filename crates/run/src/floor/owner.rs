@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::worker::WireOrder;
-use super::{Extent, NOT_YET, Order};
+use super::{FloorDetail, NOT_YET, Order};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
 use model::floors::{Floors, Part};
@@ -27,8 +27,8 @@ pub fn measure(order: &Order, interrupt: &Interrupt) -> Floors {
 /// As [`measure`], by a build of ipcmark that isn't this program: for benches.
 pub fn measure_by(program: &Path, order: &Order, interrupt: &Interrupt) -> Floors {
     let within = match order.extent {
-        Extent::Quick => QUICK_WITHIN,
-        Extent::Full => FULL_WITHIN,
+        FloorDetail::Quick => QUICK_WITHIN,
+        FloorDetail::Full => FULL_WITHIN,
     };
     measure_within(program, order, within, interrupt)
 }

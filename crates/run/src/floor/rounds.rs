@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::owner::{PROGRAM, Process};
 use super::worker::{Setting, pin};
-use super::{Extent, Order, copy, line, wake_up};
+use super::{FloorDetail, Order, copy, line, wake_up};
 use crate::launch::Interrupt;
 use crate::launch::wire::{FrameKind, Missing, Reader, write_frame};
 use model::bound::{Beside, RoundBound};
@@ -41,7 +41,7 @@ impl Rounds {
     /// # Errors
     /// Why it could not be started.
     pub fn start() -> Result<Rounds, String> {
-        let order = Order { extent: Extent::Quick, pairs: Vec::new(), anywhere: false };
+        let order = Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false };
         let process = Process::start(Path::new(PROGRAM), &order, true);
         process.map(Rounds).map_err(|error| format!("start the floor process: {error}"))
     }

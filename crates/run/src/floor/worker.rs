@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use super::{Extent, NOT_YET, Order, calls, clocks, copy, line, wake_up};
+use super::{FloorDetail, NOT_YET, Order, calls, clocks, copy, line, wake_up};
 use crate::launch::wire::{self, Reader, write_frame};
 use machine::Topology;
 use model::clock::Kind;
@@ -139,7 +139,7 @@ impl Setting {
 
     /// Whether everything is asked for.
     pub fn is_full(&self) -> bool {
-        self.order.extent == Extent::Full
+        self.order.extent == FloorDetail::Full
     }
 
     /// `quick` or `full`, by what is asked for.

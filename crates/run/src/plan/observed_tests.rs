@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use machine::Topology;
-use study::declared::declare;
+use study::validated::validate;
 
 use super::{AvailableRoutes, Case, Machine, plan};
 
@@ -24,7 +24,7 @@ size = "4K"
 
 #[test]
 fn probes_keep_to_the_levels_that_they_are_given() {
-    let declared = declare(STUDY, "s.toml", &mechanisms::catalogue(&[])).unwrap();
+    let declared = validate(STUDY, "s.toml", &mechanisms::catalogue(&[])).unwrap();
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
     let machine =
@@ -50,7 +50,7 @@ fn what_is_excepted_is_no_case() {
     let cases = |more: &str| {
         let text =
             STUDY.split("[observed]").next().unwrap().replace("\"trace:times=2\"", "\"calls\"");
-        let declared = declare(&format!("{text}{more}"), "s.toml", &mechanisms::catalogue(&[]))?;
+        let declared = validate(&format!("{text}{more}"), "s.toml", &mechanisms::catalogue(&[]))?;
         let topology = Topology::read(Path::new("/")).unwrap();
         let allowed = topology.online();
         let routes = AvailableRoutes::default();

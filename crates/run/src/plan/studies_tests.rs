@@ -5,19 +5,19 @@ use std::path::Path;
 use super::{AvailableRoutes, Case, Machine, plan};
 use machine::Topology;
 use study::builtin::all;
-use study::declared::{Declared, declare};
 use study::factor::{Chosen, Factor, chosen};
 use study::format::Hypothesis;
+use study::validated::{ValidatedStudy, validate};
 
 /// Every built-in study with its cases on this machine, measured or absent with a reason.
-fn planned() -> Vec<(&'static str, Declared, Vec<Case>)> {
+fn planned() -> Vec<(&'static str, ValidatedStudy, Vec<Case>)> {
     let topology = Topology::read(Path::new("/")).unwrap();
     let allowed = topology.online();
     let machine =
         Machine { topology: &topology, allowed: &allowed, routes: &AvailableRoutes::default() };
     let planned = |(name, text): (&'static str, &str)| {
         let declared =
-            declare(text, &format!("studies/{name}.toml"), &mechanisms::catalogue(&[])).unwrap();
+            validate(text, &format!("studies/{name}.toml"), &mechanisms::catalogue(&[])).unwrap();
         let plan = plan(&declared.request, &machine).unwrap();
         let cases = plan.groups.into_iter().flat_map(|group| {
             assert!(group.absent.iter().all(|it| !it.reason.is_empty()));

@@ -3,8 +3,8 @@
 use super::*;
 use crate::testing::case;
 use crate::{RateSeen, Status};
-use study::declared::{Declared, declare};
-use study::extent::Caches;
+use study::size_bound::Caches;
+use study::validated::{ValidatedStudy, validate};
 
 /// A case at `placement` whose launches take about so many ns, and in their tail `tail`.
 pub fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
@@ -17,13 +17,13 @@ pub fn measured(placement: &str, ns: f64, tail: f64) -> CaseResult {
     made
 }
 
-fn study(claim: &str) -> Declared {
+fn study(claim: &str) -> ValidatedStudy {
     let text = format!(
         "version = 1\ntitle = \"t\"\nquestion = \"q\"\n[variables]\ncause = {{}}\neffect = {{}}\n\
          [vary]\nmechanism = \"pipe\"\nplacement = [\"free\", \"same-cpu\", \"same-llc\"]\n\
          [[hypothesis]]\nstatement = \"s\"\n{claim}"
     );
-    declare(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap()
+    validate(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap()
 }
 
 fn told(claim: &str, results: &[CaseResult]) -> (Decision, String) {
@@ -155,16 +155,17 @@ fn within_is_decided_by_the_interval_that_the_looks_left() {
     };
     let mut results = [measured("free", 4000.0, 4000.0)];
     let mut estimate = results[0].value.clone().unwrap();
-    (estimate.median, estimate.low, estimate.high) = (4000.0, Some(3900.0), Some(4100.0));
+    (estimate.median, estimate.interval.low, estimate.interval.high) =
+        (4000.0, Some(3900.0), Some(4100.0));
     results[0].value = Some(estimate.clone());
     assert_eq!(told(&claim("median"), &results).0, Decision::Inconclusive);
-    (estimate.low, estimate.high) = (Some(3995.0), Some(4005.0));
+    (estimate.interval.low, estimate.interval.high) = (Some(3995.0), Some(4005.0));
     results[0].value = Some(estimate);
     assert_eq!(told(&claim("median"), &results).0, Decision::Supported);
     // Without an analysis there is no interval.
     let (decision, effect) = told(&claim("p99"), &results);
     assert_eq!(decision, Decision::Inconclusive, "{effect}");
-    results[0].look = stats::Look::only(12);
+    results[0].analysis = stats::Analysis::only(12);
     assert_eq!(told(&claim("p99"), &results).0, Decision::Supported);
 }
 
@@ -241,8 +242,8 @@ fn a_derived_column_is_claimed_of_by_round() {
 
 #[test]
 fn a_claim_about_the_machine_is_held_against_its_bounds() {
-    use model::floors::{Call, Calls, Extent, Floors, Part, Repeats};
-    let mut floors = Floors::unavailable(Extent::Quick, "not asked");
+    use model::floors::{Call, Calls, FloorDetail, Floors, Part, Repeats};
+    let mut floors = Floors::unavailable(FloorDetail::Quick, "not asked");
     let cost_ns = Repeats {
         median: Some(60.0),
         low: Some(58.0),

@@ -5,8 +5,8 @@ use super::super::{Finding, needed};
 use super::checks::measured;
 use super::*;
 use crate::Status;
-use study::declared::declare;
-use study::extent::Caches;
+use study::size_bound::Caches;
+use study::validated::validate;
 
 const PLACEMENTS: [&str; 3] = ["free", "same-cpu", "same-llc"];
 
@@ -30,7 +30,7 @@ fn findings(claims: &[String], results: &[CaseResult]) -> Vec<Finding> {
          [vary]\nmechanism = [\"pipe\", \"tcp\", \"udp\"]\n\
          placement = [\"free\", \"same-cpu\", \"same-llc\"]\n{claims}"
     );
-    let declared = declare(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap();
+    let declared = validate(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap();
     super::super::decide(&Ground {
         declared: &declared,
         results,

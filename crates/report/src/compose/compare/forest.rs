@@ -3,17 +3,16 @@
 use super::{case_name, counted, short_name};
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, VerdictKind};
 use analysis::compare::{CaseChange, Change, RunComparison};
+use model::distinct::distinct;
 use model::metric::Metric;
 
 /// A forest of ratios per workload; the colour is the verdict.
 pub(super) fn figures(found: &RunComparison) -> Vec<Figure> {
-    let mut metrics: Vec<&Metric> = Vec::new();
-    for case in counted(found).filter(|case| case.ratio.is_some()) {
-        if !metrics.contains(&&case.metric) {
-            metrics.push(&case.metric);
-        }
-    }
-    metrics.into_iter().map(|metric| figure(found, metric)).collect()
+    let compared = counted(found).filter(|case| case.ratio.is_some());
+    distinct(compared.map(|it| &it.metric))
+        .into_iter()
+        .map(|metric| figure(found, metric))
+        .collect()
 }
 
 fn figure(found: &RunComparison, metric: &Metric) -> Figure {

@@ -1,4 +1,4 @@
-//! What the gate found: the cases that are slower, or why it can't be told.
+//! What the gate found: the cases that are slower, or why it is undecided.
 
 use super::{case_name, change, counted, percent, short_name};
 use crate::compose::words;
@@ -20,10 +20,10 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
         Gate::Within => Verdict::new(VerdictKind::Good, head.plain("passed."), judged(found)),
         Gate::Open => match names(found, Gate::Open, case_name) {
             open if open.is_empty() => {
-                Verdict::new(VerdictKind::Unknown, head.plain("nothing stands to it."), "")
+                Verdict::new(VerdictKind::Unknown, head.plain("there is no case to judge."), "")
             }
             open => {
-                let headline = head.plain("can't be told of ").code(few(&open)).plain(".");
+                let headline = head.plain("undecided for ").code(few(&open)).plain(".");
                 Verdict::new(VerdictKind::Unknown, headline, remedy(found))
             }
         },
@@ -34,9 +34,7 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     if outcome == Gate::Beyond {
         let open = names(found, Gate::Open, case_name);
         let open = Some(open).filter(|it| !it.is_empty());
-        told.extend(
-            open.map(|it| Text::new().plain("It can't be told of ").code(few(&it)).plain(".")),
-        );
+        told.extend(open.map(|it| Text::new().plain("Undecided: ").code(few(&it)).plain(".")));
     }
     if !told.is_empty() {
         blocks.push(Block::List(told));
@@ -53,20 +51,19 @@ fn moved(case: &CaseChange) -> String {
     case.gated.map_or(String::new(), |it| format!(" {}", change(it.ratio, it.low, it.high)))
 }
 
-/// What it judged.
 fn judged(found: &RunComparison) -> String {
     let against = match found.gate_on {
         Some(GateOn::Absolute) => "each case by its own time",
         _ => "each case apart from what all cases of its rounds did together",
     };
-    format!("Judged by rounds that nobody disturbed, {against}; p below 5 %, Holm-corrected.")
+    format!("Judged by undisturbed rounds, {against}; p below 5 %, Holm-corrected.")
 }
 
 fn remedy(found: &RunComparison) -> &'static str {
     if counted(found).all(|case| case.ratio.is_none()) {
-        "There is nothing to hold against it."
+        "No case has a ratio."
     } else if found.gate_groups.iter().any(|it| it.unsettled.is_some()) {
-        "Why stands below."
+        "The reasons follow."
     } else {
         "More launches (--launches, --budget) narrow intervals."
     }
@@ -95,9 +92,9 @@ fn unsettled(found: &RunComparison, group: &GateGroup) -> Option<Text> {
             ))
         }
         Unsettled::TooFewCases => head.plain(
-            "slower, or the machine was: three cases measured together tell one that moved from a \
-             machine that did. Add mechanisms to the run, or take it for the case's own with \
-             --gate-on absolute.",
+            "slower, or the machine was: it takes three cases measured together to separate a slower case \
+             from a slower machine. Add mechanisms to the run, or attribute the change to the case \
+             with --gate-on absolute.",
         ),
         Unsettled::MachineChanged => {
             let moved = group.common.map(|it| change(it.ratio, it.low, it.high));

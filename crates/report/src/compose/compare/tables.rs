@@ -1,24 +1,16 @@
 //! A table of cases per workload and place: the change with its interval, p, verdict.
 
-use super::{between, counted, effect, percent, probability, short_name, unit};
+use super::{between, counted, effect, percent, short_name, unit};
 use crate::compose::words;
-use crate::{Block, Column, Emphasis, Row, Table, Text, units};
+use crate::{Block, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
+use model::distinct::distinct;
 use model::metric::Metric;
 
-/// Cases that stand in one table.
 fn sections(found: &RunComparison) -> Vec<(&Metric, &str, &str)> {
-    let mut keys = Vec::new();
-    for case in counted(found) {
-        let key = (&case.metric, case.placement.as_str(), case.workers.as_str());
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    keys
+    distinct(counted(found).map(|it| (&it.metric, &*it.placement, &*it.workers)))
 }
 
-/// A table for each.
 pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (metric, placement, workers) in sections(found) {
@@ -34,22 +26,13 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
 
 fn table(metric: &Metric, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
     let what = &metric.title;
-    let threads = if workers == "thread" { ", threads" } else { "" };
-    Table {
-        id: String::new(),
-        caption: format!("{what}, {}{threads}", words::place(placement)),
-        columns: vec![
-            Column::text("mechanism", 0),
-            Column::number("size", 0),
-            Column::number("A", 3),
-            Column::number("B", 2),
-            Column::number("change of time [95 %]", 0),
-            Column::number("p, Holm", 1),
-            Column::text("verdict", 0),
-        ],
-        rows: cases.iter().map(|case| row(case)).collect(),
-        notes: notes(cases),
-    }
+    let mut table = Table::new(format!("{what}, {}", words::place_of((workers, placement))))
+        .words([("mechanism", 0)])
+        .numbers([("size", 0), ("A", 3), ("B", 2), ("change of time [95 %]", 0), ("p, Holm", 1)])
+        .words([("verdict", 0)])
+        .rows(cases.iter().map(|case| row(case)));
+    table.notes = notes(cases);
+    table
 }
 
 fn row(case: &CaseChange) -> Row {
@@ -61,7 +44,7 @@ fn row(case: &CaseChange) -> Row {
         Text::from(value(case.median_a)),
         Text::from(value(case.median_b)),
         Text::from(if case.ratio.is_some() { effect(case) } else { "–".into() }),
-        Text::from(case.p_holm.map_or("–".into(), probability)),
+        Text::from(case.p_holm.map_or("–".into(), units::p_value)),
         verdict_cell(case),
     ];
     Row::new(cells).emphasis(match case.verdict {

@@ -7,9 +7,9 @@ use analysis::compare::{CaseChange, RunComparison};
 
 pub(super) fn section(found: &RunComparison) -> Section {
     let mut points = vec![Text::from(
-        "Two runs are two moments of a machine. What drifted between them (neighbours, heat, \
-         memory) looks like a change of the cases and is in no interval: run both again, in the \
-         other order, before believing a small one.",
+        "Two runs are two moments of a machine. Drift between them (neighbours, heat, memory) looks \
+         like a change of the cases and is in no interval: run both again, in the other order, \
+         before believing a small change.",
     )];
     points.extend(machines(found));
     points.extend(noise(found));

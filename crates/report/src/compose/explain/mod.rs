@@ -12,6 +12,7 @@ use crate::{
 };
 use analysis::Judged;
 use analysis::explain::{Cost, CostPart, Difference, Explained, Explanation, explain};
+use model::distinct::distinct;
 use model::request::Aim;
 
 /// The sections of a run that was made to explain; none of any other.
@@ -23,7 +24,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
         sections.push(differences(&found));
     }
     if !found.cases.is_empty() {
-        sections.push(price(&found));
+        sections.push(overhead(&found));
     }
     if teach {
         sections.push(teach::section(&found));
@@ -46,7 +47,7 @@ fn opening(found: &Explanation) -> Section {
     told.dedup();
     section.blocks.extend(told.into_iter().map(Block::Paragraph));
     let missing = |it: &analysis::explain::Missing| {
-        let size = it.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        let size = common::of_size(it.message_bytes);
         let place = common::place(&it.placement);
         Text::from(format!("{}{size}, {place}: {}", it.variant, it.reason))
     };
@@ -58,19 +59,15 @@ fn opening(found: &Explanation) -> Section {
 
 fn copying_unknown(case: &Explained) -> Option<Text> {
     let reason = case.copying_unknown.as_ref().filter(|_| case.message_bytes.is_some())?;
-    Some(Text::from(format!("Copying of {} is not told from the rest: {reason}.", case.variant)))
+    Some(Text::from(format!(
+        "Copying of {} is not separated from the rest: {reason}.",
+        case.variant
+    )))
 }
 
 /// Placements and workers, in the order of the cases.
 fn places(found: &Explanation) -> Vec<(String, String)> {
-    let mut places = Vec::new();
-    for case in &found.cases {
-        let place = (case.placement.clone(), case.workers.clone());
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
+    distinct(found.cases.iter().map(|it| (it.placement.clone(), it.workers.clone())))
 }
 
 fn here<'a>(
@@ -81,8 +78,7 @@ fn here<'a>(
 }
 
 fn place_in_words((placement, workers): &(String, String)) -> String {
-    let threads = if workers == "thread" { ", threads" } else { "" };
-    format!("{}{threads}", common::place(placement))
+    common::place_of((workers, placement))
 }
 
 fn verdict(case: &Explained) -> Verdict {
@@ -106,11 +102,9 @@ const COLUMNS: [(&str, &[Cost]); 5] = [
 ];
 
 fn table(found: &Explanation, place: &(String, String)) -> Table {
-    let mut table = Table {
-        caption: format!("One round trip, {}, taken apart", place_in_words(place)),
-        columns: vec![Column::text("", 0), Column::number("whole", 0)],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("One round trip, {}, taken apart", place_in_words(place)))
+        .words([("", 0)])
+        .numbers([("whole", 0)]);
     table.columns.extend(COLUMNS.map(|(name, _)| Column::number(name, 0)));
     table.columns.push(Column::number("residual", 0));
     for case in here(found, place) {
@@ -153,8 +147,8 @@ fn figure(found: &Explanation, place: &(String, String)) -> Figure {
         FigureKind::Bars,
         format!("explained-{}-{}", place.0.replace(',', "-"), place.1),
         format!("A round trip taken apart, {}", place_in_words(place)),
-        "Bars: the parts of a traced round trip, less the overhead of tracing it; one that comes out \
-         below nothing isn't drawn. Diamond: the round trip without instrumentation.",
+        "Bars: the parts of a traced round trip, less the overhead of tracing it; negative ones \
+         aren't drawn. Diamond: the round trip without instrumentation.",
         Axis::categories("case", cases.iter().map(|it| name(it))),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
     );
@@ -186,15 +180,15 @@ fn differences(found: &Explanation) -> Section {
     let mut section = Section::new("differences", "Where the differences come from");
     for Difference { quicker, slower, whole_ns, parts } in &found.differences {
         let (a, b) = (&found.cases[*quicker], &found.cases[*slower]);
-        let told = whole_ns.low.is_some_and(|low| low > 0.0);
+        let told = whole_ns.interval.low.is_some_and(|low| low > 0.0);
         let size = a.message_bytes.or(b.message_bytes);
         let place = place_in_words(&(a.placement.clone(), a.workers.clone()));
         let at = match size {
             Some(bytes) => format!("{}, {place}", units::size(bytes)),
             None => place,
         };
-        let (kind, headline) = match told {
-            true => (
+        let (kind, headline) = if told {
+            (
                 VerdictKind::Neutral,
                 format!(
                     "{at}: {} is {} quicker than {} ({}).",
@@ -203,11 +197,12 @@ fn differences(found: &Explanation) -> Section {
                     b.variant,
                     ratio(b.whole_ns.median / a.whole_ns.median)
                 ),
-            ),
-            false => (
+            )
+        } else {
+            (
                 VerdictKind::Unknown,
                 format!("{at}: {} and {} are not separated.", a.variant, b.variant),
-            ),
+            )
         };
         let detail = if told { words::shares(parts, whole_ns.median) } else { String::new() };
         section.blocks.push(Verdict::new(kind, headline, detail).into());
@@ -216,20 +211,12 @@ fn differences(found: &Explanation) -> Section {
 }
 
 /// Tracing overhead, and how far its correction can be trusted.
-fn price(found: &Explanation) -> Section {
-    let mut table = Table {
-        caption: "What tracing cost".into(),
-        columns: vec![
-            Column::text("", 0),
-            Column::number("traced", 0),
-            Column::number("unobserved", 0),
-            Column::number("firings", 0),
-            Column::number("a firing", 0),
-            Column::number("slow call", 0),
-            Column::text("add up", 0),
-        ],
-        ..Default::default()
-    };
+fn overhead(found: &Explanation) -> Section {
+    let mut table = Table::new("Tracing overhead of each case")
+        .words([("", 0)])
+        .numbers([("traced", 0), ("unobserved", 0), ("firings", 0), ("a firing", 0)])
+        .numbers([("slow call", 0)])
+        .words([("add up", 0)]);
     for case in &found.cases {
         let place = place_in_words(&(case.placement.clone(), case.workers.clone()));
         table.rows.push(Row::new([
@@ -243,15 +230,15 @@ fn price(found: &Explanation) -> Section {
         ]));
     }
     table.notes.push(Text::from(
-        "A firing's price is what tracing twice over adds, and is taken off part by part; slow call, what an attached trace adds to \
-         a system call beside that. Parts add up where the residual's interval holds zero, or is \
+        "a firing: what tracing twice adds, subtracted part by part. slow call: what an attached trace adds to \
+         a system call besides. Parts add up where the residual's interval holds zero, or is \
          within a twentieth of the whole.",
     ));
     let mut section = Section::new("price", "Tracing overhead").with(table);
     if found.cases.iter().any(|it| it.overlaps) {
         section.blocks.push(Block::paragraph(
-            "On two CPUs the workers' waits overlap: a firing on one delays the other or hides \
-             behind it, so that taking its price off part by part is no exact correction there.",
+            "On two CPUs the workers' waits overlap: a firing on one delays the other or overlaps \
+             with its wait, so that subtracting its cost part by part is not an exact correction there.",
         ));
     }
     section

@@ -32,7 +32,7 @@ fn residual() -> Text {
              a trace costs once, what overlaps, and what no event tells. ",
         )
         .code("ipcmark explain … --launches 30")
-        .plain(" narrows its interval; it doesn't make it go away.")
+        .plain(" narrows its interval; it doesn't remove it.")
 }
 
 /// What a cost is; a command, and what that changes.
@@ -40,8 +40,8 @@ fn lesson(cost: Cost) -> (&'static str, &'static str, &'static str) {
     match cost {
         Cost::Calls => (
             "the way from the program into the kernel and back: the processor changes its mode, and \
-             mitigations of its flaws make that dearer. So many times the quickest way from leaving one \
-             call to entering the next.",
+             mitigations of its flaws make that slower. Counted as the number of calls times the quickest \
+             way from leaving one call to entering the next.",
             "ipcmark run shm-ring:wait=spin pipe -w latency -p same-llc",
             "sets a mechanism that makes no call beside one that does.",
         ),
@@ -63,14 +63,14 @@ fn lesson(cost: Cost) -> (&'static str, &'static str, &'static str) {
             "shows what it saves not to sleep.",
         ),
         Cost::Interrupts => (
-            "a CPU that idles is told by an interrupt that it has work; in a virtual machine that \
-             goes through the hypervisor.",
+            "an idle CPU is woken by an interrupt; in a virtual machine it goes through the \
+             hypervisor.",
             "ipcmark explain pipe --placement same-cpu",
             "has no other CPU to interrupt.",
         ),
         Cost::Waiting => (
-            "the worker is awake, but no CPU has taken it up: its CPU comes out of idle first, or runs \
-             somebody else. What its partner still does on the same CPU counts as that.",
+            "the worker is awake, but no CPU runs it yet: its CPU must leave idle first, or runs \
+             another task. Time that its partner still runs on the same CPU counts as the partner's.",
             "ipcmark explain pipe --placement same-cpu,same-llc",
             "sets one beside the other.",
         ),

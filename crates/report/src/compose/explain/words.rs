@@ -7,7 +7,6 @@ use crate::units::{self, duration};
 use analysis::OverRounds;
 use analysis::explain::{Cost, CostPart, Explained};
 
-/// A cost's name.
 pub fn cost(cost: Cost) -> &'static str {
     match cost {
         Cost::Calls => "entering and leaving calls",
@@ -24,10 +23,7 @@ pub fn cost(cost: Cost) -> &'static str {
 
 /// A quantity with its interval, where it has one.
 pub fn value(ns: &OverRounds) -> String {
-    match (ns.low, ns.high) {
-        (Some(low), Some(high)) => Unit::Nanoseconds.interval(ns.median, low, high),
-        _ => duration(ns.median),
-    }
+    Unit::Nanoseconds.with_ends(ns.median, ns.interval.ends())
 }
 
 /// `6.10 of 8.00 µs`, or both with their units.
@@ -115,16 +111,17 @@ pub fn sum(case: &Explained) -> String {
     let left = value(&case.residual_ns);
     let share = 100.0 * case.residual_ns.median / case.whole_ns.median;
     let launches = case.whole_ns.by_round.iter().flatten().count();
-    match case.adds_up {
-        true => format!(
+    if case.adds_up {
+        format!(
             "The parts add up to {} but for {left} ({share:.0} %); {launches} launches.",
             value(&case.whole_ns)
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "The parts do not add up: {left} ({share:.0} %) of {} are unexplained; {launches} \
              launches.",
             value(&case.whole_ns)
-        ),
+        )
     }
 }
 
@@ -138,8 +135,9 @@ pub fn shares(parts: &[CostPart], whole_ns: f64) -> String {
             format!("{} {} ({share:.0} %)", cost(it.cost), value(&it.ns))
         })
         .collect();
-    match told.is_empty() {
-        true => "No single part of it can be named.".into(),
-        false => format!("Of that: {}.", common::list(&told)),
+    if told.is_empty() {
+        "No single part of it can be named.".into()
+    } else {
+        format!("Of that: {}.", common::list(&told))
     }
 }

@@ -1,8 +1,8 @@
 //! What a round trip costs in CPU time, beside how long it takes.
 
-use super::{at, place_id, place_name, size_in_words, sizes, typical};
+use super::{at, place_id, size_in_words, sizes, typical};
 use crate::compose::words;
-use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit, units};
+use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::{Carries, CaseResult, CpuCost, Judged};
 
 /// For each placement the bars, then the frontier.
@@ -45,10 +45,7 @@ impl<'a> Priced<'a> {
     }
 
     fn in_words(&self) -> String {
-        match (self.cpu.low, self.cpu.high) {
-            (Some(low), Some(high)) => Unit::Nanoseconds.interval(self.cpu.total, low, high),
-            _ => units::duration(self.cpu.total),
-        }
+        Unit::Nanoseconds.with_ends(self.cpu.total, self.cpu.interval.ends())
     }
 }
 
@@ -60,7 +57,7 @@ fn bars(here: &[Priced], place: (&str, &str)) -> Figure {
     let mut figure = Figure::new(
         FigureKind::Bars,
         format!("cpu-{}", place_id(place)),
-        format!("CPU time of a round trip of {}, {}", size(here), place_name(place)),
+        format!("CPU time of a round trip of {}, {}", size(here), words::place_of(place)),
         caption(BARS, here),
         Axis::categories("mechanism", here.iter().map(|it| it.case.variant.as_str())),
         Axis::new("time per round trip", Unit::Nanoseconds, Scale::Linear),
@@ -94,10 +91,7 @@ fn bars_finding(here: &[Priced]) -> String {
 
 /// With a word on those that spin, where there are any.
 fn caption(words: &str, here: &[Priced]) -> String {
-    match here.iter().any(|it| it.case.spins) {
-        true => format!("{words} {SPINS}"),
-        false => words.to_string(),
-    }
+    if here.iter().any(|it| it.case.spins) { format!("{words} {SPINS}") } else { words.to_string() }
 }
 
 /// The signs of a frontier: name, whether they spin, and whether they carry bytes.
@@ -117,7 +111,11 @@ fn frontier(here: &[Priced], place: (&str, &str)) -> Figure {
     let mut figure = Figure::new(
         FigureKind::Scatter,
         format!("frontier-{}", place_id(place)),
-        format!("Latency against CPU time, round trips of {}, {}", size(here), place_name(place)),
+        format!(
+            "Latency against CPU time, round trips of {}, {}",
+            size(here),
+            words::place_of(place)
+        ),
         caption(FRONTIER, here),
         super::round_trip(),
         Axis::new("CPU time per round trip", Unit::Nanoseconds, Scale::Log),
@@ -149,10 +147,7 @@ fn staircase(name: &str, here: &[Priced], efficient: &[usize]) -> Series {
 
 fn point(it: &Priced) -> Point {
     let point = Point::new(it.latency, it.cpu.total).labelled(&it.case.variant);
-    match (it.cpu.low, it.cpu.high) {
-        (Some(low), Some(high)) => point.between(low, high),
-        _ => point,
-    }
+    point.with_ends(it.cpu.interval.ends())
 }
 
 fn frontier_finding(here: &[Priced], frontier: &[usize], asleep: &[usize]) -> String {

@@ -3,9 +3,9 @@
 use super::study::source;
 use crate::{Axis, Drawn, Figure, FigureKind, Point, Scale, Series, Unit};
 use analysis::floor_rows::{FloorRow, Floors, Repeats, rows};
-use study::declared::Declared;
 use study::figure::{FigureSpec, Printed};
 use study::format::Published;
+use study::validated::ValidatedStudy;
 
 /// What the bars are.
 const BARS: &str = "The median over repeats, and what covers it with at least 95 %.";
@@ -13,7 +13,7 @@ const BARS: &str = "The median over repeats, and what covers it with at least 95
 /// The figure; None of a run without floors.
 pub(super) fn figure(
     spec: &FigureSpec,
-    declared: &Declared,
+    declared: &ValidatedStudy,
     floors: Option<&Floors>,
     id: String,
 ) -> Option<Figure> {

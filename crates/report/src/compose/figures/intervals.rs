@@ -1,9 +1,10 @@
 //! Mechanisms down the page, a bar from low to high in each placement.
 
-use super::{at, place_name};
+use super::at;
 use crate::compose::words;
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, units};
 use analysis::{CaseResult, Judged};
+use model::distinct::distinct;
 use model::metric::{Better, Metric};
 
 /// A bound farther than this from everything measured isn't drawn: it would squeeze the rest
@@ -11,12 +12,8 @@ use model::metric::{Better, Metric};
 const NEAR: f64 = 30.0;
 
 pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) -> Figure {
-    let mut names: Vec<&str> = Vec::new();
-    for case in cases.iter().filter(|it| !it.carries.is_control()) {
-        if !names.contains(&case.variant.as_str()) {
-            names.push(&case.variant);
-        }
-    }
+    let shown = cases.iter().filter(|it| !it.carries.is_control());
+    let names = distinct(shown.map(|it| it.variant.as_str()));
     let what = size.map_or("a wake-up".to_string(), units::size);
     let head = cases.iter().find(|it| it.message_bytes == size).unwrap_or(&cases[0]);
     let (workload, metric) = (head.workload, &head.metric);
@@ -31,7 +28,7 @@ pub(super) fn figure(judged: &Judged, cases: &[&CaseResult], size: Option<u64>) 
             let found = here.iter().find(|it| it.variant == *name);
             points.extend(found.and_then(|case| point_of(case, nth as f64)));
         }
-        figure.series.push(Series::new(place_name(place), points));
+        figure.series.push(Series::new(words::place_of(place), points));
     }
     figure.marks = bounds(cases);
     figure.caption = caption(metric, !figure.marks.is_empty());
@@ -67,7 +64,7 @@ fn bounds(cases: &[&CaseResult]) -> Vec<Mark> {
             let kind = bound.kind.name();
             let label = match places.len() {
                 1 => format!("{kind}: {}", bound.name),
-                _ => format!("{kind}: {}, {}", bound.name, place_name(*place)),
+                _ => format!("{kind}: {}, {}", bound.name, words::place_of(*place)),
             };
             let known = marks.iter().any(|it| it.label == label && it.value == bound.value);
             if near(bound.value) && !known {
@@ -85,8 +82,5 @@ pub(super) fn point_of(case: &CaseResult, x: f64) -> Option<Point> {
     let launches = format!("{} launches", case.launches);
     let label = [Some(launches), words::remark(case)].into_iter().flatten().collect::<Vec<_>>();
     let point = Point::new(x, estimate.median).labelled(label.join("; "));
-    Some(match estimate.low.zip(estimate.high) {
-        Some((low, high)) => point.between(low, high),
-        None => point,
-    })
+    Some(point.with_ends(estimate.interval.ends()))
 }

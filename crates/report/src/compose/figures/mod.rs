@@ -2,7 +2,6 @@
 //! this run lets one conclude.
 
 mod cost;
-mod course;
 mod floors;
 mod intervals;
 mod p_values;
@@ -11,13 +10,13 @@ mod protocol;
 mod sizes;
 mod study;
 mod tails;
+mod time_series;
 
 use std::collections::BTreeSet;
 
 pub use p_values::drawn as of_p;
 pub use study::study_figures;
 
-use super::words;
 use crate::{Axis, Figure, Scale, Section, Unit};
 use analysis::{Carries, CaseResult, Judged, Status};
 use model::metric::{Metric, Operation};
@@ -36,7 +35,7 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
         ("placement", "What placement costs", placement::figures(judged)),
         ("cost", "What it costs in CPU time", cost::figures(judged)),
         ("tails", "Tails", tails::figures(judged)),
-        ("time", "Over time", course::figures(judged)),
+        ("time", "Over time", time_series::figures(judged)),
     ];
     let parts = Workload::ALL.into_iter().filter_map(of_workload).chain(others);
     let drawn = parts.filter(|(.., figures)| !figures.is_empty());
@@ -49,9 +48,8 @@ pub fn sections(judged: &Judged) -> Vec<Section> {
 fn workload(judged: &Judged, workload: Workload) -> Vec<Figure> {
     let cases = measured(judged, |it| it.workload == workload);
     let answered = cases.iter().any(|it| it.metric.operation == Operation::RoundTrip);
-    let counts = |it: &&&CaseResult| match answered {
-        true => it.carries == Carries::Bytes,
-        false => !it.carries.is_control(),
+    let counts = |it: &&&CaseResult| {
+        if answered { it.carries == Carries::Bytes } else { !it.carries.is_control() }
     };
     let sizes: BTreeSet<Option<u64>> =
         cases.iter().filter(counts).map(|it| it.message_bytes).collect();
@@ -113,7 +111,6 @@ fn round_trip() -> Axis {
     Axis::new("round trip", Unit::Nanoseconds, Scale::Log)
 }
 
-/// The axis of a metric.
 fn axis_of(metric: &Metric, scale: Scale) -> Axis {
     Axis::new(&*metric.axis, metric.unit.into(), scale)
 }
@@ -121,10 +118,4 @@ fn axis_of(metric: &Metric, scale: Scale) -> Axis {
 /// The median over launches.
 fn typical(case: &CaseResult) -> Option<f64> {
     case.value.as_ref().map(|it| it.median)
-}
-
-/// A place in words, threads named.
-fn place_name((workers, placement): (&str, &str)) -> String {
-    let threads = if workers == "thread" { ", threads" } else { "" };
-    format!("{}{threads}", words::place(placement))
 }

@@ -38,10 +38,8 @@ impl Panel<'_> {
     pub(super) fn p_values(&self, id: &str, title: &str) -> [Option<Figure>; 2] {
         let found = self.compared();
         let figure = |corrected: bool| {
-            let (what, caption) = match corrected {
-                true => ("corrected", CORRECTED),
-                false => ("point by point", UNCORRECTED),
-            };
+            let (what, caption) =
+                if corrected { ("corrected", CORRECTED) } else { ("point by point", UNCORRECTED) };
             let own = match self.spec.caption.trim() {
                 "" => String::new(),
                 told => format!("{told} "),

@@ -1,12 +1,13 @@
 //! The heat map of placements: what it costs a mechanism to be moved.
 
-use super::{place_name, size_in_words, typical};
+use super::{size_in_words, typical};
 use crate::compose::words;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::{CaseResult, Judged, Status};
+use model::distinct::distinct;
 
 const CAPTION: &str = "Each cell holds the median round trip; its colour is that over the best of its \
-     row. Hatched: not measured; pointing at it, or the table, tells why.";
+     row. Hatched: not measured; pointing at it, or the table, gives the reason.";
 
 /// One figure, where something was measured in two places at least.
 pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
@@ -23,19 +24,14 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
         .filter(|it| it.message_bytes.is_none() || it.message_bytes == smallest)
         .collect();
     let places = words::places(&all);
-    let mut names: Vec<&str> = Vec::new();
-    for case in &all {
-        if !names.contains(&case.variant.as_str()) {
-            names.push(&case.variant);
-        }
-    }
+    let names = distinct(all.iter().map(|it| it.variant.as_str()));
     let rows: Vec<Row> = names.iter().map(|name| Row::of(name, &all, &places)).collect();
     let mut figure = Figure::new(
         FigureKind::Heatmap,
         "placement",
         format!("Round trips of {}, by placement", size_in_words(&measured)),
         CAPTION,
-        Axis::categories("placement", places.iter().map(|it| place_name(*it))),
+        Axis::categories("placement", places.iter().map(|it| words::place_of(*it))),
         Axis::new("× the row's fastest", Unit::Ratio, Scale::Log),
     )
     .found(finding(&rows));
@@ -43,7 +39,6 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
     vec![figure]
 }
 
-/// A mechanism in every place.
 struct Row<'a> {
     name: &'a str,
     points: Vec<Point>,

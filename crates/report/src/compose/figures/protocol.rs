@@ -6,14 +6,14 @@ use crate::{Figure, Protocol, Step};
 use analysis::CaseResult;
 use analysis::hypothesis::takes;
 use model::metric::Operation;
-use study::declared::Declared;
 use study::factor::{Chosen, Factor, chosen};
 use study::figure::FigureSpec;
+use study::validated::ValidatedStudy;
 
 /// One figure for each workload that the figure is about.
 pub(super) fn figures(
     spec: &FigureSpec,
-    declared: &Declared,
+    declared: &ValidatedStudy,
     results: &[CaseResult],
     id: &str,
 ) -> Vec<Figure> {
@@ -40,7 +40,7 @@ pub(super) fn figures(
 }
 
 /// `, 4 B` where messages of one size are meant.
-fn size(here: &Chosen, declared: &Declared) -> String {
+fn size(here: &Chosen, declared: &ValidatedStudy) -> String {
     let levels = &declared.levels[&Factor::Size];
     let one = here.level(Factor::Size).or((levels.len() == 1).then(|| levels[0].as_str()));
     one.map_or(String::new(), |it| format!(", {}", level_name(Factor::Size, it)))
@@ -93,20 +93,21 @@ fn phases(here: &Chosen, results: &[CaseResult]) -> Vec<String> {
 fn set_up(phases: &[String]) -> Protocol {
     let act = |by, label: &str| Step::Act { by, label: label.into() };
     let stepwise = phases.len() > 2;
-    let steps = match stepwise {
-        true => vec![
+    let steps = if stepwise {
+        vec![
             act(1, "bind and listen"),
             message(0, 1, "connects"),
             act(1, "accept"),
             Step::More { label: "options are set".into() },
             act(0, "close"),
             act(1, "close"),
-        ],
-        false => vec![
+        ]
+    } else {
+        vec![
             Step::More { label: "both ends are opened at once".into() },
             act(0, "close"),
             act(1, "close"),
-        ],
+        ]
     };
     Protocol {
         parties: parties(["one end", "the other end"]),

@@ -1,8 +1,9 @@
 //! Curves over message size, one figure per placement: with bands, inflections and bounds.
 
+use model::distinct::distinct;
 use std::collections::BTreeSet;
 
-use super::{at, intervals, place_id, place_name};
+use super::{at, intervals, place_id};
 use crate::compose::{inflections, words};
 use crate::{Axis, Drawn, Figure, FigureKind, Mark, Point, Scale, Series, Unit};
 use analysis::{Bound, Carries, CaseResult, Inflection, Judged, Sweep};
@@ -27,7 +28,7 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
         let mut figure = Figure::new(
             FigureKind::Curves,
             format!("cpu-sizes-{}", place_id(place)),
-            format!("CPU time of a round trip against message size, {}", place_name(place)),
+            format!("CPU time of a round trip against message size, {}", words::place_of(place)),
             "Line: the median over launches of both workers' CPU time; band: covers it with at \
              least 95 %.",
             Axis::new("message size", Unit::Bytes, Scale::Log),
@@ -37,10 +38,7 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
             let points = here.iter().filter(|it| it.variant == name).filter_map(|it| {
                 let cost = it.cpu_ns_per_operation?;
                 let point = Point::new(it.message_bytes? as f64, cost.total);
-                Some(match (cost.low, cost.high) {
-                    (Some(low), Some(high)) => point.between(low, high),
-                    _ => point,
-                })
+                Some(point.with_ends(cost.interval.ends()))
             });
             figure.series.push(Series::new(name, points));
         }
@@ -51,13 +49,8 @@ pub(super) fn cpu(cases: &[&CaseResult]) -> Vec<Figure> {
 
 /// Variants that have a size, in the order of the results.
 fn names<'a>(here: &[&'a CaseResult]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for case in here.iter().filter(|it| it.message_bytes.is_some()) {
-        if !names.contains(&case.variant.as_str()) {
-            names.push(&case.variant);
-        }
-    }
-    names
+    let sized = here.iter().filter(|it| it.message_bytes.is_some());
+    distinct(sized.map(|it| it.variant.as_str()))
 }
 
 fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure {
@@ -65,7 +58,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
     let (workload, metric) = (sized.workload, &sized.metric);
     let (what, y) = (&metric.title, super::axis_of(metric, Scale::Log));
     let x = Axis::new("message size", Unit::Bytes, Scale::Log);
-    let title = format!("{what} against message size, {}", place_name(place));
+    let title = format!("{what} against message size, {}", words::place_of(place));
     let id = format!("{}-sizes-{}", workload.name(), place_id(place));
     let mut figure = Figure::new(FigureKind::Curves, id, title, RULE, x, y);
     let mut told = Vec::new();
@@ -86,7 +79,7 @@ fn figure(judged: &Judged, here: &[&CaseResult], place: (&str, &str)) -> Figure 
 fn finding(judged: &Judged, workload: Workload, place: (&str, &str), told: &[String]) -> String {
     let best = words::best_by_size(judged, workload, place);
     let found = match told {
-        [] => "No inflection that the rounds are sure of.".to_string(),
+        [] => "No inflection is shown.".to_string(),
         _ => format!("Inflections: {}.", told.join("; ")),
     };
     [best, found].join(" ").trim_start().to_string()

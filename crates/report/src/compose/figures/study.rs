@@ -8,10 +8,10 @@ use analysis::floor_rows::Floors;
 use analysis::hypothesis::{quantity, takes};
 use analysis::{CaseResult, OverRounds, Status};
 use study::counted::Count;
-use study::declared::Declared;
 use study::factor::{Chosen, Factor, chosen};
 use study::figure::{self, FigureSpec, Printed, SAMPLES, beside_medians};
 use study::format::Published;
+use study::validated::ValidatedStudy;
 
 const INTERVAL: &str = "The median over launches, and what covers it with at least 95 %.";
 const QUARTILES: &str = "The median of the launches, in the band of their quartiles.";
@@ -20,12 +20,12 @@ const BOXES: &str = "Box: from the first to the third quartile of the launches, 
 const SAMPLE_BOXES: &str = "Box: quartiles of the samples of all launches together, and their median; \
      whiskers: the smallest and the largest.";
 const CELLS: &str = "Each cell holds the median over launches, coloured by it. Hatched: not measured; \
-     the table tells why.";
+     the table gives the reason.";
 const FIRST: &str = " Launch 1 of each case is left out here, and here alone.";
 
 /// Every figure of a study, in its order.
 pub fn study_figures(
-    declared: &Declared,
+    declared: &ValidatedStudy,
     results: &[CaseResult],
     floors: Option<&Floors>,
 ) -> Vec<Figure> {
@@ -46,9 +46,10 @@ pub fn study_figures(
             let mut panel = Panel { spec, declared, results, here, unit: Unit::Nanoseconds };
             panel.unit = panel.unit();
             let id = if nth == 0 { id.clone() } else { format!("{id}-{}", nth + 1) };
-            let title = match many {
-                true => format!("{}, {}", spec.title, names.join(", ")),
-                false => spec.title.clone(),
+            let title = if many {
+                format!("{}, {}", spec.title, names.join(", "))
+            } else {
+                spec.title.clone()
             };
             match spec.kind.get_ref() {
                 figure::FigureKind::PValues => {
@@ -65,7 +66,7 @@ pub fn study_figures(
 /// varied and isn't drawn; with their names.
 fn panels(
     spec: &FigureSpec,
-    declared: &Declared,
+    declared: &ValidatedStudy,
     results: &[CaseResult],
 ) -> Vec<(Chosen, Vec<String>)> {
     let only = chosen(&spec.only);
@@ -84,7 +85,7 @@ fn panels(
         }
         let drawn = [spec.x(), spec.series()].contains(&Some(factor));
         let levels = &declared.levels[&factor];
-        // A figure that doesn't speak of probes is of what nothing looks at.
+        // A figure that doesn't name probes is of uninstrumented launches.
         let unobserved = factor == Factor::Observe;
         if drawn || unobserved || only.level(factor).is_some() || levels.len() < 2 {
             continue;
@@ -132,7 +133,7 @@ pub(super) fn level_name(factor: Factor, level: &str) -> String {
 /// One figure while it is made.
 pub(super) struct Panel<'a> {
     pub(super) spec: &'a FigureSpec,
-    declared: &'a Declared,
+    declared: &'a ValidatedStudy,
     results: &'a [CaseResult],
     here: Chosen,
     unit: Unit,
@@ -286,12 +287,12 @@ impl<'a> Panel<'a> {
         let mut sizeless = curves_over_size;
         let mut points = Vec::new();
         for (nth, level) in levels.iter().enumerate() {
-            let at = match curves_over_size {
-                true => model::size::parse(level).unwrap_or(1) as f64,
-                false if kind == FigureKind::Curves && x.follows() => {
-                    level.parse().unwrap_or(nth as f64)
-                }
-                false => nth as f64,
+            let at = if curves_over_size {
+                model::size::parse(level).unwrap_or(1) as f64
+            } else if kind == FigureKind::Curves && x.follows() {
+                level.parse().unwrap_or(nth as f64)
+            } else {
+                nth as f64
             };
             match find(level) {
                 Some(case) => {
@@ -324,7 +325,7 @@ impl<'a> Panel<'a> {
             }
             _ if self.spec.of().is_some() => OverRounds::of(self.rounds(case)).map(|found| {
                 let point = Point::new(x, found.median);
-                match found.low.zip(found.high) {
+                match found.interval.ends() {
                     Some((low, high)) => point.between(low, high),
                     None => point,
                 }

@@ -1,6 +1,6 @@
 //! Percentile curves of the smallest latency, one figure per placement.
 
-use super::{at, place_id, place_name, size_in_words};
+use super::{at, place_id, size_in_words};
 use crate::compose::words;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Unit, units};
 use analysis::{CaseResult, Judged};
@@ -22,7 +22,7 @@ pub(super) fn figures(judged: &Judged) -> Vec<Figure> {
             format!(
                 "Percentiles of round trips of {}, {}",
                 size_in_words(&here),
-                place_name(place)
+                words::place_of(place)
             ),
             CAPTION,
             Axis::new("percentile", Unit::Share, Scale::Tail),

@@ -1,7 +1,7 @@
 //! Node × node as a heat map, the initiator's node down, the responder's across; tiles of several
 //! nodes where there are many, and beside them a map of those that stand out.
 
-use super::{shown, summary, title};
+use super::{ends, shown, summary, title};
 use crate::{Axis, Block, Figure, FigureKind, Point, Scale, Series};
 use analysis::fleet::{FleetJudged, GroupResult, Summary};
 
@@ -48,9 +48,10 @@ fn figure(
 /// A cell for every ordered pair of some nodes.
 fn single(found: &FleetJudged, group: &GroupResult, some: &[usize], of: String) -> Figure {
     let name = |nth: &usize| found.fleet.nodes[*nth].name.clone();
-    let caption = match group.is_one_way() {
-        true => "Each cell is one direction: the row's node sends.",
-        false => "Both directions of a pair are one round trip, and one cell twice.",
+    let caption = if group.is_one_way() {
+        "Each cell is one direction: the row's node sends."
+    } else {
+        "Both directions of a pair are one round trip, and one cell twice."
     };
     let caption = format!("{caption} Medians over launches with their 95 % intervals.");
     let id = if of.is_empty() { "map" } else { "map-of-some" };
@@ -87,13 +88,7 @@ fn point(found: &FleetJudged, group: &GroupResult, row: usize, column: usize, at
 
 fn drawn(group: &GroupResult, at: usize, it: &Summary) -> Point {
     let point = Point::new(at as f64, shown(group, it.median).0).labelled(summary(group, it));
-    match it.interval {
-        Some((a, b)) => {
-            let (a, b) = (shown(group, a).0, shown(group, b).0);
-            point.between(a.min(b), a.max(b))
-        }
-        None => point,
-    }
+    point.with_ends(ends(group, it))
 }
 
 /// A cell for every tile of so many nodes by so many.
@@ -138,8 +133,8 @@ fn tiled(found: &FleetJudged, group: &GroupResult) -> Figure {
 /// The nodes whose own level or whose pairs are farthest from the rest, in their order.
 fn standing_out(group: &GroupResult) -> Vec<usize> {
     let mut some: Vec<usize> = Vec::new();
-    let mut take = |changes: &[analysis::fleet::Change], most: usize| {
-        let mut sorted: Vec<_> = changes.iter().collect();
+    let mut take = |deviations: &[analysis::fleet::Deviation], most: usize| {
+        let mut sorted: Vec<_> = deviations.iter().collect();
         sorted.sort_by(|a, b| b.distance().total_cmp(&a.distance()));
         for change in sorted {
             let nth = change.nth;

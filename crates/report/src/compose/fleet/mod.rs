@@ -3,11 +3,11 @@
 
 mod maps;
 mod nodes;
-mod rest;
+mod outliers;
 mod variants;
 
-use super::Extent;
-use crate::{Block, Column, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
+use super::Detail;
+use crate::{Block, Document, Row, Section, Table, Text, Unit, VerdictKind, units};
 use analysis::GroupVerdict;
 use analysis::fleet::{FleetJudged, GroupResult};
 use model::metric::Metric;
@@ -17,11 +17,11 @@ use store::{Concurrent, RunStatus};
 const LISTED: usize = 12;
 
 /// Writes up a judged fleet, and how its variants compare.
-pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], extent: Extent) -> Document {
+pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail) -> Document {
     let fleet = &found.fleet;
-    let mut document = Document::new(match extent {
-        Extent::Summary => format!("Run {}", fleet.id),
-        Extent::Full => "The same experiment on many nodes".to_string(),
+    let mut document = Document::new(match detail {
+        Detail::Summary => format!("Run {}", fleet.id),
+        Detail::Full => "The same experiment on many nodes".to_string(),
     });
     let here = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
     document.subtitle = format!(
@@ -37,11 +37,11 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], extent: Extent
     ];
     let mut verdicts = Section::new("verdicts", "Nodes and pairs that differ from the rest");
     verdicts.blocks.extend(cautions(found));
-    verdicts.blocks.extend(found.groups.iter().flat_map(|group| rest::verdicts(found, group)));
+    verdicts.blocks.extend(found.groups.iter().flat_map(|group| outliers::verdicts(found, group)));
     document.sections.push(verdicts);
     let mut results = Section::new("results", "Results").with(typical(found));
     results.blocks.extend(variants::table(comparisons));
-    results.blocks.extend(rest::tables(found));
+    results.blocks.extend(outliers::tables(found));
     results.blocks.extend(failures(found));
     document.sections.push(results);
     let maps: Vec<Block> = found.groups.iter().flat_map(|it| maps::figures(found, it)).collect();
@@ -50,7 +50,7 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], extent: Extent
         section.blocks = maps;
         document.sections.push(section);
     }
-    document.sections.push(nodes::section(found, extent));
+    document.sections.push(nodes::section(found, detail));
     document.sections.push(method(found));
     document
 }
@@ -73,7 +73,7 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
         )),
     }
     if found.launches == 0 {
-        told.push(Block::warning("Nothing was measured; the reasons stand below."));
+        told.push(Block::warning("Nothing was measured; the reasons follow."));
     }
     let boots: std::collections::BTreeSet<_> =
         fleet.nodes.iter().filter_map(|it| it.far.as_ref()?.host.boot_id.as_ref()).collect();
@@ -141,13 +141,14 @@ pub(super) fn shown(group: &GroupResult, ns: f64) -> (f64, Unit) {
 /// The same with an interval, in words.
 pub(super) fn summary(group: &GroupResult, it: &analysis::fleet::Summary) -> String {
     let (value, unit) = shown(group, it.median);
-    match it.interval {
-        Some((low, high)) => {
-            let (a, b) = (shown(group, low).0, shown(group, high).0);
-            unit.interval(value, a.min(b), a.max(b))
-        }
-        None => unit.format(value),
-    }
+    unit.with_ends(value, ends(group, it))
+}
+
+/// The ends of its interval as they are shown.
+pub(super) fn ends(group: &GroupResult, it: &analysis::fleet::Summary) -> Option<(f64, f64)> {
+    let (a, b) = it.interval?;
+    let (a, b) = (shown(group, a).0, shown(group, b).0);
+    Some((a.min(b), a.max(b)))
 }
 
 /// `a`, or `a and b`.
@@ -159,21 +160,14 @@ pub(super) fn cell_name(found: &FleetJudged, group: &GroupResult, nth: usize) ->
 
 /// What is typical, and how far apart the ends are.
 fn typical(found: &FleetJudged) -> Block {
-    let mut table = Table {
-        caption:
-            "Medians over launches, of every node or pair: the middle one, the least, the most"
-                .into(),
-        columns: vec![
-            Column::text("what", 0),
-            Column::number("measured", 1),
-            Column::number("middle", 0),
-            Column::number("least", 0),
-            Column::text("of", 2),
-            Column::number("most", 0),
-            Column::text("of", 2),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(
+        "Medians over launches, of every node or pair: the middle one, the least, the most",
+    )
+    .words([("what", 0)])
+    .numbers([("measured", 1), ("middle", 0), ("least", 0)])
+    .words([("of", 2)])
+    .numbers([("most", 0)])
+    .words([("of", 2)]);
     for group in &found.groups {
         let mut cells: Vec<(usize, f64)> = group
             .cells
@@ -196,7 +190,6 @@ fn typical(found: &FleetJudged) -> Block {
     table.into()
 }
 
-/// Launches that failed, by reason.
 fn failures(found: &FleetJudged) -> Option<Block> {
     let mut rows = Vec::new();
     for group in &found.groups {
@@ -206,17 +199,11 @@ fn failures(found: &FleetJudged) -> Option<Block> {
         }
     }
     (!rows.is_empty()).then(|| {
-        let table = Table {
-            caption: "Launches that failed".into(),
-            columns: vec![
-                Column::text("what", 0),
-                Column::number("launches", 0),
-                Column::text("for example", 0),
-                Column::text("why", 0),
-            ],
-            rows,
-            ..Default::default()
-        };
+        let table = Table::new("Launches that failed")
+            .words([("what", 0)])
+            .numbers([("launches", 0)])
+            .words([("for example", 0), ("why", 0)])
+            .rows(rows);
         table.into()
     })
 }
@@ -249,7 +236,6 @@ fn method(found: &FleetJudged) -> Section {
     section
 }
 
-/// The tone of what was found.
 pub(super) fn tone(bad: bool, good: bool, open: bool) -> VerdictKind {
     match (bad, good, open) {
         (true, ..) => VerdictKind::Bad,

@@ -1,25 +1,22 @@
 //! The nodes side by side: their bounds, what the doctor found on each, and where their environments
 //! differ.
 
-use super::Extent;
-use crate::{Block, Column, Row, Section, Table, Text, units};
+use super::Detail;
+use crate::{Block, Row, Section, Table, Text, units};
 use analysis::fleet::FleetJudged;
 use analysis::floor_rows::rows;
 use model::findings::Level;
 use store::StoredNode;
 
-/// Nodes in a table.
 const NODES: usize = 40;
 /// Differing fields in a summary, and in all.
 const FIELDS: [usize; 2] = [12, 200];
-/// Nodes named beside a value.
 const NAMED: usize = 6;
 
-/// Everything about the nodes.
-pub fn section(found: &FleetJudged, extent: Extent) -> Section {
+pub fn section(found: &FleetJudged, detail: Detail) -> Section {
     Section::new("nodes", "The nodes side by side")
         .with(side_by_side(found))
-        .with(environments(found, extent))
+        .with(environments(found, detail))
 }
 
 /// The first bound of a name, in words.
@@ -35,21 +32,12 @@ fn bound(node: &StoredNode, name: &str) -> String {
 }
 
 fn side_by_side(found: &FleetJudged) -> Block {
-    let mut table = Table {
-        caption: "What each node is, its bounds, and what the doctor found there".into(),
-        columns: vec![
-            Column::text("node", 0),
-            Column::text("CPU", 3),
-            Column::number("CPUs", 3),
-            Column::text("Linux", 2),
-            Column::number("clock read", 1),
-            Column::number("getppid", 1),
-            Column::number("wake-up", 1),
-            Column::number("copying", 1),
-            Column::text("doctor", 0),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new("What each node is, its bounds, and what the doctor found there")
+        .words([("node", 0), ("CPU", 3)])
+        .numbers([("CPUs", 3)])
+        .words([("Linux", 2)])
+        .numbers([("clock read", 1), ("getppid", 1), ("wake-up", 1), ("copying", 1)])
+        .words([("doctor", 0)]);
     let nodes = &found.fleet.nodes;
     for node in nodes.iter().take(NODES) {
         let Some(far) = &node.far else {
@@ -94,16 +82,16 @@ fn side_by_side(found: &FleetJudged) -> Block {
     table.into()
 }
 
-fn environments(found: &FleetJudged, extent: Extent) -> Block {
+fn environments(found: &FleetJudged, detail: Detail) -> Block {
     if found.environment.is_empty() {
         return Block::paragraph("No field of the nodes' environments differs.");
     }
-    let most = FIELDS[usize::from(extent == Extent::Full)];
-    let mut table = Table {
-        caption: "Where the nodes' environments differ".into(),
-        columns: vec![Column::text("field", 0), Column::text("value", 0), Column::text("nodes", 0)],
-        ..Default::default()
-    };
+    let most = FIELDS[usize::from(detail == Detail::Full)];
+    let mut table = Table::new("Where the nodes' environments differ").words([
+        ("field", 0),
+        ("value", 0),
+        ("nodes", 0),
+    ]);
     for field in found.environment.iter().take(most) {
         for (nth, (value, nodes)) in field.values.iter().enumerate().take(NAMED) {
             let shown: String = value.chars().take(60).collect();

@@ -1,7 +1,7 @@
 //! What happened in an operation: switches, wake-ups, interrupts, faults, system calls.
 
-use super::super::Extent;
-use super::{Place, Seen, number, with_interval, words};
+use super::super::Detail;
+use super::{CaseGroup, ObservedCase, number, with_interval, words};
 use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
 use analysis::EventCount;
 
@@ -21,27 +21,24 @@ const NAMED: usize = 4;
 const RARE: f64 = 0.01;
 
 /// What happened in an operation, case by case; None where no case was counted so.
-pub fn table(place: &Place, extent: Extent) -> Option<Table> {
-    let told = |case: &&Seen| COLUMNS.iter().any(|it| case.event(it.1).is_some());
-    let calls = place.cases.iter().any(|it| calls(it).is_some());
-    if !calls && !place.cases.iter().any(|it| told(&it)) {
+pub fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
+    let told = |case: &&ObservedCase| COLUMNS.iter().any(|it| case.event(it.1).is_some());
+    let calls = group.cases.iter().any(|it| calls(it).is_some());
+    if !calls && !group.cases.iter().any(|it| told(&it)) {
         return None;
     }
     let present: Vec<_> = COLUMNS
         .into_iter()
-        .filter(|it| extent == Extent::Full || !it.1.ends_with("-ns"))
-        .filter(|it| place.cases.iter().any(|case| case.event(it.1).is_some()))
+        .filter(|it| detail == Detail::Full || !it.1.ends_with("-ns"))
+        .filter(|it| group.cases.iter().any(|case| case.event(it.1).is_some()))
         .collect();
-    let mut table = Table {
-        caption: format!("Counted in {}, both workers", place.caption()),
-        columns: vec![place.first_column()],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Counted in {}, both workers", group.caption()))
+        .words([("mechanism", 0)]);
     table.columns.extend(present.iter().map(|it| Column::number(it.0, it.2)));
     if calls {
         table.columns.push(Column::text("system calls", 0));
     }
-    for case in &place.cases {
+    for case in &group.cases {
         let cell = |event: &str| match case.event(event) {
             None => Text::new().muted("–"),
             Some(it) if event.ends_with("-ns") => {
@@ -49,16 +46,16 @@ pub fn table(place: &Place, extent: Extent) -> Option<Table> {
             }
             Some(it) => number(it.per_operation * case.times()).into(),
         };
-        let mut cells = vec![case.name(place)];
+        let mut cells = vec![case.name(group)];
         cells.extend(present.iter().map(|it| cell(it.1)));
         if calls {
             cells.push(self::calls(case).map_or_else(|| Text::new().muted("–"), Text::from));
         }
         table.rows.push(Row::new(cells));
     }
-    let mut notes = vec![place.per_message()];
+    let mut notes = vec![group.per_message()];
     notes.push(
-        "Medians over launches of their own, which are no results. interrupts: sent from one CPU to \
+        "Medians over launches of their own, which are not results. interrupts: sent from one CPU to \
          another.",
     );
     if present.iter().any(|it| it.0 == "on CPU") {
@@ -69,7 +66,7 @@ pub fn table(place: &Place, extent: Extent) -> Option<Table> {
 }
 
 /// `2.00 read, 2.00 write`: as counted, or as trace where nothing counted them.
-fn calls(case: &Seen) -> Option<String> {
+fn calls(case: &ObservedCase) -> Option<String> {
     let counted: Vec<(String, f64)> = match case.event("calls") {
         Some(_) => {
             let events = case.by.iter().filter(|it| it.event("calls").is_some());
@@ -78,7 +75,7 @@ fn calls(case: &Seen) -> Option<String> {
         }
         None => {
             let trace = case.trace().filter(|it| !it.calls.is_empty())?;
-            trace.calls.iter().map(|it| (it.name.clone(), it.per_operation)).collect()
+            trace.calls.iter().map(|it| (it.name.clone(), it.stats.per_operation)).collect()
         }
     };
     let all = match case.event("calls") {
@@ -100,30 +97,23 @@ fn calls(case: &Seen) -> Option<String> {
     Some(if told.is_empty() { "none".into() } else { told.join(", ") })
 }
 
-/// Every count of every case, folded.
-pub fn every(places: &[Place]) -> Option<Block> {
-    let cases = places.iter().flat_map(|place| place.cases.iter().map(move |it| (place, it)));
+pub fn every(groups: &[CaseGroup]) -> Option<Block> {
+    let cases = groups.iter().flat_map(|group| group.cases.iter().map(move |it| (group, it)));
     let blocks: Vec<Block> = cases.filter_map(|(_, case)| all_of(case)).map(Block::from).collect();
     let summary = Text::from("Every count, with its interval, per message and per byte");
     (!blocks.is_empty()).then_some(Block::Details { summary, blocks })
 }
 
-fn all_of(case: &Seen) -> Option<Table> {
+fn all_of(case: &ObservedCase) -> Option<Table> {
     let of = case.of();
-    let mut table = Table {
-        caption: format!("Counts of {}", words::case(&of.case)),
-        columns: vec![
-            Column::text("event", 0),
-            Column::text("counted with", 3),
-            Column::number(format!("per {} [interval]", of.case.metric.operation.noun()), 0),
-            Column::number("per message", 1),
-            Column::number("per byte", 1),
-        ],
-        notes: vec!["What was counted and never happened is left out.".into()],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("Counts of {}", words::case(&of.case)))
+        .words([("event", 0), ("counted with", 3)])
+        .numbers([(format!("per {} [interval]", of.case.metric.operation.noun()), 0)])
+        .numbers([("per message", 1), ("per byte", 1)])
+        .note("Events that never happened are left out.");
     for it in &case.by {
-        let happened = it.events.iter().filter(|it| it.high.unwrap_or(it.per_operation) > 0.0);
+        let happened =
+            it.events.iter().filter(|it| it.interval.high.unwrap_or(it.per_operation) > 0.0);
         table.rows.extend(happened.map(|event| row(event, it.probe.to_string())));
     }
     (!table.rows.is_empty()).then_some(table)
@@ -131,10 +121,11 @@ fn all_of(case: &Seen) -> Option<Table> {
 
 fn row(event: &EventCount, probe: String) -> Row {
     let exact = |it: Option<f64>| it.map_or("–".into(), |it| Unit::Number.format(it));
-    let count = match (event.name.ends_with("-ns"), event.low, event.high) {
-        (true, Some(low), Some(high)) => Unit::Nanoseconds.interval(event.per_operation, low, high),
-        (true, ..) => units::duration(event.per_operation),
-        (false, low, high) => with_interval(event.per_operation, low, high),
+    let (count, ends) = (event.per_operation, event.interval.ends());
+    let count = if event.name.ends_with("-ns") {
+        Unit::Nanoseconds.with_ends(count, ends)
+    } else {
+        with_interval(count, ends)
     };
     Row::new([
         Text::new().code(&event.name),

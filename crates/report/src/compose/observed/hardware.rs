@@ -1,38 +1,34 @@
 //! Figures of hardware counters: a row each, whether it could be counted here or not.
 
-use super::super::Extent;
-use super::{Place, Seen, with_interval};
+use super::super::Detail;
+use super::{CaseGroup, ObservedCase, with_interval};
 use crate::{Block, Column, Emphasis, Row, Table, Text};
 use analysis::Observed;
 use model::counts::{FIGURES, Family, MODES};
 
-/// A table for each place with hardware counters. Where none could be had, only a page shows it.
-pub fn tables(places: &[Place], extent: Extent) -> Vec<Block> {
-    places.iter().filter_map(|it| table(it, extent)).map(Block::from).collect()
+/// A table for each group with hardware counters. Where none could be had, only a page shows it.
+pub fn tables(groups: &[CaseGroup], detail: Detail) -> Vec<Block> {
+    groups.iter().filter_map(|it| table(it, detail)).map(Block::from).collect()
 }
 
-fn table(place: &Place, extent: Extent) -> Option<Table> {
+fn table(group: &CaseGroup, detail: Detail) -> Option<Table> {
     let hardware = |it: &&&Observed| it.probe.family().is_some_and(Family::is_hardware);
-    let asked = |case: &Seen| -> Vec<Family> {
+    let asked = |case: &ObservedCase| -> Vec<Family> {
         case.by.iter().filter(hardware).filter_map(|it| it.probe.family()).collect()
     };
-    let families: Vec<Family> = place.cases.iter().flat_map(asked).collect();
-    let any = place.cases.iter().flat_map(|it| &it.by).any(|it| !it.figures.is_empty());
-    if families.is_empty() || (extent == Extent::Summary && !any) {
+    let families: Vec<Family> = group.cases.iter().flat_map(asked).collect();
+    let any = group.cases.iter().flat_map(|it| &it.by).any(|it| !it.figures.is_empty());
+    if families.is_empty() || (detail == Detail::Summary && !any) {
         return None;
     }
-    let mut table = Table {
-        caption: format!("Hardware counters, {}, both workers", place.caption()),
-        columns: vec![Column::text("figure", 0)],
-        notes: vec![
+    let mut table = Table::new(format!("Hardware counters, {}, both workers", group.caption()))
+        .words([("figure", 0)])
+        .note(
             ":u in the program, :k in the kernel, else both. What one family counts over what \
-             another does is of launches in the same round."
-                .into(),
-        ],
-        ..Default::default()
-    };
-    for (nth, case) in place.cases.iter().enumerate() {
-        table.columns.push(Column::number(case.name(place).to_plain(), nth as u8 / 3));
+             another does is of launches in the same round.",
+        );
+    for (nth, case) in group.cases.iter().enumerate() {
+        table.columns.push(Column::number(case.name(group).to_plain(), nth as u8 / 3));
     }
     let own = FIGURES.iter().filter(|it| families.contains(&it.family));
     let mut names: Vec<String> = own.map(|it| it.name.to_string()).collect();
@@ -43,20 +39,20 @@ fn table(place: &Place, extent: Extent) -> Option<Table> {
     }
     for name in names {
         let modes = MODES.map(|mode| format!("{name}:{mode}"));
-        let apart = modes.into_iter().filter(|_| extent == Extent::Full && any);
-        table.rows.extend([name.clone()].into_iter().chain(apart).map(|it| row(place, &it)));
+        let apart = modes.into_iter().filter(|_| detail == Detail::Full && any);
+        table.rows.extend([name.clone()].into_iter().chain(apart).map(|it| row(group, &it)));
     }
     Some(table)
 }
 
-fn row(place: &Place, name: &str) -> Row {
-    let value = |case: &Seen| {
+fn row(group: &CaseGroup, name: &str) -> Row {
+    let value = |case: &ObservedCase| {
         let figure = case.by.iter().flat_map(|it| &it.figures).find(|it| it.name == name);
-        let figure = figure.map(|it| (it.value, it.low, it.high));
-        let event = case.event(name).map(|it| (it.per_operation, it.low, it.high));
-        figure.or(event).map(|(value, low, high)| with_interval(value, low, high))
+        let figure = figure.map(|it| (it.value, it.interval));
+        let event = case.event(name).map(|it| (it.per_operation, it.interval));
+        figure.or(event).map(|(value, interval)| with_interval(value, interval.ends()))
     };
-    let cells: Vec<Option<String>> = place.cases.iter().map(value).collect();
+    let cells: Vec<Option<String>> = group.cases.iter().map(value).collect();
     let missing = cells.iter().all(Option::is_none);
     let told = cells.into_iter().map(|it| match it {
         Some(value) => Text::from(value),

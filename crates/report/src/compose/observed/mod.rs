@@ -1,41 +1,44 @@
 //! What was counted in observed launches, and recorded in traced ones: a
-//! table each for what happened, for system calls by what they returned, for waits, for the price.
+//! table each for events, for system calls by what they returned, for waits, for tracing overhead.
 //!
 //! A terminal gets what fits 80 columns; a page all of it, with intervals. What can't be counted
 //! here stands once, with its reason, and by name what depends on it.
 
 mod events;
 mod hardware;
-mod price;
+mod overhead;
 mod traces;
 mod untested;
 
 pub(super) use traces::exactly;
 pub(super) use untested::merged;
 
-use super::{Extent, words};
-use crate::{Block, Column, Section, Text, units};
+use super::{Detail, words};
+use crate::{Block, Section, Text, units};
 use analysis::{EventCount, Judged, Observed, TraceSummary};
+use model::distinct::grouped;
 use model::metric::Operation;
 use model::total::Total;
 
-/// The section of a run in which something looked on; None of any other.
-pub fn section(judged: &Judged, extent: Extent) -> Option<Section> {
+/// The section of a run with instrumentation; None of any other.
+pub fn section(judged: &Judged, detail: Detail) -> Option<Section> {
     let seen: Vec<&Observed> =
         judged.observed.iter().filter(|it| it.probe.times == 1 && !it.probe.empty).collect();
     if seen.is_empty() {
         return None;
     }
     let mut section = Section::new("observed", "What was counted");
-    let places = places(&seen);
-    for place in &places {
-        section.blocks.extend(events::table(place, extent).map(Block::from));
-        section.blocks.extend(traces::tables(place, extent));
+    let groups = groups(&seen);
+    for group in &groups {
+        section.blocks.extend(events::table(group, detail).map(Block::from));
+        section.blocks.extend(traces::tables(group, detail));
     }
-    section.blocks.extend(hardware::tables(&places, extent));
-    section.blocks.extend(places.iter().filter_map(|it| price::table(it, extent)).map(Block::from));
-    if extent == Extent::Full {
-        section.blocks.extend(events::every(&places));
+    section.blocks.extend(hardware::tables(&groups, detail));
+    section
+        .blocks
+        .extend(groups.iter().filter_map(|it| overhead::table(it, detail)).map(Block::from));
+    if detail == Detail::Full {
+        section.blocks.extend(events::every(&groups));
     }
     section.blocks.extend(untested::blocks(&seen));
     told_once(&mut section.blocks);
@@ -52,35 +55,26 @@ fn told_once(blocks: &mut [Block]) {
     }
 }
 
-/// A case, with all that looked at it.
-struct Seen<'a> {
+struct ObservedCase<'a> {
     by: Vec<&'a Observed>,
 }
 
 /// Cases that share a table: what was done, where, by whom.
-struct Place<'a> {
-    cases: Vec<Seen<'a>>,
+struct CaseGroup<'a> {
+    cases: Vec<ObservedCase<'a>>,
 }
 
-fn places<'a>(seen: &[&'a Observed]) -> Vec<Place<'a>> {
-    let mut places: Vec<Place> = Vec::new();
+fn groups<'a>(seen: &[&'a Observed]) -> Vec<CaseGroup<'a>> {
     let key = |it: &Observed| (it.workload, it.total, it.placement.clone(), it.workers.clone());
-    for it in seen.iter().copied() {
-        let at = places.iter().position(|place| key(place.of()) == key(it));
-        let at = at.unwrap_or_else(|| {
-            places.push(Place { cases: Vec::new() });
-            places.len() - 1
-        });
-        let cases = &mut places[at].cases;
-        match cases.iter_mut().find(|case| case.of().is_same_case(it)) {
-            Some(case) => case.by.push(it),
-            None => cases.push(Seen { by: vec![it] }),
-        }
-    }
-    places
+    let groups = grouped(seen.iter().copied(), |a, b| key(a) == key(b));
+    let group = |group: Vec<&'a Observed>| {
+        let cases = grouped(group, |a, b| a.is_same_case(b)).into_iter();
+        CaseGroup { cases: cases.map(|by| ObservedCase { by }).collect() }
+    };
+    groups.into_iter().map(group).collect()
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ObservedCase<'a> {
     fn of(&self) -> &'a Observed {
         self.by[0]
     }
@@ -104,16 +98,16 @@ impl<'a> Seen<'a> {
     }
 
     /// `pipe`, `tcp, 4 KiB`.
-    fn name(&self, place: &Place) -> Text {
+    fn name(&self, group: &CaseGroup) -> Text {
         let of = self.of();
-        match of.message_bytes.filter(|_| place.size().is_none()) {
+        match of.message_bytes.filter(|_| group.size().is_none()) {
             Some(size) => Text::new().code(format!("{} {}", of.variant, units::size(size))),
             None => Text::new().code(&of.variant),
         }
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> CaseGroup<'a> {
     fn of(&self) -> &'a Observed {
         self.cases[0].of()
     }
@@ -148,8 +142,8 @@ impl<'a> Place<'a> {
             (Some(size), _) => format!(" of {}", units::size(size)),
             (None, _) => String::new(),
         };
-        let threads = if of.workers == "thread" { ", threads" } else { "" };
-        format!("{}{size}, {}{threads}", self.operation(), words::place(&of.placement))
+        let place = words::place_of((&of.workers, &of.placement));
+        format!("{}{size}, {place}", self.operation())
     }
 
     /// How a count becomes one of a message: said under a table of counts.
@@ -165,10 +159,6 @@ impl<'a> Place<'a> {
             _ => "",
         }
     }
-
-    fn first_column(&self) -> Column {
-        Column::text("mechanism", 0)
-    }
 }
 
 /// A count: `2.00`, `256.0`, `<0.01`.
@@ -183,12 +173,10 @@ pub(super) fn number(count: f64) -> String {
 }
 
 /// A count with its interval, one number where all three read the same.
-pub(super) fn with_interval(count: f64, low: Option<f64>, high: Option<f64>) -> String {
-    let [value, low, high] = [Some(count), low, high].map(|it| it.map(number));
-    let value = value.unwrap_or_default();
-    match (low, high) {
-        (Some(low), Some(high)) if low == value && high == value => value,
-        (Some(low), Some(high)) => format!("{value} [{low}, {high}]"),
+pub(super) fn with_interval(count: f64, ends: Option<(f64, f64)>) -> String {
+    let value = number(count);
+    match ends.map(|(low, high)| (number(low), number(high))) {
+        Some((low, high)) if low != value || high != value => format!("{value} [{low}, {high}]"),
         _ => value,
     }
 }
@@ -202,8 +190,8 @@ mod tests {
         let told = [0.0, 0.0002, 0.08, 2.0, 16.49, 256.0, 1024.04, 262_144.0].map(number);
         let expected = ["0", "<0.01", "0.08", "2.00", "16.49", "256.0", "1024.0", "262,144"];
         assert_eq!(told, expected);
-        assert_eq!(with_interval(2.0, Some(2.0), Some(2.001)), "2.00");
-        assert_eq!(with_interval(2.0, Some(1.9), Some(2.1)), "2.00 [1.90, 2.10]");
-        assert_eq!(with_interval(2.0, None, None), "2.00");
+        assert_eq!(with_interval(2.0, Some((2.0, 2.001))), "2.00");
+        assert_eq!(with_interval(2.0, Some((1.9, 2.1))), "2.00 [1.90, 2.10]");
+        assert_eq!(with_interval(2.0, None), "2.00");
     }
 }

@@ -1,8 +1,8 @@
 //! What traces recorded: system calls by what they returned, waits, who woke whom, bytes of sockets.
 
-use super::super::Extent;
-use super::{Place, Seen, number, with_interval};
-use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
+use super::super::Detail;
+use super::{CaseGroup, ObservedCase, number, with_interval};
+use crate::{ASIDE, Block, Row, Table, Text, Unit, units};
 use analysis::{CallSummary, Returned, TraceSummary, Wait, Worker};
 use model::trace::Direction;
 
@@ -11,17 +11,20 @@ const RARE: f64 = 0.01;
 /// Values that a terminal shows of each kind of call.
 const VALUES: usize = 3;
 
-/// The tables of a place; none where nothing was traced.
-pub fn tables(place: &Place, extent: Extent) -> Vec<Block> {
-    let trace: Vec<(&Seen, &TraceSummary)> =
-        place.cases.iter().filter_map(|it| Some((it, it.trace()?))).collect();
+const WAITS: &str = "woken: how often, and how long until it ran; asleep: before that. displaced: \
+     runnable, but preempted or yielding. Means, medians over launches; the tracing overhead is included.";
+
+/// The tables of a group; none where nothing was traced.
+pub fn tables(group: &CaseGroup, detail: Detail) -> Vec<Block> {
+    let trace: Vec<(&ObservedCase, &TraceSummary)> =
+        group.cases.iter().filter_map(|it| Some((it, it.trace()?))).collect();
     if trace.is_empty() {
         return Vec::new();
     }
-    let mut tables = vec![calls(place, &trace, extent), waits(place, &trace, extent)];
-    if extent == Extent::Full {
-        tables.push(wake_ups(place, &trace));
-        tables.push(socket(place, &trace));
+    let mut tables = vec![calls(group, &trace, detail), waits(group, &trace, detail)];
+    if detail == Detail::Full {
+        tables.push(wake_ups(group, &trace));
+        tables.push(socket(group, &trace));
     }
     let mut blocks: Vec<Block> =
         tables.into_iter().filter(|it| !it.rows.is_empty()).map(Block::from).collect();
@@ -30,7 +33,7 @@ pub fn tables(place: &Place, extent: Extent) -> Vec<Block> {
 }
 
 /// What found no room, and what the kernel can't tell.
-fn gaps(trace: &[(&Seen, &TraceSummary)]) -> Vec<Block> {
+fn gaps(trace: &[(&ObservedCase, &TraceSummary)]) -> Vec<Block> {
     let mut told = Vec::new();
     let lost: u64 = trace.iter().map(|it| it.1.lost).sum();
     if lost > 0 {
@@ -45,41 +48,34 @@ fn gaps(trace: &[(&Seen, &TraceSummary)]) -> Vec<Block> {
     missing.dedup();
     if !missing.is_empty() {
         told.push(Block::warning(format!(
-            "this kernel lacks tracepoints: {}; what they tell is missing",
+            "this kernel lacks tracepoints: {}; what they count is missing",
             missing.join(", ")
         )));
     }
     told
 }
 
-fn calls(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Table {
-    let mut table = Table {
-        caption: format!("TraceSummary in {}: what system calls returned", place.caption()),
-        columns: vec![
-            place.first_column(),
-            Column::text("call", 0),
-            Column::number("how many", 0),
-            Column::number("returned", 0),
-            Column::number("takes", 0),
-            Column::number("asked for", 1),
-        ],
-        notes: vec![
-            "takes: from entering to leaving, asleep or not, in traced launches; their price is \
-             in it."
-                .into(),
-        ],
-        ..Default::default()
-    };
+fn calls(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: Detail) -> Table {
+    let mut table = Table::new(format!(
+        "System calls in {} (traced), by what they returned",
+        group.caption()
+    ))
+    .words([("mechanism", 0), ("call", 0)])
+    .numbers([("how many", 0), ("returned", 0), ("takes", 0), ("asked for", 1)])
+    .note(
+        "takes: from entering to leaving, asleep or not, in traced launches; the tracing overhead \
+             is included.",
+    );
     for (case, trace) in trace {
-        let all: f64 = trace.calls.iter().map(|it| it.per_operation).sum();
-        let often = |it: &&CallSummary| it.per_operation >= RARE * all;
+        let all: f64 = trace.calls.iter().map(|it| it.stats.per_operation).sum();
+        let often = |it: &&CallSummary| it.stats.per_operation >= RARE * all;
         let (shown, rare): (Vec<_>, Vec<_>) =
-            trace.calls.iter().partition(|it| extent == Extent::Full || often(it));
-        let mut name = Some(case.name(place));
+            trace.calls.iter().partition(|it| detail == Detail::Full || often(it));
+        let mut name = Some(case.name(group));
         for call in shown {
-            table.rows.extend(rows(case, call, extent, &mut name));
+            table.rows.extend(rows(case, call, detail, &mut name));
         }
-        let rare: f64 = rare.iter().map(|it| it.per_operation).sum();
+        let rare: f64 = rare.iter().map(|it| it.stats.per_operation).sum();
         if rare > 0.0 {
             let cells = [
                 name.take().unwrap_or_default(),
@@ -93,12 +89,17 @@ fn calls(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Tab
 }
 
 /// The rows of one kind of call: the values that it returned often, and the rest.
-fn rows(case: &Seen, call: &CallSummary, extent: Extent, name: &mut Option<Text>) -> Vec<Row> {
-    let full = extent == Extent::Full;
+fn rows(
+    case: &ObservedCase,
+    call: &CallSummary,
+    detail: Detail,
+    name: &mut Option<Text>,
+) -> Vec<Row> {
+    let full = detail == Detail::Full;
     let most = if full { call.returned.len() } else { VALUES.min(call.returned.len()) };
     let times = case.times();
     let mut kind = Some(Text::new().code(&call.name));
-    let asked = |it: &Returned| it.asked_bytes.map(exactly).unwrap_or_default();
+    let asked = |it: &Returned| it.stats.asked_bytes.map(exactly).unwrap_or_default();
     let mut row = |count: String, returned: Text, takes: String, asked: String| {
         Row::new([
             name.take().unwrap_or_default(),
@@ -109,24 +110,29 @@ fn rows(case: &Seen, call: &CallSummary, extent: Extent, name: &mut Option<Text>
             asked.into(),
         ])
     };
-    let count = |it: &Returned| match full {
-        true => with_interval(
-            it.per_operation * times,
-            it.low.map(|it| it * times),
-            it.high.map(|it| it * times),
-        ),
-        false => number(it.per_operation * times),
+    let count = |it: &Returned| {
+        if full {
+            let ends = it.stats.interval.ends().map(|(low, high)| (low * times, high * times));
+            with_interval(it.stats.per_operation * times, ends)
+        } else {
+            number(it.stats.per_operation * times)
+        }
     };
     let shown = &call.returned[..most];
     let mut rows: Vec<Row> = shown
         .iter()
         .map(|it| {
-            row(count(it), returned(&call.name, it.value), units::duration(it.mean_ns), asked(it))
+            row(
+                count(it),
+                returned(&call.name, it.value),
+                units::duration(it.stats.mean_ns),
+                asked(it),
+            )
         })
         .collect();
-    let others: f64 = call.returned[most..].iter().map(|it| it.per_operation).sum::<f64>()
+    let others: f64 = call.returned[most..].iter().map(|it| it.stats.per_operation).sum::<f64>()
         + call.others_per_operation;
-    if others >= RARE * call.per_operation && others > 0.0 {
+    if others >= RARE * call.stats.per_operation && others > 0.0 {
         rows.push(row(
             number(others * times),
             Text::new().muted("other"),
@@ -172,40 +178,25 @@ fn returned(name: &str, value: Option<i64>) -> Text {
 /// Bytes in full: `64 KiB`, `36,544 B`.
 pub(in crate::compose) fn exactly(bytes: f64) -> String {
     let bytes = bytes.round() as u64;
-    match bytes.is_multiple_of(1024) {
-        true => units::size(bytes),
-        false => format!("{} B", units::count(bytes)),
+    if bytes.is_multiple_of(1024) {
+        units::size(bytes)
+    } else {
+        format!("{} B", units::count(bytes))
     }
 }
 
-fn waits(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Table {
-    let mut table = Table {
-        caption: format!("TraceSummary in {}: waits", place.caption()),
-        columns: vec![
-            place.first_column(),
-            Column::number("woken", 0),
-            Column::number("runs after", 0),
-            Column::number(">16 µs", 1),
-            Column::number("asleep", 0),
-            Column::number("displaced", 0),
-            Column::number("for", 0),
-            Column::number("interrupts", 1),
-            Column::number("longest delay", ASIDE),
-        ],
-        notes: vec![
-            "woken: how often, and how long until it ran; asleep: before that. displaced: gave up \
-             the CPU though nothing else was missing, or lost it. Means, medians over launches; the \
-             tracing overhead is in them."
-                .into(),
-        ],
-        ..Default::default()
-    };
+fn waits(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)], detail: Detail) -> Table {
+    let mut table = Table::new(format!("Waits in {} (traced)", group.caption()))
+        .words([("mechanism", 0)])
+        .numbers([("woken", 0), ("runs after", 0), (">16 µs", 1), ("asleep", 0), ("displaced", 0)])
+        .numbers([("for", 0), ("interrupts", 1), ("longest delay", ASIDE)])
+        .note(WAITS);
     let mean = |it: Option<&Wait>| match it {
         None => Text::new().muted("–"),
-        Some(Wait { mean_ns, low: Some(low), high: Some(high), .. }) if extent == Extent::Full => {
-            Unit::Nanoseconds.interval(*mean_ns, *low, *high).into()
+        Some(it) => {
+            let ends = it.interval.ends().filter(|_| detail == Detail::Full);
+            Unit::Nanoseconds.with_ends(it.mean_ns, ends).into()
         }
-        Some(it) => units::duration(it.mean_ns).into(),
     };
     for (case, trace) in trace {
         if trace.delay.is_none() && trace.displaced.is_none() {
@@ -216,7 +207,7 @@ fn waits(place: &Place, trace: &[(&Seen, &TraceSummary)], extent: Extent) -> Tab
         let slow = delay.and_then(|it| it.beyond.iter().find(|it| it.ns == 1 << 14));
         let sent: f64 = trace.interrupts.iter().map(|it| it.per_operation).sum();
         table.rows.push(Row::new([
-            case.name(place),
+            case.name(group),
             number(times(delay)).into(),
             mean(delay),
             slow.map_or_else(|| Text::new().muted("–"), |it| share(it.share).into()),
@@ -240,24 +231,16 @@ fn share(share: f64) -> String {
     }
 }
 
-fn wake_ups(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
-    let mut table = Table {
-        caption: format!("TraceSummary in {}: who woke whom, and interrupts", place.caption()),
-        columns: vec![
-            place.first_column(),
-            Column::text("what", 0),
-            Column::text("from, to", 0),
-            Column::number("how many", 0),
-        ],
-        notes: vec![
+fn wake_ups(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Table {
+    let mut table = Table::new(format!("Wake-ups and interrupts in {} (traced)", group.caption()))
+        .words([("mechanism", 0), ("what", 0), ("from, to", 0)])
+        .numbers([("how many", 0)])
+        .note(
             "All launches together. to: where the woken one then ran. Roles and CPUs are swapped \
-             in half of the launches."
-                .into(),
-        ],
-        ..Default::default()
-    };
+             in half of the launches.",
+        );
     for (case, trace) in trace {
-        let mut name = Some(case.name(place));
+        let mut name = Some(case.name(group));
         let mut row = |what: String, from: u32, to: u32, count: f64| {
             let way = format!("CPU {from} → CPU {to}");
             let name = name.take().unwrap_or_default();
@@ -280,19 +263,13 @@ fn wake_ups(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
     table
 }
 
-fn socket(place: &Place, trace: &[(&Seen, &TraceSummary)]) -> Table {
-    let mut table = Table {
-        caption: format!("TraceSummary in {}: bytes per operation of a socket", place.caption()),
-        columns: vec![
-            place.first_column(),
-            Column::text("direction", 0),
-            Column::number("bytes", 0),
-            Column::number("how many", 0),
-        ],
-        ..Default::default()
-    };
+fn socket(group: &CaseGroup, trace: &[(&ObservedCase, &TraceSummary)]) -> Table {
+    let mut table =
+        Table::new(format!("Bytes per socket operation in {} (traced)", group.caption()))
+            .words([("mechanism", 0), ("direction", 0)])
+            .numbers([("bytes", 0), ("how many", 0)]);
     for (case, trace) in trace {
-        let mut name = Some(case.name(place));
+        let mut name = Some(case.name(group));
         for it in &trace.socket {
             let direction = match it.direction {
                 Direction::Sent => "sent",

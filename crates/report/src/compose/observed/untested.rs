@@ -1,6 +1,7 @@
-//! What could not look on here: each reason once, with the levels and the figures that it keeps
+//! Instrumentation that is unavailable here: each reason once, with the levels and the figures that it keeps
 //! out.
 
+use model::distinct::distinct;
 use std::collections::BTreeSet;
 
 use super::words;
@@ -9,16 +10,10 @@ use crate::{Block, Text};
 use analysis::{Observed, Status};
 use model::counts::FIGURES;
 
-/// A paragraph for each reason.
 pub fn blocks(seen: &[&Observed]) -> Vec<Block> {
-    let mut reasons: Vec<(String, String)> = Vec::new();
     let absent = |it: &&&Observed| matches!(it.status, Status::Unavailable | Status::Failed);
-    for it in seen.iter().filter(absent) {
-        let told = (it.probe.to_string(), it.reason.clone().unwrap_or_default());
-        if !reasons.contains(&told) {
-            reasons.push(told);
-        }
-    }
+    let told = |it: &&Observed| (it.probe.to_string(), it.reason.clone().unwrap_or_default());
+    let reasons = distinct(seen.iter().filter(absent).map(told));
     let told = merged(reasons).into_iter().map(|(probes, reason)| {
         let figures = figures_of(&probes);
         let mut text = Text::new().strong("Not testable here: ").code(probes.join(", "));
@@ -54,7 +49,7 @@ pub(in crate::compose) fn merged(reasons: Vec<(String, String)>) -> Vec<(Vec<Str
             match (off.as_slice(), &one.varies) {
                 ([], _) => same_length,
                 ([at], None) => same_length && *at > 0,
-                ([at], Some((place, _))) => same_length && at == place,
+                ([at], Some((group, _))) => same_length && at == group,
                 _ => false,
             }
         };

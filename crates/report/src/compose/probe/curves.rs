@@ -1,12 +1,16 @@
 //! Curves over size under each probe: the global test, the peak, and point by point what was
 //! published beside what correction leaves of it.
 
-use super::{Extent, probability, strand_name};
-use crate::{Block, Column, Emphasis, Row, Table, Text, units};
+use super::{Detail, strand_name};
+use crate::{Block, Emphasis, Row, Table, Text, units};
 use analysis::ALPHA;
 use analysis::probe::{CurveUnder, Strand};
 
-pub(super) fn blocks(strand: &Strand, extent: Extent) -> Vec<Block> {
+/// What the global test of a curve says.
+const RESCALED: &str = "p: of “only a constant factor”, all sizes together, by flipping the signs of \
+     whole rounds. off: how far a size may be off that factor at most (95 % together).";
+
+pub(super) fn blocks(strand: &Strand, detail: Detail) -> Vec<Block> {
     let tested: Vec<&CurveUnder> =
         strand.curves.iter().filter(|it| it.rescaled.is_some()).collect();
     if tested.is_empty() {
@@ -14,7 +18,7 @@ pub(super) fn blocks(strand: &Strand, extent: Extent) -> Vec<Block> {
     }
     let mut blocks = vec![Block::from(shapes(strand, &tested))];
     blocks.push(Block::paragraph(what_correction_changes(&tested)));
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         blocks.push(points(strand, &tested).into());
     }
     blocks
@@ -27,7 +31,7 @@ fn shapes(strand: &Strand, tested: &[&CurveUnder]) -> Table {
         let off = curve.most_off().map_or("–".into(), |it| format!("<{:.0} %", 100.0 * it));
         let cells = [
             Text::new().code(curve.probe.to_string()),
-            curve.p_holm.map_or("–".into(), probability).into(),
+            curve.p_holm.map_or("–".into(), units::p_value).into(),
             off.into(),
             units::size(curve.sizes[farthest]).into(),
             peak(curve).into(),
@@ -37,30 +41,19 @@ fn shapes(strand: &Strand, tested: &[&CurveUnder]) -> Table {
         Row::new(cells).emphasis(emphasis)
     };
     let sizes = tested[0].sizes.len();
-    Table {
-        caption: format!("{}: is the curve over size only rescaled?", strand_name(&strand.of)),
-        columns: vec![
-            Column::text("level", 0),
-            Column::number("p, Holm", 0),
-            Column::number("off", 1),
-            Column::number("most at", 2),
-            Column::text("peak", 1),
-            Column::number("points", 0),
-        ],
-        rows: tested.iter().map(row).collect(),
-        notes: vec![
-            Text::from(
-                "p: of “only a constant factor”, all sizes together, by flipping the signs of whole \
-                 rounds. off: how far a size may be off that factor at most (95 % together).",
-            ),
-            Text::from(format!(
-                "points: of {sizes} sizes those that differ at 5 %: as published (each curve divided \
-                 by its mean, a signed-rank test at each size), after Holm, and by the maximum over \
-                 sizes, which takes no factor for known."
-            )),
-        ],
-        ..Default::default()
-    }
+    let points = format!(
+        "points: of {sizes} sizes those that differ at 5 %: as published (each curve divided by its \
+         mean, a signed-rank test at each size), after Holm, and by the maximum over sizes, which takes \
+         no factor for known."
+    );
+    Table::new(format!("{}: is the curve over size only rescaled?", strand_name(&strand.of)))
+        .words([("level", 0)])
+        .numbers([("p, Holm", 0), ("off", 1), ("most at", 2)])
+        .words([("peak", 1)])
+        .numbers([("points", 0)])
+        .rows(tested.iter().map(row))
+        .note(RESCALED)
+        .note(points)
 }
 
 /// Where the peak lay and lies; nothing where the best is at an end.
@@ -86,12 +79,12 @@ fn what_correction_changes(tested: &[&CurveUnder]) -> String {
     let (published, holm, maximum) = (sum(0), sum(1), sum(2));
     let bent = tested.iter().filter(|it| it.is_bent()).count();
     let changed = match (published, bent) {
-        (0, 0) => "Nothing is taken back: no point differs, and no curve does.".to_string(),
+        (0, 0) => "Correction changes nothing: no point differs, and no curve does.".to_string(),
         (_, 0) => {
             let points = if published == 1 { "That point is" } else { "Those points are" };
             format!("{points} no evidence of another shape: no curve differs as a whole.")
         }
-        (0, _) => "Uncorrected points miss it: curves differ as a whole.".to_string(),
+        (0, _) => "Single points don't show it, but curves differ as a whole.".to_string(),
         _ => {
             let verb = if bent == 1 { "differs" } else { "differ" };
             format!(
@@ -109,21 +102,13 @@ fn what_correction_changes(tested: &[&CurveUnder]) -> String {
 
 /// Every point: the published p beside the corrected ones.
 fn points(strand: &Strand, tested: &[&CurveUnder]) -> Table {
-    let mut table = Table {
-        caption: format!("{}: p of each point, three ways", strand_name(&strand.of)),
-        columns: vec![
-            Column::text("level", 0),
-            Column::number("size", 0),
-            Column::number("p, as published", 0),
-            Column::number("after Holm", 0),
-            Column::number("by the maximum", 0),
-            Column::number("off [95 % together]", 1),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("{}: p of each point, three ways", strand_name(&strand.of)))
+        .words([("level", 0)])
+        .numbers([("size", 0), ("p, as published", 0), ("after Holm", 0)])
+        .numbers([("by the maximum", 0), ("off [95 % together]", 1)]);
     for curve in tested {
         for (at, size) in curve.sizes.iter().enumerate() {
-            let p = |values: &[f64]| values.get(at).map_or("–".into(), |p| probability(*p));
+            let p = |values: &[f64]| values.get(at).map_or("–".into(), |p| units::p_value(*p));
             let off = curve.off.get(at).map_or("–".into(), |it| {
                 let share = |log: f64| format!("{:+.1}", 100.0 * log.exp_m1()).replace('-', "−");
                 format!("{} [{}, {}] %", share(it.estimate), share(it.low), share(it.high))

@@ -1,10 +1,10 @@
-//! Figures of the price: shifts with their intervals, curves under each level, and the p of each
+//! Figures of the overhead: shifts with their intervals, curves under each level, and the p of each
 //! point as published and corrected.
 
 use super::{operation, strand_name};
 use crate::compose::figures;
 use crate::{Axis, Figure, FigureKind, Mark, Point, Scale, Series, Unit, units};
-use analysis::probe::{Charge, CurveUnder, ProbeEffect, Strand};
+use analysis::probe::{CurveUnder, ProbeEffect, ProbeOverhead, Strand};
 use model::probe::Probe;
 
 pub(super) fn all(effect: &ProbeEffect) -> Vec<Figure> {
@@ -25,26 +25,28 @@ fn of_strand(nth: usize, strand: &Strand) -> Vec<Figure> {
 }
 
 fn probes(strand: &Strand) -> Vec<Probe> {
-    let mut probes: Vec<Probe> = strand.charges.iter().map(|it| it.probe).collect();
+    let mut probes: Vec<Probe> = strand.overheads.iter().map(|it| it.probe).collect();
     probes.sort();
     probes.dedup();
     probes
 }
 
-/// Prices with intervals, by size and level.
+/// Overheads with intervals, by size and level.
 fn shifts(nth: usize, strand: &Strand) -> Figure {
-    let mut sizes: Vec<Option<u64>> = strand.charges.iter().map(|it| it.message_bytes).collect();
+    let mut sizes: Vec<Option<u64>> = strand.overheads.iter().map(|it| it.message_bytes).collect();
     sizes.dedup();
     let names = sizes.iter().map(|it| it.map_or("–".into(), units::size));
     let what = operation(&strand.of);
     // A message may be of any size: what is added to a large one would hide all others.
-    let (ratios, head) = match strand.of.metric.is_transfer() {
-        true => (true, format!("How much longer a {what} takes while traced or counted")),
-        false => (false, format!("What instrumentation adds to a {what}")),
+    let (ratios, head) = if strand.of.metric.is_transfer() {
+        (true, format!("How much longer a {what} takes while traced or counted"))
+    } else {
+        (false, format!("What instrumentation adds to a {what}"))
     };
-    let y = match ratios {
-        true => Axis::new("time observed over time unobserved", Unit::Ratio, Scale::Log),
-        false => Axis::new(format!("added to a {what}"), Unit::Nanoseconds, Scale::Linear),
+    let y = if ratios {
+        Axis::new("time observed over time unobserved", Unit::Ratio, Scale::Log)
+    } else {
+        Axis::new(format!("added to a {what}"), Unit::Nanoseconds, Scale::Linear)
     };
     let mut figure = Figure::new(
         FigureKind::Intervals,
@@ -56,12 +58,12 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
         y,
     );
     for probe in probes(strand) {
-        let point = |charge: &Charge| {
-            let at = sizes.iter().position(|it| *it == charge.message_bytes)?;
-            let shift = if ratios { charge.ratio? } else { charge.shift? };
+        let point = |overhead: &ProbeOverhead| {
+            let at = sizes.iter().position(|it| *it == overhead.message_bytes)?;
+            let shift = if ratios { overhead.ratio? } else { overhead.shift? };
             Some(Point::new(at as f64, shift.estimate).between(shift.low, shift.high))
         };
-        let here = strand.charges.iter().filter(|it| it.probe == probe);
+        let here = strand.overheads.iter().filter(|it| it.probe == probe);
         figure.series.push(Series::new(probe.to_string(), here.filter_map(point)));
     }
     figure.marks.push(Mark::new("nothing", if ratios { 1.0 } else { 0.0 }));
@@ -71,9 +73,10 @@ fn shifts(nth: usize, strand: &Strand) -> Figure {
 /// Medians over size under each level, and unobserved.
 fn curves(nth: usize, strand: &Strand) -> Figure {
     let transfers = strand.of.metric.is_transfer();
-    let (label, unit) = match transfers {
-        true => ("bandwidth", Unit::BytesPerSecond),
-        false => ("round trip", Unit::Nanoseconds),
+    let (label, unit) = if transfers {
+        ("bandwidth", Unit::BytesPerSecond)
+    } else {
+        ("round trip", Unit::Nanoseconds)
     };
     let mut figure = Figure::new(
         FigureKind::Curves,
@@ -83,12 +86,12 @@ fn curves(nth: usize, strand: &Strand) -> Figure {
         Axis::new("message size", Unit::Bytes, Scale::Log),
         Axis::new(label, unit, Scale::Log),
     );
-    let point = |charge: &Charge, ns: f64| {
-        let bytes = charge.message_bytes? as f64;
+    let point = |overhead: &ProbeOverhead, ns: f64| {
+        let bytes = overhead.message_bytes? as f64;
         Some(Point::new(bytes, if transfers { bytes * 1e9 / ns } else { ns }))
     };
     let probes = probes(strand);
-    let of = |probe: Probe| strand.charges.iter().filter(move |it| it.probe == probe);
+    let of = |probe: Probe| strand.overheads.iter().filter(move |it| it.probe == probe);
     if let Some(first) = probes.first() {
         let plain = of(*first).filter_map(|it| point(it, it.plain_ns));
         figure.series.push(Series::new("unobserved", plain));
@@ -102,19 +105,20 @@ fn curves(nth: usize, strand: &Strand) -> Figure {
 
 /// The p of each point: as published, or by the maximum over sizes.
 fn points(nth: usize, strand: &Strand, tested: &[&CurveUnder], corrected: bool) -> Figure {
-    let (id, how, caption) = match corrected {
-        false => (
-            "published",
-            "as published",
-            "Each curve divided by its mean over sizes; a paired signed-rank test at each size, \
-             uncorrected.",
-        ),
-        true => (
+    let (id, how, caption) = if corrected {
+        (
             "corrected",
             "corrected",
             "Log ratios less their round's mean; each size held against the largest deviation that \
              flipped signs make.",
-        ),
+        )
+    } else {
+        (
+            "published",
+            "as published",
+            "Each curve divided by its mean over sizes; a paired signed-rank test at each size, \
+             uncorrected.",
+        )
     };
     let series = tested.iter().map(|curve| {
         let by_maximum = curve.rescaled.as_ref().map_or(&[][..], |it| &it.p_of_levels);

@@ -6,7 +6,7 @@ mod figures;
 mod tables;
 mod verdicts;
 
-use super::{Extent, words};
+use super::{Detail, words};
 use crate::{Block, Section};
 use analysis::Judged;
 use analysis::probe::{Common, ProbeEffect};
@@ -14,39 +14,38 @@ use model::request::Aim;
 use stats::Interval;
 
 /// The sections of a run that was made to tell the tracing overhead; none of any other.
-pub fn sections(judged: &Judged, extent: Extent) -> Vec<Section> {
+pub fn sections(judged: &Judged, detail: Detail) -> Vec<Section> {
     let effect = match judged.run.request.aim {
         Aim::ProbeEffect => ProbeEffect::of(&judged.results, &judged.observed),
         _ => None,
     };
-    effect.map_or_else(Vec::new, |effect| written(&effect, extent))
+    effect.map_or_else(Vec::new, |effect| written(&effect, detail))
 }
 
-fn written(effect: &ProbeEffect, extent: Extent) -> Vec<Section> {
+fn written(effect: &ProbeEffect, detail: Detail) -> Vec<Section> {
     let mut answer = Section::new("price", "Verdict");
     answer.blocks.extend(verdicts::blocks(effect).into_iter().map(Block::from));
-    let mut prices = Section::new("prices", "Overheads");
-    prices.blocks.extend(effect.strands.iter().flat_map(tables::prices));
+    let mut overheads = Section::new("prices", "Overheads");
+    overheads.blocks.extend(effect.strands.iter().flat_map(tables::overheads));
     let mut doses = Section::new("doses", "Once, twice, four times");
     doses.blocks.extend(effect.strands.iter().filter_map(tables::doses));
     let mut shapes = Section::new("shapes", "Curves");
     for strand in &effect.strands {
-        shapes.blocks.extend(curves::blocks(strand, extent));
+        shapes.blocks.extend(curves::blocks(strand, detail));
     }
     let mut drawn = Section::new("price-figures", "Figures");
-    if extent == Extent::Full {
+    if detail == Detail::Full {
         drawn.blocks.extend(figures::all(effect).into_iter().map(Block::from));
     }
     let mut untested = Section::new("untested", "Not testable here");
     untested.blocks.extend(tables::untested(effect));
-    let all = [answer, prices, doses, shapes, drawn, untested];
+    let all = [answer, overheads, doses, shapes, drawn, untested];
     all.into_iter().filter(|section| !section.blocks.is_empty()).collect()
 }
 
 /// `pipe, one CPU`.
 fn strand_name(of: &Common) -> String {
-    let threads = if of.workers == "thread" { ", threads" } else { "" };
-    format!("{}, {}{threads}", of.variant, words::place(&of.placement))
+    format!("{}, {}", of.variant, words::place_of((&of.workers, &of.placement)))
 }
 
 /// What an operation is: `round trip`, `message`.
@@ -72,16 +71,6 @@ fn percents(it: &Interval) -> String {
         + if it.estimate >= 3.0 { "" } else { " %" }
 }
 
-/// A p in little room.
-fn probability(p: f64) -> String {
-    match p {
-        p if p < 0.0001 => "<0.0001".into(),
-        p if p < 0.01 => format!("{p:.4}"),
-        p if p < 0.1 => format!("{p:.3}"),
-        p => format!("{p:.2}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,7 +81,7 @@ mod tests {
     fn the_document_says_prices_first_and_what_could_not_be_tried_last() {
         let effect = machine(1).judged();
         let mut document = Document::new("Tracing overhead");
-        document.sections = written(&effect, Extent::Summary);
+        document.sections = written(&effect, Detail::Summary);
         let text = terminal::render(&document, &terminal::Style::default());
         for words in [
             "Tracing overhead: up to",
@@ -107,7 +96,7 @@ mod tests {
         }
         let wide = text.lines().find(|line| line.chars().count() > 80);
         assert_eq!(wide, None);
-        let full = written(&effect, Extent::Full);
+        let full = written(&effect, Detail::Full);
         assert!(full.iter().any(|it| it.id == "price-figures"));
     }
 

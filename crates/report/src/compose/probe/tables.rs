@@ -1,36 +1,28 @@
-//! Tables of prices: one for each size, one for the lines through doses, one for what can't be
-//! tried.
+//! Tables of overheads: one for each size, one for the lines through multiples of a level, one for
+//! levels that are unavailable.
 
-use super::{operation, percent, percents, probability, strand_name};
+use super::{operation, percent, percents, strand_name};
+use crate::compose::words;
 use crate::document::ASIDE;
-use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, units};
-use analysis::probe::{Charge, Dose, Linear, ProbeEffect, Strand};
+use crate::{Block, Emphasis, Row, Table, Text, Unit, units};
+use analysis::probe::{Dose, Linear, ProbeEffect, ProbeOverhead, Strand, Untested};
 use analysis::{ALPHA, EQUIVALENT_WITHIN};
+use model::distinct::grouped;
 use stats::{Interval, smallest_holm_n};
 
 /// A table for each size.
-pub(super) fn prices(strand: &Strand) -> Vec<Block> {
-    let mut sizes: Vec<Option<u64>> = strand.charges.iter().map(|it| it.message_bytes).collect();
+pub(super) fn overheads(strand: &Strand) -> Vec<Block> {
+    let mut sizes: Vec<Option<u64>> = strand.overheads.iter().map(|it| it.message_bytes).collect();
     sizes.dedup();
     let last = sizes.len().saturating_sub(1);
     let table = |(nth, size): (usize, Option<u64>)| {
-        let here: Vec<&Charge> =
-            strand.charges.iter().filter(|it| it.message_bytes == size).collect();
-        let mut table = Table {
-            caption: caption(strand, size, &here),
-            columns: vec![
-                Column::text("level", 0),
-                Column::number("added [95 %]", 0),
-                Column::number("share", 0),
-                Column::number("its [95 %]", ASIDE),
-                Column::number("p, Holm", 1),
-                Column::number("firings", 2),
-                Column::number("a firing", 1),
-                Column::number("its [95 %]", ASIDE),
-            ],
-            rows: here.iter().map(|it| row(it)).collect(),
-            ..Default::default()
-        };
+        let here: Vec<&ProbeOverhead> =
+            strand.overheads.iter().filter(|it| it.message_bytes == size).collect();
+        let mut table = Table::new(caption(strand, size, &here))
+            .words([("level", 0)])
+            .numbers([("added [95 %]", 0), ("share", 0), ("its [95 %]", ASIDE), ("p, Holm", 1)])
+            .numbers([("firings", 2), ("a firing", 1), ("its [95 %]", ASIDE)])
+            .rows(here.iter().map(|it| row(it)));
         if nth == last {
             table.notes = notes(strand);
         }
@@ -39,8 +31,8 @@ pub(super) fn prices(strand: &Strand) -> Vec<Block> {
     sizes.into_iter().enumerate().map(table).collect()
 }
 
-fn caption(strand: &Strand, size: Option<u64>, here: &[&Charge]) -> String {
-    let size = size.map_or(String::new(), |it| format!(", {}", units::size(it)));
+fn caption(strand: &Strand, size: Option<u64>, here: &[&ProbeOverhead]) -> String {
+    let size = words::of_size(size);
     let plain = here.first().map_or(f64::NAN, |it| it.plain_ns);
     format!(
         "{}{size}: a {} takes {} unobserved",
@@ -50,21 +42,21 @@ fn caption(strand: &Strand, size: Option<u64>, here: &[&Charge]) -> String {
     )
 }
 
-fn row(charge: &Charge) -> Row {
+fn row(overhead: &ProbeOverhead) -> Row {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".into());
-    let each = charge.per_firing();
+    let each = overhead.per_firing();
     let cells = [
-        Text::new().code(charge.probe.to_string()),
-        or_dash(charge.shift.as_ref().map(added)).into(),
-        or_dash(charge.ratio.map(|it| percent(it.estimate))).into(),
-        or_dash(charge.ratio.as_ref().map(percents)).into(),
-        or_dash(charge.p_holm.map(probability)).into(),
-        or_dash(charge.firings.map(|it| format!("{it:.1}"))).into(),
+        Text::new().code(overhead.probe.to_string()),
+        or_dash(overhead.shift.as_ref().map(added)).into(),
+        or_dash(overhead.ratio.map(|it| percent(it.estimate))).into(),
+        or_dash(overhead.ratio.as_ref().map(percents)).into(),
+        or_dash(overhead.p_holm.map(units::p_value)).into(),
+        or_dash(overhead.firings.map(|it| format!("{it:.1}"))).into(),
         or_dash(each.map(|it| units::duration(it.estimate))).into(),
         or_dash(each.map(|it| Unit::Nanoseconds.interval(it.estimate, it.low, it.high))).into(),
     ];
     let emphasis =
-        if charge.is_sure() || charge.is_less() { Emphasis::Normal } else { Emphasis::Muted };
+        if overhead.is_sure() || overhead.is_less() { Emphasis::Normal } else { Emphasis::Muted };
     Row::new(cells).emphasis(emphasis)
 }
 
@@ -75,16 +67,16 @@ fn added(it: &Interval) -> String {
 }
 
 fn notes(strand: &Strand) -> Vec<Text> {
-    let family = strand.charges.iter().filter(|it| it.p.is_some()).count();
-    let rounds = strand.charges.iter().map(|it| it.rounds).min().unwrap_or(0);
+    let family = strand.overheads.iter().filter(|it| it.p.is_some()).count();
+    let rounds = strand.overheads.iter().map(|it| it.rounds).min().unwrap_or(0);
     let mut notes = vec![Text::from(format!(
         "added: Hodges–Lehmann shift of {rounds} paired launches; p: exact signed-rank, corrected \
-         over the {family} prices of these tables."
+         over the {family} overheads of these tables."
     ))];
-    if strand.charges.iter().any(|it| it.firings.is_some()) {
+    if strand.overheads.iter().any(|it| it.firings.is_some()) {
         notes.push(
-            "firings: per operation, both workers, counted in launches of their own. a firing: all \
-             of the price, divided by them; what a switch of counters costs is in it."
+            "firings: per operation, both workers, counted in launches of their own. a firing: the \
+             overhead divided by them, with what switching counters costs."
                 .into(),
         );
     }
@@ -116,31 +108,22 @@ pub(super) fn doses(strand: &Strand) -> Option<Block> {
         return None;
     }
     let margin = 100.0 * EQUIVALENT_WITHIN;
-    let table = Table {
-        caption: format!(
-            "{}: a line through the levels, extended to none, beside what was measured there",
-            strand_name(&strand.of)
-        ),
-        columns: vec![
-            Column::number("size", 0),
-            Column::text("level", 0),
-            Column::text("levels", ASIDE),
-            Column::number("a level [95 %]", 1),
-            Column::number("at none [95 %]", ASIDE),
-            Column::number("measured", ASIDE),
-            Column::text("the line ends", 0),
-        ],
-        rows: strand.doses.iter().map(row).collect(),
-        notes: vec![
-            format!(
-                "at it: within {margin:.0} % of the unobserved time, so that the price is linear and \
-                 may be subtracted. above: the first level costs more than each further one; below: \
-                 less. open <x: a miss smaller than x could not have been seen."
-            )
-            .into(),
-        ],
-        ..Default::default()
-    };
+    let caption = format!(
+        "{}: a line through the levels, extended to none, beside what was measured there",
+        strand_name(&strand.of)
+    );
+    let note = format!(
+        "at it: within {margin:.0} % of the unobserved time, so that the overhead is linear and may be \
+         subtracted. above: the first level costs more than each further one; below: less. open <x: a \
+         miss smaller than x could not have been seen."
+    );
+    let table = Table::new(caption)
+        .numbers([("size", 0)])
+        .words([("level", 0), ("levels", ASIDE)])
+        .numbers([("a level [95 %]", 1), ("at none [95 %]", ASIDE), ("measured", ASIDE)])
+        .words([("the line ends", 0)])
+        .rows(strand.doses.iter().map(row))
+        .note(note);
     Some(table.into())
 }
 
@@ -156,22 +139,14 @@ fn linear(dose: &Dose) -> Text {
 
 /// Levels that could not be tried, each with its reason; those with the same in one row.
 pub(super) fn untested(effect: &ProbeEffect) -> Option<Block> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for it in &effect.untested {
-        match reasons.iter_mut().find(|(reason, _)| *reason == it.reason) {
-            Some((_, probes)) => probes.push(it.probe.to_string()),
-            None => reasons.push((&it.reason, vec![it.probe.to_string()])),
-        }
-    }
-    let row = |(reason, probes): (&str, Vec<String>)| {
-        Row::new([Text::new().code(probes.join(", ")), Text::from(reason)])
+    let reasons = grouped(&effect.untested, |a, b| a.reason == b.reason);
+    let row = |alike: Vec<&Untested>| {
+        let probes: Vec<String> = alike.iter().map(|it| it.probe.to_string()).collect();
+        Row::new([Text::new().code(probes.join(", ")), Text::from(alike[0].reason.as_str())])
             .emphasis(Emphasis::Muted)
     };
-    let table = Table {
-        caption: "Levels that are unavailable here, and why".into(),
-        columns: vec![Column::text("level", 0), Column::text("not testable here", 0)],
-        rows: reasons.into_iter().map(row).collect(),
-        ..Default::default()
-    };
+    let table = Table::new("Levels that are unavailable here, and why")
+        .words([("level", 0), ("not testable here", 0)])
+        .rows(reasons.into_iter().map(row));
     (!effect.untested.is_empty()).then(|| table.into())
 }

@@ -1,28 +1,28 @@
-//! Tracing overhead, in words: the range of prices, whether shapes and orders survive, whether a
-//! price may be subtracted.
+//! Tracing overhead, in words: its range, whether shapes and orders survive, whether it may be
+//! subtracted.
 
 use super::{percent, strand_name};
 use crate::compose::words;
 use crate::{Text, Verdict, VerdictKind, units};
-use analysis::probe::{Charge, Common, CurveUnder, Kept, Linear, Order, ProbeEffect};
+use analysis::probe::{Common, CurveUnder, Kept, Linear, Order, ProbeEffect, ProbeOverhead};
 
 /// How far a curve may be off a constant factor and still be called rescaled.
 const SHAPE_WITHIN: f64 = 0.1;
 
 pub(super) fn blocks(effect: &ProbeEffect) -> Vec<Verdict> {
-    let mut verdicts = vec![price(effect)];
+    let mut verdicts = vec![overhead(effect)];
     verdicts.extend(shape(effect));
     verdicts.extend(dose(effect));
     verdicts.extend(order(effect));
     verdicts
 }
 
-/// The least and the most that looking costs.
-fn price(effect: &ProbeEffect) -> Verdict {
-    let mut all: Vec<(&Common, &Charge, f64)> = Vec::new();
+/// The smallest and the largest overhead.
+fn overhead(effect: &ProbeEffect) -> Verdict {
+    let mut all: Vec<(&Common, &ProbeOverhead, f64)> = Vec::new();
     for strand in &effect.strands {
-        let ratios = strand.charges.iter().filter_map(|it| Some((it, it.ratio?.estimate)));
-        all.extend(ratios.map(|(charge, ratio)| (&strand.of, charge, ratio)));
+        let ratios = strand.overheads.iter().filter_map(|it| Some((it, it.ratio?.estimate)));
+        all.extend(ratios.map(|(overhead, ratio)| (&strand.of, overhead, ratio)));
     }
     all.sort_by(|a, b| a.2.total_cmp(&b.2));
     let bare = |ratio| percent(ratio).trim_start_matches('+').to_string();
@@ -30,15 +30,15 @@ fn price(effect: &ProbeEffect) -> Verdict {
         let head = Text::new().strong("The tracing overhead is unknown: ");
         return Verdict::new(
             VerdictKind::Unknown,
-            head.plain("no level was measured in six rounds beside unobserved launches."),
-            "The reasons stand below; --launches 12 are twelve rounds.",
+            head.plain("no level was measured in six rounds together with unobserved launches."),
+            "The reasons follow; --launches 12 makes twelve rounds.",
         );
     };
     let sure: Vec<_> = all.iter().filter(|it| it.1.is_sure()).collect();
     let head = match (sure.first(), sure.last()) {
         (Some(least), Some(most)) => Text::new()
             .strong(format!("Tracing overhead: up to {}: ", bare(most.2)))
-            .plain(format!("{}. The least overhead that is surely one is ", told(most)))
+            .plain(format!("{}. The smallest overhead that is surely above zero is ", told(most)))
             .plain(format!("{}, under {}.", bare(least.2), told(least))),
         _ => Text::new().strong("No overhead is separated from none: ").plain(format!(
             "the largest seen is {}, under {}.",
@@ -49,10 +49,10 @@ fn price(effect: &ProbeEffect) -> Verdict {
     let rounds = all.iter().map(|it| it.1.rounds).min().unwrap_or(0);
     let less = match all.iter().filter(|it| it.1.is_less()).count() {
         0 => String::new(),
-        less => format!(" {less} surely are less: instrumented launches are faster."),
+        less => format!(" {less} are surely below zero: instrumented launches are faster."),
     };
     let detail = format!(
-        "{} of {} overheads surely are more than nothing (Holm): {rounds} rounds, each with observed and \
+        "{} of {} overheads are surely above zero (Holm): {rounds} rounds, each with observed and \
          unobserved launches in random order.{less}{}",
         sure.len(),
         all.len(),
@@ -64,15 +64,16 @@ fn price(effect: &ProbeEffect) -> Verdict {
 }
 
 /// `trace-calls (pipe, one CPU, 64 B)`.
-fn told((of, charge, _): &(&Common, &Charge, f64)) -> String {
-    let size = charge.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
-    format!("{} ({}{size})", charge.probe, strand_name(of))
+fn told((of, overhead, _): &(&Common, &ProbeOverhead, f64)) -> String {
+    let size = words::of_size(overhead.message_bytes);
+    format!("{} ({}{size})", overhead.probe, strand_name(of))
 }
 
-/// What a firing costs, from the least to the most, of prices that are sure.
-fn firings(all: &[(&Common, &Charge, f64)]) -> String {
+/// What a firing costs, from the least to the most, of overheads that are sure.
+fn firings(all: &[(&Common, &ProbeOverhead, f64)]) -> String {
     let sure = all.iter().filter(|it| it.1.is_sure());
-    let each = sure.filter_map(|(of, charge, _)| Some((of, charge, charge.per_firing()?.estimate)));
+    let each =
+        sure.filter_map(|(of, overhead, _)| Some((of, overhead, overhead.per_firing()?.estimate)));
     let mut each: Vec<_> = each.collect();
     each.sort_by(|a, b| a.2.total_cmp(&b.2));
     match each.as_slice() {
@@ -115,7 +116,7 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
             VerdictKind::Unknown,
             Text::new()
                 .strong("No curve over size shows another shape")
-                .plain(format!(", though one may be off: {off}.")),
+                .plain(format!(", though one may have: {off}.")),
         ),
         (count, _) => (
             VerdictKind::Bad,
@@ -135,7 +136,7 @@ fn shape(effect: &ProbeEffect) -> Option<Verdict> {
 fn too_few(unknown: &[&CurveUnder], all: usize) -> Text {
     let takes = unknown.iter().map(|it| it.rounds_for_off()).max().unwrap_or(0);
     Text::new().strong("No curve over size shows another shape").plain(format!(
-        ", but of {} of {all} it can't be told how far they are off a constant factor: it takes \
+        ", but for {} of {all} the distance from a constant factor is unknown: that takes \
          {takes} rounds (--launches {takes}).",
         unknown.len()
     ))
@@ -154,15 +155,15 @@ fn peaks(curves: &[(&Common, &CurveUnder)]) -> String {
         .count();
     let global = "By one test for each curve, Holm-corrected; see the tables for single points.";
     match (inside.len(), moved.as_slice()) {
-        (0, _) => format!("{global} None has a peak inside its sizes that could move."),
-        (all, []) => format!("{global} No peak moved: {stays} of {all} surely stay."),
+        (0, _) => format!("{global} No curve has a peak inside its sizes."),
+        (all, []) => format!("{global} No peak moved: {stays} of {all} surely stayed."),
         (all, some) => {
             format!("{global} {} of {all} peaks moved: {}.", some.len(), words::few(some))
         }
     }
 }
 
-/// Whether prices are linear in their doses.
+/// Whether overheads are linear in their doses.
 fn dose(effect: &ProbeEffect) -> Option<Verdict> {
     let doses: Vec<_> = effect.strands.iter().flat_map(|it| &it.doses).collect();
     if doses.is_empty() {
@@ -184,7 +185,7 @@ fn dose(effect: &ProbeEffect) -> Option<Verdict> {
         (meets, "meet the unobserved time"),
         (more, "end above it (the first level costs more)"),
         (less, "end below it (the first level costs less)"),
-        (open, "can't tell"),
+        (open, "are undecided"),
     ]
     .into_iter()
     .filter(|(many, _)| *many > 0)
@@ -195,11 +196,8 @@ fn dose(effect: &ProbeEffect) -> Option<Verdict> {
         words::list(&parts)
     ));
     let detail = match more + less {
-        0 => "Lines are fitted to the levels alone: the unobserved time is what tests them.",
-        _ => {
-            "Where a line misses, the overhead of tracing once can't be subtracted as a multiple of \
-             firings."
-        }
+        0 => "Lines are fitted to the levels alone, and tested against the unobserved time.",
+        _ => "Where a line misses, the overhead can't be subtracted as a multiple of the firings.",
     };
     Some(Verdict::new(kind, head, detail))
 }
@@ -212,7 +210,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
     let all = effect.orders.len();
     let of = |kept| effect.orders.iter().filter(move |it| it.kept == kept);
     let told = |it: &Order| {
-        let size = it.message_bytes.map_or(String::new(), |it| format!(", {}", units::size(it)));
+        let size = words::of_size(it.message_bytes);
         format!("{} over {}{size} ({})", it.first, it.second, it.probe)
     };
     let turned: Vec<String> = of(Kept::Turned).map(told).collect();
@@ -225,7 +223,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
                 .strong(
                     "Whether instrumentation changes which of two mechanisms is faster is unknown",
                 )
-                .plain(format!(": none of {all} comparisons shows which is.")),
+                .plain(format!(": none of {all} comparisons separates the two.")),
         ),
         ([], 0) if open > 0 => (
             VerdictKind::Neutral,
@@ -242,7 +240,7 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         ([], _) => (
             VerdictKind::Neutral,
             Text::new().strong("Instrumentation changes no order").plain(format!(
-                ", but {} of {all} comparisons say more or less than unobserved: {}.",
+                ", but {} of {all} comparisons are decided only observed, or only unobserved: {}.",
                 blurred.len(),
                 words::few(&blurred)
             )),
@@ -250,14 +248,14 @@ fn order(effect: &ProbeEffect) -> Option<Verdict> {
         (some, _) => (
             VerdictKind::Bad,
             Text::new()
-                .strong(format!("Instrumentation turns {} of {all} orders round: ", some.len()))
+                .strong(format!("Instrumentation reverses {} of {all} orders: ", some.len()))
                 .plain(words::few(some))
                 .plain("."),
         ),
     };
     let open = match open {
         0 => String::new(),
-        open => format!(" Open: {open}, where neither of the two tells which is faster."),
+        open => format!(" Open: {open}, where neither of the two separates them."),
     };
     let detail = format!(
         "Each comparison unobserved and observed, by the same test, corrected together.{open}"
@@ -293,7 +291,7 @@ mod tests {
         effect.strands[1].curves[0].off.clear();
         let told = shape(&effect).unwrap();
         assert_eq!(told.kind, VerdictKind::Unknown);
-        assert!(text(&told).contains("of 1 of 2 it can't be told"), "{told:?}");
+        assert!(text(&told).contains("for 1 of 2 the distance"), "{told:?}");
         assert!(text(&told).contains("--launches 7"), "{told:?}");
     }
 
@@ -321,10 +319,10 @@ mod tests {
     #[test]
     fn what_is_quicker_while_looked_at_is_no_price() {
         let effect = rescaled(0.8);
-        let charges = effect.strands.iter().flat_map(|it| &it.charges);
-        assert!(charges.clone().all(|it| it.is_less() && !it.is_sure()));
-        let told = text(&price(&effect));
+        let overheads = effect.strands.iter().flat_map(|it| &it.overheads);
+        assert!(overheads.clone().all(|it| it.is_less() && !it.is_sure()));
+        let told = text(&overhead(&effect));
         assert!(told.contains("No overhead is separated from none"), "{told}");
-        assert!(told.contains("6 surely are less"), "{told}");
+        assert!(told.contains("6 are surely below zero"), "{told}");
     }
 }

@@ -136,9 +136,7 @@ impl Table<'_> {
 
 /// The median of what each launch came to; None where there is none.
 pub fn over_launches(rounds: &[Option<f64>]) -> Option<f64> {
-    let mut known: Vec<f64> = rounds.iter().flatten().copied().collect();
-    known.sort_by(f64::total_cmp);
-    (!known.is_empty()).then(|| stats::median(&known))
+    stats::median_of(rounds.iter().flatten().copied())
 }
 
 pub fn is_dash(cell: &Text) -> bool {
@@ -156,17 +154,15 @@ fn counted(case: &CaseResult, name: &str, count: &Count) -> Text {
         return told_values(&values, others).map_or_else(|| Text::from("none"), Text::from);
     }
     let Ok(found) = case.counted.of(name) else { return absent() };
-    Text::from(match (count, found.low, found.high) {
-        (Count::Bytes(_), ..) => exactly(found.median),
-        (Count::Carried(name), ..) if SHARES.contains(name) => share(&found),
-        (_, Some(low), Some(high)) if name.ends_with("-ns") => {
-            Unit::Nanoseconds.interval(found.median, low, high)
+    let ends = found.interval.ends();
+    Text::from(match count {
+        Count::Bytes(_) => exactly(found.median),
+        Count::Delivery(name) if SHARES.contains(name) => share(&found),
+        _ if name.ends_with("-ns") => Unit::Nanoseconds.with_ends(found.median, ends),
+        _ if name == "goodput" && ends.is_some() => {
+            Unit::BytesPerSecond.with_ends(found.median, ends)
         }
-        _ if name.ends_with("-ns") => units::duration(found.median),
-        (_, Some(low), Some(high)) if name == "goodput" => {
-            Unit::BytesPerSecond.interval(found.median, low, high)
-        }
-        _ => with_interval(found.median, found.low, found.high),
+        _ => with_interval(found.median, ends),
     })
 }
 
@@ -180,7 +176,7 @@ fn share(found: &OverRounds) -> String {
         many => format!("{many:.0}"),
     };
     let value = percent(found.median);
-    match found.low.zip(found.high) {
+    match found.interval.ends() {
         Some((low, high)) => format!("{value} % [{}, {}]", percent(low), percent(high)),
         None => format!("{value} %"),
     }
@@ -195,11 +191,12 @@ fn told_values(values: &[Returned], others: f64) -> Option<String> {
             Some(_) => "an error".into(),
             None => "an address".into(),
         };
-        format!("{} × {what}", number(it.per_operation))
+        format!("{} × {what}", number(it.stats.per_operation))
     });
     let mut told: Vec<String> = named.collect();
-    let rest: f64 = values.iter().skip(NAMED).map(|it| it.per_operation).sum::<f64>() + others;
-    let all: f64 = values.iter().map(|it| it.per_operation).sum::<f64>() + others;
+    let rest: f64 =
+        values.iter().skip(NAMED).map(|it| it.stats.per_operation).sum::<f64>() + others;
+    let all: f64 = values.iter().map(|it| it.stats.per_operation).sum::<f64>() + others;
     if rest >= 0.01 * all && rest > 0.0 {
         told.push(format!("{} other", number(rest)));
     }
@@ -222,8 +219,8 @@ fn where_they_ran(case: &CaseResult, show: &str) -> Text {
 
 /// A step of a set-up, over launches.
 fn phase(case: &CaseResult, step: &str) -> Text {
-    let Some(found) = case.secondary(step).map(|it| it.value) else { return Text::from(NOTHING) };
-    Text::from(match found.low.zip(found.high) {
+    let Some(found) = case.secondary(step).map(|it| &it.value) else { return Text::from(NOTHING) };
+    Text::from(match found.interval.ends() {
         Some((low, high)) => Unit::Nanoseconds.interval(found.median, low, high),
         None => units::duration(found.median),
     })

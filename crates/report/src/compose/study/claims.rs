@@ -1,10 +1,9 @@
 //! What became of each claim: as verdicts for a terminal, as one table for a paper.
 
 use crate::compose::words;
-use crate::{Block, Column, Emphasis, Row, Table, Text, Verdict};
+use crate::{Block, Emphasis, Row, Table, Text, Verdict};
 use analysis::hypothesis::Finding;
 
-/// One claim as a verdict.
 pub(super) fn verdict(finding: &Finding) -> Block {
     let kind = words::kind(finding.decision);
     let head = Text::new()
@@ -25,25 +24,17 @@ pub(super) fn verdict(finding: &Finding) -> Block {
 /// effect over many pairs is a mean of.
 pub(super) fn table(findings: &[(usize, &Finding)], at_length: bool) -> Table {
     let caption = "The claims, what became of each, and its p corrected over all of them";
-    let of_many = match at_length {
-        true => "",
-        false => {
-            ". Effects are how many times as fast (or as much): of many pairs the geometric mean, of an \
+    let of_many = if at_length {
+        ""
+    } else {
+        ". Effects are how many times as fast (or as much): of many pairs the geometric mean, of an \
              order the first step that fails it"
-        }
     };
-    let mut table = Table {
-        id: "claims".into(),
-        caption: format!("{caption}{of_many}"),
-        columns: vec![
-            Column::number("no.", 0),
-            Column::text("claim", 0),
-            Column::text("verdict", 0),
-            Column::text("effect [interval], or the reason", 0),
-            Column::number("p", 0),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new(format!("{caption}{of_many}"))
+        .numbers([("no.", 0)])
+        .words([("claim", 0), ("verdict", 0), ("effect [interval], or the reason", 0)])
+        .numbers([("p", 0)]);
+    table.id = "claims".into();
     for (at, finding) in findings {
         let claimed = finding.claimed.as_ref().filter(|_| at_length);
         let effect = if at_length { &finding.effect } else { &finding.brief };

@@ -13,7 +13,7 @@ impl Written<'_> {
         let study = &self.declared.study;
         let floors = judged.run.floors.as_ref();
         let beside = published::named(study, &spec.beside).into_iter().next();
-        let mut table = Table { caption: spec.title.clone(), ..Default::default() };
+        let mut table = Table::new(spec.title.clone());
         table.columns = vec![Column::text("bound", 0), Column::number("here", 0)];
         if let Some(beside) = beside {
             table.columns.push(Column::text(&beside.name, 0));
@@ -22,7 +22,9 @@ impl Written<'_> {
             let last = study.floor.iter().rfind(same).is_some_and(|it| std::ptr::eq(it, spec));
             let of_all = beside.figures.iter().filter(|it| it.floor.is_none());
             let of_all = published::told(beside, of_all).filter(|_| last);
-            table.notes.extend(of_all.map(|it| Text::from(format!("Of none by name: {it}."))));
+            table.notes.extend(
+                of_all.map(|it| Text::from(format!("Without a bound of that name: {it}."))),
+            );
         }
         let Some(floors) = floors else {
             table.notes.push(Text::from("The run holds no floors."));
@@ -63,7 +65,6 @@ fn found(row: &FloorRow) -> Text {
     }
 }
 
-/// What the source prints of a bound.
 fn printed(published: &Published, name: &str) -> String {
     let figures = published.figures.iter().filter(|it| it.floor.as_deref() == Some(name));
     published::told(published, figures).unwrap_or_else(|| NOTHING.into())

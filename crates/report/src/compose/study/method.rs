@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 
 use super::Written;
 use crate::compose::{absences, over_time, peer, words};
-use crate::{Block, Column, Figure, Row, Section, Table, Target, Text, units};
+use crate::{Block, Figure, Row, Section, Table, Target, Text, units};
 use analysis::{CaseResult, Judged, Status};
 use store::{Closed, RunStatus};
 use study::factor::Factor;
 
-/// The id of the table of variables.
 const VARIABLES: &str = "variables";
 
 impl Written<'_> {
@@ -20,10 +19,9 @@ impl Written<'_> {
         let mut section = Section::new("method", "Method");
         section.blocks.push(headed("Apparatus.", apparatus(judged)));
         section.blocks.extend(peer::hosts(judged));
-        let told = Text::new()
-            .strong("Variables. ")
-            .refer(Target::Table(VARIABLES.into()))
-            .plain(format!(" names what was set and what was seen. {}", self.held_fixed(judged)));
+        let told = Text::new().strong("Variables. ").refer(Target::Table(VARIABLES.into())).plain(
+            format!(" lists what was set and what was observed. {}", self.held_fixed(judged)),
+        );
         section.blocks.push(Block::Paragraph(told));
         section.blocks.push(self.variable_table().into());
         let told = headed("Measurement.", measurement(judged));
@@ -67,36 +65,28 @@ impl Written<'_> {
         if judged.results.iter().any(|it| it.metric.is_transfer()) {
             fixed.push(format!("the payload ({})", request.payload.name()));
         }
-        match fixed.is_empty() {
-            true => String::new(),
-            false => {
-                format!("Fixed: {}.{}", words::list(&fixed), self.combinations_told(judged))
-            }
+        if fixed.is_empty() {
+            String::new()
+        } else {
+            format!("Fixed: {}.{}", words::list(&fixed), self.combinations_told(judged))
         }
     }
 
     /// That not all combinations were measured, where the study leaves some out.
     fn combinations_told(&self, judged: &Judged) -> &'static str {
-        match judged.run.request.except.is_empty() {
-            true => "",
-            false => " Of their combinations the study leaves out some of which it claims nothing.",
+        if judged.run.request.except.is_empty() {
+            ""
+        } else {
+            " The study leaves out some of their combinations, about which it claims nothing."
         }
     }
 
     /// The varied factors with their levels, then what was seen.
     fn variable_table(&self) -> Table {
         let variables = &self.declared.study.variables;
-        let mut table = Table {
-            id: VARIABLES.into(),
-            caption: "What was set (causes) and what was seen (effects)".into(),
-            columns: vec![
-                Column::text("variable", 0),
-                Column::text("role", 0),
-                Column::text("levels", 0),
-                Column::text("what it is", 0),
-            ],
-            ..Default::default()
-        };
+        let mut table = Table::new("What was set (causes) and what was observed (effects)")
+            .words([("variable", 0), ("role", 0), ("levels", 0), ("what it is", 0)]);
+        table.id = VARIABLES.into();
         for (name, what) in &variables.cause {
             let levels = Factor::parse(name).map(|it| self.declared.levels[&it].join(", "));
             table.rows.push(Row::new([name.as_str(), "cause", &levels.unwrap_or_default(), what]));
@@ -134,9 +124,10 @@ impl Written<'_> {
                 format!("The time limit ended {} before that.", groups_of(cut, groups.len()))
             }
         };
-        let changed = match declared == stopping {
-            true => "",
-            false => " These limits were given on the command line; the study declares others.",
+        let changed = if declared == stopping {
+            ""
+        } else {
+            " These limits were given on the command line; the study declares others."
         };
         format!("{asked}{budget}. {ended}{changed}")
     }
@@ -153,14 +144,12 @@ impl Written<'_> {
                 judged.results.iter().map(|it| it.launches).filter(|it| *it > 0).collect();
             let (least, most) = (measured.iter().min(), measured.iter().max());
             if let (Some(least), Some(most)) = (least, most) {
-                told.push(Text::from(match least == most {
-                    true => {
-                        format!("The time limit ended the run after {least} launches of each case.")
-                    }
-                    false => format!(
-                        "The time limit ended the run after {least} to {most} launches of each case."
-                    ),
-                }));
+                let launches =
+                    if least == most { least.to_string() } else { format!("{least} to {most}") };
+                let limit = format!(
+                    "The run stopped at the time limit after {launches} launches of each case."
+                );
+                told.push(Text::from(limit));
             }
         }
         for (what, why) in absences::absences(judged) {
@@ -205,7 +194,6 @@ fn headed(head: &str, told: impl Into<String>) -> Block {
     Block::Paragraph(Text::new().strong(format!("{head} ")).plain(told))
 }
 
-/// The machine and its clock.
 fn apparatus(judged: &Judged) -> String {
     let run = &judged.run;
     let host = &run.host;
@@ -216,9 +204,10 @@ fn apparatus(judged: &Judged) -> String {
         format!(", a level-{level} cache of {}", units::size(bytes))
     });
     let governor: Vec<&str> = host.frequency.governors.keys().map(String::as_str).collect();
-    let governor = match governor.is_empty() {
-        true => String::new(),
-        false => format!(" Frequency governor: {}.", governor.join(", ")),
+    let governor = if governor.is_empty() {
+        String::new()
+    } else {
+        format!(" Frequency governor: {}.", governor.join(", "))
     };
     let guest = host.hypervisor.kind.as_ref().or(host.hypervisor.vendor.as_ref());
     let guest = guest.map_or(String::new(), |it| format!(", a guest of {it}"));

@@ -13,20 +13,20 @@ mod search;
 mod tables;
 
 use super::figures::study_figures;
-use crate::{Block, Column, Figure, Row, Section, Table, Text};
+use crate::{Block, Figure, Row, Section, Table, Text};
 use analysis::JudgedStudy;
 use analysis::hypothesis::{Decision, Finding, level, takes};
 use analysis::{CaseResult, Judged};
-use study::declared::Declared;
 use study::factor::{Chosen, Factor};
 use study::paper::Form;
+use study::validated::ValidatedStudy;
 
 /// A run's study, judged.
 pub struct Written<'a> {
-    declared: &'a Declared,
+    declared: &'a ValidatedStudy,
     findings: &'a [Finding],
     figures: Vec<Figure>,
-    /// The results, and behind them the cases at which something looked.
+    /// The results, then the instrumented cases.
     cases: Vec<CaseResult>,
 }
 
@@ -40,12 +40,10 @@ impl<'a> Written<'a> {
         Some(Written { declared, findings, figures, cases })
     }
 
-    /// Its title.
     pub fn title(&self) -> &str {
         &self.declared.study.title
     }
 
-    /// Its form on paper.
     pub fn form(&self) -> Form {
         self.declared.form
     }
@@ -113,15 +111,11 @@ impl<'a> Written<'a> {
 
     fn variables(&self) -> Table {
         let variables = &self.declared.study.variables;
-        let mut table = Table {
-            caption: "What was set, and what was seen".into(),
-            columns: vec![
-                Column::text("variable", 0),
-                Column::text("role", 0),
-                Column::text("what it is", 0),
-            ],
-            ..Default::default()
-        };
+        let mut table = Table::new("What was set and what was observed").words([
+            ("variable", 0),
+            ("role", 0),
+            ("what it is", 0),
+        ]);
         for (role, list) in [("cause", &variables.cause), ("effect", &variables.effect)] {
             for (name, what) in list {
                 table.rows.push(Row::new([name.as_str(), role, what.as_str()]));

@@ -15,7 +15,7 @@ impl Written<'_> {
     pub(super) fn order(&self, spec: &TableSpec, results: &[CaseResult]) -> Table {
         let (rows, only) = (factor(spec.rows.get_ref()), chosen(&spec.only));
         let among: Vec<Chosen> = spec.among.iter().map(chosen).collect();
-        let mut table = Table { caption: spec.title.clone(), ..Default::default() };
+        let mut table = Table::new(spec.title.clone());
         table.columns.push(Column::text(rows.name(), 0));
         table.columns.extend((1..=among.len()).map(|place| Column::text(place.to_string(), 0)));
         let beside = published::named(&self.declared.study, &spec.beside);
@@ -42,10 +42,8 @@ impl Written<'_> {
 fn places(here: &Chosen, among: &[Chosen], results: &[CaseResult]) -> Vec<Text> {
     let measured = among.iter().filter_map(|it| {
         let case = find(&joined(here, it), results)?;
-        let mut known: Vec<f64> = case.by_round.iter().flatten().copied().collect();
-        known.sort_by(f64::total_cmp);
-        let ok = case.status == Status::Ok && !known.is_empty();
-        ok.then(|| (stats::median(&known), name(it), case))
+        let median = stats::median_of(case.by_round.iter().flatten().copied())?;
+        (case.status == Status::Ok).then(|| (median, name(it), case))
     });
     let mut measured: Vec<(f64, String, &CaseResult)> = measured.collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));

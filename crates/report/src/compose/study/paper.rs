@@ -29,7 +29,7 @@ pub(super) enum Part {
 }
 
 /// Parts of a kind: of which number they are made, and how many there are.
-type Kind = (fn(usize) -> Part, usize);
+type PartKind = (fn(usize) -> Part, usize);
 
 /// Pages that the words of a paper take, and its references.
 const WORDS_PAGES: u64 = 3;
@@ -79,13 +79,13 @@ impl Written<'_> {
         let claims = self.declared.form.claims_kept.min(self.findings.len());
         let room = SHOWN_A_PAGE * pages.saturating_sub(WORDS_PAGES);
         let room = room.saturating_sub(claims as u64 / CLAIMS_AS_SHOWN).max(1);
-        let kinds: [Kind; 4] = [
+        let kinds: [PartKind; 4] = [
             (Part::Figure, self.drawn().count()),
             (Part::Table, study.table.len()),
             (Part::Search, study.search.len()),
             (Part::Floor, study.floor.len()),
         ];
-        let of_kind = |(part, many): Kind| (0..many).map(move |at| (at, part(at)));
+        let of_kind = |(part, many): PartKind| (0..many).map(move |at| (at, part(at)));
         let mut shown: Vec<(usize, Part)> = kinds.into_iter().flat_map(of_kind).collect();
         // A stable order: at the same place in its list, kinds go as they stand above.
         shown.sort_by_key(|(at, _)| *at);
@@ -95,7 +95,6 @@ impl Written<'_> {
         shown.skip(room as usize).chain(claims).chain(critique).collect()
     }
 
-    /// The figures of results.
     pub(super) fn drawn(&self) -> impl Iterator<Item = &Figure> {
         self.figures.iter().filter(|it| !it.series.is_empty())
     }
@@ -208,9 +207,10 @@ impl Written<'_> {
                 .filter(|(at, _)| !left.contains(&Part::Claim(*at)))
                 .collect();
             let numbers: Vec<usize> = shown.iter().map(|(at, _)| at + 1).collect();
-            let on = match numbers.len() == self.findings.len() {
-                true => "each claim".into(),
-                false => which(&numbers).unwrap_or_else(|| "no claim".into()),
+            let on = if numbers.len() == self.findings.len() {
+                "each claim".into()
+            } else {
+                which(&numbers).unwrap_or_else(|| "no claim".into())
             };
             let told = Text::new()
                 .strong("Claims. ")
@@ -222,17 +222,16 @@ impl Written<'_> {
             section.blocks.push(claims::table(&shown, at_length).into());
         }
         let deviations = self.deviations(judged);
-        match deviations.is_empty() {
-            true => section.blocks.push(Block::Paragraph(
+        if deviations.is_empty() {
+            section.blocks.push(Block::Paragraph(
                 Text::new().strong("Deviations. ").plain("The run went as declared."),
-            )),
-            false => {
-                let head = Text::new()
-                    .strong("Deviations. ")
-                    .plain("The run departs from the plan, or was disturbed:");
-                section.blocks.push(Block::Paragraph(head));
-                section.blocks.push(Block::List(deviations));
-            }
+            ))
+        } else {
+            let head = Text::new()
+                .strong("Deviations. ")
+                .plain("The run departs from the plan, or was disturbed:");
+            section.blocks.push(Block::Paragraph(head));
+            section.blocks.push(Block::List(deviations));
         }
         let kept = study.critique.iter().enumerate();
         let kept = kept.filter(|(at, _)| !left.contains(&Part::Critique(*at)));
@@ -279,9 +278,10 @@ impl Written<'_> {
         for (found, head) in firm.into_iter().filter(|(found, _)| !found.is_empty()) {
             // Where pages are few the table says the rest.
             let few = self.declared.form.pages.is_some();
-            let told_at_all: Vec<usize> = match few {
-                true => found.iter().map(|it| it.0).take(TOLD_IN_BRIEF).collect(),
-                false => found.iter().map(|it| it.0).collect(),
+            let told_at_all: Vec<usize> = if few {
+                found.iter().map(|it| it.0).take(TOLD_IN_BRIEF).collect()
+            } else {
+                found.iter().map(|it| it.0).collect()
             };
             let is_left = |number: usize| {
                 left.contains(&Part::Claim(number - 1)) || !told_at_all.contains(&number)

@@ -11,7 +11,6 @@ use toml::Spanned;
 /// Where nothing was printed.
 pub const NOTHING: &str = "–";
 
-/// The published sets of those names.
 pub fn named<'a>(
     study: &'a Study,
     names: impl IntoIterator<Item = &'a Spanned<String>>,
@@ -38,7 +37,6 @@ fn is_rank(published: &Published) -> bool {
     published.unit == "rank"
 }
 
-/// The statistic that a figure is of.
 pub fn statistic<'a>(published: &'a Published, figure: &'a PublishedFigure) -> &'a str {
     figure.show.as_ref().unwrap_or(&published.statistic)
 }

@@ -70,8 +70,8 @@ impl Written<'_> {
             table.id = format!("search-{at}");
             section.blocks.push(Block::Paragraph(
                 Text::new().refer(Target::Table(table.id.clone())).plain(format!(
-                    " gives, for each {}, the {} at which it is best, and those that these launches \
-                     can't tell from it.",
+                    " gives, for each {}, the {} at which it is best, and those that are not separated \
+                     from it.",
                     search.each.get_ref(),
                     search.factor.get_ref()
                 )),

@@ -4,7 +4,7 @@ use super::cells::over_launches;
 use super::published::{self, NOTHING};
 use super::{Written, factor, find};
 use crate::compose::words;
-use crate::{Column, Emphasis, Row, Table, Text};
+use crate::{Emphasis, Row, Table, Text};
 use analysis::{CaseResult, Status};
 use study::factor::{Chosen, Factor, chosen};
 use study::format::{Published, PublishedFigure, Search};
@@ -13,16 +13,11 @@ impl Written<'_> {
     pub(super) fn search(&self, search: &Search, results: &[CaseResult]) -> Table {
         let (along, each) = (factor(search.factor.get_ref()), factor(search.each.get_ref()));
         let only = chosen(&search.only);
-        let mut table = Table {
-            caption: search.title.clone(),
-            columns: vec![
-                Column::text(each.name(), 0),
-                Column::text(format!("best {along}"), 0),
-                Column::number("there", 0),
-                Column::text("may also be", 0),
-            ],
-            ..Default::default()
-        };
+        let mut table = Table::new(search.title.clone())
+            .words([(each.name(), 0)])
+            .words([(format!("best {along}"), 0)])
+            .numbers([("there", 0)])
+            .words([("may also be", 0)]);
         let beside = published::named(&self.declared.study, &search.beside);
         table.notes.extend(beside.iter().map(|set| published::note(set)));
         for row in &self.declared.levels[&each] {

@@ -42,7 +42,7 @@ impl Written<'_> {
         let percentiles = shown.iter().any(|it| is_percentile(it));
         let definition = if percentiles { PERCENTILES } else { "" };
         let caption = format!("{}{definition}", spec.title);
-        let mut table = Table { caption, ..Default::default() };
+        let mut table = Table::new(caption);
         table.columns.push(Column::text(rows.name(), 0));
         for head in &heads {
             table.columns.push(Column::number(&head.name, 0));
@@ -104,7 +104,7 @@ impl Written<'_> {
         let told = merged(refusals.into_iter().collect()).into_iter();
         table.notes.extend(told.map(|it| Text::from(format!("Not testable here: {}.", it.1))));
         if counts_only {
-            // What nothing looked at would be a row of dashes.
+            // Uninstrumented cases would be a row of dashes.
             table.rows.retain(|row| row.cells[1..].iter().any(|it| !cells::is_dash(it)));
         }
         table

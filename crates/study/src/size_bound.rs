@@ -5,7 +5,7 @@ use model::size;
 
 /// A size as a claim may name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum SizeBound {
     /// Bytes.
     Bytes(u64),
     /// A cache of the machine that was measured, divided by this.
@@ -30,22 +30,22 @@ pub struct Caches {
     pub last: Option<u64>,
 }
 
-impl Extent {
+impl SizeBound {
     /// Reads `64K`, `llc`, `llc/8` or `l2/8`.
     ///
     /// # Errors
     /// What it isn't, and what to write.
-    pub fn parse(word: &str) -> Result<Extent, String> {
+    pub fn parse(word: &str) -> Result<SizeBound, String> {
         let named = [("llc", Cache::Last), ("l2", Cache::Second)];
         let of = |(name, cache): (&str, Cache)| Some((word.strip_prefix(name)?, cache));
         let Some((rest, cache)) = named.into_iter().find_map(of) else {
-            return size::parse(word).map(Extent::Bytes);
+            return size::parse(word).map(SizeBound::Bytes);
         };
         let divisor = match rest.strip_prefix('/') {
             Some(number) => number.parse().ok().filter(|it| *it > 0),
             None => rest.is_empty().then_some(1),
         };
-        divisor.map(|it| Extent::Cache(cache, it)).ok_or_else(|| {
+        divisor.map(|it| SizeBound::Cache(cache, it)).ok_or_else(|| {
             format!(
                 "`{word}`: write llc for the last-level cache, l2 for the second, llc/8 for a part, or a \
                  size"
@@ -56,9 +56,9 @@ impl Extent {
     /// In bytes, on a machine with such `caches`; None where that one isn't known.
     pub fn bytes(self, caches: Caches) -> Option<u64> {
         match self {
-            Extent::Bytes(bytes) => Some(bytes),
-            Extent::Cache(Cache::Second, divisor) => caches.second.map(|it| it / divisor),
-            Extent::Cache(Cache::Last, divisor) => caches.last.map(|it| it / divisor),
+            SizeBound::Bytes(bytes) => Some(bytes),
+            SizeBound::Cache(Cache::Second, divisor) => caches.second.map(|it| it / divisor),
+            SizeBound::Cache(Cache::Last, divisor) => caches.last.map(|it| it / divisor),
         }
     }
 }
@@ -70,15 +70,15 @@ mod tests {
     #[test]
     fn a_size_or_a_part_of_a_cache() {
         let caches = Caches { second: Some(1 << 20), last: Some(32 << 20) };
-        let bytes = |word| Extent::parse(word).unwrap().bytes(caches);
+        let bytes = |word| SizeBound::parse(word).unwrap().bytes(caches);
         assert_eq!(bytes("64K"), Some(65536));
         assert_eq!(bytes("llc"), caches.last);
         assert_eq!(bytes("llc/8"), Some(4 << 20));
         assert_eq!(bytes("l2/8"), Some(128 << 10));
         let unknown = Caches { second: None, ..caches };
-        assert_eq!(Extent::parse("l2/8").unwrap().bytes(unknown), None);
+        assert_eq!(SizeBound::parse("l2/8").unwrap().bytes(unknown), None);
         for word in ["llc/0", "llc/", "llc2", "l2/", "l3", ""] {
-            assert!(Extent::parse(word).is_err(), "{word}");
+            assert!(SizeBound::parse(word).is_err(), "{word}");
         }
     }
 }

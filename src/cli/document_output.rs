@@ -88,14 +88,12 @@ impl Printer {
         Ok(Printer { compiler, run })
     }
 
-    /// A document as PDF.
     pub fn print(&self, document: &Document, form: &Form) -> Result<Vec<u8>, Failure> {
         self.compiler.compile(&source::render(document, form)).map_err(|error| {
             Failure::other(format!("{error}; `--format typst` writes what it was given"))
         })
     }
 
-    /// Writes what was printed.
     pub fn write(&self, path: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
         let run = self.run;
         let remedy = format!("the run is stored: `ipcmark report {run} --pdf FILE` writes it");

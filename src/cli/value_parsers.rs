@@ -15,15 +15,12 @@ use model::workload::Workload;
 /// Largest seed: JSON readers keep integers below 2^53 exactly.
 const LARGEST_SEED: u64 = (1 << 53) - 1;
 
-/// One or several probes as one argument.
 #[derive(Clone)]
 pub struct Probes(pub Vec<Probe>);
 
-/// A list of sizes as one argument.
 #[derive(Clone)]
 pub struct Sizes(pub Vec<u64>);
 
-/// One or several placements as one argument.
 #[derive(Clone)]
 pub struct Placements(pub Vec<Placement>);
 
@@ -32,7 +29,6 @@ pub fn variant(text: &str) -> Result<String, String> {
     Variant::parse(text).map(|variant| variant.to_string())
 }
 
-/// A workload.
 pub fn workload(text: &str) -> Result<Workload, String> {
     let names: Vec<&str> = Workload::ALL.iter().map(|it| it.name()).collect();
     Workload::ALL
@@ -51,18 +47,15 @@ pub fn workloads() -> String {
     format!("What is done: {} [default: {default}]", told.join(", "))
 }
 
-/// Every workload.
 pub fn workload_names() -> Vec<String> {
     Workload::ALL.iter().map(|it| it.name().to_string()).collect()
 }
 
-/// Every named placement.
 pub fn placement_names() -> Vec<String> {
     let pinned = Placement::PINNED.iter().map(ToString::to_string);
     std::iter::once("free".to_string()).chain(pinned).collect()
 }
 
-/// A list of message sizes.
 pub fn sizes(text: &str) -> Result<Sizes, String> {
     size::parse_list(text, size::message).map(Sizes)
 }
@@ -78,7 +71,6 @@ pub fn placements(text: &str) -> Result<Placements, String> {
     Ok(Placements(vec![pair?]))
 }
 
-/// A CPU.
 pub fn cpu(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| format!("`{text}` is not a CPU: write its number, as in 0"))
 }
@@ -125,12 +117,10 @@ fn count(text: &str, most: u64) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}`: write a whole number from 1 to {most}"))
 }
 
-/// Samples of a launch.
 pub fn samples(text: &str) -> Result<u64, String> {
     count(text, MOST_SAMPLES)
 }
 
-/// Launches of a case.
 pub fn launches(text: &str) -> Result<u64, String> {
     count(text, MOST_LAUNCHES)
 }

@@ -7,16 +7,16 @@ use model::probe::Probe;
 use model::probe::{Onlooker, Scope};
 use stats::Interval;
 
-/// The price of one probe at one size.
+/// The overhead of one probe at one size.
 #[derive(Clone, Debug)]
-pub struct Charge {
+pub struct ProbeOverhead {
     /// Instrumentation.
     pub probe: Probe,
     /// Null where messages have no size.
     pub message_bytes: Option<u64>,
     /// Rounds that have both.
     pub rounds: usize,
-    /// Median time of an operation at which nothing looks, in ns.
+    /// Median time of an uninstrumented operation, in ns.
     pub plain_ns: f64,
     /// The same while the probe looks, in the same rounds.
     pub observed_ns: f64,
@@ -26,15 +26,15 @@ pub struct Charge {
     pub ratio: Option<Interval>,
     /// Exact signed-rank p of "nothing is added"; 1 where the medians don't differ.
     pub p: Option<f64>,
-    /// Corrected over the strand's prices.
+    /// Corrected over the strand's overheads.
     pub p_holm: Option<f64>,
     /// How often the probe fired per operation, counted in other launches or by itself; None where
     /// nobody counted.
     pub firings: Option<f64>,
 }
 
-impl Charge {
-    /// What one firing adds, in ns, if all of the price is theirs.
+impl ProbeOverhead {
+    /// What one firing adds, in ns, if all of the overhead is theirs.
     pub fn per_firing(&self) -> Option<Interval> {
         let (shift, firings) = (self.shift?, self.firings.filter(|it| *it >= LEAST_FIRINGS)?);
         Some(Interval {
@@ -45,12 +45,12 @@ impl Charge {
         })
     }
 
-    /// Whether the price is surely one, after correction: more than nothing.
+    /// Whether the overhead is surely one, after correction: more than nothing.
     pub fn is_sure(&self) -> bool {
         self.differs() && self.shift.is_some_and(|it| it.low > 0.0)
     }
 
-    /// Whether what is looked at surely is quicker, after correction; that is no price.
+    /// Whether observed launches surely are faster, after correction: then there is no overhead.
     pub fn is_less(&self) -> bool {
         self.differs() && self.shift.is_some_and(|it| it.high < 0.0)
     }
@@ -60,30 +60,27 @@ impl Charge {
     }
 }
 
-/// Firings per operation below which a price per firing is that of something else.
+/// Firings per operation below which an overhead per firing is that of something else.
 const LEAST_FIRINGS: f64 = 0.1;
 
-/// The prices of a strand's probes, each attached once; one family.
-pub(super) fn charges(pairs: &[Pair]) -> Vec<Charge> {
+/// The overheads of a strand's probes, each attached once; one family.
+pub(super) fn overheads(pairs: &[Pair]) -> Vec<ProbeOverhead> {
     let once = pairs.iter().filter(|it| it.probe.times == 1);
-    let mut charges: Vec<Charge> = once.map(|pair| charge(pair, pairs)).collect();
-    let family: Vec<f64> = charges.iter().filter_map(|it| it.p).collect();
+    let mut overheads: Vec<ProbeOverhead> = once.map(|pair| overhead(pair, pairs)).collect();
+    let family: Vec<f64> = overheads.iter().filter_map(|it| it.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
-    for charge in charges.iter_mut().filter(|it| it.p.is_some()) {
-        charge.p_holm = corrected.next();
+    for overhead in overheads.iter_mut().filter(|it| it.p.is_some()) {
+        overhead.p_holm = corrected.next();
     }
-    charges
+    overheads
 }
 
-fn charge(pair: &Pair, pairs: &[Pair]) -> Charge {
+fn overhead(pair: &Pair, pairs: &[Pair]) -> ProbeOverhead {
     let (observed, plain) = pair.times();
     let difference = stats::shift_paired(&observed, &plain, ALPHA);
     let ratio = stats::compare_paired(&observed, &plain, ALPHA);
-    let middle = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        if values.is_empty() { f64::NAN } else { stats::median(&values) }
-    };
-    Charge {
+    let middle = |values: Vec<f64>| stats::median_of(values).unwrap_or(f64::NAN);
+    ProbeOverhead {
         probe: pair.probe,
         message_bytes: pair.bytes(),
         rounds: plain.len(),

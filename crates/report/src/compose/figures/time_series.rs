@@ -1,6 +1,6 @@
 //! What happened while the run went on: launch by launch, and inside each launch.
 
-use super::{at, place_id, place_name, size_in_words};
+use super::{at, place_id, size_in_words};
 use crate::compose::words;
 use crate::{Axis, Figure, FigureKind, Point, Scale, Series, Span, Unit, units};
 use analysis::{CaseResult, Judged, Status, TimeSeries};
@@ -29,7 +29,7 @@ fn drift(here: &[&CaseResult], place: (&str, &str)) -> Figure {
     let mut figure = Figure::new(
         FigureKind::Curves,
         format!("drift-{}", place_id(place)),
-        format!("Launch medians by round, {}, {}", size_in_words(here), place_name(place)),
+        format!("Launch medians by round, {}, {}", size_in_words(here), words::place_of(place)),
         DRIFT,
         Axis::new("round", Unit::Count, Scale::Linear),
         super::round_trip(),
@@ -60,16 +60,17 @@ fn samples(judged: &Judged) -> Option<Figure> {
         .results
         .iter()
         .filter(|it| it.status == Status::Ok && !it.twin)
-        .filter(|it| it.course.iter().any(|course| course.slices.len() > 1))
+        .filter(|it| it.time_series.iter().any(|series| series.slices.len() > 1))
         .collect();
     let (first, last) = (cases.first()?, cases.last()?);
     let (first, last) = (first.metric.operation.noun(), last.metric.operation.noun());
-    let label = match first == last {
-        true => format!("time per {first}"),
-        false => format!("time per {first}, or {last}"),
+    let label = if first == last {
+        format!("time per {first}")
+    } else {
+        format!("time per {first}, or {last}")
     };
     let mut figure = Figure::new(
-        FigureKind::Course,
+        FigureKind::TimeSeries,
         "samples",
         "Samples over time",
         SAMPLES,
@@ -105,13 +106,13 @@ fn samples_finding(cases: &[&CaseResult]) -> String {
 fn series(case: &CaseResult) -> Series {
     let mut points = Vec::new();
     let mut spans = Vec::new();
-    for course in &case.course {
+    for series in &case.time_series {
         if !points.is_empty() {
-            points.push(Point { label: None, ..Point::gap(course.round as f64 - 0.5, "") });
+            points.push(Point { label: None, ..Point::gap(series.round as f64 - 0.5, "") });
         }
-        points.extend(launch(course));
-        if course.steady == Some(false) {
-            let (from, to) = (course.round as f64 - 0.48, course.round as f64 + 0.48);
+        points.extend(launch(series));
+        if series.steady == Some(false) {
+            let (from, to) = (series.round as f64 - 0.48, series.round as f64 + 0.48);
             spans.push(Span { from, to, label: "no steady tail".into() });
         }
     }
@@ -125,15 +126,16 @@ fn series(case: &CaseResult) -> Series {
 }
 
 /// A launch takes the room of one round, less a gap to its neighbours.
-fn launch(course: &TimeSeries) -> impl Iterator<Item = Point> + '_ {
-    let slices = course.slices.len() as f64;
-    course.slices.iter().enumerate().map(move |(nth, slice)| {
-        let x = course.round as f64 - 0.45 + 0.9 * (nth as f64 + 0.5) / slices;
+fn launch(series: &TimeSeries) -> impl Iterator<Item = Point> + '_ {
+    let slices = series.slices.len() as f64;
+    series.slices.iter().enumerate().map(move |(nth, slice)| {
+        let x = series.round as f64 - 0.45 + 0.9 * (nth as f64 + 0.5) / slices;
         let x = (x * 1e3).round() / 1e3;
         let point = Point::new(x, slice.median).between(slice.min, slice.p99);
-        match nth > 0 && nth == course.level_from {
-            true => point.marked("the last level begins"),
-            false => point,
+        if nth > 0 && nth == series.level_from {
+            point.marked("the last level begins")
+        } else {
+            point
         }
     })
 }

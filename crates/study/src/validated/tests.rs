@@ -45,7 +45,7 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }, { value = 1200,
 
 #[test]
 fn a_study_becomes_a_request() {
-    let declared = declare(STUDY, "s.toml", &crate::tests::catalogue()).unwrap();
+    let declared = validate(STUDY, "s.toml", &crate::tests::catalogue()).unwrap();
     assert_eq!(declared.levels[&Factor::Size], ["1K", "2K", "4K"]);
     assert_eq!(declared.request.mechanisms, ["pipe", "tcp:nodelay=off"]);
     assert_eq!(declared.request.workloads, [(Workload::Latency, vec![1024, 2048, 4096])]);
@@ -67,13 +67,13 @@ fn with_transfers(own: &str) -> String {
 #[test]
 fn transfers_have_totals_and_workloads_sizes_and_samples_of_their_own() {
     let plain =
-        declare(&with_transfers("[[published]]"), "s.toml", &crate::tests::catalogue()).unwrap();
+        validate(&with_transfers("[[published]]"), "s.toml", &crate::tests::catalogue()).unwrap();
     assert_eq!(plain.levels[&Factor::Total], ["message", "1M", "4M", "long"]);
     let bytes = |it: u64| Total::Bytes(it << 20);
     assert_eq!(plain.request.totals(), [Total::Message, bytes(1), bytes(4), Total::Long]);
 
     let own = "[vary.latency]\nsize = \"1\"\nplacement = \"free\"\n[fixed.latency]\nsamples = 1000\n[[published]]";
-    let own = declare(&with_transfers(own), "s.toml", &crate::tests::catalogue()).unwrap();
+    let own = validate(&with_transfers(own), "s.toml", &crate::tests::catalogue()).unwrap();
     assert_eq!(own.levels[&Factor::Size], ["1", "1K", "2K", "4K"]);
     let sizes = [(Workload::Latency, vec![1]), (Workload::Throughput, vec![1024, 2048, 4096])];
     assert_eq!(own.request.workloads, sizes);
@@ -84,7 +84,7 @@ fn transfers_have_totals_and_workloads_sizes_and_samples_of_their_own() {
     assert_eq!(own.request.samples_of(Workload::Throughput), None);
 
     let one = STUDY.replace("warmup = \"5\"", "warmup = \"5\"\ntotal = \"16M\"");
-    let one = declare(&one, "s.toml", &crate::tests::catalogue()).unwrap().request;
+    let one = validate(&one, "s.toml", &crate::tests::catalogue()).unwrap().request;
     assert_eq!((one.total_bytes, one.totals.len()), (Some(16 << 20), 0));
 }
 
@@ -92,7 +92,7 @@ fn transfers_have_totals_and_workloads_sizes_and_samples_of_their_own() {
 fn refused(from: &str, to: &str, words: &[&str]) {
     assert!(STUDY.contains(from), "{from}");
     let error =
-        declare(&STUDY.replace(from, to), "s.toml", &crate::tests::catalogue()).unwrap_err();
+        validate(&STUDY.replace(from, to), "s.toml", &crate::tests::catalogue()).unwrap_err();
     assert_eq!(error.lines().count(), 1, "{error}");
     for word in words {
         assert!(error.contains(word), "`{word}` isn't in: {error}");

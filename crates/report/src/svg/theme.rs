@@ -4,7 +4,7 @@ use crate::document::VerdictKind;
 use crate::figure::Series;
 
 /// The colours of a picture, by what they mean.
-pub(super) struct Look {
+pub(super) struct Theme {
     /// What is written.
     pub ink: &'static str,
     /// What stands back: axes' names, bounds.
@@ -24,7 +24,7 @@ pub(super) struct Look {
 
 /// A picture by itself. The colours of series are those of Okabe and Ito that are dark enough on
 /// paper; what a page has for light is the same.
-pub(super) static PRINT: Look = Look {
+pub(super) static PRINT: Theme = Theme {
     ink: "#1b1d21",
     muted: "#5d636d",
     rule: "#dfe1e4",
@@ -36,7 +36,7 @@ pub(super) static PRINT: Look = Look {
 };
 
 /// A picture in a page, whose stylesheet says which colours these are in which theme.
-pub(super) static PAGE: Look = Look {
+pub(super) static PAGE: Theme = Theme {
     ink: "var(--ink)",
     muted: "var(--muted)",
     rule: "var(--rule)",
@@ -69,7 +69,7 @@ pub(super) fn number_of(series: &Series, nth: usize) -> usize {
     }
 }
 
-impl Look {
+impl Theme {
     /// The colour of a series by its number.
     pub fn color(&self, nth: usize) -> &'static str {
         match nth.checked_sub(TONES) {
@@ -83,7 +83,7 @@ impl Look {
 mod tests {
     use super::*;
 
-    /// One look everywhere: what is printed has the colours that a page has in the light.
+    /// One theme everywhere: what is printed has the colours that a page has in the light.
     #[test]
     fn print_has_the_light_colours_of_the_page() {
         const STYLE: &str = include_str!("../assets/report.css");
@@ -92,9 +92,9 @@ mod tests {
             let declared = STYLE.split_once(&format!("{name}: light-dark(")).expect(name).1;
             declared.split_once(',').unwrap().0
         };
-        let all = |look: &Look| -> Vec<&'static str> {
-            let single = [look.ink, look.muted, look.rule, look.paper];
-            single.into_iter().chain(look.pale).chain(look.series).chain(look.tones).collect()
+        let all = |theme: &Theme| -> Vec<&'static str> {
+            let single = [theme.ink, theme.muted, theme.rule, theme.paper];
+            single.into_iter().chain(theme.pale).chain(theme.series).chain(theme.tones).collect()
         };
         for (printed, named) in all(&PRINT).into_iter().zip(all(&PAGE)) {
             assert_eq!(printed, light(named), "{named}");

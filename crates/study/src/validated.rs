@@ -20,12 +20,11 @@ use model::size;
 use model::total::Total;
 use model::workload::{Policy, Workload};
 
-/// Most levels of a factor.
 const MOST_LEVELS: usize = 1000;
 
 /// A study that can be run.
 #[derive(Debug)]
-pub struct Declared {
+pub struct ValidatedStudy {
     /// As its author wrote it.
     pub study: Study,
     /// What it asks of the machine; its seed is zero until one is drawn.
@@ -40,9 +39,9 @@ pub struct Declared {
 ///
 /// # Errors
 /// One line: file, line, what is wrong, and the nearest right word.
-pub fn declare(text: &str, file: &str, catalogue: &Catalogue) -> Result<Declared, String> {
+pub fn validate(text: &str, file: &str, catalogue: &Catalogue) -> Result<ValidatedStudy, String> {
     let study = format::read(text, file)?;
-    Reader { text, file, catalogue }.declared(study)
+    Reader { text, file, catalogue }.validated(study)
 }
 
 /// Reads a study's words, and names the file and the line of a wrong one.
@@ -66,7 +65,7 @@ impl Reader<'_> {
         format!("{}:{}: {what}", self.file, line_at(self.text, span.start))
     }
 
-    fn declared(&self, mut study: Study) -> Result<Declared, String> {
+    fn validated(&self, mut study: Study) -> Result<ValidatedStudy, String> {
         self.write_levels(&mut study)?;
         let mut levels = self.levels(&study.fixed, &study.vary)?;
         let mut request = self.request(&study.fixed, &levels)?;
@@ -127,7 +126,7 @@ impl Reader<'_> {
         }
         let form = Form::of(study.paper.as_ref(), study.hypothesis.len())
             .map_err(|(span, told)| self.at(span, told))?;
-        Ok(Declared { study, request, levels, form })
+        Ok(ValidatedStudy { study, request, levels, form })
     }
 
     fn levels(

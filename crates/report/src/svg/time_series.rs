@@ -1,8 +1,8 @@
-//! The course of things: a panel for each series, with gaps between the launches.
+//! Values over time: a panel for each series, with gaps between the launches.
 
 use super::lines::runs;
 use super::metrics::{shorten, wrap};
-use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, Words, stroke};
+use super::sheet::{Anchor, Area, Sheet, Spot, TEXT, TextStyle, stroke};
 use super::{frame, legend};
 use crate::figure::{Figure, Point, Series, finite};
 
@@ -11,7 +11,7 @@ pub(crate) const PANELS: usize = 6;
 const TALL: f64 = 74.0;
 
 pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
-    let most = if sheet.look.inline { usize::MAX } else { PANELS };
+    let most = if sheet.theme.inline { usize::MAX } else { PANELS };
     let shown = &figure.series[..figure.series.len().min(most)];
     let stretches = legend::stretches(shown.iter().flat_map(|it| &it.spans));
     let mut top = legend::draw(sheet, &stretches, 4.0);
@@ -29,14 +29,14 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
     for (nth, panel) in panels.iter().enumerate() {
         let series = &panel.series[0];
         if nth == 0 {
-            let words = Words::new(Anchor::End, sheet.look.muted);
+            let words = TextStyle::new(Anchor::End, sheet.theme.muted);
             sheet.text([sheet.width - 12.0, top + 6.0], words, &figure.y.label);
         }
         let name = shorten(&series.name, 0.6 * sheet.width, TEXT);
-        let words = Words { bold: true, ..Words::new(Anchor::Start, sheet.look.ink) };
+        let words = TextStyle { bold: true, ..TextStyle::new(Anchor::Start, sheet.theme.ink) };
         sheet.named(&series.name, |sheet| sheet.text([4.0, top + 6.0], words, &name));
         let worded = nth + 1 == panels.len();
-        let place = frame::Place { top: top + 8.0, tall: TALL, left, worded };
+        let place = frame::PlotBox { top: top + 8.0, tall: TALL, left, worded };
         let frame = frame::lay_below(sheet, panel, figure, place);
         frame.inside(sheet, panel, |sheet| panel_of(sheet, series, &frame, nth));
         top = if worded { frame.bottom + 2.0 } else { frame.plot.bottom + 8.0 };
@@ -45,7 +45,7 @@ pub(super) fn draw(sheet: &mut Sheet, figure: &Figure) -> f64 {
 }
 
 fn panel_of(sheet: &mut Sheet, series: &Series, frame: &frame::Frame, nth: usize) {
-    let [ground, _] = sheet.look.pale;
+    let [ground, _] = sheet.theme.pale;
     for span in &series.spans {
         let ends = [span.from, span.to].map(|it| frame.varied.at(it));
         let [Some(left), Some(right)] = ends else { continue };
@@ -55,7 +55,7 @@ fn panel_of(sheet: &mut Sheet, series: &Series, frame: &frame::Frame, nth: usize
         });
     }
     sheet.series(nth, &series.name, |sheet| {
-        let color = sheet.look.color(0);
+        let color = sheet.theme.color(0);
         bands(sheet, frame, &series.points);
         sheet.group("data-line=\"\"", |sheet| {
             sheet.lines(&runs(frame, &series.points), &stroke(color, 1.0));
@@ -83,7 +83,7 @@ fn bands(sheet: &mut Sheet, frame: &frame::Frame, points: &[Point]) {
             areas.push(upper.into_iter().chain(lower).collect());
         }
     }
-    let color = sheet.look.color(0);
+    let color = sheet.theme.color(0);
     sheet.lines(&areas, &format!("fill=\"{color}\" fill-opacity=\"0.25\""));
 }
 
@@ -97,7 +97,7 @@ fn rest(sheet: &mut Sheet, series: &[Series], top: f64) -> f64 {
     let lines = wrap(&text, sheet.width - 8.0, TEXT, 40);
     for (nth, line) in lines.iter().enumerate() {
         let at = [4.0, top + 6.0 + frame::LINE * nth as f64];
-        sheet.text(at, Words::new(Anchor::Start, sheet.look.muted), line);
+        sheet.text(at, TextStyle::new(Anchor::Start, sheet.theme.muted), line);
     }
     top + 10.0 + frame::LINE * lines.len() as f64
 }

@@ -16,7 +16,7 @@ const LEAST: usize = 6;
 
 /// A node or a pair against the rest.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct Deviation {
     /// The node, or the pair as the number of its cell.
     pub nth: usize,
     /// How many times as long it takes; an interval of no length where none can be had.
@@ -26,7 +26,7 @@ pub struct Change {
     /// What was counted.
     pub units: Units,
     /// What that says.
-    pub verdict: Changed,
+    pub verdict: DeviationVerdict,
 }
 
 /// What a test is over.
@@ -41,7 +41,7 @@ pub enum Units {
 /// What a test says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Changed {
+pub enum DeviationVerdict {
     /// It takes longer.
     Slower,
     /// It takes less.
@@ -58,7 +58,7 @@ pub fn nodes(
     of_pairs: bool,
     by_round: &[Vec<Option<f64>>],
     overall: &[Option<f64>],
-) -> Vec<Change> {
+) -> Vec<Deviation> {
     if nodes < 3 {
         return Vec::new();
     }
@@ -72,7 +72,9 @@ pub fn nodes(
         return untested(effects, Units::Rounds(by_round.len()));
     }
     let levels = levels(nodes, true, overall);
-    let Some(middle) = median_of(levels.iter().copied().flatten()) else { return Vec::new() };
+    let Some(middle) = stats::median_of(levels.iter().copied().flatten()) else {
+        return Vec::new();
+    };
     let each = (0..nodes).filter_map(|node| {
         let of_node: Vec<f64> = (0..nodes)
             .filter_map(|other| overall[cell(nodes, node, other)?])
@@ -86,7 +88,11 @@ pub fn nodes(
 }
 
 /// Every pair beyond its nodes; of three nodes, which explain all pairs, against the fastest one.
-pub fn pairs(nodes: usize, by_round: &[Vec<Option<f64>>], overall: &[Option<f64>]) -> Vec<Change> {
+pub fn pairs(
+    nodes: usize,
+    by_round: &[Vec<Option<f64>>],
+    overall: &[Option<f64>],
+) -> Vec<Deviation> {
     let fastest = || {
         let known = overall.iter().enumerate().filter_map(|(nth, it)| Some((nth, (*it)?)));
         known.min_by(|a, b| a.1.total_cmp(&b.1)).map(|it| it.0)
@@ -133,19 +139,18 @@ fn levels(nodes: usize, of_pairs: bool, values: &[Option<f64>]) -> Vec<Option<f6
         return (0..3).map(|node| Some(row(node).iter().sum::<f64>() - sum / 2.0)).collect();
     }
     // A median: one bad way doesn't make its node bad.
-    (0..nodes).map(|node| median_of(row(node).into_iter())).collect()
+    (0..nodes).map(|node| stats::median_of(row(node))).collect()
 }
 
-/// Levels less their median.
 fn centred(levels: &[Option<f64>]) -> Vec<Option<f64>> {
-    let middle = median_of(levels.iter().copied().flatten());
+    let middle = stats::median_of(levels.iter().copied().flatten());
     levels.iter().map(|it| Some((*it)? - middle?)).collect()
 }
 
 /// What two nodes don't explain of their pair.
 fn beyond(nodes: usize, values: &[Option<f64>]) -> Vec<Option<f64>> {
     let levels = levels(nodes, true, values);
-    let middle = median_of(levels.iter().copied().flatten());
+    let middle = stats::median_of(levels.iter().copied().flatten());
     let ends = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b)));
     ends.zip(values)
         .map(|((a, b), value)| Some((*value)? - levels[a]? - levels[b]? + middle?))
@@ -157,14 +162,8 @@ fn cell(nodes: usize, a: usize, b: usize) -> Option<usize> {
     (a != b).then(|| a * (2 * nodes - a - 1) / 2 + b - a - 1)
 }
 
-fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    (!values.is_empty()).then(|| stats::median(&values))
-}
-
 /// One test each, with rounds as units.
-fn over_rounds(many: usize, rounds: &[Vec<Option<f64>>]) -> Vec<Change> {
+fn over_rounds(many: usize, rounds: &[Vec<Option<f64>>]) -> Vec<Deviation> {
     let each = (0..many).filter_map(|nth| {
         let values: Vec<f64> = rounds.iter().filter_map(|round| round[nth]).collect();
         if values.len() < LEAST {
@@ -182,36 +181,36 @@ fn over_rounds(many: usize, rounds: &[Vec<Option<f64>>]) -> Vec<Change> {
 
 type Tested = (usize, Interval, Option<Interval>, f64, Units);
 
-fn decided(tested: Vec<Tested>) -> Vec<Change> {
+fn decided(tested: Vec<Tested>) -> Vec<Deviation> {
     let adjusted = stats::holm(&tested.iter().map(|it| it.3).collect::<Vec<f64>>());
     let margin = EQUIVALENT_WITHIN.ln_1p();
     let decide = |((nth, wide, narrow, p, units), p_holm): (Tested, f64)| {
         let within = narrow.is_some_and(|it| -margin < it.low && it.high < margin);
         let verdict = match wide.estimate {
-            _ if within => Changed::Alike,
-            it if p_holm < ALPHA && it > 0.0 => Changed::Slower,
-            _ if p_holm < ALPHA => Changed::Faster,
-            _ => Changed::Open,
+            _ if within => DeviationVerdict::Alike,
+            it if p_holm < ALPHA && it > 0.0 => DeviationVerdict::Slower,
+            _ if p_holm < ALPHA => DeviationVerdict::Faster,
+            _ => DeviationVerdict::Open,
         };
-        Change { nth, ratio: ratio(wide), p: Some((p, p_holm)), units, verdict }
+        Deviation { nth, ratio: ratio(wide), p: Some((p, p_holm)), units, verdict }
     };
     tested.into_iter().zip(adjusted).map(decide).collect()
 }
 
 /// Effects with too few units for any test.
-fn untested(effects: Vec<Option<f64>>, units: Units) -> Vec<Change> {
+fn untested(effects: Vec<Option<f64>>, units: Units) -> Vec<Deviation> {
     let each = effects.into_iter().enumerate().filter_map(|(nth, effect)| {
         let estimate = effect?.exp();
         let ratio = Interval { estimate, low: estimate, high: estimate, coverage: 0.0 };
-        Some(Change { nth, ratio, p: None, units, verdict: Changed::Open })
+        Some(Deviation { nth, ratio, p: None, units, verdict: DeviationVerdict::Open })
     });
     each.collect()
 }
 
-impl Change {
+impl Deviation {
     /// Whether it differs from the rest.
     pub fn differs(&self) -> bool {
-        matches!(self.verdict, Changed::Slower | Changed::Faster)
+        matches!(self.verdict, DeviationVerdict::Slower | DeviationVerdict::Faster)
     }
 
     /// How far from the rest it is, either way.
@@ -245,11 +244,13 @@ mod tests {
     }
 
     fn overall(rounds: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
-        (0..rounds[0].len()).map(|nth| median_of(rounds.iter().filter_map(|it| it[nth]))).collect()
+        (0..rounds[0].len())
+            .map(|nth| stats::median_of(rounds.iter().filter_map(|it| it[nth])))
+            .collect()
     }
 
-    fn found(changes: &[Change]) -> Vec<usize> {
-        changes.iter().filter(|it| it.differs()).map(|it| it.nth).collect()
+    fn found(deviations: &[Deviation]) -> Vec<usize> {
+        deviations.iter().filter(|it| it.differs()).map(|it| it.nth).collect()
     }
 
     #[test]
@@ -261,7 +262,7 @@ mod tests {
         assert!((of_nodes[2].ratio.estimate - 0.3_f64.exp()).abs() < 0.01);
         let of_pairs = pairs(8, &rounds, &all);
         assert_eq!(found(&of_pairs), [cell(8, 4, 7).unwrap()]);
-        assert!(of_nodes.iter().all(|it| it.nth == 2 || it.verdict == Changed::Alike));
+        assert!(of_nodes.iter().all(|it| it.nth == 2 || it.verdict == DeviationVerdict::Alike));
     }
 
     #[test]

@@ -1,15 +1,14 @@
 //! Who differs from the rest: a verdict for each group, and the tables behind it.
 
 use super::{cell_name, summary, title, tone};
-use crate::{Block, Column, Emphasis, Row, Table, Text, Unit, Verdict};
+use crate::{Block, Emphasis, Row, Table, Text, Unit, Verdict, units};
 use analysis::ALPHA;
-use analysis::fleet::{Change, Changed, FleetJudged, GroupResult, Units};
+use analysis::fleet::{Deviation, DeviationVerdict, FleetJudged, GroupResult, Units};
 
 /// Rows of a table: those that differ, else the farthest.
 const ROWS: usize = 20;
 /// How many of those that don't differ are shown.
 const FARTHEST: usize = 5;
-/// Names in a verdict.
 const NAMED: usize = 4;
 
 /// What a group came to: one verdict of its nodes, one of its pairs.
@@ -20,8 +19,9 @@ pub fn verdicts(found: &FleetJudged, group: &GroupResult) -> Vec<Block> {
         return told;
     }
     if group.nodes < 3 {
-        let head =
-            Text::new().strong(format!("{}: ", title(group))).plain("two nodes have no rest.");
+        let head = Text::new()
+            .strong(format!("{}: ", title(group)))
+            .plain("two nodes can't be compared with the rest.");
         return vec![
             Verdict::new(tone(false, false, true), head, "Measure on three or more.").into(),
         ];
@@ -45,33 +45,33 @@ fn against(group: &GroupResult) -> &'static str {
 fn verdict(
     group: &GroupResult,
     what: &str,
-    changes: &[Change],
+    deviations: &[Deviation],
     name: &dyn Fn(usize) -> String,
     rest: &str,
 ) -> Verdict {
     let head = || Text::new().strong(format!("{}: ", title(group)));
-    let tested = changes.iter().filter(|it| it.p.is_some()).count();
+    let tested = deviations.iter().filter(|it| it.p.is_some()).count();
     if tested == 0 {
-        let farthest = changes.iter().max_by(|a, b| a.distance().total_cmp(&b.distance()));
+        let farthest = deviations.iter().max_by(|a, b| a.distance().total_cmp(&b.distance()));
         let farthest = farthest.map_or(String::new(), |it| {
-            format!("; the farthest is {}, {} as long", name(it.nth), words(it))
+            format!("; the farthest is {}, {} as long", name(it.nth), ratio_text(it))
         });
         let text = head().plain(format!("too few rounds to test a {what}{farthest}."));
-        let needed = stats::smallest_holm_n(changes.len().max(1), ALPHA).max(6);
+        let needed = stats::smallest_holm_n(deviations.len().max(1), ALPHA).max(6);
         let detail =
-            format!("{needed} rounds can show one of {} {what}s: --rounds.", changes.len());
+            format!("{needed} rounds can show one of {} {what}s: --rounds.", deviations.len());
         return Verdict::new(tone(false, false, true), text, detail);
     }
-    let mut differing: Vec<&Change> = changes.iter().filter(|it| it.differs()).collect();
+    let mut differing: Vec<&Deviation> = deviations.iter().filter(|it| it.differs()).collect();
     differing.sort_by(|a, b| b.distance().total_cmp(&a.distance()));
-    let slower = differing.iter().any(|it| it.verdict == Changed::Slower);
+    let slower = differing.iter().any(|it| it.verdict == DeviationVerdict::Slower);
     let text = match differing.as_slice() {
         [] => head().plain(format!("no {what} is shown to differ from {rest}.")),
         some => {
             let told = some.iter().take(NAMED).map(|it| {
-                let word = if it.verdict == Changed::Slower { "slower" } else { "faster" };
+                let word = if it.verdict == DeviationVerdict::Slower { "slower" } else { "faster" };
                 let is = if what == "pair" { "are" } else { "is" };
-                format!("{} {is} {word}: {} the time of {rest}", name(it.nth), words(it))
+                format!("{} {is} {word}: {} the time of {rest}", name(it.nth), ratio_text(it))
             });
             let more = match some.len().saturating_sub(NAMED) {
                 0 => String::new(),
@@ -80,30 +80,30 @@ fn verdict(
             head().plain(told.collect::<Vec<_>>().join("; ")).plain(format!("{more}."))
         }
     };
-    let open = changes.iter().filter(|it| it.verdict == Changed::Open).count();
-    let alike = changes.iter().filter(|it| it.verdict == Changed::Alike).count();
+    let open = deviations.iter().filter(|it| it.verdict == DeviationVerdict::Open).count();
+    let alike = deviations.iter().filter(|it| it.verdict == DeviationVerdict::Alike).count();
     let mut detail = format!(
         "{tested} {what}s tested over {}, Holm-corrected; {alike} are alike within 2 %, {open} open.",
-        units_of(changes)
+        units_of(deviations)
     );
-    if let Some(needed) = more_rounds(changes, tested) {
+    if let Some(needed) = more_rounds(deviations, tested) {
         detail += &format!(" With {tested} tests nothing can be found below {needed} rounds.");
     }
     Verdict::new(tone(slower, !differing.is_empty(), open > 0), text, detail)
 }
 
 /// How many rounds the family needs before any of it can be found, where there were fewer.
-fn more_rounds(changes: &[Change], tested: usize) -> Option<usize> {
+fn more_rounds(deviations: &[Deviation], tested: usize) -> Option<usize> {
     let needed = stats::smallest_holm_n(tested, ALPHA);
-    let rounds = changes.iter().filter_map(|it| match it.units {
+    let rounds = deviations.iter().filter_map(|it| match it.units {
         Units::Rounds(rounds) => Some(rounds),
         Units::Pairs(_) => None,
     });
     rounds.max().filter(|it| *it < needed).map(|_| needed)
 }
 
-fn units_of(changes: &[Change]) -> String {
-    let most = |of: fn(&Change) -> Option<usize>| changes.iter().filter_map(of).max();
+fn units_of(deviations: &[Deviation]) -> String {
+    let most = |of: fn(&Deviation) -> Option<usize>| deviations.iter().filter_map(of).max();
     let rounds = most(|it| if let Units::Rounds(many) = it.units { Some(many) } else { None });
     let pairs = most(|it| if let Units::Pairs(many) = it.units { Some(many) } else { None });
     match (rounds, pairs) {
@@ -114,9 +114,9 @@ fn units_of(changes: &[Change]) -> String {
 }
 
 /// `2.01× [1.98, 2.05]`.
-fn words(change: &Change) -> String {
-    let it = &change.ratio;
-    match change.p {
+fn ratio_text(deviation: &Deviation) -> String {
+    let it = &deviation.ratio;
+    match deviation.p {
         Some(_) if it.estimate >= 2.0 => Unit::Ratio.interval(it.estimate, it.low, it.high),
         None if it.estimate >= 2.0 => Unit::Ratio.format(it.estimate),
         Some(_) => format!("{:.3}× [{:.3}, {:.3}]", it.estimate, it.low, it.high),
@@ -143,56 +143,45 @@ pub fn tables(found: &FleetJudged) -> Vec<Block> {
 fn table(
     caption: String,
     group: &GroupResult,
-    changes: &[Change],
+    deviations: &[Deviation],
     name: &dyn Fn(usize) -> String,
     pairs: bool,
 ) -> Option<Block> {
-    let mut sorted: Vec<&Change> = changes.iter().collect();
+    let mut sorted: Vec<&Deviation> = deviations.iter().collect();
     sorted
         .sort_by(|a, b| b.differs().cmp(&a.differs()).then(b.distance().total_cmp(&a.distance())));
     let differing = sorted.iter().filter(|it| it.differs()).count();
     let rows = if sorted.len() <= ROWS { sorted.len() } else { (differing + FARTHEST).min(ROWS) };
     let hidden = sorted.len() - rows;
-    let probability = |p: f64| match p {
-        p if p < 0.0001 => "<0.0001".to_string(),
-        p if p < 0.01 => format!("{p:.4}"),
-        p => format!("{p:.2}"),
-    };
-    let row = |it: &&Change| {
-        let own = match pairs || !group.is_of_pairs() {
-            true => group.cells[it.nth].both.as_ref().map_or("–".into(), |it| summary(group, it)),
-            false => String::new(),
+    let row = |it: &&Deviation| {
+        let own = if pairs || !group.is_of_pairs() {
+            group.cells[it.nth].both.as_ref().map_or("–".into(), |it| summary(group, it))
+        } else {
+            String::new()
         };
         let verdict = match it.verdict {
-            Changed::Slower => "slower",
-            Changed::Faster => "faster",
-            Changed::Alike => "alike",
-            Changed::Open if it.p.is_none() => "not tested",
-            Changed::Open => "open",
+            DeviationVerdict::Slower => "slower",
+            DeviationVerdict::Faster => "faster",
+            DeviationVerdict::Alike => "alike",
+            DeviationVerdict::Open if it.p.is_none() => "not tested",
+            DeviationVerdict::Open => "open",
         };
-        let (p, p_holm) = it
-            .p
-            .map_or(("–".into(), "–".into()), |(p, holm)| (probability(p), probability(holm)));
+        let (p, p_holm) = it.p.map_or(("–".into(), "–".into()), |(p, holm)| {
+            (units::p_value(p), units::p_value(holm))
+        });
         let emphasis = match it.verdict {
-            Changed::Slower => Emphasis::Warning,
-            Changed::Faster => Emphasis::Best,
+            DeviationVerdict::Slower => Emphasis::Warning,
+            DeviationVerdict::Faster => Emphasis::Best,
             _ => Emphasis::Normal,
         };
-        Row::new([name(it.nth), own, words(it), p, p_holm, verdict.to_string()]).emphasis(emphasis)
+        Row::new([name(it.nth), own, ratio_text(it), p, p_holm, verdict.to_string()])
+            .emphasis(emphasis)
     };
-    let mut table = Table {
-        caption,
-        columns: vec![
-            Column::text(if pairs { "pair" } else { "node" }, 0),
-            Column::number("median", 1),
-            Column::number("× the time", 0),
-            Column::number("p", 2),
-            Column::number("p (Holm)", 1),
-            Column::text("", 0),
-        ],
-        rows: sorted.iter().take(rows).map(row).collect(),
-        ..Default::default()
-    };
+    let mut table = Table::new(caption)
+        .words([(if pairs { "pair" } else { "node" }, 0)])
+        .numbers([("median", 1), ("× the time", 0), ("p", 2), ("p (Holm)", 1)])
+        .words([("", 0)])
+        .rows(sorted.iter().take(rows).map(row));
     if group.is_of_pairs() && !pairs {
         table.columns.remove(1);
         table.rows.iter_mut().for_each(|row| drop(row.cells.remove(1)));
@@ -200,5 +189,5 @@ fn table(
     if hidden > 0 {
         table.notes.push(format!("{hidden} more, nearer to the rest.").into());
     }
-    (!changes.is_empty()).then(|| table.into())
+    (!deviations.is_empty()).then(|| table.into())
 }
