@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::args::{Script, Shown};
-use super::{Common, Failure, report, written};
+use super::{Common, Failure, document_output, report};
 use ::report::compose::{Detail, fleet};
 use ::report::{Document, html, terminal};
 use analysis::GroupVerdict;
@@ -50,19 +50,24 @@ pub fn show(
     let detail = if common.verbose { Detail::Full } else { Detail::Summary };
     match (form, path) {
         (Shown::Written(script @ (Script::Markdown | Script::Typst)), path) => {
-            written::write_document(script, path, &found.document(Detail::Full), &Form::PLAIN)
+            document_output::write_document(
+                script,
+                path,
+                &found.document(Detail::Full),
+                &Form::PLAIN,
+            )
         }
         (_, Some(path)) => {
             let style = terminal::Style::default();
-            report::write(path, &terminal::render(&found.document(extent), &style))
+            report::write(path, &terminal::render(&found.document(detail), &style))
         }
-        (_, None) => common.show(&found.document(extent)),
+        (_, None) => common.show(&found.document(detail)),
     }
 }
 
 /// Writes the PDF.
 pub fn pdf(path: &Path, found: &Judgement) -> Result<(), Failure> {
-    let printer = written::Printer::of(found.fleet.fleet.id)?;
+    let printer = document_output::Printer::of(found.fleet.fleet.id)?;
     let bytes = printer.print(&found.document(Detail::Full), &Form::PLAIN)?;
     printer.write(path, bytes)
 }

@@ -20,7 +20,7 @@ const MESSAGE_S: f64 = 1e-6;
 
 /// The deepest percentile that a study's claims and tables name, and how many independent samples a launch
 /// needs for it.
-fn deepest(declared: &Declared) -> Option<(&str, u64)> {
+fn deepest(declared: &ValidatedStudy) -> Option<(&str, u64)> {
     let study = &declared.study;
     let claims = study.hypothesis.iter().flat_map(|it| &it.of);
     let words = claims.chain(study.table.iter().flat_map(|it| &it.show));
@@ -71,7 +71,7 @@ impl Forecast {
     /// they hold enough, or a pilot chooses.
     pub fn too_shallow(
         &self,
-        declared: &Declared,
+        declared: &ValidatedStudy,
         request: &Request,
         plan: &Plan,
     ) -> Option<String> {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::args::{Shown, text_or_written};
 use super::fleet_report::{self, Judgement};
-use super::{Common, Failure, output, written};
+use super::{Common, Failure, document_output, output};
 use ::report::compose::{Detail, compose};
 use ::report::{html, terminal};
 use analysis::Judged;

@@ -11,7 +11,7 @@ use super::args::{RunArgs, Shown};
 use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
-use super::{Common, Failure, complain, export, report, signals, written};
+use super::{Common, Failure, complain, document_output, export, report, signals};
 use ::report::compose::{Detail, compose};
 use ::report::export::Format;
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};

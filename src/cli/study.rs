@@ -9,7 +9,7 @@ use super::args::{RunArgs, Shown, shown_or_written};
 use super::forecast::Forecast;
 use super::peer::PeerArgs;
 use super::routes::Routes;
-use super::words::{drawn_seed, launches, samples, seed};
+use super::value_parsers::{drawn_seed, launches, samples, seed};
 use super::{Common, Failure, complain, print, run};
 use crate::cli::input;
 use ::report::{Block, Document, Row, Section, Table, Text};

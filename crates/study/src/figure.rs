@@ -375,7 +375,7 @@ figures = [{ mechanism = "pipe", value = 7.0, printed = "7.0" }]
         refused("[\"elsewhere\"]", "\"elsewere\"", &["s.toml:21", "`elsewhere`"]);
         refused("kind = \"bars\"", "kind = \"boxes\"", &["s.toml:21", "bars"]);
         let of = |word: &str| format!("kind = \"curves\"\nof = \"{word}\"");
-        declare(
+        validate(
             &STUDY.replace("kind = \"curves\"", &of("context-switches")),
             "s.toml",
             &crate::tests::catalogue(),

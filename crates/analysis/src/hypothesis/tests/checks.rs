@@ -232,7 +232,7 @@ fn a_derived_column_is_claimed_of_by_round() {
                  within = [\"9\", \"11\"]\n[[derived]]\nname = \"share\"\nunit = \"%\"\n\
                  expression = \"100 * 400 / median\"\n";
     let mut made = measured("free", 4000.0, 0.0);
-    made.look = stats::Look::only(12);
+    made.analysis = stats::Analysis::only(12);
     made.derived_by_round.insert("share".into(), vec![None; 12]);
     assert_eq!(told(claim, &[made.clone()]).0, Decision::NotTestable, "the machine lacks a part");
     let shares = (0..12).map(|nth| Some(10.0 + 0.01 * f64::from(nth))).collect();
