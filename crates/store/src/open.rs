@@ -2,8 +2,8 @@
 //! and nothing needs to be writable.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -136,7 +136,7 @@ impl Store {
             }
         }
         let (is, ought) = (tables(&db), wanted());
-        if is.map_err(failed)? != ought.map_err(failed)? {
+        if is.map_err(failed)? != *ought.map_err(failed)? {
             return Err(StoreError::damaged(format!(
                 "{name} is damaged, or another program or an unreleased ipcmark wrote it: its tables aren't those \
                  of a store; restore it from a copy, or {other}"
@@ -192,11 +192,16 @@ fn tables(db: &Connection) -> rusqlite::Result<Vec<[String; 4]>> {
     rows.collect()
 }
 
-/// Everything that a store declares.
-fn wanted() -> rusqlite::Result<Vec<[String; 4]>> {
+/// Everything that a store declares. Found out once: that takes as long as what else opening a store does.
+fn wanted() -> rusqlite::Result<&'static Vec<[String; 4]>> {
+    static WANTED: OnceLock<Vec<[String; 4]>> = OnceLock::new();
+    if let Some(known) = WANTED.get() {
+        return Ok(known);
+    }
     let db = Connection::open_in_memory()?;
     db.execute_batch(include_str!("schema.sql"))?;
-    tables(&db)
+    let found = tables(&db)?;
+    Ok(WANTED.get_or_init(|| found))
 }
 
 /// Makes a store of an empty file; of many that would, one does, and the others wait for it.
