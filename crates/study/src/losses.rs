@@ -1,6 +1,8 @@
 //! Losses as factors: they are options of mechanisms that say how they recover what is lost, and each such
 //! mechanism is measured at each level of both.
 
+use std::collections::BTreeMap;
+
 use model::catalogue::{self, BURST, Catalogue, LOSS, RECOVERY};
 
 /// The loss at which nothing is lost.
@@ -81,12 +83,21 @@ fn recovers(catalogue: &Catalogue, mechanism: &str) -> bool {
     of(mechanism, RECOVERY).is_some_and(|it| not_at_all != Some(&it))
 }
 
+/// Mechanisms by what they are called without their losses, in their order.
+pub fn by_name(all: &[String]) -> BTreeMap<String, Vec<&String>> {
+    let mut names: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+    for mechanism in all {
+        names.entry(without(mechanism)).or_default().push(mechanism);
+    }
+    names
+}
+
 /// Those of `all` that `word` names: without a loss of its own, at each that they are measured at.
-pub fn named(all: &[String], word: &str) -> Vec<String> {
-    let says_loss = of(word, LOSS).is_some();
-    let alike = |it: &str| !says_loss || (loss(it), burst(it)) == (loss(word), burst(word));
-    let named = |it: &&String| without(it) == without(word) && alike(it);
-    all.iter().filter(named).cloned().collect()
+pub fn named(all: &BTreeMap<String, Vec<&String>>, word: &str) -> Vec<String> {
+    let lost = of(word, LOSS).is_some().then(|| (loss(word), burst(word)));
+    let alike = |it: &str| lost.as_ref().is_none_or(|lost| (loss(it), burst(it)) == *lost);
+    let of_name = all.get(&without(word)).into_iter().flatten();
+    of_name.filter(|it| alike(it)).map(|it| it.to_string()).collect()
 }
 
 fn all_once(all: &[String], mechanism: &String) -> Option<String> {
@@ -113,7 +124,7 @@ mod tests {
     fn a_mechanism_is_named_at_every_loss_or_at_one() {
         let text = ["tcp", "udp:reliability=none", "udp:burst=8,loss=5%,reliability=none"];
         let all = text.map(String::from);
-        let of = |word: &str| named(&all, &catalogue().written(word).unwrap());
+        let of = |word: &str| named(&by_name(&all), &catalogue().written(word).unwrap());
         assert_eq!(of("tcp"), all[..1]);
         assert_eq!(of("udp:reliability=none"), all[1..]);
         assert_eq!(of("udp:loss=0%,reliability=none"), all[1..2]);

@@ -21,6 +21,8 @@ use model::total::Total;
 use model::workload::{Policy, Workload};
 
 const MOST_LEVELS: usize = 1000;
+/// Most mechanisms, each counted at every loss and burst.
+const MOST_MECHANISMS: usize = 10_000;
 
 /// A study that can be run.
 #[derive(Debug)]
@@ -73,10 +75,11 @@ impl Reader<'_> {
         (request.observe_only, request.observe_also) = self.observed(&study, &levels)?;
         request.except = self.left_out(&study, &levels)?;
         if let Some(words) = &study.vary.elsewhere {
+            let measured = losses::by_name(&request.mechanisms);
             for (word, span) in words.each(self.text) {
                 let written = self.catalogue.written(word);
                 let written = written.map_err(|error| self.at(span.clone(), error))?;
-                let named = losses::named(&request.mechanisms, &written);
+                let named = losses::named(&measured, &written);
                 if named.is_empty() {
                     return Err(
                         self.at(span, format!("elsewhere: `{word}` isn't measured: add it"))
@@ -294,6 +297,11 @@ impl Reader<'_> {
                 Some(in_ns(told.map_err(|error| self.at(word.span(), error))?))
             }
         };
+        let combined = [Factor::Mechanism, Factor::Loss, Factor::Burst];
+        if combined.iter().map(|it| levels[it].len()).product::<usize>() > MOST_MECHANISMS {
+            let what = "mechanisms, each at every loss and burst: name fewer";
+            return Err(format!("{}: more than {MOST_MECHANISMS} {what}", self.file));
+        }
         Ok(Request {
             mechanisms: losses::product(
                 self.catalogue,

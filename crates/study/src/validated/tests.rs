@@ -136,3 +136,26 @@ fn every_word_is_checked() {
     refused("value = 1200", "floor = \"copi\", value = 1200", &["elsewhere", "`copy`"]);
     refused("launches = 12", "launches = 12\nmechanism = \"pipe\"", &["fixed and varied"]);
 }
+
+#[test]
+fn mechanisms_at_losses_and_bursts_are_bounded_before_they_are_written_down() {
+    let words = |text: &dyn Fn(usize) -> String, many: usize| {
+        (1..=many).map(|it| format!("\"{}\"", text(it))).collect::<Vec<_>>().join(", ")
+    };
+    let study = |many: usize| {
+        let mechanisms = words(&|it| format!("udp:reliability=none,deadline={it}"), many);
+        let losses = words(&|it| format!("{}%", it as f64 / 10.0), many);
+        let bursts = words(&|it| it.to_string(), many);
+        let start = STUDY.find("[[hypothesis]]").unwrap();
+        let factors =
+            format!("mechanism = [{mechanisms}]\nloss = [{losses}]\nburst = [{bursts}]\n");
+        STUDY[..start].replace("mechanism = [\"pipe\", \"tcp:nodelay=off\"]\n", &factors)
+    };
+    let declared = |many| declare(&study(many), "s.toml", &crate::tests::catalogue());
+    assert_eq!(declared(20).unwrap().request.mechanisms.len(), 20 * 20 * 20);
+    let error = declared(900).unwrap_err();
+    assert_eq!(
+        error,
+        "s.toml: more than 10000 mechanisms, each at every loss and burst: name fewer"
+    );
+}
