@@ -9,11 +9,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::nodes;
 use super::simulated_agent::{Planted, SimulatedAgent};
 use crate::launch::peer::connection::{
-    ANSWERS_WITHIN, Connection, Frame, HelloError, PONG_WITHIN, end_all, hello, of_launch,
-    read_hello,
+    ANSWERS_WITHIN, Connection, HelloError, PONG_WITHIN, end_all, hello, read_hello,
 };
 use crate::launch::state::{
-    COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Outgoing, READY_WITHIN, Stage, Wanted,
+    COLLECTED_WITHIN, ECHO, GRACE, LaunchState, Outgoing, READY_WITHIN, Stage, Wanted, dispatch,
 };
 use crate::launch::wire::{FrameKind, Missing, time_left};
 use crate::launch::{Interrupt, LaunchResult};
@@ -320,16 +319,4 @@ impl Drop for AgentPool<'_> {
         let within = self.end_within();
         end_all(self.connections.iter_mut().flatten(), within);
     }
-}
-
-/// Passes a frame of `node` to its launch. Returns what to say in reply, if anything.
-fn dispatch(
-    launches: &mut HashMap<u32, LaunchState>,
-    node: usize,
-    frame: &Frame,
-) -> Option<Outgoing> {
-    let (number, said) = of_launch(frame)?;
-    let (kind, payload) = said?;
-    // Of a launch that nobody asks for any more nothing is kept.
-    launches.get_mut(&number).filter(|it| it.is_of(node))?.hear(node, kind, payload)
 }

@@ -7,10 +7,12 @@
 //!                                                                   … end ─▶ records, samples
 //! ```
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::LaunchResult;
+use super::peer::connection::Frame;
 use super::spec::{Half, Spec};
 use super::wire::FrameKind;
 use super::workers::OWNER_GONE;
@@ -390,6 +392,19 @@ impl LaunchState {
             Outcome::Failed { reason: reasons.join("; ") }
         }
     }
+}
+
+/// Passes a frame of an agent to the launch that it is of; `launches` by their numbers, `node` the agent's.
+/// Returns what to say in reply, if anything.
+pub fn dispatch(
+    launches: &mut HashMap<u32, LaunchState>,
+    node: usize,
+    frame: &Frame,
+) -> Option<Outgoing> {
+    let (number, said) = of_launch(frame)?;
+    let (kind, payload) = said?;
+    // Of a launch that nobody asks for any more nothing is kept.
+    launches.get_mut(&number).filter(|it| it.is_of(node))?.hear(node, kind, payload)
 }
 
 #[cfg(test)]
