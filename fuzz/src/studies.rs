@@ -1,4 +1,5 @@
-//! Studies and expressions: any text, and the program's own studies with lines and words changed.
+//! Studies and expressions: any text, and pieces of the program's own studies with lines and words changed. A
+//! whole one of them takes a hundred times as long to read, and says nothing more.
 
 use std::sync::OnceLock;
 
@@ -30,10 +31,58 @@ fn expression(input: &mut Input) {
     assert!(found.is_none_or(f64::is_finite), "{read:?} is {found:?}");
 }
 
-/// One of the built-in studies, the short ones more often, with pieces replaced.
+/// A built-in study as its pieces: what each study needs, and what may stand in it as often as one likes.
+struct Pieces {
+    /// The sections that stand in it once.
+    sections: Vec<&'static str>,
+    /// Claims, tables, figures, printed figures, each with its own sections.
+    items: Vec<&'static str>,
+}
+
+/// The longest piece that is taken, in bytes: the longest printed figures repeat one line.
+const LONGEST: usize = 1_500;
+
+fn built_in() -> &'static [Pieces] {
+    static PIECES: OnceLock<Vec<Pieces>> = OnceLock::new();
+    PIECES.get_or_init(|| {
+        let all = study::builtin::all().into_iter();
+        all.map(|(_, text)| {
+            let (mut sections, mut items) = (Vec::new(), Vec::new());
+            for piece in pieces(text).into_iter().filter(|it| it.len() <= LONGEST) {
+                let one_of_many = piece.starts_with("[[");
+                if one_of_many { &mut items } else { &mut sections }.push(piece);
+            }
+            Pieces { sections, items }
+        })
+        .collect()
+    })
+}
+
+/// A study's text, cut before each section that is no part of the one before; without what is before the first.
+fn pieces(text: &'static str) -> Vec<&'static str> {
+    let mut cuts = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let is_part = line.starts_with("[[") && line.contains('.');
+        if line.starts_with('[') && !is_part {
+            cuts.push(at);
+        }
+        at += line.len();
+    }
+    cuts.push(at);
+    cuts.windows(2).map(|it| &text[it[0]..it[1]]).collect()
+}
+
+/// A study of some pieces, most of them of one built-in study, with lines replaced.
 fn changed(input: &mut Input) -> String {
-    let studies = study::builtin::all();
-    let (_, text) = studies[input.below(studies.len())];
+    let all = built_in();
+    let own = &all[input.below(all.len())];
+    let mut text = String::from("version = 1\ntitle = \"t\"\nquestion = \"q\"\n");
+    own.sections.iter().for_each(|it| text.push_str(it));
+    for _ in 0..input.below(4) {
+        let of = if input.below(8) == 0 { &all[input.below(all.len())] } else { own };
+        text.push_str(of.items[input.below(of.items.len())]);
+    }
     let mut lines: Vec<String> = text.lines().map(String::from).collect();
     let mut many = 0;
     while input.goes_on() && many < 8 {
