@@ -1,20 +1,27 @@
-//! Frames between a coordinator, its launches, an agent and a fleet: in any order, out of turn, of nodes that
-//! have no part in a launch, cut off. A launch is only whole if its records say so and as many samples came
-//! as its own says.
+//! Frames between a coordinator, its launches and an agent: in any order, out of turn, of nodes that have no part
+//! in a launch, cut off, in pieces with silence between. A launch is only whole if its records say so and as
+//! many samples came as its own says. Those of a fleet: `fleet.rs`.
 
+use std::io::{Read, Write};
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::sync::OnceLock;
+use std::time::Instant;
 
+use model::host::Host;
 use model::launch::{Outcome, Record, SampleCount, Warmup, WorkerReport, Workers};
 use model::peer::FarHost;
 use model::workload::{Arrivals, Policy, Workload};
 use run::fleet::simulated;
 use run::launch::peer::Order;
+use run::launch::peer::address::between;
+use run::launch::peer::connection::met;
 use run::launch::spec::BUILD;
 use run::launch::state::{FarEnd, LaunchState, Message, Outgoing, Wanted};
-use run::launch::wire::{FrameKind, take_frame, write_frame, write_frame_line};
+use run::launch::wire::{FrameKind, Missing, Reader, take_frame, write_frame, write_frame_line};
 use run::launch::{LaunchResult, Spec, Stage};
 
+use crate::fleet;
 use crate::input::Input;
 
 /// Frames of an input at most.
@@ -22,19 +29,32 @@ const MOST: usize = 200;
 
 pub fn run(data: &[u8]) {
     let mut input = Input::new(data);
-    match input.below(4) {
+    match input.below(8) {
         0 => stream(&mut input),
-        1 => whole_stream(&mut input),
-        _ => out_of_turn(&mut input),
+        1 => stalls(&mut input),
+        2 => whole_stream(&mut input),
+        3..5 => out_of_turn(&mut input),
+        _ => fleet::run(&mut input),
     }
 }
 
-fn far() -> &'static FarHost {
+/// A node of a simulated fleet, of whose host nothing is known: what is known of it is long.
+pub fn far() -> &'static FarHost {
     static FAR: OnceLock<FarHost> = OnceLock::new();
-    FAR.get_or_init(|| simulated::node(&simulated::host(), 1, "b"))
+    FAR.get_or_init(|| {
+        let like = FarHost { host: Host::default(), ..simulated::host() };
+        simulated::node(&like, 1, "b")
+    })
 }
 
-fn spec() -> Spec {
+/// What an agent says first.
+fn hello() -> Vec<u8> {
+    let mut hello = serde_json::to_value(far()).expect("always JSON");
+    hello["build"] = BUILD.into();
+    hello.to_string().into_bytes()
+}
+
+pub fn spec() -> Spec {
     Spec {
         build: BUILD.into(),
         mechanism: "tcp".into(),
@@ -85,7 +105,56 @@ fn stream(input: &mut Input) {
     }
 }
 
+/// Frames in pieces, with silence or the word of another between them: a reader gives what a whole stream holds,
+/// as far as it has come, and says why it gives no more. It waits for nothing here: its deadline has passed.
+fn stalls(input: &mut Input) {
+    let (from, mut to) = std::io::pipe().expect("a pipe");
+    let (mut other, mut wakes) = std::io::pipe().expect("a pipe");
+    let mut reader = Reader::new(from);
+    let mut bytes = Vec::new();
+    for _ in 0..input.below(6) {
+        let (kind, payload) = frame(input);
+        let _ = write_frame(&mut bytes, kind, &payload);
+    }
+    bytes.extend(input.bytes());
+    let (mut rest, mut sent) = (bytes.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        let (piece, later) = rest.split_at(1 + input.below(rest.len().min(600)));
+        rest = later;
+        to.write_all(piece).expect("room in a pipe");
+        sent.extend_from_slice(piece);
+        if input.below(8) == 0 {
+            // Whoever else is heard comes first, and nothing is lost of what has come.
+            wakes.write_all(&[0]).expect("room in a pipe");
+            let is = reader.next(None, Some(other.as_fd()));
+            assert!(matches!(is, Err(Missing::Interrupted)), "{is:?}");
+            other.read_exact(&mut [0]).expect("what was written");
+        }
+        loop {
+            match (take_frame(&mut sent), reader.next(Some(Instant::now()), None)) {
+                (Ok(Some(ought)), Ok(is)) => assert!(ought == is, "{ought:?} came as {is:?}"),
+                (Ok(None), Err(Missing::Late)) => break,
+                (Err(_), Err(Missing::Broken(_))) => return,
+                (ought, is) => panic!("{ought:?} came as {is:?}"),
+            }
+        }
+    }
+    drop(to);
+    loop {
+        match (take_frame(&mut sent), reader.next(None, None)) {
+            (Ok(Some(ought)), Ok(is)) => assert!(ought == is, "{ought:?} came as {is:?}"),
+            (Ok(None), Err(Missing::Closed)) | (Err(_), Err(Missing::Broken(_))) => break,
+            (ought, is) => panic!("{ought:?} came as {is:?}"),
+        }
+    }
+}
+
 fn obey(kind: FrameKind, payload: &[u8]) {
+    if kind == FrameKind::Hello
+        && let Ok(host) = met(payload)
+    {
+        let _ = (between(far(), &host, None, false), between(&host, far(), None, true));
+    }
     if let Ok(Order::Begin { padding, spec, .. }) = Order::read(kind, payload) {
         assert!(padding <= 1 << 16);
         check(&spec);
@@ -102,7 +171,7 @@ fn check(spec: &Spec) {
 }
 
 /// One frame: any kind, with a payload that often fits.
-fn frame(input: &mut Input) -> (FrameKind, Vec<u8>) {
+pub fn frame(input: &mut Input) -> (FrameKind, Vec<u8>) {
     use FrameKind::*;
     const KINDS: [FrameKind; 14] = [
         Record, Samples, Done, Ready, Timed, Going, Bound, Over, Relay, Hello, Spec, Begin, Go, End,
@@ -149,7 +218,7 @@ fn fitting(input: &mut Input, kind: FrameKind) -> Vec<u8> {
             payload.extend(input.bytes());
             payload
         }
-        FrameKind::Hello => serde_json::to_vec(far()).expect("always JSON"),
+        FrameKind::Hello => change(input, hello()),
         _ => Vec::new(),
     }
 }
@@ -219,19 +288,10 @@ impl Driven {
     /// What is said is understood where it goes, and not said twice.
     fn says(&mut self, outgoing: Outgoing) {
         assert!(self.state.is_of(outgoing.node), "a frame to a node that has no part in it");
-        let (kind, payload) = outgoing.frame();
-        let order = Order::read(kind, &payload).expect("what an agent obeys");
-        match (order, &outgoing.what) {
-            (Order::Begin { number: NUMBER, padding: 8, spec }, Message::Begin(..)) => {
-                assert!(spec.half.is_some() == self.between);
-                self.begun += usize::from(outgoing.node == NEAR);
-            }
-            (Order::Relay { number: NUMBER, kind: Some(kind) }, Message::Tell(told)) => {
-                assert!(kind == *told);
-                self.gone += usize::from(outgoing.node == NEAR && kind == FrameKind::Go);
-            }
-            (Order::Over { number: NUMBER }, Message::Over) => {}
-            _ => panic!("{outgoing:?} is read as something else"),
+        let (_, told) = understood(&outgoing, self.between);
+        if outgoing.node == NEAR {
+            self.begun += usize::from(told == FrameKind::Begin);
+            self.gone += usize::from(told == FrameKind::Go);
         }
         assert!(self.begun < 2 && self.gone < 2, "told twice");
     }
@@ -249,8 +309,30 @@ impl Driven {
     }
 }
 
+/// What is said to an agent, as a frame, and what is told with it; the agent reads it as it was meant.
+pub fn understood(outgoing: &Outgoing, between: bool) -> ((FrameKind, Vec<u8>), FrameKind) {
+    let (kind, payload) = outgoing.frame();
+    let order = Order::read(kind, &payload).expect("what an agent obeys");
+    let told = match (order, &outgoing.what) {
+        (Order::Begin { number, padding: 8, spec }, Message::Begin(..)) => {
+            assert_eq!((number, spec.half.is_some()), (outgoing.number, between));
+            FrameKind::Begin
+        }
+        (Order::Relay { number, kind: Some(kind) }, Message::Tell(told)) => {
+            assert_eq!((number, kind), (outgoing.number, *told));
+            kind
+        }
+        (Order::Over { number }, Message::Over) => {
+            assert_eq!(number, outgoing.number);
+            FrameKind::Over
+        }
+        _ => panic!("{outgoing:?} is read as something else"),
+    };
+    ((kind, payload), told)
+}
+
 /// As many samples as its record says, for each initiator, or none where it failed.
-fn is_whole(found: &LaunchResult) {
+pub fn is_whole(found: &LaunchResult) {
     let LaunchResult { record, samples } = found;
     let each = record.samples_of_each(samples);
     assert!(each.is_some(), "{} samples of {}", samples.len(), record.reported_samples());
@@ -284,7 +366,7 @@ fn out_of_turn(input: &mut Input) {
         }
         match input.below(16) {
             0 => {
-                const STAGES: [Stage; 4] = [Stage::Bound, Stage::Ready, Stage::Timed, Stage::Reported];
+                const STAGES: [Stage; 4] = [Stage::Bound, Stage::Ready, Stage::Timed, Stage::Told];
                 driven.state.give_up(input.pick(&STAGES));
             }
             1 if input.below(4) == 0 => driven.state.fail("it is gone".into()),

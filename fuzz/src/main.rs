@@ -8,6 +8,7 @@
 
 mod codecs;
 mod datagrams;
+mod fleet;
 mod frames;
 mod host;
 mod input;

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use super::LaunchResult;
-use super::peer::connection::Frame;
+use super::peer::connection::{Frame, of_launch};
 use super::spec::{Half, Spec};
 use super::wire::FrameKind;
 use super::workers::OWNER_GONE;

@@ -252,15 +252,15 @@ fn an_agents_frame_is_of_the_launch_that_it_names_if_the_agent_has_a_part_in_it(
     let mut launches = HashMap::from([(9, here()), (10, between().0)]);
     let relay = |number: u32, inner: u8| {
         let payload = [number.to_le_bytes().as_slice(), &[inner]].concat();
-        (Kind::Relay, payload)
+        (FrameKind::Relay, payload)
     };
-    let ready = Kind::Ready as u8;
+    let ready = FrameKind::Ready as u8;
     let others = [
         (FAR, relay(9, ready)),
         (NEAR, relay(8, ready)),
         (NEAR, relay(9, b'?')),
-        (NEAR, (Kind::Ready, 9_u32.to_le_bytes().into())),
-        (NEAR, (Kind::Relay, vec![9])),
+        (NEAR, (FrameKind::Ready, 9_u32.to_le_bytes().into())),
+        (NEAR, (FrameKind::Relay, vec![9])),
     ];
     for (node, frame) in others {
         assert!(dispatch(&mut launches, node, &frame).is_none());
@@ -268,6 +268,6 @@ fn an_agents_frame_is_of_the_launch_that_it_names_if_the_agent_has_a_part_in_it(
     }
     assert!(dispatch(&mut launches, NEAR, &relay(9, ready)).is_none());
     assert!(launches[&9].is_at(Stage::Ready) && !launches[&10].is_at(Stage::Ready));
-    assert!(dispatch(&mut launches, FAR, &(Kind::Over, 10_u32.to_le_bytes().into())).is_none());
+    assert!(dispatch(&mut launches, FAR, &(FrameKind::Over, 10_u32.to_le_bytes().into())).is_none());
     assert!(launches[&10].failed() && !launches[&9].failed());
 }
