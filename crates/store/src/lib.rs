@@ -218,6 +218,27 @@ mod tests {
         assert!(Store::open_existing(&path).unwrap().run_ids().unwrap().is_empty());
     }
 
+    /// Found by the fuzzer: both rows that name a run were gone, and its cases told of it still.
+    #[test]
+    fn a_run_of_which_only_its_cases_or_nodes_are_left_is_damaged_and_not_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.sqlite");
+        Store::open(&path)
+            .unwrap()
+            .db
+            .execute_batch(
+                "PRAGMA foreign_keys = OFF;
+                 INSERT INTO cases (run, group_nth, nth, mechanism, workload, placement, workers, payload,
+                     twin, swappable) VALUES (7, 0, 0, 'pipe', 'latency', 'free', 'process', 'read', 0, 0);
+                 INSERT INTO nodes (run, nth, name) VALUES (9, 0, 'a')",
+            )
+            .unwrap();
+        let store = Store::open_existing(&path).unwrap();
+        assert_eq!(store.run_ids().unwrap(), [7, 9]);
+        assert!([7, 9].iter().all(|it| store.run_row(*it).is_err_and(|it| it.is_damage())));
+        assert_eq!(store.check().unwrap().damaged.len(), 2);
+    }
+
     #[test]
     fn what_is_no_store_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();

@@ -26,9 +26,9 @@ const CASE_COLUMNS: &str = "id, mechanism, workload, message_bytes, placement, w
 impl Store {
     /// The number of every run, oldest first; also of those of which only other tables tell.
     pub fn run_ids(&self) -> Result<Vec<i64>, StoreError> {
-        self.rows("SELECT id FROM runs UNION SELECT run FROM tallies ORDER BY 1", [], |row| {
-            row.get(0)
-        })
+        let sql = "SELECT id FROM runs UNION SELECT run FROM tallies UNION SELECT run FROM cases \
+            UNION SELECT run FROM nodes ORDER BY 1";
+        self.rows(sql, [], |row| row.get(0))
     }
 
     /// The line of `ipcmark runs` for a run.
