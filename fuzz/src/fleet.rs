@@ -12,7 +12,7 @@ use run::fleet::simulated_agent::{Planted, SimulatedAgent, address};
 use run::launch::Stage;
 use run::launch::peer::connection::{AgentHere, Frame};
 use run::launch::state::{FarEnd, LaunchState, Outgoing, Wanted, dispatch};
-use run::launch::wire::Kind;
+use run::launch::wire::FrameKind;
 
 use crate::frames::{far, frame, is_whole, spec, understood};
 use crate::input::Input;
@@ -100,8 +100,8 @@ impl Fleet {
         assert!(followed.parts.contains(&outgoing.node), "a frame to a node without a part in it");
         let (frame, told) = understood(&outgoing, followed.between);
         let count = &mut followed.told[outgoing.node];
-        count[0] += usize::from(told == Kind::Begin);
-        count[1] += usize::from(told == Kind::Go);
+        count[0] += usize::from(told == FrameKind::Begin);
+        count[1] += usize::from(told == FrameKind::Go);
         assert!(count.iter().all(|it| *it < 2), "told twice");
         self.nodes[outgoing.node].to_it.push_back(frame);
     }
@@ -134,7 +134,7 @@ impl Fleet {
         let (stage, then) = match followed.next {
             Next::Go => (Stage::Ready, Next::End),
             Next::End => (Stage::Timed, Next::Collect),
-            Next::Collect => (Stage::Told, Next::Nothing),
+            Next::Collect => (Stage::Reported, Next::Nothing),
             Next::Nothing => return false,
         };
         let state = self.launches.get_mut(&number).expect("it goes on");
@@ -184,7 +184,7 @@ impl Fleet {
                 let near = 1 + input.below(MOST_LAUNCHES) as u32;
                 let number = if input.below(8) == 0 { input.edge() as u32 } else { near };
                 let said = [&number.to_le_bytes(), [inner as u8].as_slice(), &payload].concat();
-                (if kind == 1 { Kind::Over } else { Kind::Relay }, said)
+                (if kind == 1 { FrameKind::Over } else { FrameKind::Relay }, said)
             }
         };
         if let Some(number) = whole.first_chunk::<4>().map(|it| u32::from_le_bytes(*it)) {

@@ -15,7 +15,7 @@ use model::workload::{Arrivals, Policy, Workload};
 use run::fleet::simulated;
 use run::launch::peer::Order;
 use run::launch::peer::address::between;
-use run::launch::peer::connection::met;
+use run::launch::peer::connection::read_hello;
 use run::launch::spec::BUILD;
 use run::launch::state::{FarEnd, LaunchState, Message, Outgoing, Wanted};
 use run::launch::wire::{FrameKind, Missing, Reader, take_frame, write_frame, write_frame_line};
@@ -151,7 +151,7 @@ fn stalls(input: &mut Input) {
 
 fn obey(kind: FrameKind, payload: &[u8]) {
     if kind == FrameKind::Hello
-        && let Ok(host) = met(payload)
+        && let Ok(host) = read_hello(payload)
     {
         let _ = (between(far(), &host, None, false), between(&host, far(), None, true));
     }
@@ -366,7 +366,8 @@ fn out_of_turn(input: &mut Input) {
         }
         match input.below(16) {
             0 => {
-                const STAGES: [Stage; 4] = [Stage::Bound, Stage::Ready, Stage::Timed, Stage::Told];
+                const STAGES: [Stage; 4] =
+                    [Stage::Bound, Stage::Ready, Stage::Timed, Stage::Reported];
                 driven.state.give_up(input.pick(&STAGES));
             }
             1 if input.below(4) == 0 => driven.state.fail("it is gone".into()),

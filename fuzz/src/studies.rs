@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use model::catalogue::Catalogue;
-use study::validated::validate;
 use study::expression::Expression;
+use study::validated::validate;
 
 use crate::input::Input;
 

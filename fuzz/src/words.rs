@@ -10,8 +10,8 @@ use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
 use model::{duration, lab, rate, size};
-use study::size_bound::SizeBound;
 use study::factor::Factor;
+use study::size_bound::SizeBound;
 
 use crate::input::Input;
 
@@ -99,8 +99,11 @@ pub fn run(data: &[u8]) {
             if let Ok(total) = Total::parse(&text) {
                 assert_eq!(Total::parse(&total.to_string()), Ok(total));
             }
-            let _ =
-                (SizeBound::parse(&text), Factor::parse(&text), study::counted::Count::parse(&text));
+            let _ = (
+                SizeBound::parse(&text),
+                Factor::parse(&text),
+                study::counted::Count::parse(&text),
+            );
         }
         6 => {
             if let Ok(probe) = text.parse::<Probe>() {

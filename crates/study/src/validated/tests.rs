@@ -151,7 +151,7 @@ fn mechanisms_at_losses_and_bursts_are_bounded_before_they_are_written_down() {
             format!("mechanism = [{mechanisms}]\nloss = [{losses}]\nburst = [{bursts}]\n");
         STUDY[..start].replace("mechanism = [\"pipe\", \"tcp:nodelay=off\"]\n", &factors)
     };
-    let declared = |many| declare(&study(many), "s.toml", &crate::tests::catalogue());
+    let declared = |many| validate(&study(many), "s.toml", &crate::tests::catalogue());
     assert_eq!(declared(20).unwrap().request.mechanisms.len(), 20 * 20 * 20);
     let error = declared(900).unwrap_err();
     assert_eq!(

@@ -268,6 +268,8 @@ fn an_agents_frame_is_of_the_launch_that_it_names_if_the_agent_has_a_part_in_it(
     }
     assert!(dispatch(&mut launches, NEAR, &relay(9, ready)).is_none());
     assert!(launches[&9].is_at(Stage::Ready) && !launches[&10].is_at(Stage::Ready));
-    assert!(dispatch(&mut launches, FAR, &(FrameKind::Over, 10_u32.to_le_bytes().into())).is_none());
+    assert!(
+        dispatch(&mut launches, FAR, &(FrameKind::Over, 10_u32.to_le_bytes().into())).is_none()
+    );
     assert!(launches[&10].failed() && !launches[&9].failed());
 }
