@@ -610,6 +610,25 @@ fn every_mechanism_is_measured_without_being_named() {
     }
 }
 
+/// The answer is one screen, whatever was asked: questions, their best with what follows, then what to do next.
+#[test]
+fn the_answer_is_forty_lines_of_eighty_columns_and_comes_last() {
+    let bench = Bench::new();
+    for asked in [
+        "",
+        "--full --workers both -p free,same-cpu,same-llc",
+        "-s 1..64K:x2 -w throughput -p free",
+    ] {
+        let run = format!("-q run {asked} --launches 1 --samples 3 --total 64K");
+        let said = bench.must(&run).out;
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines.len() <= 40, "{asked}: {} lines:\n{said}", lines.len());
+        assert!(lines.iter().all(|it| it.chars().count() <= 80), "{asked}:\n{said}");
+        let next = lines.iter().position(|it| it.starts_with("next ")).expect(&said);
+        assert!(next + 3 >= lines.len() && said.contains(" -v`"), "{said}");
+    }
+}
+
 #[test]
 fn runs_lists_every_run_with_its_command() {
     let bench = Bench::new();
@@ -652,17 +671,18 @@ fn cases_that_are_not_precise_are_counted_here_and_named_in_the_page() {
     let bench = Bench::new();
     let run = "run pipe unix-stream fifo unix-dgram eventfd -w latency -s 64 -p same-cpu \
         --launches 6 --samples 10 --precision 0.01% --html page.html";
-    let said = bench.must(run).out.replace('\n', " ");
+    assert!(bench.must(run).out.contains("medians within ±0.01 %"));
+    let said = bench.must("report 1 -v").out.replace('\n', " ");
     let short = said.split("Precision not reached").nth(1).expect("it is said");
     let short = short.split("More time").next().unwrap();
     assert!(short.contains(" of 5 cases; "), "{short}");
     let named = |text: &str, name: &str| text.contains(&format!("{name}, 64 B, one CPU (±"));
     let all = ["pipe", "unix-stream", "fifo", "unix-dgram", "eventfd"];
     assert!(all.iter().filter(|name| named(short, name)).count() <= 3, "{short}");
-    assert!(said.contains("`ipcmark report 1 -v` and the page (--html) name them all"), "{said}");
+    assert!(said.contains("`ipcmark report 1 -vv` and the page (--html) name them all"), "{said}");
     let results = bench.export();
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
-    let full = bench.must("report 1 -v").out;
+    let full = bench.must("report 1 -vv").out;
     let told = full.split("Precision not reached").nth(1).expect("it is said");
     for case in results["results"].as_array().unwrap() {
         let name = case["variant"].as_str().unwrap();
@@ -731,7 +751,7 @@ fn a_set_up_is_shown_with_its_steps_and_a_latency_with_its_first_message() {
     let heads = ["mechanism", "bind", "connect", "accept", "rest", "close"];
     assert!(said.out.lines().any(|line| words(line) == heads), "{}", said.out);
     assert!(!said.out.contains("First message"), "{}", said.out);
-    let all = bench.must("report last -v").out;
+    let all = bench.must("report last -vv").out;
     let first = all.split("First message after set-up").nth(1).expect("the table");
     for mechanism in ["tcp", "pipe", "shm-ring"] {
         assert!(first.contains(mechanism), "{first}");

@@ -142,7 +142,7 @@ fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
         println!("skipped the open loop: this machine served no 100 messages a second");
     }
     let open_loop = ["report last", "report last -v", "report last --format markdown"];
-    let closed = ["report 1", "report 1 -v", "report 1 --format markdown"];
+    let closed = ["report 1 -v", "report 1 -vv", "report 1 --format markdown"];
     for form in open_loop.into_iter().filter(|_| rated).chain(closed) {
         let said = bench.must(form).out;
         let words = flat(&said);
@@ -202,7 +202,7 @@ fn unbatched_round_trips_of_a_spinning_mechanism_have_a_tail() {
     let case = of(&document, "shm-ring:wait=spin", "process", "free");
     assert!(case["largest_ns"].as_f64() >= case["value"]["max"].as_f64(), "{case:#}");
     assert!(case["clock_share"].as_f64().is_some());
-    let said = bench.must("report last").out;
+    let said = bench.must("report last -v").out;
     assert!(said.contains("Percentiles of a round trip"), "{said}");
     assert!(!said.contains("timed in batches"), "{said}");
     if case["clock_limited"] == true {

@@ -497,7 +497,7 @@ fn what_is_said_of_the_best_holds_for_95_percent_of_the_groups() {
     {
         for (what, shifts) in [("equal", [0.0; 8]), ("apart", apart)] {
             let mut draw = Draw::seeded(700);
-            let (mut held, mut in_set, mut alone) = (0, 0, 0);
+            let (mut at_least_held, mut held, mut in_set, mut alone) = (0, 0, 0, 0);
             for _ in 0..runs {
                 let rounds: Vec<f64> = (0..12).map(|_| 0.02 * draw.normal()).collect();
                 let columns: Vec<Vec<Option<f64>>> = shifts
@@ -515,6 +515,10 @@ fn what_is_said_of_the_best_holds_for_95_percent_of_the_groups() {
                 let bounded = found.iter().zip(&shifts).all(|(it, shift)| {
                     it.slower_at_most.is_some_and(|most| most >= shift.exp_m1() - 1e-12)
                 });
+                let at_least = found.iter().zip(&shifts).all(|(it, shift)| {
+                    it.slower_at_least.is_some_and(|least| least <= shift.exp_m1() + 1e-12)
+                });
+                at_least_held += usize::from(at_least);
                 in_set += usize::from(found[0].may_be_best);
                 held += usize::from(found[0].may_be_best && bounded);
                 alone += found.iter().filter(|it| it.may_be_best).count();
@@ -526,6 +530,9 @@ fn what_is_said_of_the_best_holds_for_95_percent_of_the_groups() {
                 alone as f64 / runs as f64
             );
             assert!(share >= bound, "{name}, {what}: {share}");
+            let least = at_least_held as f64 / runs as f64;
+            println!("{name}, {what}: every least distance holds in {least:.4}");
+            assert!(least >= bound, "{name}, {what}: least distances: {least}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The flags of `run`, parsed into a request.
 
-use model::distinct::distinct;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,6 +14,7 @@ use super::value_parsers::{
 };
 use ::report::export::Format;
 use mechanisms::{Entry, MECHANISMS};
+use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
 use model::launch::{Warmup, Workers};
 use model::placement::Placement;
@@ -43,16 +44,18 @@ pub struct RunArgs {
           help = workloads(),
           value_parser = Suggesting { parser: workload, words: workload_names })]
     pub workload: Vec<Workload>,
-    /// Message sizes: 64, 4K, 1..1M:x4 [default: 64,4K for latency, 64,64K for throughput,
-    /// 64 for rate]
+    /// Message sizes: 64, 4K, 1..1M:x4 [default: 64 for latency and rate, 64K for throughput]
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
     /// a pair of CPUs as in 0,1 (with --peer: here, there) [default: every pinned placement that
-    /// exists; with --peer: free]
+    /// exists, latency also free; with --peer: free]
     #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
           value_parser = Suggesting { parser: placements, words: placement_names })]
     pub placement: Vec<Placements>,
+    /// More sizes: latency also of 4K, throughput also of 64
+    #[arg(long, conflicts_with = "size")]
+    pub full: bool,
     /// CPU of the initiator; with --responder-cpu
     #[arg(long, value_name = "CPU", requires = "responder_cpu", conflicts_with = "placement",
           value_parser = cpu, allow_negative_numbers = true)]
@@ -103,7 +106,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "SHARE", value_parser = precision, allow_negative_numbers = true)]
     pub precision: Option<f64>,
     /// Time for measuring, as in 30s or 5m [default: 50s, or more for 12 launches a case]
-    #[arg(long, value_name = "TIME", value_parser = budget, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", visible_alias = "duration", value_parser = budget,
+          allow_negative_numbers = true)]
     pub budget: Option<Duration>,
     /// Go on until so many rounds were left undisturbed, for up to three times the time; `compare --gate`
     /// needs 12
@@ -306,7 +310,8 @@ impl RunArgs {
         }
         let sizes = |workload: Workload| match &self.size {
             Some(Sizes(sizes)) if workload.has_size() => sizes.clone(),
-            _ => workload.traits().sizes.to_vec(),
+            _ if self.full => workload.traits().sizes.to_vec(),
+            _ => vec![workload.traits().size],
         };
         let word = |text: &str| serde_json::Value::from(text);
         let workers = match self.workers.as_str() {
@@ -318,6 +323,7 @@ impl RunArgs {
             mechanisms,
             workloads: workloads.into_iter().map(|it| (it, sizes(it))).collect(),
             placements: self.placements(),
+            placements_by_workload: self.placements_by_workload(),
             workers,
             payload: serde_json::from_value::<Policy>(word(&self.payload))
                 .unwrap_or(Policy::Untouched),
@@ -385,6 +391,16 @@ impl RunArgs {
             return vec![Placement::Free];
         }
         Placement::PINNED.to_vec()
+    }
+
+    /// Where none are asked for, requests and answers are also measured as the kernel places them.
+    fn placements_by_workload(&self) -> BTreeMap<Workload, Vec<Placement>> {
+        let asked = !self.placement.is_empty() || self.initiator_cpu.is_some();
+        if asked || self.routes().iter().any(|it| !it.is_local()) {
+            return BTreeMap::new();
+        }
+        let all = Placement::PINNED.into_iter().chain([Placement::Free]).collect();
+        BTreeMap::from([(Workload::Latency, all)])
     }
 
     /// Each session needs a launch.

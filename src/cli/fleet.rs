@@ -169,7 +169,7 @@ impl FleetArgs {
         }
         let of = |it: Workload| match &self.size {
             Some(Sizes(sizes)) if it.has_size() => sizes.clone(),
-            _ => vec![it.traits().fleet_size],
+            _ => vec![it.traits().size],
         };
         let mut concurrent = self.concurrent.clone();
         concurrent.sort_unstable();

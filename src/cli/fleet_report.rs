@@ -47,7 +47,7 @@ pub fn show(
     form: Shown,
     path: Option<&Path>,
 ) -> Result<(), Failure> {
-    let detail = if common.verbose { Detail::Full } else { Detail::Summary };
+    let detail = if common.verbose > 0 { Detail::Full } else { Detail::Summary };
     match (form, path) {
         (Shown::Written(script @ (Script::Markdown | Script::Typst)), path) => {
             document_output::write_document(

@@ -46,13 +46,16 @@ use sys::process;
 
 /// Measures how processes talk to each other, and says how sure it is.
 ///
-/// Without a command: every mechanism of this machine in about a minute, verdicts and a table
-/// on the terminal, everything else in report.html.
+/// Without a command: every mechanism of this machine in about a minute, the answer on the
+/// terminal, everything else in report.html.
 #[derive(Parser)]
 #[command(name = "ipcmark", version, max_term_width = 80, arg_required_else_help = false)]
 struct Cli {
     #[command(flatten)]
     common: Common,
+    /// Without a command: more sizes, which take longer
+    #[arg(long)]
+    full: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -71,9 +74,9 @@ struct Common {
     /// No progress on standard error
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Show folded details too
-    #[arg(short, long, global = true)]
-    verbose: bool,
+    /// Show every result; twice: all that the page shows
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
 }
 
 #[derive(Subcommand)]
@@ -158,7 +161,7 @@ pub fn main() -> ExitCode {
     };
     let common = &cli.common;
     let result = match &cli.command {
-        None => run::default(common),
+        None => run::default(common, cli.full),
         Some(Command::Run(args)) => run::chosen(common, args),
         Some(Command::Floor(args)) => floor::floor(common, args),
         Some(Command::List(args)) => list::list(common, args),
@@ -260,7 +263,7 @@ impl Common {
         let style = terminal::Style {
             width: terminal_width(),
             color: self.colored(&stdout),
-            unfold: self.verbose,
+            unfold: self.verbose > 1,
         };
         print_raw(&terminal::render(document, &style))
     }

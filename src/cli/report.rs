@@ -7,8 +7,8 @@ use clap::Args;
 use super::args::{Shown, text_or_written};
 use super::fleet_report::{self, Judgement};
 use super::{Common, Failure, document_output, output};
-use ::report::compose::{Detail, compose};
-use ::report::{html, terminal};
+use ::report::compose::{Detail, answer, compose};
+use ::report::{Document, html, terminal};
 use analysis::Judged;
 use store::Store;
 
@@ -62,11 +62,10 @@ pub fn report(common: &Common, args: &ReportArgs) -> Result<u8, Failure> {
     if let Some(path) = &args.html {
         write_page(path, &judged)?;
     }
-    let detail = if common.verbose { Detail::Full } else { Detail::Summary };
     match (args.format, &args.output) {
         (Shown::Written(script), path) => document_output::write(script, path.as_deref(), &judged)?,
-        (_, Some(path)) => write_text(path, &judged)?,
-        (_, None) => common.show(&compose(&judged, detail))?,
+        (_, Some(path)) => write_text(common, path, &judged)?,
+        (_, None) => common.show(&document(common, &judged))?,
     }
     if let Some(path) = &args.pdf {
         document_output::pdf(path, &judged)?;
@@ -80,14 +79,23 @@ fn not_measured(id: i64, reference: &str) -> Failure {
     ))
 }
 
+/// What a terminal shows of a run: the answer, or more of it where asked.
+pub fn document(common: &Common, judged: &Judged) -> Document {
+    match common.verbose {
+        0 => answer(judged),
+        1 => compose(judged, Detail::Summary),
+        _ => compose(judged, Detail::Full),
+    }
+}
+
+/// Writes the self-contained page.
 pub fn write_page(path: &Path, judged: &Judged) -> Result<(), Failure> {
     write(path, &html::render(&compose(judged, Detail::Full)))
 }
 
 /// Writes what a terminal would show, 80 columns wide and without colour.
-pub fn write_text(path: &Path, judged: &Judged) -> Result<(), Failure> {
-    let document = compose(judged, Detail::Summary);
-    write(path, &terminal::render(&document, &terminal::Style::default()))
+pub fn write_text(common: &Common, path: &Path, judged: &Judged) -> Result<(), Failure> {
+    write(path, &terminal::render(&document(common, judged), &terminal::Style::default()))
 }
 
 /// Writes a file whole; nothing measured is lost if that fails, because it is stored.

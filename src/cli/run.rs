@@ -12,7 +12,6 @@ use super::events::{Events, Live};
 use super::progress::StderrProgress;
 use super::routes::{self, Routes};
 use super::{Common, Failure, complain, document_output, export, report, signals};
-use ::report::compose::{Detail, compose};
 use ::report::export::Format;
 use ::run::campaign::{Campaign, Conditions, Hosts, Turn};
 use ::run::launch::peer::Peer;
@@ -36,11 +35,12 @@ const PROGRAM: &str = "/proc/self/exe";
 pub const UNAVAILABLE: u8 = 5;
 
 /// The main job: every mechanism, and a page.
-pub fn default(common: &Common) -> Result<u8, Failure> {
+pub fn default(common: &Common, full: bool) -> Result<u8, Failure> {
     let args = RunArgs {
         workers: "process".into(),
         payload: "untouched".into(),
         html: Some(PAGE.into()),
+        full,
         ..RunArgs::default()
     };
     run(common, &args)
@@ -250,8 +250,8 @@ fn show(common: &Common, args: &RunArgs, judged: &Judged, store: &Store) -> Resu
         (Shown::Exported(Format::Ndjson), _) => Ok(()),
         (Shown::Exported(format), path) => export::write(format, path.as_deref(), judged, store),
         (Shown::Written(script), path) => document_output::write(script, path.as_deref(), judged),
-        (Shown::Text, Some(path)) => report::write_text(path, judged),
-        (Shown::Text, None) => common.show(&compose(judged, Detail::Summary)),
+        (Shown::Text, Some(path)) => report::write_text(common, path, judged),
+        (Shown::Text, None) => common.show(&report::document(common, judged)),
     };
     let page = args.html.as_ref().map_or(Ok(()), |path| {
         report::write_page(path, judged)?;

@@ -4,8 +4,8 @@
 //! Of a fleet a group is what the same nodes do, a group for each number of pairs at a time: its variants are
 //! compared there, and nodes by [`super::fleet`].
 //!
-//! Comparisons are paired within rounds. What is said of the best, and of the distance to it, holds for the
-//! whole group at once (95 %); so do the ratios to the reference.
+//! Comparisons are paired within rounds. What is said of the best, of the distance to it, and the verdicts against
+//! the reference hold for the whole group at once (95 %); the interval of a ratio holds by itself.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::time::CommonChange;
 use super::{ALPHA, EQUIVALENT_WITHIN};
 use super::{CaseResult, Status};
+use model::mechanism::Carries;
 use model::metric::Metric;
 use model::route::Route;
 use model::total::Total;
@@ -31,7 +32,7 @@ pub struct Standing {
     pub variant: String,
     /// Time per operation over the reference's: 1 for the reference itself.
     pub ratio: Option<f64>,
-    /// Lower end of its interval, which holds together with those of the whole group.
+    /// Lower end of its interval, which holds by itself.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -47,6 +48,9 @@ pub struct Standing {
     /// By what share it is slower than the best at most, together with all others of the group; null where
     /// too few rounds tell.
     pub slower_than_best_at_most: Option<f64>,
+    /// By what share it is slower than the best at least, together with all others of the group; 0 of what may be the
+    /// best, null as above.
+    pub slower_than_best_at_least: Option<f64>,
 }
 
 /// The same case under two names: what the machine's own noise does to a comparison.
@@ -104,7 +108,8 @@ pub struct GroupVerdict {
     pub marked_rounds: u64,
     /// Why it ended; null if it was interrupted.
     pub closed: Option<Closed>,
-    /// Index into the results of what ratios are to: named by the user, or the same in every run.
+    /// Index into the results of what ratios are to: named by the user, or the same in every run. Of wake-ups
+    /// it is what those that carry bytes are held to.
     pub reference: Option<usize>,
     /// Comparisons over which ratios, and what is said of the best, are corrected: all cases but one.
     pub family: usize,
@@ -120,8 +125,9 @@ pub struct GroupVerdict {
 }
 
 impl GroupVerdict {
-    /// Judges a group whose results are the last of them, from index `first` on, once for each site: what is
-    /// best here is one question, and what is best between two hosts another.
+    /// Judges a group whose results are the last of them, from index `first` on, once for each site, and wake-ups
+    /// without bytes by themselves: what is best here is one question, and what is best between two hosts, or where
+    /// nothing is to be carried, are others.
     pub(super) fn of_each_site(
         group: &StoredGroup,
         first: usize,
@@ -129,7 +135,7 @@ impl GroupVerdict {
         asked: Option<&str>,
     ) -> Vec<GroupVerdict> {
         let sites = alike(first..results.len(), |at| &*results[at].site);
-        sites.iter().filter_map(|it| GroupVerdict::of(group, it, results, asked)).collect()
+        sites.iter().flat_map(|it| GroupVerdict::of(group, it, results, asked)).collect()
     }
 
     /// Judges the variants of a fleet, where several did the same on the same nodes.
@@ -144,56 +150,65 @@ impl GroupVerdict {
             (what, &it.site, &it.nodes, it.concurrent)
         });
         let several = same.iter().filter(|it| it.len() > 1);
-        let judged = several.filter_map(|members| {
-            let group = run.groups.iter().find(|it| it.nth == results[members[0]].group)?;
-            GroupVerdict::of(group, members, results, asked)
+        let judged = several.flat_map(|members| {
+            let group = run.groups.iter().find(|it| it.nth == results[members[0]].group);
+            group.map_or_else(Vec::new, |it| GroupVerdict::of(it, members, results, asked))
         });
         judged.collect()
     }
 
-    /// Judges `members` of the results; None if nothing of them was measured.
+    /// Judges `members` of the results, those that carry bytes and those that carry wake-ups alone each by
+    /// themselves. They share one reference and one family; of what wasn't measured there is none.
     fn of(
         group: &StoredGroup,
         members: &[usize],
         results: &[CaseResult],
         asked: Option<&str>,
-    ) -> Option<GroupVerdict> {
+    ) -> Vec<GroupVerdict> {
         let measured: Vec<usize> =
             members.iter().copied().filter(|at| results[*at].status == Status::Ok).collect();
         let ranked: Vec<usize> =
             measured.iter().copied().filter(|at| results[*at].is_ranked()).collect();
-        let head = &results[*measured.first()?];
         let reference = reference_of(&ranked, results, asked);
-        let by_ratio = !head.metric.is_set_up() && !head.is_on_one_cpu();
-        let mut standings = standings(&ranked, results, reference);
-        if by_ratio {
-            let key = |it: &Standing| it.ratio.unwrap_or(f64::INFINITY);
-            standings.sort_by(|a, b| key(a).total_cmp(&key(b)));
-        }
-        Some(GroupVerdict {
-            group: group.nth,
-            workload: head.workload,
-            metric: head.metric.clone(),
-            message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),
-            total: head.total,
-            rate: head.rate.map(|it| it.asked_per_sec),
-            route: head.route.clone(),
-            placement: head.placement.clone(),
-            by_ratio,
-            site: head.site.clone(),
-            nodes: head.nodes.clone(),
-            concurrent: head.concurrent,
-            workers: head.workers.clone(),
-            rounds: members.iter().map(|at| results[*at].by_round.len() as u64).max().unwrap_or(0),
-            marked_rounds: 0,
-            closed: group.closed,
-            reference,
-            family: ranked.len().saturating_sub(1),
-            standings,
-            twin: twin_check(members, results),
-            over_time: None,
-            members: measured,
-        })
+        let standings = standings(&ranked, results, reference);
+        let question = |wakes: bool| {
+            let own = |at: &usize| (results[*at].carries == Carries::Signal) == wakes;
+            let measured: Vec<usize> = measured.iter().copied().filter(own).collect();
+            let head = &results[*measured.first()?];
+            let by_ratio = !head.metric.is_set_up() && !head.is_on_one_cpu();
+            let mut standings: Vec<Standing> =
+                standings.iter().filter(|it| own(&it.result)).cloned().collect();
+            if by_ratio {
+                let key = |it: &Standing| it.ratio.unwrap_or(f64::INFINITY);
+                standings.sort_by(|a, b| key(a).total_cmp(&key(b)));
+            }
+            let rounds = members.iter().map(|at| results[*at].by_round.len() as u64).max();
+            Some(GroupVerdict {
+                group: group.nth,
+                workload: head.workload,
+                metric: head.metric.clone(),
+                message_bytes: measured.iter().find_map(|at| results[*at].message_bytes),
+                total: measured.iter().find_map(|at| results[*at].total),
+                rate: head.rate.map(|it| it.asked_per_sec),
+                route: head.route.clone(),
+                placement: head.placement.clone(),
+                by_ratio,
+                site: head.site.clone(),
+                nodes: head.nodes.clone(),
+                concurrent: head.concurrent,
+                workers: head.workers.clone(),
+                rounds: rounds.unwrap_or(0),
+                marked_rounds: 0,
+                closed: group.closed,
+                reference,
+                family: ranked.len().saturating_sub(1),
+                standings,
+                twin: twin_check(&measured, results),
+                over_time: None,
+                members: measured,
+            })
+        };
+        [false, true].into_iter().filter_map(question).collect()
     }
 
     /// The first of the best, and the first of the best that sleep.
@@ -221,6 +236,18 @@ pub(super) fn alike<K: Eq + std::hash::Hash>(
     found
 }
 
+/// Across CPUs it is the ratio to the reference that is to be precise.
+pub(super) fn assign_precision(results: &mut [CaseResult], groups: &[GroupVerdict]) {
+    for group in groups.iter().filter(|it| it.by_ratio) {
+        for standing in group.standings.iter().filter(|it| group.reference != Some(it.result)) {
+            let Some(precision) = &mut results[standing.result].precision_reached else { continue };
+            let ends = standing.low.zip(standing.high).zip(standing.ratio);
+            precision.half_width = ends.map(|((low, high), ratio)| (high - low) / 2.0 / ratio);
+            precision.reached = precision.half_width.is_some_and(|it| it <= precision.asked);
+        }
+    }
+}
+
 /// What ratios are to, of the `ranked`: what was `asked` for, where it is there; else `pipe`, or `tcp` where the two
 /// halves are on different hosts; else the first, in the order of the request.
 fn reference_of(ranked: &[usize], results: &[CaseResult], asked: Option<&str>) -> Option<usize> {
@@ -239,9 +266,15 @@ fn reference_of(ranked: &[usize], results: &[CaseResult], asked: Option<&str>) -
 }
 
 fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>) -> Vec<Standing> {
-    let best = among(ranked, results);
-    let asleep: Vec<usize> = ranked.iter().copied().filter(|at| !results[*at].spins).collect();
-    let best_asleep = among(&asleep, results);
+    // Each kind has its own best.
+    let (mut best, mut best_asleep) = (Vec::new(), Vec::new());
+    for kind in [Carries::Bytes, Carries::Signal] {
+        let own = |at: &&usize| results[**at].carries == kind;
+        let all: Vec<usize> = ranked.iter().filter(own).copied().collect();
+        let asleep: Vec<usize> = all.iter().copied().filter(|at| !results[*at].spins).collect();
+        best.extend(among(&all, results));
+        best_asleep.extend(among(&asleep, results));
+    }
     let mut order: Vec<usize> = ranked.to_vec();
     order.sort_by(|a, b| typical(&results[*a]).total_cmp(&typical(&results[*b])));
     let terms = (ranked.len().saturating_sub(1), EQUIVALENT_WITHIN, ALPHA);
@@ -275,7 +308,8 @@ fn standings(ranked: &[usize], results: &[CaseResult], reference: Option<usize>)
                 verdict: compared.zip(p).map(|(compared, p)| verdict_of(&compared, p)),
                 among_best: own.as_ref().is_some_and(|it| it.may_be_best),
                 among_best_sleeping: of(&best_asleep, at).is_some_and(|it| it.may_be_best),
-                slower_than_best_at_most: own.and_then(|it| it.slower_at_most),
+                slower_than_best_at_most: own.as_ref().and_then(|it| it.slower_at_most),
+                slower_than_best_at_least: own.and_then(|it| it.slower_at_least),
             }
         })
         .collect()

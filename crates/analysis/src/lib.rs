@@ -189,6 +189,7 @@ impl Judged {
                 run.request.reference.as_deref(),
             ));
         }
+        group::assign_precision(&mut results, &groups);
         time::assign(&mut results, &mut groups);
         let rounds = rounds::assign(&run, &mut results, &mut groups);
         sessions::assign(&mut results, &rounds);

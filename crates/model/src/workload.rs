@@ -38,8 +38,8 @@ impl Workload {
             name: "latency",
             summary: "",
             has_size: true,
+            size: 64,
             sizes: &[64, 4 << 10],
-            fleet_size: 64,
             transfers: false,
             paced: false,
             sets_up: false,
@@ -51,8 +51,8 @@ impl Workload {
             Workload::Latency => ROUND_TRIPS,
             Workload::Throughput => WorkloadTraits {
                 name: "throughput",
+                size: 64 << 10,
                 sizes: &[64, 64 << 10],
-                fleet_size: 64 << 10,
                 transfers: true,
                 back_to_back: false,
                 many_initiators: false,
@@ -106,11 +106,11 @@ pub struct WorkloadTraits {
     pub summary: &'static str,
     /// Whether messages have a size in it: a set-up sends none.
     pub has_size: bool,
-    /// Message sizes where none is asked for, in bytes. Without a size of its own, the one that
+    /// The message size where none is asked for, in bytes. Without a size of its own, the one that
     /// mechanisms are opened for.
+    pub size: u64,
+    /// The message sizes where more is asked for than one (`--full`).
     pub sizes: &'static [u64],
-    /// The one message size where none is asked for between many nodes, in bytes.
-    pub fleet_size: u64,
     /// Whether a sample is a transfer of a batch of messages, which has a total and which what carries
     /// no bytes can't make. A sample is a batch of single operations else.
     pub transfers: bool,

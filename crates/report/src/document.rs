@@ -319,6 +319,11 @@ impl Row {
         Self { cells, emphasis: Emphasis::Normal }
     }
 
+    /// A row of one cell across all columns: it names the rows below it.
+    pub fn heading(cell: impl Into<Text>) -> Self {
+        Self { cells: vec![cell.into()], emphasis: Emphasis::Heading }
+    }
+
     /// The same row, standing out.
     pub fn emphasis(mut self, emphasis: Emphasis) -> Self {
         self.emphasis = emphasis;
@@ -339,4 +344,6 @@ pub enum Emphasis {
     Muted,
     /// A case whose figure needs its warning read.
     Warning,
+    /// Its first cell spans the table and names the rows below.
+    Heading,
 }

@@ -289,6 +289,14 @@ fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
         Emphasis::Best => " class=\"best\"",
         Emphasis::Muted => " class=\"muted\"",
         Emphasis::Warning => " class=\"warning-row\"",
+        Emphasis::Heading => {
+            let cell = row.cells.first().map_or(String::new(), inline);
+            let across = columns.len();
+            out.push_str(&format!(
+                "<tr class=\"question\"><th scope=\"rowgroup\" colspan=\"{across}\">{cell}</th></tr>\n"
+            ));
+            return;
+        }
     };
     out.push_str(&format!("<tr{class_of_row}>"));
     let empty = Text::default();
@@ -334,7 +342,7 @@ fn sign(emphasis: Emphasis) -> Option<(&'static str, &'static str)> {
     match emphasis {
         Emphasis::Best => Some(("✓", "among the best: ")),
         Emphasis::Warning => Some(("!", "with a warning: ")),
-        Emphasis::Normal | Emphasis::Muted => None,
+        Emphasis::Normal | Emphasis::Muted | Emphasis::Heading => None,
     }
 }
 

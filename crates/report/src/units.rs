@@ -185,6 +185,16 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
+/// So many of them, in words: `1 case`, `2 cases`, `3 launches`.
+pub fn counted(number: u64, noun: &str) -> String {
+    let s = match number {
+        1 => "",
+        _ if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{} {noun}{s}", count(number))
+}
+
 /// A size in bytes, exact where a binary prefix divides it: `size(65_536)` is `64 KiB`,
 /// `size(1_500)` is `1,500 B`. Above 10,000 bytes an odd size is rounded to three digits.
 pub fn size(bytes: u64) -> String {

@@ -195,6 +195,8 @@ pub struct AgainstBest {
     /// By how much it is slower than the best at most: 0.08 is 8 %. `None` where it has too few rounds in common
     /// with what may be the best.
     pub slower_at_most: Option<f64>,
+    /// By how much at least: 0 of what may be the best. As above.
+    pub slower_at_least: Option<f64>,
 }
 
 /// Hsu's multiple comparisons with the best (less is better), on log ratios paired by index (round).
@@ -207,7 +209,8 @@ pub struct AgainstBest {
 /// against the truly best one holds (as many as there are rivals, Bonferroni), no case is shown to beat the
 /// best one, so that it is in the set; and the largest bound over the set is at least the one against it. Hsu
 /// (1984), "Constrained simultaneous confidence intervals for multiple comparisons with the best"; the argument needs no
-/// shape of the distributions.
+/// shape of the distributions. By how much a case is slower at least holds for all cases at once with the same
+/// probability, by itself: half of the error goes to each side.
 ///
 /// `columns` holds one case each; what is `None`, or not positive and finite, is missing and drops its round from that
 /// case's pairs. A case with no value at all is never the best.
@@ -219,37 +222,62 @@ pub fn against_best(columns: &[&[Option<f64>]], alpha: f64) -> Vec<AgainstBest> 
     let measured: Vec<bool> = columns.iter().map(|it| it.iter().any(Option::is_some)).collect();
     let rivals = measured.iter().filter(|it| **it).count().saturating_sub(1).max(1);
     // Two-sided intervals at twice the error of one side.
-    let two_sided = 2.0 * alpha / rivals as f64;
-    let bounds: Vec<Vec<Option<Interval>>> = columns
-        .iter()
-        .map(|a| {
-            let against = |b: &Vec<Option<f64>>| {
-                let pairs = a.iter().zip(b).filter_map(|(a, b)| (*a).zip(*b));
-                let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
-                paired_log_ratio(&a, &b, two_sided)
-            };
-            columns.iter().map(against).collect()
-        })
-        .collect();
-    let beaten = |at: usize| {
-        let mut others = bounds[at].iter().enumerate().filter(|(other, _)| *other != at);
-        others.any(|(_, bound)| bound.is_some_and(|it| it.low > 0.0))
+    let bounds = bounds(&columns, 2.0 * alpha / rivals as f64);
+    // A least distance is one from the best: both that it is in the set and that its bound holds must be right.
+    let wide = self::bounds(&columns, alpha / rivals as f64);
+    let (best, perhaps_best) = (unbeaten(&bounds, &measured), unbeaten(&wide, &measured));
+    let end = |bounds: &Bounds, best: &[bool], at: usize, low: bool| {
+        let rivals = (0..columns.len()).filter(|other| *other != at && best[*other]);
+        let ends = rivals.map(|other| {
+            bounds[at][other].map(|it| if low { it.low.max(0.0) } else { it.high.max(0.0) })
+        });
+        let ends: Vec<f64> = ends.collect::<Option<_>>()?;
+        let end = if low { f64::min } else { f64::max };
+        measured[at].then(|| ends.into_iter().reduce(end).unwrap_or(0.0).exp_m1())
     };
-    let may_be_best: Vec<bool> = (0..columns.len()).map(|at| measured[at] && !beaten(at)).collect();
-    let slower = |at: usize| {
-        let rivals = (0..columns.len()).filter(|other| *other != at && may_be_best[*other]);
-        let mut largest = rivals.map(|other| bounds[at][other].map(|it| it.high));
-        let largest = largest.try_fold(0.0, |largest: f64, it| it.map(|it| largest.max(it)));
-        largest.filter(|_| measured[at]).map(f64::exp_m1)
+    let of = |at: usize| AgainstBest {
+        may_be_best: best[at],
+        slower_at_most: end(&bounds, &best, at, false),
+        slower_at_least: match perhaps_best[at] {
+            true => Some(0.0),
+            false => end(&wide, &perhaps_best, at, true),
+        },
     };
-    let of = |at| AgainstBest { may_be_best: may_be_best[at], slower_at_most: slower(at) };
     (0..columns.len()).map(of).collect()
+}
+
+/// Of each pair, the interval of the log of the first over the second; None where too few rounds tell.
+type Bounds = Vec<Vec<Option<Interval>>>;
+
+fn bounds(columns: &[Vec<Option<f64>>], alpha: f64) -> Bounds {
+    let mut found: Bounds = vec![vec![None; columns.len()]; columns.len()];
+    for (at, a) in columns.iter().enumerate() {
+        for (other, b) in columns.iter().enumerate().skip(at + 1) {
+            let pairs = a.iter().zip(b).filter_map(|(a, b)| (*a).zip(*b));
+            let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
+            let it = paired_log_ratio(&a, &b, alpha);
+            found[at][other] = it;
+            found[other][at] = it.map(|it| Interval {
+                estimate: -it.estimate,
+                low: -it.high,
+                high: -it.low,
+                coverage: it.coverage,
+            });
+        }
+    }
+    found
+}
+
+/// Those that were measured and that no other one is shown to beat.
+fn unbeaten(bounds: &Bounds, measured: &[bool]) -> Vec<bool> {
+    let beaten = |row: &Vec<Option<Interval>>| row.iter().flatten().any(|it| it.low > 0.0);
+    bounds.iter().zip(measured).map(|(row, measured)| *measured && !beaten(row)).collect()
 }
 
 /// How one case stands to another that was named beforehand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgainstReference {
-    /// First over second, at `1 - alpha` for all of the family together.
+    /// First over second, at `1 - alpha` by itself.
     pub ratio: Interval,
     /// Two-sided signed-rank p, before any correction; 1 where the medians don't differ.
     pub p: f64,
@@ -264,7 +292,7 @@ pub fn against_reference(
     (family, margin, alpha): (usize, f64, f64),
 ) -> Option<AgainstReference> {
     let each = alpha / family.max(1) as f64;
-    let log = paired_log_ratio(a, b, each)?;
+    let log = paired_log_ratio(a, b, alpha)?;
     let narrow = paired_log_ratio(a, b, 2.0 * each)?;
     let margin = f64::ln_1p(margin);
     Some(AgainstReference {
@@ -272,7 +300,7 @@ pub fn against_reference(
             estimate: log.estimate.exp(),
             low: log.low.exp(),
             high: log.high.exp(),
-            coverage: 1.0 - alpha,
+            coverage: log.coverage,
         },
         p: paired_p(a, b)?,
         equivalent: -margin < narrow.low && narrow.high < margin,

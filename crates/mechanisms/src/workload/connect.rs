@@ -44,7 +44,7 @@ pub static METRIC: Metric = Metric {
 };
 
 /// Bytes of the message that mechanisms are opened for: set-up has no size of its own.
-pub const OPENED_FOR: u64 = Workload::Connect.traits().sizes[0];
+pub const OPENED_FOR: u64 = Workload::Connect.traits().size;
 /// Set-ups that are cut into their parts, in a launch.
 const DISSECTED: u64 = 50;
 

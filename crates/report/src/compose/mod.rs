@@ -2,8 +2,8 @@
 //! tables; then the figures; then the machine, its noise, and how it was measured.
 
 mod absences;
-mod answer;
 mod background;
+mod brief;
 mod compare;
 mod datagrams;
 mod delivery;
@@ -29,22 +29,40 @@ mod words;
 
 pub use compare::comparison;
 
-use super::{Block, Document, Section, Text};
+use super::{Block, Document, Section, Text, units};
 use ::study::paper::Form;
-use analysis::Judged;
+use analysis::{GroupVerdict, Judged};
 use model::request::Aim;
 use store::{RunStatus, StoredRun};
 
+/// Rows of the page's first table.
+const PAGE_ROWS: usize = 40;
 /// Verdicts that the page leaves open where there are more.
 const VERDICTS_OPEN: usize = 4;
 
 /// How much of a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Verdicts and a table that fit a terminal.
+    /// Verdicts and tables that fit a terminal's width.
     Summary,
     /// All of it.
     Full,
+}
+
+/// What a person reads when a run is over: of a comparison the answer, on one screen; else [`compose`]'s summary.
+pub fn answer(judged: &Judged) -> Document {
+    let asked = &judged.run.request;
+    let compares =
+        asked.aim == Aim::Comparison && asked.study.is_none() && asked.observe.is_empty();
+    // Of a set-up its steps are the answer, of an open loop its percentiles and what was served.
+    let by_median = |it: &GroupVerdict| !it.metric.is_set_up() && !it.metric.paced;
+    if !compares || !judged.groups.iter().all(by_median) {
+        return compose(judged, Detail::Summary);
+    }
+    let mut document = Document::new(format!("Run {}: {}", judged.run.id, measured(judged)));
+    document.subtitle = machine(judged);
+    document.sections.push(brief::section(judged));
+    document
 }
 
 /// Writes up a judged run.
@@ -77,7 +95,7 @@ pub fn compose(judged: &Judged, detail: Detail) -> Document {
     );
     verdicts.blocks.extend(cautions(judged));
     if detail == Detail::Full {
-        verdicts.blocks.extend(answer::table(judged));
+        verdicts.blocks.extend(brief::table(judged, PAGE_ROWS).map(Block::from));
     }
     verdicts.blocks.extend(match detail {
         Detail::Summary => verdicts::blocks(judged, detail),
@@ -206,12 +224,22 @@ fn folded(blocks: Vec<Block>) -> Vec<Block> {
 }
 
 fn subtitle(judged: &Judged) -> String {
+    format!("{}; {}", machine(judged), measured(judged))
+}
+
+/// `92 cases, 1104 launches`.
+fn measured(judged: &Judged) -> String {
+    let launches: u64 = judged.results.iter().map(|case| case.launches).sum();
+    let cases = judged.results.iter().filter(|case| case.launches > 0).count() as u64;
+    format!("{}, {}", units::counted(cases, "case"), units::counted(launches, "launch"))
+}
+
+/// `Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.18`.
+fn machine(judged: &Judged) -> String {
     let host = &judged.run.host;
     let model = host.processor.name.clone().unwrap_or_else(|| "unknown CPU".into());
-    let launches: u64 = judged.results.iter().map(|case| case.launches).sum();
-    let cases = judged.results.iter().filter(|case| case.launches > 0).count();
     format!(
-        "{model}, {} CPUs, Linux {}; {cases} cases, {launches} launches",
+        "{model}, {} CPUs, Linux {}",
         host.cpus_online.as_ref().map_or(0, Vec::len),
         host.kernel.release.as_deref().unwrap_or("unknown"),
     )

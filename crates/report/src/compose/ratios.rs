@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use super::tables::{self, Asides};
 use super::{signs, words};
-use crate::{Column, Row, Table, Text, Unit, units};
+use crate::{Column, Row, Table, Text, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 
 /// What the caption of a table with ratios says of their intervals.
-pub const AT_ONCE: &str = "; ratios: 95 % for all of a group at once";
+pub const AT_ONCE: &str = "; ratios: 95 %, each by itself";
 
 /// How a case stands in its group, where it is ranked there.
 pub fn standing<'a>(
@@ -36,8 +36,7 @@ pub fn table(judged: &Judged, (what, place): (&str, &str), cases: &[&CaseResult]
     let reference = reference(judged, &cases);
     let mut table = Table {
         caption: format!(
-            "{heading}, {place}: time over that of {reference} [95 % for all of a group at once], and \
-             median over launches [each by itself]"
+            "{heading}, {place}: time over that of {reference}, and median over launches [95 %, each by itself]"
         ),
         columns: vec![Column::text("mechanism", 0), column(judged, &cases)],
         ..Default::default()
@@ -125,24 +124,4 @@ pub fn headline(judged: &Judged, group: &GroupVerdict, standing: &Standing) -> S
 /// What the first of the best has: `least time` by ratio, else the smallest median, or largest rate.
 pub fn best_by(group: &GroupVerdict, case: &CaseResult) -> &'static str {
     if group.by_ratio { "least time" } else { words::best_median(case) }
-}
-
-/// `0.978× pipe (53.4 µs)`, or over a range of cases `0.978× … 1.02× pipe (53.4 µs … 61.2 µs)`: the value where
-/// ratios are no headline, or of the reference itself.
-pub fn brief(judged: &Judged, from: &CaseResult, to: &CaseResult) -> String {
-    let span = |first: String, last: String| {
-        if first == last { first } else { format!("{first} … {last}") }
-    };
-    let value = span(words::brief_value(from), words::brief_value(to));
-    let ratio = |case: &CaseResult| {
-        let (group, it) = standing(judged, case).filter(|it| it.0.by_ratio)?;
-        let reference = group.reference.filter(|at| *at != it.result)?;
-        Some((Unit::Ratio.format(it.ratio?), judged.results[reference].variant.as_str()))
-    };
-    match (ratio(from), ratio(to)) {
-        (Some((first, name)), Some((last, other))) if name == other => {
-            format!("{} {name} ({value})", span(first, last))
-        }
-        _ => value,
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Detail, open_loop, over_time, ratios, words};
 use crate::{Block, Text, Verdict, VerdictKind};
-use analysis::{Carries, CaseResult, GroupVerdict, Judged, Standing};
+use analysis::{CaseResult, GroupVerdict, Judged, Standing};
 use store::Closed;
 
 /// Cases with the widest intervals that a terminal names.
@@ -78,12 +78,6 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
             text = best_asleep(text, judged, group);
         }
     }
-    if let Some(bytes) = first_with_bytes(judged, group) {
-        let case = &judged.results[bytes.result];
-        text = text.plain(format!("; {} that carries bytes: ", ratios::best_by(group, case)));
-        let value = ratios::headline(judged, group, bytes);
-        text = text.code(&bytes.variant).plain(format!(", {value}"));
-    }
     text.plain(".")
 }
 
@@ -113,15 +107,6 @@ fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
                 .plain(format!(" has the {}, {value}", ratios::best_by(group, case)))
         }
     }
-}
-
-/// Named beside the leader when the leading sleeper carries a wake-up only.
-fn first_with_bytes<'a>(judged: &Judged, group: &'a GroupVerdict) -> Option<&'a Standing> {
-    let carries = |it: &Standing| judged.results[it.result].carries;
-    let (_, asleep) = group.leaders();
-    asleep.filter(|it| carries(it) == Carries::Signal)?;
-    let with_bytes = |it: &&Standing| carries(it) == Carries::Bytes;
-    group.standings.iter().filter(with_bytes).find(|it| !judged.results[it.result].spins)
 }
 
 fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
@@ -201,7 +186,7 @@ fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
     let ranked: usize = judged.groups.iter().map(|group| group.standings.len()).sum();
     let counted = format!(": {} of {ranked} cases; {}.", all.len(), worst(&all));
     let rest = format!(
-        " {remedy} `ipcmark report {} -v` and the page (--html) name them all.",
+        " {remedy} `ipcmark report {} -vv` and the page (--html) name them all.",
         judged.run.id
     );
     vec![Block::paragraph(asked.plain(counted + &rest))]
@@ -242,7 +227,7 @@ fn name_with_reason(case: &CaseResult) -> String {
     }
 }
 
-fn failures(judged: &Judged) -> Vec<Block> {
+pub fn failures(judged: &Judged) -> Vec<Block> {
     judged
         .results
         .iter()

@@ -100,6 +100,8 @@ fn row(judged: &Judged, case: &CaseResult, standing: Option<&Standing>) -> Cells
     cells.maybe("time_over_reference_high", standing.and_then(|it| it.high));
     let slower = standing.and_then(|it| it.slower_than_best_at_most);
     cells.maybe("slower_than_best_at_most", slower);
+    let slower = standing.and_then(|it| it.slower_than_best_at_least);
+    cells.maybe("slower_than_best_at_least", slower);
     cells.maybe("p_holm", standing.and_then(|it| it.p));
     cells.maybe("verdict", standing.and_then(|it| it.verdict));
     cells.maybe("among_best", standing.map(|it| it.among_best));

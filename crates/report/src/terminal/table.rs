@@ -31,7 +31,7 @@ pub(super) fn render(table: &Table, room: usize) -> Vec<Line> {
     rule.push(&"─".repeat(across.min(room)), Ink::Muted);
     lines.push(rule);
     for row in &table.rows {
-        lines.extend(render_row(table, row, &shown, &widths, lead));
+        lines.extend(render_row(table, row, &shown, &widths, (lead, room)));
     }
     lines.extend(remarks(table, &dropped, room));
     lines
@@ -42,9 +42,10 @@ fn render_row(
     row: &Row,
     shown: &[usize],
     widths: &[usize],
-    lead: usize,
+    (lead, room): (usize, usize),
 ) -> Vec<Line> {
     let ink = match row.emphasis {
+        Emphasis::Heading => return wrap_text(&row.cells[0], room, Ink::Strong),
         Emphasis::Best => Ink::Strong,
         Emphasis::Muted => Ink::Muted,
         Emphasis::Normal | Emphasis::Warning => Ink::Plain,
@@ -63,7 +64,7 @@ fn sign(emphasis: Emphasis) -> Option<(&'static str, Ink)> {
     match emphasis {
         Emphasis::Best => Some(("✓", Ink::Good)),
         Emphasis::Warning => Some(("!", Ink::Warning)),
-        Emphasis::Normal | Emphasis::Muted => None,
+        Emphasis::Normal | Emphasis::Muted | Emphasis::Heading => None,
     }
 }
 
@@ -99,9 +100,10 @@ fn natural_widths(table: &Table, shown: &[usize]) -> Vec<usize> {
     let cell = |row: &Row, at: usize| {
         row.cells.get(at).map_or(0, |text| width(&visible(&text.to_plain())))
     };
+    let cells = || table.rows.iter().filter(|row| row.emphasis != Emphasis::Heading);
     let column = |&at: &usize| {
         let heading = width(&visible(&table.columns[at].heading()));
-        table.rows.iter().map(|row| cell(row, at)).fold(heading, usize::max)
+        cells().map(|row| cell(row, at)).fold(heading, usize::max)
     };
     shown.iter().map(column).collect()
 }

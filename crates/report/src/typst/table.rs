@@ -62,18 +62,21 @@ pub(super) fn write(out: &mut String, table: &Table, room_pt: f64, numbered: boo
 fn cells(row: &Row, columns: usize) -> Vec<String> {
     let of = |at: usize| row.cells.get(at).map_or(String::new(), inline);
     let cell = |at| match row.emphasis {
+        Emphasis::Heading => format!("table.cell(colspan: {columns})[#strong[{}]]", of(at)),
         Emphasis::Muted => format!("text(fill: luma(40%))[{}]", of(at)),
         Emphasis::Best => format!("[#strong[{}];]", of(at)),
         Emphasis::Normal | Emphasis::Warning => format!("[{}]", of(at)),
     };
-    (0..columns).map(cell).collect()
+    let cells = if row.emphasis == Emphasis::Heading { 1 } else { columns };
+    (0..cells).map(cell).collect()
 }
 
 /// Each column as wide as its longest cell; where that doesn't fit, those of long words share
 /// what the others leave, by the length that three cells of four don't exceed.
 fn widths(table: &Table, room_pt: f64) -> Vec<String> {
     let lengths = |at: usize| -> Vec<usize> {
-        let cells = table.rows.iter().filter_map(|it| it.cells.get(at));
+        let cells = table.rows.iter().filter(|it| it.emphasis != Emphasis::Heading);
+        let cells = cells.filter_map(|it| it.cells.get(at));
         let cells = cells.map(|it| it.to_plain().chars().count());
         let heading = table.columns[at].heading().chars().count();
         let mut lengths: Vec<usize> = cells.chain([heading]).collect();

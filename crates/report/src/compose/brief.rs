@@ -1,0 +1,343 @@
+//! A run in one screen: the best of each question, by how much, how precise that is, on which machine, and what
+//! to do next.
+
+use std::collections::BTreeSet;
+
+use super::{open_loop, words};
+use crate::{Block, Column, Emphasis, Row, Section, Table, Text, units};
+use analysis::{CaseResult, GroupVerdict, Judged, Standing};
+use store::Closed;
+
+/// Lines of the table's rows, headings of its questions counted: with what stands around them, 40 lines.
+const ROWS: usize = 22;
+/// The order of placements; what is not among them, such as a pair of CPUs, stands first.
+const PLACES: [&str; 6] =
+    ["same-cpu", "smt-sibling", "same-llc", "cross-llc", "cross-node", "free"];
+/// Rows of a question: the best, the runner-up, the best that blocks.
+const ENOUGH: usize = 3;
+
+/// The answer, and what is said of it.
+pub fn section(judged: &Judged) -> Section {
+    let mut section = Section::new("answer", "The fastest here");
+    section.blocks.extend(super::cautions(judged));
+    section.blocks.extend(failures(judged));
+    section.blocks.extend(table(judged, ROWS).map(Block::from));
+    section.blocks.push(Block::Facts(closing(judged)));
+    section
+}
+
+/// The best of each question with what follows it, in so many rows; None where nothing was measured.
+pub fn table(judged: &Judged, rows: usize) -> Option<Table> {
+    let questions = questions(judged);
+    (!questions.is_empty()).then(|| drawn(judged, &questions, rows))
+}
+
+/// The same workload, size and workers, wherever: the groups of which differ in placement.
+struct Question<'a> {
+    head: String,
+    groups: Vec<&'a GroupVerdict>,
+}
+
+/// In the order of the request, wake-ups without bytes last.
+fn questions(judged: &Judged) -> Vec<Question<'_>> {
+    let mut questions: Vec<Question> = Vec::new();
+    for group in judged.groups.iter().filter(|it| !it.standings.is_empty()) {
+        let head = head(group);
+        match questions.iter_mut().find(|it| it.head == head) {
+            Some(question) => question.groups.push(group),
+            None => questions.push(Question { head, groups: vec![group] }),
+        }
+    }
+    for question in &mut questions {
+        question.groups.sort_by_key(|it| PLACES.iter().position(|place| *place == it.site));
+    }
+    questions.sort_by_key(|it| {
+        let first = it.groups[0];
+        first.message_bytes.is_none() && !first.metric.is_set_up()
+    });
+    questions
+}
+
+/// `Round trip, 64 B`; `Round trip of a wake-up, no bytes`.
+fn head(group: &GroupVerdict) -> String {
+    let title = &group.metric.title;
+    let what = match group.message_bytes {
+        Some(size) if group.metric.is_transfer() => {
+            format!("{title}, messages of {}", units::size(size))
+        }
+        Some(size) => format!("{title}, {}", units::size(size)),
+        None if group.metric.is_set_up() || group.metric.is_transfer() => title.to_string(),
+        None => format!("{title} of a wake-up, no bytes"),
+    };
+    let rate = group.rate.map(|it| format!(", {} a second", units::count(it)));
+    let threads = if group.workers == "thread" { ", threads" } else { "" };
+    format!("{what}{}{threads}", rate.unwrap_or_default())
+}
+
+fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
+    let mut table = Table {
+        columns: vec![
+            Column::text("", 0),
+            Column::text("mechanism", 0),
+            Column::number("median", 0),
+            Column::number("slower than best", 0),
+            Column::number("CPU time", 0),
+        ],
+        ..Default::default()
+    };
+    let groups: usize = questions.iter().map(|it| it.groups.len()).sum();
+    let room = rows.saturating_sub(questions.len());
+    let each = (room / groups.max(1)).max(1);
+    let mut shown: Vec<&CaseResult> = Vec::new();
+    let (mut left, mut cut) = (room, 0);
+    for question in questions {
+        if left == 0 {
+            cut += question.groups.len();
+            continue;
+        }
+        table.rows.push(Row::heading(Text::new().strong(&question.head)));
+        for group in &question.groups {
+            let rows = chosen(judged, group, each.min(left));
+            cut += usize::from(rows.is_empty());
+            left -= rows.len();
+            for (nth, standing) in rows.iter().enumerate() {
+                let place = if nth == 0 { place(judged, group) } else { String::new() };
+                let case = &judged.results[standing.result];
+                shown.push(case);
+                let row = Row::new([
+                    Text::new().muted(format!("  {place}")),
+                    Text::new().code(&case.variant),
+                    words::short_value(case).into(),
+                    slower(group, standing),
+                    price(case).into(),
+                ]);
+                let is_best =
+                    standing.among_best && group.standings.len() > 1 && !group.is_disturbed();
+                table.rows.push(row.emphasis(if is_best {
+                    Emphasis::Best
+                } else {
+                    Emphasis::Normal
+                }));
+            }
+        }
+    }
+    table.notes.extend(notes(judged, &shown, questions, cut));
+    table
+}
+
+/// Whether anything there may be called best.
+fn is_contest(group: &GroupVerdict) -> bool {
+    group.standings.len() > 1 && !group.is_disturbed()
+}
+
+/// The best, then those that follow; the best that blocks is among them.
+fn chosen<'a>(judged: &Judged, group: &'a GroupVerdict, most: usize) -> Vec<&'a Standing> {
+    let mut order: Vec<&Standing> = group.standings.iter().collect();
+    order.sort_by_key(|it| !it.among_best);
+    let most = if order.len() <= most { order.len() } else { most.min(ENOUGH.max(most / 2)) };
+    let blocking = order.iter().position(|it| !judged.results[it.result].spins);
+    match blocking {
+        Some(at) if at >= most && most > 1 => {
+            let blocking = order.remove(at);
+            order.insert(most - 1, blocking);
+        }
+        _ => {}
+    }
+    order.truncate(most);
+    order
+}
+
+/// `best`, or by how much it is slower than the best, at least and at most.
+fn slower(group: &GroupVerdict, standing: &Standing) -> Text {
+    let alone = is_contest(group) && group.standings.iter().filter(|it| it.among_best).count() == 1;
+    match (standing.slower_than_best_at_least, standing.slower_than_best_at_most) {
+        _ if group.standings.len() < 2 => Text::default(),
+        _ if standing.among_best && alone => Text::new().strong("best"),
+        (Some(least), Some(most)) => span(least, most).into(),
+        _ => Text::new().muted("–"),
+    }
+}
+
+/// `7–11 %`, `3.1–3.4×`: shares of time, rounded outwards.
+fn span(least: f64, most: f64) -> String {
+    match most {
+        0.0 => "0 %".into(),
+        0.0..=1.0 => format!("{:.0}–{:.0} %", (100.0 * least).floor(), (100.0 * most).ceil()),
+        ..10.0 => {
+            let tenth = |share: f64, round: fn(f64) -> f64| round(10.0 * (1.0 + share)) / 10.0;
+            format!("{:.1}–{:.1}×", tenth(least, f64::floor), tenth(most, f64::ceil))
+        }
+        _ => format!("{:.0}–{:.0}×", (1.0 + least).floor(), (1.0 + most).ceil()),
+    }
+}
+
+fn price(case: &CaseResult) -> String {
+    case.cpu_ns_per_operation.map_or("–".into(), |it| units::duration(it.total))
+}
+
+/// Where the workers run, in little room; where several kinds of two CPUs are there, which.
+fn place(judged: &Judged, group: &GroupVerdict) -> String {
+    const TWO: &[&str] = PLACES.split_at(1).1.split_at(4).0;
+    let kinds: BTreeSet<&str> =
+        judged.groups.iter().map(|it| it.site.as_str()).filter(|it| TWO.contains(it)).collect();
+    match group.site.as_str() {
+        "same-cpu" => "one CPU".into(),
+        "free" => "free".into(),
+        place if TWO.contains(&place) && kinds.len() == 1 => "two CPUs".into(),
+        "smt-sibling" => "one core".into(),
+        "same-llc" => "one cache".into(),
+        "cross-llc" => "two caches".into(),
+        "cross-node" => "two nodes".into(),
+        _ => words::place(&group.site),
+    }
+}
+
+fn notes(judged: &Judged, shown: &[&CaseResult], questions: &[Question], cut: usize) -> Vec<Text> {
+    let mut notes = Vec::new();
+    let more = questions
+        .iter()
+        .flat_map(|it| &it.groups)
+        .map(|it| it.standings.len())
+        .sum::<usize>()
+        .saturating_sub(shown.len());
+    if more > 0 || cut > 0 {
+        let questions = match cut {
+            0 => String::new(),
+            cut => format!(", and {}", units::counted(cut as u64, "question")),
+        };
+        let results = units::counted(more as u64, "more result");
+        notes.push(
+            Text::new()
+                .muted(format!("{results}{questions}: `ipcmark report {} -v`.", judged.run.id)),
+        );
+    }
+    let marked = questions.iter().flat_map(|it| &it.groups).any(|it| is_contest(it));
+    if marked {
+        notes.push(Text::new().muted(
+            "✓ may be the best. ±: 95 %, each median by itself; slower: 95 % for all of a question.",
+        ));
+    }
+    let disturbed =
+        questions.iter().flat_map(|it| &it.groups).filter(|it| it.is_disturbed()).count();
+    if disturbed > 0 {
+        notes.push(Text::from(format!(
+            "Others disturbed every round of {}: nothing there is called best.",
+            units::counted(disturbed as u64, "comparison")
+        )));
+    }
+    let spinning: BTreeSet<&str> =
+        shown.iter().filter(|it| it.spins).map(|it| it.variant.as_str()).collect();
+    if !spinning.is_empty() {
+        let names: Vec<String> = spinning.into_iter().map(Into::into).collect();
+        let verb = if names.len() == 1 { "busy-waits" } else { "busy-wait" };
+        notes.push(
+            words::few_codes(Text::new(), &names)
+                .plain(format!(" {verb}: both CPUs are in use while nothing arrives.")),
+        );
+    }
+    notes
+}
+
+fn failures(judged: &Judged) -> Vec<Block> {
+    let mut told = super::verdicts::failures(judged);
+    let more = told.len().saturating_sub(2);
+    told.truncate(2);
+    if more > 0 {
+        told.push(Block::warning(format!(
+            "{} with failed launches: `ipcmark report {} -v`",
+            units::counted(more as u64, "more case"),
+            judged.run.id
+        )));
+    }
+    let unranked = judged.groups.iter().flat_map(|group| open_loop::unranked(judged, group));
+    let names: Vec<String> = unranked.map(words::case).collect();
+    if !names.is_empty() {
+        told.push(Block::warning(format!("Not ranked, overloaded: {}", words::few(&names))));
+    }
+    told
+}
+
+/// Precision, machine, what next: a line each.
+fn closing(judged: &Judged) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    let reached = precision(judged);
+    if !reached.is_empty() {
+        lines.push(("precision".into(), reached.join(", ")));
+    }
+    lines.push(("machine".into(), machine(judged)));
+    lines.push(("next".into(), next(judged)));
+    lines
+}
+
+/// `19 of 21 times within ±2 %`, per precision that was asked.
+fn precision(judged: &Judged) -> Vec<String> {
+    let mut kinds: Vec<(bool, f64, usize, usize)> = Vec::new();
+    for group in &judged.groups {
+        for standing in &group.standings {
+            let Some(it) = judged.results[standing.result].precision_reached else { continue };
+            let within = usize::from(it.half_width.is_some_and(|half| half <= it.asked));
+            match kinds.iter_mut().find(|kind| (kind.0, kind.1) == (group.by_ratio, it.asked)) {
+                Some(kind) => (kind.2, kind.3) = (kind.2 + within, kind.3 + 1),
+                None => kinds.push((group.by_ratio, it.asked, within, 1)),
+            }
+        }
+    }
+    let told = kinds.into_iter().map(|(by_ratio, asked, within, all)| {
+        let what = if by_ratio { "ratios to the reference" } else { "medians" };
+        format!("{within} of {all} {what} within ±{} %", 100.0 * asked)
+    });
+    told.collect()
+}
+
+/// `a virtual machine; 3 of 84 rounds disturbed by others`.
+fn machine(judged: &Judged) -> String {
+    let rounds: u64 = judged.run.rounds.len() as u64;
+    let mut marked = 0;
+    let mut groups = BTreeSet::new();
+    for group in &judged.groups {
+        if groups.insert(group.group) {
+            marked += group.marked_rounds;
+        }
+    }
+    let what = match judged.run.host.hypervisor.flag {
+        Some(true) => "a virtual machine; ",
+        _ => "",
+    };
+    format!("{what}{marked} of {} disturbed by others", units::counted(rounds, "round"),)
+}
+
+/// What would narrow what stayed wide, and where all of it stands.
+fn next(judged: &Judged) -> String {
+    let all = format!("`ipcmark report {} -v`: every result", judged.run.id);
+    if judged.groups.iter().filter(|it| it.is_disturbed()).count() * 2 > judged.groups.len() {
+        return format!("`ipcmark doctor`: what disturbs this machine; {all}");
+    }
+    match longer(judged) {
+        Some(budget) => {
+            format!("`--budget {budget}` for the precision that was not reached; {all}")
+        }
+        None => all,
+    }
+}
+
+/// The budget in which nine of ten cases would have the precision that was asked, judged by this run's: an
+/// interval narrows with the root of the time.
+fn longer(judged: &Judged) -> Option<String> {
+    let budget = judged.run.request.stopping.budget_ns? as f64;
+    let cut = judged.groups.iter().any(|it| it.closed == Some(Closed::Budget));
+    let mut needed: Vec<f64> = judged
+        .groups
+        .iter()
+        .flat_map(|it| &it.standings)
+        .filter_map(|it| judged.results[it.result].precision_reached)
+        .map(|it| it.half_width.map_or(4.0, |half| (half / it.asked).powi(2)))
+        .collect();
+    needed.sort_by(f64::total_cmp);
+    let ninth = *needed.get((needed.len() * 9).div_ceil(10).saturating_sub(1))?;
+    if !cut || ninth <= 1.0 {
+        return None;
+    }
+    const MINUTES: [u64; 8] = [2, 3, 5, 10, 15, 20, 30, 60];
+    let minutes = (budget * ninth / 60e9).ceil() as u64;
+    Some(MINUTES.into_iter().find(|it| *it >= minutes).map_or("2h".into(), |it| format!("{it}m")))
+}
