@@ -62,10 +62,10 @@ fn in_order(line: &str, parts: &[&str]) {
 #[test]
 fn in_a_terminal_the_ratio_comes_first_and_earlier_runs_stand_beside_the_median() {
     let bench = stored(Placement::Free, &APART, 3);
-    let text = bench.must("report last").out;
+    let text = bench.must("report last -v").out;
     let caption = "Round trip of 64 B, placed freely: time over that of pipe";
     let found = table(&text, caption);
-    in_order(&found.join(" "), &["[95 % for all of", "at once]", "median", "[each by itself]"]);
+    in_order(&found.join(" "), &["and median over launches", "[95 %, each by itself]", "median"]);
     let heading = row(&found, "mechanism");
     in_order(heading, &["× pipe [interval]", "median [interval]", "earlier here"]);
     in_order(row(&found, "pipe"), &["*1 ", " 4.02 µs [", "4.02 µs, 2 runs"]);
@@ -79,7 +79,7 @@ fn in_a_terminal_the_ratio_comes_first_and_earlier_runs_stand_beside_the_median(
     in_order(row(&tails, "pipe"), &["*1 ", " 4.02 µs ["]);
     in_order(
         &flat(&text),
-        &["pipe, which ratios are to (4.02", "; earlier here: 4.02 µs, 2 runs)"],
+        &["pipe, the reference of the ratios (4.02", "; earlier here: 4.02 µs, 2 runs)"],
     );
 }
 
@@ -97,8 +97,8 @@ fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
     for written in [page, markdown, typst].map(plain) {
         let at = written.find("time over that of pipe").expect("the caption");
         in_order(&written[at..], &columns);
-        in_order(&written[at..], &["at once]", "1.497", "6.02", "6.02", "2 runs"]);
-        let at = written.find("ratios: 95 % for all of a group at once").expect("a caption");
+        in_order(&written[at..], &["each by itself]", "1.497", "6.02", "6.02", "2 runs"]);
+        let at = written.find("ratios: 95 %, each by itself").expect("a caption");
         in_order(&written[at..], &["median [interval]", "p99", "× reference [interval]", "class"]);
     }
 }
@@ -113,7 +113,7 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
     };
     let across = stored(Placement::Free, ticks, 1);
     assert_eq!(first(&across), "unix-stream");
-    let text = across.must("report last").out;
+    let text = across.must("report last -v").out;
     let found = table(&text, "Round trip of 64 B, placed freely: ").join("\n");
     in_order(&found, &["\nunix-stream", "0.7", "\npipe"]);
     assert!(!found.contains("earlier here"), "there is no earlier run: {found}");
@@ -128,7 +128,7 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
 
 #[test]
 fn what_a_star_means_is_told_only_where_one_stands() {
-    let told = |bench: &Bench| flat(&bench.must("report last").out).contains("* among the best");
+    let told = |bench: &Bench| flat(&bench.must("report last -v").out).contains("* among the best");
     let bench = stored(Placement::SameCpu, &APART, 1);
     assert!(told(&bench));
     // Where others disturbed every round nothing is called best.
@@ -136,7 +136,7 @@ fn what_a_star_means_is_told_only_where_one_stands() {
         "UPDATE rounds SET noise = json_set(noise, '$.marks', json('[{\"check\": \"load\", \
          \"level\": \"note\", \"found\": \"others used 1.18 CPUs\"}]'))",
     );
-    let text = bench.must("report last").out;
+    let text = bench.must("report last -v").out;
     assert!(text.contains("undecided") || text.contains("none of them is called best"), "{text}");
     assert!(!told(&bench), "{text}");
 }
@@ -144,7 +144,7 @@ fn what_a_star_means_is_told_only_where_one_stands() {
 #[test]
 fn on_one_cpu_medians_are_the_headline() {
     let bench = stored(Placement::SameCpu, &APART, 2);
-    let text = bench.must("report last").out;
+    let text = bench.must("report last -v").out;
     let found = table(&text, "Round trip, one CPU: median over launches [interval]");
     in_order(row(&found, "pipe"), &["*4.02 µs ["]);
     assert!(!text.contains("× pipe") && !text.contains("at once"), "{text}");

@@ -159,7 +159,7 @@ fn what_is_given_twice_is_not_guessed_about() {
         ("run pipe --seed 1 --seed 1", "cannot be used multiple times"),
         ("run tcp --peer env --peer env", "cannot be used multiple times"),
         ("run pipe -q -q", "cannot be used multiple times"),
-        ("list -vvvvvvvvv", "cannot be used multiple times"),
+        ("list -qqqqqqqqq", "cannot be used multiple times"),
         ("run tcp:nodelay=off,nodelay=on", "nodelay is set twice"),
         ("run tcp:", "write option=value"),
         ("run tcp --route lab:routers=1,routers=2", "twice"),
@@ -285,7 +285,7 @@ fn what_is_no_file_is_no_study() {
             ("/", "a folder"),
             ("/proc/self/mem", "read /proc/self/mem"),
             (long, "longer than 1048576 bytes"),
-            (bytes.to_str().unwrap(), "no text"),
+            (bytes.to_str().unwrap(), "not text"),
         ] {
             refused(&bench, &["study", what, path], told);
         }

@@ -250,7 +250,7 @@ fn list_names_every_mechanism_and_option() {
 fn results_go_to_standard_output_and_progress_to_standard_error() {
     let bench = Bench::new();
     let said = bench.must(SHORT);
-    assert!(said.out.starts_with("Run 1\n"), "{}", said.out);
+    assert!(said.out.starts_with("Run 1: "), "{}", said.out);
     assert!(!said.out.contains("pilots"));
     assert!(said.err.contains("pilots"), "{}", said.err);
     let said = bench.must(&format!("{SHORT} --format json"));
@@ -258,7 +258,7 @@ fn results_go_to_standard_output_and_progress_to_standard_error() {
     let said = bench.must(&format!("{SHORT} -o results.txt"));
     assert_eq!(said.out, "");
     let text = std::fs::read_to_string(bench.path("results.txt")).unwrap();
-    assert!(text.starts_with("Run 3\n") && is_plain(&text));
+    assert!(text.starts_with("Run 3: ") && is_plain(&text));
 }
 
 #[test]

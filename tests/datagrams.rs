@@ -239,7 +239,7 @@ fn a_run_over_it_is_a_row_with_its_reason_and_the_counts() {
     let said = lossy.run(&bench, "run udp -w latency,throughput -s 64 -p free --launches 1");
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.err.contains("nothing could be measured"), "{}", said.err);
-    let text = unwrapped(&said.out);
+    let text = unwrapped(&bench.must("report last -v").out);
     for told in ["udp: a datagram was lost", "1 of 1 launches failed", "sent, 0 received"] {
         assert!(text.contains(told), "no `{told}` in: {text}");
     }

@@ -122,7 +122,7 @@ fn between_two_network_stacks() {
     assert!(said.out.contains("no verdict on physical distance"), "{}", said.out);
     // The noise of both, and datagrams of the path's MTU, which both sides took alike.
     let text = flat(&said.out);
-    assert!(text.contains("Noise of both hosts: somebody forked during"), "{text}");
+    assert!(text.contains("Noise of both hosts: others forked during"), "{text}");
     for case in run["results"].as_array().unwrap() {
         let there = &case["noise"]["peer"];
         assert!(there["launches_with_forks"].is_u64(), "{there}");

@@ -121,7 +121,7 @@ fn verdict<'o>(out: &'o str, claim: &str) -> &'o str {
 
 #[test]
 fn a_study_is_run_decided_and_written_up_again() {
-    let bench = Bench::new();
+    let bench = Bench::thorough();
     let file = small(&bench);
     let said = bench.must(&format!("-q study run {file} --seed 5 --html page.html"));
     let out = &said.out;
@@ -332,7 +332,8 @@ fn totals_are_levels_and_derived_columns_and_floors_stand_in_tables() {
 fn a_control_is_marked_and_never_ranked() {
     let bench = Bench::new();
     let line = "-q run unix-stream unix-stream:wiring=self pipe -w latency -s 64 -p same-cpu";
-    let out = bench.must(&format!("{line} --launches 12 --samples 300")).out;
+    bench.must(&format!("{line} --launches 12 --samples 300"));
+    let out = bench.must("report last -v").out;
     assert!(out.contains("unix-stream:wiring=self (control)"), "{out}");
     let verdict = out.split("Results").next().unwrap_or_default();
     assert!(!verdict.contains("wiring=self"), "{verdict}");
@@ -384,7 +385,7 @@ fn too_few_rounds_are_told_before_anything_is_measured() {
     // Three claims together need 7: 2 / 2^7 × 3 is below 0.05.
     let few = dry("--launches 5");
     let told =
-        "there are to be 5 rounds, in which none of its claims can be decided: 7 rounds are enough";
+        "5 rounds are asked for, in which none of its claims can be decided: 7 rounds are enough";
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(plain(&few).contains(told), "{few}");
     assert!(plain(&few).contains("add --launches 7."), "{few}");

@@ -13,7 +13,7 @@ use super::value_parsers::{
     variant, workload, workload_names, workloads,
 };
 use ::report::export::Format;
-use mechanisms::{Entry, MECHANISMS};
+use mechanisms::{Entry, MECHANISMS, Variant};
 use model::distinct::distinct;
 use model::duration::{self, budget, in_ns};
 use model::launch::{Warmup, Workers};
@@ -26,6 +26,7 @@ use model::size;
 use model::workload::Arrivals;
 use model::workload::{Policy, Workload};
 use store::Label;
+use study::factor::Factor;
 
 /// Budget where none is given: with judging and writing, about a minute.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(50);
@@ -320,6 +321,7 @@ impl RunArgs {
             _ => vec![Workers::Process],
         };
         Ok(Request {
+            except: self.left_out(&mechanisms),
             mechanisms,
             workloads: workloads.into_iter().map(|it| (it, sizes(it))).collect(),
             placements: self.placements(),
@@ -391,6 +393,22 @@ impl RunArgs {
             return vec![Placement::Free];
         }
         Placement::PINNED.to_vec()
+    }
+
+    /// Where nothing is asked for: wake-ups one way, which answer neither question of a default run.
+    fn left_out(&self, mechanisms: &[String]) -> Vec<BTreeMap<String, Vec<String>>> {
+        if !self.mechanisms.is_empty() || !self.workload.is_empty() || self.full {
+            return Vec::new();
+        }
+        let no_bytes = |it: &&String| {
+            Variant::parse(it).is_ok_and(|variant| !variant.traits().carries.has_size())
+        };
+        let signals = mechanisms.iter().filter(no_bytes).cloned().collect();
+        let levels = |factor: Factor, levels: Vec<String>| (factor.name().to_string(), levels);
+        vec![BTreeMap::from([
+            levels(Factor::Workload, vec![Workload::Throughput.name().into()]),
+            levels(Factor::Mechanism, signals),
+        ])]
     }
 
     /// Where none are asked for, requests and answers are also measured as the kernel places them.

@@ -5,22 +5,23 @@ use std::collections::BTreeSet;
 
 use super::{open_loop, words};
 use crate::{Block, Column, Emphasis, Row, Section, Table, Text, units};
-use analysis::{CaseResult, GroupVerdict, Judged, Standing};
+use analysis::{CaseResult, GroupVerdict, Judged, Standing, Status};
 use store::Closed;
 
 /// Lines of the table's rows, headings of its questions counted: with what stands around them, 40 lines.
 const ROWS: usize = 22;
+/// Reasons for which mechanisms were not measured at all.
+const ABSENT: usize = 2;
 /// The order of placements; what is not among them, such as a pair of CPUs, stands first.
 const PLACES: [&str; 6] =
     ["same-cpu", "smt-sibling", "same-llc", "cross-llc", "cross-node", "free"];
-/// Rows of a question: the best, the runner-up, the best that blocks.
-const ENOUGH: usize = 3;
 
 /// The answer, and what is said of it.
 pub fn section(judged: &Judged) -> Section {
     let mut section = Section::new("answer", "The fastest here");
     section.blocks.extend(super::cautions(judged));
     section.blocks.extend(failures(judged));
+    section.blocks.extend(absent(judged));
     section.blocks.extend(table(judged, ROWS).map(Block::from));
     section.blocks.push(Block::Facts(closing(judged)));
     section
@@ -85,9 +86,8 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
         ],
         ..Default::default()
     };
-    let groups: usize = questions.iter().map(|it| it.groups.len()).sum();
     let room = rows.saturating_sub(questions.len());
-    let each = (room / groups.max(1)).max(1);
+    let mut shares = shares(questions, room).into_iter();
     let mut shown: Vec<&CaseResult> = Vec::new();
     let (mut left, mut cut) = (room, 0);
     for question in questions {
@@ -97,7 +97,7 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
         }
         table.rows.push(Row::heading(Text::new().strong(&question.head)));
         for group in &question.groups {
-            let rows = chosen(judged, group, each.min(left));
+            let rows = chosen(judged, group, shares.next().unwrap_or(0).min(left));
             cut += usize::from(rows.is_empty());
             left -= rows.len();
             for (nth, standing) in rows.iter().enumerate() {
@@ -125,6 +125,32 @@ fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
     table
 }
 
+/// How many rows each group gets, in the order of the questions: one at least, and what is left over goes round
+/// among those that carry bytes first.
+fn shares(questions: &[Question], room: usize) -> Vec<usize> {
+    let groups: Vec<&GroupVerdict> =
+        questions.iter().flat_map(|it| it.groups.iter().copied()).collect();
+    let mut shares = vec![1; groups.len()];
+    let mut left = room.saturating_sub(groups.len());
+    for bytes in [true, false] {
+        while left > 0 {
+            let takes = |at: &usize| {
+                groups[*at].message_bytes.is_some() == bytes
+                    && shares[*at] < groups[*at].standings.len()
+            };
+            let wanting: Vec<usize> = (0..groups.len()).filter(takes).collect();
+            if wanting.is_empty() {
+                break;
+            }
+            for at in wanting.into_iter().take(left) {
+                shares[at] += 1;
+                left -= 1;
+            }
+        }
+    }
+    shares
+}
+
 /// Whether anything there may be called best.
 fn is_contest(group: &GroupVerdict) -> bool {
     group.standings.len() > 1 && !group.is_disturbed()
@@ -134,7 +160,6 @@ fn is_contest(group: &GroupVerdict) -> bool {
 fn chosen<'a>(judged: &Judged, group: &'a GroupVerdict, most: usize) -> Vec<&'a Standing> {
     let mut order: Vec<&Standing> = group.standings.iter().collect();
     order.sort_by_key(|it| !it.among_best);
-    let most = if order.len() <= most { order.len() } else { most.min(ENOUGH.max(most / 2)) };
     let blocking = order.iter().position(|it| !judged.results[it.result].spins);
     match blocking {
         Some(at) if at >= most && most > 1 => {
@@ -236,6 +261,33 @@ fn notes(judged: &Judged, shown: &[&CaseResult], questions: &[Question], cut: us
         );
     }
     notes
+}
+
+/// What was not measured at all, and why.
+fn absent(judged: &Judged) -> Vec<Block> {
+    let measured: BTreeSet<&str> = judged
+        .results
+        .iter()
+        .filter(|it| !matches!(it.status, Status::NotApplicable | Status::Unavailable))
+        .map(|it| it.variant.as_str())
+        .collect();
+    let absent = judged.results.iter().filter(|it| !measured.contains(it.variant.as_str()));
+    let mut reasons: Vec<(Vec<String>, &str)> = Vec::new();
+    for case in absent {
+        let why = case.reason.as_deref().unwrap_or_default();
+        if reasons.iter().any(|it| it.0.contains(&case.variant)) {
+            continue;
+        }
+        match reasons.iter_mut().find(|it| it.1 == why) {
+            Some((names, _)) => names.push(case.variant.clone()),
+            None => reasons.push((vec![case.variant.clone()], why)),
+        }
+    }
+    let line = |(names, why): &(Vec<String>, &str)| {
+        let text = words::few_codes(Text::new().plain("Not measured: "), names);
+        Block::warning(text.plain(format!(": {why}")))
+    };
+    reasons.iter().take(ABSENT).map(line).collect()
 }
 
 fn failures(judged: &Judged) -> Vec<Block> {
