@@ -24,8 +24,8 @@ use mechanisms::Variant;
 use model::floors::FloorDetail;
 use model::host::Host;
 use model::launch::{Warmup, Workers};
-use model::placement::Place;
 use model::placement::Placement;
+use model::placement::ResolvedPlacement;
 use model::probe::Probe;
 use model::request::Request;
 use model::route::Route;
@@ -166,7 +166,7 @@ impl Bench {
                 total: None,
                 rate: None,
                 placement: Placement::SameCpu,
-                place: Place { cpus: Some(cpus), ..Place::FREE },
+                place: ResolvedPlacement { cpus: Some(cpus), ..ResolvedPlacement::FREE },
                 workers: Workers::Process,
                 payload: Policy::Untouched,
                 twin: false,

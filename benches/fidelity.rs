@@ -31,7 +31,7 @@ use mechanisms::fd::{OneFd, TwoFds};
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
 use mechanisms::{Deadline, Endpoint, OpenSpec, Opened, Options, Visitor, eventfd, futex, open};
-use model::clock::Kind;
+use model::clock::ClockKind;
 use model::launch::Warmup;
 use model::placement::Placement;
 use run::campaign::lasting_ns;
@@ -65,12 +65,12 @@ struct Fidelity<E> {
     scratch: Page,
     batch: u64,
     shortest_ns: f64,
-    clock: Kind,
+    clock: ClockKind,
 }
 
 impl<E: Bare> Fidelity<E> {
     /// One with room for a half that lasts `lasting_ns`, and for a warm-up.
-    fn new(end: E, lasting_ns: f64, shortest_ns: f64, clock: Kind) -> io::Result<Self> {
+    fn new(end: E, lasting_ns: f64, shortest_ns: f64, clock: ClockKind) -> io::Result<Self> {
         let buffers = Buffers::new(MESSAGE_BYTES, 0);
         let most = (lasting_ns / shortest_ns) as usize + 1;
         let samples = Page::new(most.max(Warmup::default().operations as usize))?;
@@ -113,7 +113,7 @@ impl<E: Bare> Side for Fidelity<E> {
 
 /// Forks the workers of a contest over whichever endpoints were opened.
 struct Muster {
-    clock: Kind,
+    clock: ClockKind,
     lasting_ns: f64,
     shortest_ns: f64,
     setting: Setting,

@@ -22,8 +22,8 @@ use rand_chacha::ChaCha8Rng;
 
 use mechanisms::Variant;
 use model::launch::{Outcome, Warmup, Workers};
-use model::placement::Place;
 use model::placement::Placement;
+use model::placement::ResolvedPlacement;
 use model::request::Request;
 use model::route::Route;
 use model::workload::{Policy, Workload};
@@ -155,7 +155,7 @@ fn asked(machine: &Machine) -> (Request, Case) {
         total: None,
         rate: None,
         placement: Placement::SameCpu,
-        place: Place { cpus: Some(machine.one_cpu), ..Place::FREE },
+        place: ResolvedPlacement { cpus: Some(machine.one_cpu), ..ResolvedPlacement::FREE },
         workers: Workers::Process,
         payload: Policy::Untouched,
         twin: false,

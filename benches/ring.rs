@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use mechanisms::workload::payload::Untouched;
 use mechanisms::workload::{Buffers, latency};
 use mechanisms::{Deadline, Endpoint, OpenSpec, Opened, Variant, Visitor, open};
-use model::clock::Kind;
+use model::clock::ClockKind;
 use model::launch::Warmup;
 use run::launch::Page;
 use stats::{compare_paired, two_modes};
@@ -96,7 +96,7 @@ impl PingPong {
     }
 
     #[inline(never)]
-    fn initiate(&mut self, clock: Kind, count: u64) -> u64 {
+    fn initiate(&mut self, clock: ClockKind, count: u64) -> u64 {
         let mut message = std::mem::take(&mut self.message);
         let ((flag_out, out), (flag_in, into)) =
             (self.direction(self.out), self.direction(self.into));
@@ -153,7 +153,7 @@ struct Both<E> {
     buffers: Buffers,
     ping_pong: PingPong,
     sample: Page,
-    clock: Kind,
+    clock: ClockKind,
 }
 
 impl<E: Endpoint> Side for Both<E> {
@@ -191,7 +191,7 @@ impl<E: Endpoint> Side for Both<E> {
 }
 
 struct Muster {
-    clock: Kind,
+    clock: ClockKind,
     bytes: usize,
     setting: Setting,
 }

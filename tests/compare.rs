@@ -11,8 +11,8 @@ use mechanisms::Variant;
 use model::host::Host;
 use model::launch::{Outcome, Record, Workers};
 use model::noise::RoundNoise;
-use model::placement::Place;
 use model::placement::Placement;
+use model::placement::ResolvedPlacement;
 use model::request::{Absence, Request, Stopping};
 use model::route::Route;
 use model::workload::{Policy, Workload};
@@ -109,7 +109,7 @@ impl Setting {
 
 fn at_work() -> model::clock::Record {
     model::clock::Record {
-        kind: model::clock::Kind::Tsc,
+        kind: model::clock::ClockKind::Tsc,
         tsc_unavailable: None,
         cost_ns: 10.0,
         step_ns: 1.0,
@@ -179,7 +179,7 @@ fn case_of(made: &Made) -> Case {
         total: None,
         rate: None,
         placement: Placement::SameCpu,
-        place: Place { cpus: Some((0, 0)), ..Place::FREE },
+        place: ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
         workers: Workers::Process,
         payload: made.payload,
         twin: made.twin,

@@ -37,16 +37,16 @@ fn with_framing(framing: Framing) -> Vec<Variant> {
 }
 
 /// A test's place among the others while it is about one variant.
-enum Place {
+enum ResolvedPlacement {
     Alone { _held: RwLockWriteGuard<'static, ()> },
     Beside { _held: RwLockReadGuard<'static, ()> },
 }
 
 /// What spins has both CPUs to itself: else every message would cost a time slice.
-fn place_for(variant: &Variant) -> Place {
+fn place_for(variant: &Variant) -> ResolvedPlacement {
     match variant.waits() {
-        Waits::Spinning => Place::Alone { _held: alone() },
-        _ => Place::Beside { _held: beside_others() },
+        Waits::Spinning => ResolvedPlacement::Alone { _held: alone() },
+        _ => ResolvedPlacement::Beside { _held: beside_others() },
     }
 }
 

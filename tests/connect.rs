@@ -29,7 +29,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use store::Store;
 
 /// What stamps the set-ups; every machine has it.
-const CLOCK: model::clock::Kind = model::clock::Kind::MonotonicRaw;
+const CLOCK: model::clock::ClockKind = model::clock::ClockKind::MonotonicRaw;
 
 /// Mechanisms whose set-up makes names or objects.
 const NAMED: [&str; 6] = [

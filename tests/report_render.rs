@@ -6,6 +6,7 @@
 #[path = "report_render/sample.rs"]
 mod sample;
 
+use analysis::TIME_SERIES_DRAWN as DRAWN;
 use report::terminal::{self, Style};
 use report::{
     Axis, Block, Column, Document, Figure, FigureKind, Listing, Mark, Point, Row, Scale, Section,
@@ -303,15 +304,16 @@ fn a_time_series_of_many_panels_is_folded_and_complete() {
     let mut document = sample();
     let mut drawn = document.figures().into_iter().find(|it| it.kind == FigureKind::TimeSeries);
     let mut drawn = drawn.take().unwrap().clone();
-    drawn.series = (0..9)
+    drawn.series = (0..DRAWN)
         .map(|nth| Series { name: format!("case {nth}"), ..drawn.series[0].clone() })
         .collect();
     document.sections = vec![Section::new("a", "A").with(drawn)];
     let page = html::render(&document);
-    assert!(page.contains("<details class=\"more\"><summary>3 more</summary>"));
+    let more = format!("<details class=\"more\"><summary>{} more</summary>", DRAWN - 6);
+    assert!(page.contains(&more));
     let all = pictures(&page, "samples");
     assert_eq!(all.len(), 2);
-    for nth in 0..9 {
+    for nth in 0..DRAWN {
         let series = format!("data-s=\"{nth}\"");
         assert_eq!(all[0].contains(&series), nth < 6);
         assert_eq!(all[1].contains(&series), nth >= 6);

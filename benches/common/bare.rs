@@ -13,13 +13,13 @@ use rustix::thread::futex as call;
 use mechanisms::fd::{OneFd, TwoFds};
 use mechanisms::workload::Buffers;
 use mechanisms::{Endpoint, eventfd, futex};
-use model::clock::Kind;
+use model::clock::ClockKind;
 
 /// A round trip as one would write it by hand for this one endpoint: no retries, no traits, an
 /// error or a short count ends it.
 pub trait Bare: Endpoint + 'static {
     /// The initiator's `count` round trips; gives the ticks that they took together.
-    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64>;
+    fn initiate(&mut self, clock: ClockKind, buffers: &mut Buffers, count: u64) -> io::Result<u64>;
     /// The responder's.
     fn answer(&mut self, buffers: &mut Buffers, count: u64) -> io::Result<()>;
 }
@@ -31,7 +31,7 @@ fn short() -> io::Error {
 
 #[inline(never)]
 fn write_read(
-    clock: Kind,
+    clock: ClockKind,
     to: impl AsFd,
     from: impl AsFd,
     out: &[u8],
@@ -66,7 +66,7 @@ fn read_write(
 }
 
 impl Bare for TwoFds {
-    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
+    fn initiate(&mut self, clock: ClockKind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
         let (out, into) = buffers.split();
         write_read(clock, &self.to, &self.from, out, into, count)
     }
@@ -78,7 +78,7 @@ impl Bare for TwoFds {
 }
 
 impl Bare for OneFd {
-    fn initiate(&mut self, clock: Kind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
+    fn initiate(&mut self, clock: ClockKind, buffers: &mut Buffers, count: u64) -> io::Result<u64> {
         let (out, into) = buffers.split();
         write_read(clock, &*self, &*self, out, into, count)
     }
@@ -90,7 +90,7 @@ impl Bare for OneFd {
 }
 
 impl Bare for eventfd::EventfdEnd {
-    fn initiate(&mut self, clock: Kind, _: &mut Buffers, count: u64) -> io::Result<u64> {
+    fn initiate(&mut self, clock: ClockKind, _: &mut Buffers, count: u64) -> io::Result<u64> {
         let fds = self.fds();
         write_read(clock, &fds.to, &fds.from, &1u64.to_ne_bytes(), &mut [0; 8], count)
     }
@@ -123,7 +123,7 @@ fn wait(tokens: &AtomicU32, parked: &AtomicU32) {
 }
 
 impl Bare for futex::FutexEnd {
-    fn initiate(&mut self, clock: Kind, _: &mut Buffers, count: u64) -> io::Result<u64> {
+    fn initiate(&mut self, clock: ClockKind, _: &mut Buffers, count: u64) -> io::Result<u64> {
         let (there, back) = self.bells();
         let opened = clock.now();
         for _ in 0..count {

@@ -7,8 +7,8 @@ use mechanisms::Variant;
 use model::host::Host;
 use model::launch::{Outcome, Record, Workers};
 use model::noise::RoundNoise;
-use model::placement::Place;
 use model::placement::Placement;
+use model::placement::ResolvedPlacement;
 use model::request::{Request, Stopping};
 use model::route::Route;
 use model::workload::{Policy, Workload};
@@ -25,7 +25,7 @@ pub const SAMPLES: usize = 40;
 
 pub fn clock() -> model::clock::Record {
     model::clock::Record {
-        kind: model::clock::Kind::Tsc,
+        kind: model::clock::ClockKind::Tsc,
         tsc_unavailable: None,
         cost_ns: 10.0,
         step_ns: 1.0,
@@ -38,8 +38,8 @@ pub fn clock() -> model::clock::Record {
 
 fn case(variant: &str, placement: Placement) -> Case {
     let place = match placement {
-        Placement::SameCpu => Place { cpus: Some((0, 0)), ..Place::FREE },
-        _ => Place::FREE,
+        Placement::SameCpu => ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
+        _ => ResolvedPlacement::FREE,
     };
     Case {
         variant: Variant::parse(variant).expect("a mechanism"),

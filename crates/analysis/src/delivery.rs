@@ -31,7 +31,10 @@ struct LaunchCounters<'a> {
 
 impl LaunchCounters<'_> {
     fn ends(&self) -> [&BTreeMap<String, u64>; 2] {
-        [&self.launch.record.initiator.tally, &self.launch.record.responder.tally]
+        [
+            &self.launch.record.initiator.delivery_counts,
+            &self.launch.record.responder.delivery_counts,
+        ]
     }
 
     fn sum(&self, name: &str) -> u64 {

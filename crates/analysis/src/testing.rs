@@ -7,7 +7,7 @@ use model::catalogue::{Catalogue, Described};
 use model::launch::Workers;
 use model::mechanism::{Carries, Framing, Traits, Waits};
 use model::metric::{Measured, Metric, Unit};
-use model::placement::{Place, Placement};
+use model::placement::{Placement, ResolvedPlacement};
 use model::workload::{Policy, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -27,7 +27,7 @@ pub fn case(mechanism: &str, placement: &str, cpus: Option<(u32, u32)>) -> CaseR
                 rate: None,
                 route: Default::default(),
                 placement: Placement::parse(placement).unwrap(),
-                place: Place { cpus, swappable: true, apart: false },
+                place: ResolvedPlacement { cpus, swappable: true, apart: false },
                 workers: Workers::Process,
                 payload: Policy::Untouched,
                 twin: false,

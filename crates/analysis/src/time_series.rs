@@ -7,7 +7,7 @@
 /// Most slices of a launch: more than can be told apart beside eleven others.
 const MOST: u64 = 40;
 /// Cases that a page draws, the first ones; the others have their slices summed up.
-pub const DRAWN: usize = 7;
+pub const DRAWN: usize = 8;
 /// Most slices of what is drawn, so that a page stays small; what is beyond thins all launches.
 const MOST_DRAWN: u64 = 500;
 

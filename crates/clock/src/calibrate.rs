@@ -1,13 +1,13 @@
 //! Calibration: cost and smallest step of each clock, the scale of the chosen one, and how far
 //! it drifts from the system's clocks over a run.
 
-use model::clock::{Anchor, Kind, Reading, Record, TscUnavailable};
+use model::clock::{Anchor, ClockKind, Reading, Record, TscUnavailable};
 use rustix::time::ClockId;
 
 use super::{Clock, MonotonicRaw, Now, Tsc, system_ns};
 
 /// Reads the clocks 50 times and keeps the reading least disturbed.
-pub fn anchor(kind: Kind) -> Anchor {
+pub fn anchor(kind: ClockKind) -> Anchor {
     let read = || {
         let before = kind.now();
         let raw_ns = system_ns(ClockId::MonotonicRaw);
@@ -19,13 +19,13 @@ pub fn anchor(kind: Kind) -> Anchor {
 }
 
 /// Measures the clocks of this machine: about 30 ms, most of it to find the scale.
-pub fn measure(kind: Kind, tsc_unavailable: Option<TscUnavailable>) -> (Anchor, Record) {
+pub fn measure(kind: ClockKind, tsc_unavailable: Option<TscUnavailable>) -> (Anchor, Record) {
     let start = anchor(kind);
     let mut raw = vec![
         ("monotonic_raw", reading::<MonotonicRaw>(), true),
         ("monotonic", reading::<Steered>(), true),
     ];
-    if kind == Kind::Tsc {
+    if kind == ClockKind::Tsc {
         raw.insert(0, ("tsc", reading::<Tsc>(), false));
     }
     while system_ns(ClockId::MonotonicRaw) - start.raw_ns < 25_000_000 {

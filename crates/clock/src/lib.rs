@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use model::clock::{Kind, TscUnavailable};
+use model::clock::{ClockKind, TscUnavailable};
 
 pub use calibrate::{anchor, measure};
 
@@ -56,23 +56,23 @@ pub trait Now {
     fn now(self) -> u64;
 }
 
-impl Now for Kind {
+impl Now for ClockKind {
     // The branch always goes one way in a loop: it is nothing
     // beside the read, and loops need not be compiled for each clock.
     #[inline(always)]
     fn now(self) -> u64 {
         match self {
-            Kind::Tsc => Tsc::now(),
-            Kind::MonotonicRaw => MonotonicRaw::now(),
+            ClockKind::Tsc => Tsc::now(),
+            ClockKind::MonotonicRaw => MonotonicRaw::now(),
         }
     }
 }
 
 /// Chooses the clock of this machine; `root` is `/` but in tests.
-pub fn choose(root: &Path) -> (Kind, Option<TscUnavailable>) {
+pub fn choose(root: &Path) -> (ClockKind, Option<TscUnavailable>) {
     match tsc_usable(root, counter::invariant()) {
-        Ok(()) => (Kind::Tsc, None),
-        Err(why) => (Kind::MonotonicRaw, Some(why)),
+        Ok(()) => (ClockKind::Tsc, None),
+        Err(why) => (ClockKind::MonotonicRaw, Some(why)),
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn clocks_never_run_backwards() {
-        for kind in [Kind::MonotonicRaw, choose(Path::new("/")).0] {
+        for kind in [ClockKind::MonotonicRaw, choose(Path::new("/")).0] {
             let stamps: Vec<u64> = (0..1000).map(|_| kind.now()).collect();
             assert!(stamps.is_sorted());
         }

@@ -1,7 +1,7 @@
 //! A case: one combination of factor levels.
 
 use crate::launch::Workers;
-use crate::placement::{Place, Placement};
+use crate::placement::{Placement, ResolvedPlacement};
 use crate::probe::Probe;
 use crate::route::Route;
 use crate::total::Total;
@@ -23,7 +23,7 @@ pub struct Case {
     /// Where the workers run.
     pub placement: Placement,
     /// The CPUs of that placement.
-    pub place: Place,
+    pub place: ResolvedPlacement,
     /// Processes or threads.
     pub workers: Workers,
     /// What happens to the bytes.

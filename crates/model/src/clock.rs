@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 /// Which clock stamps the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ClockKind {
     /// The time-stamp counter.
     Tsc,
     /// CLOCK_MONOTONIC_RAW.
     MonotonicRaw,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ClockKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Tsc => "TSC",
-            Kind::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
+            ClockKind::Tsc => "TSC",
+            ClockKind::MonotonicRaw => "CLOCK_MONOTONIC_RAW",
         })
     }
 }
@@ -85,7 +85,7 @@ pub struct Reading {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The clock that stamped the samples.
-    pub kind: Kind,
+    pub kind: ClockKind,
     /// Why it isn't the counter, where it isn't.
     pub tsc_unavailable: Option<TscUnavailable>,
     /// Median cost of one read of the chosen clock, in ns.

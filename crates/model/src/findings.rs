@@ -136,7 +136,7 @@ fn list(names: &[&str]) -> String {
 }
 
 /// One sentence on the rounds that were marked, most frequent cause first; `None` where none was.
-pub fn tally<'a>(rounds: impl IntoIterator<Item = &'a [Mark]>) -> Option<String> {
+pub fn count_marks<'a>(rounds: impl IntoIterator<Item = &'a [Mark]>) -> Option<String> {
     let (mut all, mut marked) = (0, 0);
     let mut causes: BTreeMap<&str, (u64, &Mark)> = BTreeMap::new();
     for marks in rounds {
@@ -178,14 +178,14 @@ mod tests {
         let more = mark("load", Level::Warning, "others used 1.20 CPUs");
         let steal = mark("steal", Level::Note, "20 ms of 400 ms");
         let rounds = [vec![], vec![steal, load.clone()], vec![more], vec![load]];
-        let told = tally(rounds.iter().map(Vec::as_slice)).unwrap();
+        let told = count_marks(rounds.iter().map(Vec::as_slice)).unwrap();
         assert_eq!(
             told,
             "3 of 4 rounds were disturbed: load in 3 (for example: others used 1.20 CPUs), \
              steal in 1 (for example: 20 ms of 400 ms); `ipcmark doctor` says what to do"
         );
-        assert_eq!(tally([&[][..], &[]]), None);
-        assert_eq!(tally([]), None);
+        assert_eq!(count_marks([&[][..], &[]]), None);
+        assert_eq!(count_marks([]), None);
     }
 
     #[test]

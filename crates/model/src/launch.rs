@@ -112,7 +112,7 @@ pub struct WorkerReport {
     /// What its end of the mechanism has counted since it was told to, by name; empty where nothing
     /// can be lost.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub tally: BTreeMap<String, u64>,
+    pub delivery_counts: BTreeMap<String, u64>,
     /// Initiator: ns per operation by the warm-up's last stretch.
     pub estimate_ns: f64,
     /// Initiator of a throughput: ns from a message to its acknowledgement, the shortest of the warm-up.

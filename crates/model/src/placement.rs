@@ -66,7 +66,7 @@ impl Placement {
 
 /// A placement on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ResolvedPlacement {
     /// The two CPUs; None leaves the workers free.
     pub cpus: Option<(u32, u32)>,
     /// Whether the roles may swap CPUs, to balance.
@@ -75,9 +75,10 @@ pub struct Place {
     pub apart: bool,
 }
 
-impl Place {
+impl ResolvedPlacement {
     /// Wherever the scheduler puts the workers of one machine.
-    pub const FREE: Place = Place { cpus: None, swappable: false, apart: false };
+    pub const FREE: ResolvedPlacement =
+        ResolvedPlacement { cpus: None, swappable: false, apart: false };
 
     /// Whether both workers share a CPU.
     pub fn shares_one_cpu(self) -> bool {

@@ -1,7 +1,7 @@
 //! Reading: rows as they were stored, or why they can't be; samples one launch at a time.
 
 use model::case::Case;
-use model::placement::Place;
+use model::placement::ResolvedPlacement;
 use std::collections::HashMap;
 
 use rusqlite::{Row, params};
@@ -314,7 +314,11 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
         total: row.get::<_, Option<String>>(16)?.map(|it| total(&it)).transpose()?,
         rate: row.get(19)?,
         placement: word(row, 4)?,
-        place: Place { cpus: cpus.0.zip(cpus.1), swappable: row.get(10)?, apart: false },
+        place: ResolvedPlacement {
+            cpus: cpus.0.zip(cpus.1),
+            swappable: row.get(10)?,
+            apart: false,
+        },
         workers: word(row, 5)?,
         payload: word(row, 6)?,
         twin: row.get(7)?,

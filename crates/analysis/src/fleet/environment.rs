@@ -74,14 +74,14 @@ fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::clock::{Kind, Record};
+    use model::clock::{ClockKind, Record};
     use model::host::Host;
     use model::peer::FarHost;
 
     #[test]
     fn only_what_differs_is_told_with_the_nodes_that_have_it() {
         let clock = Record {
-            kind: Kind::MonotonicRaw,
+            kind: ClockKind::MonotonicRaw,
             tsc_unavailable: None,
             cost_ns: 20.0,
             step_ns: 1.0,

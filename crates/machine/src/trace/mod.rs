@@ -6,13 +6,13 @@
 //! | `mark.rs` | how a worker says that its timed part begins and ends |
 //! | `points.rs` | where the programs listen |
 //! | `object.rs` | the built object of bpf/, taken apart |
-//! | `tracer.rs` | from loading to hearing, and why it may be refused |
-//! | `hearing.rs` | what the programs wrote, read back |
+//! | `tracer.rs` | from loading to reading back, and why it may be refused |
+//! | `decode.rs`  | what the programs wrote, read back |
 //! | `event.rs` | what happened, one by one |
 //! | `path.rs` | where the time of a round trip goes, from these |
 
+mod decode;
 mod event;
-mod hearing;
 mod mark;
 mod object;
 mod path;
@@ -22,9 +22,9 @@ mod tracer;
 #[cfg(test)]
 mod tests;
 
+pub use decode::events;
 pub use event::{Event, EventKind, Who};
-pub use hearing::events;
 pub use mark::{Marking, Marks};
 pub use object::{BUILT, Object, Program, RelocationTarget};
 pub use path::take_apart;
-pub use tracer::{Heard, Tracer, available, available_from};
+pub use tracer::{Recording, Tracer, available, available_from};

@@ -177,7 +177,7 @@ fn a_map_keeps_what_it_is_given() {
 const TRIPS: u64 = 100;
 
 /// Two threads that pass a byte to and fro, both marked; gives what was heard.
-fn ping_pong() -> Heard {
+fn ping_pong() -> Recording {
     use std::io::{Read, Write, pipe};
     let (marks, root) = (Marks::random().unwrap(), Path::new("/"));
     let mut tracer =
@@ -214,7 +214,7 @@ fn a_workers_events_begin_with_its_first_mark_end_with_its_last_and_take_turns()
     if !granted() {
         return;
     }
-    let Heard { traced, events } = ping_pong();
+    let Recording { traced, events } = ping_pong();
     assert_eq!(traced.events_lost, 0);
     assert!(events.iter().map(|it| it.at_ns).is_sorted());
     let both =

@@ -1,4 +1,4 @@
-//! One trace, from loading to hearing: programs are loaded while a launch is set up, attached when
+//! One trace, from loading to reading back: programs are loaded while a launch is set up, attached when
 //! it is told to go, and detached once both workers have reported, so that of several launches that
 //! stand ready only the one that is timed is looked at.
 
@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
+use super::decode::{self, Summed};
 use super::event::{Event, Who};
-use super::hearing::{self, Summed};
 use super::mark::Marks;
 use super::object::{self, Object, RelocationTarget};
 use super::points::Point;
@@ -22,7 +22,7 @@ use sys::bpf::{self, Bpf, Kernel, Map, Shape, Unverified};
 use sys::calls::getppid;
 
 /// What a trace heard: its sums, and events in the order of their time.
-pub struct Heard {
+pub struct Recording {
     /// Counts and times.
     pub traced: Traced,
     /// The first events of a latency; a worker's begin with [`super::EventKind::Begin`], and end with
@@ -167,7 +167,7 @@ impl Tracer {
     ///
     /// # Errors
     /// What bpf(2) says.
-    pub fn hear(self, operations: [u64; 2]) -> io::Result<Heard> {
+    pub fn hear(self, operations: [u64; 2]) -> io::Result<Recording> {
         let mut traced = self.told;
         let mut events = Vec::new();
         for (nth, copy) in self.copies.iter().enumerate() {
@@ -186,10 +186,10 @@ impl Tracer {
             let told = summed.told(self.object.offset("stream"));
             traced.events = told.min(self.room.into());
             traced.events_lost = if self.room == 0 { 0 } else { told - traced.events };
-            let bytes = traced.events as usize * hearing::EVENT_BYTES;
-            events = hearing::events(&copy.events.first_bytes(bytes)?);
+            let bytes = traced.events as usize * decode::EVENT_BYTES;
+            events = decode::events(&copy.events.first_bytes(bytes)?);
         }
-        Ok(Heard { traced, events })
+        Ok(Recording { traced, events })
     }
 }
 

@@ -57,7 +57,7 @@ pub fn initiate(
     name: &str,
     spec: &OpenSpec,
     call: Option<&Call>,
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
     samples: &[AtomicU64],
     batch: u64,
 ) -> Result<(), OpenError> {
@@ -70,7 +70,7 @@ struct Initiator<'a> {
     call: Option<&'a Call>,
     samples: &'a [AtomicU64],
     batch: u64,
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
 }
 
 impl Chooser for Initiator<'_> {
@@ -135,7 +135,7 @@ pub fn phases(
     name: &str,
     spec: &OpenSpec,
     call: Option<&Call>,
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
     count: u64,
 ) -> Result<Vec<Phases>, OpenError> {
     let _one_for_all = keep_record();
@@ -146,7 +146,7 @@ struct Dissector<'a> {
     spec: &'a OpenSpec,
     call: Option<&'a Call>,
     count: u64,
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
 }
 
 impl Chooser for Dissector<'_> {
@@ -171,7 +171,7 @@ impl Chooser for Dissector<'_> {
 /// Stamps each step on the way, and closes what was opened.
 struct Stamp<'a> {
     stamps: &'a mut [u64; STAMPS],
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
 }
 
 impl Visitor for Stamp<'_> {

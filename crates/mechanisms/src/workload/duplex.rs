@@ -185,7 +185,7 @@ struct Both<'a, P> {
     payload: &'a mut P,
     out: &'a mut [u8],
     into: &'a mut [u8],
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
     /// Whether the partner needs this CPU to go on.
     one_cpu: bool,
     samples: Samples<'a>,

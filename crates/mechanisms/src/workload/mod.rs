@@ -35,7 +35,7 @@ pub struct Side<'a, E, P> {
     /// Where messages are.
     pub buffers: Buffers,
     /// The clock that stamps.
-    pub clock: model::clock::Kind,
+    pub clock: model::clock::ClockKind,
 }
 
 /// What a launch asks of a workload.
@@ -48,7 +48,7 @@ pub struct WorkloadSpec {
     /// Where the far side waits, and what it asks for; None of a launch that is all on this host.
     pub far: Option<(SocketAddr, Cookie)>,
     /// The clock that stamps.
-    pub clock: model::clock::Kind,
+    pub clock: model::clock::ClockKind,
     /// Its scale.
     pub ns_per_tick: f64,
     /// Messages due per second; 0 where nothing is due.

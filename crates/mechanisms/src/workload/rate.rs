@@ -53,7 +53,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     end: &mut E,
     payload: &mut P,
     buffers: &mut Buffers,
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
     schedule: &mut Schedule,
     (samples, lateness): (&[AtomicU64], &mut [u64]),
 ) -> io::Result<()> {

@@ -37,7 +37,7 @@ pub struct Load {
 /// The messages of a launch, and when each is due.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
     ns_per_tick: f64,
     wait: Wait,
     /// Ticks from the first message to each.
@@ -51,7 +51,12 @@ pub struct Schedule {
 impl Schedule {
     /// The schedule of `load`, the first message one mean period from now; `clock` ticks every
     /// `ns_per_tick`.
-    pub fn new(clock: model::clock::Kind, load: Load, ns_per_tick: f64, wait: Wait) -> Schedule {
+    pub fn new(
+        clock: model::clock::ClockKind,
+        load: Load,
+        ns_per_tick: f64,
+        wait: Wait,
+    ) -> Schedule {
         let period_ns = 1e9 / load.per_second as f64;
         let lead = (period_ns / ns_per_tick) as u64;
         let offsets = offsets(load, period_ns / ns_per_tick);

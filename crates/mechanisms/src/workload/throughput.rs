@@ -69,7 +69,7 @@ pub fn initiate<E: Endpoint, P: Payload>(
     end: &mut E,
     payload: &mut P,
     buffers: &mut Buffers,
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
     samples: &[AtomicU64],
     messages: u64,
 ) -> io::Result<()> {

@@ -36,7 +36,7 @@ use model::request::Aim;
 use store::{RunStatus, StoredRun};
 
 /// Rows of the page's first table.
-const PAGE_ROWS: usize = 40;
+const PAGE_ROWS: usize = 24;
 /// Verdicts that the page leaves open where there are more.
 const VERDICTS_OPEN: usize = 4;
 

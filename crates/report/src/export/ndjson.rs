@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{launches, stored};
 use analysis::{CaseResult, Claim, GroupVerdict, Judged, JudgedStudy, Observed};
 use analysis::{Route, Total};
-use model::clock::{Kind, Reading, TscUnavailable};
+use model::clock::{ClockKind, Reading, TscUnavailable};
 use model::host::Host;
 use store::{Concurrent, RunStatus, Store, StoreError, StoredCase, StoredRun};
 
@@ -83,7 +83,7 @@ struct Start<'a> {
 /// The clock without its scale, which is known at the end.
 #[derive(Serialize)]
 struct StartClock<'a> {
-    kind: Kind,
+    kind: ClockKind,
     tsc_unavailable: &'a Option<TscUnavailable>,
     cost_ns: f64,
     step_ns: f64,

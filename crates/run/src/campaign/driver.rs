@@ -12,7 +12,7 @@ use crate::launch::{LaunchResult, Spec};
 use machine::interrupt::Interrupted;
 use model::launch::Record;
 use model::noise::RoundNoise;
-use model::placement::Place;
+use model::placement::ResolvedPlacement;
 use model::request::Request;
 use model::route::Route;
 
@@ -115,7 +115,7 @@ pub(crate) trait Driver {
     }
 
     /// The CPUs of a place on node `near`.
-    fn cpus(&self, _near: usize, place: &Place) -> Option<(u32, u32)> {
+    fn cpus(&self, _near: usize, place: &ResolvedPlacement) -> Option<(u32, u32)> {
         place.cpus
     }
 

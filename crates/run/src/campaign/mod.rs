@@ -34,7 +34,7 @@ use crate::plan::Plan;
 use machine::interrupt::Interrupted;
 use model::clock::Anchor;
 use model::floors::FloorDetail;
-use model::placement::Place;
+use model::placement::ResolvedPlacement;
 use model::request::Request;
 use model::route::Route;
 use stats::MOST_LAUNCHES;
@@ -231,7 +231,7 @@ impl<'a> Campaign<'a> {
         let cases = self.groups.iter().flat_map(|group| &group.cases);
         // Between hosts there is no pair of CPUs: what is measured tells of this machine alone.
         let places = cases.map(|it| match it.case.route {
-            Route::Peer => Place::FREE,
+            Route::Peer => ResolvedPlacement::FREE,
             Route::Local | Route::Lab(_) => it.case.place,
         });
         let mut order = Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false };

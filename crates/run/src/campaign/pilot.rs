@@ -307,7 +307,7 @@ pub mod tests {
     use mechanisms::Variant;
     use model::clock::Record;
     use model::launch::Workers;
-    use model::placement::{Place, Placement};
+    use model::placement::{Placement, ResolvedPlacement};
     use model::route::Route;
     use model::total::Total;
     use model::workload::Policy;
@@ -320,7 +320,7 @@ pub mod tests {
             total: None,
             rate: None,
             placement: Placement::Free,
-            place: Place::FREE,
+            place: ResolvedPlacement::FREE,
             workers: Workers::Process,
             payload: Policy::Untouched,
             twin: false,
@@ -336,7 +336,7 @@ pub mod tests {
 
     /// A clock of which 500 ns are the shortest sample.
     fn clock() -> model::clock::Record {
-        let (_, clock) = clock::measure(model::clock::Kind::MonotonicRaw, None);
+        let (_, clock) = clock::measure(model::clock::ClockKind::MonotonicRaw, None);
         model::clock::Record { cost_ns: 20.0, step_ns: 10.0, ns_per_tick: 1.0, ..clock }
     }
 

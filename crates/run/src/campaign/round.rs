@@ -6,7 +6,7 @@ use super::driver::{LaunchRequest, RoundOf, Turn};
 use super::{Campaign, Launched, LiveCase, value_ns};
 use crate::launch::{LaunchResult, Spec};
 use machine::interrupt::Interrupted;
-use model::findings::tally;
+use model::findings::count_marks;
 use model::launch::SampleCount;
 use store::{NewLaunch, StoreError};
 
@@ -128,7 +128,7 @@ impl Campaign<'_> {
     /// Says once, at the end, how many rounds were marked, and by what.
     pub(super) fn warn_of_marks(&mut self) -> Result<(), StoreError> {
         let rounds = self.with.store.rounds(self.run)?;
-        match tally(rounds.iter().map(|round| round.noise.marks.as_slice())) {
+        match count_marks(rounds.iter().map(|round| round.noise.marks.as_slice())) {
             Some(told) if self.measured_before > 0 => {
                 self.warn(&format!("counting those before it was resumed, {told}"))
             }

@@ -21,7 +21,7 @@ use crate::plan::Case;
 use machine::interrupt::Interrupted;
 use model::launch::{Outcome, Record};
 use model::peer::{Address, FarHost};
-use model::placement::Place;
+use model::placement::ResolvedPlacement;
 use store::{FleetRequest, RunStatus, Store, StoreError, StoredFleet, StoredNode};
 
 /// Longest time for which ended launches that were simulated are only in memory: they end by the
@@ -172,7 +172,7 @@ impl Driver for FleetDriver<'_> {
     }
 
     /// The one CPU that its workers share is the node's own.
-    fn cpus(&self, near: usize, place: &Place) -> Option<(u32, u32)> {
+    fn cpus(&self, near: usize, place: &ResolvedPlacement) -> Option<(u32, u32)> {
         place.cpus?;
         let cpu = *self.agents.far[near].as_ref()?.allowed_cpus.first()?;
         Some((cpu, cpu))

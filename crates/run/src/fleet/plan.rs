@@ -5,8 +5,8 @@ use crate::launch::placement;
 use crate::plan::Case;
 use mechanisms::{OpenSpec, Variant, check_over_network, probe};
 use model::launch::Workers;
-use model::placement::Place;
 use model::placement::Placement;
+use model::placement::ResolvedPlacement;
 use model::route::Route;
 use model::total::Total;
 use model::workload::{Policy, Workload};
@@ -60,7 +60,7 @@ pub fn plan(asked: &FleetRequest) -> Result<Vec<GroupPlan>, String> {
         for (workload, size) in exchanges() {
             for text in &asked.between {
                 let case = case(text, workload, size, Placement::Free)?;
-                let place = Place { swappable: true, ..case.place };
+                let place = ResolvedPlacement { swappable: true, ..case.place };
                 let case = Case { route: Route::Peer, place, ..case };
                 let open = OpenSpec {
                     options: case.variant.options.clone(),
@@ -85,8 +85,8 @@ fn case(text: &str, workload: Workload, size: u64, placement: Placement) -> Resu
     let sized = variant.traits().carries.has_size() && workload.has_size();
     // Any one CPU: which, each node says.
     let place = match placement {
-        Placement::SameCpu => Place { cpus: Some((0, 0)), ..Place::FREE },
-        _ => Place::FREE,
+        Placement::SameCpu => ResolvedPlacement { cpus: Some((0, 0)), ..ResolvedPlacement::FREE },
+        _ => ResolvedPlacement::FREE,
     };
     Ok(Case {
         variant,

@@ -14,7 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::worker::{Setting, repeat};
 use clock::{Clock, MonotonicRaw, Tsc};
-use model::clock::{Anchor, Kind};
+use model::clock::{Anchor, ClockKind};
 use model::floors::Repeats;
 
 /// Reads in one repeat of the cost.
@@ -48,7 +48,7 @@ impl Clock for Monotonic {
 pub(super) fn measure(setting: &Setting) -> Clocks {
     let mut clocks = Vec::new();
     let watch = &setting.watch;
-    if watch.kind == Kind::Tsc {
+    if watch.kind == ClockKind::Tsc {
         clocks.push(clock::<Tsc>(setting, "tsc", watch.ns_per_tick));
     }
     clocks.push(clock::<MonotonicRaw>(setting, "monotonic_raw", 1.0));
@@ -72,10 +72,10 @@ pub(super) fn measure(setting: &Setting) -> Clocks {
     }
 }
 
-fn name(kind: Kind) -> &'static str {
+fn name(kind: ClockKind) -> &'static str {
     match kind {
-        Kind::Tsc => "tsc",
-        Kind::MonotonicRaw => "monotonic_raw",
+        ClockKind::Tsc => "tsc",
+        ClockKind::MonotonicRaw => "monotonic_raw",
     }
 }
 
@@ -147,7 +147,7 @@ fn smallest_difference(now: impl Fn() -> u64, reads: usize) -> Option<u64> {
     differences.filter(|step| *step > 0).min()
 }
 
-fn anchors(kind: Kind) -> Vec<Anchor> {
+fn anchors(kind: ClockKind) -> Vec<Anchor> {
     let mut anchors = vec![clock::anchor(kind)];
     for _ in 0..SPANS {
         std::thread::sleep(SPAN);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{FloorDetail, NOT_YET, Order, calls, clocks, copy, line, wake_up};
 use crate::launch::wire::{self, Reader, write_frame};
 use machine::Topology;
-use model::clock::Kind;
+use model::clock::ClockKind;
 use model::floors::{Floors, Part, Repeats};
 use model::host::Host;
 use model::placement::Relation;
@@ -37,7 +37,7 @@ pub(super) struct WireOrder {
 
 /// Measures by the clock that the run uses.
 pub(super) struct Stopwatch {
-    pub kind: Kind,
+    pub kind: ClockKind,
     pub ns_per_tick: f64,
     /// Shortest batch that the clock tells well, in ns.
     shortest_ns: f64,

@@ -19,7 +19,7 @@ use sys::perf::Kernel;
 pub struct Instrumentation {
     counting: Option<Counting<'static>>,
     marking: Option<Marking>,
-    clock: model::clock::Kind,
+    clock: model::clock::ClockKind,
     begun: Option<Instant>,
 }
 
@@ -91,7 +91,7 @@ pub fn who(role: Role) -> Who {
 }
 
 /// Now, by both clocks: of a few readings the one that took least.
-fn instant(clock: model::clock::Kind) -> Instant {
+fn instant(clock: model::clock::ClockKind) -> Instant {
     let reading = |_| {
         let before = clock.now();
         let time = clock_gettime(ClockId::Monotonic);

@@ -3,21 +3,24 @@
 use machine::Topology;
 use mechanisms::Variant;
 use model::mechanism::Waits;
-use model::placement::{Place, Placement, Relation};
+use model::placement::{Placement, Relation, ResolvedPlacement};
 
 /// Where both workers run, or why this machine has no such place.
 pub fn resolve(
     placement: Placement,
     topology: &Topology,
     allowed: &[u32],
-) -> Result<Place, String> {
+) -> Result<ResolvedPlacement, String> {
     let relation = match placement {
-        Placement::Free => return Ok(Place::FREE),
+        Placement::Free => return Ok(ResolvedPlacement::FREE),
         Placement::Cpus(initiator, responder) => {
             for cpu in [initiator, responder] {
                 check_cpu(cpu, topology, allowed)?;
             }
-            return Ok(Place { cpus: Some((initiator, responder)), ..Place::FREE });
+            return Ok(ResolvedPlacement {
+                cpus: Some((initiator, responder)),
+                ..ResolvedPlacement::FREE
+            });
         }
         Placement::SameCpu => Relation::SameCpu,
         Placement::SmtSibling => Relation::SmtSibling,
@@ -27,7 +30,11 @@ pub fn resolve(
     };
     let cpus =
         topology.pair(relation, allowed).ok_or_else(|| topology.why_not(relation, allowed))?;
-    Ok(Place { cpus: Some(cpus), swappable: cpus.0 != cpus.1, ..Place::FREE })
+    Ok(ResolvedPlacement {
+        cpus: Some(cpus),
+        swappable: cpus.0 != cpus.1,
+        ..ResolvedPlacement::FREE
+    })
 }
 
 /// Where the initiator runs here, and the responder on another host, which may use the CPUs
@@ -38,10 +45,10 @@ pub fn resolve_apart(
     allowed: &[u32],
     allowed_there: &[u32],
     one_kernel: bool,
-) -> Result<Place, String> {
+) -> Result<ResolvedPlacement, String> {
     let apart = !one_kernel;
     match placement {
-        Placement::Free => Ok(Place { apart, ..Place::FREE }),
+        Placement::Free => Ok(ResolvedPlacement { apart, ..ResolvedPlacement::FREE }),
         Placement::Cpus(initiator, responder) => {
             check_cpu(initiator, topology, allowed)?;
             if !allowed_there.contains(&responder) {
@@ -50,7 +57,11 @@ pub fn resolve_apart(
                     "CPU {responder} is not the peer's to use: choose from {list}"
                 ));
             }
-            Ok(Place { cpus: Some((initiator, responder)), apart, ..Place::FREE })
+            Ok(ResolvedPlacement {
+                cpus: Some((initiator, responder)),
+                apart,
+                ..ResolvedPlacement::FREE
+            })
         }
         _ => Err(format!(
             "{placement} is a relation of one machine's CPUs: with --peer choose free, or a CPU here \
@@ -60,7 +71,7 @@ pub fn resolve_apart(
 }
 
 /// Why `variant` isn't measured at `place` unless that is asked for explicitly.
-pub fn objection(place: Place, variant: &Variant) -> Option<String> {
+pub fn objection(place: ResolvedPlacement, variant: &Variant) -> Option<String> {
     (place.shares_one_cpu() && variant.waits() == Waits::Spinning).then(|| {
         "spinning on one CPU costs a time slice per message; --spin-on-one-cpu insists".into()
     })

@@ -100,7 +100,8 @@ impl<'a> WorkerProtocol<'a> {
         self.report.lost = stats.lost;
         self.report.datagrams = stats.datagrams;
         let counts = stats.counts.into_iter();
-        self.report.tally = counts.map(|(name, count)| (name.to_string(), count)).collect();
+        self.report.delivery_counts =
+            counts.map(|(name, count)| (name.to_string(), count)).collect();
         if let Err(error) = result {
             self.report.unavailable = OpenError::unavailable(&error).cloned();
             self.report.error = Some(error.to_string());

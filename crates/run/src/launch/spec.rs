@@ -57,7 +57,7 @@ pub struct Spec {
     #[serde(default)]
     pub arrivals: Arrivals,
     /// The clock that stamps.
-    pub clock: model::clock::Kind,
+    pub clock: model::clock::ClockKind,
     /// Its scale, for durations in this spec; samples stay in ticks.
     pub ns_per_tick: f64,
     /// How long the launch may take from `go` to its reports, in ms.

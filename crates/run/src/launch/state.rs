@@ -60,7 +60,7 @@ pub struct FarEnd {
     /// The address at which it waits.
     pub at: IpAddr,
     /// Its clock.
-    pub clock: clock::Kind,
+    pub clock: clock::ClockKind,
     /// The scale of that.
     pub ns_per_tick: f64,
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::page::Page;
 use super::spec::Spec;
-use machine::trace::{Heard, Marks, Tracer, take_apart};
+use machine::trace::{Marks, Recording, Tracer, take_apart};
 use model::launch::{Outcome, SampleCount, WorkerReport};
 use model::probe::{Probe, Scope};
 use model::refusal::Refusal;
@@ -91,7 +91,7 @@ impl Tracing {
 
 /// The one place where events meet samples: these are laid onto what happened meanwhile, and taken
 /// apart, to round trips where each holds a batch. The events themselves are not kept.
-fn laid_out(heard: Heard, reports: [&WorkerReport; 2], page: &Page) -> Traced {
+fn laid_out(heard: Recording, reports: [&WorkerReport; 2], page: &Page) -> Traced {
     let [initiator, _] = reports;
     let samples = page.samples(initiator.samples as usize);
     let starts = match &initiator.marked {

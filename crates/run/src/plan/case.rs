@@ -3,7 +3,7 @@
 use mechanisms::Variant;
 use mechanisms::workload::connect;
 use model::launch::Workers;
-use model::placement::{Place, Placement};
+use model::placement::{Placement, ResolvedPlacement};
 use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
@@ -25,7 +25,7 @@ pub struct Case {
     /// Where the workers run.
     pub placement: Placement,
     /// The CPUs of that placement here.
-    pub place: Place,
+    pub place: ResolvedPlacement,
     /// Processes or threads.
     pub workers: Workers,
     /// What happens to the bytes.

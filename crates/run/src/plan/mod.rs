@@ -15,7 +15,7 @@ use machine::Topology;
 use mechanisms::{OpenError, Variant, probe, probe_nonblocking};
 use model::launch::Workers;
 use model::mechanism::Carries;
-use model::placement::{Place, Placement};
+use model::placement::{Placement, ResolvedPlacement};
 use model::request::Request;
 use model::route::{Chain, Route};
 use model::total::Total;
@@ -114,7 +114,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
                         total: (sized && transfers).then_some(what.total),
                         rate: paced.then_some(request.rate),
                         placement: *placement,
-                        place: place.clone().unwrap_or(Place::FREE),
+                        place: place.clone().unwrap_or(ResolvedPlacement::FREE),
                         workers: *workers,
                         payload: request.payload,
                         twin: false,
@@ -271,7 +271,7 @@ fn place(
     placement: Placement,
     route: &Route,
     machine: &Machine,
-) -> Result<Result<Place, String>, String> {
+) -> Result<Result<ResolvedPlacement, String>, String> {
     match (placement, resolve(placement, route, machine)) {
         (Placement::Cpus(..), Err(reason)) => Err(reason),
         (_, resolved) => Ok(resolved),
@@ -281,7 +281,7 @@ fn place(
 fn absence(
     request: &Request,
     case: &Case,
-    place: &Result<Place, String>,
+    place: &Result<ResolvedPlacement, String>,
     routes: &AvailableRoutes,
 ) -> Option<(Absence, String)> {
     if let Err(reason) = place {

@@ -8,7 +8,7 @@ use crate::launch::peer::Peer;
 use mechanisms::{OpenError, OpenSpec, check_over_network};
 use model::host::Host;
 use model::launch::Workers;
-use model::placement::{Place, Placement};
+use model::placement::{Placement, ResolvedPlacement};
 use model::route::Route;
 
 /// Why nothing is measured to the other host where there is none.
@@ -77,14 +77,14 @@ pub(super) fn resolve(
     placement: Placement,
     route: &Route,
     machine: &Machine,
-) -> Result<Place, String> {
+) -> Result<ResolvedPlacement, String> {
     let Machine { topology, allowed, routes } = machine;
     match (route, &routes.peer) {
         (Route::Peer, Some(it)) => {
             placement::resolve_apart(placement, topology, allowed, &it.allowed, it.one_kernel)
         }
         // Without a host there, nothing can be said of its CPUs.
-        (Route::Peer, None) => Ok(Place::FREE),
+        (Route::Peer, None) => Ok(ResolvedPlacement::FREE),
         // The hosts of a laboratory have the CPUs of this one.
         (Route::Local | Route::Lab(_), _) => placement::resolve(placement, topology, allowed),
     }

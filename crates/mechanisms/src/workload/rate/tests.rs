@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::*;
 use crate::workload::payload::Untouched;
 use crate::workload::schedule::{Load, Wait};
-use model::clock::Kind;
+use model::clock::ClockKind;
 use model::workload::Arrivals;
 
-const CLOCK: Kind = Kind::MonotonicRaw; // its ticks are nanoseconds
+const CLOCK: ClockKind = ClockKind::MonotonicRaw; // its ticks are nanoseconds
 const MS: u64 = 1_000_000;
 const MESSAGES: usize = 40;
 const SLOW: usize = 3;

@@ -28,7 +28,7 @@ fn wanted(far: Option<FarEnd>) -> Wanted {
         batch: 1,
         rate: None,
         arrivals: Arrivals::Periodic,
-        clock: clock::Kind::MonotonicRaw,
+        clock: clock::ClockKind::MonotonicRaw,
         ns_per_tick: 1.0,
         deadline_ms: 100,
         buffer_offset: 0,
@@ -52,7 +52,7 @@ fn here() -> LaunchState {
 /// A launch between two, and what is said to the far one first.
 fn between() -> (LaunchState, Spec) {
     let at = Ipv4Addr::new(10, 1, 0, 2).into();
-    let far = FarEnd { node: FAR, at, clock: clock::Kind::Tsc, ns_per_tick: 0.5 };
+    let far = FarEnd { node: FAR, at, clock: clock::ClockKind::Tsc, ns_per_tick: 0.5 };
     let (state, begin) = LaunchState::begin(wanted(Some(far)), 9);
     let Some(Outgoing { node: FAR, what: Message::Begin(spec, 32), .. }) = begin else {
         panic!("{begin:?}");
@@ -120,7 +120,7 @@ fn a_launch_in_one_place_is_ready_goes_is_timed_and_tells() {
 #[test]
 fn of_two_halves_the_far_one_begins_and_goes_first() {
     let (mut state, far) = between();
-    assert_eq!((far.clock, far.ns_per_tick), (clock::Kind::Tsc, 0.5), "its own clock");
+    assert_eq!((far.clock, far.ns_per_tick), (clock::ClockKind::Tsc, 0.5), "its own clock");
     let reply = state.hear(FAR, FrameKind::Bound, &4711_u16.to_le_bytes());
     let Some(Outgoing { node: NEAR, what: Message::Begin(near, 32), .. }) = reply else {
         panic!("{reply:?}");
