@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{open_loop, words};
-use crate::{Block, Column, Emphasis, Row, Section, Table, Text, units};
+use crate::{Block, Emphasis, Row, Section, Table, Text, units};
 use analysis::{CaseResult, GroupVerdict, Judged, Standing, Status};
 use store::Closed;
 
@@ -76,16 +76,11 @@ fn head(group: &GroupVerdict) -> String {
 }
 
 fn drawn(judged: &Judged, questions: &[Question], rows: usize) -> Table {
-    let mut table = Table {
-        columns: vec![
-            Column::text("", 0),
-            Column::text("mechanism", 0),
-            Column::number("median", 0),
-            Column::number("slower than best", 0),
-            Column::number("CPU time", 0),
-        ],
-        ..Default::default()
-    };
+    let mut table = Table::new("").words([("", 0), ("mechanism", 0)]).numbers([
+        ("median", 0),
+        ("slower than best", 0),
+        ("CPU time", 0),
+    ]);
     let room = rows.saturating_sub(questions.len());
     let mut shares = shares(questions, room).into_iter();
     let mut shown: Vec<&CaseResult> = Vec::new();

@@ -349,7 +349,7 @@ fn add_twins(groups: &mut [Group]) {
 }
 
 /// Why nothing looks at two hosts.
-const ONE_HOST: &str = "what looks on sees one network stack's workers: observe route local";
+const ONE_HOST: &str = "instrumentation sees the workers of one network stack: observe route local";
 
 /// Every case that moves something once more under each probe, or the reason why not.
 fn add_observed(groups: &mut [Group], request: &Request) {
