@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, output};
+use cli_support::{Bench, output, results};
 use rustix::process::Signal;
 
 const HUNG: Duration = Duration::from_secs(90);
@@ -128,4 +128,11 @@ fn wait_until_it_measures(bench: &Bench) {
 
 fn warnings(bench: &Bench) -> Vec<String> {
     cli_support::rows(&bench.open(), "SELECT text FROM warnings")
+}
+
+#[test]
+fn a_budget_that_preparing_spends_alone_measures_all_the_same() {
+    let bench = Bench::new();
+    bench.must("-q run pipe -w latency -s 64 -p same-cpu --budget 1ms");
+    assert!(results(&bench.export()).iter().all(|it| it["launches"].as_u64() >= Some(1)));
 }

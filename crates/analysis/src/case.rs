@@ -356,7 +356,7 @@ impl CaseResult {
         self.samples = values.iter().map(|value| value.samples).sum();
         self.effective_samples = values.iter().map(|value| value.effective).sum();
         let estimate = self.estimate_of(in_unit, values, group);
-        let asked = run.request.stopping.asked(self.is_on_one_cpu());
+        let asked = run.request.stopping.asked(self.workload, self.is_on_one_cpu());
         let half_width = headline(&ns, group)
             .map(|it| (it.interval.high - it.interval.low) / 2.0 / it.interval.estimate);
         self.precision_reached = Some(Precision {

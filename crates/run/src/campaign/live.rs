@@ -114,6 +114,12 @@ impl LiveGroup {
         }
     }
 
+    /// Whether the scheduler places the workers of all its cases, on this host.
+    pub(super) fn is_free(&self) -> bool {
+        let free = |live: &LiveCase| live.case.place.cpus.is_none() && live.case.route.is_local();
+        self.cases.iter().all(free)
+    }
+
     pub(super) fn progressed(&self) -> Progressed {
         Progressed { rounds: self.rounds as usize, spent: self.spent }
     }

@@ -45,16 +45,19 @@ impl Campaign<'_> {
 }
 
 impl LiveGroup {
-    /// Whether every case that isn't given up is as precise as asked.
+    /// Whether enough of the cases that aren't given up are as precise as asked.
     fn judge_precision(&mut self, analysis: &Analysis, request: &Request) -> bool {
         for case in &mut self.cases {
-            let asked = request.stopping.asked(case.case.place.shares_one_cpu());
+            let asked =
+                request.stopping.asked(case.case.workload, case.case.place.shares_one_cpu());
             // What carries nothing is a control: it is compared with nothing, and holds up
             // nobody; nor does what is observed, which has launches enough for its counts.
             let control = case.case.variant.traits().carries.is_control();
             case.precise = control || case.is_observed() || case.half_width(analysis) <= asked;
         }
-        self.cases.iter().all(|case| case.precise || case.given_up)
+        let going_on = || self.cases.iter().filter(|case| !case.given_up);
+        let precise = going_on().filter(|case| case.precise).count();
+        request.stopping.is_enough(precise, going_on().count())
     }
 }
 

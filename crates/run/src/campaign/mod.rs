@@ -17,6 +17,7 @@ mod room;
 mod round;
 mod sessions;
 mod settle;
+mod sizing;
 pub mod stopping;
 mod unmarked;
 mod warnings;
@@ -37,7 +38,7 @@ use model::floors::FloorDetail;
 use model::placement::ResolvedPlacement;
 use model::request::Request;
 use model::route::Route;
-use stats::MOST_LAUNCHES;
+use stats::{LEAST_LAUNCHES, MOST_LAUNCHES};
 use store::{Label, NewLaunch, NewRun, RunStatus, Store, StoreError, StoredRun};
 
 use stopping::Bound;
@@ -46,10 +47,10 @@ pub use exclusive::{Other, Turn};
 pub use hosts::{Hosts, OpenRoutes};
 pub(crate) use live::{LiveCase, LiveGroup};
 pub use look::value_ns;
-pub use pilot::lasting_ns;
 pub use progress::{Launched, Progress, Status};
 use sessions::Session;
 pub use settle::find_quiet;
+pub use sizing::lasting_ns;
 
 /// The tools of a campaign.
 pub struct Conditions<'a> {
@@ -282,14 +283,14 @@ impl<'a> Campaign<'a> {
             self.with.store.set_settle(self.run, &settle)?;
         }
         self.with.progress.stage("pilots: how many operations fill a sample, and a launch");
-        for together in self.driver.together((0..self.groups.len()).collect()) {
+        for together in self.driver.together(self.in_order_of_pilots()) {
             if !self.with.progress.wanted() || self.pilot(&together)?.is_err() {
                 return Ok(Err(Interrupted));
             }
         }
+        self.leave_time_for_rounds();
         loop {
-            let open: Vec<usize> =
-                (0..self.groups.len()).filter(|nth| self.groups[*nth].closed.is_none()).collect();
+            let open = self.open();
             if open.is_empty() {
                 return Ok(Ok(()));
             }
@@ -316,6 +317,39 @@ impl<'a> Campaign<'a> {
         }
     }
 
+    /// Groups whose workers the scheduler places come last: what an operation may take there is known from
+    /// the pilots of others.
+    fn in_order_of_pilots(&self) -> Vec<usize> {
+        let mut groups: Vec<usize> = (0..self.groups.len()).collect();
+        groups.sort_by_key(|nth| self.groups[*nth].is_free());
+        groups
+    }
+
+    /// Preparing may take two thirds of the budget; what it took beyond that is not counted. On a slow
+    /// machine a short budget would else end before anything is measured.
+    fn leave_time_for_rounds(&mut self) {
+        let Some(budget) = self.request.stopping.budget_ns.map(Duration::from_nanos) else {
+            return;
+        };
+        let beyond = self.began.elapsed().saturating_sub(budget * 2 / 3);
+        self.began += beyond;
+    }
+
+    /// The groups that get rounds now. Where the scheduler places the workers, launches differ by what it
+    /// chooses, and more of them make no interval narrow: such groups get the least that has an interval,
+    /// and further rounds once all others are closed.
+    fn open(&self) -> Vec<usize> {
+        let open = |nth: &usize| self.groups[*nth].closed.is_none();
+        let (free, placed): (Vec<usize>, Vec<usize>) =
+            (0..self.groups.len()).filter(open).partition(|nth| self.groups[*nth].is_free());
+        let going_on =
+            |nth: &usize| placed.is_empty() || self.groups[*nth].rounds < LEAST_LAUNCHES as u64;
+        let mut now: Vec<usize> = free.into_iter().filter(going_on).collect();
+        now.extend(&placed);
+        now.sort_unstable();
+        now
+    }
+
     /// What bounds a group: groups that are open share the time that is left, round by round.
     fn bound(&self, nth: usize) -> Bound {
         let stopping = &self.request.stopping;
@@ -323,8 +357,7 @@ impl<'a> Campaign<'a> {
         let left = stopping
             .budget_ns
             .map(|budget| Duration::from_nanos(budget).saturating_sub(self.began.elapsed()));
-        let open = self.groups.iter().filter(|group| group.closed.is_none());
-        let each: Duration = open.map(|group| group.took).sum();
+        let each: Duration = self.open().into_iter().map(|nth| self.groups[nth].took).sum();
         let rounds_left = left.map(|left| {
             let fit = left.as_nanos().checked_div(each.as_nanos()).unwrap_or(u128::MAX);
             // Where time is left at all, something is measured.

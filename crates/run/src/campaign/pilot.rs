@@ -1,37 +1,15 @@
-//! Pilots, before the first round: how many operations fill a sample and a launch. What they fix
-//! stays fixed for the run.
+//! Pilots, before the first round. What they fix (`sizing`) stays fixed for the run.
 
-use crate::plan::waited;
 use std::time::{Duration, Instant};
 
 use super::driver::{RoundOf, Turn};
-use super::{Campaign, LiveCase, LiveGroup, value_ns};
+use super::sizing::{Lasts, asked_messages, ns_apart, pilot_of, refuse_coarse};
+use super::{Campaign, LiveCase, LiveGroup};
 use crate::launch::{LaunchResult, Spec};
 use crate::plan::Case;
 use machine::interrupt::Interrupted;
-use mechanisms::workload::{Found, Size, row};
-use model::launch::{Outcome, SampleCount, Warmup};
-use model::workload::Workload;
+use model::launch::Outcome;
 use store::StoreError;
-
-/// What a launch should last once its workers share a CPU, and otherwise, in ns.
-const LASTING_ON_ONE_CPU: f64 = 20e6;
-const LASTING_ACROSS: f64 = 35e6;
-/// Down to this share of it where the budget is tight: many cases then still get their 12
-/// launches, which say more than few long ones.
-const LEAST_PACE: f64 = 0.5;
-/// What a launch costs beside what it times, in ns, quiet included: to see whether it is tight.
-const BESIDE: f64 = 8e6;
-/// What the pilot of a case lasts, in ns.
-const PILOT_NS: u64 = 5_000_000;
-/// The deadline of a pilot, in ms.
-pub(super) const PILOT_DEADLINE_MS: u64 = 10_000;
-/// Where losses are waited for: the least deadline, three times what a resending mechanism takes to give
-/// up; the least that a pilot warms up and times of transfers, in ns, since few losses tell little of
-/// many; and the longest acknowledgement, in ns, that makes one longer: what takes longer was lost.
-const LOSING_DEADLINE_MS: u64 = 30_000;
-const LOSING_PILOT_NS: u64 = 100_000_000;
-const LOSING_ACK_NS: f64 = 5e6;
 
 impl Campaign<'_> {
     /// Runs every case of some groups once that was not piloted before, and fixes its batch and samples.
@@ -104,6 +82,8 @@ impl Campaign<'_> {
         pace: f64,
     ) -> Result<(), StoreError> {
         for (turn, mut result) in set.iter().zip(measured) {
+            let cases = self.groups.iter().flat_map(|group| &group.cases);
+            let apart_ns = ns_apart(&self.groups[turn.group].cases[turn.case].case, cases);
             let live = &mut self.groups[turn.group].cases[turn.case];
             let clock = self.driver.clock(turn.nodes(live).0).unwrap_or(&self.clock);
             if !self.request.unbatched {
@@ -111,7 +91,7 @@ impl Campaign<'_> {
             }
             // Where a node was lost meanwhile, nothing is known of the case: it has another pilot once that is back.
             if self.driver.reaches(live) || result.record.outcome == Outcome::Ok {
-                live.fix(&result, &self.request, clock, pace);
+                live.fix(&result, &self.request, clock, Lasts { pace, apart_ns });
             }
             let row = self.row(0, turn, result);
             self.pending.push(row);
@@ -125,23 +105,6 @@ impl Campaign<'_> {
             }
         }
         Ok(())
-    }
-
-    /// By which factor latency launches are shortened, so that every case gets its
-    /// 12 launches within the budget.
-    fn pace(&self) -> f64 {
-        let Some(budget) = self.request.stopping.budget_ns else { return 1.0 };
-        let launches = stats::LEAST_LAUNCHES as f64;
-        let (mut shortened, mut whole) = (0.0, 0.0);
-        for case in self.groups.iter().flat_map(|group| &group.cases).map(|live| &live.case) {
-            whole += launches * BESIDE;
-            let one_cpu = case.place.shares_one_cpu();
-            match row(case.workload).lasts_ns {
-                Some(lasts_ns) => whole += launches * lasts_ns,
-                None => shortened += launches * lasting_ns(one_cpu),
-            }
-        }
-        ((budget as f64 - whole) / shortened).clamp(LEAST_PACE, 1.0)
     }
 
     pub(super) fn pilot_spec(&self, live: &LiveCase, launch: Spec) -> Spec {
@@ -169,237 +132,5 @@ impl LiveGroup {
             live.operation_ns = pilot.operation_ns;
             live.given_up = pilot.given_up;
         }
-    }
-}
-
-impl LiveCase {
-    /// Fixes batch and samples from what the pilot found; latency launches are shortened by
-    /// `pace`. A pilot that failed gives up the
-    /// case: its record says why.
-    fn fix(
-        &mut self,
-        pilot: &LaunchResult,
-        request: &model::request::Request,
-        clock: &model::clock::Record,
-        pace: f64,
-    ) {
-        let report = &pilot.record.initiator;
-        let found = operation_ns(&self.case, pilot, clock);
-        let (Some(operation), Outcome::Ok) = (found, &pilot.record.outcome) else {
-            self.given_up = true;
-            (self.batch, self.samples) = (1, 1);
-            return;
-        };
-        self.operation_ns = operation;
-        if let Some(rate) = self.case.rate {
-            // It lasts as long as its schedule, or as it takes to serve it one by one.
-            self.operation_ns = report.estimate_ns.max(1e9 / rate as f64);
-        }
-        let lasting = pace * lasting_ns(self.case.place.shares_one_cpu());
-        let found = (self.operation_ns, report.ack_ns);
-        let found = found_of(&self.case, found, clock, lasting);
-        let unbatched = request.unbatched;
-        let Size { batch, samples } = (row(self.case.workload).size)(&Found { unbatched, ..found });
-        (self.batch, self.samples) = (batch, samples);
-        self.samples = request.samples_of(self.case.workload).unwrap_or(self.samples).max(1);
-    }
-}
-
-/// Messages of a transfer, where the request says how many.
-fn asked_messages(case: &Case) -> Option<u64> {
-    case.total?.messages(case.message_bytes?)
-}
-
-/// What a launch should last, in ns.
-pub fn lasting_ns(one_cpu: bool) -> f64 {
-    if one_cpu { LASTING_ON_ONE_CPU } else { LASTING_ACROSS }
-}
-
-/// The pilot of a case whose launches are such.
-fn pilot_of(case: &Case, launch: Spec) -> Spec {
-    let (warmup, lasting) = pilot_lasts(case, launch.warmup);
-    let deadline_ms = deadline_ms(case, PILOT_DEADLINE_MS);
-    Spec { warmup, samples: SampleCount::Lasting(lasting), deadline_ms, ..launch }
-}
-
-/// How long the pilot of a case warms up whose launches do so long, and what it times, in ns.
-fn pilot_lasts(case: &Case, launch: Warmup) -> (Warmup, u64) {
-    let to_size = case.workload.traits().transfers && asked_messages(case).is_none();
-    if !to_size || !waited::are_waited_for(&case.variant, &case.route) {
-        return (launch, PILOT_NS);
-    }
-    let operations = launch.operations.max(Warmup::default().operations);
-    (Warmup { operations, ns: launch.ns.max(LOSING_PILOT_NS) }, LOSING_PILOT_NS)
-}
-
-/// Time per operation by a pilot of `case`, in ns; None where it timed nothing.
-fn operation_ns(case: &Case, pilot: &LaunchResult, clock: &model::clock::Record) -> Option<f64> {
-    let report = &pilot.record.initiator;
-    let batch = report.batch.max(1);
-    let middle = value_ns(&mut pilot.samples.clone(), batch, clock.ns_per_tick)?;
-    let losing = waited::are_waited_for(&case.variant, &case.route);
-    if !losing || !case.workload.traits().transfers {
-        return Some(middle.max(0.1));
-    }
-    // Most of the time goes into few long waits, which the middle one of few transfers knows nothing of.
-    let timed = pilot.samples.iter().sum::<u64>() as f64 * clock.ns_per_tick;
-    let untimed = report.warmup_operations + report.lead_operations;
-    let operations = untimed + pilot.samples.len() as u64 * batch;
-    Some((report.untimed_ns + timed) / operations as f64)
-}
-
-fn found_of(
-    case: &Case,
-    (operation_ns, ack_ns): (f64, f64),
-    clock: &model::clock::Record,
-    lasting_ns: f64,
-) -> Found {
-    let waits = waited::are_waited_for(&case.variant, &case.route);
-    Found {
-        operation_ns,
-        ack_ns: if waits { ack_ns.min(LOSING_ACK_NS) } else { ack_ns },
-        lasting_ns,
-        shortest_ns: clock.shortest_ns(),
-        batch: asked_messages(case),
-        unbatched: false,
-    }
-}
-
-/// Responses are never batched: what is too short for the clock has no open loop.
-fn refuse_coarse(workload: Workload, pilot: &mut LaunchResult, clock: &model::clock::Record) {
-    let measured = workload.traits().paced && pilot.record.outcome == Outcome::Ok;
-    let response = value_ns(&mut pilot.samples.clone(), 1, clock.ns_per_tick);
-    let (true, Some(ns), shortest) = (measured, response, clock.shortest_ns()) else { return };
-    if ns < shortest {
-        let reason = format!(
-            "a response takes {ns:.0} ns, which the clock can't time by itself (from {shortest:.0} ns \
-             on): -w latency times many as one, and --unbatched times it all the same"
-        );
-        pilot.record.outcome = Outcome::NotApplicable { reason };
-    }
-}
-
-impl LiveCase {
-    /// When a launch of it is taken for hung, in ms.
-    pub(super) fn deadline_ms(&self) -> u64 {
-        let expected = self.operation_ns * (self.batch * self.samples) as f64;
-        deadline_ms(&self.case, deadline_of(expected))
-    }
-}
-
-/// The deadline of a launch that should last so many ns, in ms: twenty times that, and five seconds more, which
-/// on a busy host a process may have to wait for its CPU.
-fn deadline_of(expected_ns: f64) -> u64 {
-    5_000 + (20.0 * expected_ns / 1e6) as u64
-}
-
-/// When a launch of `case` is taken for hung that is promised to be over in so many ms. Where what is
-/// lost is sent again a launch that met few losses promises too much, and to give up the slow ones
-/// would flatter the rest.
-fn deadline_ms(case: &Case, promised_ms: u64) -> u64 {
-    let waits = waited::are_waited_for(&case.variant, &case.route);
-    if waits { promised_ms.max(LOSING_DEADLINE_MS) } else { promised_ms }
-}
-
-#[cfg(test)]
-pub mod tests {
-    use super::*;
-    use mechanisms::Variant;
-    use model::clock::Record;
-    use model::launch::Workers;
-    use model::placement::{Placement, ResolvedPlacement};
-    use model::route::Route;
-    use model::total::Total;
-    use model::workload::Policy;
-
-    pub fn case(mechanism: &str, workload: Workload) -> Case {
-        Case {
-            variant: Variant::parse(mechanism).unwrap(),
-            workload,
-            message_bytes: Some(64),
-            total: None,
-            rate: None,
-            placement: Placement::Free,
-            place: ResolvedPlacement::FREE,
-            workers: Workers::Process,
-            payload: Policy::Untouched,
-            twin: false,
-            route: Route::Local,
-            observe: None,
-        }
-    }
-
-    fn sized(case: &Case, found: (f64, f64), clock: &Record, lasting_ns: f64) -> (u64, u64) {
-        let size = (row(case.workload).size)(&found_of(case, found, clock, lasting_ns));
-        (size.batch, size.samples)
-    }
-
-    /// A clock of which 500 ns are the shortest sample.
-    fn clock() -> model::clock::Record {
-        let (_, clock) = clock::measure(model::clock::ClockKind::MonotonicRaw, None);
-        model::clock::Record { cost_ns: 20.0, step_ns: 10.0, ns_per_tick: 1.0, ..clock }
-    }
-
-    #[test]
-    fn responses_too_short_for_the_clock_are_refused_and_nothing_else_is() {
-        for (workload, ns, refused) in [
-            (Workload::Rate, 499, true),
-            (Workload::Rate, 500, false),
-            (Workload::Latency, 100, false), // those are batched
-        ] {
-            let record = model::launch::Record::without_samples(Outcome::Ok);
-            let mut pilot = LaunchResult { record, samples: vec![ns; 5] };
-            refuse_coarse(workload, &mut pilot, &clock());
-            let reason = match pilot.record.outcome {
-                Outcome::NotApplicable { reason } => reason,
-                _ => String::new(),
-            };
-            assert_eq!(reason.contains("the clock can't time by itself (from 500 ns"), refused);
-        }
-        let paced = case("pipe", Workload::Rate);
-        assert_eq!(sized(&paced, (1e6, 0.0), &clock(), 20e6), (1, 200));
-        assert_eq!(sized(&paced, (1e9, 0.0), &clock(), 20e6), (1, 1));
-    }
-
-    #[test]
-    fn where_losses_are_waited_for_few_long_waits_count_as_what_they_take() {
-        let mut record = model::launch::Record::without_samples(Outcome::Ok);
-        record.initiator.batch = 10;
-        (record.initiator.warmup_operations, record.initiator.lead_operations) = (18, 2);
-        record.initiator.untimed_ns = 6_000.0;
-        let pilot = LaunchResult { record, samples: vec![900, 1_000, 22_100] };
-        let of = |mechanism, workload| operation_ns(&case(mechanism, workload), &pilot, &clock());
-        assert_eq!(of("udp:reliability=raptorq+arq", Workload::Throughput), Some(100.0));
-        assert_eq!(of("udp:reliability=raptorq+arq,loss=5%", Workload::Throughput), Some(600.0));
-        assert_eq!(of("udp:reliability=raptorq+arq,loss=5%", Workload::Latency), Some(100.0));
-        let nothing = LaunchResult { samples: Vec::new(), ..pilot };
-        assert_eq!(operation_ns(&case("tcp", Workload::Latency), &nothing, &clock()), None);
-    }
-
-    #[test]
-    fn a_launch_times_some_transfers_and_none_is_shorter_than_200_acknowledgements() {
-        let pipe = case("pipe", Workload::Throughput);
-        let sized = |ack_ns| sized(&pipe, (1_000.0, ack_ns), &clock(), 20e6);
-        assert_eq!(sized(4e3), (4_000, 5), "five of 4 ms, as 200 acknowledgements last 0.8 ms");
-        assert_eq!(sized(45e3), (9_000, 3), "three of 9 ms");
-        assert_eq!(sized(1e6), (200_000, 1), "one of 200 ms");
-    }
-
-    #[test]
-    fn a_lost_acknowledgement_makes_no_transfer_of_minutes_and_its_pilot_meets_losses() {
-        let lossless = case("udp:reliability=stop-and-wait", Workload::Throughput);
-        let losing = case("udp:reliability=stop-and-wait,loss=20%", Workload::Throughput);
-        let transfer_of = |case, ack_ns| sized(case, (1e6, ack_ns), &clock(), 20e6);
-        // 200 acknowledgements; at most a second where one may have been lost.
-        assert_eq!(transfer_of(&losing, 5e4), (10, 3));
-        assert_eq!(transfer_of(&lossless, 5e7), (10_000, 1));
-        assert_eq!(transfer_of(&losing, 5e7), (1_000, 1));
-
-        let asked = Warmup { operations: 5, ns: 1 };
-        assert_eq!(pilot_lasts(&lossless, asked), (asked, PILOT_NS));
-        let longer = Warmup { operations: 1_000, ns: LOSING_PILOT_NS };
-        assert_eq!(pilot_lasts(&losing, asked), (longer, LOSING_PILOT_NS));
-        let told = Case { total: Some(Total::Bytes(640)), ..losing };
-        assert_eq!(pilot_lasts(&told, asked), (asked, PILOT_NS));
     }
 }

@@ -4,12 +4,14 @@ use crate::plan::waited;
 use std::time::Duration;
 
 use super::driver::LaunchRequest;
-use super::pilot::PILOT_DEADLINE_MS;
+use super::sizing::PILOT_DEADLINE_MS;
 use super::{Campaign, value_ns};
 use crate::launch::Spec;
 use crate::plan::Case;
 use mechanisms::Variant;
 use model::launch::{SampleCount, Workers};
+use model::placement::ResolvedPlacement;
+use model::route::Route;
 use model::workload::{Policy, Workload};
 use store::Settle;
 use study::losses;
@@ -49,14 +51,11 @@ impl Campaign<'_> {
     /// mechanism is timed, without the losses that are asked of it: they never settle. None when a
     /// signal came, or the other host is gone.
     pub(super) fn find_settle(&mut self) -> Option<Settle> {
-        let cases = || self.groups.iter().flat_map(|group| &group.cases).map(|live| &*live.case);
-        let apart = || cases().filter(|case| !case.place.shares_one_cpu());
-        let case = apart().find(|case| case.route.is_local()).or_else(|| apart().next())?;
         if is_brief() {
             return Some(Settle { quiet_ns: BRIEF_NS, ..Settle::default() });
         }
-        let (place, route) = (case.place, case.route.clone());
-        let Some(mechanism) = settles(case) else {
+        let cases = self.groups.iter().flat_map(|group| &group.cases).map(|live| &*live.case);
+        let Some((place, route, mechanism)) = shows_settling(cases) else {
             return Some(Settle { quiet_ns: ASSUMED_NS, ..Settle::default() });
         };
         let spec = Spec {
@@ -111,6 +110,21 @@ pub fn find_quiet(
         }
     }
     Some(Settle { quiet_ns, blocks_ns: pooled(&forked), quiet_blocks_ns })
+}
+
+/// Where, by which route and over which mechanism it can be seen how long the machine takes to settle:
+/// between two CPUs of this host if any case is pinned to two, else between hosts. Where the scheduler
+/// places both workers they share a CPU for part of the time, and round trips differ by more than a fork
+/// changes them.
+fn shows_settling<'a>(
+    cases: impl Iterator<Item = &'a Case> + Clone,
+) -> Option<(ResolvedPlacement, Route, String)> {
+    let local = |case: &&Case| {
+        case.route.is_local() && case.place.cpus.is_some() && !case.place.shares_one_cpu()
+    };
+    let elsewhere = |case: &&Case| !case.route.is_local();
+    let case = cases.clone().find(local).or_else(|| cases.clone().find(elsewhere))?;
+    Some((case.place, case.route.clone(), settles(case)?))
 }
 
 /// The mechanism by which it can be seen how long a path like that of `case` takes to settle; None where
@@ -187,9 +201,8 @@ fn level(blocks: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pilot::tests::case;
+    use super::super::sizing::tests::case;
     use super::*;
-    use model::route::Route;
 
     /// A launch that begins fast and settles at `level`.
     fn launch(level: f64) -> Vec<f64> {
@@ -235,6 +248,25 @@ mod tests {
         assert_eq!(settles(&apart).as_deref(), Some("udp:reliability=stop-and-wait"));
         let line = Case { route: Route::parse("lab:loss=5%").unwrap(), ..losing };
         assert_eq!(settles(&line), None);
+    }
+
+    #[test]
+    fn settling_is_looked_for_between_two_cpus_and_never_where_the_scheduler_places() {
+        let free = case("tcp", Workload::Latency);
+        let on = |cpus| {
+            let place = ResolvedPlacement { cpus: Some(cpus), swappable: true, apart: false };
+            Case { place, ..free.clone() }
+        };
+        let (one_cpu, two, peer) =
+            (on((1, 1)), on((0, 1)), Case { route: Route::Peer, ..free.clone() });
+        let found = |cases: &[&Case]| {
+            let (place, route, mechanism) = shows_settling(cases.iter().copied())?;
+            Some((place.cpus, route, mechanism))
+        };
+        let local = Some((Some((0, 1)), Route::Local, "pipe".to_string()));
+        assert_eq!(found(&[&free, &one_cpu, &peer, &two]), local);
+        assert_eq!(found(&[&free, &peer]), Some((None, Route::Peer, "tcp".to_string())));
+        assert_eq!(found(&[&free, &one_cpu]), None);
     }
 
     #[test]

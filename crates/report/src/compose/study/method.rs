@@ -103,9 +103,9 @@ impl Written<'_> {
         let asked = match stopping.launches {
             Some(launches) => format!("Each case was to be launched {launches} times"),
             None => "Launches went on for as long as there was time, 100 a case at most; where 30 or more \
-                     were to come, a group was analysed after 22 too, and ended there if each of its \
-                     cases had the precision asked, ±2 % on one CPU and ±5 % across; the error \
-                     probability was spent across both analyses"
+                     were to come, a group was analysed after 22 too, and ended there if nine of ten of its \
+                     cases had the precision asked, ±2 % on one CPU, ±5 % across and ±10 % of \
+                     transfers; the error probability was spent across both analyses"
                 .into(),
         };
         let budget = match stopping.budget_ns {
