@@ -1,10 +1,11 @@
 //! Launches on this host, and between it and those that it has a route to.
 //!
 //! Launches are set up together, left alone until the machine has settled where that
-//! matters, timed one after the other, and ended together. Between the first `go` and the
-//! last report this process only waits.
+//! matters, timed one after the other (each has a slot of its own), and ended together. Between the first `go`
+//! and the last report this process only waits.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,12 +16,14 @@ use super::driver::{Driver, LaunchRequest, RoundOf, Sets, Turn, rng, swapped};
 use super::room::Room;
 use super::unmarked::Forks;
 use super::{LiveCase, LiveGroup, exclusive};
+use crate::launch::launches::{Launches, Node};
 use crate::launch::peer::Peer;
-use crate::launch::{Interrupt, Launch, LaunchResult, Launcher, PeerRoute, Stage};
+use crate::launch::state::Wanted;
+use crate::launch::{Interrupt, LaunchResult, Launcher, PeerRoute, unstarted};
 use crate::plan::Case;
 use machine::doctor::{Snapshot, Watch};
 use machine::interrupt::Interrupted;
-use model::launch::Record;
+use model::launch::{Outcome, Record};
 use model::noise::{Gaps, RoundNoise};
 use model::route::{LabRecord, Route};
 
@@ -29,6 +32,8 @@ use model::route::{LabRecord, Route};
 const OBSERVED_ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
 /// How long the spin before and after a round lasts.
 const SPIN: Duration = Duration::from_micros(500);
+/// The node of this host, in the network of this process.
+const HERE: usize = 0;
 
 /// The routes to other hosts that are open, by the route of the cases that take them.
 #[derive(Default)]
@@ -44,10 +49,6 @@ impl OpenRoutes {
     pub(super) fn peer(&self) -> Option<&Peer> {
         self.routes.get(&Route::Peer).map(|it| &it.peer)
     }
-
-    fn lost(&self) -> Option<String> {
-        self.routes.values().find_map(|it| it.peer.lost())
-    }
 }
 
 /// This host, and its routes to others.
@@ -62,7 +63,10 @@ pub struct Hosts {
 
 /// Makes the launches of a campaign there.
 pub(super) struct HostDriver<'a> {
-    hosts: Hosts,
+    launches: Launches,
+    /// By route the nodes of its two halves, and the host of the second.
+    ends: BTreeMap<Route, (usize, usize, Peer)>,
+    turn: exclusive::Turn,
     interrupt: &'a Interrupt,
     room: Room,
     bounds: Bounds,
@@ -79,8 +83,26 @@ struct UnderWay {
 
 impl<'a> HostDriver<'a> {
     pub(super) fn new(hosts: Hosts, interrupt: &'a Interrupt) -> HostDriver<'a> {
-        let room = Room::of_this_machine();
-        HostDriver { hosts, interrupt, room, bounds: Bounds::default(), under_way: None }
+        let Hosts { launcher, routes, turn } = hosts;
+        let mut nodes = vec![Node::here(&launcher, None)];
+        let mut ends = BTreeMap::new();
+        for (route, PeerRoute { peer, near }) in routes.routes {
+            let near = near.map_or(HERE, |network| {
+                nodes.push(Node::here(&launcher, Some(network)));
+                nodes.len() - 1
+            });
+            nodes.push(peer.node());
+            ends.insert(route, (near, nodes.len() - 1, peer));
+        }
+        HostDriver {
+            launches: Launches::of(nodes),
+            ends,
+            turn,
+            interrupt,
+            room: Room::of_this_machine(),
+            bounds: Bounds::default(),
+            under_way: None,
+        }
     }
 
     /// How many launches of a group are set up together: all of them where there is room. The machine
@@ -90,50 +112,32 @@ impl<'a> HostDriver<'a> {
         self.room.launches(largest.unwrap_or(0) as u64)
     }
 
-    /// Times launches that were started, one after the other, and has them end.
-    fn time(
-        &mut self,
-        launches: &mut [std::io::Result<Launch>],
-        quiet: Duration,
-    ) -> Result<(), Interrupted> {
-        let interrupt = self.interrupt;
-        for launch in launches.iter_mut().flatten() {
-            launch.reach(Stage::Ready, interrupt)?;
-        }
-        if !quiet.is_zero() {
-            interrupt.sleep(quiet);
-        }
-        self.bounds.measure(interrupt);
-        for launch in launches.iter_mut().flatten() {
-            if interrupt.signal().is_some() {
-                return Err(Interrupted);
+    /// A launch on the nodes where its halves are to be.
+    fn wanted(&self, asked: LaunchRequest) -> Result<Wanted, Outcome> {
+        let LaunchRequest { mut spec, route, padding, slot, .. } = asked;
+        let Some((near, far, peer)) = self.ends.get(&route) else {
+            if route.is_local() {
+                return Ok(Wanted { near: HERE, far: None, spec, padding, slot });
             }
-            launch.go();
-            launch.reach(Stage::Timed, interrupt)?;
-        }
-        launches.iter_mut().flatten().for_each(Launch::end);
-        Ok(())
-    }
-
-    /// Starts a launch where its halves are to be.
-    fn start(&self, asked: &LaunchRequest) -> std::io::Result<Launch> {
-        let LaunchRequest { spec, route, padding, .. } = asked;
-        match (route, self.hosts.routes.routes.get(route)) {
-            (_, Some(peer)) => Ok(self.hosts.launcher.start_between(spec, *padding, peer)),
-            (Route::Local, None) => self.hosts.launcher.start(spec, *padding),
-            (Route::Peer | Route::Lab(_), None) => {
-                let error = format!("{route}: there is no way any more");
-                Err(std::io::Error::new(std::io::ErrorKind::NotConnected, error))
-            }
-        }
+            let error = format!("{route}: there is no way any more");
+            return Err(unstarted(&io::Error::new(io::ErrorKind::NotConnected, error)));
+        };
+        let far = Some(peer.end(*far, &mut spec)?);
+        Ok(Wanted { near: *near, far, spec, padding, slot })
     }
 
     /// The pilots of a group: of what is observed there is none.
     fn pilots(&self, nth: usize, group: &LiveGroup) -> Vec<Vec<Turn>> {
         let results: Vec<usize> =
             (0..group.cases.len()).filter(|it| !group.cases[*it].is_observed()).collect();
-        let turn = |case: &usize| Turn { group: nth, case: *case, ..Turn::default() };
-        results.chunks(self.set_size(group)).map(|it| it.iter().map(turn).collect()).collect()
+        let turn = |(slot, case): (usize, &usize)| Turn {
+            group: nth,
+            case: *case,
+            slot,
+            ..Turn::default()
+        };
+        let set = |it: &[usize]| it.iter().enumerate().map(turn).collect();
+        results.chunks(self.set_size(group)).map(set).collect()
     }
 
     /// The launches of a group in a random order, cut into those that are set up together.
@@ -185,17 +189,9 @@ impl Driver for HostDriver<'_> {
         set: Vec<LaunchRequest>,
         quiet: Duration,
     ) -> Result<Vec<LaunchResult>, Interrupted> {
-        let mut launches: Vec<_> = set.iter().map(|it| self.start(it)).collect();
-        if self.time(&mut launches, quiet).is_err() {
-            // All are told before any is waited for.
-            launches.iter_mut().flatten().for_each(Launch::hang_up);
-            return Err(Interrupted);
-        }
-        let collect = |launch: std::io::Result<Launch>| match launch {
-            Ok(launch) => launch.collect(self.interrupt),
-            Err(error) => LaunchResult::not_started(&error),
-        };
-        Ok(launches.into_iter().map(collect).collect())
+        let set = set.into_iter().map(|it| self.wanted(it)).collect();
+        let (bounds, interrupt) = (&mut self.bounds, self.interrupt);
+        self.launches.run(set, quiet, interrupt, || bounds.measure(interrupt))
     }
 
     fn begin_round(&mut self, round: &RoundOf, measured: Duration) {
@@ -231,12 +227,13 @@ impl Driver for HostDriver<'_> {
     }
 
     fn ends_within(&mut self, time: Duration) {
-        self.hosts.turn.ends_within(time);
+        self.turn.ends_within(time);
     }
 
     fn lost(&self) -> Option<String> {
         // A signal to the whole process group is the end of an agent, too.
-        self.hosts.routes.lost().filter(|_| self.interrupt.signal().is_none())
+        let lost = self.ends.values().find_map(|(.., peer)| peer.lost());
+        lost.filter(|_| self.interrupt.signal().is_none())
     }
 }
 

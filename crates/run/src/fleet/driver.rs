@@ -14,12 +14,12 @@ use crate::campaign::driver::{Driver, LaunchRequest, RoundOf, Sets};
 use crate::campaign::{
     Campaign, Conditions, LiveCase, LiveGroup, StoredLaunches, measured_clock, now_utc,
 };
-use crate::launch::LaunchResult;
 use crate::launch::peer::address;
 use crate::launch::state::{FarEnd, Wanted};
+use crate::launch::{Interrupt, LaunchResult};
 use crate::plan::Case;
 use machine::interrupt::Interrupted;
-use model::launch::{Outcome, Record};
+use model::launch::Outcome;
 use model::peer::{Address, FarHost};
 use model::placement::ResolvedPlacement;
 use store::{FleetRequest, RunStatus, Store, StoreError, StoredFleet, StoredNode};
@@ -48,7 +48,9 @@ pub fn measure(
     };
     let (groups, done) = revive(with.store, run, plans, &asked)?;
     let network = asked.network.as_deref().and_then(|text| address::network(text).ok());
-    let mut driver = FleetDriver { asked, agents, network, told_lost: HashSet::new() };
+    let interrupt = with.interrupt;
+    let told_lost = HashSet::new();
+    let mut driver = FleetDriver { asked, agents, network, interrupt, told_lost };
     driver.keep_nodes(&mut with, run, &nodes)?;
     let (request, settle_ns) = (driver.asked.request(), driver.asked.settle_ns);
     let mut campaign = Campaign::of(with, Box::new(driver), (run, request), groups, clock);
@@ -63,6 +65,7 @@ struct FleetDriver<'a> {
     asked: FleetRequest,
     agents: AgentPool<'a>,
     network: Option<Address>,
+    interrupt: &'a Interrupt,
     told_lost: HashSet<usize>,
 }
 
@@ -119,7 +122,7 @@ impl FleetDriver<'_> {
 
     fn far_end(&self, near: usize, node: usize, mechanism: &str) -> Result<FarEnd, String> {
         let ipv6 = mechanisms::Variant::parse(mechanism).is_ok_and(|it| it.is_ipv6());
-        let told = |why| format!("{}: {why}", self.agents.names[node]);
+        let told = |why| format!("{}: {why}", self.asked.nodes[node]);
         let (Some(near), Some(far)) = (&self.agents.far[near], &self.agents.far[node]) else {
             return Err(told("it never answered".into()));
         };
@@ -144,27 +147,13 @@ impl Driver for FleetDriver<'_> {
         set: Vec<LaunchRequest>,
         quiet: Duration,
     ) -> Result<Vec<LaunchResult>, Interrupted> {
-        let mut wanted = Vec::new();
-        let mut refused: Vec<Option<LaunchResult>> = Vec::new();
-        for LaunchRequest { spec, nodes: (near, far), padding, slot, .. } in set {
+        let wanted = |LaunchRequest { spec, nodes: (near, far), padding, slot, .. }| {
             let far = far.map(|far| self.far_end(near, far, &spec.mechanism)).transpose();
-            refused.push(match far {
-                Ok(far) => {
-                    wanted.push(Wanted { near, far, spec, padding, slot });
-                    None
-                }
-                Err(reason) => {
-                    let record = Record::without_samples(Outcome::NotApplicable { reason });
-                    Some(LaunchResult { record, samples: Vec::new() })
-                }
-            });
-        }
-        let mut made = Vec::new();
-        if !wanted.is_empty() {
-            made = self.agents.run_launches(wanted, quiet)?;
-        }
-        let mut made = made.into_iter();
-        Ok(refused.into_iter().filter_map(|it| it.or_else(|| made.next())).collect())
+            let far = far.map_err(|reason| Outcome::NotApplicable { reason })?;
+            Ok(Wanted { near, far, spec, padding, slot })
+        };
+        let set = set.into_iter().map(wanted).collect();
+        self.agents.launches.run(set, quiet, self.interrupt, || {})
     }
 
     fn clock(&self, near: usize) -> Option<&model::clock::Record> {
@@ -184,11 +173,9 @@ impl Driver for FleetDriver<'_> {
     }
 
     fn newly_lost(&mut self) -> Vec<(usize, String, String)> {
-        let lost = self.agents.lost.iter().enumerate();
-        let why = lost.filter_map(|(nth, why)| Some((nth, why.clone()?)));
-        why.filter(|(nth, _)| self.told_lost.insert(*nth))
-            .map(|(nth, why)| (nth, self.agents.names[nth].clone(), why))
-            .collect()
+        let lost = |nth: usize| Some((nth, self.asked.nodes[nth].clone(), self.agents.lost(nth)?));
+        let lost = (0..self.asked.nodes.len()).filter_map(lost);
+        lost.filter(|(nth, ..)| self.told_lost.insert(*nth)).collect()
     }
 
     fn stored_within(&self) -> Duration {

@@ -8,7 +8,8 @@
 //! There may be several initiators, each with a pair of ends (`pairs`): the first commands them all.
 //! An observed launch has `instrumentation` in its workers, and may be traced (`tracing`) by its
 //! supervisor. A launch between two hosts is made of two halves (`peer`, `halves`). What is said to whom is
-//! decided in one place, here, at a peer and between the nodes of a fleet (`state`).
+//! decided in one place, here, at a peer and between the nodes of a fleet (`state`), and one driver asks it
+//! (`launches`).
 //!
 //! ```text
 //! coordinator ──spec──▶ supervisor ──fork──▶ initiator, responder
@@ -22,6 +23,7 @@
 mod halves;
 mod handle;
 mod instrumentation;
+pub(crate) mod launches;
 mod loops;
 mod page;
 mod pairs;
@@ -39,6 +41,7 @@ pub mod plant;
 pub mod spec;
 pub mod wire;
 
+pub(crate) use handle::unstarted;
 pub use handle::{Launch, LaunchResult, Launcher, PeerRoute};
 pub use machine::interrupt::Interrupt;
 pub use page::{Command, Page};

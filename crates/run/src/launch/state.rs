@@ -173,6 +173,8 @@ pub struct LaunchState {
     far: Side,
     /// Why it failed, where no record says so.
     failure: Option<String>,
+    /// Whether, once one half had failed, the other was waited for.
+    echoed: bool,
 }
 
 impl LaunchState {
@@ -198,7 +200,7 @@ impl LaunchState {
             None => (begun, Side::default()),
             Some(_) => (Side::default(), begun),
         };
-        (LaunchState { wanted, number, near, far, failure }, outgoing)
+        (LaunchState { wanted, number, near, far, failure, echoed: false }, outgoing)
     }
 
     fn far_node(&self) -> Option<usize> {
@@ -283,6 +285,27 @@ impl LaunchState {
             }
             stage => self.failed() || self.sides().all(|(_, side)| side.is_at(stage)),
         }
+    }
+
+    /// Whether it goes on and isn't at `stage`.
+    pub fn is_late(&self, stage: Stage) -> bool {
+        !self.failed() && !self.is_at(stage)
+    }
+
+    /// Whether one half has failed, and the other may tell why.
+    pub fn awaits_echo(&self) -> bool {
+        !self.echoed && self.failed() && !self.is_at(Stage::Reported)
+    }
+
+    /// Takes in that the other half was waited for, where one has failed.
+    pub fn wait_no_more(&mut self) {
+        self.echoed |= self.failed();
+    }
+
+    /// How long it may take to be timed once it goes: over a network the word of that has its own way.
+    pub fn timed_within(&self) -> Duration {
+        let lasts = Duration::from_millis(self.wanted.spec.deadline_ms) + GRACE;
+        if self.wanted.far.is_some() { lasts + COLLECTED_WITHIN } else { lasts }
     }
 
     /// Takes in that a supervisor couldn't be started at the near end, and why.

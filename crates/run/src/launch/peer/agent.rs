@@ -2,7 +2,6 @@
 //! a supervisor for each launch, and passes frames on. It ends when its standard input does, and
 //! everything that it started ends with it.
 
-use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
@@ -15,9 +14,9 @@ use rustix::thread::sched_getaffinity;
 use super::deploy::remove_own;
 use super::{Build, FarHost, network};
 use crate::launch::spec::{BUILD, Spec};
-use crate::launch::supervised::Supervised;
+use crate::launch::supervised::Supervisors;
 use crate::launch::wire::{FrameKind, Missing, Reader, time_left, write_frame_line};
-use crate::launch::{LaunchResult, Launcher};
+use crate::launch::{Launcher, unstarted};
 use machine::Topology;
 use model::launch::Record;
 use sys::network::addresses;
@@ -63,8 +62,8 @@ pub fn serve() -> i32 {
     if write_frame_line(io::stdout(), FrameKind::Hello, hello.to_string().as_bytes()).is_err() {
         return 1;
     }
-    let launcher = Launcher::new("/proc/self/exe".into());
-    Agent { owner, launcher, charges: BTreeMap::new(), heard: Instant::now() }.serve()
+    let supervisors = Supervisors::new(Launcher::new("/proc/self/exe".into()), None);
+    Agent { owner, supervisors, heard: Instant::now() }.serve()
 }
 
 fn describe() -> FarHost {
@@ -151,16 +150,10 @@ impl Order {
     }
 }
 
-/// A launch that is served.
-struct Charge {
-    supervised: Supervised,
-    lasts: Duration,
-}
-
 struct Agent {
     owner: Reader<io::Stdin>,
-    launcher: Launcher,
-    charges: BTreeMap<u32, Charge>,
+    /// Of the launches that are served.
+    supervisors: Supervisors,
     heard: Instant,
 }
 
@@ -181,11 +174,10 @@ impl Agent {
         while let Some((kind, payload)) = self.owner.held()? {
             self.obey(kind, &payload)?;
         }
-        let longest = self.charges.values().map(|it| it.lasts).max().unwrap_or_default();
-        let deadline = self.heard + SILENCE + longest;
-        let sources: Vec<BorrowedFd<'_>> = std::iter::once(self.owner.as_fd())
-            .chain(self.charges.values().map(|it| it.supervised.fd()))
-            .collect();
+        let deadline = self.heard + SILENCE + self.supervisors.longest();
+        let (numbers, said): (Vec<u32>, Vec<BorrowedFd<'_>>) = self.supervisors.fds().unzip();
+        let sources: Vec<BorrowedFd<'_>> =
+            std::iter::once(self.owner.as_fd()).chain(said).collect();
         let mut fds: Vec<_> = sources.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         match poll(&mut fds, time_left(Some(deadline)).as_ref()) {
             Ok(0) => return Err(Missing::Late),
@@ -194,36 +186,18 @@ impl Agent {
             Err(error) => return Err(Missing::Broken(error.into())),
         }
         let readable: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        let numbers: Vec<u32> = self.charges.keys().copied().collect();
         for (number, _) in numbers.iter().zip(&readable[1..]).filter(|(_, readable)| **readable) {
-            self.hear(*number)?;
+            self.supervisors.fill(*number);
+        }
+        while let Some((number, kind, payload)) = self.supervisors.next() {
+            match kind {
+                FrameKind::Over => say(FrameKind::Over, &number.to_le_bytes())?,
+                kind => relay(number, kind, &payload)?,
+            }
         }
         if readable[0] {
             self.owner.fill()?;
             self.heard = Instant::now();
-        }
-        Ok(())
-    }
-
-    /// Passes on what a supervisor says.
-    fn hear(&mut self, number: u32) -> Result<(), Missing> {
-        let Some(charge) = self.charges.get_mut(&number) else { return Ok(()) };
-        let frames = charge.supervised.frames();
-        let filled = frames.fill();
-        let mut told = Vec::new();
-        let broken = loop {
-            match frames.held() {
-                Ok(Some(frame)) => told.push(frame),
-                Ok(None) => break false,
-                Err(_) => break true,
-            }
-        };
-        for (kind, payload) in told {
-            relay(number, kind, &payload)?;
-        }
-        if broken || filled.is_err() {
-            self.charges.remove(&number);
-            say(FrameKind::Over, &number.to_le_bytes())?;
         }
         Ok(())
     }
@@ -234,30 +208,20 @@ impl Agent {
             Order::Answer => return say(FrameKind::Hello, &[]),
             Order::Begin { number, padding, spec } => return self.begin(number, &spec, padding),
             Order::Relay { number, kind: Some(kind) } => {
-                if let Some(charge) = self.charges.get_mut(&number) {
-                    charge.supervised.tell(kind);
-                }
+                self.supervisors.tell(number, kind);
             }
             Order::Relay { kind: None, .. } => {}
-            Order::Over { number } => drop(self.charges.remove(&number)),
+            Order::Over { number } => self.supervisors.end(number),
         }
         Ok(())
     }
 
     fn begin(&mut self, number: u32, spec: &Spec, padding: usize) -> Result<(), Missing> {
-        match self.launcher.start_here(spec, padding) {
-            Ok(supervised) => {
-                let lasts = Duration::from_millis(spec.deadline_ms);
-                self.charges.insert(number, Charge { supervised, lasts });
-                Ok(())
-            }
-            Err(error) => {
-                let record: Record = LaunchResult::not_started(&error).record;
-                let text = serde_json::to_vec(&record).expect("a record is always JSON");
-                relay(number, FrameKind::Record, &text)?;
-                relay(number, FrameKind::Done, &[])
-            }
-        }
+        let Err(error) = self.supervisors.begin(number, spec, padding) else { return Ok(()) };
+        let record = Record::without_samples(unstarted(&error));
+        let text = serde_json::to_vec(&record).expect("a record is always JSON");
+        relay(number, FrameKind::Record, &text)?;
+        relay(number, FrameKind::Done, &[])
     }
 }
 

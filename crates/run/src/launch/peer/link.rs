@@ -1,213 +1,206 @@
-//! The way to the other host, and what has come over it of each launch.
+//! The way to an agent, of a peer or of a fleet's node: who it is, whether it is there, and its frames.
 
-use model::peer::PeerRequest;
-use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::cell::{RefCell, RefMut};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::connection::{
-    ANSWERS_WITHIN, Connection, Frame, HelloError, PONG_WITHIN, end_all, hello, of_launch,
-    read_hello,
+    ANSWERS_WITHIN, Connection, Frame, HelloError, end_all, hello, of_launch, read_hello,
 };
 use super::deploy::Copy;
 use super::{FarHost, NoPeer};
-use crate::launch::state::Outgoing;
 use crate::launch::wire::{FrameKind, Missing};
 use machine::interrupt::Interrupt;
+use model::peer::PeerRequest;
 
-/// How long a peer may take to end once its standard input is closed.
+/// How long an agent that is lost may take to end once its standard input is closed.
 const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
-/// The agent over there, and what has come of each launch.
-pub(in crate::launch) struct Link {
-    agent: Connection,
-    heard: HashMap<u32, VecDeque<Frame>>,
-    next: u32,
+/// The agent over there.
+pub(crate) struct Link {
+    /// None once it is lost.
+    agent: Option<Connection>,
+    /// The host that it described in its hello.
+    pub(crate) far: Option<FarHost>,
     /// Whether it has said that it is there, since it was asked.
     answered: bool,
-    pub(super) lost: Option<String>,
+    /// Why nothing comes any more.
+    missing: Option<Missing>,
+    /// Why it takes no part any more.
+    pub(crate) lost: Option<String>,
 }
 
 impl Link {
-    pub(super) fn start(asked: &PeerRequest, interrupt: &Interrupt) -> Result<Link, NoPeer> {
+    /// The way to an agent that was just started, if it could be.
+    pub(crate) fn of(agent: Result<Connection, String>) -> Link {
+        let lost = agent.as_ref().err().cloned();
+        Link { agent: agent.ok(), far: None, answered: false, missing: None, lost }
+    }
+
+    /// Starts the agent of a peer; gives who it is, too.
+    pub(super) fn start(
+        asked: &PeerRequest,
+        interrupt: &Interrupt,
+    ) -> Result<(Link, FarHost), NoPeer> {
         let failed = |why| {
             NoPeer(format!(
                 "--peer: {why}; give a command that runs its arguments elsewhere, as in 'ssh host'"
             ))
         };
-        let of = |agent| Link { agent, heard: HashMap::new(), next: 0, answered: true, lost: None };
-        if !asked.deployed {
-            let agent = Connection::start(&asked.command, &asked.program, false);
-            return agent.map(of).map_err(failed);
+        let mut agent;
+        let mut brought = Ok(());
+        if asked.deployed {
+            let mut copy =
+                Copy::of_this_program().map_err(|why| NoPeer(format!("--deploy: {why}")))?;
+            agent = Connection::start_copy(&asked.command, &copy).map_err(failed)?;
+            brought = agent.bring(&mut copy, interrupt);
+        } else {
+            agent = Connection::start(&asked.command, &asked.program, false).map_err(failed)?;
         }
-        let mut copy = Copy::of_this_program().map_err(|why| NoPeer(format!("--deploy: {why}")))?;
-        let mut link = of(Connection::start_copy(&asked.command, &copy).map_err(failed)?);
-        match link.agent.bring(&mut copy, interrupt) {
-            Ok(()) => Ok(link),
-            Err(missing) => Err(link.not_brought(&missing)),
+        let far = match brought {
+            Ok(()) => greet(&mut agent, interrupt),
+            Err(missing) => Err(not_brought(&mut agent, &missing)),
+        };
+        // Dropped, it ends its agent.
+        let mut link = Link::of(Ok(agent));
+        let far = far?;
+        link.far = Some(far.clone());
+        Ok((link, far))
+    }
+
+    pub(crate) fn say(&mut self, kind: FrameKind, payload: &[u8]) {
+        if let Some(agent) = &mut self.agent {
+            agent.say(kind, payload);
         }
     }
 
-    fn not_brought(&mut self, missing: &Missing) -> NoPeer {
-        let told = match missing {
-            Missing::Interrupted => {
-                return NoPeer("--deploy: interrupted before the copy was there".into());
-            }
-            Missing::Late => self.agent.told("the copy wasn't there in time"),
-            Missing::Broken(error) => self.agent.told(&error.to_string()),
-            Missing::Closed => self.agent.how_it_ended(missing),
-        };
-        NoPeer(format!(
-            "--deploy: {told}; does `{}` give a shell where $TMPDIR or /tmp can be written and executed?",
-            self.agent.command()
-        ))
-    }
-
-    /// Each side says who it is; gives who the other one is.
-    pub(super) fn greet(&mut self, interrupt: &Interrupt) -> Result<FarHost, NoPeer> {
-        self.say(FrameKind::Hello, &hello());
-        let deadline = Instant::now() + ANSWERS_WITHIN;
-        let told = match self.agent.next(deadline, interrupt.fd()) {
-            Ok((FrameKind::Hello, text)) => match read_hello(&text) {
-                Ok(far) => return Ok(far),
-                Err(HelloError::OtherBuild(why)) => {
-                    let told = self.agent.told(&why);
-                    return Err(NoPeer(format!("--peer: {told}, or let --deploy copy this one")));
-                }
-                Err(HelloError::Nonsense(why)) => self.agent.told(&why),
-            },
-            Ok((kind, _)) => self.agent.told(&format!("it said {kind:?} first")),
-            Err(Missing::Interrupted) => {
-                return Err(NoPeer("--peer: interrupted before it answered".into()));
-            }
-            Err(Missing::Late) => {
-                self.agent.told(&format!("it didn't answer in {} s", ANSWERS_WITHIN.as_secs()))
-            }
-            Err(missing) => self.agent.how_it_ended(&missing),
-        };
-        Err(NoPeer(format!(
-            "--peer: {told}; is ipcmark there? name it with --peer-program, or copy it with --deploy"
-        )))
-    }
-
-    pub(super) fn say(&mut self, kind: FrameKind, payload: &[u8]) {
-        self.agent.say(kind, payload);
-    }
-
-    /// Asks whether the agent is still there; one that doesn't even say so is lost.
-    pub(in crate::launch) fn roll_call(&mut self, interrupt: BorrowedFd<'_>) {
+    /// Says `hello`, which the agent answers.
+    pub(crate) fn ask(&mut self, hello: &[u8]) {
         self.answered = false;
-        self.say(FrameKind::Hello, &[]);
-        let deadline = Instant::now() + PONG_WITHIN;
-        while !self.answered && self.lost.is_none() {
-            match self.agent.next(deadline, interrupt) {
-                Ok(frame) => {
-                    self.sort(frame);
-                    self.sort_held();
+        self.say(FrameKind::Hello, hello);
+    }
+
+    /// Whether it has answered, or never will.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.answered || self.lost.is_some()
+    }
+
+    /// Takes in what has come, after poll(2) said that something has.
+    pub(crate) fn fill(&mut self) {
+        self.missing = self.agent.as_mut().and_then(|it| it.fill().err());
+    }
+
+    /// The next frame of a launch that has come.
+    pub(crate) fn next(&mut self) -> Option<Frame> {
+        loop {
+            match self.agent.as_mut()?.held() {
+                Ok(Some((FrameKind::Hello, text))) => self.meet(&text),
+                Ok(Some(frame)) if of_launch(&frame).is_some() => return Some(frame),
+                Ok(Some((kind, _))) => {
+                    let error = io::Error::other(format!("{kind:?} out of turn"));
+                    self.lose(&Missing::Broken(error));
                 }
-                Err(Missing::Interrupted) => return,
+                // What came before its end counts.
+                Ok(None) => {
+                    let missing = self.missing.take()?;
+                    self.lose(&missing);
+                }
                 Err(missing) => self.lose(&missing),
             }
         }
     }
 
-    /// Takes in what has come, without waiting for more.
-    pub(in crate::launch) fn take_in(&mut self) {
-        let filled = self.agent.fill();
-        self.sort_held();
-        if let Err(missing) = filled {
-            self.lose(&missing);
-        }
-    }
-
-    /// Every whole frame that has been read: no poll(2) tells of those.
-    fn sort_held(&mut self) {
-        loop {
-            match self.agent.held() {
-                Ok(Some(frame)) => self.sort(frame),
-                Ok(None) => return,
-                Err(missing) => return self.lose(&missing),
+    /// Who it is; or, later, that it is still there.
+    fn meet(&mut self, text: &[u8]) {
+        self.answered = true;
+        if self.far.is_none() {
+            match read_hello(text) {
+                Ok(far) => self.far = Some(far),
+                Err(HelloError::OtherBuild(why) | HelloError::Nonsense(why)) => self.give_up(why),
             }
         }
     }
 
-    fn sort(&mut self, frame: Frame) {
-        match (of_launch(&frame), &frame) {
-            // Of a launch that nobody asks for any more nothing is kept.
-            (Some((number, said)), _) => {
-                if let (Some((kind, payload)), Some(heard)) = (said, self.heard.get_mut(&number)) {
-                    heard.push_back((kind, payload.to_vec()));
-                }
-            }
-            (None, (FrameKind::Hello, payload)) if payload.is_empty() => self.answered = true,
-            (None, (kind, _)) => {
-                let error = io::Error::other(format!("{kind:?} out of turn"));
-                self.lose(&Missing::Broken(error));
-            }
-        }
+    /// Takes in that it doesn't even say that it is there.
+    pub(crate) fn fall_silent(&mut self) {
+        self.lose(&Missing::Late);
     }
 
     fn lose(&mut self, missing: &Missing) {
-        if self.lost.is_none() {
-            self.lost = Some(format!("the peer is gone: {}", self.agent.how_it_ended(missing)));
-        }
-        self.agent.hang_up();
+        let how = self.agent.as_mut().map(|it| it.how_it_ended(missing));
+        self.give_up(how.unwrap_or_default());
     }
 
-    pub(in crate::launch) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.agent.fd()
-    }
-}
-
-/// The way to the far half of one launch.
-pub(in crate::launch) struct Line {
-    pub(in crate::launch) link: Rc<RefCell<Link>>,
-    pub(in crate::launch) number: u32,
-}
-
-impl Line {
-    /// A line of a number of its own.
-    pub(super) fn over(link: Rc<RefCell<Link>>) -> Line {
-        let number = {
-            let mut link = link.borrow_mut();
-            link.next += 1;
-            let number = link.next;
-            link.heard.insert(number, VecDeque::new());
-            number
-        };
-        Line { link, number }
+    /// Takes it out, for this reason.
+    pub(crate) fn give_up(&mut self, why: String) {
+        self.lost.get_or_insert(why);
+        self.end();
     }
 
-    pub(in crate::launch) fn say(&self, outgoing: &Outgoing) {
-        let (kind, payload) = outgoing.frame();
-        self.link.borrow_mut().say(kind, &payload);
+    fn end(&mut self) {
+        end_all(&mut self.agent, ENDS_WITHIN);
+        self.agent = None;
     }
 
-    /// The next frame that has come.
-    pub(in crate::launch) fn take(&self) -> Option<Frame> {
-        self.link.borrow_mut().heard.get_mut(&self.number)?.pop_front()
-    }
-
-    pub(in crate::launch) fn is_lost(&self) -> bool {
-        self.link.borrow().lost.is_some()
-    }
-}
-
-impl Drop for Line {
-    /// Forgets the launch, and has the agent end what is left of it.
-    fn drop(&mut self) {
-        let mut link = self.link.borrow_mut();
-        link.heard.remove(&self.number);
-        link.say(FrameKind::Over, &self.number.to_le_bytes());
+    /// Where its frames come from; None of one that is lost, or in this process.
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.agent.as_ref().and_then(Connection::fd)
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
         // Its launches end with it.
-        end_all([&mut self.agent], ENDS_WITHIN);
+        self.end();
     }
+}
+
+/// Ends all agents, each of which may take so long.
+pub(crate) fn end_links(links: &[Rc<RefCell<Link>>], within: Duration) {
+    let mut links: Vec<RefMut<'_, Link>> = links.iter().map(|it| it.borrow_mut()).collect();
+    end_all(links.iter_mut().filter_map(|it| it.agent.as_mut()), within);
+}
+
+/// Each side says who it is; gives who the other one is.
+fn greet(agent: &mut Connection, interrupt: &Interrupt) -> Result<FarHost, NoPeer> {
+    agent.say(FrameKind::Hello, &hello());
+    let deadline = Instant::now() + ANSWERS_WITHIN;
+    let told = match agent.next(deadline, interrupt.fd()) {
+        Ok((FrameKind::Hello, text)) => match read_hello(&text) {
+            Ok(far) => return Ok(far),
+            Err(HelloError::OtherBuild(why)) => {
+                let told = agent.told(&why);
+                return Err(NoPeer(format!("--peer: {told}, or let --deploy copy this one")));
+            }
+            Err(HelloError::Nonsense(why)) => agent.told(&why),
+        },
+        Ok((kind, _)) => agent.told(&format!("it said {kind:?} first")),
+        Err(Missing::Interrupted) => {
+            return Err(NoPeer("--peer: interrupted before it answered".into()));
+        }
+        Err(Missing::Late) => {
+            agent.told(&format!("it didn't answer in {} s", ANSWERS_WITHIN.as_secs()))
+        }
+        Err(missing) => agent.how_it_ended(&missing),
+    };
+    Err(NoPeer(format!(
+        "--peer: {told}; is ipcmark there? name it with --peer-program, or copy it with --deploy"
+    )))
+}
+
+fn not_brought(agent: &mut Connection, missing: &Missing) -> NoPeer {
+    let told = match missing {
+        Missing::Interrupted => {
+            return NoPeer("--deploy: interrupted before the copy was there".into());
+        }
+        Missing::Late => agent.told("the copy wasn't there in time"),
+        Missing::Broken(error) => agent.told(&error.to_string()),
+        Missing::Closed => agent.how_it_ended(missing),
+    };
+    NoPeer(format!(
+        "--deploy: {told}; does `{}` give a shell where $TMPDIR or /tmp can be written and executed?",
+        agent.command()
+    ))
 }

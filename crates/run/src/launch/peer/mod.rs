@@ -16,7 +16,7 @@ mod agent;
 pub mod connection;
 mod deploy;
 pub mod keeper;
-mod link;
+pub(crate) mod link;
 mod process;
 
 use model::peer::PeerRequest;
@@ -30,9 +30,9 @@ use serde::{Deserialize, Serialize};
 
 pub use agent::{Order, serve};
 
+use super::launches::Node;
 use super::spec::Spec;
 use super::state::FarEnd;
-pub(in crate::launch) use link::Line;
 use link::Link;
 use machine::interrupt::Interrupt;
 use mechanisms::Variant;
@@ -63,8 +63,7 @@ impl Peer {
     /// # Errors
     /// What the command came to instead, and the way out.
     pub fn start(asked: PeerRequest, interrupt: &Interrupt) -> Result<Peer, NoPeer> {
-        let mut link = Link::start(&asked, interrupt)?;
-        let far = link.greet(interrupt)?;
+        let (link, far) = Link::start(&asked, interrupt)?;
         Ok(Peer { link: Rc::new(RefCell::new(link)), asked: Rc::new(asked), far: Rc::new(far) })
     }
 
@@ -88,7 +87,7 @@ impl Peer {
     }
 
     /// The far end of a launch, as node `node` of it; the mechanism in `spec` becomes what it is on that path.
-    pub(in crate::launch) fn end(&self, node: usize, spec: &mut Spec) -> Result<FarEnd, Outcome> {
+    pub(crate) fn end(&self, node: usize, spec: &mut Spec) -> Result<FarEnd, Outcome> {
         let variant = Variant::parse(&spec.mechanism);
         let ipv6 = variant.as_ref().is_ok_and(Variant::is_ipv6);
         let at = self.address(ipv6).map_err(|reason| Outcome::NotApplicable { reason })?;
@@ -99,9 +98,9 @@ impl Peer {
         Ok(FarEnd { node, at, clock: clock.kind, ns_per_tick: clock.ns_per_tick })
     }
 
-    /// The way to the far half of a new launch.
-    pub(in crate::launch) fn line(&self) -> Line {
-        Line::over(self.link.clone())
+    /// Its host, as a node of launches.
+    pub(crate) fn node(&self) -> Node {
+        Node::Agent { link: Rc::clone(&self.link), name: None }
     }
 
     /// What is kept of it with a run of this host.
@@ -125,7 +124,8 @@ impl Peer {
 
     /// Why it is gone, if it is.
     pub fn lost(&self) -> Option<String> {
-        self.link.borrow().lost.clone()
+        let why = self.link.borrow().lost.clone();
+        why.map(|why| format!("the peer is gone: {why}"))
     }
 }
 

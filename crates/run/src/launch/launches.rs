@@ -1,0 +1,432 @@
+//! The launches in progress, and the nodes that they are on: this host and its networks, a peer, the nodes of a
+//! fleet. Frames and deadlines go to the states of the launches (`state`), and what ends becomes a result. Nothing
+//! else drives a launch.
+
+use std::cell::{Ref, RefCell};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::handle::{LaunchResult, Launcher, unstarted};
+use super::peer::connection::PONG_WITHIN;
+use super::peer::link::Link;
+use super::state::{
+    COLLECTED_WITHIN, ECHO, LaunchState, Message, Outgoing, READY_WITHIN, Stage, Wanted, dispatch,
+};
+use super::supervised::Supervisors;
+use super::wire::time_left;
+use machine::interrupt::{Interrupt, Interrupted};
+use model::launch::Outcome;
+
+/// Where supervisors are started.
+pub(crate) enum Node {
+    /// This host, or one of its networks.
+    Here(Supervisors),
+    /// Where an agent is.
+    Agent {
+        /// The way to it.
+        link: Rc<RefCell<Link>>,
+        /// Its name in a fleet; None of a peer, without which nothing can be measured.
+        name: Option<String>,
+    },
+}
+
+impl Node {
+    /// This host, in a network of its own or that of this process.
+    pub(crate) fn here(launcher: &Launcher, network: Option<Arc<File>>) -> Node {
+        Node::Here(Supervisors::new(launcher.clone(), network))
+    }
+
+    fn lost(&self) -> Option<String> {
+        match self {
+            Node::Here(_) => None,
+            Node::Agent { link, .. } => link.borrow().lost.clone(),
+        }
+    }
+
+    fn has_answered(&self) -> bool {
+        match self {
+            Node::Here(_) => true,
+            Node::Agent { link, .. } => link.borrow().has_answered(),
+        }
+    }
+
+    /// What stands in front of what went wrong there.
+    fn place(&self) -> &str {
+        match self {
+            Node::Here(_) => "",
+            Node::Agent { name, .. } => name.as_deref().unwrap_or("at the peer"),
+        }
+    }
+}
+
+/// The launches in progress, and all nodes.
+pub(crate) struct Launches {
+    nodes: Vec<Node>,
+    states: HashMap<u32, LaunchState>,
+    next: u32,
+}
+
+impl Launches {
+    pub(crate) fn of(nodes: Vec<Node>) -> Launches {
+        Launches { nodes, states: HashMap::new(), next: 0 }
+    }
+
+    /// Starts all of `set` together, leaves them alone for `quiet`, does what is to be done once they are
+    /// `settled`, times them slot by slot, and ends them together. Gives their results in the order of `set`;
+    /// what can't be launched has its outcome already.
+    ///
+    /// # Errors
+    /// A signal came, or a peer is lost: nothing can be measured any more.
+    pub(crate) fn run(
+        &mut self,
+        set: Vec<Result<Wanted, Outcome>>,
+        quiet: Duration,
+        interrupt: &Interrupt,
+        settled: impl FnOnce(),
+    ) -> Result<Vec<LaunchResult>, Interrupted> {
+        let mut of = Vec::new();
+        let mut refused = Vec::new();
+        for wanted in set {
+            refused.push(wanted.map(|it| of.push(self.begin_or_refuse(it))).err());
+        }
+        if !of.is_empty() && self.time(&of, quiet, interrupt, settled).is_err() {
+            self.dismiss(&of);
+            of.iter().for_each(|it| drop(self.states.remove(it)));
+            return Err(Interrupted);
+        }
+        let mut made = self.collect(&of, interrupt).into_iter();
+        let result = |it: Option<Outcome>| it.map(LaunchResult::of).or_else(|| made.next());
+        Ok(refused.into_iter().filter_map(result).collect())
+    }
+
+    fn time(
+        &mut self,
+        of: &[u32],
+        quiet: Duration,
+        interrupt: &Interrupt,
+        settled: impl FnOnce(),
+    ) -> Result<(), Interrupted> {
+        self.reach(of, Stage::Ready, interrupt)?;
+        interrupt.sleep(quiet);
+        settled();
+        let slots = of.iter().map(|it| self.states[it].wanted.slot + 1).max().unwrap_or(0);
+        for slot in 0..slots {
+            if interrupt.signal().is_some() {
+                return Err(Interrupted);
+            }
+            let goes = |it: &u32| self.states[it].wanted.slot == slot && !self.has_failed(*it);
+            let going: Vec<u32> = of.iter().copied().filter(goes).collect();
+            self.go(&going);
+            self.reach(&going, Stage::Timed, interrupt)?;
+        }
+        self.end(of);
+        Ok(())
+    }
+
+    /// Begins a launch; gives its number, and whether a supervisor was started where that is here.
+    pub(super) fn begin(&mut self, wanted: Wanted) -> (u32, io::Result<()>) {
+        self.next = self.next.wrapping_add(1);
+        let (state, begin) = LaunchState::begin(wanted, self.next);
+        self.states.insert(self.next, state);
+        (self.next, begin.map_or(Ok(()), |it| self.perform(&it)))
+    }
+
+    fn begin_or_refuse(&mut self, wanted: Wanted) -> u32 {
+        let (number, started) = self.begin(wanted);
+        self.refuse(number, started);
+        number
+    }
+
+    /// A supervisor that can't be started is a result.
+    fn refuse(&mut self, number: u32, started: io::Result<()>) {
+        if let (Err(error), Some(state)) = (started, self.states.get_mut(&number)) {
+            state.refuse(unstarted(&error));
+        }
+    }
+
+    fn say(&mut self, outgoing: &Outgoing) {
+        let started = self.perform(outgoing);
+        self.refuse(outgoing.number, started);
+    }
+
+    fn perform(&mut self, outgoing: &Outgoing) -> io::Result<()> {
+        let number = outgoing.number;
+        match (&mut self.nodes[outgoing.node], &outgoing.what) {
+            (Node::Agent { link, .. }, _) => {
+                let (kind, payload) = outgoing.frame();
+                link.borrow_mut().say(kind, &payload);
+            }
+            (Node::Here(here), Message::Begin(spec, padding)) => {
+                return here.begin(number, spec, *padding);
+            }
+            (Node::Here(here), Message::Tell(kind)) => here.tell(number, *kind),
+            (Node::Here(here), Message::Over) => here.end(number),
+        }
+        Ok(())
+    }
+
+    fn say_of(&mut self, of: &[u32], what: impl Fn(&LaunchState) -> Vec<Outgoing>) {
+        let outgoing: Vec<Outgoing> = of.iter().flat_map(|it| what(&self.states[it])).collect();
+        outgoing.iter().for_each(|it| self.say(it));
+    }
+
+    /// Lets the workers start of those that haven't failed.
+    pub(super) fn go(&mut self, of: &[u32]) {
+        self.say_of(of, |it| if it.failed() { Vec::new() } else { vec![it.go()] });
+    }
+
+    /// Lets the workers exit of those that haven't failed; the records follow.
+    pub(super) fn end(&mut self, of: &[u32]) {
+        self.say_of(of, |it| if it.failed() { Vec::new() } else { it.end() });
+    }
+
+    /// Tells all nodes that nobody wants these any more, and waits for the end of those that are here.
+    fn dismiss(&mut self, of: &[u32]) {
+        // All are told before any is waited for.
+        for node in &mut self.nodes {
+            if let Node::Here(here) = node {
+                here.hang_up();
+            }
+        }
+        self.say_of(of, LaunchState::over);
+    }
+
+    /// The process id of the first supervisor here; 0 where there is none.
+    pub(super) fn pid(&self) -> u32 {
+        let here = |node: &Node| match node {
+            Node::Here(here) => here.pids().next(),
+            Node::Agent { .. } => None,
+        };
+        self.nodes.iter().find_map(here).unwrap_or(0)
+    }
+
+    /// Whether a launch has ended before its time.
+    pub(super) fn has_failed(&self, number: u32) -> bool {
+        self.states[&number].failed()
+    }
+
+    /// Waits until these launches are at `stage`, or over; those that are late are given up, with the agents
+    /// that don't even say that they are still there.
+    ///
+    /// # Errors
+    /// A signal came, or a peer is lost.
+    pub(super) fn reach(
+        &mut self,
+        of: &[u32],
+        stage: Stage,
+        interrupt: &Interrupt,
+    ) -> Result<(), Interrupted> {
+        if stage == Stage::Ready {
+            self.reach_within(of, Stage::Bound, READY_WITHIN, interrupt)?;
+        }
+        let longest = || of.iter().map(|it| self.states[it].timed_within()).max();
+        let within = match stage {
+            Stage::Bound | Stage::Ready => READY_WITHIN,
+            Stage::Timed => longest().unwrap_or_default(),
+            Stage::Reported => COLLECTED_WITHIN,
+        };
+        self.reach_within(of, stage, within, interrupt)?;
+        self.hear_the_echo();
+        self.require_peers(&self.active(of))
+    }
+
+    fn reach_within(
+        &mut self,
+        of: &[u32],
+        stage: Stage,
+        within: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<(), Interrupted> {
+        let active = self.active(of);
+        let deadline = Instant::now() + within;
+        self.until(&active, deadline, Some(interrupt), |it| !it.are_late(of, stage))?;
+        if self.are_late(of, stage) {
+            for node in self.silent(&active, &[], PONG_WITHIN, interrupt)? {
+                if let Node::Agent { link, .. } = &self.nodes[node] {
+                    link.borrow_mut().fall_silent();
+                }
+                self.drain(node);
+            }
+            self.require_peers(&active)?;
+            self.give_up(of, stage);
+        }
+        Ok(())
+    }
+
+    fn are_late(&self, of: &[u32], stage: Stage) -> bool {
+        of.iter().any(|it| self.states[it].is_late(stage))
+    }
+
+    fn give_up(&mut self, of: &[u32], stage: Stage) {
+        for number in of {
+            if let Some(state) = self.states.get_mut(number).filter(|it| it.is_late(stage)) {
+                state.give_up(stage);
+            }
+        }
+    }
+
+    fn require_peers(&self, active: &[usize]) -> Result<(), Interrupted> {
+        let is_needed = |it: &Node| matches!(it, Node::Agent { name: None, .. });
+        let mut peers = active.iter().map(|it| &self.nodes[*it]).filter(|it| is_needed(it));
+        if peers.any(|it| it.lost().is_some()) { Err(Interrupted) } else { Ok(()) }
+    }
+
+    /// Where one half has failed: waits for the record of the other, which may hold the cause.
+    fn hear_the_echo(&mut self) {
+        for is_last in [false, true] {
+            let waits = |(number, it): (&u32, &LaunchState)| it.awaits_echo().then_some(*number);
+            let of: Vec<u32> = self.states.iter().filter_map(waits).collect();
+            if of.is_empty() {
+                return;
+            }
+            if is_last {
+                // It may wait for a partner that is gone: told to end, it reports what it has seen.
+                self.say_of(&of, LaunchState::end);
+            }
+            let heard = |it: &Launches| of.iter().all(|nth| !it.states[nth].awaits_echo());
+            let active = self.active(&of);
+            let _ = self.until(&active, Instant::now() + ECHO, None, heard);
+        }
+        self.states.values_mut().for_each(LaunchState::wait_no_more);
+    }
+
+    /// The records and the samples of launches that were told to end. A signal shortens the patience with
+    /// those that don't answer.
+    pub(super) fn collect(&mut self, of: &[u32], interrupt: &Interrupt) -> Vec<LaunchResult> {
+        if self.reach(of, Stage::Reported, interrupt).is_err() {
+            let deadline = Instant::now() + COLLECTED_WITHIN;
+            let deadline = interrupt.patience_ends().map_or(deadline, |it| it.min(deadline));
+            let told = |it: &Launches| !it.are_late(of, Stage::Reported);
+            let _ = self.until(&self.active(of), deadline, None, told);
+            self.give_up(of, Stage::Reported);
+        }
+        self.dismiss(of);
+        let ended = of.iter().filter_map(|number| self.states.remove(number));
+        ended.map(|mut it| it.result(|node| self.nodes[node].place())).collect()
+    }
+
+    /// The nodes that these launches are on.
+    fn active(&self, of: &[u32]) -> Vec<usize> {
+        let wanted = of.iter().map(|it| &self.states[it].wanted);
+        let on = wanted.flat_map(|it| std::iter::once(it.near).chain(it.far.map(|it| it.node)));
+        let mut nodes: Vec<usize> = on.collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// Says `hello` to the agents of `nodes`; gives those that don't answer in time.
+    ///
+    /// # Errors
+    /// A signal came.
+    pub(crate) fn silent(
+        &mut self,
+        nodes: &[usize],
+        hello: &[u8],
+        within: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<usize>, Interrupted> {
+        for node in nodes {
+            if let Node::Agent { link, .. } = &self.nodes[*node] {
+                link.borrow_mut().ask(hello);
+            }
+        }
+        let answered = |it: &Launches| nodes.iter().all(|nth| it.nodes[*nth].has_answered());
+        self.until(nodes, Instant::now() + within, Some(interrupt), answered)?;
+        Ok(nodes.iter().copied().filter(|it| !self.nodes[*it].has_answered()).collect())
+    }
+
+    /// Waits until `done`, at most until `deadline`, hearing the nodes of `active`.
+    fn until(
+        &mut self,
+        active: &[usize],
+        deadline: Instant,
+        interrupt: Option<&Interrupt>,
+        done: impl Fn(&Launches) -> bool,
+    ) -> Result<(), Interrupted> {
+        loop {
+            // One node's word may be followed by another's at once: until nothing has come.
+            while active.iter().fold(false, |any, node| self.drain(*node) | any) {}
+            if done(self) || Instant::now() >= deadline {
+                return Ok(());
+            }
+            if interrupt.is_some_and(|it| it.signal().is_some()) {
+                return Err(Interrupted);
+            }
+            let Some(readable) = self.readable(active, deadline, interrupt) else {
+                return Ok(()); // nobody is left who could say anything
+            };
+            for (node, number) in readable {
+                match &mut self.nodes[node] {
+                    Node::Here(here) => here.fill(number),
+                    Node::Agent { link, .. } => link.borrow_mut().fill(),
+                }
+            }
+        }
+    }
+
+    /// Takes in everything that has come from a node; whether there was anything.
+    fn drain(&mut self, node: usize) -> bool {
+        let mut any = false;
+        loop {
+            let reply = match &mut self.nodes[node] {
+                Node::Here(here) => {
+                    let Some((number, kind, payload)) = here.next() else { break };
+                    self.states.get_mut(&number).and_then(|it| it.hear(node, kind, &payload))
+                }
+                Node::Agent { link, .. } => {
+                    let Some(frame) = link.borrow_mut().next() else { break };
+                    dispatch(&mut self.states, node, &frame)
+                }
+            };
+            any = true;
+            reply.iter().for_each(|it| self.say(it));
+        }
+        if let (Node::Agent { name, .. }, Some(why)) = (&self.nodes[node], self.nodes[node].lost())
+        {
+            let name = name.as_deref().unwrap_or("the peer");
+            let open = |it: &&mut LaunchState| it.is_of(node) && !it.is_at(Stage::Reported);
+            for state in self.states.values_mut().filter(open) {
+                state.fail(format!("{name} is gone: {why}"));
+            }
+        }
+        any
+    }
+
+    /// Waits until somebody of `active` says something, a signal comes, or the deadline passes: who it is, and
+    /// of which launch where that is here. None where nobody can any more.
+    fn readable(
+        &self,
+        active: &[usize],
+        deadline: Instant,
+        interrupt: Option<&Interrupt>,
+    ) -> Option<Vec<(usize, u32)>> {
+        let mut links: Vec<(usize, Ref<'_, Link>)> = Vec::new();
+        let mut sources: Vec<((usize, u32), BorrowedFd<'_>)> = Vec::new();
+        for node in active {
+            match &self.nodes[*node] {
+                Node::Here(here) => sources.extend(here.fds().map(|(of, fd)| ((*node, of), fd))),
+                Node::Agent { link, .. } => links.push((*node, link.borrow())),
+            }
+        }
+        sources.extend(links.iter().filter_map(|(node, link)| Some(((*node, 0), link.fd()?))));
+        if sources.is_empty() {
+            return None;
+        }
+        let own = interrupt.map(Interrupt::fd);
+        let all = sources.iter().map(|(_, fd)| fd).chain(&own);
+        let mut fds: Vec<PollFd<'_>> = all.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        if poll(&mut fds, time_left(Some(deadline)).as_ref()).is_err() {
+            return Some(Vec::new());
+        }
+        let said = sources.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        Some(said.map(|((who, _), _)| *who).collect())
+    }
+}
