@@ -215,6 +215,7 @@ impl Bench {
             peer: None,
             labs: &[],
             catalogue: &mechanisms::catalogue(&request.mechanisms),
+            fleet: None,
         };
         let run = store.begin_run(&run).map_err(failed)?;
         let order = Order { extent: FloorDetail::Quick, pairs: Vec::new(), anywhere: false };
@@ -222,8 +223,15 @@ impl Bench {
             .set_floors(run, &floor::measure_by(Path::new(PROGRAM), &order, &self.interrupt))
             .map_err(failed)?;
         for (nth, arm) in arms.into_iter().enumerate() {
-            let case = NewCase { group: 0, nth, case: &arm.case, absence: None };
-            let id = store.add_cases(run, &[case]).map_err(failed)?[0];
+            let case = NewCase {
+                group: 0,
+                nth,
+                case: arm.case.kept(),
+                absence: None,
+                ends: None,
+                fixed: None,
+            };
+            let id = store.add_cases(run, [case]).map_err(failed)?[0];
             store.set_pilot(id, 1, SAMPLES, 1.0).map_err(failed)?;
             let row = |(round, ending): (u64, LaunchResult)| NewLaunch {
                 case: id,

@@ -110,10 +110,12 @@ fn appends(machine: &Machine, endings: Vec<LaunchResult>) -> Result<Vec<f64>, St
         peer: None,
         labs: &[],
         catalogue: &mechanisms::catalogue(&request.mechanisms),
+        fleet: None,
     };
     let run = store.begin_run(&run).map_err(failed)?;
-    let case = NewCase { group: 0, nth: 0, case: case.kept(), absence: None };
-    let case = store.add_cases(run, &[case]).map_err(failed)?[0];
+    let case =
+        NewCase { group: 0, nth: 0, case: case.kept(), absence: None, ends: None, fixed: None };
+    let case = store.add_cases(run, [case]).map_err(failed)?[0];
 
     let mut rows: Vec<NewLaunch> = Vec::new();
     for (round, LaunchResult { record, samples }) in (1..).zip(endings) {

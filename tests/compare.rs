@@ -136,6 +136,7 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
             peer: None,
             labs: &[],
             catalogue: &mechanisms::catalogue(&variants),
+            fleet: None,
         })
         .unwrap();
     if let Some(label) = setting.label {
@@ -147,8 +148,9 @@ fn write(path: &Path, cases: &[Made], setting: &Setting) -> i64 {
         let case = case_of(made);
         let why = "taken away by the test";
         let absence = made.absent.then_some((Absence::Unavailable, why));
-        let id =
-            store.add_cases(run, &[NewCase { group, nth, case: case.kept(), absence }]).unwrap()[0];
+        let case = case.kept();
+        let row = NewCase { group, nth, case, absence, ends: None, fixed: None };
+        let id = store.add_cases(run, [row]).unwrap()[0];
         store.set_pilot(id, made.batch, 41, made.ns).unwrap();
         let launches = if made.absent { 0 } else { made.launches };
         let one = |round: u64| {

@@ -9,6 +9,7 @@ use super::args::{Shown, shown_or_written};
 use super::fleet_report::{self, Judgement};
 use super::peer::{Words, words};
 use super::progress::StderrProgress;
+use super::run::claim;
 use super::value_parsers::{Placements, Sizes, drawn_seed};
 use super::value_parsers::{placements, samples, seed, sizes, variant, workload};
 use super::{Common, Failure, complain, export, signals};
@@ -18,7 +19,7 @@ use analysis::Judged;
 use model::duration::in_ns;
 use model::placement::Placement;
 use model::workload::Workload;
-use store::{Concurrent, FleetRequest, Label, NewFleet, RunStatus, Store};
+use store::{Concurrent, FleetRequest, Label, NewRun, RunStatus, Store};
 
 /// Tournaments where no number is named: the least of other runs.
 const ROUNDS: u64 = stats::LEAST_LAUNCHES as u64;
@@ -209,10 +210,7 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     let (mut store, run) = match &args.resume {
         Some(name) => {
             let mut store = Store::reopen(&common.store_path()?)?;
-            let run = unfinished(&store, name)?;
-            store.claim(run)?;
-            // Another may have ended it meanwhile.
-            unfinished(&store, name)?;
+            let run = claim(&mut store, name, require_unfinished)?;
             store.resume_run(run)?;
             (store, run)
         }
@@ -221,14 +219,14 @@ pub fn fleet(common: &Common, args: &FleetArgs) -> Result<u8, Failure> {
     if let Some(label) = &args.label {
         store.set_label(run, label)?;
     }
-    let Some(stored) = store.fleet(run)? else {
+    let stored = store.run(run)?;
+    let Some(asked) = stored.fleet.as_ref().map(|it| it.asked.clone()) else {
         return Err(Failure::other(format!("run {run} vanished from the store")));
     };
-    let groups = plan::plan(&stored.asked).map_err(Failure::usage)?;
-    room_for(stored.asked.nodes.len());
+    room_for(asked.nodes.len());
     let progress = &mut StderrProgress::new(common.quiet);
     let with = Conditions { store: &mut store, interrupt: &interrupt, progress };
-    let status = fleet::measure(with, stored, groups)?;
+    let status = fleet::measure(with, stored, asked)?;
     let found = Judgement::of(&store, run, None)?
         .ok_or_else(|| Failure::other(format!("run {run} has no nodes")))?;
     let shown = match args.format {
@@ -268,22 +266,24 @@ fn begin(common: &Common, args: &FleetArgs) -> Result<(Store, i64), Failure> {
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let root = Path::new("/");
     let (kind, why_not) = clock::choose(root);
-    let catalogue = mechanisms::catalogue(&asked.request().mechanisms);
-    let run = store.begin_fleet(&NewFleet {
+    let request = asked.request();
+    let run = store.begin_run(&NewRun {
         started: now_utc(),
         tool: TOOL,
         argv: &argv,
-        asked: &asked,
+        request: &request,
         host: &machine::host::read(root),
         clock: &clock::measure(kind, why_not).1,
-        catalogue: &catalogue,
+        peer: None,
+        labs: &[],
+        catalogue: &mechanisms::catalogue(&request.mechanisms),
+        fleet: Some(&asked),
     })?;
     plan::store(&mut store, run, &asked, &groups)?;
     Ok((store, run))
 }
 
-fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
-    let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
+fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
     match store.fleet(id)? {
         None => Err(Failure::usage(format!(
             "run {id} was not measured on many nodes: `ipcmark run --resume {id}` goes on with it"
@@ -294,7 +294,7 @@ fn unfinished(store: &Store, name: &str) -> Result<i64, Failure> {
         {
             Err(Failure::usage(format!("run {id} is complete: there is nothing to resume")))
         }
-        Some(_) => Ok(id),
+        Some(_) => Ok(()),
     }
 }
 

@@ -97,7 +97,7 @@ fn measure_with(
     };
     // Before anything else is touched: another may be at it.
     let resumed = match &args.resume {
-        Some(name) => Some(claim(&mut store, name)?),
+        Some(name) => Some(claim(&mut store, name, require_unfinished)?),
         None => None,
     };
     let labs = routes::clean().0.removed;
@@ -176,13 +176,17 @@ pub fn planned(request: &Request, routes: &AvailableRoutes) -> Result<Plan, Fail
     plan(request, &machine).map_err(Failure::usage)
 }
 
-/// Takes up a run for this process alone, if it can be gone on with.
-fn claim(store: &mut Store, name: &str) -> Result<i64, Failure> {
+/// Takes up a run for this process alone, if it can be gone on with, as `require` says.
+pub fn claim(
+    store: &mut Store,
+    name: &str,
+    require: impl Fn(&Store, i64) -> Result<(), Failure>,
+) -> Result<i64, Failure> {
     let id = store.find_run(name).map_err(|error| Failure::usage(error.to_string()))?;
-    require_unfinished(store, id)?;
+    require(store, id)?;
     store.claim(id)?;
     // Another may have ended it meanwhile.
-    require_unfinished(store, id)?;
+    require(store, id)?;
     Ok(id)
 }
 

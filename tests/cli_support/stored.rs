@@ -80,14 +80,22 @@ pub fn begin_at(store: &mut Store, placement: Placement) -> Result<(i64, Vec<i64
         peer: None,
         labs: &[],
         catalogue: &mechanisms::catalogue(&request.mechanisms),
+        fleet: None,
     })?;
     let made = ["pipe", "unix-stream"].map(|it| case(it, placement));
     let rows: Vec<NewCase> = made
         .iter()
         .enumerate()
-        .map(|(nth, case)| NewCase { group: 0, nth, case: case.kept(), absence: None })
+        .map(|(nth, case)| NewCase {
+            group: 0,
+            nth,
+            case: case.kept(),
+            absence: None,
+            ends: None,
+            fixed: None,
+        })
         .collect();
-    let cases = store.add_cases(run, &rows)?;
+    let cases = store.add_cases(run, rows)?;
     for case in &cases {
         store.set_pilot(*case, 1, SAMPLES as u64, 4_000.0)?;
     }

@@ -58,14 +58,13 @@ impl Store {
     /// Reads a run to its last sample; gives its launches.
     fn check_run(&self, run: i64) -> Result<u64, StoreError> {
         let launches = self.run_row(run)?.launches;
-        if self.fleet(run)?.is_some() {
-            self.fleet_cases(run)?;
+        let stored = self.run(run)?;
+        if stored.fleet.is_some() {
             for group in self.fleet_groups(run)? {
                 self.fleet_launches(run, group.nth, drop)?;
             }
             return Ok(launches);
         }
-        let stored = self.run(run)?;
         for case in stored.groups.iter().flat_map(|it| &it.cases) {
             for launch in self.launches(case.id)? {
                 self.samples(launch.id)?;

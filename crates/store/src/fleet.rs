@@ -5,74 +5,21 @@
 
 mod records;
 
-use std::collections::HashMap;
-
 use rusqlite::params;
 
-use super::read::{ends, given, json as read_json, sizes, word};
+use super::read::{given, json as read_json, word};
 use super::seal::Table;
 use super::ticks::unpack;
-use super::write::{insert_case, json, need_group};
-use super::{Settle, Store, StoreError};
+use super::write::json;
+use super::{Store, StoreError};
 use model::floors::Floors;
 use model::peer::FarHost;
 
 pub use records::{
-    Concurrent, Ends, FleetCase, FleetGroup, FleetLaunch, FleetRequest, NewFleet, NewFleetCase,
-    StoredFleet, StoredNode,
+    Concurrent, Ends, FleetGroup, FleetLaunch, FleetRequest, StoredFleet, StoredNode,
 };
 
 impl Store {
-    /// Begins a fleet run, and claims it; gives its id.
-    pub fn begin_fleet(&mut self, new: &NewFleet) -> Result<i64, StoreError> {
-        let settle = Settle { quiet_ns: new.asked.settle_ns, ..Settle::default() };
-        self.write(|it| {
-            let run = it.put(
-                Table::Runs,
-                &[
-                    ("started", &new.started),
-                    ("status", &"running"),
-                    ("tool", &new.tool),
-                    ("argv", &json(&new.argv)),
-                    ("request", &json(&new.asked.request())),
-                    ("host", &json(new.host)),
-                    ("clock", &json(new.clock)),
-                    ("settle", &json(&settle)),
-                    ("catalogue", &json(new.catalogue)),
-                    ("fleet", &json(new.asked)),
-                ],
-            )?;
-            it.put(Table::Tallies, &[("run", &run)])?;
-            for (nth, name) in new.asked.nodes.iter().enumerate() {
-                it.put(Table::Nodes, &[("run", &run), ("nth", &nth), ("name", name)])?;
-            }
-            it.count(run, new.asked.nodes.len() as i64)?;
-            self.claim_new(it, run)?;
-            Ok(run)
-        })
-    }
-
-    /// Adds cases of a fleet, all at once.
-    pub fn add_fleet_cases<'a>(
-        &mut self,
-        run: i64,
-        cases: impl Iterator<Item = NewFleetCase<'a>>,
-    ) -> Result<(), StoreError> {
-        self.write(|it| {
-            let (mut last, mut added) = (None, 0);
-            for new in cases {
-                let group = new.case.group;
-                if last != Some(group) {
-                    need_group(it, run, group)?;
-                    last = Some(group);
-                }
-                insert_case(it, run, &new.case, Some(new.ends), new.fixed)?;
-                added += 1;
-            }
-            it.count(run, added)
-        })
-    }
-
     /// Records what a node said of itself.
     pub fn set_node(&mut self, run: i64, nth: usize, far: &FarHost) -> Result<(), StoreError> {
         self.write(|it| {
@@ -161,37 +108,6 @@ impl Store {
                 concurrent: concurrent.map(|_| word(row, 5)).transpose()?,
             })
         })
-    }
-
-    /// Every case of a fleet, group by group.
-    pub fn fleet_cases(&self, run: i64) -> Result<Vec<FleetCase>, StoreError> {
-        let columns =
-            "id, group_nth, nth, near, far, concurrent, batch, samples_per_launch, operation_ns";
-        let which = "run = ? AND near IS NOT NULL ORDER BY group_nth, nth";
-        self.sealed(run, Table::Cases, columns, which, [run], |row| {
-            let (batch, samples) = sizes(row, 6)?;
-            Ok(FleetCase {
-                id: row.get(0)?,
-                group: row.get(1)?,
-                nth: row.get(2)?,
-                ends: ends(row, 3)?,
-                batch,
-                samples,
-                operation_ns: row.get(8)?,
-            })
-        })
-    }
-
-    /// Launches of a fleet that are stored already, by case and round: whether each worked.
-    pub fn fleet_done(&self, run: i64) -> Result<HashMap<(i64, u64), bool>, StoreError> {
-        let sql = format!(
-            "SELECT case_id, round, launches.status = 'ok', {} FROM launches JOIN cases ON case_id = cases.id
-             WHERE cases.run = ?",
-            self.seals.holds(Table::Launches)
-        );
-        let each = |row: &rusqlite::Row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?));
-        let rows = self.holding(run, "launches", &sql, [run], each)?;
-        Ok(rows.into_iter().collect())
     }
 
     /// Goes through the launches of a group, one at a time.

@@ -28,12 +28,9 @@ use serde::{Deserialize, Serialize};
 
 pub use check::Checked;
 pub use command_line::command_line;
-pub use fleet::{
-    Concurrent, Ends, FleetCase, FleetGroup, FleetLaunch, FleetRequest, NewFleet, NewFleetCase,
-    StoredFleet, StoredNode,
-};
+pub use fleet::{Concurrent, Ends, FleetGroup, FleetLaunch, FleetRequest, StoredFleet, StoredNode};
 pub use label::Label;
-pub use rows::{RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRound, StoredRun};
+pub use rows::{MadeLaunch, RunRow, StoredCase, StoredGroup, StoredLaunch, StoredRound, StoredRun};
 pub use write::{NewCase, NewLaunch, NewRun};
 
 /// Version of the schema: `PRAGMA user_version`.

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use super::seal::Table;
 use super::ticks::{most_unpacked, unpack};
 use super::{
-    Ends, RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch, StoredRound,
-    StoredRun,
+    Ends, MadeLaunch, RunRow, RunStatus, Store, StoreError, StoredCase, StoredGroup, StoredLaunch,
+    StoredRound, StoredRun,
 };
 use model::bound::RoundBound;
 use model::launch::MOST_SAMPLES;
@@ -191,6 +191,25 @@ impl Store {
         Ok(rows.into_iter().map(|it| it.0).collect())
     }
 
+    /// The launches of a run that were made, by case, in the order of their rounds.
+    pub fn made_launches(&self, run: i64) -> Result<HashMap<i64, Vec<MadeLaunch>>, StoreError> {
+        let sql = format!(
+            "SELECT case_id, round, launches.status = 'ok',
+                 iif(json_valid(record), json_extract(record, '$.initiator.median_ns'), NULL), {}
+             FROM launches JOIN cases ON case_id = cases.id WHERE cases.run = ? ORDER BY round",
+            self.seals.holds(Table::Launches)
+        );
+        let mut made: HashMap<i64, Vec<MadeLaunch>> = HashMap::new();
+        self.holding(run, "launches", &sql, [run], |row| {
+            let worked = row.get(2)?;
+            let median_ns = row.get::<_, Option<f64>>(3)?.filter(|_| worked);
+            let launch = MadeLaunch { round: row.get(1)?, worked, median_ns };
+            made.entry(row.get(0)?).or_default().push(launch);
+            Ok(())
+        })?;
+        Ok(made)
+    }
+
     /// When each round, by group and number, began: ns of measuring since the run began.
     pub fn round_starts(&self, run: i64) -> Result<HashMap<(usize, u64), u64>, StoreError> {
         let columns = "group_nth, nth, began_ns";
@@ -292,7 +311,7 @@ impl Store {
 }
 
 /// Operations per sample and samples per launch: no more than a launch takes.
-pub(super) fn sizes(row: &Row, column: usize) -> rusqlite::Result<(Option<u64>, Option<u64>)> {
+fn sizes(row: &Row, column: usize) -> rusqlite::Result<(Option<u64>, Option<u64>)> {
     let (batch, samples): (Option<u64>, Option<u64>) = (row.get(column)?, row.get(column + 1)?);
     let fits = samples.unwrap_or(0) <= MOST_SAMPLES
         && batch.unwrap_or(0).checked_mul(samples.unwrap_or(0)).is_some();
@@ -339,7 +358,7 @@ fn case(row: &Row) -> rusqlite::Result<StoredCase> {
 }
 
 /// The node, or the two nodes, that a case is of.
-pub(super) fn ends(row: &Row, column: usize) -> rusqlite::Result<Ends> {
+fn ends(row: &Row, column: usize) -> rusqlite::Result<Ends> {
     let concurrent: Option<String> = row.get(column + 2)?;
     Ok(Ends {
         near: row.get(column)?,

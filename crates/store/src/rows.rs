@@ -162,6 +162,17 @@ pub struct StoredCase {
     pub operation_ns: Option<f64>,
 }
 
+/// A launch that was made, as far as whoever goes on with its run must know of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MadeLaunch {
+    /// The round; 0 is the pilot's.
+    pub round: u64,
+    /// Whether it worked.
+    pub worked: bool,
+    /// The median of its samples, in ns per operation; None of a pilot, and of one that didn't work.
+    pub median_ns: Option<f64>,
+}
+
 /// A launch, without its samples.
 #[derive(Clone, Debug)]
 pub struct StoredLaunch {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::seal::{Table, Writer};
 use super::ticks::{PART, pack};
-use super::{Closed, Concurrent, Ends, RunStatus, Settle, Store, StoreError};
+use super::{Closed, Concurrent, Ends, FleetRequest, RunStatus, Settle, Store, StoreError};
 use model::case::Case;
 use model::floors::Floors;
 use model::host::Host;
@@ -37,6 +37,9 @@ pub struct NewRun<'a> {
     pub labs: &'a [LabRecord],
     /// What this build can measure, and what the variants of the run are.
     pub catalogue: &'a Catalogue,
+    /// What was asked of many nodes; None of other runs. Its `host` is then the coordinator's, whose `clock`
+    /// stamps nothing.
+    pub fleet: Option<&'a FleetRequest>,
 }
 
 /// A case of a run, measured or not.
@@ -49,6 +52,10 @@ pub struct NewCase<'a> {
     pub case: Case,
     /// Why it isn't measured, if it isn't.
     pub absence: Option<(Absence, &'a str)>,
+    /// The node that it is of, or the pair; None outside a fleet.
+    pub ends: Option<Ends>,
+    /// Operations per sample and samples per launch, where no pilot finds them.
+    pub fixed: Option<(u64, u64)>,
 }
 
 /// A launch that has ended.
@@ -100,6 +107,8 @@ pub(super) fn json<T: Serialize>(value: &T) -> String {
 impl Store {
     /// Begins a run, and claims it; gives its id.
     pub fn begin_run(&mut self, run: &NewRun) -> Result<i64, StoreError> {
+        let quiet_ns = run.fleet.map_or(0, |it| it.settle_ns);
+        let nodes = run.fleet.map_or(&[][..], |it| &it.nodes);
         self.write(|it| {
             let id = it.put(
                 Table::Runs,
@@ -111,25 +120,37 @@ impl Store {
                     ("request", &json(run.request)),
                     ("host", &json(run.host)),
                     ("clock", &json(run.clock)),
-                    ("settle", &json(&Settle::default())),
+                    ("settle", &json(&Settle { quiet_ns, ..Settle::default() })),
                     ("peer", &run.peer.map(json)),
                     ("labs", &json(&run.labs)),
                     ("catalogue", &json(run.catalogue)),
+                    ("fleet", &run.fleet.map(json)),
                 ],
             )?;
             it.put(Table::Tallies, &[("run", &id)])?;
+            for (nth, name) in nodes.iter().enumerate() {
+                it.put(Table::Nodes, &[("run", &id), ("nth", &nth), ("name", name)])?;
+            }
+            it.count(id, nodes.len() as i64)?;
             self.claim_new(it, id)?;
             Ok(id)
         })
     }
 
     /// Adds the cases of a run, all at once; gives their ids in order.
-    pub fn add_cases(&mut self, run: i64, cases: &[NewCase]) -> Result<Vec<i64>, StoreError> {
+    pub fn add_cases<'a>(
+        &mut self,
+        run: i64,
+        cases: impl IntoIterator<Item = NewCase<'a>>,
+    ) -> Result<Vec<i64>, StoreError> {
         self.write(|it| {
-            let mut ids = Vec::with_capacity(cases.len());
+            let (mut last, mut ids) = (None, Vec::new());
             for case in cases {
-                need_group(it, run, case.group)?;
-                ids.push(insert_case(it, run, case, None, None)?);
+                if last != Some(case.group) {
+                    need_group(it, run, case.group)?;
+                    last = Some(case.group);
+                }
+                ids.push(insert_case(it, run, &case)?);
             }
             it.count(run, ids.len() as i64)?;
             Ok(ids)
@@ -283,7 +304,7 @@ impl Store {
 }
 
 /// Makes the group of a case, if it isn't there.
-pub(super) fn need_group(it: &Writer, run: i64, group: usize) -> rusqlite::Result<()> {
+fn need_group(it: &Writer, run: i64, group: usize) -> rusqlite::Result<()> {
     let sql = "SELECT 1 FROM groups WHERE run = ? AND nth = ?";
     let found = it.db.prepare_cached(sql)?.query_row(params![run, group], |_| Ok(())).optional()?;
     if found.is_some() {
@@ -293,16 +314,8 @@ pub(super) fn need_group(it: &Writer, run: i64, group: usize) -> rusqlite::Resul
     it.count(run, 1)
 }
 
-/// Inserts a case, of a fleet with its nodes; `fixed` are operations per sample and samples per launch,
-/// where no pilot finds them.
-pub(super) fn insert_case(
-    it: &Writer,
-    run: i64,
-    new: &NewCase,
-    ends: Option<Ends>,
-    fixed: Option<(u64, u64)>,
-) -> rusqlite::Result<i64> {
-    let case = &new.case;
+fn insert_case(it: &Writer, run: i64, new: &NewCase) -> rusqlite::Result<i64> {
+    let NewCase { case, ends, fixed, .. } = new;
     it.put(
         Table::Cases,
         &[

@@ -85,18 +85,6 @@ impl LiveCase {
         // Further launches would only cost time.
         self.given_up |= is_given_up(self.failed, self.worked);
     }
-
-    /// Takes in a launch of an earlier part of the run, whose median nobody asks for.
-    pub(crate) fn take_up(&mut self, round: u64, worked: bool) {
-        match (round, worked) {
-            (0, true) => {}
-            // Where nothing was fixed the pilot is made again.
-            (0, false) => self.given_up |= self.samples > 0,
-            (_, true) => self.worked += 1,
-            (_, false) => self.failed += 1,
-        }
-        self.given_up |= is_given_up(self.failed, self.worked);
-    }
 }
 
 impl LiveGroup {

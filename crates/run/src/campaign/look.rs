@@ -1,15 +1,16 @@
 //! Groups: how they begin, are taken up again, and whether every case is precise enough to close one.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::stopping::Next;
-use super::{Campaign, LiveCase, LiveGroup};
+use super::{Campaign, LiveCase, LiveGroup, StoredLaunches};
 use crate::launch::state::is_given_up;
 use crate::plan::{Case, Plan};
 use model::request::Request;
 use model::route::Route;
 use stats::Analysis;
-use store::{Closed, NewCase, Store, StoreError, StoredGroup, StoredRun};
+use store::{Closed, MadeLaunch, NewCase, Store, StoreError, StoredGroup, StoredRun};
 
 /// A launch in one number: the median of its samples, in ns per operation.
 ///
@@ -79,17 +80,11 @@ pub(super) fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<(),
     for (group_nth, group) in plan.groups.iter().enumerate() {
         let measured = group.cases.iter().map(|case| (case, None));
         let absent = group.absent.iter().map(|it| (&it.case, Some((it.absence, &*it.reason))));
-        let rows: Vec<NewCase> = measured
-            .chain(absent)
-            .enumerate()
-            .map(|(nth, (case, absence))| NewCase {
-                group: group_nth,
-                nth,
-                case: case.kept(),
-                absence,
-            })
-            .collect();
-        store.add_cases(run, &rows)?;
+        let row = |(nth, (case, absence)): (usize, (&Case, _))| {
+            let case = case.kept();
+            NewCase { group: group_nth, nth, case, absence, ends: None, fixed: None }
+        };
+        store.add_cases(run, measured.chain(absent).enumerate().map(row))?;
         if group.cases.is_empty() {
             store.set_group(run, group_nth, 0.0, Some(Closed::Launches))?;
         }
@@ -97,39 +92,77 @@ pub(super) fn add_groups(store: &mut Store, run: i64, plan: &Plan) -> Result<(),
     Ok(())
 }
 
-/// A group of a stored run as it stands; None where nothing of it is measured.
+/// The groups of a stored run as they stand, and its launches that stay as they are. A round that was cut short
+/// is measured again as a whole: its launches are replaced. Of a fleet no launch is made again that is stored:
+/// nodes that were lost owe single ones, of any round.
 pub(super) fn revive(
     store: &Store,
     run: &StoredRun,
+) -> Result<(Vec<LiveGroup>, StoredLaunches), StoreError> {
+    let mut made = store.made_launches(run.id)?;
+    let (mut groups, mut stay) = (Vec::new(), StoredLaunches::new());
+    for group in &run.groups {
+        let cases = cases(run, group, &mut made);
+        if cases.is_empty() {
+            continue;
+        }
+        let wants_quiet = match &run.fleet {
+            Some(fleet) => !fleet.asked.simulated && fleet.asked.settle_ns > 0,
+            None => cases.iter().any(|(live, _)| !live.case.place.shares_one_cpu()),
+        };
+        let mut live = LiveGroup::new(group.nth, Vec::new(), wants_quiet);
+        let mut counted = u64::MAX;
+        if run.fleet.is_some() {
+            let each =
+                cases.iter().flat_map(|(live, made)| made.iter().map(|it| (live.id, it.round)));
+            stay.extend(each);
+        } else {
+            let going_on = cases.iter().filter(|(live, _)| !live.given_up && !live.is_observed());
+            let launched = going_on.map(|(_, made)| made.last().map_or(0, |it| it.round)).min();
+            counted = launched.unwrap_or(0).min(store.finished_rounds(run.id, group.nth)?);
+            let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= counted);
+            live.unmarked = kept.filter(|it| it.noise.marked().is_none()).count() as u64;
+            (live.rounds, live.spent, live.closed) = (counted, group.spent, group.closed);
+        }
+        for (mut case, made) in cases {
+            let made = made.iter().filter(|it| it.round <= counted);
+            made.for_each(|it| case.count(it.median_ns));
+            live.cases.push(case);
+        }
+        groups.push(live);
+    }
+    Ok((groups, stay))
+}
+
+/// The cases of a group that are measured, each with its launches of rounds.
+fn cases(
+    run: &StoredRun,
     group: &StoredGroup,
-    clock: &model::clock::Record,
-) -> Result<Option<LiveGroup>, StoreError> {
+    made: &mut HashMap<i64, Vec<MadeLaunch>>,
+) -> Vec<(LiveCase, Vec<MadeLaunch>)> {
     let elsewhere = run.peer.as_ref().is_some_and(|it| !it.one_kernel);
     let mut cases = Vec::new();
+    let mut shared: Option<(&model::case::Case, Rc<Case>)> = None;
     for stored in group.cases.iter().filter(|case| case.absence.is_none()) {
-        let apart = elsewhere && stored.case.route == Route::Peer;
-        let Some(mut case) = Case::of_kept(&stored.case) else { continue };
-        case.place.apart = apart;
-        let fixed = (stored.batch, stored.samples_per_launch, stored.operation_ns);
-        let mut live = LiveCase::new(stored.id, Rc::new(case), None, fixed);
-        let mut medians = Vec::new();
-        for launch in &store.launches(stored.id)? {
-            if launch.round == 0 {
-                // Where nothing was fixed the pilot is made again.
-                live.given_up = launch.status != "ok" && live.samples > 0;
-                continue;
+        // All pairs of a fleet's group share one case, and so do all nodes.
+        let case = match &shared {
+            Some((kept, case)) if **kept == stored.case => Rc::clone(case),
+            _ => {
+                let Some(mut case) = Case::of_kept(&stored.case) else { continue };
+                case.place.apart = elsewhere && case.route == Route::Peer;
+                Rc::new(case)
             }
-            let mut samples = store.samples(launch.id)?;
-            let at = launch.round as usize - 1;
-            medians.resize(medians.len().max(at + 1), None);
-            medians[at] = value_ns(&mut samples, live.batch.max(1), clock.ns_per_tick);
-        }
-        let worked = medians.iter().flatten().count();
-        live.given_up |= is_given_up(medians.len() - worked, worked);
-        cases.push((live, medians));
-    }
-    if cases.is_empty() {
-        return Ok(None);
+        };
+        shared = Some((&stored.case, Rc::clone(&case)));
+        let fixed = (stored.batch, stored.samples_per_launch, stored.operation_ns);
+        let mut live = LiveCase::new(stored.id, case, stored.ends, fixed);
+        let made = made.remove(&stored.id).unwrap_or_default();
+        let (pilots, made): (Vec<_>, Vec<_>) = made.into_iter().partition(|it| it.round == 0);
+        // Where nothing was fixed the pilot is made again.
+        live.given_up = live.samples > 0 && pilots.iter().any(|it| !it.worked);
+        let worked = made.iter().filter(|it| it.worked).count();
+        live.given_up |= is_given_up(made.len() - worked, worked);
+        cases.push((live, made));
     }
     // What is observed was never piloted by itself.
     let failed: Vec<Rc<Case>> = cases
@@ -141,24 +174,5 @@ pub(super) fn revive(
         let plain = Case { observe: None, ..(*live.case).clone() };
         live.given_up |= failed.iter().any(|it| **it == plain);
     }
-    // A round that was cut short is measured again as a whole: its launches are replaced.
-    let going_on = cases.iter().filter(|(live, _)| !live.given_up && !live.is_observed());
-    let launched = going_on.map(|(_, medians)| medians.len()).min().unwrap_or(0);
-    let rounds = launched.min(store.finished_rounds(run.id, group.nth)? as usize);
-    let cases: Vec<LiveCase> = cases
-        .into_iter()
-        .map(|(mut live, medians)| {
-            medians.into_iter().take(rounds).for_each(|it| live.count(it));
-            live
-        })
-        .collect();
-    let kept = run.rounds.iter().filter(|it| it.group == group.nth && it.nth <= rounds as u64);
-    let wants_quiet = cases.iter().any(|case| !case.case.place.shares_one_cpu());
-    Ok(Some(LiveGroup {
-        unmarked: kept.filter(|it| it.noise.marked().is_none()).count() as u64,
-        rounds: rounds as u64,
-        spent: group.spent,
-        closed: group.closed,
-        ..LiveGroup::new(group.nth, cases, wants_quiet)
-    }))
+    cases
 }

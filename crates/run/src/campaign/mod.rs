@@ -70,13 +70,13 @@ pub struct Campaign<'a> {
     request: Request,
     groups: Vec<LiveGroup>,
     /// Launches of earlier parts of this run that stay as they are, by case and round.
-    pub(crate) stored: StoredLaunches,
+    stored: StoredLaunches,
     clock: model::clock::Record,
     clock_start: Anchor,
-    pub(crate) settle: Duration,
+    settle: Duration,
     began: Instant,
     /// Wall time of the parts of this run before it was resumed, in ns.
-    pub(crate) measured_before: u64,
+    measured_before: u64,
     /// Launches that have ended and are not stored yet, and since when.
     pending: Vec<NewLaunch>,
     pending_since: Option<Instant>,
@@ -86,7 +86,7 @@ pub struct Campaign<'a> {
 }
 
 /// Launches by case and round.
-pub(crate) type StoredLaunches = HashSet<(i64, u64)>;
+type StoredLaunches = HashSet<(i64, u64)>;
 
 /// How long the doctor looks at the machine before a run; `ipcmark doctor` looks longer.
 const EXAMINED: Duration = Duration::from_millis(100);
@@ -124,6 +124,7 @@ impl<'a> Campaign<'a> {
             peer: peer.as_ref(),
             labs: &hosts.routes.labs,
             catalogue: &mechanisms::catalogue(&request.mechanisms),
+            fleet: None,
         })?;
         look::add_groups(with.store, run, plan)?;
         let stored = with.store.run(run)?;
@@ -155,56 +156,49 @@ impl<'a> Campaign<'a> {
         Ok(campaign)
     }
 
-    /// A stored run, at its beginning or where it was interrupted.
+    /// A stored run on this host and those that it has a route to.
     fn on_hosts(
         with: Conditions<'a>,
         hosts: Hosts,
         stored: StoredRun,
         clock: (Anchor, model::clock::Record),
     ) -> Result<Campaign<'a>, StoreError> {
-        let mut groups = Vec::new();
-        for group in &stored.groups {
-            groups.extend(look::revive(with.store, &stored, group, &clock.1)?);
-        }
-        with.progress.began(&stored);
         let other = hosts.turn.other().map(ToString::to_string);
         let driver = Box::new(HostDriver::new(hosts, with.interrupt));
-        let session = stored.rounds.iter().map(|it| it.noise.session).max().unwrap_or(1);
-        let mut campaign = Campaign::of(with, driver, (stored.id, stored.request), groups, clock);
-        campaign.settle = Duration::from_nanos(stored.settle.quiet_ns);
-        campaign.measured_before = stored.measuring_ns;
-        campaign.session = Session::nth(session.max(1));
+        let mut campaign = Campaign::of(with, driver, stored, clock)?;
         if let Some(other) = other {
             campaign.warn(&format!("{other} measured here meanwhile: both disturb each other"))?;
         }
         Ok(campaign)
     }
 
-    /// A run at its beginning that is measured by `driver`.
+    /// A stored run that is measured by `driver`, at its beginning or where it was interrupted.
     pub(crate) fn of(
         with: Conditions<'a>,
         driver: Box<dyn Driver + 'a>,
-        (run, request): (i64, Request),
-        groups: Vec<LiveGroup>,
+        run: StoredRun,
         (clock_start, clock): (Anchor, model::clock::Record),
-    ) -> Campaign<'a> {
-        Campaign {
+    ) -> Result<Campaign<'a>, StoreError> {
+        let (groups, stored) = look::revive(with.store, &run)?;
+        with.progress.began(&run);
+        let session = run.rounds.iter().map(|it| it.noise.session).max().unwrap_or(1);
+        Ok(Campaign {
             with,
             driver,
-            run,
-            request,
+            run: run.id,
+            request: run.request,
             groups,
-            stored: StoredLaunches::new(),
+            stored,
             clock,
             clock_start,
-            settle: Duration::ZERO,
+            settle: Duration::from_nanos(run.settle.quiet_ns),
             began: Instant::now(),
-            measured_before: 0,
+            measured_before: run.measuring_ns,
             pending: Vec::new(),
             pending_since: None,
             untold: Vec::new(),
-            session: Session::nth(1),
-        }
+            session: Session::nth(session.max(1)),
+        })
     }
 
     /// Counts the budget from now on: floors are no part of it.

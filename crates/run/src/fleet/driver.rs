@@ -2,27 +2,22 @@
 //! the agents. A node that is lost takes no part any more; the others go on, and a resumed run measures what it
 //! owes.
 
-use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::agent_pool::AgentPool;
 use super::floors;
 use super::order::{sets, waves};
-use super::plan::GroupPlan;
 use crate::campaign::driver::{Driver, LaunchRequest, RoundOf, Sets};
-use crate::campaign::{
-    Campaign, Conditions, LiveCase, LiveGroup, StoredLaunches, measured_clock, now_utc,
-};
+use crate::campaign::{Campaign, Conditions, LiveCase, measured_clock, now_utc};
 use crate::launch::peer::address;
 use crate::launch::state::{FarEnd, Wanted};
 use crate::launch::{Interrupt, LaunchResult};
-use crate::plan::Case;
 use machine::interrupt::Interrupted;
 use model::launch::Outcome;
 use model::peer::{Address, FarHost};
 use model::placement::ResolvedPlacement;
-use store::{FleetRequest, RunStatus, Store, StoreError, StoredFleet, StoredNode};
+use store::{FleetRequest, RunStatus, StoreError, StoredNode, StoredRun};
 
 /// Longest time for which ended launches that were simulated are only in memory: they end by the
 /// thousand.
@@ -35,29 +30,23 @@ const SIMULATED_STORED_WITHIN: Duration = Duration::from_millis(900);
 /// The store can't be read or written.
 pub fn measure(
     mut with: Conditions<'_>,
-    stored: StoredFleet,
-    plans: Vec<GroupPlan>,
+    stored: StoredRun,
+    asked: FleetRequest,
 ) -> Result<RunStatus, StoreError> {
-    let clock = measured_clock();
-    let StoredFleet { id: run, asked, nodes, measuring_ns, .. } = stored;
+    let (clock, interrupt) = (measured_clock(), with.interrupt);
     with.progress.stage(&format!("starting an agent on each of {} nodes", asked.nodes.len()));
-    let Ok(agents) = AgentPool::start(&asked, with.interrupt) else {
+    let Ok(agents) = AgentPool::start(&asked, interrupt) else {
         let interrupted = RunStatus::Interrupted;
-        with.store.end_run(run, interrupted, &now_utc(), &clock.1, measuring_ns)?;
+        let measured = stored.measuring_ns;
+        with.store.end_run(stored.id, interrupted, &now_utc(), &clock.1, measured)?;
         return Ok(interrupted);
     };
-    let (groups, done) = revive(with.store, run, plans, &asked)?;
     let network = asked.network.as_deref().and_then(|text| address::network(text).ok());
-    let interrupt = with.interrupt;
     let told_lost = HashSet::new();
     let mut driver = FleetDriver { asked, agents, network, interrupt, told_lost };
-    driver.keep_nodes(&mut with, run, &nodes)?;
-    let (request, settle_ns) = (driver.asked.request(), driver.asked.settle_ns);
-    let mut campaign = Campaign::of(with, Box::new(driver), (run, request), groups, clock);
-    campaign.settle = Duration::from_nanos(settle_ns);
-    campaign.stored = done;
-    campaign.measured_before = measuring_ns;
-    Ok(campaign.run()?.1)
+    let nodes = stored.fleet.as_ref().map_or(&[][..], |it| &it.nodes);
+    driver.keep_nodes(&mut with, stored.id, nodes)?;
+    Ok(Campaign::of(with, Box::new(driver), stored, clock)?.run()?.1)
 }
 
 /// The launches of a campaign, made by the agents.
@@ -181,39 +170,4 @@ impl Driver for FleetDriver<'_> {
     fn stored_within(&self) -> Duration {
         if self.asked.simulated { SIMULATED_STORED_WITHIN } else { Duration::ZERO }
     }
-}
-
-/// The cases as they are stored, with what their pilots found; and which launches of them there are, by case
-/// and round. Of a launch that is stored nothing is made again: nodes that were lost owe single ones.
-fn revive(
-    store: &Store,
-    run: i64,
-    plans: Vec<GroupPlan>,
-    asked: &FleetRequest,
-) -> Result<(Vec<LiveGroup>, StoredLaunches), StoreError> {
-    let wants_quiet = !asked.simulated && asked.settle_ns > 0;
-    let group = |nth| LiveGroup::new(nth, Vec::new(), wants_quiet);
-    let mut groups: Vec<LiveGroup> = (0..plans.len()).map(group).collect();
-    let mut places = HashMap::new();
-    // All pairs of a group share one case, and so do all nodes.
-    let shared: Vec<Rc<Case>> = plans.into_iter().map(|it| Rc::new(it.case)).collect();
-    for case in store.fleet_cases(run)? {
-        let (Some(live), Some(shared)) = (groups.get_mut(case.group), shared.get(case.group))
-        else {
-            continue;
-        };
-        places.insert(case.id, (case.group, case.nth));
-        let fixed = (case.batch, case.samples, case.operation_ns);
-        live.cases.push(LiveCase::new(case.id, Rc::clone(shared), Some(case.ends), fixed));
-    }
-    let mut done = StoredLaunches::new();
-    for ((case, round), ok) in store.fleet_done(run)? {
-        let Some((group, nth)) = places.get(&case) else { continue };
-        let Some(live) = groups[*group].cases.get_mut(*nth) else { continue };
-        live.take_up(round, ok);
-        if round > 0 {
-            done.insert((case, round));
-        }
-    }
-    Ok((groups, done))
 }

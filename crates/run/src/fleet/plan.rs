@@ -10,7 +10,7 @@ use model::placement::ResolvedPlacement;
 use model::route::Route;
 use model::total::Total;
 use model::workload::{Policy, Workload};
-use store::{Concurrent, Ends, FleetRequest, NewCase, NewFleetCase, Store, StoreError};
+use store::{Concurrent, Ends, FleetRequest, NewCase, Store, StoreError};
 
 /// Samples of a simulated launch.
 const SIMULATED_SAMPLES: u64 = 16;
@@ -122,12 +122,9 @@ pub fn store(
         };
         ends.enumerate().map(move |(nth, (near, far))| {
             let case = plan.case.kept();
-            NewFleetCase {
-                case: NewCase { group, nth, case, absence: None },
-                ends: Ends { near, far, concurrent: plan.concurrent },
-                fixed,
-            }
+            let ends = Some(Ends { near, far, concurrent: plan.concurrent });
+            NewCase { group, nth, case, absence: None, ends, fixed }
         })
     });
-    store.add_fleet_cases(run, cases)
+    store.add_cases(run, cases).map(drop)
 }

@@ -430,3 +430,6 @@ impl Launches {
         Some(said.map(|((who, _), _)| *who).collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

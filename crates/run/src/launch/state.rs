@@ -431,4 +431,4 @@ pub fn dispatch(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{NewCase, RunStatus};
+use crate::RunStatus;
 use model::catalogue::Catalogue;
 use model::floors::Floors;
-use model::host::Host;
 use model::peer::FarHost;
 use model::placement::Placement;
 use model::request::{Request, Stopping};
@@ -86,24 +85,6 @@ impl FleetRequest {
     }
 }
 
-/// A fleet run about to be measured.
-pub struct NewFleet<'a> {
-    /// UTC, RFC 3339.
-    pub started: String,
-    /// Version and build of this program.
-    pub tool: &'a str,
-    /// The command line.
-    pub argv: &'a [String],
-    /// What was asked.
-    pub asked: &'a FleetRequest,
-    /// The machine of the coordinator.
-    pub host: &'a Host,
-    /// Its clock, which stamps nothing.
-    pub clock: &'a model::clock::Record,
-    /// What this build can measure, and what the variants of the run are.
-    pub catalogue: &'a Catalogue,
-}
-
 /// The node that a case of a fleet is of, or the pair of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
@@ -113,16 +94,6 @@ pub struct Ends {
     pub far: Option<usize>,
     /// How many pairs at a time; None of a node's own cases.
     pub concurrent: Option<Concurrent>,
-}
-
-/// A case of one node, or of one pair.
-pub struct NewFleetCase<'a> {
-    /// What is done; cases that do the same are one group.
-    pub case: NewCase<'a>,
-    /// Where.
-    pub ends: Ends,
-    /// Operations per sample and samples per launch, where no pilot finds them.
-    pub fixed: Option<(u64, u64)>,
 }
 
 /// A fleet run, without its launches.
@@ -165,25 +136,6 @@ pub struct StoredNode {
     pub floors: Option<Floors>,
     /// Why it takes no part (any more).
     pub reason: Option<String>,
-}
-
-/// A case of a fleet as it is stored.
-#[derive(Clone, Debug)]
-pub struct FleetCase {
-    /// Its id.
-    pub id: i64,
-    /// Number of its group.
-    pub group: usize,
-    /// Which of its group it is.
-    pub nth: usize,
-    /// Where it is.
-    pub ends: Ends,
-    /// Operations per sample, once a pilot found them.
-    pub batch: Option<u64>,
-    /// Samples per launch.
-    pub samples: Option<u64>,
-    /// The pilot's estimate, in ns.
-    pub operation_ns: Option<f64>,
 }
 
 /// What all cases of a group do.

@@ -11,7 +11,8 @@ use model::workload::{Arrivals, Policy, Workload};
 const NEAR: usize = 3;
 const FAR: usize = 5;
 
-fn wanted(far: Option<FarEnd>) -> Wanted {
+/// A launch of two samples.
+pub fn wanted(far: Option<FarEnd>) -> Wanted {
     let spec = Spec {
         build: BUILD.into(),
         mechanism: "tcp".into(),
