@@ -22,7 +22,6 @@ use analysis::Judged;
 use analysis::explain::{Cost, Difference, explain};
 use mechanisms::Variant;
 use model::floors::FloorDetail;
-use model::host::Host;
 use model::launch::{Warmup, Workers};
 use model::placement::Placement;
 use model::placement::ResolvedPlacement;
