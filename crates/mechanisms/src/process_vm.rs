@@ -5,14 +5,13 @@
 use std::borrow::Cow::Borrowed;
 use std::io;
 
-use super::partner_ids::PartnerIds;
 use super::socket::wrong_length;
 use super::{
     Carries, Choice, Deadline, Endpoint, Framing, Mechanism, OpenError, OpenSpec, Opened,
     OptionSpec, Traits, Visitor,
 };
 use model::bend::{Bend, Length};
-use sys::cross_memory::{Window, let_partners_in};
+use sys::cross_memory::{Receiver, Sender, let_partners_in, two};
 use sys::parking;
 
 /// The mechanism's row.
@@ -20,10 +19,8 @@ pub struct ProcessVm;
 
 /// One side; `READS` tells who copies: the receiver, or the sender.
 pub struct ProcessVmEnd<const READS: bool> {
-    kin: PartnerIds,
-    partner: i32,
-    out: Window,
-    into: Window,
+    out: Sender,
+    into: Receiver,
 }
 
 impl Mechanism for ProcessVm {
@@ -53,16 +50,15 @@ impl Mechanism for ProcessVm {
 
 fn pair<const READS: bool>(spec: &OpenSpec) -> Result<Opened<ProcessVmEnd<READS>>, OpenError> {
     let failed = OpenError::call("mmap", "free memory");
-    let [there, back] = Window::two(parking::flags(spec.same_process)).map_err(failed)?;
-    let (first, second) = PartnerIds::pair()?;
-    let end = |kin, out, into| ProcessVmEnd { kin, partner: 0, out, into };
-    Ok(Opened::new(end(first, there.clone(), back.clone()), end(second, back, there)))
+    let [there, back] = two(parking::flags(spec.same_process)).map_err(failed)?;
+    let initiator = ProcessVmEnd { out: there.0, into: back.1 };
+    Ok(Opened::new(initiator, ProcessVmEnd { out: back.0, into: there.1 }))
 }
 
 impl<const READS: bool> Endpoint for ProcessVmEnd<READS> {
     fn start(&mut self, _deadline: &Deadline) -> io::Result<()> {
+        // Before it shows or offers anything.
         let_partners_in();
-        self.partner = self.kin.meet()?.process;
         Ok(())
     }
 
@@ -72,17 +68,14 @@ impl<const READS: bool> Endpoint for ProcessVmEnd<READS> {
             self.out.show(message);
             Ok(())
         } else {
-            self.out.fill(self.partner, message).map_err(denied)
+            self.out.fill(message).map_err(denied)
         }
     }
 
     #[inline(always)]
     fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        let length = if READS {
-            self.into.take(self.partner, message).map_err(denied)?
-        } else {
-            self.into.offer(message)
-        };
+        let length =
+            if READS { self.into.take(message).map_err(denied)? } else { self.into.offer(message) };
         if length != message.len() {
             return Err(wrong_length("process-vm", length, message.len()));
         }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
 use rustix::thread::futex;
 
+use super::claim::Claim;
 use super::parking::Parking;
 use super::shared::{LINE, Mapping, Word};
 
@@ -31,9 +32,9 @@ const EMPTY: u32 = 0;
 const POSTED: u32 = 1;
 const DONE: u32 = 2;
 
-/// One direction.
+/// One direction, as both sides of it have it.
 #[derive(Clone)]
-pub struct Window {
+struct Window {
     mapping: Arc<Mapping>,
     /// Of the place.
     offset: usize,
@@ -43,29 +44,52 @@ pub struct Window {
     flags: futex::Flags,
 }
 
+/// The side of a window whose messages go: shows them, or fills what is offered. There is one to a window.
+pub struct Sender {
+    window: Window,
+    claim: Claim,
+    /// The id of the process that receives, once it does.
+    partner: Word,
+}
+
+/// The side where they come: takes what is shown, or offers its buffer. There is one to a window.
+pub struct Receiver {
+    window: Window,
+    claim: Claim,
+    /// The id of the process that sends, once it does.
+    partner: Word,
+}
+
+/// Two windows, one each way, in a mapping of their own: the addresses in it are those of buffers of the
+/// processes whose ids stand beside, since nobody else can write there.
+///
+/// # Errors
+/// What mmap(2) says.
+pub fn two(flags: futex::Flags) -> io::Result<[(Sender, Receiver); 2]> {
+    let bytes = Window::PLACES + 2 * LINE;
+    let mapping = Arc::new(Mapping::with_wide_words(bytes, Window::PLACES)?);
+    Ok([0, 1].map(|nth| Window::sides(&mapping, nth, flags)))
+}
+
 impl Window {
-    /// Bytes of a window's words in a mapping: its state, and a parking word for each side.
+    /// Bytes of a window's words in a mapping: its state with the ids of its users, and a parking word for each
+    /// side.
     const WORDS: usize = 3 * LINE;
     /// Where the places lie, behind the words of both windows.
     const PLACES: usize = 2 * Self::WORDS;
 
-    /// Two windows, one each way, in a mapping of their own: the addresses in it are those of
-    /// buffers, since nobody else can write there.
-    ///
-    /// # Errors
-    /// What mmap(2) says.
-    pub fn two(flags: futex::Flags) -> io::Result<[Window; 2]> {
-        let bytes = Self::PLACES + 2 * LINE;
-        let mapping = Arc::new(Mapping::with_wide_words(bytes, Self::PLACES)?);
-        Ok([0, 1].map(|nth| Window::new(&mapping, nth, flags)))
-    }
-
-    /// The first window of a mapping, or the second.
-    fn new(mapping: &Arc<Mapping>, nth: usize, flags: futex::Flags) -> Window {
-        let word = |line| Word::new(mapping, nth * Self::WORDS + line * LINE);
-        let (state, sender, receiver) = (word(0), word(1), word(2));
+    /// Both sides of the first window of a mapping, or the second.
+    fn sides(mapping: &Arc<Mapping>, nth: usize, flags: futex::Flags) -> (Sender, Receiver) {
+        let word = |at| Word::new(mapping, nth * Self::WORDS + at);
+        let (state, sender, receiver) = (word(0), word(LINE), word(2 * LINE));
         let offset = Self::PLACES + nth * LINE;
-        Window { mapping: mapping.clone(), offset, state, sender, receiver, flags }
+        let window = Window { mapping: mapping.clone(), offset, state, sender, receiver, flags };
+        let [sends, receives] = [word(4), word(8)];
+        let claim = |user: &Word| Claim::new(user.clone());
+        (
+            Sender { window: window.clone(), claim: claim(&sends), partner: receives.clone() },
+            Receiver { window, claim: claim(&receives), partner: sends },
+        )
     }
 
     fn words(&self) -> &[AtomicU64] {
@@ -91,88 +115,121 @@ impl Window {
     fn wake(&self, at: &AtomicU32) {
         Parking::new(at, self.flags).wake();
     }
+}
 
+impl Sender {
     /// Shows `message` to the partner, and stays until it has been taken.
+    ///
+    /// # Panics
+    /// If another process has used this side.
     #[inline(always)]
-    pub fn show(&self, message: &[u8]) {
+    pub fn show(&mut self, message: &[u8]) {
+        self.claim.assert();
+        let window = &self.window;
         let (address, length) = (message.as_ptr() as u64, message.len() as u64);
-        self.post(RemoteBuffer { address, length });
-        self.wake(&self.receiver);
-        self.await_state(&self.sender, EMPTY);
+        window.post(RemoteBuffer { address, length });
+        window.wake(&window.receiver);
+        window.await_state(&window.sender, EMPTY);
     }
 
-    /// Takes what process `partner` shows; gives its length. `message` is filled only if it has
-    /// just that length.
+    /// Fills what the partner offers with `message`, if it has just that length.
+    ///
+    /// # Errors
+    /// As process_vm_writev(2).
+    ///
+    /// # Panics
+    /// As [`Sender::show`].
     #[inline(always)]
-    pub fn take(&self, partner: i32, message: &mut [u8]) -> io::Result<usize> {
-        self.await_state(&self.receiver, POSTED);
-        let place = self.posted();
+    pub fn fill(&mut self, message: &[u8]) -> io::Result<()> {
+        self.claim.assert();
+        let window = &self.window;
+        window.await_state(&window.sender, POSTED);
+        let place = window.posted();
+        let written = if place.length as usize == message.len() {
+            write_to(self.partner.load(Ordering::Relaxed), place, message)
+        } else {
+            Ok(())
+        };
+        window.words()[1].store(message.len() as u64, Ordering::Relaxed);
+        window.state.store(DONE, Ordering::Release);
+        window.wake(&window.receiver);
+        written
+    }
+}
+
+impl Receiver {
+    /// Takes what the partner shows; gives its length. `message` is filled only if it has just that
+    /// length.
+    ///
+    /// # Errors
+    /// As process_vm_readv(2).
+    ///
+    /// # Panics
+    /// As [`Sender::show`].
+    #[inline(always)]
+    pub fn take(&mut self, message: &mut [u8]) -> io::Result<usize> {
+        self.claim.assert();
+        let window = &self.window;
+        window.await_state(&window.receiver, POSTED);
+        let place = window.posted();
         let taken = if place.length as usize == message.len() {
-            read_from(partner, place, message)
+            read_from(self.partner.load(Ordering::Relaxed), place, message)
         } else {
             Ok(place.length as usize)
         };
-        self.state.store(EMPTY, Ordering::Release);
-        self.wake(&self.sender);
+        window.state.store(EMPTY, Ordering::Release);
+        window.wake(&window.sender);
         taken
     }
 
     /// Offers `message` to the partner to be filled, and stays until it is; gives the length of
     /// what the partner wanted to send: filled only if that is its own.
+    ///
+    /// # Panics
+    /// As [`Sender::show`].
     #[inline(always)]
-    pub fn offer(&self, message: &mut [u8]) -> usize {
+    pub fn offer(&mut self, message: &mut [u8]) -> usize {
+        self.claim.assert();
+        let window = &self.window;
         let (address, length) = (message.as_mut_ptr() as u64, message.len() as u64);
-        self.post(RemoteBuffer { address, length });
-        self.wake(&self.sender);
-        self.await_state(&self.receiver, DONE);
-        self.state.store(EMPTY, Ordering::Release);
-        self.posted().length as usize
-    }
-
-    /// Fills what process `partner` offers with `message`, if it has just that length.
-    #[inline(always)]
-    pub fn fill(&self, partner: i32, message: &[u8]) -> io::Result<()> {
-        self.await_state(&self.sender, POSTED);
-        let place = self.posted();
-        let written = if place.length as usize == message.len() {
-            write_to(partner, place, message)
-        } else {
-            Ok(())
-        };
-        self.words()[1].store(message.len() as u64, Ordering::Relaxed);
-        self.state.store(DONE, Ordering::Release);
-        self.wake(&self.receiver);
-        written
+        window.post(RemoteBuffer { address, length });
+        window.wake(&window.sender);
+        window.await_state(&window.receiver, DONE);
+        window.state.store(EMPTY, Ordering::Release);
+        window.posted().length as usize
     }
 }
 
 #[inline(always)]
-fn read_from(partner: i32, from: RemoteBuffer, message: &mut [u8]) -> io::Result<usize> {
+fn read_from(partner: u32, from: RemoteBuffer, message: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < message.len() {
         let rest = &mut message[done..];
         let local = libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() };
         let remote =
             RemoteBuffer { address: from.address + done as u64, length: rest.len() as u64 };
-        // SAFETY: the local vector is a mutable slice. The remote one was posted by a partner
-        // that stays in `show` meanwhile, so nobody writes there; in another process the kernel
-        // checks it.
-        let code = unsafe { libc::process_vm_readv(partner, &local, 1, &remote.iovec(), 1, 0) };
+        // SAFETY: the local vector is a mutable slice. The remote one is a slice of process `partner`, whose
+        // claim nobody else has: it stays in `show` meanwhile, so nobody writes there. In another process the
+        // kernel checks it.
+        let code =
+            unsafe { libc::process_vm_readv(partner as i32, &local, 1, &remote.iovec(), 1, 0) };
         done += moved(code)?;
     }
     Ok(done)
 }
 
 #[inline(always)]
-fn write_to(partner: i32, to: RemoteBuffer, message: &[u8]) -> io::Result<()> {
+fn write_to(partner: u32, to: RemoteBuffer, message: &[u8]) -> io::Result<()> {
     let mut done = 0;
     while done < message.len() {
         let rest = &message[done..];
         let local = libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() };
         let remote = RemoteBuffer { address: to.address + done as u64, length: rest.len() as u64 };
-        // SAFETY: the kernel only reads the local vector. The remote one is a mutable slice that
-        // a partner in `offer` has handed over until it is told DONE, and of just this length.
-        let code = unsafe { libc::process_vm_writev(partner, &local, 1, &remote.iovec(), 1, 0) };
+        // SAFETY: the kernel only reads the local vector. The remote one is a mutable slice of process
+        // `partner`, whose claim nobody else has: in `offer` it has handed it over until it is told DONE, and of
+        // just this length.
+        let code =
+            unsafe { libc::process_vm_writev(partner as i32, &local, 1, &remote.iovec(), 1, 0) };
         done += moved(code)?;
     }
     Ok(())

@@ -7,6 +7,7 @@
 
 pub mod bpf;
 pub mod calls;
+mod claim;
 pub mod counter;
 pub mod cross_memory;
 pub mod identity;

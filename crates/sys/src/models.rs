@@ -89,6 +89,13 @@ mod sync {
 
 type Word = Arc<AtomicU32>;
 
+/// What `claim` is to the program: a model has one process.
+struct Claim;
+
+impl Claim {
+    fn assert(&mut self) {}
+}
+
 /// What `ring::slots` is to the program: every message has one byte.
 #[derive(Clone)]
 struct Slots(Arc<Vec<(AtomicU64, UnsafeCell<u8>)>>);
@@ -183,7 +190,7 @@ impl Wait for Counts {
 
 fn ring<W: Wait + Clone>(count: usize, consumer: W, producer: W) -> (Writer<W>, Reader<W>) {
     // SAFETY: all is new, and goes nowhere else.
-    unsafe { halves(Slots::new(count), Word::default(), consumer, producer) }
+    unsafe { halves(Slots::new(count), Word::default(), [Claim, Claim], consumer, producer) }
 }
 
 fn every_order(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {

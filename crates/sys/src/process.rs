@@ -13,20 +13,28 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::process::Pid;
 
+use super::claim;
+
 /// Forks a process (fork(2)) that gets the first of `theirs`, runs `child` with it, and exits with what
 /// that returns; gives its id. The first is gone from `theirs` then.
 ///
 /// What owns a part of shared memory (a half of a [`crate::ring`]) is so used by one process alone: the child
 /// drops the others and never returns to its caller, whose values it can't reach; the caller drops the
-/// first.
+/// first. A half that is in both nevertheless, by an `Arc` or a static, is the first one's to use it: the
+/// other's use of it panics.
 ///
 /// # Errors
-/// When `theirs` is empty, the process has more than one thread, or the kernel refuses (EAGAIN: a limit
-/// on processes).
+/// When `theirs` is empty, the process has more than one thread or uses a half of what two processes share,
+/// or the kernel refuses (EAGAIN: a limit on processes).
 pub fn fork_with_first<T: 'static>(
     theirs: &mut Vec<T>,
     child: impl FnOnce(T) -> i32 + 'static,
 ) -> io::Result<Pid> {
+    let halves = claim::in_use();
+    if halves != 0 {
+        let text = format!("fork: {halves} halves of what two processes share are in use here");
+        return Err(io::Error::other(text));
+    }
     let threads = threads()?;
     if threads != 1 {
         return Err(io::Error::other(format!("fork: the process has {threads} threads, not one")));
@@ -35,8 +43,9 @@ pub fn fork_with_first<T: 'static>(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "fork: nothing for the child"));
     }
     // SAFETY: with a single thread no lock can be held by anyone but the caller, so the child may run any
-    // code. Of what the caller owns that code reaches `theirs` and its own captures alone, which borrow
-    // nothing; from below here it doesn't return, nor unwind.
+    // code. What it reaches (`theirs`, its own captures, statics) it has in a memory of its own, but for shared
+    // mappings: of those, atomics are for any process, and all else is behind a claim (`claim`), none of which is
+    // taken here: one process of the two takes it. From below here the child doesn't return, nor unwind.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {

@@ -5,7 +5,7 @@
 //! used by `&mut`, so no safe code of a process can touch a slot out of turn. The protocol is in
 //! `protocol`, the memory in `slots`.
 //!
-//! A fork leaves a process with one half or the other: `process::fork_with_first` hands each out once.
+//! A fork copies both halves: of two processes that have one, the first to use it may (`claim`).
 
 mod protocol;
 mod slots;
@@ -14,13 +14,14 @@ use std::io;
 use std::sync::Arc;
 
 use self::slots::Slots;
+use super::claim::Claim;
 use super::shared::{LINE, Mapping, Word};
 use super::sync;
 
 pub use self::protocol::{Reader, Wait, Writer};
 
 /// Lines before the slots: released count, consumer's parking word, producer's parking word, and
-/// one that keeps pairs of lines together, since processors fetch a line's other half with it.
+/// the claims to both halves. Pairs of lines stay together, since processors fetch a line's other half with it.
 const HEAD: usize = 4 * LINE;
 
 /// Both halves of a ring.
@@ -68,12 +69,13 @@ pub fn two<W: Wait + Clone, E>(
     let mut ring = |at: usize| {
         let word = |line: usize| Word::new(&mapping, at + line * LINE);
         let (consumer, producer) = (parking(word(1))?, parking(word(2))?);
+        let claims = [0, 4].map(|byte| Claim::new(Word::new(&mapping, at + 3 * LINE + byte)));
         let slots = Slots::new(mapping.clone(), at + HEAD, shape.count, shape.room);
         // SAFETY: the mapping is new, so all is zero, and nobody has it but this function and what
-        // it makes. Of that, the parking words lie in lines of their own, and a `Word` leads to
-        // its four bytes only. The slots and the released count go into this pair of halves and
+        // it makes. Of that, the parking words and claims lie in lines of their own, and a `Word`
+        // leads to its four bytes only. The slots and the released count go into this pair of halves and
         // nowhere else: the two rings don't overlap, each being `shape.bytes` long.
-        Ok(unsafe { protocol::halves(slots, word(0), consumer, producer) })
+        Ok(unsafe { protocol::halves(slots, word(0), claims, consumer, producer) })
     };
     Ok([ring(0)?, ring(shape.bytes)?])
 }

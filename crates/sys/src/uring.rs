@@ -12,6 +12,8 @@ use io_uring::squeue::Entry;
 use io_uring::types::CancelBuilder;
 use io_uring::{IoUring, Probe, opcode, types};
 
+use super::claim::Claim;
+
 /// Marks the completion of an operation of this ring's own.
 const OWN: u64 = 1;
 /// Marks a message from another ring.
@@ -41,7 +43,8 @@ impl Enter for Kernel {
     }
 }
 
-/// A ring with its queues mapped.
+/// A ring with its queues mapped. They stay shared over a fork: one process uses them, the first that does; in
+/// another every use panics.
 pub struct Ring<E: Enter = Kernel> {
     ring: IoUring,
     enter: E,
@@ -50,6 +53,7 @@ pub struct Ring<E: Enter = Kernel> {
     /// Whether a call failed: what may be queued still must never be submitted, since what it refers
     /// to is gone. A ring that isn't entered submits nothing.
     broken: bool,
+    claim: Claim,
 }
 
 impl Ring {
@@ -61,7 +65,8 @@ impl Ring {
 
 impl<E: Enter> Ring<E> {
     fn entered_by(enter: E) -> io::Result<Ring<E>> {
-        Ok(Ring { ring: IoUring::new(8)?, enter, messages: 0, broken: false })
+        let (ring, claim) = (IoUring::new(8)?, Claim::alone()?);
+        Ok(Ring { ring, enter, messages: 0, broken: false, claim })
     }
 
     /// Whether the kernel knows futexes in rings (Linux 6.7).
@@ -108,6 +113,7 @@ impl<E: Enter> Ring<E> {
     /// Sleeps until a message from another ring is there, and takes it.
     #[inline(always)]
     pub fn await_message(&mut self) -> io::Result<()> {
+        self.claim.assert();
         loop {
             self.reap();
             if self.messages > 0 {
@@ -147,11 +153,12 @@ impl<E: Enter> Ring<E> {
     /// It returns only after the completion, or when the kernel took no operation and never will.
     #[inline(always)]
     unsafe fn complete(&mut self, operation: Entry) -> io::Result<usize> {
+        self.claim.assert();
         if self.broken {
             return Err(broken());
         }
-        // SAFETY: the caller vouches for the operation's memory. The queue has room: every
-        // operation before was submitted and completed.
+        // SAFETY: the caller vouches for the operation's memory, which is this process's as the call that
+        // submits it is. The queue has room: every operation before was submitted and completed.
         unsafe { self.ring.submission().push(&operation.user_data(OWN)) }
             .map_err(|_| io::Error::other("io_uring: the submission queue is full"))?;
         loop {

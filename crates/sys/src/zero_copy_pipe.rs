@@ -13,6 +13,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_getpipe_size, splice, vmsplice};
 
+use super::claim::Claim;
 use super::shared::{Mapping, PAGE};
 
 /// How pages reach the pipe.
@@ -36,6 +37,7 @@ pub struct Pool {
     /// Where the next message starts, unless it no longer fits before the end: then at zero.
     next: usize,
     room: usize,
+    claim: Claim,
 }
 
 impl Pool {
@@ -61,7 +63,7 @@ impl Pool {
             None if huge => Mapping::of_huge_pages(bytes)?,
             None => Mapping::new(bytes)?,
         };
-        Ok(Pool { mapping, file, pipe, transfer, next: 0, room })
+        Ok(Pool { mapping, file, pipe, transfer, next: 0, room, claim: Claim::alone()? })
     }
 
     /// Faults in all pages, in the caller's address space.
@@ -73,9 +75,10 @@ impl Pool {
     /// next [`Pool::hand_over`]. Holds whatever was sent from here before.
     ///
     /// # Panics
-    /// If the message is longer than the pool has room for.
+    /// If the message is longer than the pool has room for; if another process has used this pool.
     #[inline(always)]
     pub fn place(&mut self, length: usize) -> &mut [u8] {
+        self.claim.assert();
         assert!(length <= self.room, "message larger than its place");
         // No sum that wraps: both are at most the mapping's length.
         if self.next + length > self.mapping.bytes() {
@@ -83,7 +86,7 @@ impl Pool {
         }
         let place = self.mapping.place(self.next);
         // SAFETY: the place and `length` bytes behind it lie inside the mapping, which only this
-        // pool refers to; the pipe has let go of these pages (see `hand_over`), and a reader
+        // pool refers to, in this process alone; the pipe has let go of these pages (see `hand_over`), and a reader
         // elsewhere only ever copies out of them, so no reference of Rust's is violated.
         unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) }
     }
@@ -93,8 +96,15 @@ impl Pool {
     /// When this returns, the pipe holds at most its capacity in pages, counted back from this
     /// message's last. The pool has two messages' room beyond that: one so that the next
     /// message doesn't reach the oldest page held, one for what is skipped at the end.
+    ///
+    /// # Panics
+    /// As [`Pool::place`].
     #[inline(always)]
     pub fn hand_over(&mut self, length: usize) -> io::Result<()> {
+        self.claim.assert();
+        // No sum that wraps, as in `place`.
+        let inside = length <= self.room && self.next + length <= self.mapping.bytes();
+        assert!(inside, "message larger than its place");
         let start = self.next;
         let mut done = 0;
         while done < length {

@@ -9,7 +9,7 @@ use std::io;
 
 use super::sync::AtomicU64;
 use super::sync::Ordering::{Acquire, Release};
-use super::{Slots, Word};
+use super::{Claim, Slots, Word};
 
 /// One side's waiting place.
 pub trait Wait {
@@ -34,6 +34,7 @@ pub struct Writer<W> {
     next: u32,
     /// The released count when last read.
     released: u32,
+    claim: Claim,
 }
 
 /// The consumer's half. There is one to a ring.
@@ -46,15 +47,18 @@ pub struct Reader<W> {
     producer: W,
     /// Messages taken out.
     next: u32,
+    claim: Claim,
 }
 
 /// The halves of a new ring.
 ///
 /// # Safety
-/// The slots and the released count are zero, and nothing but these halves reaches them.
+/// The slots and the released count are zero, and nothing but these halves reaches them. The claims, the
+/// producer's first, are of these halves and no others.
 pub(super) unsafe fn halves<W: Clone>(
     slots: Slots,
     count_released: Word,
+    [of_producer, of_consumer]: [Claim; 2],
     consumer: W,
     producer: W,
 ) -> (Writer<W>, Reader<W>) {
@@ -65,8 +69,9 @@ pub(super) unsafe fn halves<W: Clone>(
         producer: producer.clone(),
         next: 0,
         released: 0,
+        claim: of_producer,
     };
-    (writer, Reader { slots, count_released, consumer, producer, next: 0 })
+    (writer, Reader { slots, count_released, consumer, producer, next: 0, claim: of_consumer })
 }
 
 /// The header of message `number`. A slot that was never filled holds zero, which is none that its
@@ -92,9 +97,10 @@ impl<W: Wait> Writer<W> {
     /// Puts a message in; waits for room.
     ///
     /// # Panics
-    /// If the message is longer than the ring has room for.
+    /// If the message is longer than the ring has room for; if another process has used this half.
     #[inline(always)]
     pub fn send(&mut self, message: &[u8]) {
+        self.claim.assert();
         let full = self.slots.count() as u32;
         if self.next.wrapping_sub(self.released) == full {
             let (next, released) = (self.next, &self.count_released);
@@ -115,6 +121,7 @@ impl<W: Wait> Writer<W> {
     /// As [`Writer::send`].
     #[inline(always)]
     pub fn try_send(&mut self, message: &[u8]) -> bool {
+        self.claim.assert();
         let full = self.slots.count() as u32;
         if self.next.wrapping_sub(self.released) == full {
             self.released = self.count_released.load(Acquire);
@@ -132,7 +139,7 @@ impl<W: Wait> Writer<W> {
     ///
     /// # Safety
     /// `released` is a count that the consumer stored, and that this side loaded with acquire or which
-    /// is 0; fewer messages than slots are beyond it.
+    /// is 0; fewer messages than slots are beyond it. The claim was asserted.
     #[inline(always)]
     unsafe fn put(&mut self, message: &[u8]) {
         let slot = self.next as usize;
@@ -140,8 +147,8 @@ impl<W: Wait> Writer<W> {
         // `next - count`, is released or never was. The consumer's release store of the count comes
         // after its copy, and the acquire load on this side before the write: the two copies are ordered.
         // It looks at the slot's bytes again only after the store of the header below. No other producer
-        // exists: `halves` made one writer of these slots, which is not cloned, and `self` is borrowed
-        // mutably.
+        // exists: `halves` made one writer of these slots, which is not cloned, `self` is borrowed
+        // mutably, and of its copies in other processes only the one whose claim this is gets here.
         unsafe { self.slots.write(slot, message) };
         self.slots.header(slot).store(header_of(self.next, message.len()), Release);
         self.next = self.next.wrapping_add(1);
@@ -156,9 +163,10 @@ impl<W: Wait> Reader<W> {
     /// The next message's length where that isn't `message`'s: it stays in the ring.
     ///
     /// # Panics
-    /// If `message` is longer than the ring has room for.
+    /// If `message` is longer than the ring has room for; if another process has used this half.
     #[inline(always)]
     pub fn recv(&mut self, message: &mut [u8]) -> Result<(), usize> {
+        self.claim.assert();
         let slot = self.next as usize;
         let (slots, next) = (&self.slots, self.next);
         let header = slots.header(slot);
@@ -180,6 +188,7 @@ impl<W: Wait> Reader<W> {
     /// As [`Reader::recv`].
     #[inline(always)]
     pub fn try_recv(&mut self, message: &mut [u8]) -> Result<bool, usize> {
+        self.claim.assert();
         match published(self.slots.header(self.next as usize), self.next) {
             None => Ok(false),
             // SAFETY: the acquire load of the header saw message `next` published, of that length.
@@ -190,7 +199,7 @@ impl<W: Wait> Reader<W> {
     /// Takes the next message out, which has `length` bytes, and releases its slot.
     ///
     /// # Safety
-    /// An acquire load of its header saw message `next` published, with that length.
+    /// An acquire load of its header saw message `next` published, with that length. The claim was asserted.
     #[inline(always)]
     unsafe fn take(&mut self, message: &mut [u8], length: usize) -> Result<(), usize> {
         if length != message.len() {
