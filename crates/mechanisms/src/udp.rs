@@ -9,8 +9,10 @@
 //! counts as lost, and the launch fails with the kernel's count of drops.
 //!
 //! Where both ends send at once a message says nothing of what its sender has read. An end that is
-//! switched to calls that don't wait (`nonblocking`) therefore goes by credits alone from then on.
+//! switched to calls that don't wait (`nonblocking`) therefore goes by credits alone from then on, and has its
+//! partner do so when it first lacks one.
 
+mod bare;
 mod bends;
 pub mod by_hand;
 mod fragments;
@@ -21,6 +23,7 @@ mod remote;
 #[cfg(test)]
 mod tests;
 
+use self::bare::UdpEnd;
 use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -32,11 +35,10 @@ use super::network::{self, Call, ConnectVisitor, Cookie, ListenVisitor};
 use super::nonblocking::Any;
 use super::tcp::{FAMILY, loopback};
 use super::{
-    Carries, Choice, Endpoint, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
-    OptionSpec, Options, Scope, Traits, Visitor, WithNonblocking, reliable, socket,
+    Carries, Choice, Framing, Mechanism, NonblockingVisitor, OpenError, OpenSpec, Opened,
+    OptionSpec, Options, Scope, Traits, Visitor, reliable, socket,
 };
 use model::bend::Bend;
-use model::mechanism::{Datagrams, Stats};
 
 /// The mechanism's row.
 pub struct Udp;
@@ -49,20 +51,6 @@ pub const PATIENCE: Duration = Duration::from_millis(500);
 /// 8.4 KiB for 4,096).
 fn accounted(bytes: usize) -> usize {
     2 * bytes + 1024
-}
-
-/// One socket, and what is on its way.
-pub struct UdpEnd {
-    socket: UdpSocket,
-    /// Most datagrams that may be under way to the partner.
-    window: u32,
-    /// Datagrams sent that the partner has not acknowledged.
-    under_way: u32,
-    /// Datagrams received that this end has not acknowledged.
-    owed: u32,
-    /// Whether a message acknowledges all that its sender received before. Only credits do once this end
-    /// has been switched to calls that don't wait.
-    takes_turns: bool,
 }
 
 /// The smallest datagram that fragments may have: with its header away it cuts the largest
@@ -341,103 +329,4 @@ fn window(socket: &UdpSocket, bytes: usize) -> io::Result<u32> {
     // Half of the buffer: the kernel gives back what was read a quarter at a time
     // (udp_rmem_release), so that much of it may be taken by datagrams long gone.
     Ok((room / 2 / accounted(bytes)).max(1) as u32)
-}
-
-impl UdpEnd {
-    fn new(socket: UdpSocket, message_bytes: usize) -> io::Result<UdpEnd> {
-        let window = window(&socket, message_bytes)?;
-        Ok(UdpEnd { socket, window, under_way: 0, owed: 0, takes_turns: true })
-    }
-
-    /// What it may have under way, in datagrams of at most `bytes`, and what a message comes to.
-    fn effective_settings(&self, bytes: usize, message_bytes: usize) -> EffectiveSettings {
-        let mut effective_settings =
-            path::effective_settings(&self.socket, message_bytes, path::Laid::Bare);
-        effective_settings.push(("window_datagrams".into(), self.window.into()));
-        effective_settings.push(("datagram_bytes".into(), bytes as u64));
-        effective_settings
-    }
-
-    /// Receives a datagram's length; an empty one is a credit.
-    #[inline(always)]
-    fn datagram(&self, message: &mut [u8]) -> io::Result<usize> {
-        socket::recv_length(&self.socket, message).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => self.gave_up(),
-            _ => error,
-        })
-    }
-
-    #[cold]
-    fn gave_up(&self) -> io::Error {
-        let text = format!(
-            "udp: a datagram was lost: nothing for {} ms, {} dropped by a full buffer here",
-            PATIENCE.as_millis(),
-            sys::socket::drops(&self.socket).unwrap_or(0)
-        );
-        io::Error::new(io::ErrorKind::TimedOut, text)
-    }
-
-    /// Datagrams that a credit acknowledges.
-    #[inline(always)]
-    fn credit(&self) -> u32 {
-        self.window.div_ceil(2)
-    }
-
-    #[cold]
-    fn take_credit(&mut self) {
-        self.under_way = self.under_way.saturating_sub(self.credit());
-    }
-
-    #[cold]
-    fn await_credit(&mut self) -> io::Result<()> {
-        match self.datagram(&mut [])? {
-            0 => self.take_credit(),
-            length => return Err(socket::wrong_length("credit", length, 0)),
-        }
-        Ok(())
-    }
-}
-
-impl Endpoint for UdpEnd {
-    #[inline(always)]
-    fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        while self.under_way >= self.window {
-            self.await_credit()?;
-        }
-        self.under_way += 1;
-        if self.takes_turns {
-            self.owed = 0;
-        }
-        socket::send_message(&self.socket, message)
-    }
-
-    #[inline(always)]
-    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
-        if self.owed >= self.credit() {
-            self.owed -= self.credit();
-            socket::send_message(&self.socket, &[])?;
-        }
-        loop {
-            match self.datagram(message)? {
-                0 => self.take_credit(),
-                length if length == message.len() => break,
-                length => return Err(socket::wrong_length("recv", length, message.len())),
-            }
-        }
-        self.owed += 1;
-        if self.takes_turns {
-            self.under_way = 0;
-        }
-        Ok(())
-    }
-
-    fn nonblocking<C: WithNonblocking>(&mut self, code: C) -> Option<C::Output> {
-        Some(code.run(self))
-    }
-
-    fn stats(&self) -> Option<Stats> {
-        let queue_overflows = sys::socket::drops(&self.socket).ok();
-        let datagrams = Some(Datagrams { queue_overflows, fragments: None });
-        Some(Stats { lost: queue_overflows.unwrap_or(0), datagrams, counts: Vec::new() })
-    }
 }

@@ -35,6 +35,8 @@ use model::mechanism::{Datagrams, FragmentCounts, Stats};
 pub(super) const SEGMENTS: usize = 64;
 /// Most bytes of one send, all headers included.
 const LARGEST: usize = 65_507;
+/// In a credit's place: tell how far you have read by credits from now on, not by turns.
+const ASK: [u8; HEADER] = [0xFF; HEADER];
 /// More bytes than one receive gives.
 const SPILL: usize = 65_536;
 
@@ -64,6 +66,8 @@ pub(super) struct FragmentsEnd<const SEND: usize, const TAKE: usize> {
     partly: Partly,
     /// Whether a message acknowledges all that its sender received before, as in a bare end.
     takes_turns: bool,
+    /// Whether the partner was asked to go by credits, too: once is enough.
+    asked: bool,
     /// Where what is out of place arrives.
     spill: Box<[u8]>,
     /// Fragments known never to have come.
@@ -173,6 +177,7 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
             early: Early::default(),
             partly: Partly::default(),
             takes_turns: true,
+            asked: false,
             spill: vec![0; SPILL].into(),
             missing: 0,
             deadline: Deadline::default(),
@@ -308,12 +313,26 @@ impl<const SEND: usize, const TAKE: usize> FragmentsEnd<SEND, TAKE> {
             let Some((header, bytes)) = datagram.split_first_chunk::<HEADER>() else {
                 return Err(socket::wrong_length("recv", datagram.len(), HEADER));
             };
-            if bytes.is_empty() {
+            if bytes.is_empty() && *header == ASK {
+                // Told before the next is received.
+                self.takes_turns = false;
+                self.told = self.told.min(self.read.saturating_sub(self.window.div_ceil(2)));
+            } else if bytes.is_empty() {
                 self.heard = self.heard.max(u64::from_le_bytes(*header).min(self.sent));
-                continue;
+            } else {
+                let (place, last) = wire::place(header, self.incoming);
+                self.early.keep(place, Part { bytes: bytes.into(), last }, (self.incoming, next));
             }
-            let (place, last) = wire::place(header, self.incoming);
-            self.early.keep(place, Part { bytes: bytes.into(), last }, (self.incoming, next));
+        }
+        Ok(())
+    }
+
+    /// Asks the partner to go by credits, where it may still take turns and this end doesn't: a window is full.
+    #[cold]
+    fn ask_for_credits(&mut self) -> io::Result<()> {
+        if !self.takes_turns && !self.asked {
+            socket::send_message(&self.socket, &ASK)?;
+            self.asked = true;
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! A bare datagram a message, by calls that don't wait (MSG_DONTWAIT).
 //!
 //! Both ends may send at once. Messages that cross acknowledge nothing, so each end returns a credit for every
-//! half window that it reads, and sends no more than a window that no credit has acknowledged. Both ends
-//! are switched at the same point of what they say to each other; one that never is keeps the other's
-//! credits (`takes_turns`), which stops after a window.
+//! half window that it reads, and sends no more than a window that no credit has acknowledged. A
+//! partner that isn't switched gives credits from when it is asked to (`bare`): once the window is full and
+//! nothing is there to receive.
 
 use std::io;
 use std::net::UdpSocket;
@@ -42,7 +42,7 @@ impl Nonblocking for UdpEnd {
     #[inline(always)]
     fn try_send(&mut self, message: &[u8]) -> io::Result<Sent> {
         while self.under_way >= self.window {
-            if !self.take_first_credit()? {
+            if !self.take_first_credit(message.len())? {
                 return Ok(Sent::WouldBlock);
             }
         }
@@ -60,7 +60,7 @@ impl Nonblocking for UdpEnd {
                 None => return Ok(Received::WouldBlock),
                 Some(0) => self.take_credit(),
                 Some(length) if length == message.len() => break,
-                Some(length) => return Err(socket::wrong_length("recv", length, message.len())),
+                Some(length) => self.answer(message, length, ("recv", message.len()))?,
             }
         }
         self.owed += 1;
@@ -85,18 +85,20 @@ impl UdpEnd {
         if self.owed >= self.credit() && socket::try_send_message(&self.socket, &[])? == Sent::Whole
         {
             self.owed -= self.credit();
+            self.given = self.given.wrapping_add(1);
         }
         Ok(())
     }
 
-    /// Takes a credit from the socket; whether one was the first thing there.
+    /// Takes a credit from the socket; whether one was the first thing there. Where nothing is, the partner is
+    /// asked for what a message of `bytes` waits for.
     #[cold]
-    fn take_first_credit(&mut self) -> io::Result<bool> {
+    fn take_first_credit(&mut self, bytes: usize) -> io::Result<bool> {
         let flags = RecvFlags::PEEK | RecvFlags::TRUNC | RecvFlags::DONTWAIT;
         let first = loop {
             match recv(&self.socket, &mut [0], flags) {
                 Ok((_, length)) => break length,
-                Err(Errno::AGAIN) => return Ok(false),
+                Err(Errno::AGAIN) => return self.ask_for_credits(bytes).map(|()| false),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -60,7 +60,7 @@ impl Make for Bare {
         window: u32,
     ) -> Result<(UdpEnd, EffectiveSettings), OpenError> {
         let end = UdpEnd::new(socket, self.message_bytes).map_err(set_failed)?;
-        let end = UdpEnd { window: end.window.min(window), ..end };
+        let end = end.narrowed(window);
         let effective_settings = end.effective_settings(self.largest, self.message_bytes);
         Ok((end, effective_settings))
     }

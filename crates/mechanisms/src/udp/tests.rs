@@ -1,6 +1,7 @@
 //! A bare datagram a message: its window, and what is lost.
 
 use super::*;
+use crate::Endpoint;
 
 struct Keep;
 

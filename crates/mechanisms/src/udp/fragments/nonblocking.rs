@@ -23,8 +23,14 @@ impl<const SEND: usize, const TAKE: usize> Nonblocking for FragmentsEnd<SEND, TA
         self.check_begun("send", message.len(), self.partly.sent)?;
         while self.partly.sent < count {
             // One look for a credit: a message that comes instead is quicker received to its place.
-            if self.is_full() && (self.take(&mut [], 0)?.is_none() || self.is_full()) {
-                return Ok(Sent::WouldBlock);
+            if self.is_full() {
+                let came = self.take(&mut [], 0)?;
+                if came.is_none() {
+                    self.ask_for_credits()?;
+                }
+                if self.is_full() {
+                    return Ok(Sent::WouldBlock);
+                }
             }
             match self.give_now(message, self.partly.sent) {
                 Ok(taken) => self.partly.sent += taken,
