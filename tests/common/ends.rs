@@ -1,10 +1,16 @@
 //! Both ends of a mechanism in this process, and two threads to hold them.
 
+use std::io;
 use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mechanisms::{Deadline, Endpoint, OpenError, OpenSpec, Opened, Residue, Variant, Visitor};
+use mechanisms::{
+    Deadline, Endpoint, OpenError, OpenSpec, Opened, Phase, Residue, Variant, Visitor,
+};
+use model::mechanism::Stats;
 
 /// How long an exchange may take before it counts as hung.
 pub const HANG: Duration = Duration::from_secs(30);
@@ -89,8 +95,39 @@ pub fn open(variant: &Variant, bytes: usize) -> Option<Pair> {
     }
 }
 
+/// An end that counts what it has sent and received.
+struct Counting(End, Arc<AtomicU64>);
+
+impl Endpoint for Counting {
+    fn start(&mut self, deadline: &Deadline) -> io::Result<()> {
+        self.0.start(deadline)
+    }
+
+    fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        self.1.fetch_add(1, Relaxed);
+        self.0.send(message)
+    }
+
+    fn recv(&mut self, message: &mut [u8]) -> io::Result<()> {
+        self.1.fetch_add(1, Relaxed);
+        self.0.recv(message)
+    }
+
+    fn enter(&mut self, phase: Phase) -> io::Result<()> {
+        self.0.enter(phase)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0.finish()
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        self.0.stats()
+    }
+}
+
 /// Starts and runs each side in a thread of its own until both are done. Both ends, and what
-/// they leave, live until then.
+/// they leave, live until then. However long that takes in all, a message is never under way for [`HANG`].
 ///
 /// # Panics
 /// With a side's own panic, or when a side hangs: `what` names the case.
@@ -100,7 +137,9 @@ pub fn both(
     initiate: impl FnOnce(&mut End) + Send + 'static,
     respond: impl FnOnce(&mut End) + Send + 'static,
 ) {
-    let side = |mut end: End, role: Box<dyn FnOnce(&mut End) + Send>| {
+    let moved = Arc::new(AtomicU64::new(0));
+    let side = |end: End, role: Box<dyn FnOnce(&mut End) + Send>| {
+        let mut end: End = Box::new(Counting(end, moved.clone()));
         thread::spawn(move || {
             end.start(&Deadline::default()).expect("start");
             role(&mut end);
@@ -112,7 +151,7 @@ pub fn both(
     let _residue = pair.residue;
     let first = side(pair.initiator, Box::new(initiate));
     let second = side(pair.responder, Box::new(respond));
-    await_threads(what, HANG, vec![first, second]);
+    await_moving(what, HANG, || moved.load(Relaxed), vec![first, second]);
 }
 
 /// Waits for `threads`; the first panic among them is passed on at once, because the partner

@@ -192,7 +192,7 @@ impl<S: DatagramSocket> ArqEnd<S> {
         match self.path.receive(wait)? {
             Some(header) => self.place(header),
             None => {
-                self.patience.bear(since, "no acknowledgement")?;
+                self.patience.bear(since, self.path.heard(), "no acknowledgement")?;
                 self.time_out()
             }
         }

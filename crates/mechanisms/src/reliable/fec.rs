@@ -157,7 +157,7 @@ impl<S: DatagramSocket> FecEnd<S> {
                 }
                 // The credit may be lost: its receiver answers this word with how far it has read.
                 None => {
-                    self.patience.bear(since, "no credit for what was sent")?;
+                    self.patience.bear(since, self.path.heard(), "no credit for what was sent")?;
                     self.say(DatagramKind::Over)?;
                 }
             }
@@ -419,7 +419,7 @@ impl<S: DatagramSocket> Endpoint for FecEnd<S> {
                 None => {
                     self.path.count(|counts| counts.time_outs += 1);
                     let since: &mut Instant = since.get_or_insert_with(Instant::now);
-                    self.patience.bear(*since, "no answer")?;
+                    self.patience.bear(*since, self.path.heard(), "no answer")?;
                     self.ask(since.elapsed())?;
                 }
             }

@@ -66,12 +66,14 @@ struct Patience {
     /// The mechanism's name.
     mechanism: &'static str,
     ends: Deadline,
+    /// How many datagrams had been heard when one was last missed, and when the first was missed since.
+    silent: Option<(u64, Instant)>,
 }
 
 impl Patience {
     /// Of an end whose launch isn't known yet.
     fn of<S: DatagramSocket>() -> Patience {
-        Patience { mechanism: S::NAME, ends: Deadline::default() }
+        Patience { mechanism: S::NAME, ends: Deadline::default(), silent: None }
     }
 
     /// The launch ends at `deadline`.
@@ -79,16 +81,19 @@ impl Patience {
         self.ends = deadline.clone();
     }
 
-    /// Bears on with a wait that has lasted since `since`.
+    /// Bears on with a wait that has lasted since `since`. By now `heard` datagrams have come: a partner of whom
+    /// something is heard is only slow.
     ///
     /// # Errors
-    /// `what` has not come in all that time.
+    /// `what` has not come, and nothing has for a long time, or the launch ends.
     #[cold]
-    fn bear(&self, since: Instant, what: &str) -> io::Result<()> {
-        let waited = since.elapsed();
+    fn bear(&mut self, since: Instant, heard: u64, what: &str) -> io::Result<()> {
+        let silent = self.silent.filter(|it| it.0 == heard).map_or_else(Instant::now, |it| it.1);
+        self.silent = Some((heard, silent));
+        let waited = since.max(silent).elapsed();
         let ends = self.ends.get().is_some_and(|it| Instant::now() + HAS_ITS_SAY >= it);
         let why = if waited > GIVE_UP {
-            format!("{what} in {:.1} s", waited.as_secs_f64())
+            format!("{what}, and nothing else in {:.1} s", waited.as_secs_f64())
         } else if ends {
             format!("its launch took too long, and {what} had come when it ended")
         } else {

@@ -93,6 +93,8 @@ pub struct Path<S> {
     sent: u64,
     /// The number of the next that is expected.
     read: u64,
+    /// Datagrams that came and weren't lost.
+    heard: u64,
     /// Bytes of the headers below.
     below: u64,
     /// What was counted.
@@ -112,6 +114,7 @@ impl<S: DatagramSocket> Path<S> {
             injects: true,
             sent: 0,
             read: 0,
+            heard: 0,
             below,
             counts: Counts::default(),
             came: vec![0; ROOM].into(),
@@ -156,6 +159,11 @@ impl<S: DatagramSocket> Path<S> {
     /// One more than the number of the last datagram that was read, lost ones included.
     pub fn read(&self) -> u64 {
         self.read
+    }
+
+    /// Datagrams so far that came and weren't lost.
+    pub fn heard(&self) -> u64 {
+        self.heard
     }
 
     /// Sends one datagram; data and acknowledgements get the next number. Gives it.
@@ -229,6 +237,7 @@ impl<S: DatagramSocket> Path<S> {
         self.length = length;
         let Some(header) = Header::parse(&self.came[..length]) else { return Ok(None) };
         if !matches!(header.kind, DatagramKind::Data | DatagramKind::Ack) {
+            self.heard += 1;
             return Ok(Some(header));
         }
         let number = widened(self.read, header.number);
@@ -245,6 +254,7 @@ impl<S: DatagramSocket> Path<S> {
         if header.kind == DatagramKind::Data && self.injects {
             self.flip();
         }
+        self.heard += 1;
         Ok(Some(header))
     }
 
