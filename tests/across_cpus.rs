@@ -1,10 +1,15 @@
 //! Across CPUs the level changes from run to run, and ratios to the reference don't: they are the headline of every
-//! table, and what earlier runs came to stands beside the medians. On one CPU medians are. All on stored runs.
+//! table, and what earlier runs came to stands beside the medians. On one CPU medians are. All on stored runs, but
+//! for where workers run of which one is pinned: that is looked at.
 
 mod cli_support;
 
-use cli_support::{Bench, flat, stored};
+use std::time::Duration;
+
+use cli_support::{Bench, flat, number, say, stored, wait_for};
 use model::placement::Placement;
+use rustix::process::Signal;
+use rustix::thread::{CpuSet, sched_getaffinity};
 use store::Store;
 
 /// Seven rounds in which `unix-stream` takes less time in three by a lot, and more in four by a little: its
@@ -149,4 +154,52 @@ fn on_one_cpu_medians_are_the_headline() {
     in_order(row(&found, "pipe"), &["*4.02 µs ["]);
     assert!(!text.contains("× pipe") && !text.contains("at once"), "{text}");
     in_order(&flat(&text), &["pipe, 4.02", "] (earlier here: 4.02 µs, 1 run)"]);
+}
+
+/// The CPUs that both workers of a launch of this bench may use, the initiator's first, once there are two.
+fn affinities(bench: &Bench) -> Option<[CpuSet; 2]> {
+    let processes = bench.processes();
+    // The initiator is forked first.
+    let children = |parent: &i32| -> Vec<i32> {
+        processes.iter().filter(|it| it.1.parent == *parent).map(|it| *it.0).collect()
+    };
+    let workers = processes.keys().map(children).find(|it| it.len() == 2)?;
+    let may_use = |pid: i32| {
+        sched_getaffinity(Some(rustix::process::Pid::from_raw(pid).expect("an id"))).ok()
+    };
+    Some([may_use(workers[0])?, may_use(workers[1])?])
+}
+
+#[test]
+fn one_worker_is_pinned_and_the_other_left_to_the_scheduler() {
+    let all = sched_getaffinity(None).expect("the CPUs of this process");
+    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).collect();
+    let [.., _, cpu] = cpus[..] else {
+        return say("skipped: with one CPU nobody is free");
+    };
+    let mut one = CpuSet::new();
+    one.set(cpu);
+    for (placement, expected) in
+        [(format!("{cpu},free"), [one, all]), (format!("free,{cpu}"), [all, one])]
+    {
+        let bench = Bench::new();
+        let line = format!("run pipe -w latency -s 8 -p {placement} --launches 1 --samples");
+        let run = bench.begin(&format!("{line} 10000000"));
+        wait_for("both workers where they were placed", Duration::from_secs(60), || {
+            (affinities(&bench)? == expected).then_some(())
+        });
+        run.signal(Signal::INT);
+        run.finish(Duration::from_secs(60));
+        bench.must(&format!("{line} 500"));
+        let result = &bench.export()["results"][0];
+        assert_eq!(result["placement"], placement.as_str());
+        assert_eq!(result["status"], "ok", "{result:#}");
+        assert!(result["cpus"].is_null(), "{result:#}");
+        assert!(result["observed_placement"].is_object(), "where the free one ran: {result:#}");
+        let swapped = "SELECT count(*) FROM cases WHERE swappable";
+        assert_eq!(number(&bench.open(), swapped), 0);
+        let who = if placement.ends_with("free") { "initiator" } else { "responder" };
+        let text = bench.must("report last").out;
+        assert!(text.contains(&format!("{who} on CPU {cpu}")), "{text}");
+    }
 }

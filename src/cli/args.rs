@@ -49,20 +49,20 @@ pub struct RunArgs {
     #[arg(short, long, value_name = "LIST", value_parser = sizes, allow_hyphen_values = true)]
     pub size: Option<Sizes>,
     /// Where the workers run: free, same-cpu, smt-sibling, same-llc, cross-llc, cross-node, or
-    /// a pair of CPUs as in 0,1 (with --peer: here, there) [default: every pinned placement that
-    /// exists, latency also free; with --peer: free]
+    /// a pair of CPUs as in 0,1 or 0,free (with --peer: here, there) [default: every pinned placement
+    /// that exists, latency also free; with --peer: free]
     #[arg(short, long, value_name = "PLACE", hide_possible_values = true,
           value_parser = Suggesting { parser: placements, words: placement_names })]
     pub placement: Vec<Placements>,
     /// More sizes: latency also of 4K, throughput also of 64
     #[arg(long, conflicts_with = "size")]
     pub full: bool,
-    /// CPU of the initiator; with --responder-cpu
-    #[arg(long, value_name = "CPU", requires = "responder_cpu", conflicts_with = "placement",
+    /// CPU of the initiator; without --responder-cpu the responder is free
+    #[arg(long, value_name = "CPU", conflicts_with = "placement",
           value_parser = cpu, allow_negative_numbers = true)]
     pub initiator_cpu: Option<u32>,
-    /// CPU of the responder; with --initiator-cpu
-    #[arg(long, value_name = "CPU", requires = "initiator_cpu", conflicts_with = "placement",
+    /// CPU of the responder; without --initiator-cpu the initiator is free
+    #[arg(long, value_name = "CPU", conflicts_with = "placement",
           value_parser = cpu, allow_negative_numbers = true)]
     pub responder_cpu: Option<u32>,
     /// process, thread, or both
@@ -381,9 +381,13 @@ impl RunArgs {
         distinct(self.observe.iter().flat_map(|it| &it.0).copied())
     }
 
+    fn names_cpus(&self) -> bool {
+        self.initiator_cpu.or(self.responder_cpu).is_some()
+    }
+
     fn placements(&self) -> Vec<Placement> {
-        if let (Some(initiator), Some(responder)) = (self.initiator_cpu, self.responder_cpu) {
-            return vec![Placement::Cpus(initiator, responder)];
+        if self.names_cpus() {
+            return vec![Placement::of_cpus(self.initiator_cpu, self.responder_cpu)];
         }
         if !self.placement.is_empty() {
             return self.placement.iter().flat_map(|it| it.0.clone()).collect();
@@ -413,7 +417,7 @@ impl RunArgs {
 
     /// Where none are asked for, requests and answers are also measured as the kernel places them.
     fn placements_by_workload(&self) -> BTreeMap<Workload, Vec<Placement>> {
-        let asked = !self.placement.is_empty() || self.initiator_cpu.is_some();
+        let asked = self.names_cpus() || !self.placement.is_empty();
         if asked || self.routes().iter().any(|it| !it.is_local()) {
             return BTreeMap::new();
         }

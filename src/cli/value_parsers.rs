@@ -66,8 +66,9 @@ pub fn placements(text: &str) -> Result<Placements, String> {
     if !text.split(',').any(is_cpu) {
         return text.split(',').map(Placement::parse).collect::<Result<_, _>>().map(Placements);
     }
-    let pair = Placement::parse(text)
-        .map_err(|_| format!("`{text}`: a pair is two CPUs, INITIATOR,RESPONDER, as in 0,1"));
+    let pair = Placement::parse(text).map_err(|_| {
+        format!("`{text}`: a pair is two CPUs, INITIATOR,RESPONDER, as in 0,1, or 0,free")
+    });
     Ok(Placements(vec![pair?]))
 }
 
@@ -169,6 +170,7 @@ mod tests {
     #[test]
     fn placements_may_be_listed_or_be_a_pair() {
         assert_eq!(placements("0,1").ok().unwrap().0, [Placement::Cpus(0, 1)]);
+        assert_eq!(placements("free,1").ok().unwrap().0, [Placement::ResponderCpu(1)]);
         let two = placements("same-cpu,free").ok().unwrap().0;
         assert_eq!(two, [Placement::SameCpu, Placement::Free]);
     }

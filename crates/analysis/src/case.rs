@@ -27,6 +27,7 @@ use super::{analysis_of, headline};
 use model::clock::Record;
 use model::mechanism::Carries;
 use model::metric::Metric;
+use model::placement::Placement;
 use model::probe::Probe;
 use model::route::Route;
 use model::total::Total;
@@ -385,7 +386,8 @@ impl CaseResult {
         self.effective_settings =
             ok.last().map(|it| it.record.effective_settings.clone()).unwrap_or_default();
         self.secondary = per_launch::secondary(&self.metric, &ok, group);
-        if self.placement == "free" && !self.metric.is_set_up() && !self.two_machines {
+        let leaves_free = Placement::parse(&self.placement).is_ok_and(Placement::leaves_free);
+        if leaves_free && !self.metric.is_set_up() && !self.two_machines {
             self.observed_placement = Some(ObservedPlacement::of(&ok));
         }
         self.value = Some(estimate);

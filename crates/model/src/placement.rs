@@ -25,6 +25,10 @@ pub enum Placement {
     CrossNode,
     /// Initiator's and responder's CPU, as the user named them; never swapped.
     Cpus(u32, u32),
+    /// The initiator's CPU, as the user named it; the responder runs wherever the scheduler puts it.
+    InitiatorCpu(u32),
+    /// The same of the responder, beside a free initiator.
+    ResponderCpu(u32),
 }
 
 impl Placement {
@@ -47,14 +51,16 @@ impl Placement {
         Placement::CrossNode,
     ];
 
-    /// Parses a name, or an explicit pair `INITIATOR,RESPONDER`.
+    /// Parses a name, or an explicit pair `INITIATOR,RESPONDER`, of which one may be `free`.
     pub fn parse(text: &str) -> Result<Placement, String> {
         if let Some((initiator, responder)) = text.split_once(',') {
-            let cpu = |text: &str| {
-                let remedy = "write INITIATOR,RESPONDER, as in 0,1";
-                text.trim().parse().map_err(|_| format!("`{text}` is not a CPU: {remedy}"))
+            let cpu = |text: &str| match text.trim() {
+                "free" => Ok(None),
+                word => word.parse().map(Some).map_err(|_| {
+                    format!("`{text}` is not a CPU: write INITIATOR,RESPONDER, as in 0,1 or 0,free")
+                }),
             };
-            return Ok(Placement::Cpus(cpu(initiator)?, cpu(responder)?));
+            return Ok(Placement::of_cpus(cpu(initiator)?, cpu(responder)?));
         }
         Placement::NAMED.into_iter().find(|it| it.to_string() == text).ok_or_else(|| {
             let names = Placement::NAMED.map(|it| it.to_string());
@@ -62,12 +68,37 @@ impl Placement {
             unknown("placement", text, &names)
         })
     }
+
+    /// The CPUs of the initiator and the responder; a worker without one is free.
+    pub fn of_cpus(initiator: Option<u32>, responder: Option<u32>) -> Placement {
+        match (initiator, responder) {
+            (Some(initiator), Some(responder)) => Placement::Cpus(initiator, responder),
+            (Some(initiator), None) => Placement::InitiatorCpu(initiator),
+            (None, Some(responder)) => Placement::ResponderCpu(responder),
+            (None, None) => Placement::Free,
+        }
+    }
+
+    /// The CPUs that the user named, the initiator's first. Of a named placement none is.
+    pub fn named_cpus(self) -> [Option<u32>; 2] {
+        match self {
+            Placement::Cpus(initiator, responder) => [Some(initiator), Some(responder)],
+            Placement::InitiatorCpu(cpu) => [Some(cpu), None],
+            Placement::ResponderCpu(cpu) => [None, Some(cpu)],
+            _ => [None; 2],
+        }
+    }
+
+    /// Whether a worker is left to the scheduler.
+    pub fn leaves_free(self) -> bool {
+        matches!(self, Placement::Free | Placement::InitiatorCpu(_) | Placement::ResponderCpu(_))
+    }
 }
 
 /// A placement on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResolvedPlacement {
-    /// The two CPUs; None leaves the workers free.
+    /// The two CPUs; None leaves the workers free, or one of them ([`Placement::leaves_free`]).
     pub cpus: Option<(u32, u32)>,
     /// Whether the roles may swap CPUs, to balance.
     pub swappable: bool,
@@ -96,6 +127,8 @@ impl fmt::Display for Placement {
             Placement::CrossLlc => "cross-llc",
             Placement::CrossNode => "cross-node",
             Placement::Cpus(a, b) => return write!(f, "{a},{b}"),
+            Placement::InitiatorCpu(cpu) => return write!(f, "{cpu},free"),
+            Placement::ResponderCpu(cpu) => return write!(f, "free,{cpu}"),
         })
     }
 }
@@ -154,5 +187,27 @@ impl Relation {
 impl fmt::Display for Relation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_placement_is_read_as_it_is_written_and_one_side_may_be_free() {
+        for (text, cpus, free) in [
+            ("0,free", [Some(0), None], true),
+            ("free,3", [None, Some(3)], true),
+            ("0,1", [Some(0), Some(1)], false),
+            ("free", [None, None], true),
+            ("same-cpu", [None, None], false),
+        ] {
+            let placement = Placement::parse(text).unwrap();
+            let found = (placement.to_string(), placement.named_cpus(), placement.leaves_free());
+            assert_eq!(found, (text.to_string(), cpus, free));
+        }
+        assert_eq!(Placement::parse("free, free"), Ok(Placement::Free));
+        assert!(Placement::parse("0,fre").unwrap_err().contains("as in 0,1 or 0,free"));
     }
 }

@@ -21,7 +21,7 @@ pub fn absences(judged: &Judged) -> Vec<(String, String)> {
         |it: &&CaseResult| matches!(it.status, Status::NotApplicable | Status::Unavailable);
     for case in judged.results.iter().filter(absent) {
         let why = case.reason.clone().unwrap_or_default();
-        let placeless = case.cpus.is_none() && case.placement != "free";
+        let placeless = case.cpus.is_none() && !case.placement.contains("free");
         let what = if placeless { case.placement.clone() } else { case.variant.clone() };
         match told.iter_mut().find(|it| it.1 == why) {
             Some((whats, _)) if whats.contains(&what) => {}

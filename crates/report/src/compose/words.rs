@@ -26,6 +26,10 @@ pub fn place(placement: &str) -> String {
         return format!("{}, {}", self::route(route), place(placement));
     }
     match placement {
+        one if one.starts_with("free,") => format!("responder on CPU {}", &one["free,".len()..]),
+        one if one.ends_with(",free") => {
+            format!("initiator on CPU {}", one.trim_end_matches(",free"))
+        }
         "same-cpu" => "one CPU".into(),
         "free" => "placed freely".into(),
         "smt-sibling" => "two threads of a core".into(),

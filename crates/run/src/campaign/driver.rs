@@ -10,10 +10,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{LiveCase, LiveGroup};
 use crate::launch::{LaunchResult, Spec};
+use crate::plan::Case;
 use machine::interrupt::Interrupted;
 use model::launch::Record;
 use model::noise::RoundNoise;
-use model::placement::ResolvedPlacement;
 use model::request::Request;
 use model::route::Route;
 
@@ -115,9 +115,9 @@ pub(crate) trait Driver {
         None
     }
 
-    /// The CPUs of a place on node `near`.
-    fn cpus(&self, _near: usize, place: &ResolvedPlacement) -> Option<(u32, u32)> {
-        place.cpus
+    /// The CPUs to which the workers of a case are pinned on node `near`, the initiator's first.
+    fn cpus(&self, _near: usize, case: &Case) -> [Option<u32>; 2] {
+        case.pinned_cpus()
     }
 
     /// Whether the nodes of a case take part.

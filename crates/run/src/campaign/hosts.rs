@@ -196,7 +196,7 @@ impl Driver for HostDriver<'_> {
 
     fn begin_round(&mut self, round: &RoundOf, measured: Duration) {
         let cases = || round.of.iter().flat_map(|it| &round.groups[*it].cases);
-        let cpus = distinct(cases().filter_map(|live| cpus_here(&live.case)));
+        let cpus = distinct(cases().flat_map(|live| cpus_here(&live.case)));
         for nth in round.of {
             self.bounds.ask(&round.groups[*nth], measured);
         }
@@ -238,14 +238,14 @@ impl Driver for HostDriver<'_> {
 }
 
 /// The CPUs that a case uses on this host: its initiator's alone, where the responder is elsewhere.
-pub(super) fn cpus_here(case: &Case) -> Option<(u32, u32)> {
-    let (initiator, responder) = case.place.cpus?;
-    Some((initiator, if case.route == Route::Peer { initiator } else { responder }))
+pub(super) fn cpus_here(case: &Case) -> impl Iterator<Item = u32> + use<> {
+    let [initiator, responder] = case.pinned_cpus();
+    initiator.into_iter().chain(responder.filter(|_| case.route != Route::Peer))
 }
 
-/// The CPUs of pairs, each once, ascending.
-pub(super) fn distinct(pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
-    let mut cpus: Vec<u32> = pairs.flat_map(|(a, b)| [a, b]).collect();
+/// CPUs, each once, ascending.
+pub(super) fn distinct(cpus: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut cpus: Vec<u32> = cpus.collect();
     cpus.sort_unstable();
     cpus.dedup();
     cpus

@@ -111,7 +111,7 @@ impl<'a> Campaign<'a> {
     ) -> Result<Campaign<'a>, StoreError> {
         let clock = measured_clock();
         let cases = plan.groups.iter().flat_map(|group| &group.cases);
-        let cpus = hosts::distinct(cases.filter_map(hosts::cpus_here));
+        let cpus = hosts::distinct(cases.flat_map(hosts::cpus_here));
         let host = machine::doctor::examined(Path::new("/"), &cpus, EXAMINED);
         let peer = hosts.routes.peer().map(|peer| peer.record(&host));
         let run = with.store.begin_run(&NewRun {
@@ -387,16 +387,16 @@ impl<'a> Campaign<'a> {
     /// The spec that all launches of a case share whose initiator is on node `near`.
     fn spec(&self, live: &LiveCase, near: usize) -> Spec {
         let clock = self.clock(near);
-        let cpus = self.driver.cpus(near, &live.case.place);
+        let [initiator_cpu, responder_cpu] = self.driver.cpus(near, &live.case);
         Spec {
             build: BUILD.into(),
             mechanism: live.case.variant.to_string(),
             workload: live.case.workload,
             message_bytes: live.case.opened_for(),
             workers: live.case.workers,
-            initiator_cpu: cpus.map(|cpus| cpus.0),
+            initiator_cpu,
             others: Vec::new(),
-            responder_cpu: cpus.map(|cpus| cpus.1),
+            responder_cpu,
             payload: live.case.payload,
             verify: self.request.verify,
             warmup: self.request.warmup,

@@ -10,7 +10,6 @@ use crate::launch::Spec;
 use crate::plan::Case;
 use mechanisms::Variant;
 use model::launch::{SampleCount, Workers};
-use model::placement::ResolvedPlacement;
 use model::route::Route;
 use model::workload::{Policy, Workload};
 use store::Settle;
@@ -55,7 +54,7 @@ impl Campaign<'_> {
             return Some(Settle { quiet_ns: BRIEF_NS, ..Settle::default() });
         }
         let cases = self.groups.iter().flat_map(|group| &group.cases).map(|live| &*live.case);
-        let Some((place, route, mechanism)) = shows_settling(cases) else {
+        let Some(([initiator_cpu, responder_cpu], route, mechanism)) = shows_settling(cases) else {
             return Some(Settle { quiet_ns: ASSUMED_NS, ..Settle::default() });
         };
         let spec = Spec {
@@ -63,8 +62,8 @@ impl Campaign<'_> {
             workload: Workload::Latency,
             message_bytes: 64,
             workers: Workers::Process,
-            initiator_cpu: place.cpus.map(|cpus| cpus.0),
-            responder_cpu: place.cpus.map(|cpus| cpus.1),
+            initiator_cpu,
+            responder_cpu,
             payload: Policy::Untouched,
             batch: 1,
             deadline_ms: PILOT_DEADLINE_MS,
@@ -118,13 +117,13 @@ pub fn find_quiet(
 /// changes them.
 fn shows_settling<'a>(
     cases: impl Iterator<Item = &'a Case> + Clone,
-) -> Option<(ResolvedPlacement, Route, String)> {
+) -> Option<([Option<u32>; 2], Route, String)> {
     let local = |case: &&Case| {
         case.route.is_local() && case.place.cpus.is_some() && !case.place.shares_one_cpu()
     };
     let elsewhere = |case: &&Case| !case.route.is_local();
     let case = cases.clone().find(local).or_else(|| cases.clone().find(elsewhere))?;
-    Some((case.place, case.route.clone(), settles(case)?))
+    Some((case.pinned_cpus(), case.route.clone(), settles(case)?))
 }
 
 /// The mechanism by which it can be seen how long a path like that of `case` takes to settle; None where
@@ -203,6 +202,7 @@ fn level(blocks: &[f64]) -> Option<f64> {
 mod tests {
     use super::super::sizing::tests::case;
     use super::*;
+    use model::placement::ResolvedPlacement;
 
     /// A launch that begins fast and settles at `level`.
     fn launch(level: f64) -> Vec<f64> {
@@ -259,13 +259,10 @@ mod tests {
         };
         let (one_cpu, two, peer) =
             (on((1, 1)), on((0, 1)), Case { route: Route::Peer, ..free.clone() });
-        let found = |cases: &[&Case]| {
-            let (place, route, mechanism) = shows_settling(cases.iter().copied())?;
-            Some((place.cpus, route, mechanism))
-        };
-        let local = Some((Some((0, 1)), Route::Local, "pipe".to_string()));
+        let found = |cases: &[&Case]| shows_settling(cases.iter().copied());
+        let local = Some(([Some(0), Some(1)], Route::Local, "pipe".to_string()));
         assert_eq!(found(&[&free, &one_cpu, &peer, &two]), local);
-        assert_eq!(found(&[&free, &peer]), Some((None, Route::Peer, "tcp".to_string())));
+        assert_eq!(found(&[&free, &peer]), Some(([None, None], Route::Peer, "tcp".to_string())));
         assert_eq!(found(&[&free, &one_cpu]), None);
     }
 

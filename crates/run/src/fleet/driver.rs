@@ -13,10 +13,10 @@ use crate::campaign::{Campaign, Conditions, LiveCase, measured_clock, now_utc};
 use crate::launch::peer::address;
 use crate::launch::state::{FarEnd, Wanted};
 use crate::launch::{Interrupt, LaunchResult};
+use crate::plan::Case;
 use machine::interrupt::Interrupted;
 use model::launch::Outcome;
 use model::peer::{Address, FarHost};
-use model::placement::ResolvedPlacement;
 use store::{FleetRequest, RunStatus, StoreError, StoredNode, StoredRun};
 
 /// Longest time for which ended launches that were simulated are only in memory: they end by the
@@ -150,10 +150,9 @@ impl Driver for FleetDriver<'_> {
     }
 
     /// The one CPU that its workers share is the node's own.
-    fn cpus(&self, near: usize, place: &ResolvedPlacement) -> Option<(u32, u32)> {
-        place.cpus?;
-        let cpu = *self.agents.far[near].as_ref()?.allowed_cpus.first()?;
-        Some((cpu, cpu))
+    fn cpus(&self, near: usize, case: &Case) -> [Option<u32>; 2] {
+        let pinned = case.place.cpus.and(self.agents.far[near].as_ref());
+        [pinned.and_then(|it| it.allowed_cpus.first().copied()); 2]
     }
 
     fn reaches(&self, live: &LiveCase) -> bool {

@@ -13,6 +13,10 @@ pub fn resolve(
 ) -> Result<ResolvedPlacement, String> {
     let relation = match placement {
         Placement::Free => return Ok(ResolvedPlacement::FREE),
+        Placement::InitiatorCpu(cpu) | Placement::ResponderCpu(cpu) => {
+            check_cpu(cpu, topology, allowed)?;
+            return Ok(ResolvedPlacement::FREE);
+        }
         Placement::Cpus(initiator, responder) => {
             for cpu in [initiator, responder] {
                 check_cpu(cpu, topology, allowed)?;
@@ -46,28 +50,25 @@ pub fn resolve_apart(
     allowed_there: &[u32],
     one_kernel: bool,
 ) -> Result<ResolvedPlacement, String> {
-    let apart = !one_kernel;
-    match placement {
-        Placement::Free => Ok(ResolvedPlacement { apart, ..ResolvedPlacement::FREE }),
-        Placement::Cpus(initiator, responder) => {
-            check_cpu(initiator, topology, allowed)?;
-            if !allowed_there.contains(&responder) {
-                let list = machine::format_cpu_list(allowed_there);
-                return Err(format!(
-                    "CPU {responder} is not the peer's to use: choose from {list}"
-                ));
-            }
-            Ok(ResolvedPlacement {
-                cpus: Some((initiator, responder)),
-                apart,
-                ..ResolvedPlacement::FREE
-            })
-        }
-        _ => Err(format!(
+    let [initiator, responder] = placement.named_cpus();
+    if !placement.leaves_free() && initiator.is_none() {
+        return Err(format!(
             "{placement} is a relation of one machine's CPUs: with --peer choose free, or a CPU here \
              and one there as in 0,1"
-        )),
+        ));
     }
+    if let Some(initiator) = initiator {
+        check_cpu(initiator, topology, allowed)?;
+    }
+    if let Some(responder) = responder.filter(|it| !allowed_there.contains(it)) {
+        let list = machine::format_cpu_list(allowed_there);
+        return Err(format!("CPU {responder} is not the peer's to use: choose from {list}"));
+    }
+    Ok(ResolvedPlacement {
+        cpus: initiator.zip(responder),
+        apart: !one_kernel,
+        ..ResolvedPlacement::FREE
+    })
 }
 
 /// Why `variant` isn't measured at `place` unless that is asked for explicitly.

@@ -39,6 +39,14 @@ pub struct Case {
 }
 
 impl Case {
+    /// The CPUs to which its workers are pinned on this machine, the initiator's first.
+    pub fn pinned_cpus(&self) -> [Option<u32>; 2] {
+        match self.place.cpus {
+            Some((initiator, responder)) => [Some(initiator), Some(responder)],
+            None => self.placement.named_cpus(),
+        }
+    }
+
     /// The same, as it is kept.
     pub fn kept(&self) -> model::case::Case {
         model::case::Case {

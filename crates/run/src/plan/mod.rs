@@ -94,7 +94,7 @@ pub fn plan(request: &Request, machine: &Machine) -> Result<Plan, String> {
     let mut groups: BTreeMap<Key, Group> = BTreeMap::new();
     for what in &exchanges(request) {
         for (route, placement) in &wheres(what.workload, request, machine) {
-            let place = place(*placement, route, machine)?;
+            let place = place(*placement, route, request, machine)?;
             // What has a placement of its own for want of others' is compared with the first.
             let joined = joins(what.workload, request, machine, *placement);
             for workers in &request.workers {
@@ -266,15 +266,18 @@ fn goes(variant: &Variant, route: &Route, request: &Request) -> bool {
     route.is_local() || !(stays && request.routes.contains(&Route::Local))
 }
 
-/// The place, or the reason why there is none; a CPU that the user named must exist.
+/// The place, or the reason why there is none; a CPU that the user named must exist. A study may name one
+/// without knowing the machine.
 fn place(
     placement: Placement,
     route: &Route,
+    request: &Request,
     machine: &Machine,
 ) -> Result<Result<ResolvedPlacement, String>, String> {
-    match (placement, resolve(placement, route, machine)) {
-        (Placement::Cpus(..), Err(reason)) => Err(reason),
-        (_, resolved) => Ok(resolved),
+    let names = placement.named_cpus() != [None; 2];
+    match resolve(placement, route, machine) {
+        Err(reason) if names && request.study.is_none() => Err(reason),
+        resolved => Ok(resolved),
     }
 }
 
