@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use super::explain;
 use super::observed::Returned;
 use super::{CaseResult, Observed, OverRounds, Status, TraceSummary};
 use model::probe::Probe;
 use model::probe::Scope;
-use study::counted::{Count, HEARD};
+use study::counted::{CALLS_AND_WAKE_UPS, Count, HEARD};
 
 /// What is in the way of counting at a tracepoint, and its remedy.
 const TRACEFS: &str = "its tracepoint couldn't be read; mount -t tracefs tracefs /sys/kernel/tracing, as root, \
@@ -30,13 +31,16 @@ pub(super) fn assign(results: &mut [CaseResult], observed: &mut [Observed]) {
         let lost = case.datagrams.as_ref().map(|it| it.lost());
         case.counted.add(lost.unwrap_or_default());
     }
-    for it in observed {
+    for it in observed.iter_mut() {
         let mut own = it.case.counted.clone();
         own.take(it);
         it.case.counted = own;
         if let Some(beside) = it.beside {
             results[beside].counted.take(it);
         }
+    }
+    for (case, share) in explain::calls_and_wake_ups(results, observed) {
+        results[case].counted.add(BTreeMap::from([(CALLS_AND_WAKE_UPS.into(), share)]));
     }
 }
 
@@ -47,14 +51,14 @@ impl Counted {
     }
 
     fn take(&mut self, it: &Observed) {
+        if matches!(it.status, Status::Unavailable | Status::Failed) {
+            self.refused.push((it.probe, it.reason.clone().unwrap_or_default()));
+        }
         if it.probe.times > 1 || it.probe.empty {
             return;
         }
         let messages = it.total.zip(it.message_bytes).and_then(|(all, size)| all.messages(size));
         self.operations = messages.unwrap_or(1) as f64;
-        if matches!(it.status, Status::Unavailable | Status::Failed) {
-            self.refused.push((it.probe, it.reason.clone().unwrap_or_default()));
-        }
         for event in &it.events {
             let counted = OverRounds::of(event.by_round.clone());
             let scaled = counted.map(|it| (event.name.clone(), it.scaled(self.operations)));
@@ -130,10 +134,16 @@ impl Counted {
 
     fn reason(&self, count: &Count, name: &str) -> String {
         let refused = self.refused.iter().find(|it| count.is_told_by(it.0));
-        let nothing = || match HEARD.iter().any(|it| it.0 == name) {
+        let nothing = || {
+            match HEARD.iter().any(|it| it.0 == name) {
             // The counter stands at a tracepoint, which a family does without where it can't be read.
             true => format!("nothing counted {name} here: {TRACEFS}"),
+            false if *count == Count::Parts => {
+                "the parts of a round trip aren't known here: it takes trace and trace:times=2, and parts that add up"
+                    .into()
+            }
             false => format!("nothing counted {name} here"),
+        }
         };
         refused.map_or_else(nothing, |it| it.1.clone())
     }

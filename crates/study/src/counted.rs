@@ -44,6 +44,10 @@ pub const LOST: [&str; 2] = [FAILED_LAUNCHES, "fragments-lost"];
 /// The one of [`LOST`] that is no number of a launch, but of all of them.
 pub const FAILED_LAUNCHES: &str = "failed-launches";
 
+/// What entering and leaving system calls, waking and switching take of a round trip, as a share of it: parts of one that
+/// is taken apart, which needs a trace and the same trace twice over.
+pub const CALLS_AND_WAKE_UPS: &str = "calls-and-wake-ups";
+
 /// A count that a study asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count<'a> {
@@ -53,6 +57,8 @@ pub enum Count<'a> {
     Figure(&'a str),
     /// One of [`WAITS`].
     Wait(&'a str),
+    /// [`CALLS_AND_WAKE_UPS`].
+    Parts,
     /// One of [`DELIVERY`].
     Delivery(&'a str),
     /// One of [`LOST`].
@@ -78,6 +84,9 @@ impl<'a> Count<'a> {
         if WAITS.contains(&word) {
             return Some(Count::Wait(word));
         }
+        if word == CALLS_AND_WAKE_UPS {
+            return Some(Count::Parts);
+        }
         if DELIVERY.contains(&word) {
             return Some(Count::Delivery(word));
         }
@@ -99,6 +108,9 @@ impl<'a> Count<'a> {
 
     /// Whether `probe` tells it.
     pub fn is_told_by(&self, probe: Probe) -> bool {
+        if *self == Count::Parts {
+            return probe.onlooker == Onlooker::Trace(Scope::All) && probe.times == 2;
+        }
         if probe.empty || probe.times > 1 {
             return false;
         }
@@ -127,6 +139,7 @@ pub fn unknown_or_count(what: &str, word: &str, known: &[&str]) -> String {
     let events = FAMILIES.iter().flat_map(|it| it.names());
     let names: Vec<String> = events.chain(figures().into_iter().map(|it| it.0)).collect();
     let names = names.iter().map(String::as_str).chain(WAITS).chain(DELIVERY).chain(LOST);
+    let names = names.chain([CALLS_AND_WAKE_UPS]);
     let all: Vec<&str> = known.iter().copied().chain(names).collect();
     let error = unknown(what, word, &all);
     // Of so many only the nearest is worth a line.
@@ -183,6 +196,7 @@ mod tests {
         assert!(told("cycles-per-l1d-read:k", "l1d"), "it needs that");
         assert!(told("cycles-per-l1d-read", "core"), "and this");
         assert!(!told("cycles-per-instruction", "l1d"));
+        assert!(told(CALLS_AND_WAKE_UPS, "trace:times=2") && !told(CALLS_AND_WAKE_UPS, "trace"));
         assert!(!told("read", "calls:times=2") && !told("read:values", "trace:empty"));
     }
 

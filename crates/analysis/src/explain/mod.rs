@@ -120,6 +120,29 @@ pub fn explain(judged: &Judged) -> Explanation {
     take_apart(&judged.results, &judged.observed)
 }
 
+/// What entering and leaving system calls, waking and switching take of each case that was traced once and
+/// twice over, as a share of its unobserved round trips: by the index of the case. None of one whose parts don't add
+/// up.
+pub(super) fn calls_and_wake_ups(
+    results: &[CaseResult],
+    all: &[Observed],
+) -> Vec<(usize, OverRounds)> {
+    let traced = all.iter().filter(|it| it.probe == ONCE && it.case.metric.is_round_trip());
+    let sources = traced.filter_map(|it| Source::of(results, all, it).ok());
+    let sources: Vec<Source> = sources.filter(|it| it.twice.is_some()).collect();
+    let share = |source: &Source| {
+        let case = source.explained(&source.rounds(&sources)).filter(|it| it.adds_up)?;
+        let parts = || case.parts.iter().filter(|it| it.cost == Cost::Calls || it.cost.wakes());
+        let of_round = |(round, whole): (usize, &Option<f64>)| {
+            let ns: Option<f64> = parts().map(|it| *it.ns.by_round.get(round)?).sum();
+            Some(ns? / (*whole)?)
+        };
+        let rounds = case.whole_ns.by_round.iter().enumerate().map(of_round);
+        Some((source.traced.beside?, OverRounds::of(rounds.collect())?))
+    };
+    sources.iter().filter_map(share).collect()
+}
+
 fn take_apart(results: &[CaseResult], all: &[Observed]) -> Explanation {
     let mut found = Explanation::default();
     let mut sources = Vec::new();

@@ -144,3 +144,28 @@ fn what_was_not_traced_is_missing_with_its_reason() {
     assert!(found.cases.is_empty());
     assert_eq!(found.missing[0].reason, "the trace is refused");
 }
+
+/// Of the pipe's 2,100 ns: three ways from one call into the next, of four calls, 200 of waking, 500 of switching.
+#[test]
+fn a_claim_about_calls_and_wake_ups_goes_by_the_parts_and_not_where_they_do_not_add_up() {
+    let machine = Machine::default().with("pipe", 8, PIPE, 0.0).with("tcp", 8, PIPE, 5_000.0);
+    let parts = machine.explained().cases[0].parts.clone();
+    let expected: f64 = parts
+        .iter()
+        .filter(|it| it.cost == Cost::Calls || it.cost.wakes())
+        .map(|it| it.ns.median)
+        .sum();
+    let whole = machine.explained().cases[0].whole_ns.median;
+    let found = calls_and_wake_ups(&machine.results, &machine.observed);
+    assert_eq!(
+        found.iter().map(|it| it.0).collect::<Vec<_>>(),
+        [0],
+        "what doesn't add up has none"
+    );
+    assert!((found[0].1.median - expected / whole).abs() < 1e-9);
+    assert!((0.4..0.6).contains(&found[0].1.median), "{:?}", found[0].1);
+    // Once alone says nothing of what tracing adds.
+    let mut once = machine;
+    once.observed.retain(|it| it.probe == ONCE);
+    assert!(calls_and_wake_ups(&once.results, &once.observed).is_empty());
+}

@@ -157,6 +157,7 @@ fn counted(case: &CaseResult, name: &str, count: &Count) -> Text {
     let ends = found.interval.ends();
     Text::from(match count {
         Count::Bytes(_) => exactly(found.median),
+        Count::Parts => share(&found),
         Count::Delivery(name) if SHARES.contains(name) => share(&found),
         _ if name.ends_with("-ns") => Unit::Nanoseconds.with_ends(found.median, ends),
         _ if name == "goodput" && ends.is_some() => {
