@@ -1,14 +1,12 @@
 //! `ipcmark fleet` inside a real Slurm: a controller and three nodes on this machine, each in
-//! namespaces of its own (tests/slurm.sh), with a slow line that the report must find, and a node that
+//! namespaces of its own (tests/hosts/slurm.sh), with a slow line that the report must find, and a node that
 //! is cut off and killed in the middle. Skipped, aloud, without root or Debian's packages.
-
-mod cli_support;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, flat, number, output, rows, say, wait_for};
+use crate::cli_support::{Bench, flat, number, output, rows, say, wait_for};
 use rustix::process::Signal;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,7 +42,7 @@ impl Slurm {
 
     /// `slurm.sh WHAT FOLDER …`.
     fn script(&self, words: &[&str]) -> Command {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slurm.sh");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts/slurm.sh");
         let mut command = Command::new("sh");
         command.arg(script).arg(words[0]).arg(&self.folder).args(&words[1..]).stdin(Stdio::null());
         command
@@ -121,7 +119,7 @@ fn inside_slurm_a_slow_line_is_found_and_a_dead_node_is_a_row() {
         let mut words = words.split(|it| *it == 0);
         words.next().is_some_and(|it| it.ends_with(b"ipcmark")) && words.next() == Some(b"fleet")
     });
-    cli_support::send(coordinator.expect("the coordinator").0, Signal::TERM);
+    crate::cli_support::send(coordinator.expect("the coordinator").0, Signal::TERM);
     let said = running.finish(PATIENCE);
     assert!(said.err.contains("fleet --resume"), "{}", said.err);
     let text = flat(&said.out);

@@ -2,14 +2,12 @@
 //! another build, one that falls silent, a coordinator that is killed, and a simulated rack. Every
 //! agent here runs on this machine, behind env(1) or sh(1).
 
-mod cli_support;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::cli_support::{Bench, must_fit_the_schema, number, output, results, wait_for, works};
 use analysis::Judged;
 use analysis::fleet::FleetJudged;
-use cli_support::{Bench, must_fit_the_schema, number, output, results, wait_for, works};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use store::Store;
@@ -140,7 +138,7 @@ fn a_node_that_is_missing_or_of_another_build_is_a_row_and_the_rest_goes_on() {
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert_eq!(launches(&bench, "status = 'ok'"), 1, "a and b met");
     assert_eq!(launches(&bench, "status != 'ok'"), 0);
-    let flat = cli_support::flat(&said.out);
+    let flat = crate::cli_support::flat(&said.out);
     for why in ["ended with code 9 (`no such host`)", "build 0.0", "Welcome to chatty"] {
         assert!(flat.contains(why), "{why} in {}", said.out);
     }
@@ -190,7 +188,7 @@ fn a_node_that_falls_silent_or_dies_is_lost_alone_and_comes_back_with_resume() {
         let text = std::fs::read_to_string(bench.path(&format!("{node}.pid"))).unwrap();
         text.trim().parse().unwrap()
     };
-    cli_support::send(pid("d"), Signal::KILL);
+    crate::cli_support::send(pid("d"), Signal::KILL);
     wait_for("d to be given up", Duration::from_secs(30), || {
         let sql = "SELECT count(*) FROM nodes WHERE name = 'd' AND reason LIKE '%signal 9%'";
         (number(&bench.open(), sql) == 1).then_some(())
@@ -252,7 +250,7 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
     let bench = Bench::new();
     let said = bench.must("fleet --simulate 40 --seed 7 --html page.html");
     assert_eq!(launches(&bench, "status = 'ok'"), 40 * 39 / 2);
-    let flat = cli_support::flat(&said.out);
+    let flat = crate::cli_support::flat(&said.out);
     for word in ["Nothing was measured", "sim13 is slower", "kernel.release", "simulated-other"] {
         assert!(flat.contains(word), "{word} in {}", said.out);
     }
@@ -265,7 +263,7 @@ fn a_simulated_rack_is_planned_kept_and_reported_and_its_slow_node_found() {
     );
     let twice = "fleet --simulate 9 --rounds 14 --seed 7";
     let said = bench.must(twice);
-    let flat = cli_support::flat(&said.out);
+    let flat = crate::cli_support::flat(&said.out);
     assert!(
         flat.contains("sim3 is slower") && flat.contains("sim4 and sim8 are slower"),
         "{}",

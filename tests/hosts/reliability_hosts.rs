@@ -2,9 +2,7 @@
 //! path nothing is missed before it can be there. Over laboratories where root makes them; said aloud
 //! where not. Counts; no speed.
 
-mod cli_support;
-
-use cli_support::{Bench, labs_can_be_had, rows};
+use crate::cli_support::{Bench, labs_can_be_had, rows};
 use serde_json::Value;
 
 /// What the ends of every case counted, all of which must have come to their end.

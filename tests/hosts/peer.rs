@@ -1,8 +1,6 @@
 //! Runs between two hosts. Most tests reach the "other host" by `env`, which runs the rest of its
 //! arguments right here: two processes over loopback, and everything else as it is between machines.
-//! tests/peer_hosts.rs does the same between real network stacks and over a real sshd.
-
-mod cli_support;
+//! `peer_hosts` beside it does the same between real network stacks and over a real sshd.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -12,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cli_support::{
+use crate::cli_support::{
     Bench, Process, Running, assert_all_ok, must_fit_the_schema, number, output, results, rows,
     send, wait_for,
 };

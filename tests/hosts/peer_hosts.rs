@@ -1,14 +1,12 @@
 //! Runs between real network stacks: two network namespaces with a cable between them (root makes
 //! them, others are told so), and a real sshd with keys and a configuration of its own.
 
-mod cli_support;
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use cli_support::{Bench, Said, assert_all_ok, flat, output, rows, say, wait_for};
+use crate::cli_support::{Bench, Said, assert_all_ok, flat, output, rows, say, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -1,0 +1,11 @@
+//! Runs on several hosts: between two, and on the nodes of a fleet. One program, since much of it waits for
+//! deadlines of hosts that are silent, and for the daemons of others.
+
+#[path = "../cli_support/mod.rs"]
+mod cli_support;
+
+mod fleet;
+mod fleet_slurm;
+mod peer;
+mod peer_hosts;
+mod reliability_hosts;
