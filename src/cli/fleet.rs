@@ -288,9 +288,9 @@ fn require_unfinished(store: &Store, id: i64) -> Result<(), Failure> {
         None => Err(Failure::usage(format!(
             "run {id} was not measured on many nodes: `ipcmark run --resume {id}` goes on with it"
         ))),
-        Some(it)
-            if it.status == RunStatus::Complete
-                && it.nodes.iter().all(|node| node.reason.is_none()) =>
+        Some((run, fleet))
+            if run.status == RunStatus::Complete
+                && fleet.nodes.iter().all(|node| node.reason.is_none()) =>
         {
             Err(Failure::usage(format!("run {id} is complete: there is nothing to resume")))
         }

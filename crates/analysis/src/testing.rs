@@ -1,7 +1,7 @@
 //! Results as they might have been measured, for tests here and of whoever shows them.
 
 use crate::probe::ProbeEffect;
-use crate::{CaseResult, Estimate, EventCount, MedianInterval, Observed, Overhead, Status};
+use crate::{CaseResult, Estimate, EventCount, MedianInterval, Observed, Status};
 use model::case::Case;
 use model::catalogue::{Catalogue, Described};
 use model::launch::Workers;
@@ -160,27 +160,8 @@ impl Machine {
     }
 
     fn seen(&self, probe: &str, case: CaseResult, beside: Option<usize>) -> Observed {
-        Observed {
-            probe: probe.parse().unwrap(),
-            variant: case.variant.clone(),
-            workload: case.workload,
-            message_bytes: case.message_bytes,
-            total: case.total,
-            placement: case.placement.clone(),
-            workers: case.workers.clone(),
-            status: case.status,
-            reason: None,
-            launches: ROUNDS as u64,
-            events: Vec::new(),
-            figures: Vec::new(),
-            trace: None,
-            overhead: None::<Overhead>,
-            firings: None,
-            trips: Vec::new(),
-            call_ns: Vec::new(),
-            case,
-            beside,
-        }
+        let launches = ROUNDS as u64;
+        Observed { launches, beside, ..Observed::of(probe.parse().unwrap(), case, &[], &[], 0) }
     }
 
     /// What the judge says of it.

@@ -51,12 +51,7 @@ pub fn compare_paired(a: &[f64], b: &[f64], alpha: f64) -> Option<Comparison> {
     let log = paired_log_ratio(a, b, alpha)?;
     let log_ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect();
     Some(Comparison {
-        ratio: Interval {
-            estimate: log.estimate.exp(),
-            low: log.low.exp(),
-            high: log.high.exp(),
-            coverage: log.coverage,
-        },
+        ratio: log.exp(),
         p: paired_p(a, b)?,
         p_sign: sign_test(&log_ratios),
         pairs: log_ratios.len(),

@@ -20,6 +20,14 @@ pub struct Interval {
     pub coverage: f64,
 }
 
+impl Interval {
+    /// Of a logarithm, as one of a ratio.
+    pub fn exp(self) -> Interval {
+        let Interval { estimate, low, high, coverage } = self;
+        Interval { estimate: estimate.exp(), low: low.exp(), high: high.exp(), coverage }
+    }
+}
+
 /// The ranks (counted from 1) of the narrowest symmetric order-statistic interval for the
 /// median of `n` values that covers with at least `1 - alpha`, and the coverage it has:
 /// `(l, n + 1 - l, coverage)`.

@@ -187,7 +187,7 @@ fn paired_logs(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
     fit.then(|| a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect())
 }
 
-/// How each case stands to the best of its group, with one error for all that is said of the group.
+/// How each case compares with the best of its group, with one error for all that is said of the group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgainstBest {
     /// Whether no other case is shown to beat it.
@@ -274,7 +274,7 @@ fn unbeaten(bounds: &Bounds, measured: &[bool]) -> Vec<bool> {
     bounds.iter().zip(measured).map(|(row, measured)| *measured && !beaten(row)).collect()
 }
 
-/// How one case stands to another that was named beforehand.
+/// How one case compares with another that was named beforehand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AgainstReference {
     /// First over second, at `1 - alpha` by itself.
@@ -296,12 +296,7 @@ pub fn against_reference(
     let narrow = paired_log_ratio(a, b, 2.0 * each)?;
     let margin = f64::ln_1p(margin);
     Some(AgainstReference {
-        ratio: Interval {
-            estimate: log.estimate.exp(),
-            low: log.low.exp(),
-            high: log.high.exp(),
-            coverage: log.coverage,
-        },
+        ratio: log.exp(),
         p: paired_p(a, b)?,
         equivalent: -margin < narrow.low && narrow.high < margin,
     })

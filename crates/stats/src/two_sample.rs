@@ -228,10 +228,7 @@ impl Shift {
 
     /// Back from the log scale.
     pub(super) fn exp(self) -> Shift {
-        let Interval { estimate, low, high, coverage } = self.ratio;
-        let ratio =
-            Interval { estimate: estimate.exp(), low: low.exp(), high: high.exp(), coverage };
-        Shift { ratio, p: self.p }
+        Shift { ratio: self.ratio.exp(), p: self.p }
     }
 }
 

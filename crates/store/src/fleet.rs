@@ -7,11 +7,11 @@ mod records;
 
 use rusqlite::params;
 
-use super::read::{given, json as read_json, word};
+use super::read::{given, word};
 use super::seal::Table;
 use super::ticks::unpack;
 use super::write::json;
-use super::{Store, StoreError};
+use super::{Store, StoreError, StoredRun};
 use model::floors::Floors;
 use model::peer::FarHost;
 
@@ -53,32 +53,16 @@ impl Store {
         self.one_sealed(id, Table::Runs, "fleet IS NOT NULL", "id = ?", [id], |row| row.get(0))
     }
 
-    /// A fleet run with its nodes; None where the run is none.
-    pub fn fleet(&self, id: i64) -> Result<Option<StoredFleet>, StoreError> {
-        if !self.is_fleet(id)? {
-            return Ok(None);
-        }
-        self.require_all_rows(id)?;
-        let columns = "started, ended, status, tool, argv, fleet, measuring_ns, label, catalogue";
-        let mut fleet = self.one_sealed(id, Table::Runs, columns, "id = ?", [id], |row| {
-            Ok(StoredFleet {
-                id,
-                started: row.get(0)?,
-                ended: row.get(1)?,
-                status: word(row, 2)?,
-                tool: row.get(3)?,
-                argv: read_json(row, 4)?,
-                asked: read_json(row, 5)?,
-                measuring_ns: row.get(6)?,
-                label: row.get(7)?,
-                catalogue: read_json(row, 8)?,
-                warnings: Vec::new(),
-                nodes: Vec::new(),
-            })
-        })?;
-        fleet.warnings = self.warnings(id)?;
+    /// A fleet run with its nodes, without its groups and rounds, which may be many; None where the run is none.
+    pub fn fleet(&self, id: i64) -> Result<Option<(StoredRun, StoredFleet)>, StoreError> {
+        let mut run = self.head(id)?;
+        Ok(run.fleet.take().map(|fleet| (run, fleet)))
+    }
+
+    /// The nodes of a fleet that was asked for as `asked`.
+    pub(super) fn nodes(&self, id: i64, asked: FleetRequest) -> Result<StoredFleet, StoreError> {
         let columns = "name, far, floors, reason";
-        fleet.nodes =
+        let nodes =
             self.sealed(id, Table::Nodes, columns, "run = ? ORDER BY nth", [id], |row| {
                 Ok(StoredNode {
                     name: row.get(0)?,
@@ -87,10 +71,10 @@ impl Store {
                     reason: row.get(3)?,
                 })
             })?;
-        if fleet.nodes.len() != fleet.asked.nodes.len() {
+        if nodes.len() != asked.nodes.len() {
             return Err(self.damaged(id, "it has other nodes than were asked for"));
         }
-        Ok(Some(fleet))
+        Ok(StoredFleet { asked, nodes })
     }
 
     /// What the groups of a fleet do, in their order.

@@ -59,10 +59,26 @@ impl Store {
 
     /// A run, with its groups and cases.
     pub fn run(&self, id: i64) -> Result<StoredRun, StoreError> {
+        let mut run = self.head(id)?;
+        run.rounds = self.rounds(id)?;
+        run.groups = self.groups(id)?;
+        let nodes = run.fleet.as_ref().map_or(0, |it| it.nodes.len());
+        let is_there = |it: &Ends| it.near < nodes && it.far.is_none_or(|far| far < nodes);
+        let mut cases = run.groups.iter().flat_map(|it| &it.cases);
+        if !cases.all(|it| it.ends.as_ref().is_none_or(is_there)) {
+            return Err(self.damaged(id, "a case is of a node that it hasn't"));
+        }
+        Ok(run)
+    }
+
+    /// A run without its groups and rounds.
+    pub(super) fn head(&self, id: i64) -> Result<StoredRun, StoreError> {
         self.require_all_rows(id)?;
         let columns = "started, ended, status, tool, argv, request, host, clock, settle,
-             measuring_ns, nullif(floors, '{}'), label, peer, labs, nullif(catalogue, '{}')";
+             measuring_ns, nullif(floors, '{}'), label, peer, labs, nullif(catalogue, '{}'), fleet";
+        let mut asked = None;
         let mut run = self.one_sealed(id, Table::Runs, columns, "id = ?", [id], |row| {
+            asked = given(row, 15)?;
             Ok(StoredRun {
                 id,
                 started: row.get(0)?,
@@ -87,11 +103,12 @@ impl Store {
                 rounds: Vec::new(),
             })
         })?;
-        run.fleet = self.fleet(id)?;
-        if let Some(fleet) = &run.fleet {
+        if let Some(asked) = asked {
+            let fleet = self.nodes(id, asked)?;
             // Earlier builds kept neither with a fleet.
             run.request = fleet.asked.request();
             run.settle.quiet_ns = fleet.asked.settle_ns;
+            run.fleet = Some(fleet);
         }
         let nodes = run.fleet.iter().flat_map(|it| &it.nodes).filter_map(|it| it.far.as_ref());
         for clock in nodes.map(|it| &it.clock).chain([&run.clock]) {
@@ -100,14 +117,6 @@ impl Store {
             }
         }
         run.warnings = self.warnings(id)?;
-        run.rounds = self.rounds(id)?;
-        run.groups = self.groups(id)?;
-        let nodes = run.fleet.as_ref().map_or(0, |it| it.nodes.len());
-        let is_there = |it: &Ends| it.near < nodes && it.far.is_none_or(|far| far < nodes);
-        let mut cases = run.groups.iter().flat_map(|it| &it.cases);
-        if !cases.all(|it| it.ends.as_ref().is_none_or(is_there)) {
-            return Err(self.damaged(id, "a case is of a node that it hasn't"));
-        }
         Ok(run)
     }
 

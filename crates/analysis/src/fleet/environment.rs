@@ -9,7 +9,7 @@ use store::StoredNode;
 /// A field in which nodes differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differing {
-    /// Where it stands in the record of the machine: `kernel.release`.
+    /// Where it is in the record of the machine: `kernel.release`.
     pub field: String,
     /// Each value, with the nodes that have it; the most frequent first.
     pub values: Vec<(String, Vec<usize>)>,

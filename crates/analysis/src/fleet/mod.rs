@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 
 use super::{GroupVerdict, Judged, interval_of};
 use model::metric::Metric;
-use stats::Interval;
-use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet};
+use store::{FleetGroup, FleetLaunch, Store, StoreError, StoredFleet, StoredRun};
 
 pub use environment::{Differing, differing};
 pub use outliers::{
@@ -21,7 +20,9 @@ pub use record::{Finding, FleetRecord, NodeRecord};
 
 /// A judged fleet.
 pub struct FleetJudged {
-    /// As stored.
+    /// As stored, without groups and rounds.
+    pub run: StoredRun,
+    /// What was asked, and the nodes.
     pub fleet: StoredFleet,
     /// What is done, and what came of it.
     pub groups: Vec<GroupResult>,
@@ -167,7 +168,7 @@ impl FleetJudged {
     /// # Errors
     /// Where the store can't be read.
     pub fn of(store: &Store, id: i64) -> Result<Option<FleetJudged>, StoreError> {
-        let Some(fleet) = store.fleet(id)? else { return Ok(None) };
+        let Some((run, fleet)) = store.fleet(id)? else { return Ok(None) };
         let scales: Vec<f64> = fleet
             .nodes
             .iter()
@@ -175,13 +176,13 @@ impl FleetJudged {
             .collect();
         let mut groups = Vec::new();
         for group in store.fleet_groups(id)? {
-            let metric = fleet.catalogue.metric(group.workload, &group.mechanism);
+            let metric = run.catalogue.metric(group.workload, &group.mechanism);
             groups.push(result(store, id, (group, metric), &scales)?);
         }
         let launches =
             groups.iter().flat_map(|it| &it.cells).map(|it| it.values.len() as u64).sum();
         let environment = differing(&fleet.nodes);
-        Ok(Some(FleetJudged { fleet, groups, launches, environment }))
+        Ok(Some(FleetJudged { run, fleet, groups, launches, environment }))
     }
 }
 
@@ -208,10 +209,10 @@ fn result(
     let ends: Vec<(usize, usize)> = (0..many).map(|nth| found.ends(nth)).collect();
     let mut failures: BTreeMap<String, (u64, usize)> = BTreeMap::new();
     store.fleet_launches(run, nth, |launch| {
-        let FleetLaunch { nth, round, swapped, batch, found: told } = launch;
+        let FleetLaunch { nth, round, swapped, batch, found: outcome } = launch;
         let Some(cell) = found.cells.get_mut(nth) else { return };
         let scale = scales[if swapped { ends[nth].1 } else { ends[nth].0 }];
-        match told {
+        match outcome {
             Ok(mut ticks) if round > 0 && !ticks.is_empty() => {
                 ticks.sort_unstable();
                 let value = stats::mid_quantile(&ticks, 0.5) * scale / batch as f64;
@@ -258,14 +259,4 @@ fn by_round(cells: &[Cell]) -> Vec<Vec<Option<f64>>> {
         }
     }
     rounds.into_values().collect()
-}
-
-/// An interval of a logarithm as one of a ratio.
-fn ratio(log: Interval) -> Interval {
-    Interval {
-        estimate: log.estimate.exp(),
-        low: log.low.exp(),
-        high: log.high.exp(),
-        coverage: log.coverage,
-    }
 }

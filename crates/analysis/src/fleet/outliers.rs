@@ -5,7 +5,6 @@
 //! rounds are the units (signed ranks, and medians). With fewer the pairs are: a node's N − 1 pairs against the
 //! median node (signs). Each table is a family of its own, corrected by Holm.
 
-use super::ratio;
 use crate::ALPHA;
 use crate::EQUIVALENT_WITHIN;
 use serde::Serialize;
@@ -116,7 +115,7 @@ pub fn pairs(
     let rounds: Vec<Vec<Option<f64>>> = by_round.iter().map(|values| left(values)).collect();
     let mut found = over_rounds(overall.len(), &rounds);
     if nodes == 3 {
-        // What all are held against is no finding.
+        // What all are compared with is no finding.
         found.retain(|it| Some(it.nth) != fastest());
     }
     found
@@ -169,7 +168,7 @@ fn over_rounds(many: usize, rounds: &[Vec<Option<f64>>]) -> Vec<Deviation> {
         if values.len() < LEAST {
             return None;
         }
-        // Held against what the rest comes to, which is 1 in every round.
+        // Compared with what the rest comes to, which is 1 in every round.
         let (own, rest): (Vec<f64>, Vec<f64>) = values.iter().map(|it| (it.exp(), 1.0)).unzip();
         let wide = stats::paired_log_ratio(&own, &rest, ALPHA)?;
         let narrow = stats::paired_log_ratio(&own, &rest, 2.0 * ALPHA);
@@ -192,7 +191,7 @@ fn decided(tested: Vec<Tested>) -> Vec<Deviation> {
             _ if p_holm < ALPHA => DeviationVerdict::Faster,
             _ => DeviationVerdict::Open,
         };
-        Deviation { nth, ratio: ratio(wide), p: Some((p, p_holm)), units, verdict }
+        Deviation { nth, ratio: wide.exp(), p: Some((p, p_holm)), units, verdict }
     };
     tested.into_iter().zip(adjusted).map(decide).collect()
 }

@@ -32,7 +32,7 @@ pub struct NodeRecord<'a> {
     floors: Option<&'a Floors>,
 }
 
-/// A node, or a pair of them, held against the rest of its group.
+/// A node, or a pair of them, compared with the rest of its group.
 #[derive(Serialize)]
 pub struct Finding<'a> {
     group: usize,
@@ -52,7 +52,7 @@ pub struct Finding<'a> {
 }
 
 impl<'a> FleetRecord<'a> {
-    /// What is told of a fleet.
+    /// A fleet in its export.
     pub fn of(judged: &'a FleetJudged) -> FleetRecord<'a> {
         let fleet = &judged.fleet;
         let name = |nth: usize| fleet.nodes[nth].name.as_str();

@@ -50,9 +50,9 @@ impl Sides<'_> {
         if many > 1 {
             return Ok(at_every_level(parts, &without));
         }
-        let mut told = parts.remove(0).1;
-        told.effect.push_str(&without);
-        Ok(told)
+        let mut result = parts.remove(0).1;
+        result.effect.push_str(&without);
+        Ok(result)
     }
 
     /// Of how many parts the claim is.
@@ -83,7 +83,7 @@ impl Sides<'_> {
         }
         let tested = measured.iter().zip(names(&measured)).map(|(pair, name)| {
             let ratio = self.ratio(std::slice::from_ref(pair), parts);
-            (name, ratio.map_or_else(|told| told, |ratio| test(&ratio)))
+            (name, ratio.map_or_else(|result| result, |ratio| test(&ratio)))
         });
         let absent = missing.into_iter().map(|(name, why)| (name, TestResult::not_testable(why)));
         Ok((tested.chain(absent).collect(), left_out(&inapplicable)))
@@ -151,7 +151,7 @@ pub fn gain(left: &Chosen, rights: &[Chosen], results: &[CaseResult]) -> Result<
         of_pairs.sort_by(f64::total_cmp);
         Ok(Gain { average: sides.ratio(&measured, 1)?.interval, of_pairs })
     };
-    of().map_err(|told| told.effect)
+    of().map_err(|result| result.effect)
 }
 
 /// Each of `order` is faster than the next, pair by pair or in the mean.
@@ -167,12 +167,12 @@ pub fn ranking(order: &[Chosen], of: &Sides) -> Result<TestResult, TestResult> {
         let [left, right] =
             [step.left.apart_from(&step.rights[0]), step.rights[0].apart_from(step.left)];
         let (parts, without) = step.parts(counts.iter().sum(), &|ratio| ratio.larger())?;
-        for (name, mut told) in parts {
+        for (name, mut result) in parts {
             let at = if name.is_empty() { String::new() } else { format!(" at {name}") };
             let head = format!("{left} over {right}{at}: ");
-            let brief = format!("{head}{}", told.brief());
-            told.effect = format!("{head}{}{without}", told.effect);
-            all.push(told.in_brief(brief));
+            let brief = format!("{head}{}", result.brief());
+            result.effect = format!("{head}{}{without}", result.effect);
+            all.push(result.in_brief(brief));
         }
     }
     Ok(together(all))
@@ -214,11 +214,11 @@ impl Ratio {
 
     /// What was found of this ratio, in its own few words.
     fn found(&self, decision: Decision, text: String, p: Option<f64>) -> TestResult {
-        let told = TestResult::new(decision, text, p).in_brief(times(&self.interval));
-        told.measuring(&self.interval, "ratio")
+        let result = TestResult::new(decision, text, p).in_brief(times(&self.interval));
+        result.measuring(&self.interval, "ratio")
     }
 
-    fn told(&self, decision: Decision, text: String, p: f64) -> TestResult {
+    fn result(&self, decision: Decision, text: String, p: f64) -> TestResult {
         self.found(decision, text, Some(p)).over_rounds(self.left.len())
     }
 
@@ -231,10 +231,10 @@ impl Ratio {
         if decision == Decision::Inconclusive && self.is_equivalent(EQUIVALENT_WITHIN, alpha) {
             let words = format!("equivalent within {} %", 100.0 * EQUIVALENT_WITHIN);
             let brief = format!("{}: {words}", times(&self.interval));
-            let told = self.found(Decision::Refuted, format!("{text}: {words}"), None);
-            return told.in_brief(brief);
+            let result = self.found(Decision::Refuted, format!("{text}: {words}"), None);
+            return result.in_brief(brief);
         }
-        self.told(decision, text, self.p_of(1.0))
+        self.result(decision, text, self.p_of(1.0))
     }
 
     /// The left is slower by no more than `margin`.
@@ -243,7 +243,7 @@ impl Ratio {
         let side = self.side_of(bound);
         let text =
             format!("{}, slower by {} % at most asked", self.words("as fast"), 100.0 * margin);
-        self.told(decided(side.above, side.below_for_sure), text, self.p_of(bound))
+        self.result(decided(side.above, side.below_for_sure), text, self.p_of(bound))
     }
 
     /// The left is faster by no more than `margin`.
@@ -252,7 +252,7 @@ impl Ratio {
         let side = self.side_of(bound);
         let text =
             format!("{}, faster by {} % at most asked", self.words("as fast"), 100.0 * margin);
-        self.told(decided(side.below, side.above_for_sure), text, self.p_of(bound))
+        self.result(decided(side.below, side.above_for_sure), text, self.p_of(bound))
     }
 
     /// One of both is faster by more than `margin`.
@@ -264,7 +264,7 @@ impl Ratio {
             return self.found(Decision::Refuted, text, None);
         }
         let nearer = if self.interval.estimate < 1.0 { low } else { high };
-        self.told(decided(apart, false), text, self.p_of(nearer))
+        self.result(decided(apart, false), text, self.p_of(nearer))
     }
 
     /// Both within `margin` of each other, at the error `alpha`.
@@ -321,8 +321,7 @@ pub fn decided(yes: bool, no: bool) -> Decision {
 
 /// The interval of the ratio of two sides over their rounds; None of too few.
 pub(super) fn interval(left: &[f64], right: &[f64], alpha: f64) -> Option<Interval> {
-    let log = stats::paired_log_ratio(left, right, alpha)?;
-    Some(Interval { estimate: log.estimate.exp(), low: log.low.exp(), high: log.high.exp(), ..log })
+    stats::paired_log_ratio(left, right, alpha).map(Interval::exp)
 }
 
 /// Four digits, without a unit.
@@ -343,9 +342,9 @@ fn names(pairs: &[(&CaseResult, &CaseResult)]) -> Vec<String> {
         let rights: Vec<String> = pairs.iter().map(|it| level(it.1, factor)).collect();
         // What has no such level stands for every one.
         let differ = |levels: &Vec<String>| {
-            let mut told = levels.iter().filter(|it| !it.is_empty());
-            let first = told.next();
-            told.any(|it| Some(it) != first)
+            let mut result = levels.iter().filter(|it| !it.is_empty());
+            let first = result.next();
+            result.any(|it| Some(it) != first)
         };
         [lefts, rights].into_iter().find(differ)
     });

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RunStatus;
-use model::catalogue::Catalogue;
 use model::floors::Floors;
 use model::peer::FarHost;
 use model::placement::Placement;
@@ -96,31 +94,11 @@ pub struct Ends {
     pub concurrent: Option<Concurrent>,
 }
 
-/// A fleet run, without its launches.
+/// What is a fleet's alone of its run.
 #[derive(Clone, Debug)]
 pub struct StoredFleet {
-    /// Its number.
-    pub id: i64,
-    /// What the user calls it.
-    pub label: Option<String>,
-    /// UTC, RFC 3339.
-    pub started: String,
-    /// UTC, RFC 3339; None while it runs, or if it was killed.
-    pub ended: Option<String>,
-    /// How it stands.
-    pub status: RunStatus,
-    /// Version that measured.
-    pub tool: String,
-    /// The command line.
-    pub argv: Vec<String>,
     /// What was asked.
     pub asked: FleetRequest,
-    /// What the build could measure, and what it yields.
-    pub catalogue: Catalogue,
-    /// Wall time of measuring, in ns.
-    pub measuring_ns: u64,
-    /// Warnings.
-    pub warnings: Vec<String>,
     /// The nodes.
     pub nodes: Vec<StoredNode>,
 }

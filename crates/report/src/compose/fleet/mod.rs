@@ -18,9 +18,9 @@ const LISTED: usize = 12;
 
 /// Writes up a judged fleet, and how its variants compare.
 pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail) -> Document {
-    let fleet = &found.fleet;
+    let (run, fleet) = (&found.run, &found.fleet);
     let mut document = Document::new(match detail {
-        Detail::Summary => format!("Run {}", fleet.id),
+        Detail::Summary => format!("Run {}", run.id),
         Detail::Full => "The same experiment on many nodes".to_string(),
     });
     let here = fleet.nodes.iter().filter(|it| it.far.is_some()).count();
@@ -31,8 +31,8 @@ pub fn compose(found: &FleetJudged, comparisons: &[GroupVerdict], detail: Detail
         units::count(found.launches)
     );
     document.meta = vec![
-        ("started".into(), fleet.started.clone()),
-        ("tool".into(), fleet.tool.clone()),
+        ("started".into(), run.started.clone()),
+        ("tool".into(), run.tool.clone()),
         ("seed".into(), fleet.asked.seed.to_string()),
     ];
     let mut verdicts = Section::new("verdicts", "Nodes and pairs that differ from the rest");
@@ -65,7 +65,7 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
              with one slow node and one slow pair planted.",
         ));
     }
-    match fleet.status {
+    match found.run.status {
         RunStatus::Complete => {}
         _ => told.push(Block::warning(
             "This run was interrupted: what was measured until then is shown, and `ipcmark fleet \
@@ -105,7 +105,7 @@ fn cautions(found: &FleetJudged) -> Vec<Block> {
         }
         told.push(Block::List(shown));
     }
-    told.extend(fleet.warnings.iter().map(|it| Block::warning(it.clone())));
+    told.extend(found.run.warnings.iter().map(|it| Block::warning(it.clone())));
     told
 }
 
