@@ -100,7 +100,7 @@ pub struct CaseResult {
     pub samples: u64,
     /// Effectively independent ones, by the autocorrelation of exceedances of the p90.
     pub effective_samples: f64,
-    /// How it stands.
+    /// What became of it.
     pub status: Status,
     /// Why it isn't ok.
     pub reason: Option<String>,
@@ -124,7 +124,7 @@ pub struct CaseResult {
     pub clock_limited: bool,
     /// CPU time of both workers per round trip or message, in ns.
     pub cpu_ns_per_operation: Option<CpuCost>,
-    /// What the case is held against; null where there is nothing of its kind, or it wasn't measured.
+    /// What the case is compared with; null where there is nothing of its kind, or it wasn't measured.
     pub bound: Option<Bound>,
     /// Precision asked and reached.
     pub precision_reached: Option<Precision>,
@@ -184,7 +184,7 @@ pub struct CaseResult {
     pub time_series: Vec<TimeSeries>,
 }
 
-/// What an export says of the metric of each result: all of it stands once, in `metrics`.
+/// What an export says of the metric of each result: all of it is once in `metrics`.
 pub(super) fn brief<S: serde::Serializer>(metric: &Metric, to: S) -> Result<S::Ok, S::Error> {
     use serde::ser::SerializeStruct;
     let mut brief = to.serialize_struct("Metric", 3)?;
@@ -200,7 +200,7 @@ impl CaseResult {
         self.secondary.iter().find(|it| it.name == name)
     }
 
-    /// Whether it may be held against others: measured, no second name of another, no control, and a
+    /// Whether it may be compared with others: measured, no second name of another, no control, and a
     /// schedule that was kept.
     pub fn is_ranked(&self) -> bool {
         self.is_told() && !self.twin && !self.carries.is_control()
@@ -371,10 +371,10 @@ impl CaseResult {
         let single = self.metric.is_time() && self.batch == Some(1);
         self.clock_limited = run.request.unbatched && single && typical < clock.shortest_ns();
         self.largest_ns = values.iter().filter_map(|it| it.largest_ns).reduce(f64::max);
-        let told: Vec<bool> = self.time_series.iter().filter_map(|it| it.steady).collect();
-        self.steady = (!told.is_empty()).then(|| SteadySeen {
-            launches: told.iter().filter(|steady| **steady).count() as u64,
-            of: told.len() as u64,
+        let steady: Vec<bool> = self.time_series.iter().filter_map(|it| it.steady).collect();
+        self.steady = (!steady.is_empty()).then(|| SteadySeen {
+            launches: steady.iter().filter(|it| **it).count() as u64,
+            of: steady.len() as u64,
         });
         let ok: Vec<&StoredLaunch> =
             launches.iter().filter(|it| it.status == "ok").copied().collect();

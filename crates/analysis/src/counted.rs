@@ -19,7 +19,7 @@ const TRACEFS: &str = "its tracepoint couldn't be read; mount -t tracefs tracefs
 pub struct Counted {
     events: BTreeMap<String, OverRounds>,
     trace: Option<(Scope, TraceSummary)>,
-    /// Operations of what counts are told of: messages of a transfer, where that is fixed.
+    /// Operations of what is counted: messages of a transfer, where that is fixed.
     operations: f64,
     refused: Vec<(Probe, String)>,
 }
@@ -135,15 +135,17 @@ impl Counted {
     fn reason(&self, count: &Count, name: &str) -> String {
         let refused = self.refused.iter().find(|it| count.is_told_by(it.0));
         let nothing = || {
-            match HEARD.iter().any(|it| it.0 == name) {
-            // The counter stands at a tracepoint, which a family does without where it can't be read.
-            true => format!("nothing counted {name} here: {TRACEFS}"),
-            false if *count == Count::Parts => {
-                "the parts of a round trip aren't known here: it takes trace and trace:times=2, and parts that add up"
-                    .into()
-            }
-            false => format!("nothing counted {name} here"),
-        }
+            let why = if HEARD.iter().any(|it| it.0 == name) {
+                // The counter is of a tracepoint, which a family does without where it can't be read.
+                format!(": {TRACEFS}")
+            } else if *count == Count::Parts {
+                return "the parts of a round trip aren't known here: it takes trace and trace:times=2, and \
+                        parts that add up"
+                    .into();
+            } else {
+                String::new()
+            };
+            format!("nothing counted {name} here{why}")
         };
         refused.map_or_else(nothing, |it| it.1.clone())
     }

@@ -29,8 +29,8 @@ pub struct CpuCost {
 impl CpuCost {
     /// Over the launches that were measured; None where none tells.
     pub(super) fn of(launches: &[&StoredLaunch], group: &StoredGroup) -> Option<CpuCost> {
-        let told: Vec<[f64; 2]> = launches.iter().filter_map(|it| per_operation(it)).collect();
-        over_launches(&told, group)
+        let each: Vec<[f64; 2]> = launches.iter().filter_map(|it| per_operation(it)).collect();
+        over_launches(&each, group)
     }
 }
 
@@ -47,13 +47,13 @@ fn per_operation(launch: &StoredLaunch) -> Option<[f64; 2]> {
     })
 }
 
-fn over_launches(told: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
-    let mut totals: Vec<f64> = told.iter().map(|[user, system]| user + system).collect();
+fn over_launches(each: &[[f64; 2]], group: &StoredGroup) -> Option<CpuCost> {
+    let mut totals: Vec<f64> = each.iter().map(|[user, system]| user + system).collect();
     let found = headline(&totals, group);
     totals.sort_by(f64::total_cmp);
     let total = if totals.is_empty() { 0.0 } else { stats::median(&totals) };
     let all: f64 = totals.iter().sum();
-    let in_user: f64 = told.iter().map(|[user, _]| user).sum();
+    let in_user: f64 = each.iter().map(|[user, _]| user).sum();
     // No time at all is no finding: the account is in whole microseconds.
     (total > 0.0).then(|| {
         // Rounding must not make all of it a little more than it is.
@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn the_division_is_pooled_and_adds_up_to_the_total() {
         // The tick saw user time in one launch of three only.
-        let told = [[0.0, 4_000.0], [3_000.0, 1_000.0], [0.0, 5_000.0]];
-        let cost = over_launches(&told, &group()).unwrap();
+        let each = [[0.0, 4_000.0], [3_000.0, 1_000.0], [0.0, 5_000.0]];
+        let cost = over_launches(&each, &group()).unwrap();
         assert_eq!(cost.total, 4_000.0);
         assert!((cost.user - 4_000.0 * 3.0 / 13.0).abs() < 1e-9);
         assert_eq!(cost.user + cost.system, cost.total);
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn twelve_launches_have_an_interval_of_the_total() {
-        let told: Vec<[f64; 2]> = (1..=12).map(|nth| [f64::from(nth), 10.0]).collect();
-        let cost = over_launches(&told, &group()).unwrap();
+        let each: Vec<[f64; 2]> = (1..=12).map(|nth| [f64::from(nth), 10.0]).collect();
+        let cost = over_launches(&each, &group()).unwrap();
         assert_eq!((cost.interval.low, cost.interval.high), (Some(13.0), Some(20.0)));
         assert_eq!(cost.total, 16.5);
     }

@@ -49,9 +49,9 @@ pub struct LaunchDatagrams {
 impl DatagramsSeen {
     /// From all launches of a case; None where none has to do with datagrams.
     pub(super) fn of(launches: &[StoredLaunch], message_bytes: Option<u64>) -> Option<Self> {
-        let told = launches.iter().filter(|it| it.record.traffic.is_some());
-        let launches: Vec<LaunchDatagrams> = told.clone().map(LaunchDatagrams::of).collect();
-        let wire = told
+        let counted = launches.iter().filter(|it| it.record.traffic.is_some());
+        let launches: Vec<LaunchDatagrams> = counted.clone().map(LaunchDatagrams::of).collect();
+        let wire = counted
             .rev()
             .find_map(|it| it.record.effective_settings.get("message_wire_bytes").copied());
         if launches.is_empty() {

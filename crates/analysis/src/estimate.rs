@@ -9,7 +9,7 @@ use super::percentile::OverLaunches;
 use super::{Ranked, headline};
 use store::StoredGroup;
 
-/// How a case stands.
+/// What became of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

@@ -1,4 +1,4 @@
-//! What a result is held against: floors, which nothing can beat, and yardsticks, which it may beat. Both
+//! What a result is compared with: floors, which nothing can beat, and yardsticks, which it may beat. Both
 //! are measured in the rounds of the results.
 //!
 //! | result | beside it | which is |
@@ -45,7 +45,7 @@ impl BoundKind {
     }
 }
 
-/// What stands beside a result, measured in its rounds, in the unit of its estimate.
+/// What a result is compared with, measured in its rounds, in the unit of its estimate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bound {
     /// What it is.
@@ -76,20 +76,19 @@ pub(super) type Rounds = Vec<(u64, Vec<RoundBound>)>;
 /// Puts beside each measured case of a group what its rounds found. Gives a sentence for every kind that
 /// should be there and isn't, and for each floor that a result undercut.
 pub(super) fn assign(cases: &mut [CaseResult], rounds: &Rounds) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut warnings = Vec::new();
     for case in cases.iter_mut() {
         let Some(of) = beside(case) else { continue };
         let name = name(of);
         match bound(case, of, rounds) {
             Some(bound) => case.bound = Some(bound),
-            None => {
-                told.push(format!("no {name} to compare results with: its rounds measured none"))
-            }
+            None => warnings
+                .push(format!("no {name} to compare results with: its rounds measured none")),
         }
     }
-    told.extend(demote(cases));
-    told.dedup();
-    told
+    warnings.extend(demote(cases));
+    warnings.dedup();
+    warnings
 }
 
 /// What fits a case, where it was measured on this machine.
@@ -122,14 +121,14 @@ fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
         found.iter().map(|(_, ns)| *ns).collect(),
         found.iter().filter_map(|(round, ns)| Some(time_in(case, *round)? / ns)).collect(),
     );
-    let told = has_ratio(of, case.message_bytes);
+    let has_ratio = has_ratio(of, case.message_bytes);
     let unit = |ns: f64| match of {
         Beside::Copy { bytes } => bytes as f64 * 1e9 / ns,
         _ => ns,
     };
     let interval = stats::median_interval(&values, ALPHA);
     let ends = interval.map(|it| (unit(it.low), unit(it.high)));
-    let ratio_interval = stats::median_interval(&ratios, ALPHA).filter(|_| told);
+    let ratio_interval = stats::median_interval(&ratios, ALPHA).filter(|_| has_ratio);
     let mut bound = Bound {
         name: name(of),
         kind: match of {
@@ -144,7 +143,7 @@ fn bound(case: &CaseResult, of: Beside, rounds: &Rounds) -> Option<Bound> {
             coverage: interval.map(|it| it.coverage),
         },
         rounds: values.len() as u64,
-        ratio: stats::median_of(ratios).filter(|_| told),
+        ratio: stats::median_of(ratios).filter(|_| has_ratio),
         ratio_low: ratio_interval.map(|it| it.low),
         ratio_high: ratio_interval.map(|it| it.high),
         undercut: false,
@@ -180,7 +179,7 @@ fn lies_below(case: &CaseResult, bound: &Bound) -> bool {
     }
 }
 
-/// Calls each floor that a case undercut a yardstick, for all cases beside which it stands.
+/// Calls each floor that a case undercut a yardstick, for all cases that are compared with it.
 fn demote(cases: &mut [CaseResult]) -> Vec<String> {
     let is_floor = |it: &Bound| it.kind == BoundKind::Floor;
     let refuted: Vec<(String, String)> = cases
@@ -253,18 +252,18 @@ mod tests {
 
     fn beside_of(case: CaseResult, rounds: &Rounds) -> (Option<Bound>, Vec<String>) {
         let mut cases = [case];
-        let told = assign(&mut cases, rounds);
+        let warnings = assign(&mut cases, rounds);
         let [case] = cases;
-        (case.bound, told)
+        (case.bound, warnings)
     }
 
     #[test]
     fn what_rounds_found_has_an_interval_and_a_ratio_of_the_same_rounds() {
         let wake_up = Beside::WakeUp { cpus: [1, 1] };
-        let (bound, told) =
+        let (bound, warnings) =
             beside_of(case("pipe", "same-cpu", Some((1, 1))), &rounds(wake_up, 3_000.0));
         let bound = bound.expect("a bound");
-        assert!(told.is_empty());
+        assert!(warnings.is_empty());
         assert_eq!(bound.name, "futex wake-up round trip, one CPU");
         assert_eq!((bound.kind, bound.rounds, bound.undercut), (BoundKind::Yardstick, 12, false));
         assert!(
@@ -273,42 +272,45 @@ mod tests {
         );
         assert!((bound.ratio.unwrap() - 9_000.0 / bound.value).abs() < 1e-3, "{bound:?}");
         assert!(bound.ratio_low < bound.ratio && bound.ratio < bound.ratio_high);
-        // Too few for an interval are told all the same.
+        // Too few for an interval still have a median.
         let few: Rounds = rounds(wake_up, 3_000.0).into_iter().take(3).collect();
         let bound = beside_of(case("pipe", "same-cpu", Some((1, 1))), &few).0.expect("a bound");
         assert_eq!((bound.rounds, bound.interval.low, bound.ratio_low), (3, None, None));
     }
 
     #[test]
-    fn a_result_below_a_yardstick_is_told_with_it() {
+    fn a_result_below_a_yardstick_is_kept_with_it() {
         let line = Beside::CacheLine { cpus: [0, 1] };
         let ring = case("shm-ring:wait=spin", "same-llc", Some((1, 0)));
-        let (bound, told) = beside_of(ring, &rounds(line, 12_000.0));
+        let (bound, warnings) = beside_of(ring, &rounds(line, 12_000.0));
         let bound = bound.expect("a bound");
         assert_eq!(bound.name, "cache-line round trip, CPUs 0 and 1");
         assert_eq!((bound.kind, bound.undercut), (BoundKind::Yardstick, true));
-        assert!(bound.ratio < Some(1.0) && told.is_empty(), "{told:?}");
+        assert!(bound.ratio < Some(1.0) && warnings.is_empty(), "{warnings:?}");
     }
 
     #[test]
     fn a_floor_that_a_result_undercuts_is_none_and_that_is_said() {
         let copy = Beside::Copy { bytes: 65_536 };
         let mut cases = [transfer("pipe", 65_536, 9_000.0), transfer("tcp", 65_536, 3_000.0)];
-        let told = assign(&mut cases, &rounds(copy, 2_000.0));
-        assert_eq!(told, Vec::<String>::new());
+        let warnings = assign(&mut cases, &rounds(copy, 2_000.0));
+        assert_eq!(warnings, Vec::<String>::new());
         assert!(cases.iter().all(|it| it.bound.as_ref().unwrap().kind == BoundKind::Floor));
-        let told = assign(&mut cases, &rounds(copy, 4_000.0));
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("tcp lies below copying once, 64 KiB messages"), "{told:?}");
+        let warnings = assign(&mut cases, &rounds(copy, 4_000.0));
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(
+            warnings[0].starts_with("tcp lies below copying once, 64 KiB messages"),
+            "{warnings:?}"
+        );
         let kinds = cases.each_ref().map(|it| it.bound.as_ref().unwrap().kind);
         assert_eq!(kinds, [BoundKind::Yardstick; 2], "what one beats is no floor of another");
         // Within the intervals nothing is undercut.
-        let told = assign(&mut cases, &rounds(copy, 3_000.0));
-        assert_eq!(told, Vec::<String>::new());
+        let warnings = assign(&mut cases, &rounds(copy, 3_000.0));
+        assert_eq!(warnings, Vec::<String>::new());
     }
 
     #[test]
-    fn no_ratio_is_told_where_the_work_is_of_another_kind() {
+    fn no_ratio_is_given_where_the_work_is_of_another_kind() {
         let small = transfer("pipe", 16, 900.0);
         let bound = beside_of(small, &rounds(Beside::Copy { bytes: 16 }, 1.0)).0.expect("a bound");
         assert_eq!((bound.ratio, bound.ratio_low, bound.ratio_high), (None, None, None));
@@ -322,9 +324,12 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_once_and_what_has_none_needs_no_excuse() {
         let mut cases = [1, 2].map(|_| case("pipe", "cross-node", Some((0, 2))));
-        let told = assign(&mut cases, &Vec::new());
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("no futex wake-up round trip, CPUs 0 and 2"), "{told:?}");
+        let warnings = assign(&mut cases, &Vec::new());
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(
+            warnings[0].starts_with("no futex wake-up round trip, CPUs 0 and 2"),
+            "{warnings:?}"
+        );
         let mut signal = transfer("eventfd", 1, 900.0);
         (signal.carries, signal.message_bytes) = (Carries::Signal, None);
         let mut absent = case("pipe", "same-cpu", Some((1, 1)));

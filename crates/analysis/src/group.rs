@@ -1,4 +1,4 @@
-//! A group's verdict: the set of the best, how far each case is from it at most, and how each stands to a
+//! A group's verdict: the set of the best, how far each case is from it at most, and how each compares with a
 //! reference that nobody chose by looking.
 //!
 //! Of a fleet a group is what the same nodes do, a group for each number of pairs at a time: its variants are
@@ -23,7 +23,7 @@ use model::workload::Workload;
 use stats::{AgainstBest, AgainstReference};
 use store::{Closed, Concurrent, StoredGroup, StoredRun};
 
-/// How one case stands in its group.
+/// One case of its group, compared with the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct Standing {
     /// Index into the results.
@@ -109,7 +109,7 @@ pub struct GroupVerdict {
     /// Why it ended; null if it was interrupted.
     pub closed: Option<Closed>,
     /// Index into the results of what ratios are to: named by the user, or the same in every run. Of wake-ups
-    /// it is what those that carry bytes are held to.
+    /// it is what those that carry bytes are compared with.
     pub reference: Option<usize>,
     /// Comparisons over which ratios, and what is said of the best, are corrected: all cases but one.
     pub family: usize,

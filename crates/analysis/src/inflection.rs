@@ -132,7 +132,7 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
     let found = stats::inflections(&sizes, &rounds, ALPHA);
     let bends = catalogue.variant(&curve[0].variant).map_or(&[][..], |it| &it.bends);
     let known = known::candidates(curve, bends, host);
-    let told = |it: stats::Inflection| {
+    let inflection = |it: stats::Inflection| {
         let best_bytes = [sizes_bytes[it.at - 1], sizes_bytes[it.at]];
         let (from_bytes, to_bytes) = (sizes_bytes[it.low - 1], sizes_bytes[it.high]);
         let middle = (sizes[it.at - 1] * sizes[it.at]).sqrt();
@@ -147,7 +147,7 @@ fn sweep(curve: &[&CaseResult], catalogue: &Catalogue, host: &Host) -> Sweep {
         }
     };
     let (inflections, reason) = match found {
-        Ok(found) => (found.into_iter().map(told).collect(), None),
+        Ok(found) => (found.into_iter().map(inflection).collect(), None),
         Err(reason) => (Vec::new(), Some(TooFew::to_string(&reason))),
     };
     let of = curve[0];

@@ -180,8 +180,8 @@ impl Judged {
                 continue; // its cases are nodes and pairs: `fleet` holds each against the rest
             }
             beside.push(store.round_bounds(id, group.nth)?);
-            let told = beside.last().map(|it| floor::assign(&mut results[first..], it));
-            run.warnings.extend(told.into_iter().flatten());
+            let found = beside.last().map(|it| floor::assign(&mut results[first..], it));
+            run.warnings.extend(found.into_iter().flatten());
             groups.extend(GroupVerdict::of_each_site(
                 group,
                 first,

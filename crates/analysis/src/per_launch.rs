@@ -24,14 +24,14 @@ pub struct Secondary {
     pub value: Estimate,
 }
 
-/// What launches tell beside the metric: their very first round trip, where one was made and kept, and the
+/// What launches have beside the metric: their very first round trip, where one was made and kept, and the
 /// steps of a set-up, in their order.
 pub(super) fn secondary(
     metric: &Metric,
     launches: &[&StoredLaunch],
     group: &StoredGroup,
 ) -> Vec<Secondary> {
-    let told = |name: &str, values: Vec<f64>, unit: Unit, better: Better| {
+    let secondary = |name: &str, values: Vec<f64>, unit: Unit, better: Better| {
         let value = Estimate::of(values, group)?;
         Some(Secondary { name: name.into(), unit, better, value })
     };
@@ -39,13 +39,13 @@ pub(super) fn secondary(
     let steps = launches.first().map_or(&[][..], |it| &it.record.initiator.parts);
     let step = |(name, _): &(String, f64)| {
         let all = launches.iter().flat_map(|it| &it.record.initiator.parts);
-        told(
+        secondary(
             name,
             all.filter(|it| it.0 == *name).map(|it| it.1).collect(),
             metric.unit,
             metric.better,
         )
     };
-    let first = told(FIRST_MESSAGE, first, Unit::Nanoseconds, Better::Lower);
+    let first = secondary(FIRST_MESSAGE, first, Unit::Nanoseconds, Better::Lower);
     first.into_iter().chain(steps.iter().filter_map(step)).collect()
 }

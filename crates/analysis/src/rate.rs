@@ -56,20 +56,20 @@ impl RateSeen {
     /// The same with what `launches` came to.
     pub(super) fn with(self, launches: &[&StoredLaunch]) -> RateSeen {
         let reports = || launches.iter().map(|it| &it.record.initiator);
-        let told = || reports().filter_map(|it| Some((it.samples, it.punctuality?)));
+        let kept = || reports().filter_map(|it| Some((it.samples, it.punctuality?)));
         let served_share =
-            stats::median_of(told().map(|it| it.1.served_per_sec / it.1.due_per_sec));
+            stats::median_of(kept().map(|it| it.1.served_per_sec / it.1.due_per_sec));
         let short = served_share.is_some_and(|it| it < SERVED);
-        let own = stats::median_of(told().map(|it| it.1.own_ns / it.1.behind_ns.max(1.0)));
+        let own = stats::median_of(kept().map(|it| it.1.own_ns / it.1.behind_ns.max(1.0)));
         let void = short && own.is_some_and(|it| it >= OWN);
         RateSeen {
-            served_per_sec: stats::median_of(told().map(|it| it.1.served_per_sec)),
+            served_per_sec: stats::median_of(kept().map(|it| it.1.served_per_sec)),
             served_share,
             late_share: stats::median_of(
-                told().map(|(all, it)| it.late as f64 / all.max(1) as f64),
+                kept().map(|(all, it)| it.late as f64 / all.max(1) as f64),
             ),
-            lateness_median_ns: stats::median_of(told().map(|it| it.1.median_ns)),
-            lateness_max_ns: told().map(|it| it.1.max_ns).reduce(f64::max),
+            lateness_median_ns: stats::median_of(kept().map(|it| it.1.median_ns)),
+            lateness_max_ns: kept().map(|it| it.1.max_ns).reduce(f64::max),
             overloaded: short && !void,
             void,
             ..self

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{ALPHA, CaseResult, GroupVerdict, MedianInterval, Ranked};
 use store::StoredRun;
 
-/// The share of a case's launches in marked rounds beyond which the others are told apart.
+/// The share of a case's launches in marked rounds beyond which the others are summarised by themselves.
 const MANY: f64 = 0.1;
 
 /// A round of a group.

@@ -109,9 +109,9 @@ pub fn over_time(groups: &[Vec<&ByRound>]) -> Vec<GroupFound> {
         Some(_) => vec![None; group.len()],
     };
     let alone: Vec<Tested> = groups.iter().zip(&found).flat_map(alone).collect();
-    let mut told = corrected(&alone, ERROR_SINGLE).into_iter();
+    let mut found_each = corrected(&alone, ERROR_SINGLE).into_iter();
     for found in &mut found {
-        found.single.iter_mut().for_each(|it| *it = told.next().flatten());
+        found.single.iter_mut().for_each(|it| *it = found_each.next().flatten());
     }
     let still = |found: &GroupFound, nth: usize| found.common.or(found.single[nth]).is_none();
     let split = |(group, found): (&Vec<&ByRound>, &GroupFound)| {
@@ -121,9 +121,9 @@ pub fn over_time(groups: &[Vec<&ByRound>]) -> Vec<GroupFound> {
     let split: Vec<Option<(ModesSeen, f64)>> = groups.iter().zip(&found).flat_map(split).collect();
     let p: Vec<f64> = split.iter().map(|it| it.map_or(1.0, |it| it.1)).collect();
     let sure = stats::holm(&p).into_iter().map(|p| p <= ERROR_MODES);
-    let mut told = split.iter().zip(sure).map(|(split, sure)| split.filter(|_| sure));
+    let mut found_each = split.iter().zip(sure).map(|(split, sure)| split.filter(|_| sure));
     for found in &mut found {
-        found.modes.iter_mut().for_each(|it| *it = told.next().flatten().map(|it| it.0));
+        found.modes.iter_mut().for_each(|it| *it = found_each.next().flatten().map(|it| it.0));
     }
     found
 }
@@ -135,14 +135,14 @@ type Tested = Option<(Switch, usize)>;
 fn corrected(family: &[Tested], error: f64) -> Vec<Option<ChangeFound>> {
     let p: Vec<f64> = family.iter().flatten().map(|it| it.0.p).collect();
     let mut holm = stats::holm(&p).into_iter();
-    let told = |tested: &Tested| {
+    let found_each = |tested: &Tested| {
         let (switch, after_round) = (*tested)?;
         let p = holm.next()?;
         let shift = if switch.drifts { Shift::Drifted } else { Shift::Changed };
         let verdict = (p <= error).then_some(shift);
         (switch.p < REMARKABLE).then_some(ChangeFound { verdict, after_round, p })
     };
-    family.iter().map(told).collect()
+    family.iter().map(found_each).collect()
 }
 
 fn tested(case: &ByRound) -> Tested {
@@ -216,8 +216,8 @@ pub(super) fn assign(results: &mut [CaseResult], groups: &mut [GroupVerdict]) {
     let found = over_time(&launches);
     for (group, found) in groups.iter_mut().zip(found) {
         group.over_time = found.common.and_then(|it| common_of(it, group, results));
-        let told = found.single.into_iter().zip(found.modes);
-        for (at, (single, modes)) in group.members.iter().zip(told) {
+        let found_each = found.single.into_iter().zip(found.modes);
+        for (at, (single, modes)) in group.members.iter().zip(found_each) {
             let case = &mut results[*at];
             case.over_time = single.and_then(|it| OverTime::of(it, &case.launch_medians));
             case.modes = modes;

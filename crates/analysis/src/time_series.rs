@@ -2,9 +2,9 @@
 //!
 //! A launch is cut into slices of as many samples each; of a slice the smallest, the median
 //! and the p99 stay. This is drawn, not inferred from: what a launch's steadiness is judged by
-//! is `stats::steady_from`, whose finding stands beside the slices.
+//! is `stats::steady_from`, whose finding is kept with the slices.
 
-/// Most slices of a launch: more than can be told apart beside eleven others.
+/// Most slices of a launch: more than can be seen beside eleven others.
 const MOST: u64 = 40;
 /// Cases that a page draws, the first ones; the others have their slices summed up.
 pub const DRAWN: usize = 8;

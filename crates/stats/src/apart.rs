@@ -2,11 +2,11 @@
 //!
 //! A machine moves all cases of a run together, and differently from run to run; inside a run cases are
 //! measured round by round. So each round's common level is taken out of it, and a case is judged by what
-//! is left, held against how far the other cases scatter.
+//! is left, compared with how far the other cases scatter.
 
 use super::{Interval, Shift, median};
 
-/// Cases from which on one that moved is told from the others: of two, either may be the one.
+/// Cases from which on one that moved is separated from the others: of two, either may be the one.
 pub const LEAST_TO_TELL_APART: usize = 3;
 
 /// What changed from a first run to a second.
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// One that became faster is not told as all others having become slower.
+    /// One that became faster is not taken for all others having become slower.
     #[test]
     fn one_that_moved_far_bends_no_other() {
         let mut draw = Draw::seeded(2);

@@ -261,11 +261,11 @@ impl<'a> Curve<'a> {
 fn search(sizes: &[f64], rows: &Rounds, curve: &Curve, alpha: f64) -> Vec<usize> {
     let most = sizes.len() / 3;
     let divisions = curve.divisions(most);
-    let told = (0..most).find(|k| {
+    let fewest = (0..most).find(|k| {
         let gain = divisions[*k].0 - divisions[k + 1].0;
         !(gain > 0.0 && beyond_chance(sizes, rows, curve.fitted(&divisions[*k].1), *k, gain, alpha))
     });
-    divisions[told.unwrap_or(most)].1.clone()
+    divisions[fewest.unwrap_or(most)].1.clone()
 }
 
 /// Whether a further break gains what it does by chance with at most `alpha`, if the curve is

@@ -3,7 +3,7 @@
 //! Spinning across CPUs, a launch settles at 80–130 or at 400–500 ns, by which caches it was
 //! given; a median over such launches describes none of them. The values are split in two
 //! where that explains most of their variance (on the log scale), and the share that is left
-//! within the two groups is held against what splitting leaves of one-mode shapes.
+//! within the two groups is compared with what splitting leaves of one-mode shapes.
 
 use super::quantile::median;
 

@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((found.from.at, found.to.at, found.low, found.high), (2, 4, 2, 2));
         let stayed = moved(&a, &hill(&mut draw, 20, 2.0, 0.002), 0.05).unwrap();
         assert_eq!((stayed.low, stayed.high), (0, 0));
-        // Flat tops can't be told apart.
+        // Flat tops are not separated.
         let flat = moved(&hill(&mut draw, 20, 4.0, 0.1), &hill(&mut draw, 20, 4.0, 0.1), 0.05);
         assert!(flat.is_some_and(|it| it.low < 0 && it.high > 0), "{flat:?}");
         assert_eq!(moved(&a, &b[..19], 0.05), None);

@@ -4,7 +4,7 @@
 //! In each round and at each level the log ratio of the two curves, less the round's mean over the
 //! levels, is what a constant factor leaves over. If only such a factor parts the curves, the left
 //! and the right of a round may change places, and all its deviations change their signs together:
-//! so whole rounds are flipped, and the largest studentized deviation is held against what flips
+//! so whole rounds are flipped, and the largest studentized deviation is compared with what flips
 //! make of it. That is exact, whatever the distribution and however levels of a round depend on
 //! each other, as long as the noise of both curves is exchangeable. Looking may change the noise
 //! itself: then the deviations need not lie symmetrically, and p is approximate. (Westfall and

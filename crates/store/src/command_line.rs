@@ -24,16 +24,16 @@ mod tests {
 
     #[test]
     fn a_shell_takes_it_as_it_was_given() {
-        let told = |words: &[&str]| {
+        let line = |words: &[&str]| {
             command_line(&words.iter().map(|it| it.to_string()).collect::<Vec<_>>())
         };
-        assert_eq!(told(&["/usr/bin/ipcmark"]), "ipcmark");
+        assert_eq!(line(&["/usr/bin/ipcmark"]), "ipcmark");
         assert_eq!(
-            told(&["ipcmark", "run", "tcp:nodelay=off", "-s", "1..1M:x4"]),
+            line(&["ipcmark", "run", "tcp:nodelay=off", "-s", "1..1M:x4"]),
             "ipcmark run tcp:nodelay=off -s 1..1M:x4"
         );
         let given = ["ipcmark", "run", "--peer", "ssh -o 'A b' host", "", "~x", "last~1", "$HOME"];
-        let said = told(&given);
+        let said = line(&given);
         let script = format!("ipcmark() {{ printf '%s\\n' ipcmark \"$@\"; }}; {said}");
         let shell = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8(shell.stdout).unwrap().lines().collect::<Vec<_>>(), given);

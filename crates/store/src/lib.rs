@@ -40,7 +40,7 @@ const APPLICATION_ID: i64 = 0x6970_6331;
 /// The same of stores from before the first release: "ipcm".
 const UNRELEASED: i64 = 0x6970_636d;
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
@@ -88,7 +88,7 @@ pub struct Store {
     unlocked: Option<open::Stamp>,
 }
 
-/// What is wrong with a store: a sentence that names the file and ends with the way out.
+/// What is wrong with a store: a sentence that names the file and ends with the remedy.
 #[derive(Debug)]
 pub struct StoreError {
     line: String,
@@ -111,7 +111,7 @@ impl StoreError {
         StoreError { line, kind: ErrorKind::Damaged }
     }
 
-    /// What is stored, and whole, but can't be understood: a sentence that ends with the way out.
+    /// What is stored, and whole, but can't be understood: a sentence that ends with the remedy.
     pub fn unreadable(line: String) -> StoreError {
         StoreError::unusable(line)
     }
@@ -215,7 +215,7 @@ mod tests {
         assert!(Store::open_existing(&path).unwrap().run_ids().unwrap().is_empty());
     }
 
-    /// Found by the fuzzer: both rows that name a run were gone, and its cases told of it still.
+    /// Found by the fuzzer: both rows that name a run were gone, and its cases still named it.
     #[test]
     fn a_run_of_which_only_its_cases_or_nodes_are_left_is_damaged_and_not_forgotten() {
         let folder = tempfile::tempdir().unwrap();

@@ -22,7 +22,7 @@ pub struct RunRow {
     pub label: Option<String>,
     /// UTC, RFC 3339.
     pub started: String,
-    /// How it stands.
+    /// Its state.
     pub status: RunStatus,
     /// Whether a process measures it now; None where that can't be known.
     pub is_claimed: Option<bool>,
@@ -43,7 +43,7 @@ pub struct StoredRun {
     pub started: String,
     /// UTC, RFC 3339; None while it runs, or if it was killed.
     pub ended: Option<String>,
-    /// How it stands.
+    /// Its state.
     pub status: RunStatus,
     /// Version and build that measured.
     pub tool: String,

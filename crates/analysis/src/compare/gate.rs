@@ -1,6 +1,6 @@
 //! The gate: whether a case became slower by itself, in rounds that nobody disturbed.
 //!
-//! A machine moves all that is measured on it from run to run. So a case is held against the cases that
+//! A machine moves all that is measured on it from run to run. So a case is compared with the cases that
 //! shared its rounds ([`stats::apart`]): what all of them have in common is the machine's, or what the user
 //! changed for all of them, and is no regression unless asked so ([`GateOn::Absolute`]).
 
@@ -25,7 +25,7 @@ pub enum GateOn {
     Absolute,
 }
 
-/// How a case stands to the gate.
+/// What the gate says of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
@@ -33,7 +33,7 @@ pub enum Gate {
     Within,
     /// The whole interval is beyond the gate, and the difference survives the correction.
     Beyond,
-    /// It can't be told.
+    /// Unknown.
     Open,
 }
 
@@ -43,7 +43,7 @@ pub enum Gate {
 pub enum Unsettled {
     /// One of the runs has fewer than [`LEAST_UNMARKED`] rounds that nobody disturbed.
     TooFewRounds,
-    /// Too few cases shared its rounds: one that moved can't be told from a machine that did.
+    /// Too few cases shared its rounds: one that moved and a machine that did look alike.
     TooFewCases,
     /// All cases moved together, by more than the gate.
     MachineChanged,
@@ -73,7 +73,7 @@ pub struct GateGroup {
     pub rounds_a: [u64; 2],
     /// The same of the second.
     pub rounds_b: [u64; 2],
-    /// By how much all of them moved together; null where that can't be told.
+    /// By how much all of them moved together; null where that is unknown.
     pub common: Option<Moved>,
     /// Why its cases are open; null where they aren't for a reason of the whole group.
     pub unsettled: Option<Unsettled>,
@@ -105,7 +105,7 @@ pub(super) fn judge(
     let p: Vec<f64> = pairs.iter().filter_map(|it| Some(it.change.gated.as_ref()?.p)).collect();
     for (pair, p) in pairs.iter_mut().filter(gated).zip(stats::holm(&p)) {
         pair.change.gated.iter_mut().for_each(|it| it.p_holm = Some(p));
-        pair.change.gate = pair.change.gated.map(|it| it.stands(beyond));
+        pair.change.gate = pair.change.gated.map(|it| it.judged(beyond));
     }
     for group in &mut found {
         group.settle(pairs, beyond, on);
@@ -182,7 +182,7 @@ impl Moved {
         Moved { ratio: ratio.estimate, low: ratio.low, high: ratio.high, p, p_holm: None }
     }
 
-    fn stands(&self, beyond: f64) -> Gate {
+    fn judged(&self, beyond: f64) -> Gate {
         match self.p_holm {
             Some(p) if self.low > beyond && p < ALPHA => Gate::Beyond,
             _ if self.high <= beyond => Gate::Within,
@@ -191,7 +191,7 @@ impl Moved {
     }
 }
 
-/// The worst of the cases; that nothing stands to the gate tells nothing.
+/// The worst of the cases; with nothing to judge there is no outcome.
 pub(super) fn outcome(cases: &[CaseChange]) -> Gate {
     let any = |gate| cases.iter().any(|case| case.gate == Some(gate));
     match (any(Gate::Beyond), any(Gate::Open) || !any(Gate::Within)) {

@@ -170,7 +170,7 @@ impl Measured {
     /// A file that `ipcmark export` wrote.
     ///
     /// # Errors
-    /// A sentence without the file's name, that ends with the way out.
+    /// A sentence without the file's name, that ends with the remedy.
     pub fn parse(text: &str) -> Result<Measured, String> {
         let whole: Value = serde_json::from_slice(text.as_bytes())
             .map_err(|error| format!("is not JSON ({error}); {AGAIN}"))?;

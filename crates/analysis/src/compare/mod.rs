@@ -31,7 +31,7 @@ pub struct Terms {
     pub margin: f64,
     /// A case that is slower by more is a regression.
     pub gate: Option<f64>,
-    /// What it is held against there.
+    /// What it is compared with there.
     pub gate_on: GateOn,
     /// Compare what differs in more than the moment.
     pub force: bool,
@@ -124,7 +124,7 @@ pub struct CaseChange {
     pub differences: Vec<Difference>,
     /// Why there is nothing to compare.
     pub reason: Option<String>,
-    /// How it stands to the gate; null without one.
+    /// What the gate says of it; null without one.
     pub gate: Option<Gate>,
     /// What the gate judged: launches of unmarked rounds, apart from what its group did as a whole unless
     /// the gate is absolute; null without one, and where too few rounds tell.

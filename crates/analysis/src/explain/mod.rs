@@ -53,7 +53,7 @@ pub struct Explained {
     /// Whether the parts add up to the whole: the residual's interval holds zero, or it is less
     /// than a twentieth of the whole.
     pub adds_up: bool,
-    /// Why copying isn't told from the rest, where it isn't.
+    /// Why the share of copying is unknown, where it is.
     pub copying_unknown: Option<String>,
     /// Whether a waiting worker spins: then the program's time is that.
     pub spins: bool,
@@ -94,7 +94,7 @@ pub struct Missing {
     pub message_bytes: Option<u64>,
     /// Where the workers would have run.
     pub placement: String,
-    /// Why, with the way out.
+    /// Why, with the remedy.
     pub reason: String,
 }
 
@@ -312,7 +312,7 @@ fn call_medians(traced: &Observed) -> Option<[f64; 2]> {
 /// Every pair of cases that differ in the mechanism alone, the quicker one first.
 fn differences(cases: &[Explained]) -> Vec<Difference> {
     let alike = |a: &Explained, b: &Explained| {
-        // What carries no bytes stands beside every size.
+        // What carries no bytes is compared with every size.
         let sizes = a.message_bytes == b.message_bytes
             || a.message_bytes.is_none()
             || b.message_bytes.is_none();

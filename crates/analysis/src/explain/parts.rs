@@ -52,7 +52,7 @@ impl Cost {
     }
 }
 
-/// How long a message is held up by something.
+/// How long a message is delayed by something.
 #[derive(Clone, Debug, Serialize)]
 pub struct CostPart {
     /// By what.
@@ -105,14 +105,14 @@ impl Rounds {
     /// The costs of `traced`, less the trace's `overheads`, with what `slopes` say of copying.
     pub(super) fn of(traced: &Observed, overheads: &TraceOverhead, slopes: &Slopes) -> Rounds {
         let bytes = traced.message_bytes.unwrap_or(0) as f64;
-        let told = |round: usize, trips: &Trips| {
+        let part = |round: usize, trips: &Trips| {
             let slopes = slopes.as_ref().ok().and_then(|it| it.get(round));
             let slope = |part| slopes.and_then(|it| it.get(&part)).copied().unwrap_or(0.0);
             costs(trips, overheads, |part| slope(part) * bytes)
         };
         let rounds = traced.trips.iter().enumerate();
         Rounds {
-            by_round: rounds.map(|(nth, trips)| Some(told(nth, trips.as_ref()?))).collect(),
+            by_round: rounds.map(|(nth, trips)| Some(part(nth, trips.as_ref()?))).collect(),
             copying_unknown: slopes.as_ref().err().cloned(),
         }
     }

@@ -11,7 +11,7 @@ use model::trace::Part;
 /// By round, ns per byte of the parts that can hold copying; Err says why they aren't known.
 pub(super) type Slopes = Result<Vec<BTreeMap<Part, f64>>, String>;
 
-/// Sizes from which on a slope is told.
+/// Sizes from which on a slope is given.
 const ENOUGH: usize = 3;
 
 /// The parts that copy: in the program, in calls, and in the rest of a call that slept.

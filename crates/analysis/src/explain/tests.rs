@@ -130,9 +130,9 @@ fn a_difference_is_named_by_its_parts_the_largest_first() {
     let [difference] = found.differences.as_slice() else { panic!("{found:?}") };
     assert_eq!((difference.quicker, difference.slower), (1, 0));
     assert_eq!(difference.whole_ns.median, 1000.0);
-    let told: Vec<(Cost, f64)> =
+    let costs: Vec<(Cost, f64)> =
         difference.parts.iter().take(2).map(|it| (it.cost, it.ns.median.round())).collect();
-    assert_eq!(told, [(Cost::Transport, 900.0), (Cost::Waking, 100.0)]);
+    assert_eq!(costs, [(Cost::Transport, 900.0), (Cost::Waking, 100.0)]);
 }
 
 #[test]

@@ -30,9 +30,9 @@ fn lies(row: &FloorRow, (least, most): (f64, f64)) -> TestResult {
     };
     let text = format!("{} {value:.1} [{low:.1}, {high:.1}]; claimed {least} to {most}", row.what);
     let decision = decided(*low >= least && *high <= most, *high < least || *low > most);
-    let told = TestResult::new(decision, text, None);
+    let result = TestResult::new(decision, text, None);
     match row.unit {
-        "ns" => told.with(Effect { value: *value, low: *low, high: *high, unit: "ns" }),
-        _ => told,
+        "ns" => result.with(Effect { value: *value, low: *low, high: *high, unit: "ns" }),
+        _ => result,
     }
 }

@@ -135,13 +135,14 @@ impl Curve {
             let (a, b) = (&self.levels[at], &self.levels[at + 1]);
             let text = format!("{text}; but it turns between {a} and {b}: {}", times(&ratio));
             let p = (p * last as f64).min(1.0);
-            let told = TestResult::new(Decision::Refuted, text, Some(p)).measuring(&ratio, "ratio");
-            return told.over_rounds(rounds);
+            let result =
+                TestResult::new(Decision::Refuted, text, Some(p)).measuring(&ratio, "ratio");
+            return result.over_rounds(rounds);
         }
         let whole_turns = self.ratio(0, last, refuting(self.among));
         let turned = whole_turns.is_some_and(|(ratio, _)| against(&ratio));
-        let told = TestResult::new(decided(along(&whole), turned), text, Some(p));
-        told.measuring(&whole, "ratio").over_rounds(rounds)
+        let result = TestResult::new(decided(along(&whole), turned), text, Some(p));
+        result.measuring(&whole, "ratio").over_rounds(rounds)
     }
 
     /// Whether no step goes down (or up) by more than `margin`: all must be shown to, and any one that surely
@@ -193,8 +194,8 @@ impl Curve {
         };
         let text = format!("{place}; {} up to it, {} after it", times(&rise), times(&fall));
         let sure = rise.low > 1.0 && fall.high < 1.0 && top.low > 0 && top.high < last;
-        let told = TestResult::new(decided(sure, false), text, Some(rising.max(falling)));
-        told.over_rounds(self.rounds.len())
+        let result = TestResult::new(decided(sure, false), text, Some(rising.max(falling)));
+        result.over_rounds(self.rounds.len())
     }
 
     /// Whether the peak lies between two sizes, in bytes. Where it may lie at the last size that was
@@ -238,8 +239,8 @@ impl Curve {
     /// Whether the peak comes before that of `other`.
     pub fn peaks_before(&self, other: &Curve) -> TestResult {
         let common = self.beside(other);
-        let told = common.and_then(|(_, mine, theirs)| peak::earlier(&mine, &theirs));
-        let Some((before, after)) = told else { return self.stands_apart(other) };
+        let result = common.and_then(|(_, mine, theirs)| peak::earlier(&mine, &theirs));
+        let Some((before, after)) = result else { return self.stands_apart(other) };
         let text = format!(
             "{} before {}: in {:.0} % of the draws, after it in {:.0} %",
             self.name,
@@ -360,10 +361,10 @@ mod tests {
         assert_eq!(observed.has_shape_of(&plain, 0.02).decision, Decision::Supported);
         assert_eq!(observed.peaks_with(&plain).decision, Decision::Supported);
         let none = curve(&[("2K", 1.0), ("8K", 2.0)], &[]);
-        for told in
+        for result in
             [none.has_shape_of(&plain, 0.1), none.peaks_with(&plain), none.peaks_before(&plain)]
         {
-            assert_eq!(told.decision, Decision::NotTestable, "{}", told.effect);
+            assert_eq!(result.decision, Decision::NotTestable, "{}", result.effect);
         }
     }
 
@@ -385,7 +386,7 @@ mod tests {
             curve.peaks_within(bytes(least), bytes(most)).decision
         };
         assert_eq!(within(&hill, "4K", "16K"), Decision::Supported);
-        // The sizes end at 64K: the peak is told all the same, on either side of that.
+        // The sizes end at 64K: the peak is named all the same, on either side of that.
         assert_eq!(within(&hill, "1K", "1M"), Decision::Supported);
         assert_eq!(within(&hill, "16K", "1M"), Decision::Refuted);
         let rising = curve(&[("64", 10.0), ("1K", 40.0), ("4K", 100.0)], &[]);
@@ -402,12 +403,12 @@ mod tests {
         for (round, row) in quiet.rounds.iter_mut().enumerate() {
             row.iter_mut().for_each(|it| *it /= 1.0 + 0.5 * (round % 3) as f64);
         }
-        let told = |up: bool, margin| quiet.nearly_monotone(up, margin);
-        let by_ten = told(true, 0.10);
+        let result = |up: bool, margin| quiet.nearly_monotone(up, margin);
+        let by_ten = result(true, 0.10);
         assert_eq!(by_ten.decision, Decision::Supported, "{}", by_ten.effect);
         assert!(by_ten.effect.contains("from 1K to 4K, is 0.97"), "{}", by_ten.effect);
-        assert_eq!(told(true, 0.01).decision, Decision::Refuted);
-        assert_eq!(told(false, 0.10).decision, Decision::Refuted, "it rises by far more");
+        assert_eq!(result(true, 0.01).decision, Decision::Refuted);
+        assert_eq!(result(false, 0.10).decision, Decision::Refuted, "it rises by far more");
         let two = curve(&nearly, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]).nearly_monotone(true, 0.1);
         assert_eq!(two.decision, Decision::TooFewRounds);
     }
@@ -416,10 +417,10 @@ mod tests {
     fn a_step_that_turns_refutes_by_its_own_p() {
         // By more than rounds differ among themselves: less, and the medians don't allow it.
         let turning = [("64", 10.0), ("1K", 40.0), ("4K", 20.0), ("16K", 80.0)];
-        let told = curve(&turning, &[]).monotone(true);
-        assert_eq!(told.decision, Decision::Refuted, "{}", told.effect);
-        assert!(told.effect.contains("turns between 1K and 4K: 0.5"), "{}", told.effect);
+        let result = curve(&turning, &[]).monotone(true);
+        assert_eq!(result.decision, Decision::Refuted, "{}", result.effect);
+        assert!(result.effect.contains("turns between 1K and 4K: 0.5"), "{}", result.effect);
         let corrected = 3.0 * super::super::needed::least_p(12);
-        assert!(told.p.is_some_and(|p| (p - corrected).abs() < 1e-12), "{:?}", told.p);
+        assert!(result.p.is_some_and(|p| (p - corrected).abs() < 1e-12), "{:?}", result.p);
     }
 }

@@ -188,40 +188,40 @@ pub struct Ground<'a> {
 /// correction.
 pub fn decide(on: &Ground) -> Vec<Finding> {
     let claims = &on.declared.study.hypothesis;
-    let told: Vec<TestResult> = claims.iter().map(|claim| tests::decide(claim, on)).collect();
-    let family: Vec<f64> = told.iter().filter_map(|it| it.p).collect();
+    let result: Vec<TestResult> = claims.iter().map(|claim| tests::decide(claim, on)).collect();
+    let family: Vec<f64> = result.iter().filter_map(|it| it.p).collect();
     let mut corrected = stats::holm(&family).into_iter();
-    let of_family = |(claim, told)| finding(claim, told, family.len(), &mut corrected);
-    claims.iter().zip(told).map(of_family).collect()
+    let of_family = |(claim, result)| finding(claim, result, family.len(), &mut corrected);
+    claims.iter().zip(result).map(of_family).collect()
 }
 
 fn finding(
     claim: &Hypothesis,
-    mut told: TestResult,
+    mut result: TestResult,
     family: usize,
     corrected: &mut impl Iterator<Item = f64>,
 ) -> Finding {
-    let p_holm = told.p.and_then(|_| corrected.next());
-    let firm = matches!(told.decision, Decision::Supported | Decision::Refuted);
+    let p_holm = result.p.and_then(|_| corrected.next());
+    let firm = matches!(result.decision, Decision::Supported | Decision::Refuted);
     if firm && p_holm.is_some_and(|p| p >= ALPHA) {
-        told.decision = Decision::Inconclusive;
-        if told.least_p.is_some_and(|it| it * family as f64 >= ALPHA) {
-            told.decision = Decision::TooFewRounds;
+        result.decision = Decision::Inconclusive;
+        if result.least_p.is_some_and(|it| it * family as f64 >= ALPHA) {
+            result.decision = Decision::TooFewRounds;
             let rounds = needed::rounds_for(family);
             let why = format!("; {family} claims together need {rounds} rounds");
-            told.brief = Some(format!("{}{why}", told.brief()));
-            told.effect.push_str(&why);
+            result.brief = Some(format!("{}{why}", result.brief()));
+            result.effect.push_str(&why);
         }
     }
     Finding {
         statement: claim.statement.clone(),
         claimed: claim.claimed.clone(),
         test: claim.test,
-        decision: told.decision,
-        brief: told.brief().to_string(),
-        effect: told.effect,
-        measured: told.measured.map(|it| *it),
-        p: told.p,
+        decision: result.decision,
+        brief: result.brief().to_string(),
+        effect: result.effect,
+        measured: result.measured.map(|it| *it),
+        p: result.p,
         p_holm,
     }
 }

@@ -70,7 +70,7 @@ fn rounds_at(alpha: f64) -> usize {
     (LEAST_ROUNDS..).find(|it| least_p(*it) <= alpha).unwrap_or(LEAST_ROUNDS)
 }
 
-/// The least rounds in which all of `family` claims together can be told from chance (Holm).
+/// The least rounds in which all of `family` claims together can differ from chance (Holm).
 pub(super) fn rounds_for(family: usize) -> usize {
     (LEAST_ROUNDS..).find(|it| least_p(*it) * (family as f64) < ALPHA).unwrap_or(LEAST_ROUNDS)
 }

@@ -15,13 +15,13 @@ pub fn refuting(parts: usize) -> f64 {
 /// A claim that holds if all of its parts do, with the words of each.
 pub fn together(parts: Vec<TestResult>) -> TestResult {
     let text: Vec<&str> = parts.iter().map(|it| it.effect.as_str()).collect();
-    let told = whole(&parts, text.join("; "));
+    let result = whole(&parts, text.join("; "));
     let telling = [Decision::Refuted, Decision::Inconclusive, Decision::Supported];
     let one = telling.iter().find_map(|it| parts.iter().find(|part| part.decision == *it));
     match (one, parts.len()) {
-        (Some(one), 1) => told.in_brief(one.brief()),
-        (Some(one), many) => told.in_brief(format!("{}, and {} more", one.brief(), many - 1)),
-        (None, _) => told,
+        (Some(one), 1) => result.in_brief(one.brief()),
+        (Some(one), many) => result.in_brief(format!("{}, and {} more", one.brief(), many - 1)),
+        (None, _) => result,
     }
 }
 
@@ -33,14 +33,14 @@ pub fn at_every_level(parts: Vec<(String, TestResult)>, without: &str) -> TestRe
     let of = |wanted: Decision| {
         let found: Vec<usize> =
             (0..parts.len()).filter(|at| parts[*at].decision == wanted).collect();
-        let told: Vec<String> = found
+        let result: Vec<String> = found
             .iter()
             .take(NAMED)
             .map(|at| format!("{}: {}", names[*at], parts[*at].brief()))
             .collect();
         let more = found.len().saturating_sub(NAMED);
         let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-        (found.len(), format!("{}{more}", told.join("; ")))
+        (found.len(), format!("{}{more}", result.join("; ")))
     };
     let holds = format!("at {} of {} levels", of(Decision::Supported).0, parts.len());
     let text = match decision {
@@ -53,8 +53,8 @@ pub fn at_every_level(parts: Vec<(String, TestResult)>, without: &str) -> TestRe
         }
         other => format!("holds {holds}; {}", of(other).1),
     };
-    let told = whole(&parts, format!("{text}{without}"));
-    told.in_brief(text)
+    let result = whole(&parts, format!("{text}{without}"));
+    result.in_brief(text)
 }
 
 /// What becomes of the whole, with the p that decides.

@@ -162,10 +162,10 @@ pub fn pairs<'a>(
                 continue;
             };
             let reason = absent.shortfall().unwrap_or_else(|| "not measured".into());
-            let told = (in_words(absent), reason);
+            let result = (in_words(absent), reason);
             match absent.status {
-                Status::NotApplicable => found.inapplicable.push(told),
-                _ => found.missing.push(told),
+                Status::NotApplicable => found.inapplicable.push(result),
+                _ => found.missing.push(result),
             }
         }
     }

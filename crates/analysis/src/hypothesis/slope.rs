@@ -57,7 +57,7 @@ impl<'a> Steps<'a> {
     /// Whether each step surely adds something; or, if an interval is claimed, as much as that.
     pub fn adds(&self, claimed: Option<(f64, f64)>, of_time: bool) -> TestResult {
         let Some(slope) = self.interval() else { return self.too_few() };
-        let text = self.told(&slope, of_time);
+        let text = self.in_words(&slope, of_time);
         let (from, to) = self.surest();
         let (yes, no, text) = match claimed {
             None => (slope.low > 0.0, to <= 0.0, text),
@@ -87,18 +87,18 @@ impl<'a> Steps<'a> {
         };
         let text = format!(
             "{}; {}; the first less the second: {}",
-            self.told(&mine, of_time),
-            other.told(&theirs, of_time),
+            self.in_words(&mine, of_time),
+            other.in_words(&theirs, of_time),
             amounts(&difference, of_time)
         );
         let surest = stats::median_interval(&differences, refuting(self.curve.among));
         let more = surest.is_some_and(|it| it.low >= 0.0);
-        let told = TestResult::new(
+        let result = TestResult::new(
             decided(difference.high < 0.0, more),
             text,
             Some(stats::signed_rank(&differences).p),
         );
-        told.measuring(&difference, unit(of_time)).over_rounds(differences.len())
+        result.measuring(&difference, unit(of_time)).over_rounds(differences.len())
     }
 
     /// Whether all steps add the same: no level is farther from the straight line between the first
@@ -133,7 +133,7 @@ impl<'a> Steps<'a> {
             a.estimate.abs().total_cmp(&b.estimate.abs())
         };
         let (nth, most) = all.iter().enumerate().max_by(farthest).expect("at least one");
-        let slope = self.interval().map(|it| self.told(&it, of_time)).unwrap_or_default();
+        let slope = self.interval().map(|it| self.in_words(&it, of_time)).unwrap_or_default();
         let text = format!(
             "{slope}; farthest from a straight line at {}, by {:+.1} % [{:+.1}, {:+.1}] of the way",
             self.curve.levels[nth + 1],
@@ -146,7 +146,7 @@ impl<'a> Steps<'a> {
         TestResult::new(decided(yes, no), text, None)
     }
 
-    fn told(&self, slope: &Interval, of_time: bool) -> String {
+    fn in_words(&self, slope: &Interval, of_time: bool) -> String {
         let step = match self.along {
             Factor::Routers => "a router".into(),
             Factor::Switches => "a switch".into(),
@@ -179,8 +179,8 @@ fn amounts(it: &Interval, of_time: bool) -> String {
         it if it < 100.0 => 1,
         _ => 0,
     };
-    let told = |it: f64| format!("{:+.decimals$}", it / scale);
-    format!("{} {unit} [{}, {}]", told(it.estimate), told(it.low), told(it.high))
+    let scaled = |it: f64| format!("{:+.decimals$}", it / scale);
+    format!("{} {unit} [{}, {}]", scaled(it.estimate), scaled(it.low), scaled(it.high))
 }
 
 #[cfg(test)]
@@ -207,12 +207,12 @@ mod tests {
     fn each_step_adds_what_it_adds() {
         let routers = curve(|it| 10_000.0 + 2_000.0 * it);
         let steps = Steps::of(&routers, Factor::Routers).ok().unwrap();
-        let told = steps.adds(None, true);
-        assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
+        let result = steps.adds(None, true);
+        assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
         assert!(
-            told.effect.starts_with("it: +2.0") && told.effect.ends_with("a router"),
+            result.effect.starts_with("it: +2.0") && result.effect.ends_with("a router"),
             "{}",
-            told.effect
+            result.effect
         );
         assert_eq!(steps.adds(Some((1_900.0, 2_100.0)), true).decision, Decision::Supported);
         assert_eq!(steps.adds(Some((100.0, 200.0)), true).decision, Decision::Refuted);
@@ -228,8 +228,8 @@ mod tests {
     fn steps_that_grow_are_no_line() {
         let bent = curve(|it| 10_000.0 + 200.0 * it * it);
         let steps = Steps::of(&bent, Factor::Routers).ok().unwrap();
-        let told = steps.straight(None, true);
-        assert_eq!(told.decision, Decision::Refuted, "{}", told.effect);
+        let result = steps.straight(None, true);
+        assert_eq!(result.decision, Decision::Refuted, "{}", result.effect);
         let flat = curve(|_| 10_000.0);
         let steps = Steps::of(&flat, Factor::Routers).ok().unwrap();
         assert_ne!(steps.adds(None, true).decision, Decision::Supported);

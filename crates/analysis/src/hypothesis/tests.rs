@@ -15,21 +15,21 @@ use study::size_bound::SizeBound;
 
 /// Decides one claim; and says which of its cases it leaves out, since they were overloaded.
 pub fn decide(claim: &Hypothesis, on: &Ground) -> TestResult {
-    let mut told = attempt(claim, on).unwrap_or_else(|untestable| untestable);
+    let mut result = attempt(claim, on).unwrap_or_else(|untestable| untestable);
     if claim.of.as_ref().is_some_and(|of| of.get_ref() == FAILED_LAUNCHES) {
-        return told;
+        return result;
     }
     let sides = [&claim.left].into_iter().chain(&claim.right).chain(&claim.or).chain(&claim.order);
     let sides: Vec<Chosen> = sides.map(chosen).collect();
     for (name, why) in overloaded(&sides, on.results) {
-        if told.effect.contains(&why) {
+        if result.effect.contains(&why) {
             continue;
         }
         let without = format!("; without {name} ({why})");
-        told.brief = told.brief.map(|brief| format!("{brief}{without}"));
-        told.effect.push_str(&without);
+        result.brief = result.brief.map(|brief| format!("{brief}{without}"));
+        result.effect.push_str(&without);
     }
-    told
+    result
 }
 
 fn attempt(claim: &Hypothesis, on: &Ground) -> Result<TestResult, TestResult> {
@@ -150,7 +150,7 @@ fn along(
                 let other = Steps::of(b, than);
                 stepped(a, factor, |steps| match other {
                     Ok(other) => steps.add_less_than(&other, is_time(left, results)),
-                    Err(told) => told,
+                    Err(result) => result,
                 })
             };
             Ok(together(lefts.iter().zip(&rights).map(pair).collect()))
@@ -162,7 +162,7 @@ fn along(
 fn stepped(curve: &Curve, along: Factor, test: impl FnOnce(&Steps) -> TestResult) -> TestResult {
     match Steps::of(curve, along) {
         Ok(steps) => test(&steps),
-        Err(told) => told,
+        Err(result) => result,
     }
 }
 
@@ -210,12 +210,12 @@ fn lies(case: &CaseResult, of: &str, (least, most): (f64, f64), parts: usize) ->
             .map_or((f64::NEG_INFINITY, f64::INFINITY), |it| (it.low, it.high)),
     };
     let decision = decided(low >= least && high <= most, to < least || from > most);
-    let told = TestResult::new(decision, text, None);
+    let result = TestResult::new(decision, text, None);
     if case.derived.contains_key(of) {
-        return told; // its unit is the study's own
+        return result; // its unit is the study's own
     }
     let unit = if Count::number(of).is_some() { "count" } else { case.metric.unit.name() };
-    told.with(Effect { value: measured.median, low, high, unit })
+    result.with(Effect { value: measured.median, low, high, unit })
 }
 
 /// What the launches of a case come to.
@@ -237,10 +237,10 @@ fn measure(case: &CaseResult, of: &str) -> Result<Measured, String> {
     let by_round = quantity(case, of);
     let values: Vec<f64> = by_round.iter().flatten().copied().collect();
     if of == "median" {
-        let estimate = case.value.as_ref().ok_or("no launch told its median")?;
+        let estimate = case.value.as_ref().ok_or("no launch has its median")?;
         return Ok(Measured { median: estimate.median, ends: estimate.interval.ends(), values });
     }
-    let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch told {of}"))?;
+    let found = OverRounds::of(by_round).ok_or_else(|| format!("no launch has {of}"))?;
     let interval = case.analysis.and_then(|it| it.interval(&values));
     Ok(Measured { median: found.median, ends: interval.map(|it| (it.low, it.high)), values })
 }
@@ -250,9 +250,9 @@ fn either(
     one: (&Chosen, Result<TestResult, TestResult>),
     other: (&Chosen, Result<TestResult, TestResult>),
 ) -> TestResult {
-    let flat = |(name, told): (&Chosen, Result<TestResult, TestResult>)| {
-        let told = told.unwrap_or_else(|untestable| untestable);
-        (name.to_string(), told.decision, told.effect)
+    let flat = |(name, result): (&Chosen, Result<TestResult, TestResult>)| {
+        let result = result.unwrap_or_else(|untestable| untestable);
+        (name.to_string(), result.decision, result.effect)
     };
     let sides = [flat(one), flat(other)];
     let near: Vec<&str> = sides
@@ -273,9 +273,9 @@ fn either(
         [] => (Decision::NotTestable, "one of the two can't be had".into()),
         near => (Decision::Supported, format!("near {}", near.join(" and "))),
     };
-    let told: Vec<String> =
+    let result: Vec<String> =
         sides.iter().map(|(name, _, effect)| format!("against {name}: {effect}")).collect();
-    TestResult::new(decision, format!("{answer}; {}", told.join("; ")), None)
+    TestResult::new(decision, format!("{answer}; {}", result.join("; ")), None)
 }
 
 /// `2%` or `0.02` as a share.

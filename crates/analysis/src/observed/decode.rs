@@ -1,4 +1,4 @@
-//! From the traces of a case's launches to what was heard: medians over launches with their
+//! From the traces of a case's launches to what was traced: medians over launches with their
 //! intervals; sums over all launches of what moves from one to another, as CPUs do.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +16,11 @@ use study::counted::HEARD;
 const SHOWN: f64 = 0.01;
 /// … if no more than so many are as frequent or more.
 const MOST: usize = 6;
-/// Waits are told by the share beyond these powers of two, in ns: 1 µs to 1 ms, by four.
+/// Waits are given by the share beyond these powers of two, in ns: 1 µs to 1 ms, by four.
 const BEYOND: [u32; 6] = [10, 12, 14, 16, 18, 20];
 
 impl TraceSummary {
-    /// What the launches of a case heard; None where none was traced.
+    /// What the traces of a case's launches show; None where none was traced.
     pub fn of(launches: &[StoredLaunch]) -> Option<TraceSummary> {
         let measured = launches.iter().filter(|it| it.round > 0 && it.status == "ok");
         let traced = measured.filter_map(|it| Some((it.round, it.record.trace.as_ref()?)));
@@ -263,12 +263,12 @@ fn interrupts(traces: &Traces) -> Vec<InterruptSummary> {
             own.map(|it| it.count).sum()
         })
     };
-    let told = |way: (u32, u32)| InterruptSummary {
+    let summary = |way: (u32, u32)| InterruptSummary {
         from_cpu: way.0,
         to_cpu: way.1,
         per_operation: on(way),
     };
-    ways.into_iter().map(told).collect()
+    ways.into_iter().map(summary).collect()
 }
 
 fn socket(traces: &Traces) -> Vec<SocketSummary> {

@@ -45,9 +45,9 @@ pub struct Observed {
     pub placement: String,
     /// `process`, `thread`.
     pub workers: String,
-    /// How it stands.
+    /// What became of it.
     pub status: Status,
-    /// Why it isn't ok, with the way out.
+    /// Why it isn't ok, with the remedy.
     pub reason: Option<String>,
     /// Launches that were observed.
     pub launches: u64,
@@ -74,7 +74,7 @@ pub struct Observed {
     /// Its launches, judged as if they were results.
     #[serde(skip)]
     pub case: CaseResult,
-    /// Index of the result that it stands beside.
+    /// Index of the result that it is compared with.
     #[serde(skip)]
     pub beside: Option<usize>,
 }

@@ -64,8 +64,8 @@ fn figures_bring_families_together_user_and_kernel_apart_and_as_one() {
     assert_eq!(value(2, "misses-per-l1d-read"), Some(3.0 / 200.0));
     assert_eq!(value(1, "cycles-per-l1d-read"), None, "of another case");
     assert!(all[3].figures.is_empty());
-    let told = figure(&all[0], "cycles-per-instruction").unwrap();
-    assert_eq!((told.interval.low, told.interval.high), (Some(2.0), Some(2.0)));
+    let quotient = figure(&all[0], "cycles-per-instruction").unwrap();
+    assert_eq!((quotient.interval.low, quotient.interval.high), (Some(2.0), Some(2.0)));
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn a_figure_of_two_families_takes_the_rounds_that_both_have() {
     l1d.events[0].by_round = vec![Some(5.0), Some(1.0), Some(10.0), Some(0.0)];
     let mut all = vec![core, l1d];
     assign(&mut all);
-    let told = figure(&all[1], "cycles-per-l1d-read:u").unwrap();
-    assert_eq!(told.by_round, [Some(2.0), None, Some(3.0), None], "and none over nothing");
-    assert_eq!(told.value, 2.5);
+    let quotient = figure(&all[1], "cycles-per-l1d-read:u").unwrap();
+    assert_eq!(quotient.by_round, [Some(2.0), None, Some(3.0), None], "and none over nothing");
+    assert_eq!(quotient.value, 2.5);
 }
 
 /// A worker that did so many operations, each with a full read and some with a short one.

@@ -1,4 +1,4 @@
-//! What the traces of a case's launches heard: system calls by what they returned, waits, who woke
+//! What the traces of a case's launches show: system calls by what they returned, waits, who woke
 //! whom, interrupts, bytes of sockets. Counts are per operation, both workers together: each
 //! worker's are divided by what that worker did.
 //!
@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::MedianInterval;
 use model::trace::Direction;
 
-/// What was heard of a case.
+/// What was traced of a case.
 #[derive(Clone, Debug, Serialize)]
 pub struct TraceSummary {
-    /// Launches that were heard.
+    /// Launches that were traced.
     pub launches: u64,
     /// System calls by name, the most frequent first.
     pub calls: Vec<CallSummary>,
@@ -38,7 +38,7 @@ pub struct TraceSummary {
     /// What counters count too, by round from 1, under the names of [`study::counted::HEARD`].
     #[serde(skip)]
     pub events: BTreeMap<&'static str, Vec<Option<f64>>>,
-    /// Whether a round was heard, from 1.
+    /// Whether a round was traced, from 1.
     #[serde(skip)]
     pub rounds: Vec<bool>,
 }
@@ -185,7 +185,7 @@ impl TraceSummary {
     ) -> Vec<Option<f64>> {
         match self.call(name) {
             Some(call) => of(call),
-            None => self.rounds.iter().map(|heard| heard.then_some(0.0)).collect(),
+            None => self.rounds.iter().map(|traced| traced.then_some(0.0)).collect(),
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) fn doses(pairs: &[Pair]) -> Vec<Dose> {
         })
         .collect();
     let corrected = stats::holm(&found.iter().map(|it| it.2.p).collect::<Vec<f64>>());
-    let told = |((pair, doses, line, mut plain), p_holm): (Found, f64)| {
+    let dose = |((pair, doses, line, mut plain), p_holm): (Found, f64)| {
         plain.sort_by(f64::total_cmp);
         Dose {
             probe: pair.probe,
@@ -72,7 +72,7 @@ pub(super) fn doses(pairs: &[Pair]) -> Vec<Dose> {
             linear: linear(&line, p_holm),
         }
     };
-    found.into_iter().zip(corrected).map(told).collect()
+    found.into_iter().zip(corrected).map(dose).collect()
 }
 
 /// The doses that were measured, their line, and the unobserved times of the same rounds.

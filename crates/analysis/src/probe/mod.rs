@@ -1,6 +1,6 @@
 //! Tracing overhead in a run, judged from its store as often as is asked.
 //!
-//! Every launch that a probe observed stands beside unobserved ones of the same case, in the same
+//! Every launch that a probe observed is compared with unobserved ones of the same case, in the same
 //! rounds. From these pairs come the overhead of each probe (per operation and per firing), whether
 //! twice the tracing costs twice as much, whether a curve over sizes is only rescaled, and
 //! whether anything that the run says of two mechanisms turns round.
@@ -40,7 +40,7 @@ pub struct ProbeEffect {
 pub struct Untested {
     /// The probe.
     pub probe: Probe,
-    /// Why, with the way out where there is one.
+    /// Why, with the remedy where there is one.
     pub reason: String,
 }
 
@@ -87,7 +87,7 @@ impl Common {
     }
 }
 
-/// An observed case with the one that it stands beside; both were measured.
+/// An observed case with the one that it is compared with; both were measured.
 #[derive(Clone, Copy)]
 struct Pair<'a> {
     probe: Probe,

@@ -146,12 +146,12 @@ fn a_line_without_any_noise_is_straight() {
 #[test]
 fn too_few_sizes_or_rounds_say_how_many_are_needed() {
     let rows = |levels: usize, rounds: usize| vec![straight(&sizes(levels)); rounds];
-    let told = |levels: usize, rows: &Rounds| inflections(&sizes(levels), rows, 0.05);
-    assert_eq!(told(5, &rows(5, 12)), Err(TooFew::Sizes(5)));
-    assert_eq!(told(6, &rows(6, 6)), Err(TooFew::Rounds(6)));
+    let found_of = |levels: usize, rows: &Rounds| inflections(&sizes(levels), rows, 0.05);
+    assert_eq!(found_of(5, &rows(5, 12)), Err(TooFew::Sizes(5)));
+    assert_eq!(found_of(6, &rows(6, 6)), Err(TooFew::Rounds(6)));
     let mut holed = rows(6, 7);
     holed[3][2] = f64::NAN;
-    assert_eq!(told(6, &holed), Err(TooFew::Rounds(6)), "a round with a hole doesn't count");
+    assert_eq!(found_of(6, &holed), Err(TooFew::Rounds(6)), "a round with a hole doesn't count");
     assert!(TooFew::Sizes(5).to_string().starts_with("5 sizes, 6 are needed"));
     assert!(TooFew::Rounds(5).to_string().contains("7 are needed"));
 }

@@ -26,11 +26,11 @@ fn study(claim: &str) -> ValidatedStudy {
     validate(&text, "s.toml", &mechanisms::catalogue(&[])).unwrap()
 }
 
-fn told(claim: &str, results: &[CaseResult]) -> (Decision, String) {
+fn decided(claim: &str, results: &[CaseResult]) -> (Decision, String) {
     let declared = study(claim);
     let on = Ground { declared: &declared, results, floors: None, caches: Caches::default() };
-    let told = decide(&declared.study.hypothesis[0], &on);
-    (told.decision, told.effect)
+    let result = decide(&declared.study.hypothesis[0], &on);
+    (result.decision, result.effect)
 }
 
 const EITHER: &str = "test = \"near-either\"\nmargin = \"10%\"\n\
@@ -43,13 +43,13 @@ fn near_either_says_near_which() {
         [("free", free), ("same-cpu", 4000.0), ("same-llc", far)]
             .map(|(placement, ns)| measured(placement, ns, ns))
     };
-    let (decision, effect) = told(EITHER, &results(40_000.0, 41_000.0));
+    let (decision, effect) = decided(EITHER, &results(40_000.0, 41_000.0));
     assert_eq!(decision, Decision::Supported, "{effect}");
     assert!(effect.starts_with("near same-llc; against same-cpu: "), "{effect}");
-    let (decision, effect) = told(EITHER, &results(4000.0, 4100.0));
+    let (decision, effect) = decided(EITHER, &results(4000.0, 4100.0));
     assert_eq!(decision, Decision::Supported, "{effect}");
     assert!(effect.starts_with("near same-cpu and same-llc; "), "{effect}");
-    let (decision, effect) = told(EITHER, &results(20_000.0, 41_000.0));
+    let (decision, effect) = decided(EITHER, &results(20_000.0, 41_000.0));
     assert_eq!(decision, Decision::Refuted, "{effect}");
     assert!(effect.starts_with("near neither; "), "{effect}");
 }
@@ -57,9 +57,9 @@ fn near_either_says_near_which() {
 #[test]
 fn near_either_is_not_refuted_by_a_level_that_the_machine_lacks() {
     let two = [measured("free", 20_000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
-    assert_eq!(told(EITHER, &two).0, Decision::NotTestable);
+    assert_eq!(decided(EITHER, &two).0, Decision::NotTestable);
     let near = [measured("free", 4000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
-    assert_eq!(told(EITHER, &near).0, Decision::Supported);
+    assert_eq!(decided(EITHER, &near).0, Decision::Supported);
 }
 
 #[test]
@@ -81,13 +81,13 @@ fn what_was_overloaded_is_named_and_decides_nothing() {
     let faster = "test = \"faster\"\nleft = { placement = \"same-cpu\" }\n\
         right = { placement = \"free\" }\n";
     let results = [measured("same-cpu", 4000.0, 0.0), overloaded(measured("free", 8000.0, 0.0))];
-    let (decision, effect) = told(faster, &results);
+    let (decision, effect) = decided(faster, &results);
     assert_eq!(decision, Decision::NotTestable, "{effect}");
     assert!(effect.contains("overloaded at 50000/s"), "{effect}");
     // Others of its side are judged without it.
     let all =
         "test = \"within\"\nleft = { mechanism = \"pipe\" }\nwithin = [\"8000\", \"10000\"]\n";
-    let (decision, effect) = told(all, &results);
+    let (decision, effect) = decided(all, &results);
     assert_eq!(decision, Decision::Supported, "{effect}");
     assert!(effect.ends_with("; without pipe 64 free (overloaded at 50000/s)"), "{effect}");
 }
@@ -101,10 +101,10 @@ fn a_ranking_tells_each_step_by_what_its_two_sides_do_not_share() {
         )
     };
     let results = [measured("same-cpu", 4000.0, 0.0), measured("free", 8000.0, 0.0)];
-    let (decision, effect) = told(&order("same-cpu", "free"), &results);
+    let (decision, effect) = decided(&order("same-cpu", "free"), &results);
     assert_eq!(decision, Decision::Supported, "{effect}");
     assert!(effect.starts_with("same-cpu over free: "), "{effect}");
-    assert_eq!(told(&order("free", "same-cpu"), &results).0, Decision::Refuted);
+    assert_eq!(decided(&order("free", "same-cpu"), &results).0, Decision::Refuted);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_ratio_with_zero_is_not_testable_and_says_of_which() {
     for (left, right, zero) in [(0.0, 0.0, "same-cpu"), (7.0, 0.0, "free")] {
         let results = [measured("same-cpu", 4.0, left), measured("free", 8.0, right)];
         for test in ["ratio", "faster", "equivalent"] {
-            let (decision, effect) = told(&claim(test), &results);
+            let (decision, effect) = decided(&claim(test), &results);
             assert_eq!(decision, Decision::NotTestable, "{test}: {effect}");
             assert!(effect.contains(&format!("{zero} is 0")), "{test}: {effect}");
         }
@@ -134,13 +134,13 @@ fn a_claim_of_a_percentile_is_decided_by_the_percentiles_of_launches() {
         )
     };
     let mut results = [measured("same-cpu", 4000.0, 90_000.0), measured("free", 8000.0, 9000.0)];
-    assert_eq!(told(&by(""), &results).0, Decision::Supported);
-    assert_eq!(told(&by("of = \"p99\""), &results).0, Decision::Refuted);
-    let (decision, effect) = told(&by("of = \"p99.9\""), &results);
+    assert_eq!(decided(&by(""), &results).0, Decision::Supported);
+    assert_eq!(decided(&by("of = \"p99\""), &results).0, Decision::Refuted);
+    let (decision, effect) = decided(&by("of = \"p99.9\""), &results);
     assert_eq!(decision, Decision::NotTestable);
     assert!(effect.contains("aren't single operations"), "{effect}");
     results[1].samples_missing.insert("p99".into(), 1200);
-    let (decision, effect) = told(&by("of = \"p99\""), &results);
+    let (decision, effect) = decided(&by("of = \"p99\""), &results);
     assert_eq!(decision, Decision::TooFewSamples);
     assert!(effect.contains("1200 more independent samples"), "{effect}");
 }
@@ -158,15 +158,15 @@ fn within_is_decided_by_the_interval_that_the_looks_left() {
     (estimate.median, estimate.interval.low, estimate.interval.high) =
         (4000.0, Some(3900.0), Some(4100.0));
     results[0].value = Some(estimate.clone());
-    assert_eq!(told(&claim("median"), &results).0, Decision::Inconclusive);
+    assert_eq!(decided(&claim("median"), &results).0, Decision::Inconclusive);
     (estimate.interval.low, estimate.interval.high) = (Some(3995.0), Some(4005.0));
     results[0].value = Some(estimate);
-    assert_eq!(told(&claim("median"), &results).0, Decision::Supported);
+    assert_eq!(decided(&claim("median"), &results).0, Decision::Supported);
     // Without an analysis there is no interval.
-    let (decision, effect) = told(&claim("p99"), &results);
+    let (decision, effect) = decided(&claim("p99"), &results);
     assert_eq!(decision, Decision::Inconclusive, "{effect}");
     results[0].analysis = stats::Analysis::only(12);
-    assert_eq!(told(&claim("p99"), &results).0, Decision::Supported);
+    assert_eq!(decided(&claim("p99"), &results).0, Decision::Supported);
 }
 
 #[test]
@@ -193,14 +193,14 @@ fn a_share_of_failed_launches_is_that_of_all_chosen_cases() {
         });
         made
     };
-    let (decision, effect) = told(claim, &[with(0, 24), with(0, 24)]);
+    let (decision, effect) = decided(claim, &[with(0, 24), with(0, 24)]);
     assert_eq!(decision, Decision::Refuted, "{effect}");
     assert!(effect.starts_with("0 of 48 launches failed: 0.0 % [0.0, 7.4]"), "{effect}");
-    assert_eq!(told(claim, &[with(0, 12)]).0, Decision::Inconclusive);
+    assert_eq!(decided(claim, &[with(0, 12)]).0, Decision::Inconclusive);
     let mut all_failed = with(12, 12);
     all_failed.status = Status::Failed;
-    assert_eq!(told(claim, &[all_failed, with(0, 12)]).0, Decision::Supported);
-    assert_eq!(told(claim, &[measured("free", 4000.0, 0.0)]).0, Decision::NotTestable);
+    assert_eq!(decided(claim, &[all_failed, with(0, 12)]).0, Decision::Supported);
+    assert_eq!(decided(claim, &[measured("free", 4000.0, 0.0)]).0, Decision::NotTestable);
 }
 
 #[test]
@@ -212,10 +212,10 @@ fn a_difference_is_that_of_each_round() {
         )
     };
     let results = [measured("same-llc", 5000.0, 0.0), measured("same-cpu", 4000.0, 0.0)];
-    let (decision, effect) = told(&claim("\"900\", \"1100\""), &results);
+    let (decision, effect) = decided(&claim("\"900\", \"1100\""), &results);
     assert_eq!(decision, Decision::Supported, "{effect}");
     assert!(effect.ends_with(" ns more; claimed 900 to 1100"), "{effect}");
-    assert_eq!(told(&claim("\"2000\", \"3000\""), &results).0, Decision::Refuted);
+    assert_eq!(decided(&claim("\"2000\", \"3000\""), &results).0, Decision::Refuted);
     // Of the rounds' own differences: both sides slow down together, and the medians' wouldn't be as narrow.
     let mut drifting = results.clone();
     for case in &mut drifting {
@@ -223,7 +223,7 @@ fn a_difference_is_that_of_each_round() {
             *ns = ns.map(|it| it + 5000.0 * (nth % 2) as f64);
         }
     }
-    assert_eq!(told(&claim("\"900\", \"1100\""), &drifting).0, Decision::Supported);
+    assert_eq!(decided(&claim("\"900\", \"1100\""), &drifting).0, Decision::Supported);
 }
 
 #[test]
@@ -234,10 +234,14 @@ fn a_derived_column_is_claimed_of_by_round() {
     let mut made = measured("free", 4000.0, 0.0);
     made.analysis = stats::Analysis::only(12);
     made.derived_by_round.insert("share".into(), vec![None; 12]);
-    assert_eq!(told(claim, &[made.clone()]).0, Decision::NotTestable, "the machine lacks a part");
+    assert_eq!(
+        decided(claim, &[made.clone()]).0,
+        Decision::NotTestable,
+        "the machine lacks a part"
+    );
     let shares = (0..12).map(|nth| Some(10.0 + 0.01 * f64::from(nth))).collect();
     made.derived_by_round.insert("share".into(), shares);
-    assert_eq!(told(claim, &[made]).0, Decision::Supported);
+    assert_eq!(decided(claim, &[made]).0, Decision::Supported);
 }
 
 #[test]

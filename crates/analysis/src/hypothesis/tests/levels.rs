@@ -62,15 +62,15 @@ fn faster_at_every_level_is_not_faster_on_average() {
     let every = pipe_against_tcp("faster", "levels = \"every\"");
     let average = pipe_against_tcp("faster", "levels = \"average\"");
     let clear = against([2.0, 3.0, 1.5]);
-    let told = one(&every, &clear);
-    assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
-    assert!(told.effect.starts_with("at each of 3 levels: free: 1.99"), "{}", told.effect);
+    let result = one(&every, &clear);
+    assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
+    assert!(result.effect.starts_with("at each of 3 levels: free: 1.99"), "{}", result.effect);
     // Slower at one of three, and faster in the mean.
     let mixed = against([2.0, 3.0, 0.5]);
-    let told = one(&every, &mixed);
-    assert_eq!(told.decision, Decision::Refuted, "{}", told.effect);
-    assert!(told.effect.starts_with("fails at same-llc: 0.499"), "{}", told.effect);
-    assert!(told.effect.contains("holds at 2 of 3 levels"), "{}", told.effect);
+    let result = one(&every, &mixed);
+    assert_eq!(result.decision, Decision::Refuted, "{}", result.effect);
+    assert!(result.effect.starts_with("fails at same-llc: 0.499"), "{}", result.effect);
+    assert!(result.effect.contains("holds at 2 of 3 levels"), "{}", result.effect);
     assert_eq!(one(&average, &mixed).decision, Decision::Supported);
     let unsaid = one(&pipe_against_tcp("faster", ""), &mixed);
     assert_eq!(unsaid.decision, Decision::Refuted, "what says nothing means each");
@@ -89,9 +89,9 @@ fn a_level_refutes_at_its_part_of_the_error() {
     let ratios: Vec<f64> = tcp.iter().zip(&pipe).map(|(a, b)| a - b).collect();
     let p = stats::signed_rank(&ratios).p;
     assert!((ALPHA / 3.0..ALPHA).contains(&p), "{p}");
-    let told = one(&every, &results);
-    assert_eq!(told.decision, Decision::Inconclusive, "{}", told.effect);
-    assert!(told.effect.starts_with("open at same-llc: "), "{}", told.effect);
+    let result = one(&every, &results);
+    assert_eq!(result.decision, Decision::Inconclusive, "{}", result.effect);
+    assert!(result.effect.starts_with("open at same-llc: "), "{}", result.effect);
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn one_step_against_an_order_refutes_it_however_open_the_others_are() {
         case("tcp", "free", 10_100.0, 0.2),
         case("pipe", "free", 4_000.0, 0.01),
     ];
-    let told = one(&claim, &results);
-    assert_eq!(told.decision, Decision::Refuted, "{} p = {:?}", told.effect, told.p);
+    let result = one(&claim, &results);
+    assert_eq!(result.decision, Decision::Refuted, "{} p = {:?}", result.effect, result.p);
     let least = 2.0 * needed::least_p(12);
-    assert!(told.p.is_some_and(|p| (p - least).abs() < 1e-12), "{:?}: over two steps", told.p);
-    assert!(told.brief.starts_with("tcp over pipe: 0.3"), "{}", told.brief);
+    assert!(result.p.is_some_and(|p| (p - least).abs() < 1e-12), "{:?}: over two steps", result.p);
+    assert!(result.brief.starts_with("tcp over pipe: 0.3"), "{}", result.brief);
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn not_slower_and_not_faster_have_a_margin() {
         assert_eq!(decision("differs", "5%", pipe), differs, "{pipe}");
     }
     assert_eq!(decision("not-slower", "20%", 1100.0), Supported);
-    let told = one(&free("not-slower", "5%"), &results(1020.0));
-    assert!(told.effect.contains("slower by 5 % at most asked"), "{}", told.effect);
-    assert_eq!(told.p, Some(needed::least_p(12)), "of a test against the margin");
+    let result = one(&free("not-slower", "5%"), &results(1020.0));
+    assert!(result.effect.contains("slower by 5 % at most asked"), "{}", result.effect);
+    assert_eq!(result.p, Some(needed::least_p(12)), "of a test against the margin");
 }
 
 #[test]
@@ -151,16 +151,16 @@ fn a_level_that_was_to_be_measured_and_was_not_is_no_support() {
     let mut results = against([2.0, 3.0, 1.5]);
     let last = results.last_mut().unwrap();
     (last.status, last.reason) = (Status::Failed, Some("a datagram was lost".into()));
-    let told = one(&claim, &results);
-    assert_eq!(told.decision, Decision::NotTestable, "{}", told.effect);
-    assert!(told.effect.contains("tcp 64 same-llc: a datagram was lost"), "{}", told.effect);
-    assert!(told.effect.starts_with("holds at 2 of 3 levels"), "{}", told.effect);
+    let result = one(&claim, &results);
+    assert_eq!(result.decision, Decision::NotTestable, "{}", result.effect);
+    assert!(result.effect.contains("tcp 64 same-llc: a datagram was lost"), "{}", result.effect);
+    assert!(result.effect.starts_with("holds at 2 of 3 levels"), "{}", result.effect);
     // A level that doesn't exist here is none of the claim's, and is named.
     let last = results.last_mut().unwrap();
     (last.status, last.reason) = (Status::NotApplicable, Some("one CPU".into()));
-    let told = one(&claim, &results);
-    assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
-    assert!(told.effect.ends_with("; without tcp 64 same-llc (one CPU)"), "{}", told.effect);
+    let result = one(&claim, &results);
+    assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
+    assert!(result.effect.ends_with("; without tcp 64 same-llc (one CPU)"), "{}", result.effect);
     // But if another level refutes, that decides.
     let mut results = against([2.0, 0.3, 1.5]);
     results.last_mut().unwrap().status = Status::Failed;
@@ -176,16 +176,16 @@ fn too_few_rounds_are_another_verdict_than_a_machine_that_lacks_something() {
         results.iter_mut().for_each(|it| it.by_round.truncate(rounds));
         results
     };
-    let told = one(&claim, &in_rounds(5));
-    assert_eq!(told.decision, Decision::TooFewRounds, "{}", told.effect);
-    assert!(told.effect.contains("5 rounds, of at least 6 needed"), "{}", told.effect);
+    let result = one(&claim, &in_rounds(5));
+    assert_eq!(result.decision, Decision::TooFewRounds, "{}", result.effect);
+    assert!(result.effect.contains("5 rounds, of at least 6 needed"), "{}", result.effect);
     assert_eq!(one(&claim, &in_rounds(6)).decision, Decision::Supported);
     // Six rounds tell one claim from chance, and never three together.
-    let told = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(6)).remove(0);
-    assert_eq!(told.decision, Decision::TooFewRounds, "{}", told.effect);
-    assert!(told.effect.ends_with("3 claims together need 7 rounds"), "{}", told.effect);
-    let told = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(7)).remove(0);
-    assert_eq!(told.decision, Decision::Supported, "{}", told.effect);
+    let result = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(6)).remove(0);
+    assert_eq!(result.decision, Decision::TooFewRounds, "{}", result.effect);
+    assert!(result.effect.ends_with("3 claims together need 7 rounds"), "{}", result.effect);
+    let result = findings(&[claim.clone(), claim.clone(), claim.clone()], &in_rounds(7)).remove(0);
+    assert_eq!(result.decision, Decision::Supported, "{}", result.effect);
     let lacking = in_rounds(12).into_iter().filter(|it| it.variant == "tcp").collect::<Vec<_>>();
     assert_eq!(one(&claim, &lacking).decision, Decision::NotTestable);
 }
