@@ -2,6 +2,10 @@
 //! byte back, every other is refused, and measured block losses lie where the oracle puts them.
 //! Traces hold the loss and the bursts that were asked for. All with fixed seeds; no speed.
 
+#[path = "common/binomial.rs"]
+mod binomial;
+
+use binomial::range_99;
 use codes::{Coder, LARGEST_BLOCK, LossModel, LossTrace, Oracle, Scheme};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -65,23 +69,6 @@ impl Sent {
             mask = carried | ((mask ^ carried) / lowest) >> 2;
         }
         survived
-    }
-}
-
-/// The counts that hold 99 % of a binomial distribution, at most 0.5 % left out at either end.
-fn range_99(n: u64, p: f64) -> std::ops::RangeInclusive<u64> {
-    let (mut log_term, mut sum) = (n as f64 * (1.0 - p).ln(), 0.0);
-    let (mut low, mut k) = (None, 0);
-    loop {
-        sum += f64::exp(log_term);
-        if low.is_none() && sum > 0.005 {
-            low = Some(k);
-        }
-        if sum >= 0.995 {
-            return low.expect("a lower end")..=k;
-        }
-        log_term += (((n - k) as f64) / ((k + 1) as f64) * p / (1.0 - p)).ln();
-        k += 1;
     }
 }
 

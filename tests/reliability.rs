@@ -10,6 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use codes::{Oracle, Scheme};
+use common::binomial::range_99;
 use common::contents;
 use common::ends::{End, HANG, Pair, both, lost, open, try_open};
 use mechanisms::{Deadline, OpenError, Variant};
@@ -51,6 +52,11 @@ fn streamed(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
             tell_too.send((1, tally(end))).unwrap();
         },
     );
+    tallies(told)
+}
+
+/// What the two sides counted.
+fn tallies(told: mpsc::Receiver<(usize, Tally)>) -> [Tally; 2] {
     let mut tallies = [Tally::new(), Tally::new()];
     for _ in 0..2 {
         let (side, tally) = told.recv_timeout(HANG).expect("a tally");
@@ -93,12 +99,7 @@ fn in_turns(options: &str, bytes: usize, count: u64) -> [Tally; 2] {
             tell_too.send((1, tally(end))).unwrap();
         },
     );
-    let mut tallies = [Tally::new(), Tally::new()];
-    for _ in 0..2 {
-        let (side, tally) = told.recv_timeout(HANG).expect("a tally");
-        tallies[side] = tally;
-    }
-    tallies
+    tallies(told)
 }
 
 // ---- what sends again -----------------------------------------------------------------------
@@ -211,23 +212,6 @@ fn every_scheme_meets_the_same_trace() {
     assert_eq!(none.0, hamming.0);
     assert!(hamming.1 < none.1);
     assert_eq!(none, lost("none", 100), "and always the same");
-}
-
-/// The counts that hold 99 % of a binomial distribution, at most 0.5 % left out at either end.
-fn range_99(n: u64, p: f64) -> std::ops::RangeInclusive<u64> {
-    let (mut log_term, mut sum) = (n as f64 * (1.0 - p).ln(), 0.0);
-    let (mut low, mut k) = (None, 0);
-    loop {
-        sum += f64::exp(log_term);
-        if low.is_none() && sum > 0.005 {
-            low = Some(k);
-        }
-        if sum >= 0.995 {
-            return low.expect("a lower end")..=k;
-        }
-        log_term += (((n - k) as f64) / ((k + 1) as f64) * p / (1.0 - p)).ln();
-        k += 1;
-    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 #[allow(clippy::duplicate_mod)] // tests/cli_support has it too
 mod aloud;
+pub mod binomial;
 pub mod ends;
 pub mod inventory;
 pub mod launching;
