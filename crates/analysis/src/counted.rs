@@ -135,17 +135,16 @@ impl Counted {
     fn reason(&self, count: &Count, name: &str) -> String {
         let refused = self.refused.iter().find(|it| count.is_told_by(it.0));
         let nothing = || {
-            let why = if HEARD.iter().any(|it| it.0 == name) {
+            if *count == Count::Parts {
+                "the parts of a round trip aren't known here: it takes trace and trace:times=2, and parts that \
+                 add up"
+                    .into()
+            } else if HEARD.iter().any(|it| it.0 == name) {
                 // The counter is of a tracepoint, which a family does without where it can't be read.
-                format!(": {TRACEFS}")
-            } else if *count == Count::Parts {
-                return "the parts of a round trip aren't known here: it takes trace and trace:times=2, and \
-                        parts that add up"
-                    .into();
+                format!("nothing counted {name} here: {TRACEFS}")
             } else {
-                String::new()
-            };
-            format!("nothing counted {name} here{why}")
+                format!("nothing counted {name} here")
+            }
         };
         refused.map_or_else(nothing, |it| it.1.clone())
     }
