@@ -65,23 +65,18 @@ fn in_order(line: &str, parts: &[&str]) {
 }
 
 #[test]
-fn in_a_terminal_the_ratio_comes_first_and_earlier_runs_stand_beside_the_median() {
+fn in_a_terminal_the_ratio_comes_first_with_percentiles_beside_it() {
     let bench = stored(Placement::Free, &APART, 3);
     let text = bench.must("report last -v").out;
-    let caption = "Round trip of 64 B, placed freely: time over that of pipe";
+    let caption = "Round trip of 64 B, placed freely: time over that of pipe, and percentiles";
     let found = table(&text, caption);
-    in_order(&found.join(" "), &["and median over launches", "[95 %, each by itself]", "median"]);
     let heading = row(&found, "mechanism");
-    in_order(heading, &["× pipe [interval]", "median [interval]", "earlier here"]);
-    in_order(row(&found, "pipe"), &["*1 ", " 4.02 µs [", "4.02 µs, 2 runs"]);
-    in_order(row(&found, "unix-stream"), &[" 1.497", " 6.02 µs [", "6.02 µs, 2 runs"]);
-    assert!(!row(&found, "unix-stream").contains('*'), "{found:#?}");
+    in_order(heading, &["× pipe", "p50", "p99", "max"]);
+    let best = row(&found, "✓");
+    in_order(best, &["pipe", " 1 ", " 4.02 µs ±"]);
+    in_order(row(&found, "unix-stream"), &[" 1.50× ±", " 6.02 µs ±"]);
     assert!(found.iter().all(|line| line.chars().count() <= 80), "{found:#?}");
     assert!(!text.contains("Not shown at this width"), "{text}");
-
-    let tails = table(&text, "Percentiles of a round trip of 64 B, placed freely");
-    in_order(row(&tails, "mechanism"), &["× pipe", "p50", "p99", "max", "n"]);
-    in_order(row(&tails, "pipe"), &["*1 ", " 4.02 µs ["]);
     in_order(
         &flat(&text),
         &["pipe, the reference of the ratios (4.02", "; earlier here: 4.02 µs, 2 runs)"],
@@ -91,18 +86,19 @@ fn in_a_terminal_the_ratio_comes_first_and_earlier_runs_stand_beside_the_median(
 #[test]
 fn the_page_markdown_and_paper_have_the_same_columns_in_the_same_order() {
     let bench = stored(Placement::Free, &APART, 3);
-    let columns = ["× pipe [interval]", "median [interval]", "earlier here"];
+    let columns = ["× pipe", "p50", "p99", "max", "× pipe [95 %]", "p50 [95 %]", "earlier here"];
     let page = bench.path("page.html");
     bench.must(&format!("report last --html {}", page.display()));
     let page = std::fs::read_to_string(page).expect("a page");
     let markdown = bench.must("report last --format markdown").out;
+    assert!(markdown.contains("| ✓ `pipe` | 1 |"), "the best has its sign: {markdown}");
     let typst = bench.must("report last --format typst").out;
     // Signs that only keep words together, or signs from being markup.
     let plain = |it: String| it.replace('\\', "").replace('\u{a0}', " ");
     for written in [page, markdown, typst].map(plain) {
         let at = written.find("time over that of pipe").expect("the caption");
         in_order(&written[at..], &columns);
-        in_order(&written[at..], &["each by itself]", "1.497", "6.02", "6.02", "2 runs"]);
+        in_order(&written[at..], &["1.50×", "6.02", "1.497", "6.02", "6.02", "2 runs"]);
         let at = written.find("ratios: 95 %, each by itself").expect("a caption");
         in_order(&written[at..], &["median [interval]", "p99", "× reference [interval]", "class"]);
     }
@@ -120,7 +116,7 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
     assert_eq!(first(&across), "unix-stream");
     let text = across.must("report last -v").out;
     let found = table(&text, "Round trip of 64 B, placed freely: ").join("\n");
-    in_order(&found, &["\nunix-stream", "0.7", "\npipe"]);
+    in_order(&found, &["──", "unix-stream", "0.7", "pipe"]);
     assert!(!found.contains("earlier here"), "there is no earlier run: {found}");
     in_order(
         &flat(&text),
@@ -132,8 +128,11 @@ fn what_is_first_goes_by_ratio_across_cpus_and_by_median_on_one() {
 }
 
 #[test]
-fn what_a_star_means_is_told_only_where_one_stands() {
-    let told = |bench: &Bench| flat(&bench.must("report last -v").out).contains("* among the best");
+fn what_the_sign_of_the_best_means_is_said_only_where_it_stands() {
+    let told = |bench: &Bench| {
+        let text = flat(&bench.must("report last -v").out);
+        text.contains("✓ may be the best under its heading")
+    };
     let bench = stored(Placement::SameCpu, &APART, 1);
     assert!(told(&bench));
     // Where others disturbed every round nothing is called best.
@@ -150,9 +149,8 @@ fn what_a_star_means_is_told_only_where_one_stands() {
 fn on_one_cpu_medians_are_the_headline() {
     let bench = stored(Placement::SameCpu, &APART, 2);
     let text = bench.must("report last -v").out;
-    let found = table(&text, "Round trip, one CPU: median over launches [interval]");
-    in_order(row(&found, "pipe"), &["*4.02 µs ["]);
-    assert!(!text.contains("× pipe") && !text.contains("at once"), "{text}");
+    let found = table(&text, "Round trip of 64 B, one CPU: time over that of pipe");
+    in_order(row(&found, "✓"), &["pipe", " 4.02 µs ±"]);
     in_order(&flat(&text), &["pipe, 4.02", "] (earlier here: 4.02 µs, 1 run)"]);
 }
 
@@ -202,4 +200,30 @@ fn one_worker_is_pinned_and_the_other_left_to_the_scheduler() {
         let text = bench.must("report last").out;
         assert!(text.contains(&format!("{who} on CPU {cpu}")), "{text}");
     }
+}
+
+#[test]
+fn the_answer_names_in_few_lines_what_the_run_warned_of() {
+    let bench = stored(Placement::Free, &APART, 1);
+    let mut store = Store::open(&bench.store()).expect("a store");
+    for text in [
+        "another run (process 7) measured here meanwhile: both disturb each other",
+        "the machine was busy before the run began (load average 9.1 over a minute): let it calm \
+         down, and measure again",
+        "a third",
+    ] {
+        store.warn(1, text).expect("a warning");
+    }
+    let said = bench.must("report last").out;
+    in_order(
+        &flat(&said),
+        &[
+            "warning another run (process 7) measured here meanwhile: both disturb each other",
+            "warning the machine was busy before the run began",
+            "(and 1 more warning)",
+            "next ",
+        ],
+    );
+    assert!(said.lines().count() <= 40, "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
 }

@@ -600,10 +600,24 @@ fn what_is_shown_fits_80_columns_and_answers_first() {
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(page.contains("ratios-latency") && page.contains("ratios-throughput"));
     let markdown = bench.run("compare before after --format markdown").out;
-    assert!(
-        markdown.contains("| `pipe` | 64 B |") && markdown.contains("**slower**"),
-        "{markdown}"
-    );
+    assert!(markdown.contains("| ✗ `pipe` |") && markdown.contains("**slower**"), "{markdown}");
+}
+
+#[test]
+fn at_80_columns_no_column_is_hidden_and_what_became_slower_comes_first() {
+    let bench = two(&usual(), &planted(1, 1.1));
+    let text = bench.run("compare before after").out;
+    assert!(!text.contains("Not shown"), "{text}");
+    let heading = text.lines().find(|it| it.contains("mechanism")).expect("a heading");
+    let mut rest = heading;
+    for column in ["A → B", "change [95 %]", " p ", "verdict"] {
+        let at = rest.find(column).unwrap_or_else(|| panic!("no {column}: {text}"));
+        rest = &rest[at + column.len()..];
+    }
+    let rows: Vec<&str> =
+        text.lines().filter(|it| it.contains(" → ") && it.contains("[+")).collect();
+    let slower = rows.iter().position(|it| it.starts_with('✗')).expect("the sign of a slower case");
+    assert_eq!(slower, 0, "first of its size: {text}");
 }
 
 #[test]

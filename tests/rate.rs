@@ -146,7 +146,7 @@ fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
     for form in open_loop.into_iter().filter(|_| rated).chain(closed) {
         let said = bench.must(form).out;
         let words = flat(&said);
-        for word in ["p50", "p99", "max", "of the 368"] {
+        for word in ["p50", "p99", "max", "/368"] {
             assert!(words.contains(word), "{form}: no `{word}` in {said}");
         }
         let riddle = said.split('+').skip(1).any(|it| it.starts_with(|c: char| c.is_ascii_digit()));
@@ -154,7 +154,7 @@ fn percentiles_stand_in_every_width_and_say_in_words_what_they_lack() {
         assert!(!riddle || page, "{form}: {said}");
         let hidden = said.lines().filter(|it| it.contains("Not shown at this width"));
         for line in hidden {
-            for column in ["p50", "p99,", "p99.", "max,", " n,"] {
+            for column in ["p50", "p99,", "p99.", "max,"] {
                 let told = line.replace("p99.9", "");
                 assert!(!told.contains(column), "{form}: {line}");
             }
@@ -203,8 +203,8 @@ fn unbatched_round_trips_of_a_spinning_mechanism_have_a_tail() {
     assert!(case["largest_ns"].as_f64() >= case["value"]["max"].as_f64(), "{case:#}");
     assert!(case["clock_share"].as_f64().is_some());
     let said = bench.must("report last -v").out;
-    assert!(said.contains("Percentiles of a round trip"), "{said}");
-    assert!(!said.contains("timed in batches"), "{said}");
+    assert!(said.contains("p99") && said.contains("max"), "{said}");
+    assert!(!said.contains(" batched "), "{said}");
     if case["clock_limited"] == true {
         assert!(said.contains("clock"), "{said}");
     } else {

@@ -342,8 +342,22 @@ pub enum Emphasis {
     Best,
     /// A floor, a control, or a case without a result.
     Muted,
+    /// Found, and against: slower than what it is compared with.
+    Worse,
     /// A case whose figure needs its warning read.
     Warning,
     /// Its first cell spans the table and names the rows below.
     Heading,
+}
+
+impl Emphasis {
+    /// The sign before the row, which a renderer's colour only repeats: green, red, yellow.
+    pub fn sign(self) -> Option<&'static str> {
+        match self {
+            Self::Best => Some("✓"),
+            Self::Worse => Some("✗"),
+            Self::Warning => Some("!"),
+            Self::Normal | Self::Muted | Self::Heading => None,
+        }
+    }
 }

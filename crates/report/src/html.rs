@@ -288,6 +288,7 @@ fn table_row(out: &mut String, columns: &[Column], row: &Row, signed: bool) {
         Emphasis::Normal => "",
         Emphasis::Best => " class=\"best\"",
         Emphasis::Muted => " class=\"muted\"",
+        Emphasis::Worse => " class=\"worse\"",
         Emphasis::Warning => " class=\"warning-row\"",
         Emphasis::Heading => {
             let cell = row.cells.first().map_or(String::new(), inline);
@@ -339,11 +340,12 @@ fn is_prose(columns: &[Column]) -> bool {
 }
 
 fn sign(emphasis: Emphasis) -> Option<(&'static str, &'static str)> {
-    match emphasis {
-        Emphasis::Best => Some(("✓", "among the best: ")),
-        Emphasis::Warning => Some(("!", "with a warning: ")),
-        Emphasis::Normal | Emphasis::Muted | Emphasis::Heading => None,
-    }
+    let words = match emphasis {
+        Emphasis::Best => "among the best: ",
+        Emphasis::Worse => "worse: ",
+        _ => "with a warning: ",
+    };
+    emphasis.sign().map(|sign| (sign, words))
 }
 
 fn class(align: Align) -> &'static str {

@@ -113,7 +113,13 @@ fn table(table: &Table, parts: &mut Vec<String>) {
         cells(table.columns.iter().map(|it| rule(it.align))),
     ];
     for row in &table.rows {
-        let of = |nth| row.cells.get(nth).map_or(String::new(), inline);
+        let of = |nth| {
+            let cell = row.cells.get(nth).map_or(String::new(), inline);
+            match row.emphasis.sign().filter(|_| nth == 0) {
+                Some(sign) => format!("{sign} {cell}"),
+                None => cell,
+            }
+        };
         lines.push(cells((0..table.columns.len()).map(of)));
     }
     parts.push(lines.join("\n"));

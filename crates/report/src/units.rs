@@ -119,6 +119,13 @@ impl Unit {
         }
     }
 
+    /// A change from one value to another, the unit said once: `2.61 → 2.70 µs`.
+    pub fn from_to(self, before: f64, after: f64) -> String {
+        let (scale, suffix) = prefix(self.prefixes(), before.max(after));
+        let write = |value: f64| number(value / scale, decimals(value / scale, 3));
+        format!("{} → {}{suffix}", write(before), write(after))
+    }
+
     /// From one value to another, the unit said once: `36.0–52.0 µs`; one of them where both read the same.
     pub fn range(self, low: f64, high: f64) -> String {
         let (scale, suffix) = prefix(self.prefixes(), high);
@@ -316,6 +323,7 @@ mod tests {
         assert_eq!(interval(Unit::Nanoseconds, 412.0, f64::NAN, 412.0), "412 ns");
         assert_eq!(Unit::Nanoseconds.range(36_000.0, 52_000.0), "36.0–52.0 µs");
         assert_eq!(Unit::Nanoseconds.range(412.1, 412.2), "412 ns");
+        assert_eq!(Unit::Nanoseconds.from_to(950.0, 1_200.0), "0.950 → 1.20 µs");
     }
 
     #[test]

@@ -10,6 +10,10 @@ use store::Closed;
 
 /// Lines of the table's rows, headings of its questions counted: with what stands around them, 40 lines.
 const ROWS: usize = 22;
+/// Warnings of the run that are shown, the first lines of each.
+const WARNED: usize = 2;
+/// Letters of a line beside the name of a fact, on 80 columns.
+const FACT_LETTERS: usize = 69;
 /// Reasons for which mechanisms were not measured at all.
 const ABSENT: usize = 2;
 /// The order of placements; what is not among them, such as a pair of CPUs, stands first.
@@ -22,8 +26,10 @@ pub fn section(judged: &Judged) -> Section {
     section.blocks.extend(super::cautions(judged));
     section.blocks.extend(failures(judged));
     section.blocks.extend(absent(judged));
-    section.blocks.extend(table(judged, ROWS).map(Block::from));
-    section.blocks.push(Block::Facts(closing(judged)));
+    let warnings = warnings(judged);
+    let lines: usize = warnings.iter().map(|it| it.chars().count().div_ceil(FACT_LETTERS)).sum();
+    section.blocks.extend(table(judged, ROWS.saturating_sub(lines)).map(Block::from));
+    section.blocks.push(Block::Facts(closing(judged, warnings)));
     section
 }
 
@@ -304,14 +310,36 @@ fn failures(judged: &Judged) -> Vec<Block> {
     told
 }
 
-/// Precision, machine, what next: a line each.
-fn closing(judged: &Judged) -> Vec<(String, String)> {
+/// What the run warned of, each in its first clause; the rounds that were disturbed are counted beside the machine.
+fn warnings(judged: &Judged) -> Vec<String> {
+    let all = judged.run.warnings.iter().filter(|it| !it.contains("rounds were disturbed"));
+    let mut short: Vec<String> = all.map(|it| first_clause(it)).collect();
+    let more = short.len().saturating_sub(WARNED);
+    short.truncate(WARNED);
+    if more > 0
+        && let Some(last) = short.last_mut()
+    {
+        *last += &format!(" (and {})", units::counted(more as u64, "more warning"));
+    }
+    short
+}
+
+/// A warning without its example and its remedy, which `-v` shows.
+fn first_clause(warning: &str) -> String {
+    let end = [" (for example", "; ", ": let it", ": measure"];
+    let cut = end.iter().filter_map(|it| warning.find(it)).min().unwrap_or(warning.len());
+    warning[..cut].to_string()
+}
+
+/// Precision, machine, warnings, what next: a line each.
+fn closing(judged: &Judged, warnings: Vec<String>) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     let reached = precision(judged);
     if !reached.is_empty() {
         lines.push(("precision".into(), reached.join(", ")));
     }
     lines.push(("machine".into(), machine(judged)));
+    lines.extend(warnings.into_iter().map(|it| ("warning".into(), it)));
     lines.push(("next".into(), next(judged)));
     lines
 }

@@ -17,9 +17,9 @@ const LISTED: usize = 12;
 
 /// Writes up a comparison.
 pub fn comparison(found: &RunComparison, detail: Detail) -> Document {
-    let mut document = Document::new(format!("{} beside {}", name(found, 'B'), name(found, 'A')));
+    let mut document = Document::new(format!("{} against {}", name(found, 'B'), name(found, 'A')));
     document.subtitle =
-        "Time per operation of B over that of A; launches of two runs are not paired.".into();
+        "A is the baseline: time per operation of B over that of A. Launches of two runs are not paired.".into();
     document.meta = ['A', 'B'].map(|side| (side.to_string(), told(found, side))).to_vec();
     let mut answer = Section::new("answer", "Answer").with(verdict(found));
     answer.blocks.extend(gate::blocks(found));
@@ -194,7 +194,7 @@ fn case_name(case: &CaseChange) -> String {
     format!("{}{what}, {place}", short_name(case))
 }
 
-/// `+5.1 % [+4.0, +6.2]`; a ratio where it is far from 1.
+/// `+5.1 % [+4.0, +6.2]`, `+3 % [−11, +51]`; a ratio where it is far from 1.
 fn effect(case: &CaseChange) -> String {
     match (case.ratio, case.low, case.high) {
         (Some(ratio), Some(low), Some(high)) => change(ratio, low, high),
@@ -206,7 +206,11 @@ pub(super) fn change(ratio: f64, low: f64, high: f64) -> String {
     if !(0.5..2.0).contains(&ratio) {
         return Unit::Ratio.interval(ratio, low, high);
     }
-    let decimals = if high - low < 0.002 { 2 } else { 1 };
+    let decimals = match high - low {
+        ..0.002 => 2,
+        ..0.1 => 1,
+        _ => 0,
+    };
     let signed = |ratio: f64| {
         let text = format!("{:+.decimals$}", 100.0 * (ratio - 1.0));
         // What rounds to nothing has no sign.

@@ -1,12 +1,14 @@
 //! Signs in the cells of tables, and what they mean where one stands.
 
 use super::{ratios, words};
-use crate::{Block, Table, Text};
+use crate::{Emphasis, Table, Text};
 use analysis::{CaseResult, GroupVerdict, Judged};
 
 /// Stands before what is among the best.
 const BEST: char = '*';
 const BEST_IN_WORDS: &str = "* among the best of its group: not separated from the best.";
+
+const MAY_BE_BEST: &str = "✓ may be the best under its heading: not separated from the best there.";
 
 /// What the sign of the best means, where it stands in `table`.
 pub fn best_in_words(table: &Table) -> Option<Text> {
@@ -14,23 +16,20 @@ pub fn best_in_words(table: &Table) -> Option<Text> {
     cells.any(|it| it.to_plain().starts_with(BEST)).then(|| BEST_IN_WORDS.into())
 }
 
-/// What the signs mean that stand in a cell of `tables`; None where none does.
-pub fn in_words(tables: &[Block]) -> Option<Text> {
-    let cells: Vec<String> = tables
-        .iter()
-        .filter_map(|it| if let Block::Table(table) = it { Some(&table.rows) } else { None })
-        .flat_map(|rows| rows.iter().flat_map(|row| &row.cells))
-        .map(Text::to_plain)
-        .collect();
+/// What the signs mean that stand in `tables`; None where none does.
+pub fn in_words(tables: &[Table]) -> Option<Text> {
+    let rows = || tables.iter().flat_map(|it| &it.rows);
+    let cells: Vec<String> = rows().flat_map(|row| &row.cells).map(Text::to_plain).collect();
     let stands = |is: &dyn Fn(&str) -> bool| cells.iter().any(|it| is(it));
     let meant = [
-        (stands(&|it| it.starts_with(BEST)), BEST_IN_WORDS),
+        (rows().any(|it| it.emphasis == Emphasis::Best), MAY_BE_BEST),
+        (stands(&|it| it.contains(" ±")), "±: 95 %, each by itself."),
+        (stands(&|it| it.contains(words::FACTOR)), "×/÷: known within this factor only."),
         (stands(&|it| it.ends_with(" +")), "+ carries a wake-up, no bytes."),
         (
             stands(&|it| it.ends_with(words::CHANGES)),
             "~ its launches change over the rounds, or fall into two modes: see the verdicts.",
         ),
-        (stands(&|it| it == "n/a"), "n/a: see the remarks."),
     ];
     let told: Vec<&str> = meant.into_iter().filter(|it| it.0).map(|it| it.1).collect();
     (!told.is_empty()).then(|| Text::from(told.join(" ")))

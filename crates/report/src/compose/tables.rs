@@ -1,18 +1,19 @@
-//! Tables of results: one per workload and placement, as wide as a terminal.
+//! Tables of results: one per workload and placement, a row per case, the best of each question first.
 
 use model::distinct::distinct;
 use std::collections::BTreeSet;
 
-use super::{percentiles, ratios, signs, words};
-use crate::{ASIDE, Block, Column, Row, Table, Text, Unit, units};
+use super::{open_loop, percentiles, ratios, signs, words};
+use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, Unit, units};
 use analysis::{Bound, BoundKind, Carries, CaseResult, Judged, Status};
 use model::metric::Metric;
+use model::total::Total;
 use model::workload::Workload;
 
-/// One table per workload and placement. Up to three sizes stand side by side, mechanisms
-/// down; more sizes run down, mechanisms across.
+/// One table per workload and placement. A heading in it names a question (a size, wake-ups, the controls), and
+/// below stand its cases as they are ranked.
 pub fn summaries(judged: &Judged) -> Vec<Block> {
-    let mut tables = Vec::new();
+    let mut tables: Vec<Table> = Vec::new();
     for workload in Workload::ALL {
         let cases: Vec<&CaseResult> = judged
             .results
@@ -29,47 +30,23 @@ pub fn summaries(judged: &Judged) -> Vec<Block> {
                 .filter(|it| it.workers == workers && it.site == placement)
                 .copied()
                 .collect();
-            let head = Head { metric, workers, placement };
-            let by_ratio = ratios::lead(judged, &here);
-            if by_ratio {
-                let (what, place) = (head.what(), head.place());
-                tables.push(ratios::table(judged, (&what, &place), &here).into());
-            }
-            if metric.paced {
-                let caption = if by_ratio {
-                    format!("Percentiles of a response, {}", head.place())
-                } else {
-                    head.caption()
-                };
-                tables.push(percentiles::table(judged, caption, &here).into());
-                continue;
-            }
-            if !by_ratio {
-                tables.push(summary(judged, &head, &here).into());
-            }
-            if percentiles::are_shown(judged, &here) {
-                let mut what = "Percentiles of a round trip".to_string();
-                if by_ratio {
-                    what = ratios::of_size(&what, &here);
-                }
-                let caption = format!("{what}, {}", head.place());
-                tables.push(percentiles::table(judged, caption, &here).into());
-            }
+            tables.push(table(judged, &Head { metric, workers, placement }, &here));
         }
     }
-    let aside = |it: &Block| match it {
-        Block::Table(table) => table.columns.iter().any(|column| column.priority == ASIDE),
-        _ => false,
-    };
-    let has_asides = tables.iter().any(aside);
     let signs = signs::in_words(&tables);
-    if let Some(Block::Table(last)) = tables.last_mut() {
+    let columns: BTreeSet<String> =
+        tables.iter().flat_map(|it| &it.columns).map(|it| it.name.clone()).collect();
+    let has = |name: &str| columns.contains(name);
+    if let Some(last) = tables.last_mut() {
+        last.notes.extend(has("p99").then(|| percentiles::MEANING.into()));
+        last.notes.extend(has("clock").then(|| percentiles::BY_THE_CLOCK.into()));
         last.notes.extend(signs);
         let all: Vec<&CaseResult> = judged.results.iter().filter(|it| !it.twin).collect();
+        let has_asides = [CPU, FLOOR, YARDSTICK].into_iter().any(has);
         let explained = asides_in_words(&all).filter(|_| has_asides);
         last.notes.extend(explained);
     }
-    tables
+    tables.into_iter().map(Block::from).collect()
 }
 
 /// What the cases of one table share.
@@ -80,85 +57,125 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
-    fn caption(&self) -> String {
-        format!("{}, {}: median over launches [interval]", self.what(), self.place())
-    }
-
-    fn what(&self) -> String {
+    /// `Round trip of 64 B, one CPU: time over that of pipe, and percentiles`.
+    fn caption(&self, only: Option<&str>, reference: Option<&str>, tails: bool) -> String {
+        let mut caption = self.metric.title.to_string();
         if self.metric.paced {
-            format!("{}{}", self.metric.title, words::qualifier(self.metric))
-        } else {
-            self.metric.title.to_string()
+            caption += &words::qualifier(self.metric);
         }
-    }
-
-    fn place(&self) -> String {
-        words::place_of((self.workers, self.placement))
+        if let Some(only) = only {
+            caption += &format!(" of {only}");
+        }
+        let values = if tails { "percentiles" } else { "median over launches" };
+        let place = words::place_of((self.workers, self.placement));
+        match reference {
+            Some(name) => format!("{caption}, {place}: time over that of {name}, and {values}"),
+            None => format!("{caption}, {place}: {values}"),
+        }
     }
 }
 
-fn summary(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
-    let sizes: BTreeSet<u64> = cases.iter().filter_map(|it| it.message_bytes).collect();
-    let sizes: Vec<u64> = sizes.into_iter().collect();
-    let mut table = Table::new(head.caption());
-    if sizes.len() > 3 {
-        by_size(judged, &mut table, cases, &sizes);
-        return table;
-    }
-    table.columns.push(Column::text("mechanism", 0));
-    let headings: Vec<String> = match sizes.as_slice() {
-        [] => vec!["wake-up".into()],
-        sizes => sizes.iter().map(|size| units::size(*size)).collect(),
+fn table(judged: &Judged, head: &Head, cases: &[&CaseResult]) -> Table {
+    let cases = ratios::in_order(judged, cases, question_order);
+    let questions = distinct(cases.iter().map(|it| question(it)));
+    let ranked = cases
+        .iter()
+        .any(|it| ratios::standing(judged, it).is_some_and(|(group, _)| group.standings.len() > 1));
+    let reference = ranked.then(|| ratios::reference(judged, &cases));
+    let tails = percentiles::Columns::of(&cases);
+    let asides = Asides::of(cases.iter().copied());
+    let earlier = cases.iter().any(|it| it.earlier.is_some());
+    let only = match questions.as_slice() {
+        [only] => Some(only.as_str()),
+        _ => None,
     };
-    // A wake-up has no size: it stands once, in the first column.
-    let in_column = |it: &CaseResult, at: usize| match it.carries {
-        carries if carries.has_size() => it.message_bytes == sizes.get(at).copied(),
-        _ => at == 0,
-    };
-    let asides: Vec<Asides> = (0..headings.len())
-        .map(|at| Asides::of(cases.iter().filter(|it| in_column(it, at)).copied()))
-        .collect();
-    for (heading, asides) in headings.iter().zip(&asides) {
-        table.columns.push(Column::number(heading, 0));
-        table.columns.extend(asides.columns());
-    }
-    for name in names(cases) {
-        let here = || cases.iter().filter(|it| it.variant == name);
-        let bytes = here().any(|it| it.carries == Carries::Bytes);
-        let cells = asides.iter().enumerate().flat_map(|(at, asides)| {
-            let found = here().find(|it| in_column(it, at)).copied();
-            let value = match found {
-                Some(case) => signs::cell(judged, case, words::cell_value(case)),
-                None if bytes => Text::new().muted("n/a"),
-                None => Text::new(),
-            };
-            std::iter::once(value).chain(asides.cells(found))
+    let mut table = Table::new(head.caption(only, reference.as_deref(), tails.are_shown()))
+        .words([("mechanism", 0)]);
+    let ratio = |name: &String| Column::number(format!("× {name}"), 0);
+    table.columns.extend(reference.as_ref().map(ratio));
+    let value = if tails.are_shown() { "p50" } else { "median" };
+    table.columns.push(Column::number(value, 0));
+    table.columns.extend(tails.columns());
+    table.columns.extend(asides.columns());
+    let beside = [
+        reference.as_ref().map(|name| format!("× {name} [95 %]")),
+        Some(format!("{value} [95 %]")),
+        earlier.then(|| "earlier here".to_string()),
+    ];
+    table.columns.extend(beside.into_iter().flatten().map(|name| Column::number(name, ASIDE)));
+    let mut last = None;
+    for case in cases {
+        let question = question(case);
+        if questions.len() > 1 && last.as_ref() != Some(&question) {
+            table.rows.push(Row::heading(Text::new().strong(&question)));
+        }
+        last = Some(question);
+        let mut cells = vec![Text::new().code(shown_name(case))];
+        cells.extend(reference.as_ref().map(|_| ratios::brief_cell(judged, case)));
+        cells.push(match case.rate.filter(|it| !it.is_kept()) {
+            Some(rate) => Text::new().muted(open_loop::short_of(rate)),
+            None => words::short_value(case).into(),
         });
-        let shown = here().next().map_or(name.to_string(), |it| shown_name(it));
-        let cells = std::iter::once(Text::new().code(shown)).chain(cells);
-        table.rows.push(Row::new(cells));
+        cells.extend(tails.cells(case));
+        cells.extend(asides.cells(case));
+        cells.extend(reference.as_ref().map(|_| ratios::cell(judged, case)));
+        cells.push(words::value(case).into());
+        cells.extend(earlier.then(|| words::earlier_runs(case).unwrap_or_default().into()));
+        let best = signs::is_best(judged, case);
+        let emphasis = match case.carries {
+            it if it.is_control() => Emphasis::Muted,
+            _ if best => Emphasis::Best,
+            _ => Emphasis::Normal,
+        };
+        table.rows.push(Row::new(cells).emphasis(emphasis));
     }
     table
 }
 
+/// What is asked of a case, as the heading of its rows: `64 B`, `a wake-up, no bytes`.
+fn question(case: &CaseResult) -> String {
+    let rate = case.rate.map(|it| format!(", {} a second", units::count(it.asked_per_sec)));
+    let total = match case.total {
+        None | Some(Total::Long) => String::new(),
+        Some(total) => format!(", {total} a transfer"),
+    };
+    let what = match (case.carries, case.message_bytes) {
+        (Carries::Signal, _) => "a wake-up, no bytes".to_string(),
+        (carries, _) if carries.is_control() => return "nothing (control)".to_string(),
+        (_, Some(size)) => units::size(size),
+        (_, None) => "no bytes".to_string(),
+    };
+    format!("{what}{total}{}", rate.unwrap_or_default())
+}
+
+/// Sizes first, then wake-ups, then what shows the harness.
+fn question_order(case: &CaseResult) -> (u8, Option<u64>, u64, String) {
+    let kind = match case.carries {
+        carries if carries.is_control() => 2,
+        Carries::Signal => 1,
+        _ => 0,
+    };
+    let rate = case.rate.map_or(0, |it| it.asked_per_sec);
+    (kind, case.message_bytes.filter(|_| kind == 0), rate, question(case))
+}
+
 /// The variant, and a sign where it is not one that carries bytes.
-pub fn shown_name(case: &CaseResult) -> String {
+fn shown_name(case: &CaseResult) -> String {
     match case.carries {
         Carries::Signal => format!("{} +", case.variant),
-        Carries::Own => format!("{} (control)", case.variant),
         _ => case.variant.clone(),
     }
 }
 
 /// Columns beside each value, where there is room and something to put there.
-pub struct Asides {
+struct Asides {
     bound: Option<&'static str>,
     cpu: bool,
 }
 
 impl Asides {
     /// What there is of all these cases.
-    pub fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
+    fn of<'a>(cases: impl Iterator<Item = &'a CaseResult> + Clone) -> Asides {
         let mut kinds = cases.clone().filter(|it| bound_ratio(it).is_some());
         let floors = |it: &CaseResult| it.bound.as_ref().is_some_and(is_floor);
         Asides {
@@ -169,16 +186,16 @@ impl Asides {
         }
     }
 
-    pub fn columns(&self) -> impl Iterator<Item = Column> {
-        let named = [self.bound, self.cpu.then_some(CPU)].into_iter().flatten();
+    fn columns(&self) -> impl Iterator<Item = Column> {
+        let named = [self.cpu.then_some(CPU), self.bound].into_iter().flatten();
         named.map(|name| Column::number(name, ASIDE))
     }
 
-    pub fn cells(&self, case: Option<&CaseResult>) -> impl Iterator<Item = Text> {
-        let bound = case.and_then(bound_ratio).map_or(String::new(), units::ratio);
-        let cpu = case.and_then(|it| it.cpu_ns_per_operation);
+    fn cells(&self, case: &CaseResult) -> impl Iterator<Item = Text> {
+        let bound = bound_ratio(case).map_or(String::new(), units::ratio);
+        let cpu = case.cpu_ns_per_operation;
         let cpu = cpu.map_or(String::new(), |it| units::duration(it.total));
-        let cells = [(self.bound.is_some(), bound), (self.cpu, cpu)];
+        let cells = [(self.cpu, cpu), (self.bound.is_some(), bound)];
         let cells = cells.into_iter().filter(|(it, _)| *it);
         cells.map(|(_, words)| Text::new().muted(words))
     }
@@ -229,30 +246,4 @@ fn named_bound(unit: Unit, bound: &Bound) -> String {
     let value = unit.with_ends(bound.value, bound.interval.ends());
     let rounds = if bound.rounds == 1 { "round" } else { "rounds" };
     format!("{} ({value}, {} {rounds})", bound.name, bound.rounds)
-}
-
-/// Sizes down, mechanisms across, with the half-width only: curves have many cells.
-fn by_size(judged: &Judged, table: &mut Table, cases: &[&CaseResult], sizes: &[u64]) {
-    let with_bytes: Vec<&CaseResult> =
-        cases.iter().filter(|it| it.message_bytes.is_some()).copied().collect();
-    let names = names(&with_bytes);
-    table.columns.push(Column::number("size", 0));
-    for (nth, name) in names.iter().enumerate() {
-        table.columns.push(Column::number(*name, nth as u8 / 3));
-    }
-    for size in sizes {
-        let mut cells = vec![Text::from(units::size(*size))];
-        for name in &names {
-            let of = |it: &&&CaseResult| it.variant == *name && it.message_bytes == Some(*size);
-            cells.push(match with_bytes.iter().find(of) {
-                Some(case) => signs::cell(judged, case, words::short_value(case)),
-                None => Text::new().muted("n/a"),
-            });
-        }
-        table.rows.push(Row::new(cells));
-    }
-}
-
-fn names<'a>(cases: &[&'a CaseResult]) -> Vec<&'a str> {
-    distinct(cases.iter().map(|it| it.variant.as_str()))
 }

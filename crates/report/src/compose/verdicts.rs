@@ -26,7 +26,7 @@ pub fn blocks(judged: &Judged, detail: Detail) -> Vec<Block> {
 fn verdict(judged: &Judged, group: &GroupVerdict) -> Verdict {
     let head = Text::new().strong(format!("{}: ", words::group(group)));
     let (Some(leader), _) = group.leaders() else {
-        let headline = head.plain("nothing could be compared");
+        let headline = head.plain("nothing to compare");
         return Verdict::new(VerdictKind::Unknown, headline, not_ranked(judged, group));
     };
     if group.standings.len() == 1 {
@@ -75,7 +75,7 @@ fn ending(head: Text, judged: &Judged, group: &GroupVerdict) -> Text {
         let spinning = best.iter().copied().filter(spins).map(|it| it.variant.clone());
         text = busy_waiting(text, best.len() == 1, &spinning.collect::<Vec<_>>());
         if leader.spins {
-            text = best_asleep(text, judged, group);
+            text = best_blocking(text, judged, group);
         }
     }
     text.plain(".")
@@ -91,16 +91,16 @@ fn busy_waiting(text: Text, alone: bool, spinning: &[String]) -> Text {
     }
 }
 
-fn best_asleep(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
-    let asleep: Vec<&Standing> =
+fn best_blocking(text: Text, judged: &Judged, group: &GroupVerdict) -> Text {
+    let blocking: Vec<&Standing> =
         group.standings.iter().filter(|it| it.among_best_sleeping).collect();
-    let Some(first) = asleep.first() else { return text };
+    let Some(first) = blocking.first() else { return text };
     let case = &judged.results[first.result];
     let value = ratios::headline(judged, group, first);
-    match asleep.len() {
+    match blocking.len() {
         1 => text.plain("; best blocking: ").code(&first.variant).plain(format!(", {value}")),
         _ => {
-            let names: Vec<String> = asleep.iter().map(|it| it.variant.clone()).collect();
+            let names: Vec<String> = blocking.iter().map(|it| it.variant.clone()).collect();
             words::few_codes(text.plain("; of the blocking ones, "), &names)
                 .plain(" are not separated; ")
                 .code(&first.variant)
@@ -116,10 +116,7 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
         .map(|it| it.slower_than_best_at_most)
         .try_fold(0.0, |most: f64, it| it.map(|it| most.max(it)));
     if let Some(most) = most.filter(|most| *most > 0.0) {
-        text = text.plain(format!(
-            "Each that may be the best is at most {} slower than the best. ",
-            percent(most)
-        ));
+        text = text.plain(format!("Each that may be the best {}. ", at_most_slower(most)));
     }
     let unranked = not_ranked(judged, group);
     if !unranked.is_empty() {
@@ -144,26 +141,40 @@ fn detail(judged: &Judged, group: &GroupVerdict) -> Text {
 /// `Not ranked: pipe, overloaded at 50.0 k/s, served 13.1 k/s.`, or nothing.
 fn not_ranked(judged: &Judged, group: &GroupVerdict) -> String {
     let cases = open_loop::unranked(judged, group);
-    let told = cases.iter().map(|it| format!("{}, {}", it.variant, words::value(it)));
+    let each = cases.iter().map(|it| format!("{}, {}", it.variant, words::value(it)));
     if cases.is_empty() {
         String::new()
     } else {
-        format!("Not ranked: {}.", told.collect::<Vec<_>>().join("; "))
+        format!("Not ranked: {}.", each.collect::<Vec<_>>().join("; "))
     }
 }
 
 /// The leader's ratio to the reference; nothing where the headline has it.
 fn against_reference(judged: &Judged, group: &GroupVerdict) -> Text {
     let leader = group.leaders().0.filter(|_| !group.by_ratio);
-    let told = leader.and_then(|it| Some((it, words::times_reference(judged, group, it)?)));
-    told.map_or(Text::new(), |(leader, times)| {
-        Text::new().code(&leader.variant).plain(format!(" takes {times}. "))
-    })
+    let Some((leader, times)) =
+        leader.and_then(|it| Some((it, words::times_reference(judged, group, it)?)))
+    else {
+        return Text::new();
+    };
+    let text = Text::new().code(&leader.variant);
+    // Medians and paired ratios may disagree on who is first where neither separates the two.
+    match (leader.low, leader.high) {
+        (Some(low), Some(high)) if low <= 1.0 && 1.0 <= high => {
+            text.plain(format!(" is not separated from the reference ({times}). "))
+        }
+        _ => text.plain(format!(" takes {times} per operation. ")),
+    }
 }
 
-/// Rounded up: a bound doesn't get smaller by being printed.
-fn percent(share: f64) -> String {
-    format!("{:.0} %", (100.0 * share).ceil())
+/// `is at most 14 % slower than the best`; from twice on as a multiple. Rounded up: a bound doesn't get smaller by
+/// being printed.
+fn at_most_slower(share: f64) -> String {
+    if share < 1.0 {
+        format!("is at most {:.0} % slower than the best", (100.0 * share).ceil())
+    } else {
+        format!("takes at most {:.1}× the time of the best", (10.0 * (1.0 + share)).ceil() / 10.0)
+    }
 }
 
 /// Cases whose interval is wider than asked: all of them, or their count and the worst.
@@ -176,7 +187,8 @@ fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
     let asked = Text::new().strong("Precision not reached");
     if detail == Detail::Full {
         let lines = judged.groups.iter().filter_map(|group| {
-            let names: Vec<String> = open(judged, group).map(name_with_reason).collect();
+            let names: Vec<String> =
+                open(judged, group).map(|it| name_with_reason(judged, it)).collect();
             let head = format!("{}: ", words::group(group));
             (!names.is_empty()).then(|| Text::new().strong(head).plain(names.join(", ")))
         });
@@ -184,7 +196,7 @@ fn open_cases(judged: &Judged, detail: Detail) -> Vec<Block> {
         return vec![Block::paragraph(asked), Block::List(lines.collect())];
     }
     let ranked: usize = judged.groups.iter().map(|group| group.standings.len()).sum();
-    let counted = format!(": {} of {ranked} cases; {}.", all.len(), worst(&all));
+    let counted = format!(": {} of {ranked} cases; {}.", all.len(), worst(judged, &all));
     let rest = format!(
         " {remedy} `ipcmark report {} -vv` and the page (--html) name them all.",
         judged.run.id
@@ -202,13 +214,13 @@ fn open<'a>(
 }
 
 /// The widest intervals by name, and how many have none: `the widest: pipe, 64 B, one CPU (±9 %)`.
-fn worst(cases: &[&CaseResult]) -> String {
+fn worst(judged: &Judged, cases: &[&CaseResult]) -> String {
     let half = |case: &CaseResult| case.precision_reached.and_then(|it| it.half_width);
     let mut wide: Vec<(f64, &CaseResult)> =
         cases.iter().filter_map(|case| Some((half(case)?, *case))).collect();
     wide.sort_by(|a, b| b.0.total_cmp(&a.0));
     let named = |(half, case): &(f64, &CaseResult)| {
-        format!("{} (±{:.0} %)", words::case(case), 100.0 * half)
+        format!("{} ({})", words::case(case), width(judged, case, *half, 0))
     };
     let widest: Vec<String> = wide.iter().take(WORST_NAMED).map(named).collect();
     let few = cases.len() - wide.len();
@@ -220,9 +232,22 @@ fn worst(cases: &[&CaseResult]) -> String {
     parts.join("; ")
 }
 
-fn name_with_reason(case: &CaseResult) -> String {
+/// `±9 %`; of a wide interval `unknown within a factor of 5.3`.
+fn width(judged: &Judged, case: &CaseResult, half: f64, decimals: usize) -> String {
+    let by_ratio = ratios::standing(judged, case)
+        .filter(|(group, _)| group.by_ratio)
+        .and_then(|(_, it)| Some((it.ratio?, (it.low?, it.high?))));
+    let by_value = || case.value.as_ref().and_then(|it| Some((it.median, it.interval.ends()?)));
+    let factor = by_ratio.or_else(by_value).and_then(|(it, ends)| words::within_factor(it, ends));
+    match factor {
+        Some(factor) => format!("unknown within a factor of {factor}"),
+        None => format!("±{:.decimals$} %", 100.0 * half),
+    }
+}
+
+fn name_with_reason(judged: &Judged, case: &CaseResult) -> String {
     match case.precision_reached.and_then(|it| it.half_width) {
-        Some(half) => format!("{} ±{:.1} %", case.variant, 100.0 * half),
+        Some(half) => format!("{} {}", case.variant, width(judged, case, half, 1)),
         None => format!("{} (too few launches)", case.variant),
     }
 }

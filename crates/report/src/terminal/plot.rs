@@ -179,14 +179,13 @@ impl Columns {
             figure.marks.iter().filter_map(|mark| range.cell(mark.value, self.plot)).collect();
         for cell in 0..self.plot {
             let here = Some(cell);
+            let own = figure.series[number].tone.map_or(Ink::Series(number), Ink::of_tone);
             let (piece, ink) = match here {
-                _ if here == at => (SIGNS[number % SIGNS.len()], Ink::Series(number)),
-                _ if point.ends.is_some() && here >= low && here <= high => {
-                    ("━", Ink::Series(number))
-                }
-                _ if here == least => ("├", Ink::Series(number)),
-                _ if here == most => ("┤", Ink::Series(number)),
-                _ if here > least && here < most => ("─", Ink::Series(number)),
+                _ if here == at => (SIGNS[number % SIGNS.len()], own),
+                _ if point.ends.is_some() && here >= low && here <= high => ("━", own),
+                _ if here == least => ("├", own),
+                _ if here == most => ("┤", own),
+                _ if here > least && here < most => ("─", own),
                 _ if bounds.contains(&cell) => (BOUND, Ink::Muted),
                 _ => (" ", Ink::Plain),
             };

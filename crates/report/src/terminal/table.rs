@@ -48,7 +48,7 @@ fn render_row(
         Emphasis::Heading => return wrap_text(&row.cells[0], room, Ink::Strong),
         Emphasis::Best => Ink::Strong,
         Emphasis::Muted => Ink::Muted,
-        Emphasis::Normal | Emphasis::Warning => Ink::Plain,
+        Emphasis::Normal | Emphasis::Worse | Emphasis::Warning => Ink::Plain,
     };
     let cells: Vec<Text> =
         shown.iter().map(|&at| row.cells.get(at).cloned().unwrap_or_default()).collect();
@@ -61,11 +61,12 @@ fn render_row(
 
 /// The sign in front of a row; colour only repeats it.
 fn sign(emphasis: Emphasis) -> Option<(&'static str, Ink)> {
-    match emphasis {
-        Emphasis::Best => Some(("✓", Ink::Good)),
-        Emphasis::Warning => Some(("!", Ink::Warning)),
-        Emphasis::Normal | Emphasis::Muted | Emphasis::Heading => None,
-    }
+    let ink = match emphasis {
+        Emphasis::Best => Ink::Good,
+        Emphasis::Worse => Ink::Bad,
+        _ => Ink::Warning,
+    };
+    emphasis.sign().map(|sign| (sign, ink))
 }
 
 fn led(sign: Option<(&str, Ink)>, lead: usize, line: Line) -> Line {

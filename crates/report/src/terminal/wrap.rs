@@ -6,7 +6,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::document::{Run, Text};
+use crate::document::{Run, Text, VerdictKind};
 use model::visible::visible;
 
 /// What a piece of text looks like where colour is allowed.
@@ -38,7 +38,18 @@ impl Ink {
             Self::Bad => "1;31",
             Self::Neutral => "1;34",
             Self::Warning => "1;33",
-            Self::Series(n) => ["34", "33", "36", "35", "32", "31"][n % 6],
+            // Without green, red and yellow: those say good, bad and unclear.
+            Self::Series(n) => ["34", "35", "36", "94", "95", "96"][n % 6],
+        }
+    }
+
+    /// Green is good, red is bad, yellow is unclear.
+    pub(super) fn of_tone(tone: VerdictKind) -> Self {
+        match tone {
+            VerdictKind::Good => Self::Good,
+            VerdictKind::Bad => Self::Bad,
+            VerdictKind::Neutral => Self::Neutral,
+            VerdictKind::Unknown => Self::Warning,
         }
     }
 
@@ -153,7 +164,7 @@ pub(super) fn wrap_text(text: &Text, cells: usize, base: Ink) -> Vec<Line> {
         for (piece, ink) in word.pieces {
             let mut rest = piece.as_str();
             while used + width(rest) > cells {
-                let (head, tail) = split_at_width(rest, cells - used);
+                let (head, tail) = split_at_joint(rest, cells - used);
                 push_last(&mut lines, head, ink);
                 lines.push(Line::default());
                 // A letter wider than the whole line can't be shown at all.
@@ -241,4 +252,13 @@ fn split_at_width(words: &str, cells: usize) -> (&str, &str) {
         }
     }
     (words, "")
+}
+
+/// As [`split_at_width`], but behind the last joint of an option or a path where it has one: `shm-ring:wait=`.
+fn split_at_joint(words: &str, cells: usize) -> (&str, &str) {
+    let (head, tail) = split_at_width(words, cells);
+    match head.rfind([':', '=', '/', ',']) {
+        Some(at) if !tail.is_empty() => words.split_at(at + 1),
+        _ => (head, tail),
+    }
 }

@@ -65,7 +65,7 @@ fn cells(row: &Row, columns: usize) -> Vec<String> {
         Emphasis::Heading => format!("table.cell(colspan: {columns})[#strong[{}]]", of(at)),
         Emphasis::Muted => format!("text(fill: luma(40%))[{}]", of(at)),
         Emphasis::Best => format!("[#strong[{}];]", of(at)),
-        Emphasis::Normal | Emphasis::Warning => format!("[{}]", of(at)),
+        Emphasis::Normal | Emphasis::Worse | Emphasis::Warning => format!("[{}]", of(at)),
     };
     let cells = if row.emphasis == Emphasis::Heading { 1 } else { columns };
     (0..cells).map(cell).collect()

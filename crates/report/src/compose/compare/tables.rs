@@ -1,8 +1,8 @@
-//! A table of cases per workload and place: the change with its interval, p, verdict.
+//! A table of cases per workload and place, the baseline first: the change with its interval, p, verdict.
 
-use super::{between, counted, effect, percent, short_name, unit};
+use super::{between, counted, distance, effect, percent, short_name, unit};
 use crate::compose::words;
-use crate::{Block, Emphasis, Row, Table, Text, units};
+use crate::{ASIDE, Block, Column, Emphasis, Row, Table, Text, units};
 use analysis::compare::{CaseChange, Change, Difference, RunComparison};
 use model::distinct::distinct;
 use model::metric::Metric;
@@ -25,33 +25,77 @@ pub(super) fn blocks(found: &RunComparison) -> Vec<Block> {
 }
 
 fn table(metric: &Metric, placement: &str, workers: &str, cases: &[&CaseChange]) -> Table {
-    let what = &metric.title;
-    let mut table = Table::new(format!("{what}, {}", words::place_of((workers, placement))))
+    let mut cases = cases.to_vec();
+    let size = |it: &CaseChange| (it.message_bytes.is_none(), it.message_bytes);
+    cases.sort_by(|a, b| {
+        let farthest = distance(b).total_cmp(&distance(a));
+        size(a).cmp(&size(b)).then(rank(a).cmp(&rank(b))).then(farthest)
+    });
+    let sizes = distinct(cases.iter().map(|it| it.message_bytes));
+    let size = match sizes.as_slice() {
+        [Some(size)] => format!(" of {}", units::size(*size)),
+        _ => String::new(),
+    };
+    let place = words::place_of((workers, placement));
+    let mut table = Table::new(format!("{}{size}, {place}", metric.title))
         .words([("mechanism", 0)])
-        .numbers([("size", 0), ("A", 3), ("B", 2), ("change of time [95 %]", 0), ("p, Holm", 1)])
-        .words([("verdict", 0)])
-        .rows(cases.iter().map(|case| row(case)));
-    table.notes = notes(cases);
+        .numbers([("A → B", 0), ("change [95 %]", 0), ("p", 0)])
+        .words([("verdict", 0)]);
+    let missed = cases.iter().any(|it| detectable(it).is_some());
+    table.columns.extend(missed.then(|| Column::number("detectable", ASIDE)));
+    let mut last = None;
+    for case in &cases {
+        if sizes.len() > 1 && last != Some(case.message_bytes) {
+            let size = case.message_bytes.map_or("a wake-up, no bytes".into(), units::size);
+            table.rows.push(Row::heading(Text::new().strong(size)));
+        }
+        last = Some(case.message_bytes);
+        table.rows.push(row(case));
+    }
+    table.notes = notes(&cases);
     table
 }
 
+/// What asks for a look first: slower, faster, then what is not different, then what is unknown.
+fn rank(case: &CaseChange) -> u8 {
+    match case.verdict {
+        Change::Slower => 0,
+        Change::Faster => 1,
+        Change::Equivalent => 2,
+        Change::Inconclusive => 3,
+        Change::Incomparable => 4,
+    }
+}
+
 fn row(case: &CaseChange) -> Row {
-    let value = |it: Option<f64>| it.map_or("–".into(), |it| unit(case).format(it));
     let modes = if case.two_modes { " +" } else { "" };
+    let medians = match (case.median_a, case.median_b) {
+        (Some(a), Some(b)) => unit(case).from_to(a, b),
+        (a, b) => {
+            let value = |it: Option<f64>| it.map_or("–".into(), |it| unit(case).format(it));
+            format!("{} → {}", value(a), value(b))
+        }
+    };
     let cells = [
         Text::new().code(format!("{}{}{modes}", case.variant, between(case))),
-        Text::from(case.message_bytes.map_or("–".into(), units::size)),
-        Text::from(value(case.median_a)),
-        Text::from(value(case.median_b)),
+        Text::from(medians),
         Text::from(if case.ratio.is_some() { effect(case) } else { "–".into() }),
         Text::from(case.p_holm.map_or("–".into(), units::p_value)),
         verdict_cell(case),
+        Text::from(detectable(case).unwrap_or_default()),
     ];
     Row::new(cells).emphasis(match case.verdict {
-        Change::Slower => Emphasis::Warning,
+        Change::Slower => Emphasis::Worse,
+        Change::Faster => Emphasis::Best,
         Change::Incomparable => Emphasis::Muted,
         _ => Emphasis::Normal,
     })
+}
+
+/// The smallest difference that could have been found, where none was.
+fn detectable(case: &CaseChange) -> Option<String> {
+    let effect = case.smallest_effect.filter(|it| it.is_finite())?;
+    (case.verdict == Change::Inconclusive).then(|| percent(effect))
 }
 
 fn verdict_cell(case: &CaseChange) -> Text {
@@ -60,20 +104,21 @@ fn verdict_cell(case: &CaseChange) -> Text {
         Change::Faster => Text::new().strong("faster"),
         Change::Equivalent => "equivalent".into(),
         Change::Incomparable => Text::new().muted("incomparable"),
-        Change::Inconclusive => match case.smallest_effect.filter(|it| it.is_finite()) {
-            Some(effect) => format!("inconclusive <{}", percent(effect)).into(),
-            None => "inconclusive".into(),
-        },
+        Change::Inconclusive => "inconclusive".into(),
     }
 }
 
 fn notes(cases: &[&CaseChange]) -> Vec<Text> {
     let mut notes = Vec::new();
-    if cases.iter().any(|case| case.smallest_effect.is_some()) {
+    let smallest = cases.iter().filter(|it| detectable(it).is_some());
+    let most = smallest.filter_map(|it| it.smallest_effect).reduce(f64::max);
+    if let Some(most) = most {
         notes.push(
-            "inconclusive <x: a difference smaller than x could not have been seen with so many \
-             launches."
-                .into(),
+            format!(
+                "inconclusive: with so many launches differences below {} could be missed.",
+                percent(most)
+            )
+            .into(),
         );
     }
     if cases.iter().any(|case| case.two_modes) {
@@ -83,21 +128,24 @@ fn notes(cases: &[&CaseChange]) -> Vec<Text> {
                 .into(),
         );
     }
-    for case in cases.iter().filter(|it| it.verdict == Change::Incomparable) {
-        let head = Text::new().code(short_name(case)).plain(": ");
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for case in cases {
         let differs = |it: &Difference| format!("{} is {} in A, {} in B", it.field, it.a, it.b);
-        let each: Vec<String> = case.differences.iter().map(differs).collect();
-        if let Some(why) = &case.reason {
-            notes.push(head.plain(format!("{why}.")));
-        } else if !each.is_empty() {
-            notes.push(head.plain(format!("{}.", each.join("; "))));
+        let why = match (case.verdict, &case.reason) {
+            (Change::Incomparable | Change::Inconclusive, Some(why)) => why.clone(),
+            (Change::Incomparable, None) if !case.differences.is_empty() => {
+                case.differences.iter().map(differs).collect::<Vec<_>>().join("; ")
+            }
+            _ => continue,
+        };
+        match reasons.iter_mut().find(|it| it.0 == why) {
+            Some((_, names)) => names.push(short_name(case)),
+            None => reasons.push((why, vec![short_name(case)])),
         }
     }
-    for case in cases.iter().filter(|it| it.verdict == Change::Inconclusive) {
-        if let Some(why) = &case.reason {
-            let head = Text::new().code(short_name(case));
-            notes.push(head.plain(format!(": {why}.")));
-        }
-    }
+    let one_each = |(why, names): &(String, Vec<String>)| {
+        words::few_codes(Text::new(), names).plain(format!(": {why}."))
+    };
+    notes.extend(reasons.iter().map(one_each));
     notes
 }

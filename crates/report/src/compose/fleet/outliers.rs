@@ -170,7 +170,7 @@ fn table(
             (units::p_value(p), units::p_value(holm))
         });
         let emphasis = match it.verdict {
-            DeviationVerdict::Slower => Emphasis::Warning,
+            DeviationVerdict::Slower => Emphasis::Worse,
             DeviationVerdict::Faster => Emphasis::Best,
             _ => Emphasis::Normal,
         };
